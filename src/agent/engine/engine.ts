@@ -1,0 +1,102 @@
+/** The container engine as the agent needs it. Docker and Podman implement it, and a fake for tests. */
+export interface Engine {
+  /** Version and place of the engine. Answers quickly or fails with `unavailable`. */
+  info(signal: AbortSignal): Promise<EngineInfo>;
+  /** Every container on the machine, in any state. */
+  listContainers(signal: AbortSignal): Promise<ContainerSummary[]>;
+  /** `undefined` where there is no such container. */
+  inspectContainer(idOrName: string, signal: AbortSignal): Promise<ContainerState | undefined>;
+  /** `undefined` where the image is not on the machine. */
+  inspectImage(reference: string, signal: AbortSignal): Promise<ImageFacts | undefined>;
+  /** Pulls an image with the engine's own client. Aborting the signal ends the pull. */
+  pullImage(reference: string, onProgress: (progress: PullProgress) => void, signal: AbortSignal): Promise<void>;
+  /** Creates a container, stopped, and answers its id. Error `conflict` when the name is taken. */
+  createContainer(request: ContainerRequest, signal: AbortSignal): Promise<string>;
+  /** Starting a running container is no error. Error `port_in_use` when a port cannot be bound. */
+  startContainer(id: string, signal: AbortSignal): Promise<void>;
+  /** Removes a container with its anonymous volumes, also a running one. One that is not there is no error. */
+  removeContainer(id: string, signal: AbortSignal): Promise<void>;
+  /** The last lines of the container's output, standard output and error in the order they came, oldest first. */
+  tailLogs(id: string, lines: number, signal: AbortSignal): Promise<string[]>;
+}
+
+export interface EngineInfo {
+  readonly kind: "docker" | "podman";
+  readonly version: string;
+  readonly apiVersion: string;
+  readonly os: string;
+  readonly architecture: string;
+  /** Directory the engine keeps images in, on the machine of the engine. */
+  readonly dataRoot: string;
+}
+
+/** Ends of a container's life as engines name them; anything else is `unknown`. */
+export type ContainerStatus =
+  | "created"
+  | "running"
+  | "paused"
+  | "restarting"
+  | "removing"
+  | "exited"
+  | "dead"
+  | "unknown";
+
+export interface ContainerSummary {
+  readonly id: string;
+  readonly name: string;
+  readonly image: string;
+  readonly status: ContainerStatus;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Host ports published right now, TCP and UDP. */
+  readonly hostPorts: readonly number[];
+}
+
+export interface ContainerState {
+  readonly id: string;
+  readonly name: string;
+  readonly status: ContainerStatus;
+  readonly labels: Readonly<Record<string, string>>;
+  /** How often the engine restarted it by its restart policy. */
+  readonly restartCount: number;
+  /** Exit code of the last run; 0 while the first one goes on. */
+  readonly exitCode: number;
+  readonly oomKilled: boolean;
+  /** When the current or last run began, as the engine writes it. Changes with every restart. */
+  readonly startedAt: string;
+  /** `none` where the image has no health check. */
+  readonly health: "none" | "starting" | "healthy" | "unhealthy";
+  /** Output of the last health check run, empty where there was none. */
+  readonly healthOutput: string;
+}
+
+export interface ImageFacts {
+  readonly id: string;
+  readonly architecture: string;
+  readonly os: string;
+  /** Bytes on disk. */
+  readonly size: number;
+  /** `repository@sha256:...` under which registries know it. */
+  readonly repoDigests: readonly string[];
+}
+
+/** Sums over all layers known so far, in bytes. `total` may grow while manifests are still being read. */
+export interface PullProgress {
+  readonly done: number;
+  readonly total: number;
+}
+
+export interface ContainerRequest {
+  readonly name: string;
+  /** Image reference or id. */
+  readonly image: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** `KEY=value`, in order. */
+  readonly environment: readonly string[];
+  readonly ports: readonly { readonly hostPort: number; readonly targetPort: number }[];
+  readonly volumes: readonly { readonly local: string; readonly target: string; readonly readonly: boolean }[];
+  readonly hostNetwork: boolean;
+  readonly privileged: boolean;
+  readonly restartPolicy: "unless-stopped";
+  /** Bound of the container's log: size of one file in bytes, and number of files. */
+  readonly logLimit: { readonly maxBytes: number; readonly maxFiles: number };
+}

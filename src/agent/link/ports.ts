@@ -1,0 +1,31 @@
+import type { DeviceEvent } from "../../protocol/deployment-event.ts";
+import type { ControlFrame } from "../../protocol/frames.ts";
+
+type CancelReason = Extract<ControlFrame, { type: "cancel" }>["reason"];
+
+/** What the link hands commands to. */
+export interface CommandHandler {
+  /** Returns once the command is on disk; then it may be acknowledged. A command already held is no error. Throws when it cannot be stored. */
+  deploy(deploymentId: string, spec: unknown): void;
+  /** Returns once the wish is on disk. A deployment that is not held is no error. */
+  cancel(deploymentId: string, reason: CancelReason): void;
+  /** Deployments whose end was not acknowledged yet, for `hello`. */
+  openDeployments(): readonly string[];
+}
+
+export interface OutboxEvent {
+  /** Place in the outbox; rises with every event added. */
+  readonly position: number;
+  readonly deploymentId: string;
+  readonly event: DeviceEvent;
+}
+
+/** Where the link takes events from. Every event in it is on disk. */
+export interface EventSource {
+  /** Events after `position` (0 for all) that were not acknowledged, in order, at most `limit`. */
+  pendingEvents(position: number, limit: number): readonly OutboxEvent[];
+  /** The control plane holds all events of this deployment up to `deviceSeq`. */
+  acknowledge(deploymentId: string, deviceSeq: number): void;
+  /** Calls `listener` after events were added, until disposed. */
+  onEvents(listener: () => void): Disposable;
+}

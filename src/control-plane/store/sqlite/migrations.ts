@@ -1,0 +1,97 @@
+/** Schema of edge-control's database. Append only: a released entry is never edited. Times are Unix seconds unless named `_ms`. */
+export const MIGRATIONS: readonly string[] = [
+  /* sql */ `
+  CREATE TABLE accounts (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    created_at INTEGER NOT NULL
+  ) STRICT;
+
+  CREATE TABLE api_keys (
+    id TEXT PRIMARY KEY,
+    account_id TEXT NOT NULL REFERENCES accounts (id),
+    name TEXT NOT NULL,
+    hash BLOB NOT NULL UNIQUE,
+    created_at INTEGER NOT NULL,
+    last_used_at INTEGER,
+    revoked_at INTEGER
+  ) STRICT;
+
+  CREATE TABLE assets (
+    uuid TEXT PRIMARY KEY,
+    account_id TEXT NOT NULL REFERENCES accounts (id),
+    serial_number TEXT NOT NULL,
+    name TEXT NOT NULL,
+    type TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    device_token_hash BLOB UNIQUE,
+    last_seen_at INTEGER
+  ) STRICT;
+  CREATE INDEX assets_by_account ON assets (account_id, created_at, uuid);
+
+  CREATE TABLE sims (
+    asset_uuid TEXT NOT NULL REFERENCES assets (uuid) ON DELETE CASCADE,
+    kind TEXT NOT NULL CHECK (kind IN ('supersim', 'prosim')),
+    iccid TEXT NOT NULL,
+    sid TEXT,
+    imsi TEXT,
+    network_group TEXT,
+    service_profile TEXT,
+    status TEXT NOT NULL CHECK (status IN ('active', 'inactive')),
+    PRIMARY KEY (asset_uuid, kind)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX sims_by_iccid ON sims (iccid);
+
+  -- Every value an asset can be addressed by; the primary key is what makes each belong to one asset at most.
+  CREATE TABLE identifiers (
+    value TEXT PRIMARY KEY,
+    asset_uuid TEXT NOT NULL REFERENCES assets (uuid) ON DELETE CASCADE
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX identifiers_by_asset ON identifiers (asset_uuid);
+
+  CREATE TABLE network_groups (
+    account_id TEXT NOT NULL REFERENCES accounts (id),
+    name TEXT NOT NULL,
+    PRIMARY KEY (account_id, name)
+  ) STRICT, WITHOUT ROWID;
+
+  -- "bucket" is the network group (Super SIM) or the service profile (PRO SIM) the bytes were used under.
+  CREATE TABLE usage_records (
+    iccid TEXT NOT NULL,
+    start_time INTEGER NOT NULL,
+    end_time INTEGER NOT NULL,
+    bucket TEXT NOT NULL,
+    bytes INTEGER NOT NULL CHECK (bytes >= 0),
+    PRIMARY KEY (iccid, start_time, bucket)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE deployments (
+    id TEXT PRIMARY KEY,
+    account_id TEXT NOT NULL,
+    asset_uuid TEXT NOT NULL,
+    app TEXT NOT NULL,
+    spec TEXT NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('Running', 'Success', 'Fail')),
+    code TEXT,
+    created_at_ms INTEGER NOT NULL,
+    deadline_at_ms INTEGER NOT NULL,
+    acknowledged_at_ms INTEGER,
+    finished_at_ms INTEGER,
+    last_seq INTEGER NOT NULL DEFAULT 0,
+    last_device_seq INTEGER NOT NULL DEFAULT 0,
+    idempotency_key TEXT,
+    request_hash BLOB
+  ) STRICT;
+  CREATE INDEX deployments_by_asset ON deployments (asset_uuid, created_at_ms);
+  CREATE INDEX deployments_unfinished ON deployments (asset_uuid) WHERE status = 'Running';
+  CREATE UNIQUE INDEX deployments_by_idempotency_key ON deployments (account_id, idempotency_key)
+    WHERE idempotency_key IS NOT NULL;
+
+  CREATE TABLE deployment_events (
+    deployment_id TEXT NOT NULL REFERENCES deployments (id) ON DELETE CASCADE,
+    seq INTEGER NOT NULL,
+    event TEXT NOT NULL,
+    PRIMARY KEY (deployment_id, seq)
+  ) STRICT, WITHOUT ROWID;
+  `,
+];

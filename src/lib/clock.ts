@@ -1,0 +1,66 @@
+/**
+ * Time, injected so that tests can hold it. Whatever measures a duration uses `monotonic`: a gateway without a
+ * real-time clock may find out in mid-flight that it is years later than it thought.
+ */
+export interface Clock {
+  /** Time of day in milliseconds since the Unix epoch. May jump in both directions. */
+  now(): number;
+  /** Milliseconds since the machine booted. Never goes back while the machine is up. */
+  monotonic(): number;
+  /** Calls `callback` once after `ms` milliseconds, unless disposed before. Does not keep the process alive by itself. */
+  timer(ms: number, callback: () => void): Disposable;
+  /** Resolves after `ms` milliseconds; rejects with the signal's reason when aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+// setTimeout fires at once for anything above 2^31-1 ms.
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => Number(process.hrtime.bigint() / 1000n) / 1000,
+  timer(ms, callback) {
+    const handle = setTimeout(callback, Math.min(Math.max(0, ms), LONGEST_TIMER_MS));
+    handle.unref();
+    return { [Symbol.dispose]: () => clearTimeout(handle) };
+  },
+  sleep(ms, signal) {
+    return sleepOn(systemClock, ms, signal);
+  },
+};
+
+/** `sleep` in terms of `timer`, for every implementation of `Clock`. */
+export function sleepOn(clock: Pick<Clock, "timer">, ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    const onAbort = (): void => {
+      timer[Symbol.dispose]();
+      reject(signal?.reason);
+    };
+    const timer = clock.timer(ms, () => {
+      signal?.removeEventListener("abort", onAbort);
+      resolve();
+    });
+    signal?.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+/** Aborts when `parent` does, or after `ms` milliseconds with a `TimeoutError`. Dispose it to stop the timer. */
+export function deadline(
+  clock: Clock,
+  ms: number,
+  parent?: AbortSignal,
+): { readonly signal: AbortSignal } & Disposable {
+  const controller = new AbortController();
+  const onAbort = (): void => controller.abort(parent?.reason);
+  if (parent?.aborted) onAbort();
+  parent?.addEventListener("abort", onAbort, { once: true });
+  const timer = clock.timer(ms, () => controller.abort(new DOMException(`no answer within ${ms} ms`, "TimeoutError")));
+  return {
+    signal: controller.signal,
+    [Symbol.dispose]() {
+      timer[Symbol.dispose]();
+      parent?.removeEventListener("abort", onAbort);
+    },
+  };
+}

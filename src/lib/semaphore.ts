@@ -1,0 +1,49 @@
+/** Lets at most `limit` holders in at once; the others wait in order of arrival. */
+export class Semaphore {
+  readonly #waiting: (() => void)[] = [];
+  #free: number;
+
+  constructor(limit: number) {
+    this.#free = limit;
+  }
+
+  /** Whether `acquire` would have to wait. */
+  get isFull(): boolean {
+    return this.#free <= 0;
+  }
+
+  /** Resolves to a holder to dispose of. Rejects with the signal's reason when aborted while waiting. */
+  async acquire(signal?: AbortSignal): Promise<Disposable> {
+    signal?.throwIfAborted();
+    if (this.#free > 0) this.#free--;
+    else await this.#wait(signal);
+    let held = true;
+    return {
+      [Symbol.dispose]: () => {
+        if (held) this.#release();
+        held = false;
+      },
+    };
+  }
+
+  #wait(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const enter = (): void => {
+        signal?.removeEventListener("abort", leave);
+        resolve();
+      };
+      const leave = (): void => {
+        this.#waiting.splice(this.#waiting.indexOf(enter), 1);
+        reject(signal?.reason);
+      };
+      signal?.addEventListener("abort", leave, { once: true });
+      this.#waiting.push(enter);
+    });
+  }
+
+  #release(): void {
+    const next = this.#waiting.shift();
+    if (next) next();
+    else this.#free++;
+  }
+}

@@ -1,0 +1,69 @@
+import { z } from "zod";
+import { ERRORS, type ErrorCode } from "./errors.ts";
+import { MAX_MESSAGE_LENGTH } from "./limits.ts";
+
+/** `Running` any number of times, then exactly one of the two final ones. */
+export const deploymentStatusSchema = z.enum(["Running", "Success", "Fail"]);
+export type DeploymentStatus = z.output<typeof deploymentStatusSchema>;
+
+export const deploymentStepSchema = z.enum([
+  "received",
+  "checking",
+  "pulling",
+  "creating",
+  "starting",
+  "verifying",
+  "rolling_back",
+  "done",
+]);
+export type DeploymentStep = z.output<typeof deploymentStepSchema>;
+
+const errorCodeSchema = z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]);
+
+const byteProgressSchema = z.object({ done: z.int().min(0), total: z.int().min(0) });
+
+const common = {
+  status: deploymentStatusSchema,
+  message: z.string().max(MAX_MESSAGE_LENGTH),
+  step: deploymentStepSchema,
+  progress: z.int().min(0).max(100).optional().meta({ description: "Percent, while pulling." }),
+  bytes: byteProgressSchema.optional().meta({ description: "Bytes pulled and known so far, while pulling." }),
+  code: errorCodeSchema.optional().meta({ description: "With `Fail`: what went wrong." }),
+  details: z.record(z.string(), z.unknown()).optional(),
+};
+
+/** One event as the client sees it in the stream. */
+export const deploymentEventSchema = z
+  .object({
+    ...common,
+    deployment_id: z.string(),
+    seq: z.int().min(1).meta({ description: "From 1, without gaps." }),
+    timestamp: z.int().meta({ description: "Unix seconds." }),
+  })
+  .meta({ id: "DeploymentEvent" });
+export type DeploymentEvent = z.output<typeof deploymentEventSchema>;
+
+/**
+ * One event as the device sends it. `device_seq` rises strictly within a deployment, with gaps where superseded
+ * progress was dropped; the control plane gives the client's `seq`. The device sends no time of day, since it may
+ * have no clock worth believing: `age_ms` is how old the event is, left out where that is unknown (a reboot between).
+ */
+export const deviceEventSchema = z.object({
+  ...common,
+  device_seq: z.int().min(1),
+  age_ms: z.int().min(0).optional(),
+});
+export type DeviceEvent = z.output<typeof deviceEventSchema>;
+
+/** What an event says, before anybody has numbered it. */
+export type EventContent = Pick<DeviceEvent, "status" | "message" | "step" | "progress" | "bytes" | "code" | "details">;
+
+/** Whether no event may follow this one. */
+export function isFinal(event: { readonly status: DeploymentStatus }): boolean {
+  return event.status !== "Running";
+}
+
+/** Cuts a text to what an event's message may hold. */
+export function clipMessage(text: string): string {
+  return text.length <= MAX_MESSAGE_LENGTH ? text : `${text.slice(0, MAX_MESSAGE_LENGTH - 1)}…`;
+}

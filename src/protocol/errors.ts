@@ -1,0 +1,272 @@
+import { HOST_PORT_MAX, HOST_PORT_MIN } from "./limits.ts";
+
+/** One row of the error table. */
+export interface ErrorEntry {
+  /** Text for the reader. Callers may replace it with a more precise one unless `fixedMessage` is set. */
+  readonly message: string;
+  /** HTTP status of an answer that consists of this error alone. */
+  readonly http: number;
+  /** The specification gives this text to the letter: nothing is added, particulars go to `details`. */
+  readonly fixedMessage?: true;
+  /** The same request may succeed later without anybody changing it. */
+  readonly retryable: boolean;
+  /** What the person who meets it can do. */
+  readonly hint: string;
+}
+
+/**
+ * Every error code the system uses, once: deploy stream, JSON error bodies, logs and documentation all read this
+ * table. HTTP 200 stands for codes that end a deployment: they travel inside a stream that began well.
+ */
+export const ERRORS = {
+  ErrorNodePortIsNotCorrectRange: {
+    message: `Port is not in the correct range. The range of valid ports is ${HOST_PORT_MIN}-${HOST_PORT_MAX}.`,
+    http: 200,
+    fixedMessage: true,
+    retryable: false,
+    hint: "Choose a host_port from 30000 to 32767; details name the one that is not.",
+  },
+  ErrorPortInUse: {
+    message: "The desired port is already in use.",
+    http: 200,
+    fixedMessage: true,
+    retryable: false,
+    hint: "Choose another host_port or free this one; details name the port and who holds it.",
+  },
+  DeviceNotReachable: {
+    message: "Device not reachable",
+    http: 200,
+    fixedMessage: true,
+    retryable: true,
+    hint: "Check the device's power and link; on the device `edge-agent config check` and the agent's log say why.",
+  },
+  AssetNotFound: {
+    message: "Asset not found",
+    http: 404,
+    fixedMessage: true,
+    retryable: false,
+    hint: "Check the identifier and that the API key belongs to the account that owns the asset.",
+  },
+  ErrorNoName: {
+    message: "The app has no name: the field `name` is missing or empty.",
+    http: 422,
+    retryable: false,
+    hint: "Send a name of 1 to 63 letters, digits, '_', '.' or '-'.",
+  },
+  ErrorNoImage: {
+    message: "The app has no image: the field `image` is missing or empty.",
+    http: 422,
+    retryable: false,
+    hint: "Send a container image reference such as registry.example.com/team/app:1.2.",
+  },
+  InvalidRequest: {
+    message: "The request is not valid.",
+    http: 422,
+    retryable: false,
+    hint: "details.issues lists the path and the reason for each field.",
+  },
+  AppExists: {
+    message: "An app of this name already exists on the device.",
+    http: 200,
+    retryable: false,
+    hint: "Remove the app first, or deploy under another name.",
+  },
+  ErrorNameExists: {
+    message: "A container of this name exists on the device and is not managed by edge-agent.",
+    http: 200,
+    retryable: false,
+    hint: "Deploy under another name, or remove that container on the device.",
+  },
+  ErrorDeploymentAlreadyExist: {
+    message: "A deployment of this app is already running.",
+    http: 200,
+    retryable: true,
+    hint: "Wait for the running deployment to end; details name it.",
+  },
+  ImagePullBackOff: {
+    message: "The image could not be pulled.",
+    http: 200,
+    retryable: true,
+    hint: "The message says whether the image is unknown, denied, for another platform, or the registry unreachable.",
+  },
+  CrashLoopBackOff: {
+    message: "The app stopped or restarted while it was being verified.",
+    http: 200,
+    retryable: false,
+    hint: "details hold the exit code and the app's last log lines.",
+  },
+  Unhealthy: {
+    message: "The app's health check did not become healthy in time.",
+    http: 200,
+    retryable: false,
+    hint: "details hold the last output of the health check.",
+  },
+  InsufficientDisk: {
+    message: "There is not enough free disk space on the device.",
+    http: 200,
+    retryable: true,
+    hint: "Free space on the device; details say how much there is and how much is needed.",
+  },
+  PolicyDenied: {
+    message: "The device's own policy refuses this app.",
+    http: 200,
+    retryable: false,
+    hint: "details name the rule; it is set in the device's configuration under `policy`.",
+  },
+  EngineUnavailable: {
+    message: "The container engine on the device does not answer.",
+    http: 200,
+    retryable: true,
+    hint: "On the device, check the engine (`systemctl status docker`) and the agent's right to use its socket.",
+  },
+  DeploymentTimeout: {
+    message: "The deployment did not end in time; the device was told to cancel it.",
+    http: 200,
+    retryable: true,
+    hint: "Check the device's link and the size of the image, then deploy again.",
+  },
+  DeploymentCancelled: {
+    message: "The deployment was cancelled.",
+    http: 200,
+    retryable: false,
+    hint: "Somebody asked for it; deploy again if that was not meant.",
+  },
+  Internal: {
+    message: "Something went wrong inside the service.",
+    http: 500,
+    retryable: true,
+    hint: "The log of the side it happened on has the particulars.",
+  },
+  InvalidJson: {
+    message: "The request body is not valid JSON.",
+    http: 400,
+    retryable: false,
+    hint: "Send one JSON object, encoded as UTF-8.",
+  },
+  BadRequest: {
+    message: "The request could not be understood.",
+    http: 400,
+    retryable: false,
+    hint: "The message says what is wrong with it.",
+  },
+  PayloadTooLarge: {
+    message: "The request body is too large.",
+    http: 413,
+    retryable: false,
+    hint: "A deploy request may have 256 KiB.",
+  },
+  UnsupportedMediaType: {
+    message: "The request body must be JSON (Content-Type: application/json).",
+    http: 415,
+    retryable: false,
+    hint: "Send the header Content-Type: application/json.",
+  },
+  Unauthorized: {
+    message: "The API key is missing, wrong or revoked.",
+    http: 401,
+    retryable: false,
+    hint: "Send a valid key in the header X-API-Key.",
+  },
+  NotFound: {
+    message: "There is nothing at this address.",
+    http: 404,
+    retryable: false,
+    hint: "See /openapi.json for the endpoints there are.",
+  },
+  MethodNotAllowed: {
+    message: "This address does not support the method.",
+    http: 405,
+    retryable: false,
+    hint: "The Allow header lists the methods it does support.",
+  },
+  TooManyRequests: {
+    message: "Too many requests.",
+    http: 429,
+    retryable: true,
+    hint: "Wait as long as the Retry-After header says.",
+  },
+  ServiceUnavailable: {
+    message: "The service cannot answer right now.",
+    http: 503,
+    retryable: true,
+    hint: "Try again shortly.",
+  },
+  DeploymentNotFound: {
+    message: "This asset has no such deployment.",
+    http: 404,
+    retryable: false,
+    hint: "List the asset's deployments to see which there are.",
+  },
+  IdentifierTaken: {
+    message: "An identifier of this asset already belongs to another one.",
+    http: 409,
+    retryable: false,
+    hint: "details name the field; serial numbers, SIM SIDs, ICCIDs and UUIDs are unique in the whole service.",
+  },
+  AssetHasNoSim: {
+    message: "The asset has no SIM, so its status cannot be set.",
+    http: 409,
+    retryable: false,
+    hint: "Only assets with a Super SIM or a PRO SIM can be activated or deactivated.",
+  },
+  UnknownNetworkGroup: {
+    message: "There is no such network group.",
+    http: 422,
+    retryable: false,
+    hint: "Use one of the default groups or one of the account's own.",
+  },
+  SimNotFound: {
+    message: "The asset has no SIM of this type.",
+    http: 404,
+    retryable: false,
+    hint: "Asset Details show which SIMs an asset has.",
+  },
+  SimOperatorFailed: {
+    message: "The SIM operator did not carry out the whole change.",
+    http: 502,
+    retryable: true,
+    hint: "details say which SIM changed and which did not; repeat the update to finish it.",
+  },
+  IdempotencyKeyReused: {
+    message: "This Idempotency-Key was used with another request body.",
+    http: 422,
+    retryable: false,
+    hint: "Use a new key for a new request.",
+  },
+  EndpointRemoved: {
+    message: "This endpoint was removed.",
+    http: 410,
+    retryable: false,
+    hint: "The message names the replacement.",
+  },
+} as const satisfies Record<string, ErrorEntry>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** Further facts of an error, JSON-safe. Never holds secrets: see `lib/redact.ts`. */
+export type ErrorDetails = Readonly<Record<string, unknown>>;
+
+/** The table's row for a code, with every optional field visible to the type checker. */
+export function errorEntry(code: ErrorCode): ErrorEntry {
+  return ERRORS[code];
+}
+
+/** Narrows a string from the wire to a code of the table. */
+export function isErrorCode(code: unknown): code is ErrorCode {
+  return typeof code === "string" && Object.hasOwn(ERRORS, code);
+}
+
+/** An error with a code of the table: the only kind that crosses a process boundary. */
+export class EdgeError extends Error {
+  readonly code: ErrorCode;
+  readonly details: ErrorDetails | undefined;
+
+  /** @param message replaces the table's text; ignored for codes whose text the specification fixes. */
+  constructor(code: ErrorCode, message?: string, details?: ErrorDetails, options?: ErrorOptions) {
+    const entry = errorEntry(code);
+    super(entry.fixedMessage ? entry.message : (message ?? entry.message), options);
+    this.name = "EdgeError";
+    this.code = code;
+    this.details = details;
+  }
+}

@@ -1,0 +1,20 @@
+/** Bounds both sides of the protocol keep. Values are part of the contract: change them only with a protocol version. */
+
+/** Lowest and highest `host_port` a deployment may ask for, both included. */
+export const HOST_PORT_MIN = 30_000;
+export const HOST_PORT_MAX = 32_767;
+
+/** Largest deploy request body, in bytes. */
+export const MAX_REQUEST_BYTES = 256 * 1024;
+
+/** Largest WebSocket frame either side accepts, in bytes. */
+export const MAX_FRAME_BYTES = 1024 * 1024;
+
+/** Longest human-readable `message` of an event, in characters; longer text is cut with an ellipsis. */
+export const MAX_MESSAGE_LENGTH = 2_000;
+
+/** How long a device may take to acknowledge a command before it counts as not reachable, in milliseconds. */
+export const ACK_TIMEOUT_MS = 10_000;
+
+/** How long a deployment may take in all unless the control plane is configured otherwise, in milliseconds. */
+export const DEPLOYMENT_TIMEOUT_MS = 15 * 60_000;

@@ -1,0 +1,16 @@
+/**
+ * The protocol between edge-agent and edge-control. One integer, raised with every change that the other side
+ * must know about; new optional fields and new frame types do not raise it, since unknown ones are ignored.
+ *
+ * - 1 (2026-11-20): first version.
+ */
+export const PROTOCOL_VERSION = 1;
+
+/** The oldest version this code still speaks. */
+export const OLDEST_PROTOCOL_VERSION = 1;
+
+/** The version two peers speak: the older one's. `undefined` when the peer is older than anything still spoken. */
+export function negotiate(peer: number): number | undefined {
+  const version = Math.min(peer, PROTOCOL_VERSION);
+  return version >= OLDEST_PROTOCOL_VERSION ? version : undefined;
+}
