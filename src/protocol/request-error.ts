@@ -19,7 +19,11 @@ export function toRequestError(input: unknown, error: z.ZodError): EdgeError {
 
 /** `InvalidRequest` with one issue per problem. The values sent are never repeated: they may be secrets. */
 export function toInvalidRequest(error: z.ZodError): EdgeError {
-  const issues = listIssues(error);
+  return invalidRequest(listIssues(error));
+}
+
+/** `InvalidRequest` for the given problems; the message tells the first. */
+export function invalidRequest(issues: readonly RequestIssue[]): EdgeError {
   const first = issues[0];
   const where = first?.path ? `${first.path}: ` : "";
   const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : "";

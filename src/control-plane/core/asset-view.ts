@@ -1,0 +1,35 @@
+import type { AssetBody, AssetListItem, LegacySim } from "../../protocol/asset.ts";
+import { type Asset, deriveStatus, type SuperSim } from "./asset.ts";
+
+/** An asset as a list shows it. `legacy` adds the deprecated mirror `sim`. */
+export function toListItem(asset: Asset, legacy: boolean): AssetListItem {
+  const { supersim, prosim } = asset;
+  return {
+    uuid: asset.uuid,
+    serial_number: asset.serialNumber,
+    name: asset.name,
+    type: asset.type,
+    created_at: asset.createdAt,
+    status: deriveStatus(asset),
+    ...(supersim && {
+      supersim: { sid: supersim.sid, iccid: supersim.iccid, network_group: supersim.networkGroup },
+    }),
+    ...(prosim && {
+      prosim: { imsi: prosim.imsi, iccid: prosim.iccid, service_profile: prosim.serviceProfile },
+    }),
+    ...(legacy && supersim && { sim: toLegacySim(supersim) }),
+  };
+}
+
+/** An asset in full. `legacy` adds the deprecated mirrors `sim` and `network_group`. */
+export function toDetails(asset: Asset, legacy: boolean): AssetBody {
+  return {
+    ...toListItem(asset, legacy),
+    ...(legacy && asset.supersim && { network_group: asset.supersim.networkGroup }),
+  };
+}
+
+/** The deprecated mirror of a Super SIM; its `status` is that SIM's own, not the asset's. */
+export function toLegacySim(sim: SuperSim): LegacySim {
+  return { sid: sim.sid, iccid: sim.iccid, network_group: sim.networkGroup, status: sim.status };
+}

@@ -1,0 +1,42 @@
+import type { AssetStatus } from "../../protocol/asset.ts";
+import type { SimType } from "../../protocol/sim.ts";
+
+/** A Super SIM as the control plane keeps it. */
+export interface SuperSim {
+  readonly sid: string;
+  readonly iccid: string;
+  readonly networkGroup: string;
+  readonly status: AssetStatus;
+}
+
+/** A PRO SIM as the control plane keeps it. */
+export interface ProSim {
+  readonly imsi: string;
+  readonly iccid: string;
+  readonly serviceProfile: string;
+  readonly status: AssetStatus;
+}
+
+/** An asset with the SIMs it holds. */
+export interface Asset {
+  /** Lower case. */
+  readonly uuid: string;
+  readonly accountId: string;
+  readonly serialNumber: string;
+  readonly name: string;
+  readonly type: string;
+  /** Unix seconds. */
+  readonly createdAt: number;
+  readonly supersim: SuperSim | undefined;
+  readonly prosim: ProSim | undefined;
+}
+
+/** The types of SIM the asset holds, in the order they are acted on. */
+export function simTypes(asset: Pick<Asset, SimType>): SimType[] {
+  return (["supersim", "prosim"] as const).filter((type) => asset[type] !== undefined);
+}
+
+/** Active as soon as either SIM is; an asset without a SIM is inactive. */
+export function deriveStatus(asset: Pick<Asset, SimType>): AssetStatus {
+  return simTypes(asset).some((type) => asset[type]?.status === "active") ? "active" : "inactive";
+}

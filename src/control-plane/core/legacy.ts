@@ -1,0 +1,40 @@
+import { EdgeError } from "../../protocol/errors.ts";
+
+/** When the legacy fields and endpoints go, unless configured otherwise: 2026-09-01T00:00:00Z. */
+export const DEFAULT_LEGACY_REMOVAL_MS = Date.UTC(2026, 8, 1);
+
+/** When they were declared deprecated: half a year before. Never later than the removal itself. */
+const DEPRECATED_SINCE_MS = Date.UTC(2026, 2, 1);
+
+/** Whether the legacy fields and endpoints are gone at this instant. The removal instant itself is the first without. */
+export function isLegacyRemoved(nowMs: number, removalMs: number): boolean {
+  return nowMs >= removalMs;
+}
+
+/**
+ * Headers of every answer that has a deprecated field or comes from a deprecated endpoint: Deprecation (RFC 9745,
+ * a structured date), Sunset (RFC 8594, an HTTP date) and the link to what replaces it.
+ *
+ * @param successor path of the replacement, percent-encoded
+ */
+export function legacyHeaders(removalMs: number, successor: string): Record<string, string> {
+  const since = Math.min(DEPRECATED_SINCE_MS, removalMs);
+  return {
+    deprecation: `@${Math.floor(since / 1000)}`,
+    sunset: new Date(removalMs).toUTCString(),
+    link: successorLink(successor),
+  };
+}
+
+/** Value of the Link header that names the replacement. */
+export function successorLink(successor: string): string {
+  return `<${successor}>; rel="successor-version"`;
+}
+
+/** The refusal of a legacy endpoint after its removal. */
+export function endpointRemoved(removalMs: number, method: string, successor: string): EdgeError {
+  const date = new Date(removalMs).toISOString().slice(0, 10);
+  return new EdgeError("EndpointRemoved", `This endpoint was removed on ${date}. Use ${method} ${successor} instead.`, {
+    replacement: { method, path: successor },
+  });
+}

@@ -1,0 +1,94 @@
+import { z } from "zod";
+import {
+  assetListItemSchema,
+  assetNameSchema,
+  assetSchema,
+  assetStatusSchema,
+  assetTypeSchema,
+  serialNumberSchema,
+} from "./asset.ts";
+import { decimal } from "./query.ts";
+import { networkGroupSchema, proSimInputSchema, superSimInputSchema } from "./sim.ts";
+
+/** Body of Register Asset. */
+export const assetRegistrationSchema = z
+  .strictObject({
+    serial_number: serialNumberSchema,
+    name: assetNameSchema.optional().meta({ description: "Display name; the serial number unless given." }),
+    type: assetTypeSchema.default("").meta({ description: "What kind of device it is; free text." }),
+    supersim: superSimInputSchema.optional(),
+    prosim: proSimInputSchema.optional(),
+  })
+  .refine((asset) => asset.supersim === undefined || asset.supersim.iccid !== asset.prosim?.iccid, {
+    path: ["prosim", "iccid"],
+    message: "must differ from supersim.iccid",
+  })
+  .meta({
+    id: "AssetRegistration",
+    examples: [
+      {
+        serial_number: "GW-2026-000123",
+        name: "Pump house 7",
+        type: "gateway",
+        supersim: {
+          sid: "HS0123456789abcdef0123456789abcdef",
+          iccid: "8988307000001234567",
+          network_group: "default_1gb",
+        },
+      },
+    ],
+  });
+export type AssetRegistration = z.output<typeof assetRegistrationSchema>;
+
+/** Answer of Register Asset: the asset, and the device's token, which is shown this once only. */
+export const registeredAssetSchema = z
+  .strictObject({
+    ...assetSchema.shape,
+    device_token: z.string().meta({
+      description: "The device's own credential. Shown once; only its hash is stored.",
+      examples: ["ed_…"],
+    }),
+  })
+  .meta({ id: "RegisteredAsset" });
+export type RegisteredAsset = z.output<typeof registeredAssetSchema>;
+
+/** Body of Update Asset. What is left out stays as it is; at least one field is needed. */
+export const assetUpdateSchema = z
+  .strictObject({
+    name: assetNameSchema.optional(),
+    status: assetStatusSchema.optional().meta({ description: "Activates or deactivates every SIM of the asset." }),
+    supersim: z.strictObject({ network_group: networkGroupSchema.optional() }).optional(),
+  })
+  .meta({
+    id: "AssetUpdate",
+    minProperties: 1,
+    examples: [{ name: "Pump house 7", status: "active", supersim: { network_group: "default_10gb" } }],
+  });
+export type AssetUpdate = z.output<typeof assetUpdateSchema>;
+
+/** Body of the deprecated Update SIM. */
+export const legacySimUpdateSchema = z
+  .strictObject({ status: assetStatusSchema.optional(), network_group: networkGroupSchema.optional() })
+  .meta({ id: "LegacySimUpdate", deprecated: true, minProperties: 1, examples: [{ status: "inactive" }] });
+export type LegacySimUpdate = z.output<typeof legacySimUpdateSchema>;
+
+/** Most assets one page may hold, and how many it holds unless asked. */
+export const MAX_PAGE_SIZE = 200;
+export const DEFAULT_PAGE_SIZE = 50;
+
+/** Query of Get Assets. */
+export const assetListQuerySchema = z.strictObject({
+  limit: decimal(1, MAX_PAGE_SIZE)
+    .optional()
+    .meta({
+      description: `Assets per page, 1 to ${MAX_PAGE_SIZE}; ${DEFAULT_PAGE_SIZE} unless given.`,
+      examples: [50],
+    }),
+  cursor: z.string().min(1).max(256).optional().meta({ description: "`next_cursor` of the page before." }),
+  status: assetListItemSchema.shape.status.optional(),
+  type: z.string().max(64).optional().meta({ description: "Only assets of exactly this type." }),
+  q: z.string().min(1).max(128).optional().meta({
+    description: "Only assets whose name or serial number contains this text; ASCII letters in either case.",
+  }),
+});
+export type AssetListQuery = z.output<typeof assetListQuerySchema>;

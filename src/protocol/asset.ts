@@ -1,0 +1,79 @@
+import { z } from "zod";
+import { proSimSchema, superSimSchema } from "./sim.ts";
+import { unixSeconds } from "./timestamp.ts";
+
+/** Derived: active as soon as one of the asset's SIMs is. */
+export const assetStatusSchema = z.enum(["active", "inactive"]);
+export type AssetStatus = z.output<typeof assetStatusSchema>;
+
+// An identifier stands in a URL path and in log lines, so it is plain ASCII without separators.
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** Whether a text has the form of a UUID, in either case. */
+export function isUuid(text: string): boolean {
+  return UUID.test(text);
+}
+
+export const serialNumberSchema = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/, "must be 1 to 64 letters, digits, '.', '_', ':' or '-'")
+  .refine((value) => !isUuid(value), "must not have the form of a UUID")
+  .meta({ description: "Serial number of the device, unique in the whole service.", examples: ["GW-2026-000123"] });
+
+/** Text for people: no control characters, so that a list or a log line cannot be forged with it. */
+const displayText = (min: number, max: number) =>
+  z
+    .string()
+    .min(min)
+    .max(max)
+    .regex(/^[^\p{Cc}\p{Cs}\u2028\u2029\u202A-\u202E\u2066-\u2069]*$/u, "must not contain control characters");
+
+export const assetNameSchema = displayText(1, 128).meta({ description: "Display name.", examples: ["Pump house 7"] });
+
+export const assetTypeSchema = displayText(0, 64).meta({
+  description: "What kind of device it is; free text.",
+  examples: ["gateway"],
+});
+
+/** The deprecated mirror of `supersim`, with that SIM's own status. */
+const legacySimSchema = z
+  .strictObject({ ...superSimSchema.shape, status: assetStatusSchema })
+  .meta({ id: "LegacySim", deprecated: true, description: "Mirror of `supersim`, until its removal." });
+export type LegacySim = z.output<typeof legacySimSchema>;
+
+const common = {
+  uuid: z.string().meta({ description: "Asset identifier.", examples: ["0b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11"] }),
+  serial_number: z.string().meta({ examples: ["GW-2026-000123"] }),
+  name: z.string().meta({ examples: ["Pump house 7"] }),
+  type: z.string().meta({ examples: ["gateway"] }),
+  created_at: unixSeconds("When the asset was registered.").meta({ examples: [1_790_000_000] }),
+  status: assetStatusSchema.meta({ description: "`active` when any SIM is, `inactive` otherwise." }),
+  supersim: superSimSchema.optional().meta({ description: "Only if the asset has a Super SIM." }),
+  prosim: proSimSchema.optional().meta({ description: "Only if the asset has a PRO SIM." }),
+  sim: legacySimSchema.optional(),
+};
+
+/** An asset as a list holds it. */
+export const assetListItemSchema = z.strictObject(common).meta({ id: "AssetListItem" });
+export type AssetListItem = z.output<typeof assetListItemSchema>;
+
+/** One asset in full. */
+export const assetSchema = z
+  .strictObject({
+    ...common,
+    network_group: z.string().optional().meta({
+      deprecated: true,
+      description: "Mirror of `supersim.network_group`, until its removal.",
+    }),
+  })
+  .meta({ id: "Asset" });
+export type AssetBody = z.output<typeof assetSchema>;
+
+/** Answer of Get Assets. */
+export const assetListSchema = z
+  .strictObject({
+    assets: z.array(assetListItemSchema),
+    next_cursor: z.string().nullable().meta({ description: "Where to go on; `null` on the last page." }),
+  })
+  .meta({ id: "AssetList" });
+export type AssetList = z.output<typeof assetListSchema>;

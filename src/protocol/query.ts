@@ -1,0 +1,13 @@
+import { z } from "zod";
+
+const DECIMAL = /^[0-9]{1,15}$/;
+
+/** An integer in a query string: digits only, so that `1e3`, ` 7` and `0x10` are refused rather than guessed at. */
+export function decimal(min: number, max: number) {
+  return z
+    .string()
+    .refine((text) => DECIMAL.test(text), "must be an integer")
+    .transform(Number)
+    .pipe(z.int().min(min).max(max))
+    .meta({ type: "integer", minimum: min, maximum: max });
+}

@@ -1,0 +1,70 @@
+import { z } from "zod";
+
+/** The two kinds of SIM an asset can hold, as they are named in paths and fields. */
+export const simTypeSchema = z.enum(["supersim", "prosim"]);
+export type SimType = z.output<typeof simTypeSchema>;
+
+/** Groups every account may use beside its own. */
+export const DEFAULT_NETWORK_GROUPS = ["default_100mb", "default_1gb", "default_10gb", "default_unlimited"] as const;
+
+const label = (what: string) =>
+  z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, `must be a ${what}: 1 to 64 letters, digits, '.', '_' or '-'`);
+
+export const networkGroupSchema = label("network group").meta({
+  description: `One of ${DEFAULT_NETWORK_GROUPS.map((name) => `\`${name}\``).join(", ")}, or a group of the account's own.`,
+  examples: ["default_1gb"],
+});
+
+export const serviceProfileSchema = label("service profile").meta({
+  description: "Service profile of the PRO SIM.",
+  examples: ["iot-eu-standard"],
+});
+
+export const simSidSchema = z
+  .string()
+  .regex(/^[A-Za-z0-9]{2,64}$/, "must be 2 to 64 letters or digits")
+  .meta({
+    description: "Identifier the operator gave the Super SIM.",
+    examples: ["HS0123456789abcdef0123456789abcdef"],
+  });
+
+// ITU-T E.118 allows 19 digits; a padding digit makes 20, and longer ones are printed too.
+export const iccidSchema = z
+  .string()
+  .regex(/^[0-9]{18,22}$/, "must be 18 to 22 digits")
+  .meta({ description: "ICCID printed on the SIM.", examples: ["8988307000001234567"] });
+
+/** ITU-T E.212: at most 15 digits. */
+export const imsiSchema = z
+  .string()
+  .regex(/^[0-9]{6,15}$/, "must be 6 to 15 digits")
+  .meta({ description: "IMSI of the PRO SIM.", examples: ["262011234567890"] });
+
+/** A Super SIM as it is registered. */
+export const superSimInputSchema = z
+  .strictObject({ sid: simSidSchema, iccid: iccidSchema, network_group: networkGroupSchema })
+  .meta({ id: "SuperSimRegistration" });
+
+/** A PRO SIM as it is registered. */
+export const proSimInputSchema = z
+  .strictObject({ imsi: imsiSchema, iccid: iccidSchema, service_profile: serviceProfileSchema })
+  .meta({ id: "ProSimRegistration" });
+
+// What is answered was checked when it came in; a rule that is tightened later must not turn old assets into errors.
+const answered = (schema: z.ZodString) => z.string().meta({ ...schema.meta() });
+
+export const superSimSchema = z
+  .strictObject({
+    sid: answered(simSidSchema),
+    iccid: answered(iccidSchema),
+    network_group: answered(networkGroupSchema),
+  })
+  .meta({ id: "SuperSim" });
+
+export const proSimSchema = z
+  .strictObject({
+    imsi: answered(imsiSchema),
+    iccid: answered(iccidSchema),
+    service_profile: answered(serviceProfileSchema),
+  })
+  .meta({ id: "ProSim" });

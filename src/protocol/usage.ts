@@ -1,0 +1,63 @@
+import { z } from "zod";
+import { decimal } from "./query.ts";
+import { MAX_UNIX_SECONDS, unixSeconds } from "./timestamp.ts";
+
+/** How usage is cut up: `all` gives one sum over the whole range, the others one per period in UTC. */
+export const granularitySchema = z.enum(["all", "hour", "day", "month"]);
+export type Granularity = z.output<typeof granularitySchema>;
+
+/** Longest range one usage query may span, in days. */
+export const MAX_USAGE_DAYS = 400;
+
+/** Query of SIM usage. */
+export const usageQuerySchema = z.strictObject({
+  start_time: decimal(0, MAX_UNIX_SECONDS)
+    .optional()
+    .meta({
+      description: "Unix seconds, included; the start of the current month in UTC unless given.",
+      examples: [1_790_000_000],
+    }),
+  end_time: decimal(0, MAX_UNIX_SECONDS)
+    .optional()
+    .meta({
+      description: `Unix seconds, excluded; now unless given. At most ${MAX_USAGE_DAYS} days after start_time.`,
+      examples: [1_792_000_000],
+    }),
+  granularity: granularitySchema.default("all").meta({ description: "Periods are those of UTC." }),
+});
+export type UsageQuery = z.output<typeof usageQuerySchema>;
+
+const period = {
+  start_time: unixSeconds("Start of the entry's period; absent with granularity `all`.").optional(),
+  end_time: unixSeconds("End of the entry's period; absent with granularity `all`.").optional(),
+};
+const total = z
+  .int()
+  .min(0)
+  .meta({ description: "Bytes.", examples: [52_428_800] });
+
+const superSimUsageEntry = z
+  .strictObject({ network_group: z.string().meta({ examples: ["default_1gb"] }), total, ...period })
+  .meta({ id: "SuperSimUsageEntry" });
+const proSimUsageEntry = z
+  .strictObject({ service_profile: z.string().meta({ examples: ["iot-eu-standard"] }), total, ...period })
+  .meta({ id: "ProSimUsageEntry" });
+
+const range = {
+  start_time: unixSeconds("Start of the range, included."),
+  end_time: unixSeconds("End of the range, excluded."),
+  finalized_until: unixSeconds("Usage before this instant will not change any more."),
+};
+
+/** Usage of a Super SIM, split by network group. */
+export const superSimUsageSchema = z
+  .strictObject({ ...range, usages: z.array(superSimUsageEntry) })
+  .meta({ id: "SuperSimUsage" });
+
+/** Usage of a PRO SIM, split by service profile. */
+export const proSimUsageSchema = z
+  .strictObject({ ...range, usages: z.array(proSimUsageEntry) })
+  .meta({ id: "ProSimUsage" });
+
+export const usageSchema = z.union([superSimUsageSchema, proSimUsageSchema]);
+export type UsageBody = z.output<typeof usageSchema>;
