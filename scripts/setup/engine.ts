@@ -1,0 +1,52 @@
+import { request } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import { startEngine } from "./dockerd.ts";
+import { SetupError, say } from "./errors.ts";
+
+const SOCKET = "/var/run/docker.sock";
+const START_TIMEOUT_MS = 60_000;
+
+/** Makes sure that a container engine answers: the one of DOCKER_HOST or of Docker's usual socket, started if need be. */
+export async function ensureEngine(): Promise<void> {
+  const failure = await ping();
+  if (failure === undefined) return;
+  const configured = process.env["DOCKER_HOST"];
+  if (configured !== undefined) {
+    throw new SetupError(`no container engine answers at DOCKER_HOST=${configured} (${failure.message})`);
+  }
+  if (failure.code === "EACCES") {
+    throw new SetupError(`this user may not use ${SOCKET}; as root: usermod -aG docker USER, then log in again`);
+  }
+  using engine = startEngine();
+  const deadline = performance.now() + START_TIMEOUT_MS;
+  while (!(await engineAnswers())) {
+    if (performance.now() > deadline || engine.hasFailed()) {
+      throw new SetupError(`the container engine does not come up; its log is ${engine.log}`);
+    }
+    await sleep(100);
+  }
+  say(`the container engine is up and stays so; its log is ${engine.log}`);
+}
+
+/** Whether a container engine answers now. */
+export async function engineAnswers(): Promise<boolean> {
+  return (await ping()) === undefined;
+}
+
+async function ping(): Promise<NodeJS.ErrnoException | undefined> {
+  const { promise, resolve } = Promise.withResolvers<NodeJS.ErrnoException | undefined>();
+  request({ ...address(), path: "/_ping", timeout: 5_000 })
+    .on("response", (response) => {
+      response.resume();
+      resolve(response.statusCode === 200 ? undefined : new Error(`HTTP status ${response.statusCode}`));
+    })
+    .on("timeout", () => resolve(new Error("no answer within 5 s")))
+    .on("error", resolve)
+    .end();
+  return promise;
+}
+
+function address(): { socketPath: string } | { host: string; port: string } {
+  const url = new URL(process.env["DOCKER_HOST"] ?? `unix://${SOCKET}`);
+  return url.protocol === "unix:" ? { socketPath: url.pathname } : { host: url.hostname, port: url.port || "2375" };
+}

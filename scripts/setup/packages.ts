@@ -1,0 +1,83 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { SetupError, say } from "./errors.ts";
+import { findProgram } from "./programs.ts";
+import type { Requirement } from "./requirements.ts";
+
+/** Installs the Debian packages of the requirements that are not met. Throws a SetupError where that is impossible. */
+export async function ensurePackages(requirements: readonly Requirement[]): Promise<void> {
+  const missing = requirements.filter((requirement) => !requirement.present());
+  if (missing.length === 0) return;
+  if (findProgram("apt-get") === undefined) throw new SetupError(`${describe(missing)}, and there is no apt-get here`);
+  if (process.getuid?.() !== 0) {
+    const packages = missing.map((requirement) => requirement.packages.at(-1)).join(" ");
+    throw new SetupError(`${describe(missing)}; as root: apt-get install --no-install-recommends ${packages}`);
+  }
+  install(missing);
+  const absent = missing.filter((requirement) => !requirement.present());
+  if (absent.length > 0) throw new SetupError(`${describe(absent)}, although its package was installed`);
+}
+
+function describe(missing: readonly Requirement[]): string {
+  const names = missing.map((requirement) => `${requirement.name} (${requirement.purpose})`);
+  return `this machine lacks ${names.join(", ")}`;
+}
+
+function install(missing: readonly Requirement[]): void {
+  say(`${describe(missing)}: refreshing the package lists`);
+  aptGet(["update"]);
+  const packages = [...new Set(missing.map((requirement) => firstKnown(requirement)))];
+  say(`installing the Debian packages ${packages.join(", ")}`);
+  withoutServices(() => aptGet(["install", "--yes", "--no-install-recommends", ...packages]));
+}
+
+function firstKnown(requirement: Requirement): string {
+  const known = requirement.packages.find((name) => spawnSync("apt-cache", ["show", name]).status === 0);
+  if (known !== undefined) return known;
+  throw new SetupError(`the package lists of this machine know no ${requirement.packages.join(" or ")}`);
+}
+
+function aptGet(args: readonly string[]): void {
+  const result = spawnSync("apt-get", ["-qq", "-o", "DPkg::Lock::Timeout=120", ...args], {
+    env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
+    encoding: "utf8",
+  });
+  if (result.status === 0) return;
+  process.stderr.write(result.stdout + result.stderr);
+  throw new SetupError(`apt-get ${args.join(" ")} failed, see above`);
+}
+
+const POLICY = "/usr/sbin/policy-rc.d";
+
+// Units that come with these packages and that nothing here uses: tests start their own registry and Podman.
+const UNWANTED_UNITS = [
+  "docker-registry.service",
+  "podman.socket",
+  "podman-auto-update.timer",
+  "podman-restart.service",
+];
+
+/** Keeps packages from starting services while they are installed, and at the next boot. */
+function withoutServices(work: () => void): void {
+  const existing = new Set(UNWANTED_UNITS.filter(unitExists));
+  const policyIsOurs = !existsSync(POLICY);
+  if (policyIsOurs) writeFileSync(POLICY, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
+  process.on("SIGINT", ignoreSignal);
+  try {
+    work();
+  } finally {
+    if (policyIsOurs) rmSync(POLICY, { force: true });
+    process.off("SIGINT", ignoreSignal);
+  }
+  const brought = UNWANTED_UNITS.filter((unit) => !existing.has(unit) && unitExists(unit));
+  if (brought.length === 0 || !existsSync("/run/systemd/system")) return;
+  say(`switching off services that came with them and that nothing here needs: ${brought.join(", ")}`);
+  spawnSync("systemctl", ["disable", "--quiet", ...brought]);
+}
+
+// Without a listener, Ctrl-C would end this process before it has cleaned up.
+function ignoreSignal(): void {}
+
+function unitExists(unit: string): boolean {
+  return ["/usr/lib/systemd/system", "/lib/systemd/system"].some((folder) => existsSync(`${folder}/${unit}`));
+}

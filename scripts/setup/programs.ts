@@ -1,0 +1,38 @@
+import { accessSync, constants, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+// Daemons live in the sbin folders, which the PATH of an ordinary user often leaves out.
+const SYSTEM_FOLDERS = ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin"];
+
+/** Path of an executable, searched on the PATH and in the system's folders. */
+export function findProgram(name: string): string | undefined {
+  const folders = [...(process.env["PATH"] ?? "").split(":").filter((folder) => folder !== ""), ...SYSTEM_FOLDERS];
+  return folders.map((folder) => join(folder, name)).find(isExecutable);
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Path of a busybox that runs in an otherwise empty container, that is, one linked statically. */
+export function findStaticBusybox(): string | undefined {
+  const path = findProgram("busybox");
+  return path !== undefined && isStaticExecutable(readFileSync(path)) ? path : undefined;
+}
+
+const PT_INTERP = 3;
+
+// A program that needs a loader names it in a program header of this type (64-bit little-endian ELF).
+function isStaticExecutable(file: Buffer): boolean {
+  const isElf64 = file.subarray(0, 6).equals(Buffer.from([0x7f, 0x45, 0x4c, 0x46, 2, 1]));
+  if (!isElf64) return false;
+  const offset = Number(file.readBigUInt64LE(32));
+  const size = file.readUInt16LE(54);
+  const headers = Array.from({ length: file.readUInt16LE(56) }, (_, index) => file.readUInt32LE(offset + index * size));
+  return !headers.includes(PT_INTERP);
+}

@@ -1,0 +1,32 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { build } from "./build/build.ts";
+import { needsExecutables } from "./test/selection.ts";
+import { countsLine, isGood, type TestSummary } from "./test/summary.ts";
+
+const SUMMARY = ".cache/test-summary.json";
+const args = process.argv.slice(2);
+
+if (needsExecutables(args)) await build({ onlyIfChanged: true });
+
+mkdirSync(".cache", { recursive: true });
+rmSync(SUMMARY, { force: true });
+const result = spawnSync("vitest", ["run", "--reporter=default", "--reporter=./scripts/test/reporter.ts", ...args], {
+  stdio: "inherit",
+  // Ryuk, the container that cleans up after testcontainers, is an image of Docker Hub; the tests clean up themselves.
+  env: { ...process.env, TEST_SUMMARY: SUMMARY, TESTCONTAINERS_RYUK_DISABLED: "true" },
+});
+
+const summary = readSummary();
+for (const { name, reason } of summary.skipped) console.log(`skipped: ${name}: ${reason}`);
+for (const reason of summary.broken) console.log(`broken: ${reason}`);
+process.exitCode = result.status === 0 && isGood(summary) ? 0 : 1;
+console.log(countsLine(summary));
+
+function readSummary(): TestSummary {
+  try {
+    return JSON.parse(readFileSync(SUMMARY, "utf8")) as TestSummary;
+  } catch {
+    return { passed: 0, failed: 0, skipped: [], broken: ["vitest ended without a summary"] };
+  }
+}
