@@ -1,0 +1,69 @@
+import { readFileSync } from "node:fs";
+import { type RequestIssue, listIssues } from "../../protocol/request-error.ts";
+import { type ConfigFile, configSchema } from "./schema.ts";
+
+/** The configuration cannot be used. The message names the file, each wrong key, and what was expected. */
+export class ConfigError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "ConfigError";
+  }
+}
+
+/** The configuration with everything the agent reads from other files in place. */
+export interface Config extends ConfigFile {
+  readonly token: string;
+  /** PEM text of `extra_ca_file`. */
+  readonly extraCa: string | undefined;
+  /** Where the configuration came from. */
+  readonly path: string;
+}
+
+/** Reads and checks a configuration file. Throws `ConfigError`. */
+export function loadConfig(path: string): Config {
+  const file = parseConfig(readText(path, "the configuration file"), path);
+  const token = file.device_token ?? readText(file.device_token_file ?? "", "device_token_file").trim();
+  // A line break or a blank in the token could not be sent, and means that the file holds something else.
+  if (!/^[\x21-\x7e]+$/.test(token)) {
+    throw new ConfigError(`${path}: the device token is empty or holds characters that no token has`);
+  }
+  const extraCa = file.extra_ca_file === undefined ? undefined : readText(file.extra_ca_file, "extra_ca_file");
+  if (extraCa !== undefined && !extraCa.includes("-----BEGIN CERTIFICATE-----")) {
+    throw new ConfigError(`${path}: extra_ca_file: ${file.extra_ca_file} holds no PEM certificate`);
+  }
+  return { ...file, token, extraCa, path };
+}
+
+/** Checks the text of a configuration file. Throws `ConfigError`. */
+export function parseConfig(text: string, path: string): ConfigFile {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    // The parser's message quotes the text around the mistake, which may hold the token.
+    throw new ConfigError(`${path}: not valid JSON${position(error)}`);
+  }
+  const result = configSchema.safeParse(value);
+  if (result.success) return result.data;
+  const issues = listIssues(result.error).map(describe);
+  throw new ConfigError(`${path}: ${issues.join("; ")}`);
+}
+
+function describe({ path, reason }: RequestIssue): string {
+  return path === "" ? reason : `${path}: ${reason}`;
+}
+
+function position(error: unknown): string {
+  const match = /line \d+ column \d+|position \d+/.exec(error instanceof Error ? error.message : "");
+  return match ? ` (${match[0]})` : "";
+}
+
+function readText(path: string, what: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? "";
+    const reasons: Record<string, string> = { ENOENT: "it does not exist", EACCES: "no permission to read it" };
+    throw new ConfigError(`${what} ${path} cannot be read: ${reasons[code] ?? code}`, { cause: error });
+  }
+}

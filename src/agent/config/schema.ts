@@ -1,0 +1,136 @@
+import { z } from "zod";
+import { LOG_LEVELS } from "../../lib/logger.ts";
+
+/*
+ * The agent's configuration file, once: the example file, the reference in the documentation and the JSON Schema are
+ * generated from this. Durations are in seconds and sizes in bytes, as the names say.
+ */
+
+const seconds = (fallback: number, min: number, max: number) => z.number().min(min).max(max).default(fallback);
+
+const link = z.strictObject({
+  keepalive_s: seconds(600, 10, 3600).meta({
+    description: "Silence after which the link is probed. Every probe costs about 200 bytes of the data plan.",
+  }),
+  pong_timeout_s: seconds(20, 1, 300).meta({ description: "How long an answer to a probe may take." }),
+  reconnect_max_s: seconds(300, 1, 3600).meta({ description: "Longest pause between two attempts to connect." }),
+});
+
+const deploy = z.strictObject({
+  settle_window_s: seconds(3, 0, 600).meta({
+    description: "How long an app without a health check must stay up to count as deployed.",
+  }),
+  health_timeout_s: seconds(120, 1, 3600).meta({
+    description: "How long an app with a health check may take to become healthy.",
+  }),
+  pull_attempts: z.int().min(1).max(100).default(4).meta({
+    description: "Attempts to pull an image from a registry that does not answer.",
+  }),
+  concurrent_pulls: z.int().min(1).max(16).default(2).meta({ description: "Images pulled at the same time." }),
+  engine_patience_s: seconds(60, 0, 3600).meta({
+    description: "How long an engine that stops answering during a deployment is waited for.",
+  }),
+  disk_reserve_bytes: z.int().min(0).default(209_715_200).meta({
+    description: "Free space that must remain where the engine keeps images; below it nothing is deployed.",
+  }),
+});
+
+const containerLogs = z.strictObject({
+  max_bytes: z.int().min(4096).default(10_485_760).meta({ description: "Size of one log file of an app." }),
+  max_files: z.int().min(1).max(100).default(3).meta({ description: "Log files kept per app." }),
+});
+
+const prefixes = z.array(z.string().startsWith("/", "must be an absolute path")).default([]);
+
+const policy = z.strictObject({
+  privileged: z.boolean().default(true).meta({ description: "Whether apps may be privileged." }),
+  host_network: z.boolean().default(true).meta({ description: "Whether apps may use the host's network." }),
+  mounts: z
+    .strictObject({
+      allow: prefixes.meta({
+        description:
+          "Path prefixes apps may mount; empty for all. Also the way to allow the engine's socket or the agent's state.",
+      }),
+      deny: prefixes.meta({ description: "Path prefixes apps may never mount, nor a directory that holds one." }),
+    })
+    .prefault({}),
+  registries: z
+    .strictObject({
+      allow: z.array(z.string().min(1)).default([]).meta({
+        description: "Registry hosts images may come from, `docker.io` for references without one; empty for all.",
+      }),
+    })
+    .prefault({}),
+});
+
+export const configSchema = z
+  .strictObject({
+    control_plane_url: z
+      .url({ protocol: /^wss?$/, error: "must be a URL that begins with wss:// (or ws://)" })
+      .meta({ description: "Address of the control plane.", examples: ["wss://control.example.com/v1/agent"] }),
+    device_token: z.string().min(1).optional().meta({
+      description: "The token that identifies this device. Either this or `device_token_file`.",
+    }),
+    device_token_file: z
+      .string()
+      .min(1)
+      .optional()
+      .meta({
+        description: "File that holds the token; keep it readable by the service only.",
+        examples: ["/etc/edge-agent/token"],
+      }),
+    state_dir: z.string().startsWith("/", "must be an absolute path").default("/var/lib/edge-agent").meta({
+      description: "Directory for what the agent must remember. Only one agent may use it.",
+    }),
+    allow_insecure: z.boolean().default(false).meta({
+      description: "Allows ws:// to hosts other than this one. The token then travels unencrypted.",
+    }),
+    extra_ca_file: z.string().min(1).optional().meta({
+      description: "PEM file with certificate authorities to trust beside the system's.",
+    }),
+    engine: z
+      .strictObject({
+        socket: z
+          .string()
+          .startsWith("/", "must be an absolute path")
+          .optional()
+          .meta({
+            description: "Socket of the container engine. Found by itself where left out.",
+            examples: ["/run/podman/podman.sock"],
+          }),
+      })
+      .prefault({}),
+    log: z
+      .strictObject({
+        level: z.enum(LOG_LEVELS).default("info").meta({ description: "Least severe level that is logged." }),
+      })
+      .prefault({}),
+    link: link.prefault({}),
+    deploy: deploy.prefault({}),
+    container_logs: containerLogs.prefault({}),
+    policy: policy.prefault({}),
+  })
+  .superRefine((config, context) => {
+    if ((config.device_token === undefined) === (config.device_token_file === undefined)) {
+      context.addIssue({
+        code: "custom",
+        path: ["device_token"],
+        message: "set either device_token or device_token_file",
+      });
+    }
+    if (!config.allow_insecure && isUnencryptedAbroad(config.control_plane_url)) {
+      context.addIssue({
+        code: "custom",
+        path: ["control_plane_url"],
+        message: "ws:// is for this machine only; use wss://, or set allow_insecure",
+      });
+    }
+  });
+
+/** The configuration as read, defaults filled in. */
+export type ConfigFile = z.output<typeof configSchema>;
+
+function isUnencryptedAbroad(address: string): boolean {
+  const { protocol, hostname } = new URL(address);
+  return protocol === "ws:" && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
+}

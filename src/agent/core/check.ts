@@ -1,0 +1,139 @@
+import type { AppSpec } from "../../protocol/app-spec.ts";
+import type { ErrorCode, ErrorDetails } from "../../protocol/errors.ts";
+import { HOST_PORT_MAX, HOST_PORT_MIN } from "../../protocol/limits.ts";
+import type { PolicyViolation } from "./policy.ts";
+
+/** Who holds a port or a name. */
+export type Holder =
+  | { readonly kind: "app"; readonly name: string }
+  | { readonly kind: "deployment"; readonly name: string; readonly deployment_id: string }
+  | { readonly kind: "container"; readonly name: string }
+  | { readonly kind: "process"; readonly name?: string; readonly pid?: number }
+  | { readonly kind: "request" };
+
+/** Another deployment that is going on and was accepted before this one. */
+export interface Rival {
+  readonly id: string;
+  readonly app: string;
+  readonly hostPorts: readonly number[];
+}
+
+/** A container on the machine that does not belong to this deployment. */
+export interface OtherContainer {
+  readonly name: string;
+  readonly hostPorts: readonly number[];
+  /** Name of the agent's app it belongs to; `undefined` for a foreign container. */
+  readonly app: string | undefined;
+}
+
+/** The machine as far as the checks need it. */
+export interface Surroundings {
+  readonly containers: readonly OtherContainer[];
+  /** Installed apps, whether they run right now or not: they come back after a reboot. */
+  readonly apps: readonly { readonly name: string; readonly hostPorts: readonly number[] }[];
+  readonly rivals: readonly Rival[];
+  /** TCP ports a process of the machine listens on. */
+  readonly listening: ReadonlySet<number>;
+  /** Free bytes where the engine keeps images; `undefined` where that cannot be seen. */
+  readonly freeBytes: number | undefined;
+  readonly reserveBytes: number;
+  readonly policyViolation: PolicyViolation | undefined;
+  /** The name the container would get. */
+  readonly containerName: string;
+}
+
+export interface Refusal {
+  readonly code: ErrorCode;
+  readonly message?: string;
+  readonly details?: ErrorDetails;
+}
+
+/** Every check that can be made before anything is changed; the first that fails. */
+export function check(spec: AppSpec, around: Surroundings): Refusal | undefined {
+  return (
+    portsInRange(spec) ??
+    portsDistinct(spec) ??
+    nameFree(spec, around) ??
+    allowed(around) ??
+    portsFree(spec, around) ??
+    diskFree(around)
+  );
+}
+
+function portsInRange(spec: AppSpec): Refusal | undefined {
+  const wrong = spec.ports.find(({ host_port }) => host_port < HOST_PORT_MIN || host_port > HOST_PORT_MAX);
+  return wrong && { code: "ErrorNodePortIsNotCorrectRange", details: { host_port: wrong.host_port } };
+}
+
+function portsDistinct(spec: AppSpec): Refusal | undefined {
+  const seen = new Set<number>();
+  for (const { host_port } of spec.ports) {
+    if (seen.has(host_port)) return portInUse(host_port, { kind: "request" });
+    seen.add(host_port);
+  }
+  return undefined;
+}
+
+function nameFree(spec: AppSpec, around: Surroundings): Refusal | undefined {
+  const rival = around.rivals.find(({ app }) => app === spec.name);
+  if (rival) {
+    return {
+      code: "ErrorDeploymentAlreadyExist",
+      message: `A deployment of ${spec.name} is already running.`,
+      details: { deployment_id: rival.id },
+    };
+  }
+  const isOurs =
+    around.apps.some(({ name }) => name === spec.name) || around.containers.some(({ app }) => app === spec.name);
+  if (isOurs) return { code: "AppExists", message: `An app named ${spec.name} already exists on the device.` };
+  const foreign = around.containers.find(({ name }) => name === around.containerName);
+  if (!foreign) return undefined;
+  return {
+    code: "ErrorNameExists",
+    message: `A container named ${foreign.name} exists on the device and is not managed by edge-agent.`,
+    details: { container: foreign.name },
+  };
+}
+
+function allowed({ policyViolation }: Surroundings): Refusal | undefined {
+  if (!policyViolation) return undefined;
+  return { code: "PolicyDenied", message: policyViolation.message, details: { rule: policyViolation.rule } };
+}
+
+function portsFree(spec: AppSpec, around: Surroundings): Refusal | undefined {
+  // On the host's network the mapping has no effect, so nothing is claimed.
+  if (spec.host_network) return undefined;
+  for (const { host_port } of spec.ports) {
+    const holder = holderOf(host_port, around);
+    if (holder) return portInUse(host_port, holder);
+  }
+  return undefined;
+}
+
+function holderOf(port: number, around: Surroundings): Holder | undefined {
+  const rival = around.rivals.find(({ hostPorts }) => hostPorts.includes(port));
+  if (rival) return { kind: "deployment", name: rival.app, deployment_id: rival.id };
+  const app = around.apps.find(({ hostPorts }) => hostPorts.includes(port));
+  if (app) return { kind: "app", name: app.name };
+  const container = around.containers.find(({ hostPorts }) => hostPorts.includes(port));
+  if (container) return { kind: "container", name: container.name };
+  return around.listening.has(port) ? { kind: "process" } : undefined;
+}
+
+function diskFree({ freeBytes, reserveBytes }: Surroundings): Refusal | undefined {
+  if (freeBytes === undefined || freeBytes >= reserveBytes) return undefined;
+  return {
+    code: "InsufficientDisk",
+    message: `Only ${megabytes(freeBytes)} MB are free where images are kept; ${megabytes(reserveBytes)} MB are held in reserve.`,
+    details: { free_bytes: freeBytes, reserve_bytes: reserveBytes },
+  };
+}
+
+function megabytes(bytes: number): number {
+  return Math.floor(bytes / 1_000_000);
+}
+
+/** The refusal for a taken port, with what is known of its holder. */
+export function portInUse(hostPort: number, holder: Holder | undefined): Refusal {
+  return { code: "ErrorPortInUse", details: { host_port: hostPort, ...(holder && { holder }) } };
+}

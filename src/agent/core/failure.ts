@@ -1,0 +1,48 @@
+import type { DeploymentStep } from "../../protocol/deployment-event.ts";
+import type { ErrorCode } from "../../protocol/errors.ts";
+import type { Failure } from "./deployment.ts";
+
+interface EngineTrouble {
+  readonly kind: string;
+  readonly message: string;
+}
+
+const PULL_MESSAGES: Readonly<Record<string, string>> = {
+  image_not_found: "The registry has no such image",
+  image_denied: "The registry denies access to the image",
+  wrong_platform: "The image is not built for this device",
+  registry_unreachable: "The registry could not be reached",
+};
+
+/** What an error of the engine means for the deployment it happened in. */
+export function failureOf(trouble: EngineTrouble, step: DeploymentStep, image: string): Failure {
+  const failure = (code: ErrorCode, message: string, details?: Failure["details"]): Failure => ({
+    code,
+    message,
+    step,
+    ...(details && { details }),
+  });
+  switch (trouble.kind) {
+    case "unavailable":
+    case "timeout":
+      return failure("EngineUnavailable", `The container engine does not answer: ${trouble.message}`);
+    case "image_not_found":
+    case "image_denied":
+    case "wrong_platform":
+    case "registry_unreachable":
+      return failure("ImagePullBackOff", `${PULL_MESSAGES[trouble.kind]}: ${trouble.message}`, {
+        reason: trouble.kind,
+        image,
+      });
+    case "no_space":
+      return failure("InsufficientDisk", `The device ran out of disk space: ${trouble.message}`);
+    case "port_in_use":
+      return failure("ErrorPortInUse", "");
+    case "conflict":
+      return failure("ErrorNameExists", `The container engine has something of this name: ${trouble.message}`);
+    case "invalid":
+      return failure("InvalidRequest", `The container engine refuses the app: ${trouble.message}`);
+    default:
+      return failure("Internal", `The container engine failed: ${trouble.message}`);
+  }
+}

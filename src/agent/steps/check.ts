@@ -1,0 +1,82 @@
+import { type Surroundings, check } from "../core/check.ts";
+import { LABELS, containerName } from "../core/container.ts";
+import type { AppRecord } from "../core/deployment.ts";
+import { running } from "../core/announce.ts";
+import type { Step } from "../core/plan.ts";
+import { violation } from "../core/policy.ts";
+import { mustPull } from "../core/pull-decision.ts";
+import type { AppSpec } from "../../protocol/app-spec.ts";
+import type { ContainerSummary, ImageFacts } from "../engine/engine.ts";
+import type { StepContext, StepResult } from "./context.ts";
+
+/**
+ * Looks at the machine once and lets the core judge. Changes nothing, so it may run any number of times.
+ * Precondition: none; an engine that does not answer fails the deployment, since nothing of it exists yet.
+ */
+export async function runCheck(context: StepContext, { spec }: Extract<Step, { kind: "check" }>): Promise<StepResult> {
+  const [around, image] = await Promise.all([
+    observe(context, spec),
+    context.engine.inspectImage(spec.image, context.signal),
+  ]);
+  // Asked after the engine answered: in between, an earlier deployment may have come up.
+  const refusal = check(spec, { ...around, rivals: context.rivals(), apps: context.store.apps().map(claims) });
+  if (refusal) {
+    const { details } = refusal;
+    return {
+      failure: {
+        code: refusal.code,
+        message: refusal.message ?? "",
+        step: "checking",
+        ...(details && { details: await nameHolder(context, details) }),
+      },
+    };
+  }
+  return { record: { checked: true, ...usable(spec, image) }, events: imagePresent(spec, image) };
+}
+
+async function observe(context: StepContext, spec: AppSpec): Promise<Omit<Surroundings, "rivals" | "apps">> {
+  const { engine, host, config, signal, record } = context;
+  const [containers, listening, freeBytes, resolved] = await Promise.all([
+    engine.listContainers(signal),
+    host.listeningPorts(signal),
+    engine.info(signal).then(({ dataRoot }) => host.freeBytes(dataRoot)),
+    Promise.all(spec.volumes.map(({ local }) => host.realPath(local))),
+  ]);
+  return {
+    containers: containers.filter(({ labels }) => labels[LABELS.deployment] !== record.id).map(toOther),
+    listening: new Set(listening.map(({ port }) => port)),
+    freeBytes,
+    reserveBytes: config.diskReserveBytes,
+    policyViolation: violation(spec, config.policy, resolved, config.guardedPaths),
+    containerName: containerName(spec.name),
+  };
+}
+
+function toOther({ name, hostPorts, labels }: ContainerSummary): Surroundings["containers"][number] {
+  return { name, hostPorts, app: labels[LABELS.app] };
+}
+
+function claims({ name, spec }: AppRecord): Surroundings["apps"][number] {
+  return { name, hostPorts: hostPortsOf(spec) };
+}
+
+/** Ports the app takes on the device: none on the host's network, where the mapping has no effect. */
+export function hostPortsOf(spec: AppSpec): number[] {
+  return spec.host_network ? [] : spec.ports.map(({ host_port }) => host_port);
+}
+
+function usable(spec: AppSpec, image: ImageFacts | undefined): { imageId?: string } {
+  return image && !mustPull(spec.image, true) ? { imageId: image.id } : {};
+}
+
+function imagePresent(spec: AppSpec, image: ImageFacts | undefined) {
+  const isUsed = usable(spec, image).imageId !== undefined;
+  return isUsed ? [running("pulling", `Image ${spec.image} is already on the device.`)] : [];
+}
+
+async function nameHolder(context: StepContext, details: Readonly<Record<string, unknown>>) {
+  const { host_port: port, holder } = details as { host_port?: number; holder?: { kind: string } };
+  if (port === undefined || holder?.kind !== "process") return details;
+  const process = await context.host.holderOf(port, context.signal);
+  return { ...details, holder: { ...holder, ...process } };
+}

@@ -1,0 +1,61 @@
+import type { EventContent } from "../../protocol/deployment-event.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { Semaphore } from "../../lib/semaphore.ts";
+import type { DeploymentRecord, Failure } from "../core/deployment.ts";
+import type { Progress } from "../core/plan.ts";
+import type { Rival } from "../core/check.ts";
+import type { Policy } from "../core/policy.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Host } from "../host/host.ts";
+import type { AgentStore } from "../store/store.ts";
+
+/** Settings of the deployment steps. Durations in milliseconds, sizes in bytes. */
+export interface DeployConfig {
+  /** How long an app without a health check must stay up to count as deployed. */
+  readonly settleMs: number;
+  /** How long an app with a health check may take to become healthy. */
+  readonly healthTimeoutMs: number;
+  readonly pullAttempts: number;
+  /** How long an engine that stopped answering in mid-deployment is waited for. */
+  readonly enginePatienceMs: number;
+  /** Free space that must remain where the engine keeps images. */
+  readonly diskReserveBytes: number;
+  readonly containerLog: { readonly maxBytes: number; readonly maxFiles: number };
+  readonly policy: Policy;
+  /** Paths apps may not mount unless the policy allows exactly them: engine sockets, the agent's own state. */
+  readonly guardedPaths: readonly string[];
+}
+
+/** What every deployment shares. */
+export interface DeployServices {
+  readonly engine: Engine;
+  readonly host: Host;
+  readonly store: AgentStore;
+  readonly clock: Clock;
+  /** In [0, 1). */
+  readonly random: () => number;
+  readonly logger: Logger;
+  readonly config: DeployConfig;
+  /** Bounds how many images are pulled at once. */
+  readonly pulls: Semaphore;
+}
+
+/** What one step of one deployment gets. */
+export interface StepContext extends DeployServices {
+  readonly record: DeploymentRecord;
+  /** Deployments accepted earlier that are still going on. */
+  readonly rivals: () => readonly Rival[];
+  /** Stores an event and sends it, in the middle of a step. */
+  readonly emit: (event: EventContent) => void;
+  /** Aborted when the deployment is cancelled or the agent stops. */
+  readonly signal: AbortSignal;
+}
+
+/** What a step came to. Stored together with the announcement of the step that follows. */
+export interface StepResult {
+  readonly record?: Partial<Pick<DeploymentRecord, "checked" | "imageId" | "outcome">>;
+  readonly failure?: Failure;
+  readonly progress?: Partial<Progress>;
+  readonly events?: readonly EventContent[];
+}

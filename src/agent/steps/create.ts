@@ -1,0 +1,39 @@
+import { createHash } from "node:crypto";
+import type { AppSpec } from "../../protocol/app-spec.ts";
+import { LABELS, canonicalSpec, containerName } from "../core/container.ts";
+import type { Step } from "../core/plan.ts";
+import type { ContainerRequest } from "../engine/engine.ts";
+import type { StepContext, StepResult } from "./context.ts";
+
+/**
+ * Creates the app's container, not yet started. Precondition: no container carries this deployment's label; one that a
+ * crash left behind was seen before and is adopted instead.
+ */
+export async function runCreate(context: StepContext, step: Extract<Step, { kind: "create" }>): Promise<StepResult> {
+  await context.engine.createContainer(toRequest(context, step.spec, step.imageId), context.signal);
+  return {};
+}
+
+function toRequest(context: StepContext, spec: AppSpec, imageId: string): ContainerRequest {
+  return {
+    name: containerName(spec.name),
+    image: imageId,
+    labels: {
+      [LABELS.app]: spec.name,
+      [LABELS.deployment]: context.record.id,
+      [LABELS.specHash]: specHash(spec),
+    },
+    environment: spec.environments.map(({ key, value }) => `${key}=${value}`),
+    ports: spec.ports.map(({ host_port, target_port }) => ({ hostPort: host_port, targetPort: target_port })),
+    volumes: spec.volumes,
+    hostNetwork: spec.host_network,
+    privileged: spec.privileged,
+    restartPolicy: "unless-stopped",
+    logLimit: context.config.containerLog,
+  };
+}
+
+/** Hex SHA-256 of what was asked for. */
+export function specHash(spec: AppSpec): string {
+  return createHash("sha256").update(canonicalSpec(spec)).digest("hex");
+}

@@ -1,0 +1,184 @@
+import { type EventContent, isFinal } from "../../protocol/deployment-event.ts";
+import { fullJitter } from "../../lib/backoff.ts";
+import { announcement, running } from "../core/announce.ts";
+import type { Rival } from "../core/check.ts";
+import type { AppRecord, DeploymentRecord, Failure } from "../core/deployment.ts";
+import { type Progress, type Step, nextStep } from "../core/plan.ts";
+import { StoreError } from "../store/store.ts";
+import type { DeployServices, StepContext, StepResult } from "./context.ts";
+import { mayHaveContainer, observe } from "./observe.ts";
+import { type EffectStep, execute } from "./table.ts";
+import { isEngineAway, stepName, toFailure } from "./trouble.ts";
+
+const RETRY = { baseMs: 500, maxMs: 15_000 };
+
+export interface RunOptions {
+  readonly services: DeployServices;
+  readonly record: DeploymentRecord;
+  /** Deployments accepted earlier that are still going on. */
+  readonly rivals: () => readonly Rival[];
+  /** Kind of the step that was announced together with the record, if any. */
+  readonly announced?: Step["kind"];
+  /** The agent was restarted in the middle of it. */
+  readonly isResumed: boolean;
+}
+
+/**
+ * Brings one deployment to its end: observe, plan, store, do, and again. What a step came to is stored before the next
+ * one begins, in one write with its announcement; a crash in between repeats a step, which every step allows.
+ */
+export class DeploymentRun {
+  readonly #options: RunOptions;
+  readonly #stopped = new AbortController();
+  #record: DeploymentRecord;
+  #progress: Progress = { startedContainerId: undefined, verifiedContainerId: undefined };
+  #events: readonly EventContent[] = [];
+  #announced: Step["kind"] | undefined;
+  #step = new AbortController();
+  #engineAwaySince: number | undefined;
+  #attempt = 0;
+
+  constructor(options: RunOptions) {
+    this.#options = options;
+    this.#record = options.record;
+    this.#announced = options.announced;
+  }
+
+  get record(): DeploymentRecord {
+    return this.#record;
+  }
+
+  /** Makes the deployment fail, whatever it is doing. On disk when this returns. The first failure stays. */
+  fail(failure: Failure): void {
+    if (this.#record.failure || this.#record.outcome !== "pending") return;
+    const record = { ...this.#record, failure };
+    this.#options.services.store.save({ deployment: record });
+    this.#record = record;
+    this.#step.abort(failure);
+  }
+
+  /** Leaves the deployment where it is, to be resumed later. */
+  stop(): void {
+    this.#stopped.abort(new DOMException("the agent is stopping", "AbortError"));
+    this.#step.abort(this.#stopped.signal.reason);
+  }
+
+  /** Resolves when the deployment has ended or was stopped. Never rejects. */
+  async run(): Promise<void> {
+    while (!this.#stopped.signal.aborted && this.#record.outcome === "pending") {
+      this.#step = new AbortController();
+      try {
+        await this.#round();
+        this.#attempt = 0;
+      } catch (error) {
+        await this.#recover(error).catch(() => {});
+      }
+    }
+  }
+
+  async #round(): Promise<void> {
+    const { engine } = this.#options.services;
+    const observed = await observe(this.#record, engine, this.#step.signal);
+    const step = nextStep(this.#record, observed, this.#progress);
+    if (!step) return;
+    if (step.kind === "succeed" || step.kind === "fail") return this.#end(step);
+    this.#announce(step);
+    try {
+      this.#take(await execute(this.#context(), step));
+    } catch (error) {
+      if (this.#step.signal.aborted || isEngineAway(error) || error instanceof StoreError || step.kind === "clean")
+        throw error;
+      this.#failIn(step.kind, error);
+    }
+    this.#engineAwaySince = undefined;
+  }
+
+  #end(step: Extract<Step, { kind: "succeed" | "fail" }>): void {
+    const outcome = step.kind === "succeed" ? "succeeded" : "failed";
+    const app =
+      step.kind === "succeed"
+        ? {
+            name: step.spec.name,
+            deploymentId: this.#record.id,
+            spec: step.spec,
+            imageId: step.imageId,
+            containerId: step.containerId,
+          }
+        : undefined;
+    this.#save({ ...this.#record, outcome }, announcement(step), app && { app });
+  }
+
+  #announce(step: EffectStep): void {
+    const isNew = step.kind !== this.#announced;
+    const resumed = this.#options.isResumed && this.#announced === undefined && step.kind !== "clean";
+    const events = [
+      ...(resumed ? [running(stepName(step.kind), "The agent was restarted; the deployment goes on.")] : []),
+      ...(isNew ? announcement(step) : []),
+    ];
+    // Nothing to say and nothing new to remember: spare the write.
+    if (events.length > 0 || this.#events.length > 0) this.#save(this.#record, events);
+    this.#announced = step.kind;
+  }
+
+  #take(result: StepResult): void {
+    this.#record = { ...this.#record, ...result.record, ...(result.failure && { failure: result.failure }) };
+    this.#progress = { ...this.#progress, ...result.progress };
+    this.#events = [...this.#events, ...(result.events ?? [])];
+  }
+
+  #failIn(kind: Step["kind"], error: unknown): void {
+    const failure = toFailure(error, stepName(kind), this.#record);
+    if (failure.code === "Internal")
+      this.#log().error({ err: error, step: kind }, "a deployment step failed unexpectedly");
+    this.#take({ failure });
+  }
+
+  /** Decides what an error outside the ordinary leads to: wait and try again, or give the deployment up. */
+  async #recover(error: unknown): Promise<void> {
+    const { clock, random, config } = this.#options.services;
+    if (this.#step.signal.aborted) return;
+    if (isEngineAway(error)) {
+      this.#engineAwaySince ??= clock.monotonic();
+      const isHopeless = clock.monotonic() - this.#engineAwaySince >= config.enginePatienceMs;
+      if (!this.#record.failure && (isHopeless || !this.#record.checked))
+        this.#failIn(this.#announced ?? "check", error);
+      if (this.#record.failure && !mayHaveContainer(this.#record)) return;
+      if (this.#attempt === 0) this.#say(`The container engine does not answer; waiting for it. ${error.message}`);
+    } else {
+      this.#log().error({ err: error }, "a deployment could not go on; trying again");
+    }
+    await clock.sleep(fullJitter(this.#attempt++, RETRY, random()), this.#step.signal);
+  }
+
+  #say(message: string): void {
+    this.#save(this.#record, [running(stepName(this.#announced ?? "check"), message)]);
+  }
+
+  #save(record: DeploymentRecord, events: readonly EventContent[], more: { readonly app?: AppRecord } = {}): void {
+    const all = [...this.#events, ...events];
+    this.#options.services.store.save({ deployment: record, events: all, ...more });
+    this.#record = record;
+    this.#events = [];
+    for (const event of all) this.#logEvent(event);
+  }
+
+  #logEvent(event: EventContent): void {
+    const { status, step, message, code, progress } = event;
+    const level = status === "Fail" ? "warn" : progress === undefined ? "info" : "debug";
+    this.#log()[level]({ status, step, ...(code && { code }), ...(isFinal(event) && event.details) }, message);
+  }
+
+  #log() {
+    return this.#options.services.logger.child({ deployment: this.#record.id, app: this.#record.app });
+  }
+
+  #context(): StepContext {
+    return {
+      ...this.#options.services,
+      record: this.#record,
+      rivals: this.#options.rivals,
+      emit: (event) => this.#save(this.#record, [event]),
+      signal: this.#step.signal,
+    };
+  }
+}

@@ -1,0 +1,112 @@
+import { type AppSpec, parseAppSpec } from "../../protocol/app-spec.ts";
+import type { EdgeError } from "../../protocol/errors.ts";
+import { announcement } from "../core/announce.ts";
+import type { Rival } from "../core/check.ts";
+import { type DeploymentRecord, type Failure, newRecord } from "../core/deployment.ts";
+import type { CommandHandler } from "../link/ports.ts";
+import { hostPortsOf } from "./check.ts";
+import type { DeployServices } from "./context.ts";
+import { DeploymentRun } from "./deployment-run.ts";
+
+type CancelReason = Parameters<CommandHandler["cancel"]>[1];
+
+const CANCEL_MESSAGES: Readonly<Record<CancelReason, string>> = {
+  requested: "The deployment was cancelled.",
+  timeout: "The deployment was cancelled because it did not end in time.",
+  not_reachable: "The deployment was cancelled because it had been reported as not reachable.",
+  unknown: "The deployment was cancelled by the control plane.",
+};
+
+/** All deployments of the device: takes commands, runs them side by side, resumes what a restart interrupted. */
+export class Deployments implements CommandHandler, AsyncDisposable {
+  readonly #services: DeployServices;
+  readonly #runs = new Map<string, { readonly run: DeploymentRun; readonly ended: Promise<void> }>();
+
+  constructor(services: DeployServices) {
+    this.#services = services;
+  }
+
+  /** Goes on with what is not finished. Call once, before commands arrive. */
+  resume(): void {
+    for (const record of this.#services.store.deployments()) {
+      if (record.outcome === "pending") this.#launch(record, { isResumed: true });
+    }
+  }
+
+  deploy(deploymentId: string, input: unknown): void {
+    const { store, logger } = this.#services;
+    if (store.deployment(deploymentId)) return;
+    const parsed = parseAppSpec(input);
+    const order = store.nextOrder();
+    if (!parsed.ok) {
+      const record = newRecord(deploymentId, order, undefined, refused(parsed.error));
+      store.save({ deployment: record });
+      this.#launch(record, { isResumed: false });
+      return;
+    }
+    const { spec } = parsed;
+    const record = newRecord(deploymentId, order, spec);
+    store.save({ deployment: record, events: announcement({ kind: "check", spec }) });
+    logger.info({ deployment: deploymentId, app: spec.name, image: spec.image, ...facts(spec) }, "deployment accepted");
+    this.#launch(record, { isResumed: false, announced: "check" });
+  }
+
+  cancel(deploymentId: string, reason: CancelReason): void {
+    const failure: Failure = { code: "DeploymentCancelled", message: CANCEL_MESSAGES[reason], step: "done" };
+    const active = this.#runs.get(deploymentId);
+    if (active) {
+      active.run.fail(failure);
+      return;
+    }
+    const record = this.#services.store.deployment(deploymentId);
+    // A success is provisional until the control plane holds it: what it reported as failed must not stay.
+    if (record?.outcome !== "succeeded") return;
+    const undone: DeploymentRecord = { ...record, outcome: "pending", failure };
+    this.#services.store.save({ deployment: undone, removedApp: record.app });
+    this.#launch(undone, { isResumed: false });
+  }
+
+  openDeployments(): readonly string[] {
+    return this.#services.store.deployments().map(({ id }) => id);
+  }
+
+  /** Stops working on all deployments; they are resumed at the next start. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { run } of this.#runs.values()) run.stop();
+    await Promise.all([...this.#runs.values()].map(({ ended }) => ended));
+  }
+
+  #launch(record: DeploymentRecord, options: { readonly isResumed: boolean; readonly announced?: "check" }): void {
+    const run = new DeploymentRun({
+      services: this.#services,
+      record,
+      rivals: () => this.#rivalsOf(record),
+      ...options,
+    });
+    const ended = run.run().finally(() => this.#runs.delete(record.id));
+    this.#runs.set(record.id, { run, ended });
+  }
+
+  #rivalsOf(record: DeploymentRecord): Rival[] {
+    return [...this.#runs.values()]
+      .map(({ run }) => run.record)
+      .filter(({ id, order, outcome }) => id !== record.id && order < record.order && outcome === "pending")
+      .flatMap(({ id, app, spec }) => (spec ? [{ id, app, hostPorts: hostPortsOf(spec) }] : []));
+  }
+}
+
+function refused(error: EdgeError): Failure {
+  const { code, message, details } = error;
+  return { code, message, step: "checking", ...(details && { details }) };
+}
+
+/** What of a specification may stand in a log: never the values of its environment. */
+function facts(spec: AppSpec) {
+  return {
+    ports: spec.ports.map(({ host_port, target_port }) => `${host_port}:${target_port}`),
+    volumes: spec.volumes.length,
+    variables: spec.environments.map(({ key }) => key),
+    ...(spec.host_network && { host_network: true }),
+    ...(spec.privileged && { privileged: true }),
+  };
+}

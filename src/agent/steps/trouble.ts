@@ -1,0 +1,37 @@
+import { maskSecrets } from "../../lib/redact.ts";
+import type { DeploymentStep } from "../../protocol/deployment-event.ts";
+import { secretsOf } from "../core/container.ts";
+import type { DeploymentRecord, Failure } from "../core/deployment.ts";
+import { failureOf } from "../core/failure.ts";
+import type { Step } from "../core/plan.ts";
+import { EngineError } from "../engine/engine-error.ts";
+
+const STEP_NAMES: Readonly<Record<Step["kind"], DeploymentStep>> = {
+  check: "checking",
+  pull: "pulling",
+  create: "creating",
+  start: "starting",
+  verify: "verifying",
+  clean: "done",
+  succeed: "done",
+  fail: "done",
+};
+
+/** The name under which a step shows in events. */
+export function stepName(kind: Step["kind"]): DeploymentStep {
+  return STEP_NAMES[kind];
+}
+
+/** Whether the engine may come back and the step then be tried again. */
+export function isEngineAway(error: unknown): error is EngineError {
+  return error instanceof EngineError && (error.kind === "unavailable" || error.kind === "timeout");
+}
+
+/** The failure an error amounts to. Text from outside is masked: an engine repeats what it was given. */
+export function toFailure(error: unknown, step: DeploymentStep, record: DeploymentRecord): Failure {
+  if (!(error instanceof EngineError)) {
+    return { code: "Internal", message: "Something went wrong inside the agent; its log says what.", step };
+  }
+  const message = maskSecrets(error.message, secretsOf(record.spec));
+  return failureOf({ kind: error.kind, message }, step, record.spec?.image ?? "");
+}

@@ -1,0 +1,105 @@
+import type { Step } from "../core/plan.ts";
+import { maskSecrets } from "../../lib/redact.ts";
+import { secretsOf } from "../core/container.ts";
+import type { Failure } from "../core/deployment.ts";
+import { type Baseline, judge } from "../core/verify.ts";
+import type { ContainerState } from "../engine/engine.ts";
+import { EngineError } from "../engine/engine-error.ts";
+import type { StepContext, StepResult } from "./context.ts";
+
+const LOOK_EVERY_MS = 250;
+const LOG_LINES = 20;
+/** How long a crashed app is watched for the moment between two runs, when its exit code can be seen. */
+const EXIT_CODE_LOOKS = 8;
+
+type VerifyStep = Extract<Step, { kind: "verify" }>;
+
+/**
+ * Watches the app until it has proved itself or not. Only looks, so it may run any number of times; after a restart of
+ * the agent it begins anew. Precondition: the container was started.
+ */
+export async function runVerify(context: StepContext, step: VerifyStep): Promise<StepResult> {
+  const { clock, config, signal } = context;
+  const window = { settleMs: config.settleMs, healthTimeoutMs: config.healthTimeoutMs };
+  const beganAt = clock.monotonic();
+  let baseline: Baseline | undefined;
+  for (;;) {
+    const vitals = await look(context, step);
+    baseline ??= { restartCount: 0, startedAt: vitals.startedAt };
+    const elapsed = clock.monotonic() - beganAt;
+    switch (judge(vitals, baseline, elapsed, window)) {
+      case "hold":
+        return { progress: { verifiedContainerId: step.containerId } };
+      case "crashed":
+        return { failure: await crashed(context, step, vitals) };
+      case "unhealthy":
+        return { failure: unhealthy(context, step, vitals) };
+      case "wait":
+        await clock.sleep(Math.min(LOOK_EVERY_MS, remaining(vitals, elapsed, window)), signal);
+    }
+  }
+}
+
+function remaining(
+  vitals: ContainerState,
+  elapsed: number,
+  window: { settleMs: number; healthTimeoutMs: number },
+): number {
+  const until = vitals.health === "none" ? window.settleMs : window.healthTimeoutMs;
+  return Math.max(10, until - elapsed);
+}
+
+async function look(context: StepContext, step: VerifyStep): Promise<ContainerState> {
+  const vitals = await context.engine.inspectContainer(step.containerId, context.signal);
+  if (!vitals) throw new EngineError("not_found", "the app's container was removed while it was being verified");
+  return vitals;
+}
+
+async function crashed(context: StepContext, step: VerifyStep, first: ContainerState): Promise<Failure> {
+  const vitals = await betweenRuns(context, step, first);
+  const lines = await context.engine.tailLogs(step.containerId, LOG_LINES, context.signal);
+  const exitCode = vitals.status === "running" ? undefined : vitals.exitCode;
+  const code = exitCode === undefined ? "" : ` with exit code ${exitCode}`;
+  return {
+    code: "CrashLoopBackOff",
+    step: "verifying",
+    message: vitals.oomKilled
+      ? "The app was killed because it ran out of memory."
+      : `The app stopped${code} while it was being verified.`,
+    details: {
+      ...(exitCode !== undefined && { exit_code: exitCode }),
+      oom_killed: vitals.oomKilled,
+      restart_count: vitals.restartCount,
+      logs: masked(step, lines),
+    },
+  };
+}
+
+/** An app that restarts fast is often seen running; its last exit code shows only while it is down. */
+async function betweenRuns(context: StepContext, step: VerifyStep, first: ContainerState): Promise<ContainerState> {
+  let vitals = first;
+  for (let looks = 0; vitals.status === "running" && looks < EXIT_CODE_LOOKS; looks++) {
+    await context.clock.sleep(LOOK_EVERY_MS, context.signal);
+    vitals = await look(context, step);
+  }
+  return vitals;
+}
+
+function unhealthy(context: StepContext, step: VerifyStep, vitals: ContainerState): Failure {
+  const seconds = Math.round(context.config.healthTimeoutMs / 1000);
+  return {
+    code: "Unhealthy",
+    step: "verifying",
+    message:
+      vitals.health === "unhealthy"
+        ? "The app's health check reports unhealthy."
+        : `The app's health check did not become healthy within ${seconds} s.`,
+    details: { health: vitals.health, output: masked(step, [vitals.healthOutput])[0] ?? "" },
+  };
+}
+
+/** What the app wrote may repeat what it was given. */
+function masked(step: VerifyStep, lines: readonly string[]): string[] {
+  const secrets = secretsOf(step.spec);
+  return lines.map((line) => maskSecrets(line, secrets).slice(0, 500));
+}

@@ -1,0 +1,54 @@
+import type { OutboxEvent } from "../link/ports.ts";
+import type { AppRecord, DeploymentRecord } from "../core/deployment.ts";
+import type { AgentStore, StoreChange } from "./store.ts";
+
+/** A store that tells listeners when events were added to the outbox. */
+export class NotifyingStore implements AgentStore {
+  readonly #inner: AgentStore;
+  readonly #listeners = new Set<() => void>();
+
+  /** Takes ownership of `inner`. */
+  constructor(inner: AgentStore) {
+    this.#inner = inner;
+  }
+
+  /** Calls `listener` after events were stored, until disposed. */
+  onEvents(listener: () => void): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => this.#listeners.delete(listener) };
+  }
+
+  save(change: StoreChange): void {
+    this.#inner.save(change);
+    if (!change.events?.length) return;
+    for (const listener of this.#listeners) listener();
+  }
+
+  deployments(): readonly DeploymentRecord[] {
+    return this.#inner.deployments();
+  }
+
+  deployment(id: string): DeploymentRecord | undefined {
+    return this.#inner.deployment(id);
+  }
+
+  nextOrder(): number {
+    return this.#inner.nextOrder();
+  }
+
+  apps(): readonly AppRecord[] {
+    return this.#inner.apps();
+  }
+
+  pendingEvents(position: number, limit: number): readonly OutboxEvent[] {
+    return this.#inner.pendingEvents(position, limit);
+  }
+
+  acknowledge(deploymentId: string, deviceSeq: number): void {
+    this.#inner.acknowledge(deploymentId, deviceSeq);
+  }
+
+  [Symbol.dispose](): void {
+    this.#inner[Symbol.dispose]();
+  }
+}

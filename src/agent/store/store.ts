@@ -1,0 +1,45 @@
+import type { EventContent } from "../../protocol/deployment-event.ts";
+import type { AppRecord, DeploymentRecord } from "../core/deployment.ts";
+import type { OutboxEvent } from "../link/ports.ts";
+
+/** What changes together: all of it is on disk when `save` returns, or none of it. */
+export interface StoreChange {
+  /** Added, or replaced by id. */
+  readonly deployment?: DeploymentRecord;
+  /** Appended to the outbox of `deployment` in this order; a progress event replaces the one before it. */
+  readonly events?: readonly EventContent[];
+  /** Added, or replaced by name. */
+  readonly app?: AppRecord;
+  /** Name of an app to forget. */
+  readonly removedApp?: string;
+}
+
+/**
+ * What the agent remembers over power cuts. Synchronous on purpose: the order of writes is the order of the code, and
+ * nothing can be acknowledged or sent before the line that stored it has returned.
+ */
+export interface AgentStore extends Disposable {
+  /** Deployments whose end was not acknowledged yet, in order of acceptance. */
+  deployments(): readonly DeploymentRecord[];
+  deployment(id: string): DeploymentRecord | undefined;
+  /** Number for the next deployment accepted, higher than any in the store. */
+  nextOrder(): number;
+  apps(): readonly AppRecord[];
+  /** @throws StoreError when it could not be written; nothing has changed then. */
+  save(change: StoreChange): void;
+  /** Events after `position` (0 for all) that were not acknowledged, in order, at most `limit`. */
+  pendingEvents(position: number, limit: number): readonly OutboxEvent[];
+  /**
+   * The control plane holds the deployment's events up to `deviceSeq`. With the final one among them the deployment
+   * is forgotten. Earlier ones need not be remembered as acknowledged over a restart: sending twice does no harm.
+   */
+  acknowledge(deploymentId: string, deviceSeq: number): void;
+}
+
+/** The store could not be read or written. Carries the cause; the message is for the technician. */
+export class StoreError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "StoreError";
+  }
+}

@@ -1,0 +1,94 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type Surroundings, check } from "../../../src/agent/core/check.ts";
+import { type AppSpec, parseAppSpec } from "../../../src/protocol/app-spec.ts";
+
+function spec(fields: Record<string, unknown> = {}): AppSpec {
+  const parsed = parseAppSpec({ name: "app", image: "example/app:1", ...fields });
+  if (!parsed.ok) throw parsed.error;
+  return parsed.spec;
+}
+
+const EMPTY: Surroundings = {
+  containers: [],
+  apps: [],
+  rivals: [],
+  listening: new Set(),
+  freeBytes: 1_000,
+  reserveBytes: 1_000,
+  policyViolation: undefined,
+  containerName: "app",
+};
+
+const port = (host_port: number) => spec({ ports: [{ host_port, target_port: 80 }] });
+
+describe("check", () => {
+  it("accepts exactly the ports from 30000 to 32767", () => {
+    for (const good of [30_000, 31_000, 32_767]) expect(check(port(good), EMPTY)).toBeUndefined();
+    fc.assert(
+      fc.property(fc.integer(), (host_port) => {
+        const refusal = check(port(host_port), EMPTY);
+        const isInside = host_port >= 30_000 && host_port <= 32_767;
+        expect(refusal?.code).toBe(isInside ? undefined : "ErrorNodePortIsNotCorrectRange");
+      }),
+    );
+  });
+
+  it("names the port that is out of range, also on the host's network", () => {
+    const wrong = spec({ host_network: true, ports: [{ host_port: 80, target_port: 80 }] });
+    expect(check(wrong, EMPTY)).toMatchObject({ code: "ErrorNodePortIsNotCorrectRange", details: { host_port: 80 } });
+  });
+
+  it("refuses a port twice in one request", () => {
+    const twice = spec({ ports: [1, 2].map((target_port) => ({ host_port: 30_001, target_port })) });
+    expect(check(twice, EMPTY)).toMatchObject({
+      code: "ErrorPortInUse",
+      details: { host_port: 30_001, holder: { kind: "request" } },
+    });
+  });
+
+  it.each([
+    [
+      "a running container",
+      { containers: [{ name: "web", hostPorts: [30_001], app: undefined }] },
+      { kind: "container", name: "web" },
+    ],
+    [
+      "an app that does not run right now",
+      { apps: [{ name: "web", hostPorts: [30_001] }] },
+      { kind: "app", name: "web" },
+    ],
+    [
+      "an earlier deployment",
+      { rivals: [{ id: "d0", app: "web", hostPorts: [30_001] }] },
+      { kind: "deployment", name: "web", deployment_id: "d0" },
+    ],
+    ["a listening process", { listening: new Set([30_001]) }, { kind: "process" }],
+  ])("finds a port held by %s", (_who, around, holder) => {
+    expect(check(port(30_001), { ...EMPTY, ...around })).toMatchObject({
+      code: "ErrorPortInUse",
+      details: { host_port: 30_001, holder },
+    });
+    expect(check(port(30_002), { ...EMPTY, ...around })).toBeUndefined();
+  });
+
+  it("lets an app on the host's network name a port that is in use, since the mapping has no effect", () => {
+    const onHost = spec({ host_network: true, ports: [{ host_port: 30_001, target_port: 80 }] });
+    expect(check(onHost, { ...EMPTY, listening: new Set([30_001]) })).toBeUndefined();
+  });
+
+  it.each([
+    ["AppExists", { apps: [{ name: "app", hostPorts: [] }] }],
+    ["AppExists", { containers: [{ name: "app", hostPorts: [], app: "app" }] }],
+    ["ErrorNameExists", { containers: [{ name: "app", hostPorts: [], app: undefined }] }],
+    ["ErrorDeploymentAlreadyExist", { rivals: [{ id: "d0", app: "app", hostPorts: [] }] }],
+    ["PolicyDenied", { policyViolation: { rule: "policy.privileged", message: "no" } }],
+    ["InsufficientDisk", { freeBytes: 999 }],
+  ])("answers %s", (code, around) => {
+    expect(check(spec(), { ...EMPTY, ...around })?.code).toBe(code);
+  });
+
+  it("does not refuse for lack of disk where the disk cannot be seen", () => {
+    expect(check(spec(), { ...EMPTY, freeBytes: undefined })).toBeUndefined();
+  });
+});

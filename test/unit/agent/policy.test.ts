@@ -1,0 +1,77 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type Policy, violation } from "../../../src/agent/core/policy.ts";
+import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
+
+const OPEN: Policy = {
+  privileged: true,
+  host_network: true,
+  mounts: { allow: [], deny: [] },
+  registries: { allow: [] },
+};
+const GUARDED = ["/run/docker.sock", "/var/lib/edge-agent"];
+
+function rule(fields: Record<string, unknown>, policy: Partial<Policy> = {}, resolved?: string[]): string | undefined {
+  const parsed = parseAppSpec({ name: "app", image: "example/app:1", ...fields });
+  if (!parsed.ok) throw parsed.error;
+  const real = resolved ?? parsed.spec.volumes.map(({ local }) => local);
+  return violation(parsed.spec, { ...OPEN, ...policy }, real, GUARDED)?.rule;
+}
+
+const mount = (local: string) => ({ volumes: [{ local, target: "/mnt" }] });
+
+describe("policy", () => {
+  it("allows what nobody forbade", () => {
+    expect(rule({ privileged: true, host_network: true, ...mount("/data") })).toBeUndefined();
+  });
+
+  it("refuses privileged apps and the host's network where switched off", () => {
+    expect(rule({ privileged: true }, { privileged: false })).toBe("policy.privileged");
+    expect(rule({ host_network: true }, { host_network: false })).toBe("policy.host_network");
+  });
+
+  it("allows only the listed registries, with docker.io for references without one", () => {
+    const registries = { allow: ["registry.example.com:5000"] };
+    expect(rule({ image: "registry.example.com:5000/a" }, { registries })).toBeUndefined();
+    expect(rule({ image: "registry.example.com/a" }, { registries })).toBe("policy.registries.allow");
+    expect(rule({ image: "busybox" }, { registries })).toBe("policy.registries.allow");
+    expect(rule({ image: "busybox" }, { registries: { allow: ["docker.io"] } })).toBeUndefined();
+  });
+
+  it("allows mounts below an allowed prefix only", () => {
+    const mounts = { allow: ["/data/"], deny: [] };
+    expect(rule(mount("/data/x"), { mounts })).toBeUndefined();
+    expect(rule(mount("/database"), { mounts })).toBe("policy.mounts.allow");
+  });
+
+  it("refuses a denied path, what is below it, and what holds it", () => {
+    const mounts = { allow: [], deny: ["/etc/ssl"] };
+    for (const path of ["/etc/ssl", "/etc/ssl/private", "/etc", "/", "/etc/./ssl//"]) {
+      expect(rule(mount(path), { mounts })).toBe("policy.mounts.deny");
+    }
+    expect(rule(mount("/etc/sslx"), { mounts })).toBeUndefined();
+  });
+
+  it("looks at where a symbolic link leads", () => {
+    expect(rule(mount("/data/link"), {}, ["/run/docker.sock"])).toBe("policy.mounts.deny");
+  });
+
+  it("guards the engine's socket and the agent's state unless exactly they are allowed", () => {
+    expect(rule(mount("/run/docker.sock"))).toBe("policy.mounts.deny");
+    expect(rule(mount("/run"))).toBe("policy.mounts.deny");
+    const only = { allow: ["/run/docker.sock", "/data"], deny: [] };
+    expect(rule(mount("/run/docker.sock"), { mounts: only })).toBeUndefined();
+    expect(rule(mount("/run/docker.sock"), { mounts: { allow: ["/run"], deny: [] } })).toBe("policy.mounts.deny");
+  });
+
+  it("never allows more when a path is denied as well", () => {
+    const path = fc.constantFrom("/", "/a", "/a/b", "/a/b/c", "/b", "/run/docker.sock");
+    fc.assert(
+      fc.property(path, fc.array(path), path, (allowed, deny, local) => {
+        const without = rule(mount(local), { mounts: { allow: [allowed], deny: [] } });
+        const withDeny = rule(mount(local), { mounts: { allow: [allowed], deny } });
+        if (without !== undefined) expect(withDeny).toBeDefined();
+      }),
+    );
+  });
+});
