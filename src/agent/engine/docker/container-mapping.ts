@@ -1,0 +1,86 @@
+import type { ContainerInfo, ContainerInspectInfo } from "dockerode";
+import type { ContainerState, ContainerStatus, ContainerSummary } from "../engine.ts";
+
+const STATUS: Readonly<Record<string, ContainerStatus>> = {
+  created: "created",
+  running: "running",
+  paused: "paused",
+  restarting: "restarting",
+  removing: "removing",
+  exited: "exited",
+  dead: "dead",
+  // Podman's own.
+  configured: "created",
+  initialized: "created",
+  stopping: "running",
+  stopped: "exited",
+};
+
+/** Takes the status as Docker or Podman writes it. */
+export function containerStatus(text: string | undefined): ContainerStatus {
+  return STATUS[text?.toLowerCase() ?? ""] ?? "unknown";
+}
+
+const HOLDS_PORTS: ReadonlySet<ContainerStatus> = new Set(["running", "paused", "restarting"]);
+
+/** Maps an entry of the container list. */
+export function toSummary(info: ContainerInfo): ContainerSummary {
+  const status = containerStatus(info.State);
+  // Podman lists the ports of stopped containers too.
+  const ports = HOLDS_PORTS.has(status) ? (info.Ports ?? []).map((port) => port.PublicPort) : [];
+  return {
+    id: info.Id,
+    name: (info.Names?.[0] ?? "").replace(/^\//, ""),
+    image: info.Image,
+    status,
+    labels: info.Labels ?? {},
+    hostPorts: distinctPorts(ports),
+  };
+}
+
+/** Host ports a container asks for, whether it holds them at the moment or not. */
+export function configuredPorts(info: ContainerInspectInfo): number[] {
+  const bindings = Object.values(
+    (info.HostConfig.PortBindings ?? {}) as Record<string, { HostPort?: string }[] | null>,
+  );
+  return distinctPorts(bindings.flatMap((list) => list ?? []).map(({ HostPort }) => Number(HostPort)));
+}
+
+function distinctPorts(ports: readonly (number | undefined)[]): number[] {
+  return [...new Set(ports)].filter((port): port is number => Number.isInteger(port) && Number(port) > 0);
+}
+
+/** Maps an inspected container. */
+export function toState(info: ContainerInspectInfo): ContainerState {
+  const { State: state } = info;
+  const health = healthOf(state);
+  return {
+    id: info.Id,
+    name: info.Name.replace(/^\//, ""),
+    status: containerStatus(state.Status),
+    labels: info.Config.Labels ?? {},
+    restartCount: info.RestartCount ?? 0,
+    exitCode: state.ExitCode ?? 0,
+    oomKilled: state.OOMKilled ?? false,
+    startedAt: state.StartedAt ?? "",
+    health: healthStatus(info, health?.Status),
+    healthOutput: health?.Log?.at(-1)?.Output?.trim() ?? "",
+  };
+}
+
+type Health = NonNullable<ContainerInspectInfo["State"]["Health"]>;
+
+/** Podman calls it `Healthcheck` in some versions and always has it, empty where there is no check. */
+function healthOf(state: ContainerInspectInfo["State"]): Partial<Health> | undefined {
+  return state.Health ?? (state as { Healthcheck?: Partial<Health> }).Healthcheck;
+}
+
+function healthStatus(info: ContainerInspectInfo, status: string | undefined): ContainerState["health"] {
+  if (status === "starting" || status === "healthy" || status === "unhealthy") return status;
+  return hasHealthCheck(info) ? "starting" : "none";
+}
+
+function hasHealthCheck(info: ContainerInspectInfo): boolean {
+  const test = (info.Config as { Healthcheck?: { Test?: string[] } | null }).Healthcheck?.Test ?? [];
+  return test.length > 0 && test[0] !== "NONE";
+}

@@ -1,0 +1,133 @@
+import type { Clock } from "../../../lib/clock.ts";
+import type {
+  ContainerRequest,
+  ContainerState,
+  ContainerSummary,
+  Engine,
+  EngineInfo,
+  ImageFacts,
+  PullProgress,
+} from "../engine.ts";
+import { EngineError } from "../engine-error.ts";
+import { call } from "./call.ts";
+import type { Connect } from "./connection.ts";
+import { createConnector } from "./connection.ts";
+import { configuredPorts, toState, toSummary } from "./container-mapping.ts";
+import { createOptions } from "./create-options.ts";
+import { getStream } from "./get.ts";
+import { inspectImage } from "./inspect-image.ts";
+import { readLogLines } from "./log-lines.ts";
+import { pull } from "./pull.ts";
+import { removeUntilGone } from "./remove.ts";
+import { engineKind, readInfo } from "./read-info.ts";
+import { unlessStatus } from "./unless-status.ts";
+
+export interface DockerEngineOptions {
+  /** Asked on each call. May throw an `EngineError` of kind `unavailable`. */
+  readonly socketPath: () => string;
+  readonly clock: Clock;
+  /** Deadline of calls that only ask, in milliseconds. Default 10 s. */
+  readonly queryMs?: number;
+  /** Deadline of creating, starting and removing a container, in milliseconds. Default 60 s. */
+  readonly changeMs?: number;
+  /** A pull without any sign of life for so long has failed, in milliseconds. Default 120 s. */
+  readonly pullStallMs?: number;
+}
+
+/** Docker 20.10 and later, or Podman 4.3 and later through its Docker-compatible socket. */
+export function createDockerEngine(options: DockerEngineOptions): Engine {
+  return new DockerEngine(options);
+}
+
+class DockerEngine implements Engine {
+  readonly #connect: Connect;
+  readonly #clock: Clock;
+  readonly #queryMs: number;
+  readonly #changeMs: number;
+  readonly #pullStallMs: number;
+
+  constructor(options: DockerEngineOptions) {
+    this.#connect = createConnector(options.socketPath);
+    this.#clock = options.clock;
+    this.#queryMs = options.queryMs ?? 10_000;
+    this.#changeMs = options.changeMs ?? 60_000;
+    this.#pullStallMs = options.pullStallMs ?? 120_000;
+  }
+
+  info(signal: AbortSignal): Promise<EngineInfo> {
+    return this.#query(signal, (abortSignal) => readInfo(this.#connect(), abortSignal));
+  }
+
+  listContainers(signal: AbortSignal): Promise<ContainerSummary[]> {
+    return this.#query(signal, async (abortSignal) => {
+      const listed = await this.#connect().listContainers({ all: true, abortSignal });
+      return await Promise.all(listed.map((info) => this.#withPorts(toSummary(info), abortSignal)));
+    });
+  }
+
+  /** Between two runs a restarting container is listed without the ports it is about to take again. */
+  async #withPorts(summary: ContainerSummary, abortSignal: AbortSignal): Promise<ContainerSummary> {
+    if (summary.status !== "restarting" || summary.hostPorts.length > 0) return summary;
+    const info = await unlessStatus(404, this.#connect().getContainer(summary.id).inspect({ abortSignal }));
+    return { ...summary, hostPorts: info ? configuredPorts(info) : [] };
+  }
+
+  inspectContainer(idOrName: string, signal: AbortSignal): Promise<ContainerState | undefined> {
+    return this.#query(signal, async (abortSignal) => {
+      const info = await unlessStatus(404, this.#connect().getContainer(idOrName).inspect({ abortSignal }));
+      return info && toState(info);
+    });
+  }
+
+  inspectImage(reference: string, signal: AbortSignal): Promise<ImageFacts | undefined> {
+    return this.#query(signal, (abortSignal) => inspectImage(this.#connect(), reference, abortSignal));
+  }
+
+  async pullImage(reference: string, onProgress: (progress: PullProgress) => void, signal: AbortSignal): Promise<void> {
+    const options = { reference, onProgress, stallMs: this.#pullStallMs };
+    await pull(this.#connect, this.#clock, options, signal);
+    if (!(await this.inspectImage(reference, signal))) {
+      throw new EngineError("registry_unreachable", "the image is not on the machine after the pull");
+    }
+  }
+
+  createContainer(request: ContainerRequest, signal: AbortSignal): Promise<string> {
+    return this.#change(signal, async (abortSignal) => {
+      const docker = this.#connect();
+      const kind = await engineKind(docker, abortSignal);
+      const container = await docker.createContainer({ ...createOptions(request, kind), abortSignal });
+      return container.id;
+    });
+  }
+
+  startContainer(id: string, signal: AbortSignal): Promise<void> {
+    return this.#change(signal, async (abortSignal) => {
+      // 304: it runs already.
+      await unlessStatus(304, this.#connect().getContainer(id).start({ abortSignal }));
+    });
+  }
+
+  removeContainer(id: string, signal: AbortSignal): Promise<void> {
+    return this.#change(signal, (abortSignal) => {
+      return removeUntilGone(this.#connect().getContainer(id), this.#clock, abortSignal);
+    });
+  }
+
+  tailLogs(id: string, lines: number, signal: AbortSignal): Promise<string[]> {
+    return this.#query(signal, async (abortSignal) => {
+      const docker = this.#connect();
+      const { Id, Config } = await docker.getContainer(id).inspect({ abortSignal });
+      const query = { stdout: true, stderr: true, follow: false, tail: lines };
+      const stream = await getStream(docker, `/containers/${Id}/logs`, query, abortSignal);
+      return await readLogLines(stream, Config.Tty, lines);
+    });
+  }
+
+  #query<T>(signal: AbortSignal, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return call(this.#clock, this.#queryMs, signal, run);
+  }
+
+  #change<T>(signal: AbortSignal, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return call(this.#clock, this.#changeMs, signal, run);
+  }
+}

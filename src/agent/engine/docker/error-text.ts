@@ -1,0 +1,75 @@
+import type { EngineErrorKind } from "../engine-error.ts";
+
+type Rule = readonly [EngineErrorKind, RegExp];
+
+const NO_SPACE: Rule = ["no_space", /no space left on device|ENOSPC|disk quota exceeded|not enough (?:disk )?space/i];
+
+// Engines have no error codes; these are the texts of Docker 20.10 to 29 and Podman 4.3 to 5 and of the registries and
+// libraries behind them. The first that fits wins, so the more telling ones stand first.
+const PULL_RULES: readonly Rule[] = [
+  NO_SPACE,
+  ["wrong_platform", /no matching manifest for|no match for platform|no image found in (?:manifest list|image index)/i],
+  ["wrong_platform", /does not match the (?:specified|expected|detected) platform|cannot be used on this platform/i],
+  ["image_denied", /pull access denied|unauthorized|authentication required|no basic auth credentials/i],
+  ["image_denied", /requested access to the resource is denied|\bdenied\b|\bforbidden\b|invalid username\/password/i],
+  ["image_not_found", /manifest unknown|name unknown|repository does not exist|manifest .*not found/i],
+  [
+    "image_not_found",
+    /repository .*not found|reading manifest .*: not found|name invalid|failed to resolve .*not found/i,
+  ],
+  [
+    "registry_unreachable",
+    /connection (?:refused|reset)|no route to host|network is (?:unreachable|down)|broken pipe/i,
+  ],
+  [
+    "registry_unreachable",
+    /no such host|server misbehaving|name resolution|i\/o timeout|timed? ?out|deadline exceeded/i,
+  ],
+  ["registry_unreachable", /\bEOF\b|\btls\b|x509|HTTP response to HTTPS client|Client\.Timeout|request canceled/i],
+  ["registry_unreachable", /toomanyrequests|too many requests|received unexpected HTTP status|service unavailable/i],
+  ["registry_unreachable", /bad gateway|internal server error|(?:status(?: code)?:? |\b)5\d\d\b.*(?:error|timeout)?/i],
+  [
+    "registry_unreachable",
+    /verification failed|unexpected (?:commit )?digest|error pinging|pinging container registry/i,
+  ],
+  ["image_not_found", /\bnot found\b/i],
+  ["invalid", /invalid reference format|invalid tag|repository name must be/i],
+];
+
+const CONTAINER_RULES: readonly Rule[] = [
+  NO_SPACE,
+  ["conflict", /container name .*already in use|name is already in use|removal of container .*in progress/i],
+  ["port_in_use", /port is already allocated|address already in use|ports are not available|port .*already in use/i],
+  ["image_not_found", /no such image|image not known|unable to find .*image/i],
+  ["wrong_platform", /exec format error/i],
+  ["invalid", /executable file .*not found|OCI runtime attempted to invoke a command that was not found/i],
+  ["invalid", /invalid (?:mount|volume|container path|hostPort|port)|bind source path does not exist/i],
+];
+
+/** What the text of a failed pull says; `undefined` where nothing known is in it. */
+export function classifyPullText(text: string, reference: string): EngineErrorKind | undefined {
+  // The reference is the user's and may read like anything.
+  return firstMatch(PULL_RULES, text.replaceAll(reference, "IMAGE"));
+}
+
+/** What the text of a failed call on a container says; `undefined` where nothing known is in it. */
+export function classifyContainerText(text: string): EngineErrorKind | undefined {
+  return firstMatch(CONTAINER_RULES, text);
+}
+
+function firstMatch(rules: readonly Rule[], text: string): EngineErrorKind | undefined {
+  return rules.find(([, pattern]) => pattern.test(text))?.[0];
+}
+
+const MAX_LENGTH = 500;
+
+/** The engine's message as one line of at most 500 characters, without control characters and client decoration. */
+export function cleanMessage(text: string): string {
+  const line = text
+    .replace(/^\(HTTP code \d+\) (?:.*? - )?/s, "")
+    .replace(/[\p{Cc}\s]+/gu, " ")
+    .replace(/^Error response from daemon: /i, "")
+    .trim();
+  if (line === "") return "the engine gave no reason";
+  return line.length > MAX_LENGTH ? `${line.slice(0, MAX_LENGTH - 1)}…` : line;
+}

@@ -1,0 +1,81 @@
+import type { Clock } from "../../../lib/clock.ts";
+import type { PullProgress } from "../engine.ts";
+import { EngineError } from "../engine-error.ts";
+import { settleOrAbort } from "./call.ts";
+import type { Connect } from "./connection.ts";
+import { pullTarget } from "./engine-reference.ts";
+import { readJsonLines } from "./json-lines.ts";
+import { PullProgressSum } from "./pull-progress.ts";
+import { toPullError } from "./to-engine-error.ts";
+
+interface PullOptions {
+  readonly reference: string;
+  readonly onProgress: (progress: PullProgress) => void;
+  /** The pull has failed when the engine says nothing for so long. A slow link has no other deadline. */
+  readonly stallMs: number;
+}
+
+/** Pulls an image. Whether it is on the machine afterwards is for the caller to see. */
+export async function pull(connect: Connect, clock: Clock, options: PullOptions, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  using watchdog = stallWatchdog(clock, options.stallMs, signal);
+  try {
+    await settleOrAbort(followPull(connect, options, watchdog), watchdog.signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    // Aborting breaks the connection, and that is what the client then complains of.
+    throw toPullError(watchdog.signal.aborted ? watchdog.signal.reason : error, options.reference);
+  }
+}
+
+async function followPull(connect: Connect, options: PullOptions, watchdog: Watchdog): Promise<void> {
+  const stream = await connect().createImage({ ...pullTarget(options.reference), abortSignal: watchdog.signal });
+  const sum = new PullProgressSum();
+  let finished = false;
+  for await (const message of readJsonLines(stream as AsyncIterable<Buffer>)) {
+    watchdog.feed();
+    throwIfError(message, options.reference);
+    finished = isFinal(message);
+    if (sum.add(message)) options.onProgress(sum.progress);
+  }
+  if (!finished) throw new EngineError("registry_unreachable", "the pull ended before it was complete");
+}
+
+function throwIfError(message: Readonly<Record<string, unknown>>, reference: string): void {
+  const detail = message["errorDetail"];
+  const text =
+    (typeof detail === "object" && detail !== null && "message" in detail && detail.message) || message["error"];
+  if (typeof text === "string" && text !== "") throw toPullError(new Error(text), reference);
+}
+
+/** Docker ends with `Status: ...`, Podman with a message that names the image as complete. */
+function isFinal({ status }: Readonly<Record<string, unknown>>): boolean {
+  return typeof status === "string" && /^Status: |^(?:Download|Pull) complete$/.test(status);
+}
+
+interface Watchdog extends Disposable {
+  readonly signal: AbortSignal;
+  feed(): void;
+}
+
+function stallWatchdog(clock: Clock, ms: number, parent: AbortSignal): Watchdog {
+  const controller = new AbortController();
+  const onAbort = (): void => controller.abort(parent.reason);
+  const start = (): Disposable =>
+    clock.timer(ms, () => {
+      controller.abort(new EngineError("registry_unreachable", `the pull made no progress for ${ms} ms`));
+    });
+  parent.addEventListener("abort", onAbort, { once: true });
+  let timer = start();
+  return {
+    signal: controller.signal,
+    feed() {
+      timer[Symbol.dispose]();
+      timer = start();
+    },
+    [Symbol.dispose]() {
+      timer[Symbol.dispose]();
+      parent.removeEventListener("abort", onAbort);
+    },
+  };
+}

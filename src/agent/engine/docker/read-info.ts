@@ -1,0 +1,36 @@
+import type Docker from "dockerode";
+import type { EngineInfo } from "../engine.ts";
+import { getJson } from "./get.ts";
+
+interface Version {
+  readonly Version: string;
+  readonly ApiVersion: string;
+  readonly Os: string;
+  readonly Arch: string;
+  readonly Components?: readonly { readonly Name: string }[];
+}
+
+/** Version and place of the engine. */
+export async function readInfo(docker: Docker, abortSignal: AbortSignal): Promise<EngineInfo> {
+  const [version, info] = await Promise.all([
+    getJson<Version>(docker, "/version", abortSignal),
+    getJson<{ readonly DockerRootDir?: string }>(docker, "/info", abortSignal),
+  ]);
+  return {
+    kind: kindOf(version),
+    version: version.Version,
+    apiVersion: version.ApiVersion,
+    os: version.Os,
+    architecture: version.Arch,
+    dataRoot: info.DockerRootDir ?? "",
+  };
+}
+
+/** Which of the two engines it is. Asked anew each time: an update of the machine may have put the other one there. */
+export async function engineKind(docker: Docker, abortSignal: AbortSignal): Promise<EngineInfo["kind"]> {
+  return kindOf(await getJson<Version>(docker, "/version", abortSignal));
+}
+
+function kindOf({ Components }: Version): EngineInfo["kind"] {
+  return Components?.some(({ Name }) => Name === "Podman Engine") ? "podman" : "docker";
+}

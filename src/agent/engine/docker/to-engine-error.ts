@@ -1,0 +1,60 @@
+import type { EngineErrorKind } from "../engine-error.ts";
+import { EngineError } from "../engine-error.ts";
+import { classifyContainerText, classifyPullText, cleanMessage } from "./error-text.ts";
+
+// What the socket answers when the engine is not there, or goes away in the middle of a call.
+const BROKEN_SOCKET = new Set([
+  "ECONNREFUSED",
+  "ENOENT",
+  "EACCES",
+  "EPERM",
+  "ECONNRESET",
+  "EPIPE",
+  "ENOTSOCK",
+  "EAGAIN",
+]);
+
+const KIND_BY_STATUS: Readonly<Record<number, EngineErrorKind>> = {
+  400: "invalid",
+  404: "not_found",
+  406: "invalid",
+  409: "conflict",
+  422: "invalid",
+};
+
+/** Error of a call on containers or on the engine itself. Errors that have a kind already stay as they are. */
+export function toEngineError(error: unknown): EngineError {
+  return convert(error, (text) => classifyContainerText(text));
+}
+
+/** Error of a pull, before or within its stream. */
+export function toPullError(error: unknown, reference: string): EngineError {
+  return convert(error, (text, status) => {
+    return classifyPullText(text, reference) ?? (status === 404 ? "image_not_found" : undefined);
+  });
+}
+
+type Classify = (text: string, status: number | undefined) => EngineErrorKind | undefined;
+
+function convert(error: unknown, classify: Classify): EngineError {
+  if (error instanceof EngineError) return error;
+  const code = property(error, "code");
+  if (typeof code === "string" && BROKEN_SOCKET.has(code)) {
+    return new EngineError("unavailable", `no connection to the container engine: ${code}`, { cause: error });
+  }
+  const status = property(error, "statusCode");
+  const statusCode = typeof status === "number" ? status : undefined;
+  const text = messageOf(error);
+  const kind = classify(text, statusCode) ?? (statusCode === undefined ? undefined : KIND_BY_STATUS[statusCode]);
+  return new EngineError(kind ?? "unknown", cleanMessage(text), { cause: error });
+}
+
+function messageOf(error: unknown): string {
+  const answered = property(property(error, "json"), "message");
+  if (typeof answered === "string" && answered !== "") return answered;
+  return error instanceof Error ? error.message : String(error);
+}
+
+function property(value: unknown, key: string): unknown {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>)[key] : undefined;
+}
