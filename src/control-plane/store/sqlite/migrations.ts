@@ -76,6 +76,7 @@ export const MIGRATIONS: readonly string[] = [
     created_at_ms INTEGER NOT NULL,
     deadline_at_ms INTEGER NOT NULL,
     acknowledged_at_ms INTEGER,
+    cancel_requested_at_ms INTEGER,
     finished_at_ms INTEGER,
     last_seq INTEGER NOT NULL DEFAULT 0,
     last_device_seq INTEGER NOT NULL DEFAULT 0,

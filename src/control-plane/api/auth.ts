@@ -1,0 +1,48 @@
+import { timingSafeEqual } from "node:crypto";
+import type { FastifyRequest } from "fastify";
+import type { Clock } from "../../lib/clock.ts";
+import { EdgeError } from "../../protocol/errors.ts";
+import { hashSecret } from "../secrets.ts";
+import type { ApiKey } from "../store/accounts.ts";
+import type { Store } from "../store/store.ts";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** The key the request came with. Only set where the endpoint requires one. */
+    apiKey: ApiKey | undefined;
+  }
+}
+
+const LONGEST_KEY = 128;
+/** How exact the time of last use is, in seconds: a write for every request would cost more than the request. */
+const LAST_USED_RESOLUTION_S = 60;
+
+/** The hook that lets a request pass only with a valid API key. */
+export function authenticate(store: Store, clock: Clock) {
+  return async (request: FastifyRequest): Promise<void> => {
+    const header = request.headers["x-api-key"];
+    const key = typeof header === "string" && header.length <= LONGEST_KEY ? await findKey(store, header) : undefined;
+    if (!key) throw new EdgeError("Unauthorized");
+    request.apiKey = key;
+    const now = Math.floor(clock.now() / 1000);
+    if (now - (key.lastUsedAt ?? 0) >= LAST_USED_RESOLUTION_S) await store.keys.recordKeyUse(key.id, now);
+  };
+}
+
+/** The account the request acts for. */
+export function accountOf(request: FastifyRequest): string {
+  return keyOf(request).accountId;
+}
+
+/** The key of a request that has passed `authenticate`. */
+export function keyOf(request: FastifyRequest): ApiKey {
+  if (!request.apiKey) throw new Error("the endpoint is not behind authentication");
+  return request.apiKey;
+}
+
+async function findKey(store: Store, secret: string): Promise<ApiKey | undefined> {
+  const hash = hashSecret(secret);
+  const found = await store.keys.findKeyByHash(hash);
+  if (!found || !timingSafeEqual(found.hash, hash) || found.key.revokedAt !== undefined) return undefined;
+  return found.key;
+}

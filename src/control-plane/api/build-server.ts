@@ -1,0 +1,70 @@
+import { randomBytes } from "node:crypto";
+import { fastify } from "fastify";
+import type { ZodTypeProvider } from "fastify-type-provider-zod";
+import type { ZodType } from "zod";
+import { MAX_REQUEST_BYTES } from "../../protocol/limits.ts";
+import { EdgeError } from "../../protocol/errors.ts";
+import { toInvalidRequest } from "../../protocol/request-error.ts";
+import { authenticate } from "./auth.ts";
+import type { Api, ApiContext } from "./context.ts";
+import { jsonErrorHandler } from "./errors.ts";
+import { health } from "./health.ts";
+import { trackMethods } from "./method-not-allowed.ts";
+import { limitRate } from "./rate-limit.ts";
+import { logRequest } from "./request-log.ts";
+import { ROUTES } from "./routes.ts";
+
+const HEADERS_TIMEOUT_MS = 15_000;
+const REQUEST_TIMEOUT_MS = 30_000;
+const KEEP_ALIVE_TIMEOUT_MS = 72_000;
+const CONNECTIONS_CHECK_MS = 5_000;
+const MAX_HEADER_BYTES = 16 * 1024;
+
+/** The HTTP API with all its endpoints, not listening yet. */
+export async function buildServer(context: ApiContext): Promise<Api> {
+  const { config, logger, store, clock } = context;
+  const onError = jsonErrorHandler(logger);
+  const api: Api = fastify({
+    logger: false,
+    bodyLimit: MAX_REQUEST_BYTES,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    forceCloseConnections: true,
+    http: {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
+      maxHeaderSize: MAX_HEADER_BYTES,
+    },
+    genReqId: requestIds(),
+    // Bounded by the size of the headers; an identifier that is too long names no asset.
+    routerOptions: { maxParamLength: MAX_HEADER_BYTES },
+    frameworkErrors: (error, request, reply) => onError(error, request, reply),
+  }).withTypeProvider<ZodTypeProvider>();
+  api.setValidatorCompiler<ZodType>(({ schema }) => (data) => {
+    const result = schema.safeParse(data);
+    return result.success ? { value: result.data } : { error: toInvalidRequest(result.error) };
+  });
+  // The types of the handlers hold responses to their schemas, and tests do; checking each again costs more than it tells.
+  api.setSerializerCompiler(() => (data) => JSON.stringify(data));
+  api.setErrorHandler(onError);
+  api.setNotFoundHandler((request, reply) => onError(new EdgeError("NotFound"), request, reply));
+  api.decorateRequest("apiKey", undefined);
+  api.addHook("onResponse", logRequest(logger));
+  const refuseOtherMethods = trackMethods(api);
+  health(api, context);
+  await api.register(async (scope) => {
+    const endpoints = scope as Api;
+    endpoints.addHook("onRequest", authenticate(store, clock));
+    await limitRate(endpoints, config.rate_limit_per_minute);
+    for (const route of ROUTES) route(endpoints, context);
+  });
+  refuseOtherMethods();
+  return api;
+}
+
+/** Ids that differ between requests and between runs of the server. */
+function requestIds(): () => string {
+  const run = randomBytes(4).toString("hex");
+  let count = 0;
+  return () => `${run}-${(++count).toString(36)}`;
+}

@@ -1,0 +1,49 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Logger } from "../../lib/logger.ts";
+import type { ErrorBody } from "../../protocol/error-body.ts";
+import { EdgeError, type ErrorCode, errorEntry } from "../../protocol/errors.ts";
+
+// Fastify's own errors, and Node's, by their code.
+const FRAMEWORK_CODES: Readonly<Record<string, ErrorCode>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: "PayloadTooLarge",
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: "UnsupportedMediaType",
+  FST_ERR_CTP_EMPTY_JSON_BODY: "InvalidJson",
+  FST_ERR_CTP_INVALID_JSON_BODY: "InvalidJson",
+};
+
+/** The typed error for whatever was thrown; anything that is nobody's fault but ours becomes `Internal`. */
+export function toEdgeError(error: unknown): EdgeError {
+  if (error instanceof EdgeError) return error;
+  const { code, statusCode } = error as { code?: unknown; statusCode?: unknown };
+  const known = typeof code === "string" ? FRAMEWORK_CODES[code] : undefined;
+  if (known) return new EdgeError(known, undefined, undefined, { cause: error });
+  if (error instanceof SyntaxError && statusCode === 400) {
+    return new EdgeError("InvalidJson", undefined, undefined, { cause: error });
+  }
+  if (typeof statusCode === "number" && statusCode >= 400 && statusCode < 500) {
+    return new EdgeError("BadRequest", undefined, undefined, { cause: error });
+  }
+  return new EdgeError("Internal", undefined, undefined, { cause: error });
+}
+
+/** What an error looks like as a JSON body. */
+export function toErrorBody(error: EdgeError): ErrorBody {
+  const { code, message, details } = error;
+  return { code, message, ...(details && { details: { ...details } }) };
+}
+
+/** The error as it may be shown, with the request's id where only the log knows more; logs what is our own fault. */
+export function reportError(error: unknown, request: FastifyRequest, logger: Logger): EdgeError {
+  const edgeError = toEdgeError(error);
+  if (edgeError.code !== "Internal") return edgeError;
+  logger.error({ err: edgeError.cause ?? edgeError, request_id: request.id }, "request failed");
+  return new EdgeError("Internal", undefined, { request_id: request.id });
+}
+
+/** The error handler of every endpoint that answers with JSON. */
+export function jsonErrorHandler(logger: Logger) {
+  return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+    const shown = reportError(error, request, logger);
+    void reply.code(errorEntry(shown.code).http).send(toErrorBody(shown));
+  };
+}

@@ -1,0 +1,20 @@
+import { z } from "zod";
+import { EdgeError } from "../../protocol/errors.ts";
+import type { Api, ApiContext } from "./context.ts";
+
+const okSchema = z.object({ status: z.literal("ok") });
+
+/** `GET /healthz`: the process lives. `GET /readyz`: it can serve requests; 503 while it cannot, or is stopping. */
+export function health(api: Api, { store, stopping, logger }: ApiContext): void {
+  api.get("/healthz", { schema: { response: { 200: okSchema } } }, async () => ({ status: "ok" as const }));
+  api.get("/readyz", { schema: { response: { 200: okSchema } } }, async () => {
+    if (stopping.aborted) throw new EdgeError("ServiceUnavailable", "The service is stopping.");
+    try {
+      await store.check();
+    } catch (error) {
+      logger.error({ err: error }, "the store does not answer");
+      throw new EdgeError("ServiceUnavailable", "The database does not answer.");
+    }
+    return { status: "ok" as const };
+  });
+}

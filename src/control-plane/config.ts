@@ -1,0 +1,52 @@
+import { z } from "zod";
+import { LOG_LEVELS } from "../lib/logger.ts";
+import { ACK_TIMEOUT_MS, DEPLOYMENT_TIMEOUT_MS } from "../protocol/limits.ts";
+
+const seconds = z.number().positive();
+const WEEK_S = 7 * 24 * 3600;
+
+const listenAddress = z.string().transform((text, context) => {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[3]);
+  if (!match || port > 65_535) {
+    context.addIssue({ code: "custom", message: "must be HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080" });
+    return z.NEVER;
+  }
+  return { host: (match[1] ?? match[2]) as string, port };
+});
+
+/** Configuration of edge-control. Every key has a default, so an empty file is a valid one. */
+export const configSchema = z.strictObject({
+  listen: listenAddress
+    .default({ host: "127.0.0.1", port: 8080 })
+    .meta({ description: "Address and port to listen on; port 0 takes any free one." }),
+  data_dir: z.string().min(1).default("data").meta({ description: "Directory of the database." }),
+  log_level: z.enum(LOG_LEVELS).default("info"),
+  rate_limit_per_minute: z
+    .int()
+    .min(1)
+    .default(600)
+    .meta({ description: "Requests one API key may make in a minute." }),
+  ack_timeout_s: seconds
+    .max(600)
+    .default(ACK_TIMEOUT_MS / 1000)
+    .meta({ description: "How long a device may take to acknowledge a deployment before it counts as not reachable." }),
+  deployment_timeout_s: seconds
+    .max(WEEK_S)
+    .default(DEPLOYMENT_TIMEOUT_MS / 1000)
+    .meta({ description: "How long a deployment may take in all." }),
+  legacy_removal_at: z.iso
+    .datetime({ offset: true })
+    .default("2026-09-01T00:00:00Z")
+    .meta({ description: "From this instant on the deprecated fields and endpoints are gone." }),
+  supersim_finalization_s: seconds
+    .default(48 * 3600)
+    .meta({ description: "How long Super SIM usage may still change after the fact." }),
+  prosim_finalization_s: seconds
+    .default(72 * 3600)
+    .meta({ description: "How long PRO SIM usage may still change after the fact." }),
+});
+
+export type Config = z.output<typeof configSchema>;
+/** Configuration as it is written in a file. */
+export type ConfigInput = z.input<typeof configSchema>;

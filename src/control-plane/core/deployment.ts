@@ -1,0 +1,40 @@
+import type { DeploymentEvent, DeploymentStatus } from "../../protocol/deployment-event.ts";
+import type { ErrorCode } from "../../protocol/errors.ts";
+
+/** A deployment as the control plane knows it. Times of day are Unix milliseconds. */
+export interface Deployment {
+  readonly id: string;
+  readonly accountId: string;
+  readonly assetUuid: string;
+  readonly app: string;
+  /** What the device is sent. Once the device holds it, environment values are masked here. */
+  readonly spec: unknown;
+  readonly status: DeploymentStatus;
+  /** With `Fail`: what went wrong. */
+  readonly code: ErrorCode | undefined;
+  readonly createdAtMs: number;
+  /** Without a final event by then it fails with `DeploymentTimeout`. */
+  readonly deadlineAtMs: number;
+  /** When the device said it holds the command. */
+  readonly acknowledgedAtMs: number | undefined;
+  /** When somebody asked for it to be cancelled. */
+  readonly cancelRequestedAtMs: number | undefined;
+  readonly finishedAtMs: number | undefined;
+  /** `seq` of the last event, 0 before the first. */
+  readonly lastSeq: number;
+  /** Highest `device_seq` that is stored, 0 before the first. */
+  readonly lastDeviceSeq: number;
+  readonly lastEvent: DeploymentEvent | undefined;
+}
+
+/** What is to change about a deployment; the events and the fields are stored together or not at all. */
+export interface Change {
+  /** The next event, already numbered. */
+  readonly event?: DeploymentEvent | undefined;
+  readonly fields?: Partial<
+    Pick<
+      Deployment,
+      "spec" | "status" | "code" | "acknowledgedAtMs" | "cancelRequestedAtMs" | "finishedAtMs" | "lastDeviceSeq"
+    >
+  >;
+}

@@ -1,0 +1,17 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { systemClock } from "../lib/clock.ts";
+import { createLogger } from "../lib/logger.ts";
+import { configSchema } from "./config.ts";
+import { startServer } from "./server.ts";
+import { openStore } from "./store/sqlite/open-store.ts";
+
+const config = configSchema.parse({});
+mkdirSync(config.data_dir, { recursive: true, mode: 0o700 });
+const logger = await createLogger({ name: "edge-control", level: config.log_level });
+await startServer({
+  config,
+  store: openStore(join(config.data_dir, "edge-control.sqlite")),
+  clock: systemClock,
+  logger,
+});

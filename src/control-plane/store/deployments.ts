@@ -1,0 +1,53 @@
+import type { DeploymentEvent } from "../../protocol/deployment-event.ts";
+import type { Change, Deployment } from "../core/deployment.ts";
+
+/** What makes a repeated request the same request. */
+export interface Idempotency {
+  /** Chosen by the client; unique within the account. */
+  readonly key: string;
+  /** Hash of everything that was asked for. */
+  readonly requestHash: Uint8Array;
+}
+
+export type CreateResult =
+  | { readonly kind: "created" }
+  /** The key was used for the same request before: this is its deployment. */
+  | { readonly kind: "repeated"; readonly id: string }
+  /** The key was used for another request. */
+  | { readonly kind: "conflict" };
+
+/** An event as it is stored and sent: a number and the JSON text. */
+export interface StoredEvent {
+  readonly seq: number;
+  /** One `DeploymentEvent` in JSON. */
+  readonly json: string;
+}
+
+export interface DeploymentPage {
+  /** Newest first. */
+  readonly deployments: readonly Deployment[];
+  /** Where the next page begins; `undefined` on the last one. */
+  readonly next: DeploymentCursor | undefined;
+}
+
+export interface DeploymentCursor {
+  readonly createdAtMs: number;
+  readonly id: string;
+}
+
+export interface DeploymentStore {
+  /** Stores a new deployment together with its first event. */
+  createDeployment(deployment: Deployment, first: DeploymentEvent, idempotency?: Idempotency): Promise<CreateResult>;
+  findDeployment(id: string): Promise<Deployment | undefined>;
+  listDeployments(assetUuid: string, limit: number, after?: DeploymentCursor): Promise<DeploymentPage>;
+  /** Deployments without a final event, of one asset or of all, oldest first. */
+  listUnfinished(assetUuid?: string): Promise<readonly Deployment[]>;
+  /**
+   * Reads the deployment, lets `decide` say what is to change, and stores that, with nobody else in between.
+   * `decide` must be pure; it answers `undefined` when nothing is to change. Answers the deployment as it is
+   * afterwards, or `undefined` when there is none of this id.
+   */
+  updateDeployment(id: string, decide: (deployment: Deployment) => Change | undefined): Promise<Deployment | undefined>;
+  /** Events with a `seq` above `after`, in order, at most `limit`. */
+  readEvents(id: string, after: number, limit: number): Promise<readonly StoredEvent[]>;
+}

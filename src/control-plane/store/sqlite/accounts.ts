@@ -1,0 +1,37 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { Account, AccountStore } from "../accounts.ts";
+
+interface Row {
+  readonly id: string;
+  readonly name: string;
+  readonly created_at: number;
+}
+
+export class SqliteAccountStore implements AccountStore {
+  readonly #insert;
+  readonly #find;
+  readonly #list;
+
+  constructor(database: DatabaseSync) {
+    this.#insert = database.prepare("INSERT INTO accounts (id, name, created_at) VALUES (?, ?, ?)");
+    this.#find = database.prepare("SELECT * FROM accounts WHERE id = ?");
+    this.#list = database.prepare("SELECT * FROM accounts ORDER BY created_at, id");
+  }
+
+  async createAccount(account: Account): Promise<void> {
+    this.#insert.run(account.id, account.name, account.createdAt);
+  }
+
+  async findAccount(id: string): Promise<Account | undefined> {
+    const row = this.#find.get(id) as Row | undefined;
+    return row && toAccount(row);
+  }
+
+  async listAccounts(): Promise<readonly Account[]> {
+    return (this.#list.all() as unknown as Row[]).map(toAccount);
+  }
+}
+
+function toAccount(row: Row): Account {
+  return { id: row.id, name: row.name, createdAt: row.created_at };
+}

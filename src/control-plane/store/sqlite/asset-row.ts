@@ -1,0 +1,48 @@
+import type { AssetStatus } from "../../../protocol/asset.ts";
+import type { Asset } from "../../core/asset.ts";
+
+/** An asset with both its SIMs in one row. */
+export interface AssetRow {
+  readonly uuid: string;
+  readonly account_id: string;
+  readonly serial_number: string;
+  readonly name: string;
+  readonly type: string;
+  readonly created_at: number;
+  readonly s_sid: string;
+  readonly s_iccid: string;
+  readonly s_network_group: string;
+  readonly s_status: AssetStatus | null;
+  readonly p_imsi: string;
+  readonly p_iccid: string;
+  readonly p_service_profile: string;
+  readonly p_status: AssetStatus | null;
+}
+
+/** Columns and joins of an `AssetRow`, for a query in which the asset is called `a`. */
+export const ASSET_COLUMNS = /* sql */ `
+  a.uuid, a.account_id, a.serial_number, a.name, a.type, a.created_at,
+  s.sid AS s_sid, s.iccid AS s_iccid, s.network_group AS s_network_group, s.status AS s_status,
+  p.imsi AS p_imsi, p.iccid AS p_iccid, p.service_profile AS p_service_profile, p.status AS p_status`;
+export const ASSET_JOINS = /* sql */ `
+  LEFT JOIN sims s ON s.asset_uuid = a.uuid AND s.kind = 'supersim'
+  LEFT JOIN sims p ON p.asset_uuid = a.uuid AND p.kind = 'prosim'`;
+
+export function toAsset(row: AssetRow): Asset {
+  return {
+    uuid: row.uuid,
+    accountId: row.account_id,
+    serialNumber: row.serial_number,
+    name: row.name,
+    type: row.type,
+    createdAt: row.created_at,
+    supersim:
+      row.s_status === null
+        ? undefined
+        : { sid: row.s_sid, iccid: row.s_iccid, networkGroup: row.s_network_group, status: row.s_status },
+    prosim:
+      row.p_status === null
+        ? undefined
+        : { imsi: row.p_imsi, iccid: row.p_iccid, serviceProfile: row.p_service_profile, status: row.p_status },
+  };
+}

@@ -1,0 +1,95 @@
+import type { DatabaseSync } from "node:sqlite";
+import { transaction } from "../../../lib/sqlite.ts";
+import type { Asset } from "../../core/asset.ts";
+import { canonicalIdentifier, type Identifier, identifiersOf } from "../../core/identifier.ts";
+import type { AssetStore, RegisterResult } from "../assets.ts";
+import { ASSET_COLUMNS, ASSET_JOINS, type AssetRow, toAsset } from "./asset-row.ts";
+
+export class SqliteAssetStore implements AssetStore {
+  readonly #database: DatabaseSync;
+  readonly #byIdentifier;
+  readonly #byToken;
+  readonly #isTaken;
+  readonly #insertAsset;
+  readonly #insertIdentifier;
+  readonly #insertSim;
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+    this.#byIdentifier = database.prepare(
+      `SELECT ${ASSET_COLUMNS} FROM identifiers i JOIN assets a ON a.uuid = i.asset_uuid ${ASSET_JOINS}
+       WHERE i.value = ? AND a.account_id = ?`,
+    );
+    this.#byToken = database.prepare(
+      `SELECT ${ASSET_COLUMNS} FROM assets a ${ASSET_JOINS} WHERE a.device_token_hash = ?`,
+    );
+    this.#isTaken = database.prepare("SELECT 1 FROM identifiers WHERE value = ?");
+    this.#insertAsset = database.prepare(
+      `INSERT INTO assets (uuid, account_id, serial_number, name, type, created_at, device_token_hash)
+       VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.#insertIdentifier = database.prepare(
+      "INSERT INTO identifiers (value, asset_uuid) VALUES (?, ?) ON CONFLICT DO NOTHING",
+    );
+    this.#insertSim = database.prepare(
+      `INSERT INTO sims (asset_uuid, kind, iccid, sid, imsi, network_group, service_profile, status)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+  }
+
+  async findAsset(accountId: string, identifier: string): Promise<Asset | undefined> {
+    const row = this.#byIdentifier.get(canonicalIdentifier(identifier), accountId) as AssetRow | undefined;
+    return row && toAsset(row);
+  }
+
+  async findAssetByDeviceToken(hash: Uint8Array): Promise<Asset | undefined> {
+    const row = this.#byToken.get(hash) as AssetRow | undefined;
+    return row && toAsset(row);
+  }
+
+  async registerAsset(asset: Asset, deviceTokenHash: Uint8Array): Promise<RegisterResult> {
+    try {
+      transaction(this.#database, () => this.#insert(asset, deviceTokenHash));
+      return { ok: true };
+    } catch (error) {
+      if (error instanceof Taken) return { ok: false, taken: error.field };
+      throw error;
+    }
+  }
+
+  #insert(asset: Asset, deviceTokenHash: Uint8Array): void {
+    const { uuid, supersim, prosim } = asset;
+    // Looked at first, since the table of assets would answer with an error of its own.
+    if (this.#isTaken.get(uuid)) throw new Taken("uuid");
+    this.#insertAsset.run(
+      uuid,
+      asset.accountId,
+      asset.serialNumber,
+      asset.name,
+      asset.type,
+      asset.createdAt,
+      deviceTokenHash,
+    );
+    for (const { field, value } of identifiersOf(asset)) {
+      if (this.#insertIdentifier.run(value, uuid).changes === 0) throw new Taken(field);
+    }
+    if (supersim) {
+      const { iccid, sid, networkGroup, status } = supersim;
+      this.#insertSim.run(uuid, "supersim", iccid, sid, null, networkGroup, null, status);
+    }
+    if (prosim) {
+      const { iccid, imsi, serviceProfile, status } = prosim;
+      this.#insertSim.run(uuid, "prosim", iccid, null, imsi, null, serviceProfile, status);
+    }
+  }
+}
+
+/** Ends the transaction; never leaves this file. */
+class Taken extends Error {
+  readonly field: Identifier["field"];
+
+  constructor(field: Identifier["field"]) {
+    super(`taken: ${field}`);
+    this.field = field;
+  }
+}

@@ -1,0 +1,45 @@
+import type { DeploymentEvent, DeploymentStatus } from "../../../protocol/deployment-event.ts";
+import type { ErrorCode } from "../../../protocol/errors.ts";
+import type { Deployment } from "../../core/deployment.ts";
+
+export interface DeploymentRow {
+  readonly id: string;
+  readonly account_id: string;
+  readonly asset_uuid: string;
+  readonly app: string;
+  readonly spec: string;
+  readonly status: DeploymentStatus;
+  readonly code: ErrorCode | null;
+  readonly created_at_ms: number;
+  readonly deadline_at_ms: number;
+  readonly acknowledged_at_ms: number | null;
+  readonly cancel_requested_at_ms: number | null;
+  readonly finished_at_ms: number | null;
+  readonly last_seq: number;
+  readonly last_device_seq: number;
+  readonly last_event: string | null;
+}
+
+/** Columns of a `DeploymentRow`, for a query in which the deployment is called `d`. */
+export const DEPLOYMENT_COLUMNS = /* sql */ `
+  d.*, (SELECT e.event FROM deployment_events e WHERE e.deployment_id = d.id AND e.seq = d.last_seq) AS last_event`;
+
+export function toDeployment(row: DeploymentRow): Deployment {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    assetUuid: row.asset_uuid,
+    app: row.app,
+    spec: JSON.parse(row.spec),
+    status: row.status,
+    code: row.code ?? undefined,
+    createdAtMs: row.created_at_ms,
+    deadlineAtMs: row.deadline_at_ms,
+    acknowledgedAtMs: row.acknowledged_at_ms ?? undefined,
+    cancelRequestedAtMs: row.cancel_requested_at_ms ?? undefined,
+    finishedAtMs: row.finished_at_ms ?? undefined,
+    lastSeq: row.last_seq,
+    lastDeviceSeq: row.last_device_seq,
+    lastEvent: row.last_event === null ? undefined : (JSON.parse(row.last_event) as DeploymentEvent),
+  };
+}

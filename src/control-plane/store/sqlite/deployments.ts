@@ -1,0 +1,145 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { DeploymentEvent } from "../../../protocol/deployment-event.ts";
+import { transaction } from "../../../lib/sqlite.ts";
+import type { Change, Deployment } from "../../core/deployment.ts";
+import type {
+  CreateResult,
+  DeploymentCursor,
+  DeploymentPage,
+  DeploymentStore,
+  Idempotency,
+  StoredEvent,
+} from "../deployments.ts";
+import { DEPLOYMENT_COLUMNS, type DeploymentRow, toDeployment } from "./deployment-row.ts";
+
+export class SqliteDeploymentStore implements DeploymentStore {
+  readonly #database: DatabaseSync;
+  readonly #byId;
+  readonly #byIdempotencyKey;
+  readonly #insert;
+  readonly #insertEvent;
+  readonly #page;
+  readonly #unfinished;
+  readonly #unfinishedOfAsset;
+  readonly #update;
+  readonly #events;
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+    const select = `SELECT ${DEPLOYMENT_COLUMNS} FROM deployments d`;
+    this.#byId = database.prepare(`${select} WHERE d.id = ?`);
+    this.#byIdempotencyKey = database.prepare(
+      "SELECT id, request_hash FROM deployments WHERE account_id = ? AND idempotency_key = ?",
+    );
+    this.#insert = database.prepare(
+      `INSERT INTO deployments (id, account_id, asset_uuid, app, spec, status, created_at_ms, deadline_at_ms,
+         idempotency_key, request_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.#insertEvent = database.prepare("INSERT INTO deployment_events (deployment_id, seq, event) VALUES (?, ?, ?)");
+    this.#page = database.prepare(
+      `${select} WHERE d.asset_uuid = ? AND (d.created_at_ms, d.id) < (?, ?)
+       ORDER BY d.created_at_ms DESC, d.id DESC LIMIT ?`,
+    );
+    this.#unfinished = database.prepare(`${select} WHERE d.status = 'Running' ORDER BY d.created_at_ms, d.id`);
+    this.#unfinishedOfAsset = database.prepare(
+      `${select} WHERE d.asset_uuid = ? AND d.status = 'Running' ORDER BY d.created_at_ms, d.id`,
+    );
+    this.#update = database.prepare(
+      `UPDATE deployments SET spec = ?, status = ?, code = ?, acknowledged_at_ms = ?, cancel_requested_at_ms = ?,
+         finished_at_ms = ?, last_device_seq = ?, last_seq = ? WHERE id = ?`,
+    );
+    this.#events = database.prepare(
+      "SELECT seq, event AS json FROM deployment_events WHERE deployment_id = ? AND seq > ? ORDER BY seq LIMIT ?",
+    );
+  }
+
+  async createDeployment(
+    deployment: Deployment,
+    first: DeploymentEvent,
+    idempotency?: Idempotency,
+  ): Promise<CreateResult> {
+    return transaction(this.#database, () => {
+      const earlier = idempotency && this.#repetition(deployment.accountId, idempotency);
+      if (earlier) return earlier;
+      this.#insert.run(
+        deployment.id,
+        deployment.accountId,
+        deployment.assetUuid,
+        deployment.app,
+        JSON.stringify(deployment.spec),
+        deployment.status,
+        deployment.createdAtMs,
+        deployment.deadlineAtMs,
+        idempotency?.key ?? null,
+        idempotency?.requestHash ?? null,
+      );
+      this.#apply(deployment, { event: first });
+      return { kind: "created" };
+    });
+  }
+
+  async findDeployment(id: string): Promise<Deployment | undefined> {
+    return this.#find(id);
+  }
+
+  async listDeployments(assetUuid: string, limit: number, after?: DeploymentCursor): Promise<DeploymentPage> {
+    const { createdAtMs, id } = after ?? { createdAtMs: Number.MAX_SAFE_INTEGER, id: "" };
+    const rows = this.#page.all(assetUuid, createdAtMs, id, limit + 1) as unknown as DeploymentRow[];
+    const deployments = rows.slice(0, limit).map(toDeployment);
+    const last = deployments.at(-1);
+    const next = rows.length > limit && last ? { createdAtMs: last.createdAtMs, id: last.id } : undefined;
+    return { deployments, next };
+  }
+
+  async listUnfinished(assetUuid?: string): Promise<readonly Deployment[]> {
+    const rows = assetUuid === undefined ? this.#unfinished.all() : this.#unfinishedOfAsset.all(assetUuid);
+    return (rows as unknown as DeploymentRow[]).map(toDeployment);
+  }
+
+  async updateDeployment(
+    id: string,
+    decide: (deployment: Deployment) => Change | undefined,
+  ): Promise<Deployment | undefined> {
+    return transaction(this.#database, () => {
+      const deployment = this.#find(id);
+      const change = deployment && decide(deployment);
+      return deployment && change ? this.#apply(deployment, change) : deployment;
+    });
+  }
+
+  async readEvents(id: string, after: number, limit: number): Promise<readonly StoredEvent[]> {
+    return this.#events.all(id, after, limit) as unknown as StoredEvent[];
+  }
+
+  #find(id: string): Deployment | undefined {
+    const row = this.#byId.get(id) as DeploymentRow | undefined;
+    return row && toDeployment(row);
+  }
+
+  #apply(before: Deployment, change: Change): Deployment {
+    const after = { ...before, ...change.fields };
+    const event = change.event ?? before.lastEvent;
+    const lastSeq = event?.seq ?? 0;
+    if (change.event) this.#insertEvent.run(before.id, lastSeq, JSON.stringify(change.event));
+    this.#update.run(
+      JSON.stringify(after.spec),
+      after.status,
+      after.code ?? null,
+      after.acknowledgedAtMs ?? null,
+      after.cancelRequestedAtMs ?? null,
+      after.finishedAtMs ?? null,
+      after.lastDeviceSeq,
+      lastSeq,
+      before.id,
+    );
+    return { ...after, lastSeq, lastEvent: event };
+  }
+
+  #repetition(accountId: string, { key, requestHash }: Idempotency): CreateResult | undefined {
+    const row = this.#byIdempotencyKey.get(accountId, key) as { id: string; request_hash: Uint8Array } | undefined;
+    if (!row) return undefined;
+    return Buffer.compare(row.request_hash, requestHash) === 0
+      ? { kind: "repeated", id: row.id }
+      : { kind: "conflict" };
+  }
+}

@@ -1,0 +1,40 @@
+import type { DatabaseSync } from "node:sqlite";
+import { openSqlite } from "../../../lib/sqlite.ts";
+import type { Store } from "../store.ts";
+import { SqliteAccountStore } from "./accounts.ts";
+import { SqliteAssetStore } from "./assets.ts";
+import { SqliteDeploymentStore } from "./deployments.ts";
+import { SqliteKeyStore } from "./keys.ts";
+import { MIGRATIONS } from "./migrations.ts";
+import { SqliteNetworkGroupStore } from "./network-groups.ts";
+import { SqliteSimStore } from "./sims.ts";
+import { SqliteUsageStore } from "./usage.ts";
+
+/** Opens (or creates) the database file, `:memory:` for one that is gone when closed. Throws as `openSqlite` does. */
+export function openStore(path: string): Store {
+  const database = openSqlite(path, { migrations: MIGRATIONS });
+  const version = database.prepare("PRAGMA data_version");
+  const ping = database.prepare("SELECT 1 FROM accounts LIMIT 1");
+  return {
+    accounts: new SqliteAccountStore(database),
+    keys: new SqliteKeyStore(database),
+    assets: new SqliteAssetStore(database),
+    sims: new SqliteSimStore(database),
+    networkGroups: new SqliteNetworkGroupStore(database),
+    usage: new SqliteUsageStore(database),
+    deployments: new SqliteDeploymentStore(database),
+    async check() {
+      ping.get();
+    },
+    async foreignChanges() {
+      return Number(version.get()?.["data_version"]);
+    },
+    async [Symbol.asyncDispose]() {
+      close(database);
+    },
+  };
+}
+
+function close(database: DatabaseSync): void {
+  if (database.isOpen) database.close();
+}

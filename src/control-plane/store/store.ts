@@ -1,0 +1,21 @@
+import type { AccountStore, KeyStore } from "./accounts.ts";
+import type { AssetStore } from "./assets.ts";
+import type { DeploymentStore } from "./deployments.ts";
+import type { NetworkGroupStore } from "./network-groups.ts";
+import type { SimStore } from "./sims.ts";
+import type { UsageStore } from "./usage.ts";
+
+/** Everything edge-control keeps. What a method has answered is on disk. */
+export interface Store extends AsyncDisposable {
+  readonly accounts: AccountStore;
+  readonly keys: KeyStore;
+  readonly assets: AssetStore;
+  readonly sims: SimStore;
+  readonly networkGroups: NetworkGroupStore;
+  readonly usage: UsageStore;
+  readonly deployments: DeploymentStore;
+  /** Throws when the store does not answer. */
+  check(): Promise<void>;
+  /** A number that differs from the last answer after another process has changed something. */
+  foreignChanges(): Promise<number>;
+}

@@ -1,0 +1,124 @@
+import { join } from "node:path";
+import { randomUUID } from "node:crypto";
+import { type Clock, systemClock } from "../../src/lib/clock.ts";
+import { createLogger, type Logger } from "../../src/lib/logger.ts";
+import { type ConfigInput, configSchema } from "../../src/control-plane/config.ts";
+import { createId, createSecret, hashSecret } from "../../src/control-plane/secrets.ts";
+import { type RunningServer, startServer } from "../../src/control-plane/server.ts";
+import type { Asset } from "../../src/control-plane/core/asset.ts";
+import { openStore } from "../../src/control-plane/store/sqlite/open-store.ts";
+import type { Store } from "../../src/control-plane/store/store.ts";
+import { tempDir } from "./temp-dir.ts";
+
+export interface ControlPlaneOptions {
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+  readonly config?: ConfigInput;
+}
+
+/** An edge-control in this process, on a data directory of its own, listening on a free port of the loopback. */
+export interface ControlPlane extends AsyncDisposable {
+  /** Such as `http://127.0.0.1:40123`. */
+  readonly url: string;
+  /** Where agents connect: `ws://127.0.0.1:40123/v1/agent`. */
+  readonly agentUrl: string;
+  /** The server's own store. */
+  readonly store: Store;
+  readonly server: RunningServer;
+  /** A new account with a key. */
+  account(): Promise<TestAccount>;
+  /** A new asset of the account, without SIMs unless given. */
+  asset(account: TestAccount, fields?: Partial<Asset>): Promise<TestAsset>;
+  /** Stops the server gracefully and starts a new one on the same data, on another port. */
+  restart(): Promise<void>;
+}
+
+export interface TestAccount {
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly apiKey: string;
+}
+
+export interface TestAsset {
+  readonly asset: Asset;
+  readonly uuid: string;
+  readonly deviceToken: string;
+}
+
+/** Starts one. Dispose of it to stop it and remove its data. */
+export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  const directory = await tempDir();
+  const clock = options.clock ?? systemClock;
+  const logger = options.logger ?? (await createLogger({ name: "edge-control", level: "fatal" }));
+  const config = configSchema.parse({ rate_limit_per_minute: 1_000_000, listen: "127.0.0.1:0", ...options.config });
+  const start = async (): Promise<{ store: Store; server: RunningServer }> => {
+    const store = openStore(join(directory.path, "edge-control.sqlite"));
+    return { store, server: await startServer({ config, store, clock, logger }) };
+  };
+  const stop = async (): Promise<void> => {
+    await running.server.stop();
+    await running.store[Symbol.asyncDispose]();
+  };
+  let running = await start();
+  return {
+    get url() {
+      return `http://127.0.0.1:${running.server.port}`;
+    },
+    get agentUrl() {
+      return `ws://127.0.0.1:${running.server.port}/v1/agent`;
+    },
+    get store() {
+      return running.store;
+    },
+    get server() {
+      return running.server;
+    },
+    account: () => createAccount(running.store, clock),
+    asset: (account, fields) => createAsset(running.store, clock, account, fields),
+    async restart() {
+      await stop();
+      running = await start();
+    },
+    async [Symbol.asyncDispose]() {
+      await stop();
+      await directory[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function createAccount(store: Store, clock: Clock): Promise<TestAccount> {
+  const accountId = createId("acc_");
+  const keyId = createId("key_");
+  const apiKey = createSecret("ek_");
+  const createdAt = Math.floor(clock.now() / 1000);
+  await store.accounts.createAccount({ id: accountId, name: "test", createdAt });
+  await store.keys.createKey(
+    { id: keyId, accountId, name: "test", createdAt, lastUsedAt: undefined, revokedAt: undefined },
+    hashSecret(apiKey),
+  );
+  return { accountId, keyId, apiKey };
+}
+
+async function createAsset(
+  store: Store,
+  clock: Clock,
+  account: TestAccount,
+  fields: Partial<Asset> = {},
+): Promise<TestAsset> {
+  const uuid = randomUUID();
+  const asset: Asset = {
+    uuid,
+    accountId: account.accountId,
+    serialNumber: `SN-${uuid.slice(0, 8)}`,
+    name: "Test gateway",
+    type: "gateway",
+    createdAt: Math.floor(clock.now() / 1000),
+    supersim: undefined,
+    prosim: undefined,
+    ...fields,
+  };
+  const deviceToken = createSecret("ed_");
+  const result = await store.assets.registerAsset(asset, hashSecret(deviceToken));
+  if (!result.ok) throw new Error(`cannot register the test asset: ${result.taken} is taken`);
+  return { asset, uuid: asset.uuid, deviceToken };
+}
