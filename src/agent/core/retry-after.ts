@@ -1,0 +1,24 @@
+const SECONDS = /^\d{1,9}$/;
+
+/**
+ * Reads a `Retry-After` header (RFC 9110, section 10.2.3): seconds, or a date. Returns milliseconds from now, never
+ * negative; `undefined` for anything that is neither.
+ *
+ * @param dateHeader the answer's own `Date`. A date is meant on the sender's clock, and a gateway's own may be years off.
+ * @param nowMs the device's time of day, where the answer carries no `Date`
+ */
+export function parseRetryAfter(
+  value: string | undefined,
+  dateHeader: string | undefined,
+  nowMs: number,
+): number | undefined {
+  const text = value?.trim();
+  if (!text) return undefined;
+  if (SECONDS.test(text)) return Number(text) * 1000;
+  // Date.parse takes "-5" and "1.5" for years and months; an HTTP date begins with the name of a day.
+  if (!/^[A-Za-z]/.test(text)) return undefined;
+  const at = Date.parse(text);
+  if (Number.isNaN(at)) return undefined;
+  const sent = dateHeader === undefined ? Number.NaN : Date.parse(dateHeader);
+  return Math.max(0, at - (Number.isNaN(sent) ? nowMs : sent));
+}

@@ -1,0 +1,54 @@
+import type { SecureContext } from "node:tls";
+import { type ClientOptions, WebSocket } from "ws";
+import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
+import type { LinkConfig } from "./link-config.ts";
+import { openTunnel, proxyFor } from "./proxy.ts";
+import { trustAlso } from "./trust.ts";
+
+/** A way to the control plane, good for one connection. */
+export interface Route {
+  /** The proxy it leads through, as host and port. */
+  readonly proxy: string | undefined;
+  /** The status with which that proxy answered `CONNECT`, once it has. */
+  proxyStatus(): number | undefined;
+  /** Begins to connect. The caller listens to the socket before it lets the event loop turn. Throws for an unusable address. */
+  open(): WebSocket;
+}
+
+/** Finds a way to the control plane; `signal` cuts the connection. Throws where the configuration allows none. */
+export type Connect = (signal: AbortSignal) => Promise<Route>;
+
+/** How long the other side may take to answer a close, in milliseconds. */
+const CLOSE_TIMEOUT_MS = 2_000;
+
+// Node gives every address of a host 250 ms, less than the round trip of a poor cellular link.
+const ADDRESS_TIMEOUT_MS = 5_000;
+
+/** Connects as configured, through the proxy the environment names. */
+export function createConnect(config: LinkConfig, agentVersion: string): Connect {
+  let trusted: SecureContext | undefined;
+  return async (signal) => {
+    if (config.extraCa !== undefined) trusted ??= trustAlso(config.extraCa);
+    const proxy = proxyFor(config.url);
+    const tunnel =
+      proxy && (await openTunnel(proxy, { signal, secureContext: trusted, addressTimeoutMs: ADDRESS_TIMEOUT_MS }));
+    const options: ClientOptions & Record<string, unknown> = {
+      headers: { Authorization: `Bearer ${config.token}`, "User-Agent": `edge-agent/${agentVersion}` },
+      // Frames are small and few; a deflate context would cost memory on both sides for each connection.
+      perMessageDeflate: false,
+      maxPayload: MAX_FRAME_BYTES,
+      closeTimeout: CLOSE_TIMEOUT_MS,
+      // TCP's own keep-alive would spend data beside ours, and says nothing of what lies behind a proxy.
+      keepAlive: false,
+      noDelay: true,
+      autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS,
+      ...(trusted ? { secureContext: trusted } : {}),
+      ...(tunnel ? { agent: tunnel.agent } : {}),
+    };
+    return {
+      proxy: tunnel?.name,
+      proxyStatus: () => tunnel?.status(),
+      open: () => new WebSocket(config.url, options),
+    };
+  };
+}

@@ -1,0 +1,208 @@
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { type AgentFrame, CLOSE_CODES, type ControlFrame, decodeControlFrame } from "../../protocol/frames.ts";
+import { negotiate, PROTOCOL_VERSION } from "../../protocol/version.ts";
+import { unsupported } from "../core/link-outcome.ts";
+import type { AttemptOutcome } from "../core/link-state.ts";
+import type { FrameMeter } from "./frame-meter.ts";
+import { Keepalive } from "./keepalive.ts";
+import type { LinkConfig } from "./link-config.ts";
+import { type Outlet, OutboxPump } from "./outbox-pump.ts";
+import type { CommandHandler, EventSource } from "./ports.ts";
+
+export type Welcome = Extract<ControlFrame, { type: "welcome" }>;
+
+/** Frames that cannot be read, or come out of order, before a session is given up: a new one costs data. */
+export const MAX_BAD_FRAMES = 20;
+
+/** How long the control plane may take to answer `hello`, in milliseconds. */
+export const WELCOME_TIMEOUT_MS = 10_000;
+
+/** How long events may stay unacknowledged before the link is probed, in milliseconds. */
+const ACK_TIMEOUT_MS = 30_000;
+
+/** How many open deployments `hello` may name. */
+const MAX_OPEN_DEPLOYMENTS = 1_000;
+
+/** What a dialogue needs of the connection it is held over. */
+export interface Channel extends Outlet {
+  ping(): void;
+  /** Ends the session with a close code, for the given reason. */
+  close(code: number, outcome: AttemptOutcome): void;
+  /** Ends the session where nobody is there any more to be told. */
+  cut(outcome: AttemptOutcome): void;
+}
+
+export interface DialogueOptions {
+  readonly config: LinkConfig;
+  readonly commands: CommandHandler;
+  readonly events: EventSource;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly agentVersion: string;
+  readonly meter: FrameMeter;
+  /** The control plane answered the handshake: the session stands. */
+  readonly onWelcome: (welcome: Welcome) => void;
+}
+
+/** The frames of one session, over a connection that stands: handshake, commands in, events out. Throws for nothing it receives. */
+export class Dialogue implements Disposable {
+  readonly #options: DialogueOptions;
+  readonly #channel: Channel;
+  readonly #keepalive: Keepalive;
+  readonly #owned = new DisposableStack();
+  #welcomeTimer: Disposable | undefined;
+  #pump: OutboxPump | undefined;
+  #badFrames = 0;
+  #goodbyeWindowMs: number | undefined;
+
+  /** Sends `hello`. Throws where the agent's own store cannot say what is open. */
+  constructor(options: DialogueOptions, channel: Channel) {
+    this.#options = options;
+    this.#channel = channel;
+    const { clock, config, commands } = options;
+    const open = commands.openDeployments().slice(0, MAX_OPEN_DEPLOYMENTS);
+    this.#keepalive = this.#owned.use(
+      new Keepalive({
+        clock,
+        times: { keepaliveMs: config.keepaliveMs, pongTimeoutMs: config.pongTimeoutMs, ackTimeoutMs: ACK_TIMEOUT_MS },
+        unackedSince: () => this.#pump?.unackedSince,
+        probe: () => channel.ping(),
+        onDead: () => channel.cut(failed("the link was dead: nothing came back within the time allowed")),
+      }),
+    );
+    this.#welcomeTimer = this.#owned.use(
+      clock.timer(WELCOME_TIMEOUT_MS, () => channel.cut(failed("the control plane did not answer the handshake"))),
+    );
+    this.#send({
+      type: "hello",
+      protocol: PROTOCOL_VERSION,
+      agent_version: options.agentVersion.slice(0, 64),
+      deployments: open.map((deployment_id) => ({ deployment_id })),
+    });
+  }
+
+  /** What a `goodbye` asked for: the window to come back in, in milliseconds. */
+  get goodbyeWindowMs(): number | undefined {
+    return this.#goodbyeWindowMs;
+  }
+
+  /** Something was received that is no message. */
+  heard(): void {
+    this.#keepalive.heard();
+  }
+
+  /** A pong was received. */
+  pong(): void {
+    const probedAt = this.#keepalive.pong();
+    // Messages arrive in order, so events sent before the probe have arrived too. Those that had time enough to be
+    // acknowledged will not be in this session.
+    if (probedAt !== undefined) this.#pump?.stopWaiting(probedAt - ACK_TIMEOUT_MS);
+  }
+
+  /** A binary message was received. The protocol has none. */
+  binary(): void {
+    this.#keepalive.heard();
+    this.#bad("binary message");
+  }
+
+  /** A text message was received. */
+  text(text: string): void {
+    this.#keepalive.heard();
+    const decoded = decodeControlFrame(text);
+    switch (decoded.kind) {
+      case "bad":
+        return this.#bad(decoded.reason);
+      case "unknown":
+        return this.#options.meter.count("unknown", /^[a-z_]+$/.test(decoded.type) ? decoded.type : "(no name)");
+      case "frame":
+        return this.#frame(decoded.frame);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#owned[Symbol.dispose]();
+  }
+
+  #frame(frame: ControlFrame): void {
+    if (frame.type === "goodbye") return this.#goodbye(frame);
+    if (frame.type === "welcome") return this.#pump ? this.#bad("second welcome") : this.#welcome(frame);
+    const pump = this.#pump;
+    if (!pump) return this.#bad(`${frame.type} before welcome`);
+    switch (frame.type) {
+      case "deploy":
+        return this.#deploy(pump, frame.deployment_id, frame.spec);
+      case "cancel":
+        return this.#cancel(frame.deployment_id, frame.reason);
+      case "event_ack":
+        if (!pump.acknowledge(frame.deployment_id, frame.device_seq)) this.#options.meter.count("stray", frame.type);
+    }
+  }
+
+  #welcome(frame: Welcome): void {
+    if (negotiate(frame.protocol) !== frame.protocol) {
+      const outcome = unsupported(`it wants version ${frame.protocol}, this is version ${PROTOCOL_VERSION}`);
+      this.#channel.close(CLOSE_CODES.unsupportedProtocol, outcome);
+      return;
+    }
+    this.#welcomeTimer?.[Symbol.dispose]();
+    const { events, clock, logger, onWelcome } = this.#options;
+    onWelcome(frame);
+    this.#pump = this.#owned.use(
+      new OutboxPump({ events, clock, logger, outlet: this.#channel, onSent: () => this.#keepalive.check() }),
+    );
+    this.#pump.pump();
+  }
+
+  #deploy(pump: OutboxPump, deploymentId: string, spec: unknown): void {
+    const { commands, logger } = this.#options;
+    // The acknowledgement goes out before the first event the command leads to.
+    pump.hold(() => {
+      try {
+        commands.deploy(deploymentId, spec);
+      } catch (error) {
+        logger.error({ err: error, deployment_id: deploymentId }, "a deployment could not be stored: not acknowledged");
+        return;
+      }
+      this.#send({ type: "ack", deployment_id: deploymentId });
+    });
+  }
+
+  #cancel(deploymentId: string, reason: Extract<ControlFrame, { type: "cancel" }>["reason"]): void {
+    try {
+      this.#options.commands.cancel(deploymentId, reason);
+    } catch (error) {
+      this.#options.logger.error({ err: error, deployment_id: deploymentId }, "a cancellation could not be stored");
+    }
+  }
+
+  #goodbye(frame: Extract<ControlFrame, { type: "goodbye" }>): void {
+    if (this.#goodbyeWindowMs !== undefined) return this.#bad("second goodbye");
+    const windowMs = frame.retry_after_s * 1000;
+    this.#goodbyeWindowMs = windowMs;
+    const { clock, config } = this.#options;
+    // Whoever says goodbye closes; if it is gone without, nobody would notice until the next keep-alive.
+    const leave = (): void =>
+      this.#channel.close(CLOSE_CODES.goingAway, {
+        kind: "leaving",
+        windowMs,
+        reason: "the control plane is restarting",
+      });
+    this.#owned.use(clock.timer(config.pongTimeoutMs, leave));
+  }
+
+  #bad(why: string): void {
+    this.#options.meter.count("bad", why);
+    if (++this.#badFrames !== MAX_BAD_FRAMES) return;
+    const outcome = failed(`the control plane sent ${MAX_BAD_FRAMES} frames in one session that cannot be read`);
+    this.#channel.close(CLOSE_CODES.badFrame, outcome);
+  }
+
+  #send(frame: AgentFrame): void {
+    this.#channel.send(JSON.stringify(frame), () => undefined);
+  }
+}
+
+function failed(reason: string): AttemptOutcome {
+  return { kind: "failed", reason };
+}

@@ -1,0 +1,157 @@
+import type { ClientRequest, IncomingMessage } from "node:http";
+import type { RawData, WebSocket } from "ws";
+import { CLOSE_CODES } from "../../protocol/frames.ts";
+import { outcomeOfClose, outcomeOfHttpStatus, outcomeOfProxyStatus } from "../core/link-outcome.ts";
+import type { AttemptOutcome } from "../core/link-state.ts";
+import { explainNetworkError } from "../core/network-error.ts";
+import { parseRetryAfter } from "../core/retry-after.ts";
+import type { Connect, Route } from "./connect.ts";
+import { type Channel, Dialogue, type DialogueOptions } from "./dialogue.ts";
+
+/** How long it may take until the WebSocket stands, look-up, proxy and TLS included, in milliseconds. */
+export const OPEN_TIMEOUT_MS = 20_000;
+
+export interface SessionOptions extends DialogueOptions {
+  readonly connect: Connect;
+}
+
+/**
+ * One attempt and, if it succeeds, one session: connects, holds the dialogue, and resolves with how it ended once the
+ * connection is closed. Never rejects. When `signal` aborts, the connection is closed with 1001.
+ */
+export async function runSession(options: SessionOptions, signal: AbortSignal): Promise<AttemptOutcome> {
+  // Cuts what `ws` cannot reach: a connection to a proxy that has not answered yet.
+  using cutter = abortOnDispose();
+  let route: Route;
+  let socket: WebSocket;
+  try {
+    route = await options.connect(cutter.signal);
+    signal.throwIfAborted();
+    socket = route.open();
+  } catch (error) {
+    return { kind: "failed", reason: explainNetworkError(error, options.clock.now()) };
+  }
+  using session = new Session(options, route, socket);
+  const onAbort = (): void => session.leave();
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    return await session.ended;
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+class Session implements Disposable {
+  readonly ended: Promise<AttemptOutcome>;
+  readonly #options: SessionOptions;
+  readonly #route: Route;
+  readonly #socket: WebSocket;
+  readonly #openTimer: Disposable;
+  #dialogue: Dialogue | undefined;
+  /** The first thing that says why the session ends is the cause; what follows are its consequences. */
+  #outcome: AttemptOutcome | undefined;
+
+  constructor(options: SessionOptions, route: Route, socket: WebSocket) {
+    this.#options = options;
+    this.#route = route;
+    this.#socket = socket;
+    this.ended = new Promise((resolve) => {
+      socket.on("close", (code) => resolve(this.#onClose(code)));
+    });
+    socket.on("open", () => this.#onOpen());
+    socket.on("unexpected-response", (_request: ClientRequest, answer: IncomingMessage) => this.#onRefused(answer));
+    socket.on("error", (error) => this.#onError(error));
+    socket.on("message", (data, isBinary) => this.#onMessage(data, isBinary));
+    socket.on("ping", () => this.#dialogue?.heard());
+    socket.on("pong", () => this.#dialogue?.pong());
+    this.#openTimer = options.clock.timer(OPEN_TIMEOUT_MS, () =>
+      this.#cut({ kind: "failed", reason: this.#via("no connection within the time allowed") }),
+    );
+  }
+
+  /** Ends the session because the agent stops. */
+  leave(): void {
+    this.#close(CLOSE_CODES.goingAway, { kind: "failed", reason: "the agent is stopping" });
+  }
+
+  [Symbol.dispose](): void {
+    this.#openTimer[Symbol.dispose]();
+    this.#dialogue?.[Symbol.dispose]();
+  }
+
+  #onOpen(): void {
+    this.#openTimer[Symbol.dispose]();
+    const socket = this.#socket;
+    const channel: Channel = {
+      get bufferedAmount() {
+        return socket.bufferedAmount;
+      },
+      send: (text, onSent) => socket.send(text, onSent),
+      ping: () => socket.ping(),
+      close: (code, outcome) => this.#close(code, outcome),
+      cut: (outcome) => this.#cut(outcome),
+    };
+    try {
+      this.#dialogue = new Dialogue(this.#options, channel);
+    } catch (error) {
+      this.#options.logger.error({ err: error }, "the agent's own store does not answer");
+      this.#close(CLOSE_CODES.goingAway, { kind: "failed", reason: "the agent's own store does not answer" });
+    }
+  }
+
+  #onMessage(data: RawData, isBinary: boolean): void {
+    // Frames that came on behind the reason to end the session change nothing any more.
+    if (this.#outcome) return;
+    if (isBinary) this.#dialogue?.binary();
+    else this.#dialogue?.text((data as Buffer).toString());
+  }
+
+  #onRefused(answer: IncomingMessage): void {
+    const status = answer.statusCode ?? 0;
+    const { "retry-after": retryAfter, date } = answer.headers;
+    const retryAfterMs = parseRetryAfter(retryAfter, date, this.#options.clock.now());
+    const proxyStatus = this.#route.proxyStatus();
+    const outcome =
+      this.#route.proxy !== undefined && proxyStatus !== 200
+        ? outcomeOfProxyStatus(proxyStatus ?? status, retryAfterMs)
+        : outcomeOfHttpStatus(status, retryAfterMs);
+    this.#cut(outcome);
+  }
+
+  #onError(error: Error): void {
+    const code = (error as { code?: unknown }).code;
+    if (code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH") this.#options.meter.count("bad", "larger than a frame may be");
+    else if (typeof code === "string" && code.startsWith("WS_ERR_")) this.#options.meter.count("bad", "not WebSocket");
+    const reason = this.#via(explainNetworkError(error, this.#options.clock.now()));
+    this.#outcome ??= { kind: "failed", reason };
+  }
+
+  #onClose(code: number): AttemptOutcome {
+    return this.#outcome ?? outcomeOfClose(code, this.#dialogue?.goodbyeWindowMs);
+  }
+
+  #close(code: number, outcome: AttemptOutcome): void {
+    this.#end(outcome);
+    this.#socket.close(code);
+  }
+
+  #cut(outcome: AttemptOutcome): void {
+    this.#end(outcome);
+    this.#socket.terminate();
+  }
+
+  #end(outcome: AttemptOutcome): void {
+    this.#outcome ??= outcome;
+    this[Symbol.dispose]();
+  }
+
+  /** A failure to connect, with the proxy it may be due to. */
+  #via(reason: string): string {
+    return this.#route.proxy === undefined ? reason : `${reason} (through the proxy ${this.#route.proxy})`;
+  }
+}
+
+function abortOnDispose(): { readonly signal: AbortSignal } & Disposable {
+  const controller = new AbortController();
+  return { signal: controller.signal, [Symbol.dispose]: () => controller.abort() };
+}

@@ -1,0 +1,137 @@
+import { fullJitter } from "../../lib/backoff.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { type AttemptOutcome, INITIAL_LINK_STATE, type Jitter, nextAttempt } from "../core/link-state.ts";
+import { type Connect, createConnect } from "./connect.ts";
+import type { Welcome } from "./dialogue.ts";
+import { FrameMeter } from "./frame-meter.ts";
+import type { LinkConfig } from "./link-config.ts";
+import type { LinkStatus } from "./link-status.ts";
+import type { CommandHandler, EventSource } from "./ports.ts";
+import { runSession } from "./session.ts";
+
+export interface UplinkOptions {
+  readonly config: LinkConfig;
+  readonly commands: CommandHandler;
+  readonly events: EventSource;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly agentVersion: string;
+  /** How to connect; by default as configured, through the proxy the environment names. */
+  readonly connect?: Connect;
+  /** A number in [0, 1); by default `Math.random`. */
+  readonly random?: () => number;
+}
+
+/** The agent's link to the control plane. */
+export interface Uplink {
+  /**
+   * Keeps the link up until `signal` aborts, then closes it. One attempt at a time; whatever goes wrong outside is
+   * waited out. Rejects only when called while it runs.
+   */
+  run(signal: AbortSignal): Promise<void>;
+  status(): LinkStatus;
+  /** Calls `listener` with every new status, until disposed. */
+  onStatus(listener: (status: LinkStatus) => void): Disposable;
+}
+
+export function createUplink(options: UplinkOptions): Uplink {
+  return new ReconnectingUplink(options);
+}
+
+class ReconnectingUplink implements Uplink {
+  readonly #options: UplinkOptions;
+  readonly #connect: Connect;
+  readonly #meter: FrameMeter;
+  readonly #jitter: Jitter;
+  readonly #listeners = new Set<(status: LinkStatus) => void>();
+  #status: Omit<LinkStatus, "frames">;
+  #onlineAt: number | undefined;
+
+  constructor(options: UplinkOptions) {
+    const { config, clock, logger, agentVersion, random = Math.random } = options;
+    this.#options = options;
+    this.#connect = options.connect ?? createConnect(config, agentVersion);
+    this.#meter = new FrameMeter(clock, logger);
+    this.#jitter = (attempt, bounds) => fullJitter(attempt, bounds, random());
+    this.#status = {
+      state: "stopped",
+      sinceMs: clock.monotonic(),
+      lastError: undefined,
+      nextTryAtMs: undefined,
+      asset: undefined,
+      reconnects: 0,
+    };
+  }
+
+  status(): LinkStatus {
+    return { ...this.#status, frames: this.#meter.counts };
+  }
+
+  onStatus(listener: (status: LinkStatus) => void): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    if (this.#status.state !== "stopped") throw new Error("the link runs already");
+    try {
+      await this.#keepUp(signal);
+    } finally {
+      this.#enter({ state: "stopped", nextTryAtMs: undefined });
+    }
+  }
+
+  async #keepUp(signal: AbortSignal): Promise<void> {
+    const { clock, config, logger } = this.#options;
+    let state = INITIAL_LINK_STATE;
+    while (!signal.aborted) {
+      this.#enter({ state: "connecting", nextTryAtMs: undefined });
+      const outcome = await this.#attempt(signal);
+      if (signal.aborted) return;
+      const now = clock.monotonic();
+      const onlineMs = this.#onlineAt === undefined ? 0 : now - this.#onlineAt;
+      const next = nextAttempt(state, outcome, onlineMs, config.backoff, this.#jitter);
+      state = next.state;
+      // What only a human can put right must not drown among the failures of a poor line.
+      logger[outcome.kind === "failed" || outcome.kind === "leaving" ? "warn" : "error"](
+        { reason: outcome.reason, online_s: Math.round(onlineMs / 1000), next_try_s: Math.ceil(next.delayMs / 1000) },
+        this.#onlineAt === undefined ? "no link to the control plane" : "link to the control plane lost",
+      );
+      this.#enter({
+        state: "waiting",
+        lastError: { reason: outcome.reason, atMs: now },
+        nextTryAtMs: now + next.delayMs,
+      });
+      // Rejects only when the signal aborts, which the loop looks at itself.
+      await clock.sleep(next.delayMs, signal).catch(() => undefined);
+    }
+  }
+
+  #attempt(signal: AbortSignal): Promise<AttemptOutcome> {
+    this.#onlineAt = undefined;
+    const onWelcome = (welcome: Welcome): void => this.#online(welcome);
+    return runSession({ ...this.#options, connect: this.#connect, meter: this.#meter, onWelcome }, signal);
+  }
+
+  #online({ asset, session_id: sessionId, protocol }: Welcome): void {
+    const first = this.#status.asset === undefined;
+    this.#onlineAt = this.#options.clock.monotonic();
+    this.#options.logger.info(
+      { serial_number: asset.serial_number, asset: asset.uuid, session_id: sessionId, protocol },
+      "online: linked to the control plane",
+    );
+    this.#enter({ state: "online", asset, reconnects: this.#status.reconnects + (first ? 0 : 1) });
+  }
+
+  #enter(change: Partial<Omit<LinkStatus, "frames">> & Pick<LinkStatus, "state">): void {
+    this.#status = { ...this.#status, ...change, sinceMs: this.#options.clock.monotonic() };
+    for (const listener of this.#listeners) {
+      try {
+        listener(this.status());
+      } catch (error) {
+        this.#options.logger.error({ err: error }, "a listener to the link's status failed");
+      }
+    }
+  }
+}
