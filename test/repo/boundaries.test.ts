@@ -1,0 +1,49 @@
+import { readFile } from "node:fs/promises";
+import { describe, expect, it } from "vitest";
+import { violations } from "../support/repo/boundaries.ts";
+import { sourceFiles } from "../support/repo/files.ts";
+import { readImports } from "../support/repo/imports.ts";
+
+describe("import boundaries", () => {
+  const files = sourceFiles("src");
+
+  it("are kept by every module", async () => {
+    const modules = await Promise.all(files.map(async (path) => readImports(path, await readFile(path, "utf8"))));
+    expect(modules.flatMap((module) => module.files).length).toBeGreaterThan(files.length / 2);
+    expect(modules.flatMap(violations)).toEqual([]);
+  });
+
+  it.each([
+    ["src/protocol/a.ts", `import { pino } from "pino";`],
+    ["src/protocol/a.ts", `import { b } from "../lib/b.ts";`],
+    ["src/lib/a.ts", `import type { B } from "../agent/b.ts";`],
+    ["src/agent/core/a.ts", `import { readFile } from "node:fs/promises";`],
+    ["src/agent/core/a.ts", `import { z } from "zod";`],
+    ["src/agent/core/a.ts", `import { systemClock } from "../../lib/clock.ts";`],
+    ["src/agent/core/a.ts", `import type { Engine } from "../engine/engine.ts";`],
+    ["src/agent/steps/a.ts", `import Docker from "dockerode";`],
+    ["src/agent/steps/a.ts", `type D = import("dockerode").Container;`],
+    ["src/agent/local/a.ts", `const { cpu } = await import("systeminformation");`],
+    ["src/agent/a.ts", `export * from "../control-plane/b.ts";`],
+    ["src/control-plane/a.ts", `export { b } from "../agent/b.ts";`],
+    ["src/control-plane/core/a.ts", `import "node:crypto";`],
+    ["src/edgectl/a.ts", `import { b } from "../control-plane/api/b.ts";`],
+    ["src/console/a.ts", `import { b } from "../lib/b.ts";`],
+    ["src/elsewhere/a.ts", ``],
+  ])("a breach is found: %s with %s", (path, source) => {
+    expect(violations(readImports(path, source))).toHaveLength(1);
+  });
+
+  it.each([
+    ["src/protocol/a.ts", `import { z } from "zod"; import { b } from "./b.ts";`],
+    ["src/agent/core/a.ts", `import type { AppSpec } from "../../protocol/app-spec.ts"; import { b } from "./b.ts";`],
+    ["src/agent/engine/docker/a.ts", `import Docker from "dockerode"; import { c } from "../engine.ts";`],
+    ["src/agent/steps/a.ts", `import { plan } from "../core/plan.ts"; import { join } from "node:path";`],
+  ])("nothing is found where nothing is wrong: %s with %s", (path, source) => {
+    expect(violations(readImports(path, source))).toEqual([]);
+  });
+
+  it("an import that cannot be read statically is an error, not a gap", () => {
+    expect(() => readImports("src/agent/a.ts", "await import(name);")).toThrow(/computed/);
+  });
+});

@@ -1,0 +1,20 @@
+import { readFile } from "node:fs/promises";
+import { describe, expect, it } from "vitest";
+import { GENERATED_SECTIONS, regenerate } from "../../scripts/docs/generated.ts";
+import { replaceSection } from "../../scripts/docs/sections.ts";
+
+describe("generated parts of the documentation", () => {
+  it.each(GENERATED_SECTIONS)("$page: $name is as the source says (npm run docs)", async (section) => {
+    const text = await readFile(section.page, "utf8");
+    expect(text).toBe(await regenerate(section, text));
+  });
+
+  it("a section is replaced, and what stands around it is kept", () => {
+    const page = "before\n<!-- generated: x -->\nold\n<!-- end: x -->\nafter";
+    expect(replaceSection(page, "x", "new")).toBe("before\n<!-- generated: x -->\n\nnew\n\n<!-- end: x -->\nafter");
+  });
+
+  it("missing markers are an error", () => {
+    expect(() => replaceSection("text", "x", "new")).toThrow(/generated: x/);
+  });
+});

@@ -1,0 +1,22 @@
+/** Targets of the links and images of a Markdown text, outside code. */
+export function linksOf(markdown: string): string[] {
+  return [...withoutCode(markdown).matchAll(/\]\(([^)\s]+)\)|^\[[^\]]+\]:\s*(\S+)/gm)].map(
+    ([, inline, reference]) => inline ?? reference ?? "",
+  );
+}
+
+/** The names under which headings can be linked to, formed as the usual hosts of repositories form them. */
+export function anchorsOf(markdown: string): string[] {
+  const headings = [...withoutCode(markdown).matchAll(/^#{1,6}\s+(.+?)\s*$/gm)].map(([, heading = ""]) => heading);
+  return headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replaceAll(/\s/g, "-"),
+  );
+}
+
+// Inline code stays where it can be part of a heading or link text; only its quotes go.
+function withoutCode(markdown: string): string {
+  return markdown.replaceAll(/^(`{3,}|~{3,})[^\n]*\n[\s\S]*?^\1/gm, "").replaceAll("`", "");
+}
