@@ -1,0 +1,183 @@
+import { createHash } from "node:crypto";
+import type {
+  ContainerRequest,
+  ContainerState,
+  ContainerSummary,
+  Engine,
+  EngineInfo,
+  ImageFacts,
+  PullProgress,
+} from "../../src/agent/engine/engine.ts";
+import { EngineError } from "../../src/agent/engine/engine-error.ts";
+import type { Clock } from "../../src/lib/clock.ts";
+import { FakeContainer } from "./fake-engine/fake-container.ts";
+import type { FakeImage } from "./fake-engine/fake-image.ts";
+import { layersOf } from "./fake-engine/fake-image.ts";
+import { Faults } from "./fake-engine/faults.ts";
+
+const PULL_STEPS = 10;
+
+/** An engine in memory that behaves like a real one as far as the agent can see; both pass one contract suite. */
+export class FakeEngine implements Engine {
+  /** Where tests make calls fail, hang, or look at them. */
+  readonly faults = new Faults();
+  readonly engineInfo: EngineInfo;
+  readonly #clock: Clock;
+  readonly #images = new Map<string, FakeImage>();
+  readonly #registry = new Map<string, FakeImage | EngineError>();
+  readonly #containers = new Map<string, FakeContainer>();
+  readonly #foreignPorts = new Set<number>();
+  #created = 0;
+
+  constructor(clock: Clock, info: Partial<EngineInfo> = {}) {
+    this.#clock = clock;
+    const version = { kind: "docker", version: "20.10.0", apiVersion: "1.41" } as const;
+    this.engineInfo = { ...version, os: "linux", architecture: "amd64", dataRoot: "/var/lib/docker", ...info };
+  }
+
+  /** Puts an image on the machine. */
+  addImage(reference: string, image: FakeImage = {}): void {
+    this.#images.set(reference, image);
+  }
+
+  /** Takes an image off the machine. */
+  removeImage(reference: string): void {
+    this.#images.delete(reference);
+  }
+
+  /** Puts an image into the registry to pull from, or the error a pull of it ends with. */
+  publish(reference: string, image: FakeImage | EngineError = {}): void {
+    this.#registry.set(reference, image);
+  }
+
+  /** A process that is no container takes a port, until disposed. */
+  occupyPort(port: number): Disposable {
+    this.#foreignPorts.add(port);
+    return { [Symbol.dispose]: () => void this.#foreignPorts.delete(port) };
+  }
+
+  /** The container, with the request it was created from; `undefined` where there is none. */
+  container(idOrName: string): FakeContainer | undefined {
+    return this.#containers.get(idOrName) ?? [...this.#containers.values()].find((c) => c.request.name === idOrName);
+  }
+
+  /** Every container, in the order they were created. */
+  get containers(): readonly FakeContainer[] {
+    return [...this.#containers.values()];
+  }
+
+  /** The machine goes down and comes up: what was running is started again, as its restart policy says. */
+  reboot(): void {
+    const running = this.containers.filter(({ status }) => status === "running" || status === "restarting");
+    for (const container of running) container.start();
+  }
+
+  info(signal: AbortSignal): Promise<EngineInfo> {
+    return this.faults.around("info", [], signal, () => this.engineInfo);
+  }
+
+  listContainers(signal: AbortSignal): Promise<ContainerSummary[]> {
+    return this.faults.around("listContainers", [], signal, () => this.containers.map(({ summary }) => summary));
+  }
+
+  inspectContainer(idOrName: string, signal: AbortSignal): Promise<ContainerState | undefined> {
+    return this.faults.around("inspectContainer", [idOrName], signal, () => this.container(idOrName)?.state);
+  }
+
+  inspectImage(reference: string, signal: AbortSignal): Promise<ImageFacts | undefined> {
+    return this.faults.around("inspectImage", [reference], signal, () => {
+      const image = this.#images.get(reference);
+      return image && this.#facts(reference, image);
+    });
+  }
+
+  pullImage(reference: string, onProgress: (progress: PullProgress) => void, signal: AbortSignal): Promise<void> {
+    return this.faults.around("pullImage", [reference], signal, async () => {
+      const image = this.#registry.get(reference);
+      if (image instanceof EngineError) throw image;
+      if (!image) throw new EngineError("image_not_found", `manifest for ${reference} not found: manifest unknown`);
+      if (image.architecture !== undefined && image.architecture !== this.engineInfo.architecture) {
+        throw new EngineError("wrong_platform", `no matching manifest for linux/${this.engineInfo.architecture}`);
+      }
+      await this.#download(image, onProgress, signal);
+      this.#images.set(reference, image);
+    });
+  }
+
+  createContainer(request: ContainerRequest, signal: AbortSignal): Promise<string> {
+    return this.faults.around("createContainer", [request], signal, () => {
+      const image = this.#images.get(request.image);
+      if (!image) throw new EngineError("image_not_found", `No such image: ${request.image}`);
+      if (this.container(request.name)) {
+        throw new EngineError("conflict", `The container name "/${request.name}" is already in use`);
+      }
+      const id = hash(`container ${++this.#created}`);
+      this.#containers.set(id, new FakeContainer(id, request, image.behaviour ?? {}, this.#clock));
+      return id;
+    });
+  }
+
+  startContainer(id: string, signal: AbortSignal): Promise<void> {
+    return this.faults.around("startContainer", [id], signal, () => {
+      const container = this.#existing(id);
+      if (container.status === "running") return;
+      const taken = container.ports.find((port) => this.#isTaken(port, container));
+      if (taken !== undefined) {
+        throw new EngineError("port_in_use", `Bind for 0.0.0.0:${taken} failed: port is already allocated`);
+      }
+      container.start();
+    });
+  }
+
+  removeContainer(id: string, signal: AbortSignal): Promise<void> {
+    return this.faults.around("removeContainer", [id], signal, () => {
+      const container = this.container(id);
+      container?.stop();
+      if (container) this.#containers.delete(container.id);
+    });
+  }
+
+  tailLogs(id: string, lines: number, signal: AbortSignal): Promise<string[]> {
+    return this.faults.around("tailLogs", [id, lines], signal, () => {
+      const { logs } = this.#existing(id);
+      return logs.slice(Math.max(0, logs.length - lines));
+    });
+  }
+
+  #existing(id: string): FakeContainer {
+    const container = this.container(id);
+    if (!container) throw new EngineError("not_found", `No such container: ${id}`);
+    return container;
+  }
+
+  #isTaken(port: number, starting: FakeContainer): boolean {
+    if (this.#foreignPorts.has(port)) return true;
+    return this.containers.some((container) => container !== starting && container.heldPorts.includes(port));
+  }
+
+  async #download(image: FakeImage, onProgress: (progress: PullProgress) => void, signal: AbortSignal): Promise<void> {
+    const total = layersOf(image).reduce((sum, layer) => sum + layer, 0);
+    for (let step = 1; step <= PULL_STEPS; step++) {
+      if (image.pullMs) await this.#clock.sleep(image.pullMs / PULL_STEPS, signal);
+      signal.throwIfAborted();
+      onProgress({ done: Math.floor((total * step) / PULL_STEPS), total });
+    }
+  }
+
+  #facts(reference: string, image: FakeImage): ImageFacts {
+    const digest = `sha256:${hash(JSON.stringify(image))}`;
+    const repository = reference.replace(/@.*$/, "").replace(/:[^:/]*$/, "");
+    const repoDigests = this.#registry.get(reference) === image ? [`${repository}@${digest}`] : [];
+    return {
+      id: `sha256:${hash(`id ${JSON.stringify(image)}`)}`,
+      architecture: image.architecture ?? this.engineInfo.architecture,
+      os: "linux",
+      size: layersOf(image).reduce((sum, layer) => sum + layer, 0),
+      repoDigests,
+    };
+  }
+}
+
+function hash(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

@@ -1,0 +1,117 @@
+import type {
+  ContainerRequest,
+  ContainerState,
+  ContainerStatus,
+  ContainerSummary,
+} from "../../../src/agent/engine/engine.ts";
+import type { Clock } from "../../../src/lib/clock.ts";
+import type { FakeBehaviour } from "./fake-image.ts";
+
+// Docker waits 100 ms before the first restart, twice as long before each further one, up to a minute, and begins
+// again once a run has lasted ten seconds.
+const FIRST_RESTART_MS = 100;
+const LONGEST_RESTART_MS = 60_000;
+const LONG_RUN_MS = 10_000;
+
+/** A container of the fake engine: its state, and what becomes of it as time passes. */
+export class FakeContainer {
+  readonly id: string;
+  readonly request: ContainerRequest;
+  readonly #clock: Clock;
+  readonly #behaviour: FakeBehaviour;
+  #status: ContainerStatus = "created";
+  #restartCount = 0;
+  #exitCode = 0;
+  #oomKilled = false;
+  #startedAt = "0001-01-01T00:00:00Z";
+  #startedMonotonic = 0;
+  #restartMs = FIRST_RESTART_MS;
+  #health: ContainerState["health"];
+  readonly #logs: string[] = [];
+  #timers: Disposable[] = [];
+
+  constructor(id: string, request: ContainerRequest, behaviour: FakeBehaviour, clock: Clock) {
+    this.id = id;
+    this.request = request;
+    this.#behaviour = behaviour;
+    this.#clock = clock;
+    this.#health = behaviour.health ? "starting" : "none";
+  }
+
+  get status(): ContainerStatus {
+    return this.#status;
+  }
+
+  get logs(): readonly string[] {
+    return this.#logs;
+  }
+
+  /** Host ports it publishes when it runs. */
+  get ports(): readonly number[] {
+    return this.request.hostNetwork ? [] : [...new Set(this.request.ports.map((port) => port.hostPort))];
+  }
+
+  /** Host ports nobody else can take: those published, and those its app listens on in the host's network. */
+  get heldPorts(): readonly number[] {
+    if (!["running", "paused", "restarting"].includes(this.#status)) return [];
+    return this.request.hostNetwork ? (this.#behaviour.hostNetworkPorts ?? []) : this.ports;
+  }
+
+  /** Begins a run. */
+  start(): void {
+    this.stop();
+    this.#status = "running";
+    this.#startedMonotonic = this.#clock.monotonic();
+    this.#startedAt = new Date(this.#clock.now()).toISOString();
+    this.#logs.push(...(this.#behaviour.logs ?? []));
+    const { exit, health } = this.#behaviour;
+    if (exit) this.#after(exit.afterMs, () => this.exit(exit.code, exit.oomKilled));
+    this.#health = health ? "starting" : "none";
+    if (health?.afterMs !== undefined) this.#after(health.afterMs, () => (this.#health = health.becomes));
+  }
+
+  /** The app ends by itself; the restart policy decides what comes next. */
+  exit(code: number, oomKilled: boolean = false): void {
+    this.stop();
+    this.#exitCode = code;
+    this.#oomKilled = oomKilled;
+    if (this.#clock.monotonic() - this.#startedMonotonic >= LONG_RUN_MS) this.#restartMs = FIRST_RESTART_MS;
+    this.#status = "restarting";
+    this.#after(this.#restartMs, () => {
+      this.#restartCount++;
+      this.start();
+    });
+    this.#restartMs = Math.min(this.#restartMs * 2, LONGEST_RESTART_MS);
+  }
+
+  /** Ends the run, for good: nothing it set in motion happens any more. */
+  stop(): void {
+    for (const timer of this.#timers.splice(0)) timer[Symbol.dispose]();
+    if (this.#status !== "created") this.#status = "exited";
+  }
+
+  get summary(): ContainerSummary {
+    const { id, request, status } = this;
+    const hostPorts = request.hostNetwork ? [] : this.heldPorts;
+    return { id, name: request.name, image: request.image, status, labels: request.labels, hostPorts };
+  }
+
+  get state(): ContainerState {
+    return {
+      id: this.id,
+      name: this.request.name,
+      status: this.#status,
+      labels: this.request.labels,
+      restartCount: this.#restartCount,
+      exitCode: this.#exitCode,
+      oomKilled: this.#oomKilled,
+      startedAt: this.#startedAt,
+      health: this.#health,
+      healthOutput: ["healthy", "unhealthy"].includes(this.#health) ? (this.#behaviour.health?.output ?? "") : "",
+    };
+  }
+
+  #after(ms: number, callback: () => void): void {
+    this.#timers.push(this.#clock.timer(ms, callback));
+  }
+}

@@ -1,0 +1,91 @@
+import type { Engine } from "../../../src/agent/engine/engine.ts";
+import type { EngineError } from "../../../src/agent/engine/engine-error.ts";
+
+export type EngineMethod = keyof Engine;
+
+/** A call to the fake engine, just before it does its work, or just after with the work done. */
+export interface EngineCall {
+  readonly method: EngineMethod;
+  readonly phase: "before" | "after";
+  readonly args: readonly unknown[];
+  readonly signal: AbortSignal;
+}
+
+/** Looks at a call. What it throws, the call throws; while it waits, the call waits. */
+export type CallHook = (call: EngineCall) => void | Promise<void>;
+
+/** Where tests step in. */
+export class Faults {
+  readonly #hooks = new Set<CallHook>();
+
+  /** Runs `hook` before and after every call, until disposed. */
+  onCall(hook: CallHook): Disposable {
+    this.#hooks.add(hook);
+    return { [Symbol.dispose]: () => void this.#hooks.delete(hook) };
+  }
+
+  /** Fails the next calls of a method. `after`: the work is done all the same, as when an answer gets lost. */
+  fail(
+    method: EngineMethod,
+    error: EngineError,
+    { times = 1, phase = "before" }: { times?: number; phase?: EngineCall["phase"] } = {},
+  ): Disposable {
+    let left = times;
+    return this.onCall((call) => {
+      if (call.method === method && call.phase === phase && left-- > 0) throw error;
+    });
+  }
+
+  /** Holds calls of a method until their signal aborts, or until disposed: then they go on. */
+  hang(method: EngineMethod, phase: EngineCall["phase"] = "before"): Disposable & { readonly waiting: number } {
+    const released = Promise.withResolvers<void>();
+    let waiting = 0;
+    const hook = this.onCall(async (call) => {
+      if (call.method !== method || call.phase !== phase) return;
+      waiting++;
+      try {
+        await Promise.race([released.promise, aborted(call.signal)]);
+      } finally {
+        waiting--;
+      }
+    });
+    return {
+      get waiting() {
+        return waiting;
+      },
+      [Symbol.dispose]() {
+        hook[Symbol.dispose]();
+        released.resolve();
+      },
+    };
+  }
+
+  /** Runs a call of the engine with the hooks around it. */
+  async around<T>(
+    method: EngineMethod,
+    args: readonly unknown[],
+    signal: AbortSignal,
+    work: () => T | Promise<T>,
+  ): Promise<T> {
+    signal.throwIfAborted();
+    await this.#run({ method, phase: "before", args, signal });
+    const result = await work();
+    await this.#run({ method, phase: "after", args, signal });
+    return result;
+  }
+
+  async #run(call: EngineCall): Promise<void> {
+    for (const hook of this.#hooks) {
+      await hook(call);
+      call.signal.throwIfAborted();
+    }
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    signal.addEventListener("abort", onAbort, { once: true });
+  });
+}

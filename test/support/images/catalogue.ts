@@ -1,0 +1,120 @@
+import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { FileEntry, Image, ImageConfig, Layer } from "./image.ts";
+import { buildImage, fileLayer } from "./image.ts";
+
+/** Statically linked; from Debian's package busybox-static. */
+const BUSYBOX = "/bin/busybox";
+const APPLETS = ["sh", "httpd", "sleep", "env", "cat", "echo", "test", "date", "touch", "mkdir", "printf"];
+const ENVIRONMENT = ["PATH=/bin"];
+const SECOND_NS = 1_000_000_000;
+
+/** Port the web app listens on inside its container, unless its variable `PORT` says another. */
+export const WEB_PORT = 8080;
+
+/**
+ * A web app. `/` answers `edge-agent test app`, the value of `GREETING` and its version; `/cgi-bin/env` its whole
+ * environment; `/cgi-bin/file?/path` a file of its container, such as one on a volume; `/cgi-bin/write?/path` writes one.
+ *
+ * @param version shown on the page, and makes another image
+ */
+export async function webImage(version: string = "1"): Promise<Image> {
+  const serve = [
+    "mkdir -p /www/cgi-bin",
+    'echo "edge-agent test app version $VERSION $GREETING" > /www/index.html',
+    'echo "serving on port ${PORT:-8080}"',
+    "exec httpd -f -p ${PORT:-8080} -h /www",
+  ].join("\n");
+  return fromScript(serve, {
+    files: [
+      { path: "www/", directory: true },
+      { path: "www/cgi-bin/", directory: true },
+      { path: "www/cgi-bin/env", content: cgi("env"), mode: 0o755 },
+      { path: "www/cgi-bin/file", content: cgi('cat "$QUERY_STRING" 2>&1'), mode: 0o755 },
+      { path: "www/cgi-bin/write", content: cgi('echo written > "$QUERY_STRING" && echo ok'), mode: 0o755 },
+    ],
+    config: { Env: [`VERSION=${version}`], ExposedPorts: { [`${WEB_PORT}/tcp`]: {} } },
+  });
+}
+
+/** Stays up and does nothing. @param version makes another image */
+export async function sleeperImage(version: string = "1"): Promise<Image> {
+  return fromScript("exec sleep 2147483", { config: { Env: [`VERSION=${version}`] } });
+}
+
+/** Writes a line to each output, stays up for some seconds and exits. */
+export async function crasherImage(exitCode: number, afterSeconds: number = 0): Promise<Image> {
+  const lines = ["echo starting", 'echo "cannot go on" >&2', `sleep ${afterSeconds}`, `exit ${exitCode}`];
+  return fromScript(lines.join("\n"));
+}
+
+/** Writes its environment and exits with 0. */
+export async function environmentImage(): Promise<Image> {
+  return fromScript("env");
+}
+
+/** Stays up; its health check passes after `healthyAfterSeconds`, or never. It is checked each second. */
+export async function healthImage(healthyAfterSeconds: number | "never"): Promise<Image> {
+  const becomeHealthy = healthyAfterSeconds === "never" ? "" : `sleep ${healthyAfterSeconds}; echo yes > /healthy`;
+  return fromScript(`(${becomeHealthy || "true"}) &\nexec sleep 2147483`, {
+    config: {
+      Healthcheck: {
+        Test: ["CMD", "sh", "-c", "test -e /healthy && echo fine || { echo not yet; exit 1; }"],
+        Interval: SECOND_NS,
+        Timeout: 2 * SECOND_NS,
+        Retries: 2,
+        ...(healthyAfterSeconds === "never" ? {} : { StartPeriod: (healthyAfterSeconds + 5) * SECOND_NS }),
+      },
+    },
+  });
+}
+
+/** Stays up and has besides a layer of random bytes, different each time, which does not compress. */
+export async function bigImage(megabytes: number): Promise<Image> {
+  const content = randomBytes(megabytes * 1_000_000);
+  const blob = await fileLayer([{ path: "blob", content }]);
+  return fromScript("exec sleep 2147483", { extraLayers: [blob] });
+}
+
+/** Claims to be for another architecture than the machine's. */
+export async function foreignImage(): Promise<Image> {
+  const { layers, config } = await scriptParts("exec sleep 2147483");
+  return buildImage(layers, config, process.arch === "arm64" ? "s390x" : "arm64");
+}
+
+/** An image whose command does not exist, so that its container cannot be started. */
+export async function brokenImage(): Promise<Image> {
+  const { layers, config } = await scriptParts("true");
+  return buildImage(layers, { ...config, Cmd: ["/bin/no-such-program"] });
+}
+
+function cgi(lines: string): string {
+  return `#!/bin/sh\nprintf 'Content-Type: text/plain\\r\\n\\r\\n'\n${lines}\n`;
+}
+
+interface ScriptOptions {
+  readonly files?: readonly FileEntry[];
+  readonly config?: ImageConfig;
+  readonly extraLayers?: readonly Layer[];
+}
+
+async function fromScript(script: string, options: ScriptOptions = {}): Promise<Image> {
+  const { layers, config } = await scriptParts(script, options);
+  return buildImage([...layers, ...(options.extraLayers ?? [])], config);
+}
+
+async function scriptParts(
+  script: string,
+  { files = [], config = {} }: ScriptOptions = {},
+): Promise<{ layers: Layer[]; config: ImageConfig }> {
+  const base = await fileLayer([
+    { path: "bin/", directory: true },
+    { path: "tmp/", directory: true, mode: 0o1777 },
+    { path: "bin/busybox", content: await readFile(BUSYBOX), mode: 0o755 },
+    ...APPLETS.map((applet) => ({ path: `bin/${applet}`, linkTo: "busybox" })),
+  ]);
+  // A shell that is process 1 ignores SIGTERM unless it says otherwise; SIGKILL keeps the tests quick.
+  const own = await fileLayer([{ path: "main.sh", content: `#!/bin/sh\n${script}\n`, mode: 0o755 }, ...files]);
+  const merged = { Cmd: ["/bin/sh", "/main.sh"], StopSignal: "SIGKILL", ...config };
+  return { layers: [base, own], config: { ...merged, Env: [...ENVIRONMENT, ...(config.Env ?? [])] } };
+}

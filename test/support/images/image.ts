@@ -1,0 +1,109 @@
+import { createHash } from "node:crypto";
+import { gzipSync } from "node:zlib";
+import { pack } from "tar-stream";
+
+/** Configuration of an image as Docker's image specification has it. */
+export interface ImageConfig {
+  readonly Cmd?: readonly string[];
+  readonly Entrypoint?: readonly string[];
+  readonly Env?: readonly string[];
+  readonly ExposedPorts?: Readonly<Record<string, object>>;
+  readonly StopSignal?: string;
+  /** Durations in nanoseconds. */
+  readonly Healthcheck?: {
+    readonly Test: readonly string[];
+    readonly Interval: number;
+    readonly Timeout: number;
+    readonly Retries: number;
+    readonly StartPeriod?: number;
+  };
+}
+
+export interface Layer {
+  /** SHA-256 of the tar, with prefix. */
+  readonly diffId: string;
+  /** SHA-256 of the compressed tar, with prefix. */
+  readonly digest: string;
+  readonly tar: Buffer;
+  readonly compressed: Buffer;
+}
+
+/** An image in memory, to be loaded into engines and pushed to registries. */
+export interface Image {
+  readonly config: Buffer;
+  /** Digest of the configuration, which is the image id of Docker's classic image store. */
+  readonly id: string;
+  readonly layers: readonly Layer[];
+}
+
+export type FileEntry =
+  | { readonly path: string; readonly content: string | Buffer; readonly mode?: number }
+  | { readonly path: string; readonly linkTo: string }
+  | { readonly path: string; readonly directory: true; readonly mode?: number };
+
+/** A layer of files. The same files give the same digests each time. */
+export async function fileLayer(files: readonly FileEntry[]): Promise<Layer> {
+  const archive = pack();
+  for (const file of files) {
+    const header = { name: file.path, mtime: new Date(0) };
+    if ("linkTo" in file) archive.entry({ ...header, type: "symlink", linkname: file.linkTo });
+    else if ("directory" in file) archive.entry({ ...header, type: "directory", mode: file.mode ?? 0o755 });
+    else archive.entry({ ...header, mode: file.mode ?? 0o644 }, file.content);
+  }
+  archive.finalize();
+  const chunks: Buffer[] = [];
+  for await (const chunk of archive) chunks.push(chunk as Buffer);
+  return layerOf(Buffer.concat(chunks));
+}
+
+function layerOf(tar: Buffer): Layer {
+  const compressed = gzipSync(tar, { level: 1 });
+  return { tar, compressed, diffId: sha256(tar), digest: sha256(compressed) };
+}
+
+const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64", arm: "arm" };
+
+/** The machine's architecture as images name it. */
+export function machineArchitecture(): string {
+  return ARCHITECTURES[process.arch] ?? process.arch;
+}
+
+/** Puts an image together. @param architecture as images name it; default the machine's */
+export function buildImage(
+  layers: readonly Layer[],
+  config: ImageConfig,
+  architecture: string = machineArchitecture(),
+): Image {
+  const created = "2026-01-01T00:00:00Z";
+  const bytes = Buffer.from(
+    JSON.stringify({
+      architecture,
+      os: "linux",
+      created,
+      config,
+      rootfs: { type: "layers", diff_ids: layers.map((layer) => layer.diffId) },
+      history: layers.map(() => ({ created, created_by: "test" })),
+    }),
+  );
+  return { config: bytes, id: sha256(bytes), layers };
+}
+
+/** The image as `docker save` would write it, under a name. */
+export async function imageArchive(image: Image, name: string): Promise<Buffer> {
+  const archive = pack();
+  const configName = `${image.id.slice("sha256:".length)}.json`;
+  const layerNames = image.layers.map((layer) => `${layer.diffId.slice("sha256:".length)}.tar`);
+  archive.entry({ name: configName }, image.config);
+  image.layers.forEach((layer, index) => archive.entry({ name: layerNames[index] ?? "" }, layer.tar));
+  const manifest = [{ Config: configName, RepoTags: [name], Layers: layerNames }];
+  archive.entry({ name: "manifest.json" }, JSON.stringify(manifest));
+  archive.finalize();
+  const chunks: Buffer[] = [];
+  for await (const chunk of archive) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+/** `sha256:` and the hash in hexadecimal. */
+export function sha256(bytes: Uint8Array | string): string {
+  return `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
+}

@@ -1,0 +1,77 @@
+import { Agent, request } from "node:http";
+import type { Image } from "./image.ts";
+import { imageArchive } from "./image.ts";
+
+/** An image that a test put into an engine; disposing it removes it, with the containers made of it. */
+export interface LoadedImage extends AsyncDisposable {
+  readonly reference: string;
+}
+
+/** Loads an image into the engine at this socket under a name of its own and answers that name. */
+export async function loadImage(socketPath: string, image: Image, label: string = "image"): Promise<LoadedImage> {
+  const reference = `localhost/${uniqueName(label)}:1`;
+  await loadImageAs(socketPath, image, reference);
+  return { reference, [Symbol.asyncDispose]: () => removeImage(socketPath, reference) };
+}
+
+/** Loads an image into the engine under this name. */
+export async function loadImageAs(socketPath: string, image: Image, reference: string): Promise<void> {
+  const archive = await imageArchive(image, reference);
+  const headers = { "Content-Type": "application/x-tar", "Content-Length": String(archive.length) };
+  const answer = await engineRequest(socketPath, "POST", "/images/load?quiet=1", { headers, body: archive });
+  if (answer.status !== 200 || answer.body.includes('"error"')) {
+    throw new Error(`the engine did not load ${reference}: ${answer.status} ${answer.body}`);
+  }
+}
+
+/** Removes an image with the containers made of it. One that is not there is no error. */
+export async function removeImage(socketPath: string, reference: string): Promise<void> {
+  const filters = encodeURIComponent(JSON.stringify({ ancestor: [reference] }));
+  const listed = await engineRequest(socketPath, "GET", `/containers/json?all=1&filters=${filters}`);
+  if (listed.status === 200) {
+    for (const { Id } of JSON.parse(listed.body) as { Id: string }[]) {
+      await engineRequest(socketPath, "DELETE", `/containers/${Id}?force=1&v=1`);
+    }
+  }
+  const answer = await engineRequest(socketPath, "DELETE", `/images/${reference}?force=1`);
+  if (answer.status >= 300 && answer.status !== 404) {
+    throw new Error(`the engine did not remove ${reference}: ${answer.status} ${answer.body}`);
+  }
+}
+
+/** A name no other test uses, with the prefix by which leftovers of tests are told. */
+export function uniqueName(label: string): string {
+  return `eat-${Math.random().toString(36).slice(2, 10)}-${label}`;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
+
+interface RequestOptions {
+  readonly headers?: Record<string, string>;
+  readonly body?: Buffer | string;
+}
+
+/** One call to the engine's API, beside the client that is being tested. */
+export function engineRequest(
+  socketPath: string,
+  method: string,
+  path: string,
+  { headers = {}, body }: RequestOptions = {},
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const agent = new Agent({ keepAlive: false });
+    const call = request({ socketPath, method, path, headers, agent }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("error", reject);
+      response.on("end", () => {
+        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString() });
+      });
+    });
+    call.on("error", reject);
+    call.end(body);
+  });
+}

@@ -1,0 +1,61 @@
+import type { Image } from "./image.ts";
+import { sha256 } from "./image.ts";
+
+interface PushTarget {
+  readonly repository: string;
+  readonly tag: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+const MANIFEST = "application/vnd.docker.distribution.manifest.v2+json";
+const MANIFEST_LIST = "application/vnd.docker.distribution.manifest.list.v2+json";
+const CONFIG = "application/vnd.docker.container.image.v1+json";
+const LAYER = "application/vnd.docker.image.rootfs.diff.tar.gzip";
+
+/**
+ * Pushes an image to the registry at this address through its own HTTP API, so that no engine is needed for it. Goes
+ * under the tag as a list of one platform, as published images do: that is how engines notice the wrong platform.
+ */
+export async function pushImage(address: string, image: Image, target: PushTarget): Promise<void> {
+  const base = `${address}/v2/${target.repository}`;
+  await pushBlob(base, image.config, target.headers);
+  for (const layer of image.layers) await pushBlob(base, layer.compressed, target.headers);
+  const manifest = JSON.stringify({
+    schemaVersion: 2,
+    mediaType: MANIFEST,
+    config: { mediaType: CONFIG, size: image.config.length, digest: image.id },
+    layers: image.layers.map(({ compressed, digest }) => ({ mediaType: LAYER, size: compressed.length, digest })),
+  });
+  const digest = sha256(manifest);
+  await pushManifest(`${base}/manifests/${digest}`, MANIFEST, manifest, target.headers);
+  const { architecture, os } = JSON.parse(image.config.toString()) as { architecture: string; os: string };
+  const size = Buffer.byteLength(manifest);
+  const list = {
+    schemaVersion: 2,
+    mediaType: MANIFEST_LIST,
+    manifests: [{ mediaType: MANIFEST, size, digest, platform: { architecture, os } }],
+  };
+  await pushManifest(`${base}/manifests/${target.tag}`, MANIFEST_LIST, JSON.stringify(list), target.headers);
+}
+
+async function pushBlob(base: string, bytes: Buffer, headers: PushTarget["headers"]): Promise<void> {
+  const digest = sha256(bytes);
+  const known = await fetch(`${base}/blobs/${digest}`, { method: "HEAD", headers });
+  if (known.status === 200) return;
+  const opened = await fetch(`${base}/blobs/uploads/`, { method: "POST", headers });
+  const location = await expectStatus(opened, 202).then(() => opened.headers.get("Location"));
+  const upload = new URL(location ?? "", base);
+  upload.searchParams.set("digest", digest);
+  const type = { "Content-Type": "application/octet-stream" };
+  const sent = await fetch(upload, { method: "PUT", headers: { ...headers, ...type }, body: new Uint8Array(bytes) });
+  await expectStatus(sent, 201);
+}
+
+async function pushManifest(url: string, type: string, body: string, headers: PushTarget["headers"]): Promise<void> {
+  await expectStatus(await fetch(url, { method: "PUT", headers: { ...headers, "Content-Type": type }, body }), 201);
+}
+
+async function expectStatus(response: Response, status: number): Promise<void> {
+  const text = await response.text();
+  if (response.status !== status) throw new Error(`registry answered ${response.status} to ${response.url}: ${text}`);
+}
