@@ -2,13 +2,16 @@ import type { AddressInfo } from "node:net";
 import type { Clock } from "../lib/clock.ts";
 import type { Logger } from "../lib/logger.ts";
 import { buildServer } from "./api/build-server.ts";
+import { AssetUpdater } from "./assets/update-asset.ts";
 import type { Config } from "./config.ts";
+import type { SimOperator } from "./sim-operator/sim-operator.ts";
 import type { Store } from "./store/store.ts";
 
 /** What a server is made of. The caller keeps the store and closes it after the server has stopped. */
 export interface ServerParts {
   readonly config: Config;
   readonly store: Store;
+  readonly simOperator: SimOperator;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -22,9 +25,18 @@ export interface RunningServer {
 }
 
 /** Starts edge-control and resolves when it listens. Throws when the address cannot be listened on. */
-export async function startServer({ config, store, clock, logger }: ServerParts): Promise<RunningServer> {
+export async function startServer({ config, store, simOperator, clock, logger }: ServerParts): Promise<RunningServer> {
   const stopping = new AbortController();
-  const api = await buildServer({ config, store, clock, logger, stopping: stopping.signal });
+  const assetUpdater = new AssetUpdater({ store, simOperator, clock, logger, stopping: stopping.signal });
+  const api = await buildServer({
+    config,
+    store,
+    simOperator,
+    assetUpdater,
+    clock,
+    logger,
+    stopping: stopping.signal,
+  });
   await api.listen(config.listen);
   const { address, port } = api.server.address() as AddressInfo;
   logger.info({ address, port }, "listening");

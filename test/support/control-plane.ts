@@ -6,6 +6,8 @@ import { type ConfigInput, configSchema } from "../../src/control-plane/config.t
 import { createId, createSecret, hashSecret } from "../../src/control-plane/secrets.ts";
 import { type RunningServer, startServer } from "../../src/control-plane/server.ts";
 import type { Asset } from "../../src/control-plane/core/asset.ts";
+import type { SimOperator } from "../../src/control-plane/sim-operator/sim-operator.ts";
+import { StoredSimOperator } from "../../src/control-plane/sim-operator/stored-sim-operator.ts";
 import { openStore } from "../../src/control-plane/store/sqlite/open-store.ts";
 import type { Store } from "../../src/control-plane/store/store.ts";
 import { tempDir } from "./temp-dir.ts";
@@ -14,6 +16,8 @@ export interface ControlPlaneOptions {
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly config?: ConfigInput;
+  /** The one that keeps state in the store unless given. */
+  readonly simOperator?: (store: Store) => SimOperator;
 }
 
 /** An edge-control in this process, on a data directory of its own, listening on a free port of the loopback. */
@@ -53,7 +57,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const config = configSchema.parse({ rate_limit_per_minute: 1_000_000, listen: "127.0.0.1:0", ...options.config });
   const start = async (): Promise<{ store: Store; server: RunningServer }> => {
     const store = openStore(join(directory.path, "edge-control.sqlite"));
-    return { store, server: await startServer({ config, store, clock, logger }) };
+    const simOperator = options.simOperator?.(store) ?? new StoredSimOperator(store.usage);
+    return { store, server: await startServer({ config, store, simOperator, clock, logger }) };
   };
   const stop = async (): Promise<void> => {
     await running.server.stop();

@@ -3,7 +3,9 @@ import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
+import type { AssetUpdater } from "../assets/update-asset.ts";
 import type { Config } from "../config.ts";
+import type { SimOperator } from "../sim-operator/sim-operator.ts";
 import type { Store } from "../store/store.ts";
 
 /** The part of Fastify an endpoint is registered on: the request's types come from its zod schemas. */
@@ -19,6 +21,8 @@ export type Api = FastifyInstance<
 export interface ApiContext {
   readonly config: Config;
   readonly store: Store;
+  readonly simOperator: SimOperator;
+  readonly assetUpdater: AssetUpdater;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Aborts when the server begins to stop. */

@@ -1,9 +1,6 @@
 import { EdgeError } from "../../protocol/errors.ts";
 
-/** When the legacy fields and endpoints go, unless configured otherwise: 2026-09-01T00:00:00Z. */
-export const DEFAULT_LEGACY_REMOVAL_MS = Date.UTC(2026, 8, 1);
-
-/** When they were declared deprecated: half a year before. Never later than the removal itself. */
+/** When the legacy fields and endpoints were declared deprecated: half a year before the date the specification sets. Never later than the removal itself. */
 const DEPRECATED_SINCE_MS = Date.UTC(2026, 2, 1);
 
 /** Whether the legacy fields and endpoints are gone at this instant. The removal instant itself is the first without. */

@@ -8,8 +8,6 @@ const DAY = 24 * HOUR;
 /** How long usage may still change after it happened, in seconds. */
 export type FinalizationPeriods = Readonly<Record<SimType, number>>;
 
-export const DEFAULT_FINALIZATION: FinalizationPeriods = { supersim: 48 * HOUR, prosim: 72 * HOUR };
-
 /** A range of time in Unix seconds: `start` belongs to it, `end` does not. */
 export interface TimeRange {
   readonly start: number;

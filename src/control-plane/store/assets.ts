@@ -1,10 +1,21 @@
 import type { Asset } from "../core/asset.ts";
 import type { Identifier } from "../core/identifier.ts";
+import type { ListPosition } from "../core/list-cursor.ts";
+import type { AssetStatus } from "../../protocol/asset.ts";
 
 export type RegisterResult =
   | { readonly ok: true }
   /** The value of this field belongs to another asset, or to another field of the same one. */
   | { readonly ok: false; readonly taken: Identifier["field"] };
+
+/** What to list; a criterion that is left out lets everything pass. */
+export interface AssetFilter {
+  readonly status: AssetStatus | undefined;
+  /** Exactly this type. */
+  readonly type: string | undefined;
+  /** Part of the name or the serial number; ASCII letters in either case. */
+  readonly text: string | undefined;
+}
 
 export interface AssetStore {
   /** The asset of this account with that serial number, SIM SID, ICCID or UUID. */
@@ -12,4 +23,18 @@ export interface AssetStore {
   findAssetByDeviceToken(hash: Uint8Array): Promise<Asset | undefined>;
   /** All or nothing. Throws when there is no such account. */
   registerAsset(asset: Asset, deviceTokenHash: Uint8Array): Promise<RegisterResult>;
+  /** The account's assets in order of creation time, then UUID, beginning after `after`; at most `limit`. */
+  listAssets(
+    accountId: string,
+    filter: AssetFilter,
+    limit: number,
+    after: ListPosition | undefined,
+  ): Promise<readonly Asset[]>;
+  /** An asset that is gone meanwhile is no error. */
+  renameAsset(uuid: string, name: string): Promise<void>;
+  /**
+   * Removes the asset with its SIMs, identifiers and usage: whoever registers one of its SIMs later must not see what
+   * was used before. One that is gone already is no error.
+   */
+  removeAsset(uuid: string): Promise<void>;
 }

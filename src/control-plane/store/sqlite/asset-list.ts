@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { ListPosition } from "../../core/list-cursor.ts";
-import type { Asset, AssetFilter } from "../assets.ts";
+import type { Asset } from "../../core/asset.ts";
+import type { AssetFilter } from "../assets.ts";
 import { ASSET_COLUMNS, ASSET_JOINS, type AssetRow, toAsset } from "./asset-row.ts";
 
 /** One page of an account's assets: a walk along the index `assets_by_account` from the cursor on. */

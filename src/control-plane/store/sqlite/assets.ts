@@ -2,7 +2,9 @@ import type { DatabaseSync } from "node:sqlite";
 import { transaction } from "../../../lib/sqlite.ts";
 import type { Asset } from "../../core/asset.ts";
 import { canonicalIdentifier, type Identifier, identifiersOf } from "../../core/identifier.ts";
-import type { AssetStore, RegisterResult } from "../assets.ts";
+import type { ListPosition } from "../../core/list-cursor.ts";
+import type { AssetFilter, AssetStore, RegisterResult } from "../assets.ts";
+import { SqliteAssetList } from "./asset-list.ts";
 import { ASSET_COLUMNS, ASSET_JOINS, type AssetRow, toAsset } from "./asset-row.ts";
 
 export class SqliteAssetStore implements AssetStore {
@@ -13,6 +15,10 @@ export class SqliteAssetStore implements AssetStore {
   readonly #insertAsset;
   readonly #insertIdentifier;
   readonly #insertSim;
+  readonly #rename;
+  readonly #removeUsage;
+  readonly #remove;
+  readonly #list: SqliteAssetList;
 
   constructor(database: DatabaseSync) {
     this.#database = database;
@@ -35,6 +41,12 @@ export class SqliteAssetStore implements AssetStore {
       `INSERT INTO sims (asset_uuid, kind, iccid, sid, imsi, network_group, service_profile, status)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     );
+    this.#rename = database.prepare("UPDATE assets SET name = ? WHERE uuid = ?");
+    this.#removeUsage = database.prepare(
+      "DELETE FROM usage_records WHERE iccid IN (SELECT iccid FROM sims WHERE asset_uuid = ?)",
+    );
+    this.#remove = database.prepare("DELETE FROM assets WHERE uuid = ?");
+    this.#list = new SqliteAssetList(database);
   }
 
   async findAsset(accountId: string, identifier: string): Promise<Asset | undefined> {
@@ -55,6 +67,26 @@ export class SqliteAssetStore implements AssetStore {
       if (error instanceof Taken) return { ok: false, taken: error.field };
       throw error;
     }
+  }
+
+  async listAssets(
+    accountId: string,
+    filter: AssetFilter,
+    limit: number,
+    after: ListPosition | undefined,
+  ): Promise<readonly Asset[]> {
+    return this.#list.page(accountId, filter, limit, after);
+  }
+
+  async renameAsset(uuid: string, name: string): Promise<void> {
+    this.#rename.run(name, uuid);
+  }
+
+  async removeAsset(uuid: string): Promise<void> {
+    transaction(this.#database, () => {
+      this.#removeUsage.run(uuid);
+      this.#remove.run(uuid);
+    });
   }
 
   #insert(asset: Asset, deviceTokenHash: Uint8Array): void {

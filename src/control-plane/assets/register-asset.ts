@@ -1,0 +1,58 @@
+import { randomUUIDv7 } from "node:crypto";
+import type { Clock } from "../../lib/clock.ts";
+import type { AssetRegistration } from "../../protocol/asset-request.ts";
+import { EdgeError } from "../../protocol/errors.ts";
+import { requireKnownGroup } from "../core/network-group.ts";
+import { createSecret, hashSecret } from "../secrets.ts";
+import type { Asset } from "../core/asset.ts";
+import type { Store } from "../store/store.ts";
+
+/** A new asset, and the token its device connects with: the only time that is known in the clear. */
+export interface Registered {
+  readonly asset: Asset;
+  readonly deviceToken: string;
+}
+
+/**
+ * Registers an asset under an account that exists. Its SIMs begin as active. Errors: `UnknownNetworkGroup`,
+ * `IdentifierTaken` naming the field.
+ */
+export async function registerAsset(
+  { store, clock }: { readonly store: Pick<Store, "assets" | "networkGroups">; readonly clock: Clock },
+  accountId: string,
+  registration: AssetRegistration,
+): Promise<Registered> {
+  const { supersim, prosim } = registration;
+  if (supersim) {
+    requireKnownGroup(supersim.network_group, await store.networkGroups.listNetworkGroups(accountId));
+  }
+  const asset: Asset = {
+    // Version 7 rises with time, so what is registered within one second comes later in the list, too.
+    uuid: randomUUIDv7(),
+    accountId,
+    serialNumber: registration.serial_number,
+    name: registration.name ?? registration.serial_number,
+    type: registration.type,
+    createdAt: Math.floor(clock.now() / 1000),
+    supersim: supersim && {
+      sid: supersim.sid,
+      iccid: supersim.iccid,
+      networkGroup: supersim.network_group,
+      status: "active",
+    },
+    prosim: prosim && {
+      imsi: prosim.imsi,
+      iccid: prosim.iccid,
+      serviceProfile: prosim.service_profile,
+      status: "active",
+    },
+  };
+  const deviceToken = createSecret("ed_");
+  const result = await store.assets.registerAsset(asset, hashSecret(deviceToken));
+  if (!result.ok) {
+    throw new EdgeError("IdentifierTaken", `The value of ${result.taken} already belongs to an asset.`, {
+      field: result.taken,
+    });
+  }
+  return { asset, deviceToken };
+}

@@ -1,0 +1,95 @@
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { AssetUpdate } from "../../protocol/asset-request.ts";
+import { EdgeError } from "../../protocol/errors.ts";
+import type { SimType } from "../../protocol/sim.ts";
+import { changeName, planUpdate, type SimChange, type UpdatePlan } from "../core/asset-update.ts";
+import { callOperator } from "../sim-operator/call-operator.ts";
+import { operatedSim } from "../sim-operator/operated-sim.ts";
+import type { OperatedSim, SimOperator } from "../sim-operator/sim-operator.ts";
+import type { Asset } from "../core/asset.ts";
+import type { SimState } from "../store/sims.ts";
+import type { Store } from "../store/store.ts";
+import { KeyedLock } from "./keyed-lock.ts";
+
+export interface AssetUpdaterOptions {
+  readonly store: Pick<Store, "assets" | "sims" | "networkGroups">;
+  readonly simOperator: SimOperator;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Aborts when the server begins to stop. */
+  readonly stopping: AbortSignal;
+}
+
+/** Carries out updates, one at a time per asset: what is stored is what the operator confirmed last. */
+export class AssetUpdater {
+  readonly #options: AssetUpdaterOptions;
+  readonly #locks = new KeyedLock();
+
+  constructor(options: AssetUpdaterOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Updates the asset and answers it as it is then. Everything is checked before anything changes. Errors:
+   * `AssetNotFound`, those of `planUpdate`, and `SimOperatorFailed` with `details.changed` and `details.not_changed`:
+   * the names of the fields that were and were not changed.
+   */
+  async update(accountId: string, identifier: string, update: AssetUpdate): Promise<Asset> {
+    const { store, stopping } = this.#options;
+    const { uuid } = await this.#find(accountId, identifier);
+    using _lock = await this.#locks.acquire(uuid, stopping);
+    const asset = await this.#find(accountId, uuid);
+    const plan = planUpdate(asset, update, await store.networkGroups.listNetworkGroups(accountId));
+    await this.#changeSims(asset, plan);
+    if (plan.name !== undefined) await store.assets.renameAsset(uuid, plan.name);
+    return this.#find(accountId, uuid);
+  }
+
+  async #find(accountId: string, identifier: string): Promise<Asset> {
+    const asset = await this.#options.store.assets.findAsset(accountId, identifier);
+    if (!asset) throw new EdgeError("AssetNotFound");
+    return asset;
+  }
+
+  async #changeSims(asset: Asset, plan: UpdatePlan): Promise<void> {
+    const states = new Map<SimType, SimState>();
+    for (const [index, change] of plan.simChanges.entries()) {
+      const sim = operatedSim(asset, change.sim);
+      if (!sim) throw new Error(`the plan changes a ${change.sim} the asset has not`);
+      try {
+        const state = await this.#ask({ ...sim, state: states.get(change.sim) ?? sim.state }, change);
+        states.set(change.sim, state);
+        // At once, so that the store holds the truth also when the next change, or this process, fails.
+        await this.#options.store.sims.setSimState(asset.uuid, change.sim, state);
+      } catch (cause) {
+        this.#options.logger.error(
+          { err: cause, asset: asset.uuid, change: changeName(change) },
+          "SIM operator failed",
+        );
+        throw operatorFailed(plan, index, cause);
+      }
+    }
+  }
+
+  #ask(sim: OperatedSim, change: SimChange): Promise<SimState> {
+    const { simOperator, clock, stopping } = this.#options;
+    return callOperator(clock, stopping, (signal) => {
+      if (change.field === "network_group") return simOperator.setNetworkGroup(sim, change.value, signal);
+      return change.value === "active" ? simOperator.activate(sim, signal) : simOperator.deactivate(sim, signal);
+    });
+  }
+}
+
+function operatorFailed(plan: UpdatePlan, index: number, cause: unknown): EdgeError {
+  const names = plan.simChanges.map(changeName);
+  const changed = names.slice(0, index);
+  const notChanged = [...names.slice(index), ...(plan.name === undefined ? [] : ["name"])];
+  const told = changed.length === 0 ? "nothing was changed" : `changed: ${changed.join(", ")}`;
+  return new EdgeError(
+    "SimOperatorFailed",
+    `The SIM operator did not carry out the whole change; ${told}; not changed: ${notChanged.join(", ")}.`,
+    { changed, not_changed: notChanged },
+    { cause },
+  );
+}

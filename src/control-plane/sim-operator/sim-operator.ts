@@ -1,0 +1,45 @@
+import type { SimType } from "../../protocol/sim.ts";
+import type { Granularity } from "../../protocol/usage.ts";
+import type { TimeRange } from "../core/usage-period.ts";
+import type { SimState } from "../store/sims.ts";
+import type { UsageTotal } from "../store/usage.ts";
+
+/** A SIM as an operator's API addresses it, with what the control plane last knew about it. */
+export interface OperatedSim {
+  readonly type: SimType;
+  readonly iccid: string;
+  /** The operator's own identifier: the SID of a Super SIM, the IMSI of a PRO SIM. */
+  readonly operatorId: string;
+  readonly state: SimState;
+}
+
+/**
+ * The company that runs the SIMs, shaped like the REST APIs such companies have. Every change is idempotent: asking
+ * for what is already so succeeds. Each answers the state the SIM is in afterwards, which is what gets stored.
+ * A call that cannot be carried out throws `SimOperatorError`.
+ */
+export interface SimOperator {
+  activate(sim: OperatedSim, signal: AbortSignal): Promise<SimState>;
+  deactivate(sim: OperatedSim, signal: AbortSignal): Promise<SimState>;
+  /** Only for Super SIMs. */
+  setNetworkGroup(sim: OperatedSim, networkGroup: string, signal: AbortSignal): Promise<SimState>;
+  /** Totals by period and bucket; empty periods are left out. */
+  readUsage(
+    sim: OperatedSim,
+    range: TimeRange,
+    granularity: Granularity,
+    signal: AbortSignal,
+  ): Promise<readonly UsageTotal[]>;
+}
+
+/** The operator did not do what it was asked. The message is for the operator's log, not for the API's clients. */
+export class SimOperatorError extends Error {
+  /** Whether the same call may succeed shortly. */
+  readonly retryable: boolean;
+
+  constructor(message: string, retryable: boolean, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "SimOperatorError";
+    this.retryable = retryable;
+  }
+}

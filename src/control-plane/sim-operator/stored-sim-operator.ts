@@ -1,0 +1,33 @@
+import type { Granularity } from "../../protocol/usage.ts";
+import type { TimeRange } from "../core/usage-period.ts";
+import type { SimState } from "../store/sims.ts";
+import type { UsageStore, UsageTotal } from "../store/usage.ts";
+import type { OperatedSim, SimOperator } from "./sim-operator.ts";
+
+/**
+ * The operator of an installation that has no other: the SIMs are in whatever state the store says, and usage is what
+ * was imported.
+ */
+export class StoredSimOperator implements SimOperator {
+  readonly #usage: UsageStore;
+
+  constructor(usage: UsageStore) {
+    this.#usage = usage;
+  }
+
+  async activate(sim: OperatedSim): Promise<SimState> {
+    return { ...sim.state, status: "active" };
+  }
+
+  async deactivate(sim: OperatedSim): Promise<SimState> {
+    return { ...sim.state, status: "inactive" };
+  }
+
+  async setNetworkGroup(sim: OperatedSim, networkGroup: string): Promise<SimState> {
+    return { ...sim.state, networkGroup };
+  }
+
+  readUsage(sim: OperatedSim, range: TimeRange, granularity: Granularity): Promise<readonly UsageTotal[]> {
+    return this.#usage.sumUsage(sim.iccid, range, granularity);
+  }
+}

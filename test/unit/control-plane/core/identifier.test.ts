@@ -1,0 +1,38 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { canonicalIdentifier, identifiersOf } from "../../../../src/control-plane/core/identifier.ts";
+import { assetRegistrationSchema } from "../../../../src/protocol/asset-request.ts";
+import { arbitraryAsset } from "../../../support/control-plane/arbitrary-asset.ts";
+
+test("UUIDs lose their case, everything else keeps it", () => {
+  fc.assert(
+    fc.property(fc.uuid(), fc.stringMatching(/^[A-Za-z0-9]{1,34}$/), (uuid, other) => {
+      expect(canonicalIdentifier(uuid.toUpperCase())).toBe(uuid);
+      expect(canonicalIdentifier(other)).toBe(other);
+    }),
+  );
+});
+
+test("an asset is addressed by its UUID, serial number, SID and both ICCIDs, and not by its IMSI", () => {
+  fc.assert(
+    fc.property(arbitraryAsset, (asset) => {
+      const expected = [
+        asset.uuid,
+        asset.serialNumber,
+        asset.supersim?.sid,
+        asset.supersim?.iccid,
+        asset.prosim?.iccid,
+      ];
+      expect(identifiersOf(asset).map(({ value }) => value)).toEqual(expected.filter((value) => value !== undefined));
+    }),
+  );
+});
+
+test("a serial number cannot take the form of a UUID, in whatever case, so none can hide behind another", () => {
+  fc.assert(
+    fc.property(fc.uuid(), fc.boolean(), (uuid, upper) => {
+      const serial_number = upper ? uuid.toUpperCase() : uuid;
+      expect(assetRegistrationSchema.safeParse({ serial_number }).success).toBe(false);
+    }),
+  );
+});
