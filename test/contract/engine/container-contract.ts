@@ -1,0 +1,122 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import { freeHostPort } from "../../support/free-port.ts";
+import { uniqueName } from "../../support/images.ts";
+import { create, expectKind, run, stateOf, unaborted, waitForState } from "./steps.ts";
+import type { EngineHarness } from "./harness.ts";
+import { plainRequest } from "./harness.ts";
+
+export function containerContract(harness: () => EngineHarness): void {
+  describe("containers", () => {
+    test("a created container is there, stopped, with its labels, by id and by name", async () => {
+      const { engine, images } = harness();
+      const labels = { "io.example.app": "a", "io.example.text": "with = and\ttab" };
+      const { id, name } = await create(harness(), images.sleeper, { labels });
+      for (const key of [id, name]) {
+        const state = await engine.inspectContainer(key, unaborted);
+        expect(state).toMatchObject({ id, name, status: "created", restartCount: 0, oomKilled: false, health: "none" });
+        expect(state?.labels).toMatchObject(labels);
+      }
+      const listed = (await engine.listContainers(unaborted)).find((container) => container.id === id);
+      expect(listed).toMatchObject({ name, status: "created", hostPorts: [] });
+      expect(listed?.labels).toMatchObject(labels);
+    });
+
+    test("a started container runs, and starting it again is no error", async () => {
+      const { id } = await run(harness(), harness().images.sleeper);
+      const { status, startedAt } = await stateOf(harness(), id);
+      expect(status).toBe("running");
+      expect(Date.parse(startedAt)).toBeGreaterThan(0);
+      await harness().engine.startContainer(id, unaborted);
+      expect((await stateOf(harness(), id)).startedAt).toBe(startedAt);
+    });
+
+    test("what does not exist is undefined to inspect, not_found to start, and nothing to remove", async () => {
+      const { engine } = harness();
+      const name = uniqueName("nobody");
+      expect(await engine.inspectContainer(name, unaborted)).toBeUndefined();
+      expect(await engine.inspectImage(`localhost/${name}:1`, unaborted)).toBeUndefined();
+      await expectKind(engine.startContainer(name, unaborted), "not_found");
+      await expectKind(engine.tailLogs(name, 10, unaborted), "not_found");
+      await engine.removeContainer(name, unaborted);
+    });
+
+    test("a name is given once", async () => {
+      const { engine, images } = harness();
+      const { name } = await create(harness(), images.sleeper);
+      await expectKind(engine.createContainer(plainRequest(name, images.sleeper), unaborted), "conflict");
+    });
+
+    test("a container of an image that is not there is not created", async () => {
+      const name = uniqueName("app");
+      const request = plainRequest(name, `localhost/${name}:1`);
+      await expectKind(harness().engine.createContainer(request, unaborted), "image_not_found");
+      expect(await harness().engine.inspectContainer(name, unaborted)).toBeUndefined();
+    });
+
+    test("removing a running container ends it", async () => {
+      const { engine, images } = harness();
+      const { id } = await run(harness(), images.sleeper);
+      await engine.removeContainer(id, unaborted);
+      expect(await engine.inspectContainer(id, unaborted)).toBeUndefined();
+      expect((await engine.listContainers(unaborted)).map((container) => container.id)).not.toContain(id);
+    });
+
+    test("an app that keeps ending is started over and over", async () => {
+      const { id } = await run(harness(), harness().images.crasher);
+      const first = await waitForState(harness(), id, "a first restart", (state) => state.restartCount >= 1);
+      const second = await waitForState(harness(), id, "a further restart", (state) => {
+        return state.restartCount > first.restartCount && state.exitCode === 7 && state.status !== "created";
+      });
+      expect(second.startedAt).not.toBe(first.startedAt);
+      expect(["restarting", "running", "exited"]).toContain(second.status);
+    });
+  });
+
+  describe("ports", () => {
+    test("published ports are listed while the container runs", async () => {
+      const { engine, images } = harness();
+      const [first, second] = [await freeHostPort(), await freeHostPort()];
+      const ports = [
+        { hostPort: first, targetPort: 80 },
+        { hostPort: second, targetPort: 80 },
+      ];
+      const { id } = await create(harness(), images.sleeper, { ports });
+      const listed = async (): Promise<readonly number[] | undefined> => {
+        const all = await engine.listContainers(unaborted);
+        return all.find((container) => container.id === id)?.hostPorts.toSorted((a, b) => a - b);
+      };
+      expect(await listed()).toEqual([]);
+      await engine.startContainer(id, unaborted);
+      expect(await listed()).toEqual([first, second].toSorted((a, b) => a - b));
+    });
+
+    test("on the host's network none are published", async () => {
+      const { engine, images } = harness();
+      const ports = [{ hostPort: await freeHostPort(), targetPort: 80 }];
+      const { id } = await run(harness(), images.sleeper, { ports, hostNetwork: true });
+      const listed = await engine.listContainers(unaborted);
+      expect(listed.find((container) => container.id === id)).toMatchObject({ status: "running", hostPorts: [] });
+    });
+
+    test("a port another container holds is in use until that one is removed", async () => {
+      const { engine, images } = harness();
+      const ports = [{ hostPort: await freeHostPort(), targetPort: 80 }];
+      const holder = await run(harness(), images.sleeper, { ports });
+      const { id } = await create(harness(), images.sleeper, { ports });
+      await expectKind(engine.startContainer(id, unaborted), "port_in_use");
+      expect((await stateOf(harness(), id)).status).not.toBe("running");
+      await engine.removeContainer(holder.id, unaborted);
+      await engine.startContainer(id, unaborted);
+      expect((await stateOf(harness(), id)).status).toBe("running");
+    });
+
+    test("a port another process holds is in use", async () => {
+      const port = await freeHostPort();
+      const held = await harness().occupyPort(port);
+      onTestFinished(() => held[Symbol.asyncDispose]());
+      const ports = [{ hostPort: port, targetPort: 80 }];
+      const { id } = await create(harness(), harness().images.sleeper, { ports });
+      await expectKind(harness().engine.startContainer(id, unaborted), "port_in_use");
+    });
+  });
+}

@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { uniqueName } from "../../support/images.ts";
+import { unaborted } from "./steps.ts";
+import { containerContract } from "./container-contract.ts";
+import type { EngineHarness } from "./harness.ts";
+import { plainRequest } from "./harness.ts";
+import { healthContract } from "./health-contract.ts";
+import { pullContract } from "./pull-contract.ts";
+
+/** What the agent may take for granted of every engine. @param skip why it cannot be checked on this machine */
+export function engineContract(name: string, setUp: () => Promise<EngineHarness>, skip?: string): void {
+  describe.skipIf(skip !== undefined)(
+    `engine contract: ${name}${skip === undefined ? "" : ` (skipped: ${skip})`}`,
+    () => {
+      let opened: EngineHarness | undefined;
+      const harness = (): EngineHarness => opened!;
+      beforeAll(async () => {
+        opened = await setUp();
+      });
+      afterAll(() => opened?.[Symbol.asyncDispose]());
+
+      test("the engine says what and where it is", async () => {
+        const info = await harness().engine.info(unaborted);
+        expect(info).toMatchObject({ kind: harness().kind, os: "linux" });
+        expect(info.version).toMatch(/^\d+\.\d+/);
+        expect(info.apiVersion).toMatch(/^\d+\.\d+$/);
+        expect(info.architecture).toMatch(/^(amd64|arm64|arm)$/);
+        expect(info.dataRoot).toMatch(/^\//);
+      });
+
+      test("no call is made for a signal that is aborted already", async () => {
+        const { engine, images } = harness();
+        const reason = new Error("over before it began");
+        const signal = AbortSignal.abort(reason);
+        const name = uniqueName("app");
+        const calls = [
+          engine.info(signal),
+          engine.listContainers(signal),
+          engine.inspectContainer(name, signal),
+          engine.inspectImage(images.sleeper, signal),
+          engine.pullImage(images.sleeper, () => {}, signal),
+          engine.createContainer(plainRequest(name, images.sleeper), signal),
+          engine.startContainer(name, signal),
+          engine.removeContainer(name, signal),
+          engine.tailLogs(name, 1, signal),
+        ];
+        for (const outcome of await Promise.allSettled(calls)) expect(outcome).toEqual({ status: "rejected", reason });
+        expect(await engine.inspectContainer(name, unaborted)).toBeUndefined();
+      });
+
+      containerContract(harness);
+      healthContract(harness);
+      pullContract(harness);
+    },
+  );
+}

@@ -1,0 +1,42 @@
+import { EngineError } from "../../../src/agent/engine/engine-error.ts";
+import { systemClock } from "../../../src/lib/clock.ts";
+import { FakeEngine } from "../../support/fake-engine.ts";
+import { engineContract } from "./engine-contract.ts";
+
+engineContract("fake", async () => {
+  const engine = new FakeEngine(systemClock);
+  const images = { sleeper: "sleeper:1", crasher: "crasher:1", healthy: "healthy:1", unhealthy: "unhealthy:1" };
+  engine.addImage(images.sleeper);
+  const logs = ["starting", "cannot go on"];
+  engine.addImage(images.crasher, { behaviour: { exit: { code: 7, afterMs: 5 }, logs } });
+  engine.addImage(images.healthy, { behaviour: { health: { becomes: "healthy", afterMs: 50, output: "fine" } } });
+  engine.addImage(images.unhealthy, {
+    behaviour: { health: { becomes: "unhealthy", afterMs: 50, output: "not yet" } },
+  });
+  engine.publish("registry/present:1");
+  engine.publish("registry/large:1", { layers: [100_000_000], pullMs: 1000 });
+  engine.publish("registry/denied:1", new EngineError("image_denied", "pull access denied"));
+  engine.publish("registry/foreign:1", { architecture: "s390x" });
+  engine.publish("registry/unreachable:1", new EngineError("registry_unreachable", "connection refused"));
+  return {
+    engine,
+    kind: "docker",
+    images,
+    pullable: {
+      present: "registry/present:1",
+      large: "registry/large:1",
+      missing: "registry/missing:1",
+      denied: "registry/denied:1",
+      otherPlatform: "registry/foreign:1",
+      unreachable: "registry/unreachable:1",
+    },
+    async occupyPort(port) {
+      const held = engine.occupyPort(port);
+      return { [Symbol.asyncDispose]: async () => held[Symbol.dispose]() };
+    },
+    checkHealth: async () => {},
+    [Symbol.asyncDispose]: async () => {
+      for (const container of engine.containers) container.stop();
+    },
+  };
+});

@@ -1,0 +1,49 @@
+import type { ContainerRequest, Engine } from "../../../src/agent/engine/engine.ts";
+
+/** What the contract suite needs of an engine under test. */
+export interface EngineHarness extends AsyncDisposable {
+  readonly engine: Engine;
+  readonly kind: "docker" | "podman";
+  /** References of images on the machine. */
+  readonly images: {
+    readonly sleeper: string;
+    /** Writes `starting` and `cannot go on`, and exits with 7 at once. */
+    readonly crasher: string;
+    /** Checked each second; healthy after about one, with the output `fine`. */
+    readonly healthy: string;
+    /** Its check fails each second with the output `not yet`; unhealthy after the second failure. */
+    readonly unhealthy: string;
+  };
+  /** References to pull. */
+  readonly pullable: {
+    /** In the registry and not on the machine. */
+    readonly present: string;
+    /** The same, and large enough that its pull can be cut off. */
+    readonly large: string;
+    readonly missing: string;
+    readonly denied: string;
+    readonly otherPlatform: string;
+    readonly unreachable: string;
+  };
+  /** A process that is no container takes a TCP port. */
+  occupyPort(port: number): Promise<AsyncDisposable>;
+  /** Runs the health check now where nothing on the machine does so on time. */
+  checkHealth(id: string): Promise<void>;
+}
+
+/** A request with nothing special about it. */
+export function plainRequest(name: string, image: string, changes: Partial<ContainerRequest> = {}): ContainerRequest {
+  return {
+    name,
+    image,
+    labels: {},
+    environment: [],
+    ports: [],
+    volumes: [],
+    hostNetwork: false,
+    privileged: false,
+    restartPolicy: "unless-stopped",
+    logLimit: { maxBytes: 1_000_000, maxFiles: 2 },
+    ...changes,
+  };
+}

@@ -1,0 +1,42 @@
+import { describe, expect, test } from "vitest";
+import { run, unaborted, waitForState } from "./steps.ts";
+import type { EngineHarness } from "./harness.ts";
+
+export function healthContract(harness: () => EngineHarness): void {
+  describe("health", () => {
+    for (const [verdict, output] of [
+      ["healthy", "fine"],
+      ["unhealthy", "not yet"],
+    ] as const) {
+      test(`a container that has started comes to be ${verdict}`, async () => {
+        const { id } = await run(harness(), harness().images[verdict]);
+        const state = await harness().engine.inspectContainer(id, unaborted);
+        expect(state).toMatchObject({ status: "running", health: "starting" });
+        const reached = await waitForState(harness(), id, verdict, (state) => {
+          if (state.health === verdict) return true;
+          void harness().checkHealth(id);
+          return false;
+        });
+        expect(reached).toMatchObject({ status: "running", healthOutput: output });
+      });
+    }
+  });
+
+  describe("logs", () => {
+    test("the last lines of both outputs are answered, oldest first", async () => {
+      const { engine, images } = harness();
+      const { id } = await run(harness(), images.crasher);
+      await waitForState(harness(), id, "two restarts", (state) => state.restartCount >= 2);
+      const lines = await engine.tailLogs(id, 3, unaborted);
+      expect(lines).toHaveLength(3);
+      expect(new Set(lines)).toEqual(new Set(["starting", "cannot go on"]));
+      expect((await engine.tailLogs(id, 1000, unaborted)).slice(0, 2).toSorted()).toEqual(["cannot go on", "starting"]);
+    });
+
+    test("a container that has not run has none", async () => {
+      const { engine, images } = harness();
+      const { id } = await run(harness(), images.sleeper);
+      expect(await engine.tailLogs(id, 10, unaborted)).toEqual([]);
+    });
+  });
+}

@@ -1,0 +1,68 @@
+import { createServer } from "node:net";
+import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engine.ts";
+import { systemClock } from "../../../src/lib/clock.ts";
+import { freePort } from "../../support/free-port.ts";
+import {
+  bigImage,
+  crasherImage,
+  foreignImage,
+  healthImage,
+  loadImage,
+  removeImage,
+  sleeperImage,
+} from "../../support/images.ts";
+import { Registry } from "../../support/registry.ts";
+import type { EngineHarness } from "./harness.ts";
+
+interface RealEngine {
+  readonly kind: EngineHarness["kind"];
+  readonly socketPath: string;
+  readonly checkHealth: EngineHarness["checkHealth"];
+}
+
+/** A harness around an engine that runs, with real images and registries. Leaves the engine as it was. */
+export async function realHarness({ kind, socketPath, checkHealth }: RealEngine): Promise<EngineHarness> {
+  await using undo = new AsyncDisposableStack();
+  const load = async (image: Parameters<typeof loadImage>[1], label: string): Promise<string> => {
+    return undo.use(await loadImage(socketPath, image, label)).reference;
+  };
+  const images = {
+    sleeper: await load(await sleeperImage(), "sleeper"),
+    crasher: await load(await crasherImage(7), "crasher"),
+    healthy: await load(await healthImage(1), "healthy"),
+    unhealthy: await load(await healthImage("never"), "unhealthy"),
+  };
+  const open = undo.use(await Registry.start());
+  const closed = undo.use(await Registry.start({ user: { name: "user", password: "secret" } }));
+  const pullable = {
+    present: await open.push(await bigImage(2), "team/present:1.0"),
+    large: await open.push(await bigImage(80), "team/large:1.0"),
+    missing: `${open.host}/team/missing:1.0`,
+    denied: await closed.push(await sleeperImage("denied"), "team/denied:1.0"),
+    otherPlatform: await open.push(await foreignImage(), "team/foreign:1.0"),
+    unreachable: `127.0.0.1:${await freePort()}/team/unreachable:1.0`,
+  };
+  for (const reference of Object.values(pullable)) undo.defer(() => removeImage(socketPath, reference));
+  const owned = undo.move();
+  return {
+    engine: createDockerEngine({ socketPath: () => socketPath, clock: systemClock }),
+    kind,
+    images,
+    pullable,
+    occupyPort,
+    checkHealth,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+function occupyPort(port: number): Promise<AsyncDisposable> {
+  const server = createServer();
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, () => {
+      resolve({
+        [Symbol.asyncDispose]: () => new Promise((closed) => void server.close(() => closed())),
+      });
+    });
+  });
+}

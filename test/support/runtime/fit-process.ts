@@ -1,0 +1,27 @@
+interface OciProcess {
+  capabilities?: Record<string, string[]>;
+  rlimits?: { type: string; hard: number; soft: number }[];
+}
+
+const SYS_RESOURCE = "CAP_SYS_RESOURCE";
+
+/** Takes out of the process description of an OCI bundle what a machine with these capabilities cannot give. */
+export function fitProcess(process: OciProcess, available: ReadonlySet<string>): void {
+  for (const [set, names] of Object.entries(process.capabilities ?? {})) {
+    process.capabilities![set] = names.filter((name) => available.has(name));
+  }
+  if (!available.has(SYS_RESOURCE)) process.rlimits = [];
+}
+
+// In the order of their numbers in linux/capability.h.
+const NAMES =
+  "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE NET_BIND_SERVICE " +
+  "NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT SYS_PTRACE SYS_PACCT SYS_ADMIN " +
+  "SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE AUDIT_WRITE AUDIT_CONTROL SETFCAP MAC_OVERRIDE " +
+  "MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ PERFMON BPF CHECKPOINT_RESTORE";
+
+/** Capabilities of the bounding set, read from a `/proc/PID/status`. */
+export function boundedCapabilities(status: string): Set<string> {
+  const mask = BigInt(`0x${/^CapBnd:\s*([0-9a-f]+)/m.exec(status)?.[1] ?? "0"}`);
+  return new Set(NAMES.split(" ").flatMap((name, bit) => (mask & (1n << BigInt(bit)) ? [`CAP_${name}`] : [])));
+}
