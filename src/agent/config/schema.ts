@@ -131,6 +131,6 @@ export const configSchema = z
 export type ConfigFile = z.output<typeof configSchema>;
 
 function isUnencryptedAbroad(address: string): boolean {
-  const { protocol, hostname } = new URL(address);
-  return protocol === "ws:" && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
+  const url = URL.parse(address);
+  return url?.protocol === "ws:" && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname);
 }

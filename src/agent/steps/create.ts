@@ -10,14 +10,14 @@ import type { StepContext, StepResult } from "./context.ts";
  * crash left behind was seen before and is adopted instead.
  */
 export async function runCreate(context: StepContext, step: Extract<Step, { kind: "create" }>): Promise<StepResult> {
-  await context.engine.createContainer(toRequest(context, step.spec, step.imageId), context.signal);
+  await context.engine.createContainer(toRequest(context, step.spec), context.signal);
   return {};
 }
 
-function toRequest(context: StepContext, spec: AppSpec, imageId: string): ContainerRequest {
+function toRequest(context: StepContext, spec: AppSpec): ContainerRequest {
   return {
     name: containerName(spec.name),
-    image: imageId,
+    image: spec.image,
     labels: {
       [LABELS.app]: spec.name,
       [LABELS.deployment]: context.record.id,

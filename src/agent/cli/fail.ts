@@ -1,0 +1,6 @@
+/** Says on standard error in one line why the command could not do its work, and makes the process exit with 1. */
+export function fail(program: string, error: unknown): void {
+  const message = error instanceof Error ? error.message : String(error);
+  process.stderr.write(`${program}: ${message}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,22 @@
+import type { Logger } from "../../lib/logger.ts";
+
+const SIGNALS = ["SIGTERM", "SIGINT"] as const;
+
+/** Runs `work` with a signal that aborts on SIGTERM or SIGINT. A second one ends the process at once, as usual. */
+export async function untilStopped(logger: Logger, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  const controller = new AbortController();
+  const stop = (name: NodeJS.Signals): void => {
+    logger.info({ signal: name }, "asked to stop");
+    for (const signal of SIGNALS) process.off(signal, stop);
+    controller.abort(new DOMException(name, "AbortError"));
+  };
+  for (const signal of SIGNALS) process.on(signal, stop);
+  // Timers do not keep the process alive; while nothing else does (waiting for the next attempt), this must.
+  const keepAlive = setInterval(() => {}, 2 ** 30);
+  try {
+    await work(controller.signal);
+  } finally {
+    clearInterval(keepAlive);
+    for (const signal of SIGNALS) process.off(signal, stop);
+  }
+}

@@ -1,0 +1,42 @@
+import type { LinkConfig } from "../link/link-config.ts";
+import type { DeployConfig } from "../steps/context.ts";
+import type { Config } from "./load.ts";
+
+const RECONNECT_BASE_MS = 1_000;
+
+/** Where container engines listen. Who may speak to one owns the machine. */
+const ENGINE_SOCKETS = ["/run/docker.sock", "/var/run/docker.sock", "/run/podman", "/var/run/podman"];
+
+/** What the link takes from the configuration. */
+export function toLinkConfig(config: Config): LinkConfig {
+  const { link } = config;
+  return {
+    url: config.control_plane_url,
+    token: config.token,
+    extraCa: config.extraCa,
+    keepaliveMs: link.keepalive_s * 1000,
+    pongTimeoutMs: link.pong_timeout_s * 1000,
+    backoff: { baseMs: RECONNECT_BASE_MS, maxMs: link.reconnect_max_s * 1000 },
+  };
+}
+
+/** What the deployment steps take from the configuration. */
+export function toDeployConfig(config: Config): DeployConfig {
+  const { deploy, container_logs: logs } = config;
+  return {
+    settleMs: deploy.settle_window_s * 1000,
+    healthTimeoutMs: deploy.health_timeout_s * 1000,
+    pullAttempts: deploy.pull_attempts,
+    enginePatienceMs: deploy.engine_patience_s * 1000,
+    diskReserveBytes: deploy.disk_reserve_bytes,
+    containerLog: { maxBytes: logs.max_bytes, maxFiles: logs.max_files },
+    policy: config.policy,
+    guardedPaths: guardedPaths(config),
+  };
+}
+
+/** Whoever has one of these has the whole device, or the agent's identity. */
+function guardedPaths(config: Config): string[] {
+  const { engine, state_dir, path, device_token_file } = config;
+  return [...ENGINE_SOCKETS, engine.socket, state_dir, path, device_token_file].filter((p) => p !== undefined);
+}

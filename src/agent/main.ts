@@ -1,0 +1,98 @@
+import { join } from "node:path";
+import { mkdirSync, readFileSync } from "node:fs";
+import { Command } from "commander";
+import { systemClock } from "../lib/clock.ts";
+import { tryLock } from "../lib/instance-lock.ts";
+import { type Logger, createLogger } from "../lib/logger.ts";
+import { Semaphore } from "../lib/semaphore.ts";
+import { VERSION } from "../lib/version.ts";
+import { checkConfig, showConfig } from "./cli/config.ts";
+import { fail } from "./cli/fail.ts";
+import { untilStopped } from "./cli/until-stopped.ts";
+import { type Config, loadConfig } from "./config/load.ts";
+import { toDeployConfig, toLinkConfig } from "./config/settings.ts";
+import { createDockerEngine } from "./engine/docker/docker-engine.ts";
+import { createSocketFinder } from "./engine/find-socket.ts";
+import { createLinuxHost } from "./host/linux-host.ts";
+import { createUplink } from "./link/uplink.ts";
+import { Deployments } from "./steps/deployments.ts";
+import { NotifyingStore } from "./store/notifying-store.ts";
+import { openSqliteStore } from "./store/sqlite-store.ts";
+
+const DEFAULT_CONFIG = "/etc/edge-agent/config.json";
+
+const program = new Command("edge-agent")
+  .description("Runs containerised apps on this device, as the control plane asks.")
+  .version(VERSION)
+  .showHelpAfterError();
+
+const configOption = ["-c, --config <file>", "configuration file", DEFAULT_CONFIG] as const;
+
+program
+  .command("run")
+  .description("run in the foreground until stopped by SIGTERM or SIGINT; the apps keep running")
+  .option(...configOption)
+  .action(async ({ config: path }: { config: string }) => {
+    const config = loadConfig(path);
+    const logger = await createLogger({ name: "edge-agent", level: config.log.level });
+    await run(config, logger);
+  });
+
+const config = program.command("config").description("look at the configuration without running anything");
+config
+  .command("check")
+  .description("say whether the configuration file can be used, and what is wrong with it")
+  .option(...configOption)
+  .action(({ config: path }: { config: string }) => checkConfig(path));
+config
+  .command("show")
+  .description("print the configuration in force, defaults filled in and secrets masked")
+  .option(...configOption)
+  .action(({ config: path }: { config: string }) => showConfig(path));
+
+/** The composition root: the only place that names concrete implementations. */
+async function run(config: Config, logger: Logger): Promise<void> {
+  const clock = systemClock;
+  mkdirSync(config.state_dir, { recursive: true, mode: 0o700 });
+  using lock = tryLock(join(config.state_dir, "agent.lock"));
+  if (!lock) throw new Error(`${config.state_dir} is in use by another edge-agent`);
+
+  using store = new NotifyingStore(
+    openSqliteStore({ path: join(config.state_dir, "agent.db"), clock, bootId: readBootId() }),
+  );
+  const socketPath = createSocketFinder({ configured: config.engine.socket, environment: process.env });
+  const engine = createDockerEngine({ socketPath, clock });
+  await using deployments = new Deployments({
+    engine,
+    host: createLinuxHost(),
+    store,
+    clock,
+    random: Math.random,
+    logger,
+    config: toDeployConfig(config),
+    pulls: new Semaphore(config.deploy.concurrent_pulls),
+  });
+  const uplink = createUplink({
+    config: toLinkConfig(config),
+    commands: deployments,
+    events: store,
+    clock,
+    logger,
+    agentVersion: VERSION,
+  });
+
+  logger.info({ version: VERSION, config: config.path, state_dir: config.state_dir }, "edge-agent starts");
+  deployments.resume();
+  await untilStopped(logger, (signal) => uplink.run(signal));
+  logger.info("edge-agent stops; the apps keep running");
+}
+
+function readBootId(): string {
+  return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+}
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  fail("edge-agent", error);
+}

@@ -1,0 +1,146 @@
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { newRecord } from "../../../src/agent/core/deployment.ts";
+import { openSqliteStore } from "../../../src/agent/store/sqlite-store.ts";
+import { type AgentStore, StoreError } from "../../../src/agent/store/store.ts";
+import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
+import type { EventContent } from "../../../src/protocol/deployment-event.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+import { tempDir } from "../../support/temp-dir.ts";
+
+const parsed = parseAppSpec({ name: "app", image: "example/app:1", environments: [{ key: "K", value: "v" }] });
+if (!parsed.ok) throw parsed.error;
+const { spec } = parsed;
+
+const say = (message: string): EventContent => ({ status: "Running", step: "checking", message });
+const percent = (progress: number): EventContent => ({ status: "Running", step: "pulling", message: "…", progress });
+const DONE: EventContent = { status: "Success", step: "done", message: "done" };
+
+describe("agent store", () => {
+  let directory: Awaited<ReturnType<typeof tempDir>>;
+  let clock: FakeClock;
+  let store: AgentStore;
+
+  const open = (bootId = "boot-1"): AgentStore =>
+    openSqliteStore({ path: join(directory.path, "agent.db"), clock, bootId });
+  const reopen = (bootId?: string): void => {
+    store[Symbol.dispose]();
+    store = open(bootId);
+  };
+  const messages = (position = 0): string[] => store.pendingEvents(position, 100).map(({ event }) => event.message);
+
+  beforeEach(async () => {
+    directory = await tempDir();
+    clock = new FakeClock();
+    store = open();
+  });
+  afterEach(async () => {
+    store[Symbol.dispose]();
+    await directory[Symbol.asyncDispose]();
+  });
+
+  it("gives back over a restart what was saved", () => {
+    const broken = newRecord("d2", 2, undefined, { code: "ErrorNoName", message: "none", step: "checking" });
+    store.save({ deployment: newRecord("d1", 1, spec), events: [say("one")] });
+    store.save({ deployment: broken });
+    store.save({ app: { name: "app", deploymentId: "d1", spec, imageId: "i", containerId: "c" } });
+    reopen();
+    expect(store.deployments()).toEqual([newRecord("d1", 1, spec), broken]);
+    expect(store.deployment("d2")).toEqual(broken);
+    expect(store.deployment("d3")).toBeUndefined();
+    expect(store.apps()).toEqual([{ name: "app", deploymentId: "d1", spec, imageId: "i", containerId: "c" }]);
+    expect(store.nextOrder()).toBe(3);
+    store.save({ removedApp: "app" });
+    expect(store.apps()).toEqual([]);
+  });
+
+  it("numbers each deployment's events by itself and keeps their order over all", () => {
+    store.save({ deployment: newRecord("d1", 1, spec), events: [say("a1"), say("a2")] });
+    store.save({ deployment: newRecord("d2", 2, spec), events: [say("b1")] });
+    reopen();
+    store.save({ deployment: newRecord("d1", 1, spec), events: [say("a3")] });
+    const pending = store.pendingEvents(0, 100).map(({ deploymentId, event }) => [deploymentId, event.device_seq]);
+    expect(pending).toEqual([
+      ["d1", 1],
+      ["d1", 2],
+      ["d2", 1],
+      ["d1", 3],
+    ]);
+  });
+
+  it("answers in pages, after a position", () => {
+    store.save({ deployment: newRecord("d1", 1, spec), events: ["1", "2", "3", "4"].map(say) });
+    const [first, second] = store.pendingEvents(0, 2);
+    expect([first?.event.message, second?.event.message]).toEqual(["1", "2"]);
+    expect(messages(second?.position)).toEqual(["3", "4"]);
+  });
+
+  it("keeps only the last of several progress events, and every other event", () => {
+    store.save({ deployment: newRecord("d1", 1, spec), events: [say("start")] });
+    for (const value of [10, 20, 30]) store.save({ deployment: newRecord("d1", 1, spec), events: [percent(value)] });
+    store.save({ deployment: newRecord("d1", 1, spec), events: [DONE] });
+    const events = store.pendingEvents(0, 100).map(({ event }) => [event.device_seq, event.progress]);
+    expect(events).toEqual([
+      [1, undefined],
+      [4, 30],
+      [5, undefined],
+    ]);
+  });
+
+  it("does not offer acknowledged events again, however many stand before the others", () => {
+    store.save({ deployment: newRecord("d1", 1, spec), events: ["1", "2", "3"].map(say) });
+    store.acknowledge("d1", 2);
+    store.acknowledge("d1", 1);
+    expect(store.pendingEvents(0, 1).map(({ event }) => event.message)).toEqual(["3"]);
+  });
+
+  it("forgets a deployment when its final event is acknowledged, and only then", () => {
+    store.save({ deployment: newRecord("d1", 1, spec), events: [say("1"), DONE] });
+    store.acknowledge("d1", 1);
+    expect(store.deployment("d1")).toBeDefined();
+    store.acknowledge("d1", 2);
+    expect(store.deployment("d1")).toBeUndefined();
+    expect(messages()).toEqual([]);
+    store.acknowledge("d1", 2);
+  });
+
+  it("holds a success that was undone until the failure is acknowledged", () => {
+    store.save({ deployment: newRecord("d1", 1, spec), events: [DONE] });
+    store.save({ deployment: newRecord("d1", 1, spec), events: [{ ...DONE, status: "Fail" }] });
+    store.acknowledge("d1", 1);
+    expect(store.deployment("d1")).toBeDefined();
+    store.acknowledge("d1", 2);
+    expect(store.deployment("d1")).toBeUndefined();
+  });
+
+  it("never gives a position twice, so that a reader's cursor stays true", () => {
+    store.save({ deployment: newRecord("d1", 1, spec), events: [DONE] });
+    const before = store.pendingEvents(0, 1)[0]?.position ?? 0;
+    store.acknowledge("d1", 1);
+    reopen();
+    store.save({ deployment: newRecord("d2", 1, spec), events: [say("later")] });
+    expect(messages(before)).toEqual(["later"]);
+  });
+
+  it("tells how old an event is within one boot, whatever the wall clock does, and says nothing after a reboot", async () => {
+    store.save({ deployment: newRecord("d1", 1, spec), events: [say("1")] });
+    await clock.advance(1_500);
+    clock.jump(-50 * 365 * 86_400_000);
+    expect(store.pendingEvents(0, 1)[0]?.event.age_ms).toBe(1_500);
+    reopen("boot-2");
+    expect(store.pendingEvents(0, 1)[0]?.event).not.toHaveProperty("age_ms");
+  });
+
+  it("changes nothing when one part of a change cannot be stored", () => {
+    const circular: Record<string, unknown> = {};
+    circular["self"] = circular;
+    const change = { deployment: newRecord("d1", 1, spec), events: [say("1"), { ...DONE, details: circular }] };
+    expect(() => store.save(change)).toThrow(StoreError);
+    expect(store.deployments()).toEqual([]);
+    expect(messages()).toEqual([]);
+  });
+
+  it("names a store it cannot open", () => {
+    expect(() => openSqliteStore({ path: directory.path, clock, bootId: "b" })).toThrow(StoreError);
+  });
+});

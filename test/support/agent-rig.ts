@@ -1,0 +1,108 @@
+import { pino } from "pino";
+import type { Host } from "../../src/agent/host/host.ts";
+import type { DeployConfig } from "../../src/agent/steps/context.ts";
+import { Deployments } from "../../src/agent/steps/deployments.ts";
+import { NotifyingStore } from "../../src/agent/store/notifying-store.ts";
+import { openSqliteStore } from "../../src/agent/store/sqlite-store.ts";
+import type { AgentStore } from "../../src/agent/store/store.ts";
+import { Semaphore } from "../../src/lib/semaphore.ts";
+import type { DeviceEvent } from "../../src/protocol/deployment-event.ts";
+import { FakeClock } from "./fake-clock.ts";
+import { FakeEngine } from "./fake-engine.ts";
+
+export const DEPLOY_CONFIG: DeployConfig = {
+  settleMs: 3_000,
+  healthTimeoutMs: 20_000,
+  pullAttempts: 3,
+  enginePatienceMs: 60_000,
+  diskReserveBytes: 1_000,
+  containerLog: { maxBytes: 1_000_000, maxFiles: 2 },
+  policy: { privileged: true, host_network: true, mounts: { allow: [], deny: [] }, registries: { allow: [] } },
+  guardedPaths: [],
+};
+
+/** A machine that shows what a test says. */
+export class FakeHost implements Host {
+  readonly listening = new Map<number, { pid: number; name: string }>();
+  free: number | undefined = 1_000_000_000;
+
+  async listeningPorts() {
+    return [...this.listening.keys()].map((port) => ({ address: "0.0.0.0", port, uid: 0, inode: port }));
+  }
+
+  async holderOf(port: number) {
+    return this.listening.get(port);
+  }
+
+  async freeBytes() {
+    return this.free;
+  }
+
+  async realPath(path: string) {
+    return path;
+  }
+}
+
+/** The deployment part of an agent on a fake engine, with a real store in memory that outlives its restarts. */
+export class AgentRig implements AsyncDisposable {
+  readonly clock = new FakeClock();
+  readonly engine = new FakeEngine(this.clock);
+  readonly host = new FakeHost();
+  readonly log: string[] = [];
+  readonly store: NotifyingStore;
+  deployments: Deployments;
+  readonly #config: DeployConfig;
+
+  constructor(config: Partial<DeployConfig> = {}, wrap: (store: AgentStore) => AgentStore = (store) => store) {
+    this.#config = { ...DEPLOY_CONFIG, ...config };
+    this.store = new NotifyingStore(wrap(openSqliteStore({ path: ":memory:", clock: this.clock, bootId: "boot" })));
+    this.deployments = this.#start();
+  }
+
+  /** Events of a deployment that were not acknowledged, in order. */
+  events(deploymentId: string): DeviceEvent[] {
+    return this.store
+      .pendingEvents(0, 10_000)
+      .filter((event) => event.deploymentId === deploymentId)
+      .map(({ event }) => event);
+  }
+
+  /** The last event of a deployment, which is the final one once it has ended. */
+  last(deploymentId: string): DeviceEvent | undefined {
+    return this.events(deploymentId).at(-1);
+  }
+
+  /** Lets time pass until the deployment has ended; at most `limitMs` of the fake clock. */
+  async untilEnd(deploymentId: string, limitMs = 300_000): Promise<DeviceEvent | undefined> {
+    for (let passed = 0; passed <= limitMs; passed += 50) {
+      if ((this.store.deployment(deploymentId)?.outcome ?? "pending") !== "pending") return this.last(deploymentId);
+      await this.clock.advance(50);
+    }
+    throw new Error(`no end within ${limitMs} ms; events: ${JSON.stringify(this.events(deploymentId))}`);
+  }
+
+  /** The process dies without a word, and a new one begins with what is on disk. */
+  async restart(): Promise<void> {
+    await this.deployments[Symbol.asyncDispose]();
+    this.deployments = this.#start();
+    this.deployments.resume();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.deployments[Symbol.asyncDispose]();
+    this.store[Symbol.dispose]();
+  }
+
+  #start(): Deployments {
+    return new Deployments({
+      engine: this.engine,
+      host: this.host,
+      store: this.store,
+      clock: this.clock,
+      random: () => 0.5,
+      logger: pino({ level: "trace" }, { write: (line) => void this.log.push(line) }),
+      config: this.#config,
+      pulls: new Semaphore(2),
+    });
+  }
+}
