@@ -1,0 +1,44 @@
+import { z } from "zod";
+import type { ApiClient } from "./client.ts";
+import { apiPath } from "./path.ts";
+
+const assetSchema = z.looseObject({
+  uuid: z.string(),
+  serial_number: z.string(),
+  name: z.string(),
+  type: z.string(),
+  created_at: z.number(),
+  status: z.string(),
+  supersim: z.looseObject({ sid: z.string(), iccid: z.string(), network_group: z.string() }).optional(),
+  prosim: z.looseObject({ imsi: z.string(), iccid: z.string(), service_profile: z.string() }).optional(),
+});
+export type Asset = z.output<typeof assetSchema>;
+
+const assetPageSchema = z.looseObject({ assets: z.array(assetSchema), next_cursor: z.string().nullable() });
+export type AssetPage = z.output<typeof assetPageSchema>;
+
+export interface AssetQuery {
+  readonly status?: string | undefined;
+  readonly type?: string | undefined;
+  readonly q?: string | undefined;
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+}
+
+export interface AssetChange {
+  name?: string;
+  status?: string;
+  supersim?: { network_group: string };
+}
+
+export function listAssets(client: ApiClient, query: AssetQuery): Promise<AssetPage> {
+  return client.json({ path: apiPath("v1", "assets"), query: { ...query } }, assetPageSchema);
+}
+
+export function getAsset(client: ApiClient, asset: string): Promise<Asset> {
+  return client.json({ path: apiPath("v1", "assets", asset) }, assetSchema);
+}
+
+export function updateAsset(client: ApiClient, asset: string, change: AssetChange): Promise<Asset> {
+  return client.json({ method: "PATCH", path: apiPath("v1", "assets", asset), body: change }, assetSchema);
+}

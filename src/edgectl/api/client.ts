@@ -1,0 +1,109 @@
+import type { z } from "zod";
+import { deadline, type Clock } from "../../lib/clock.ts";
+import { EXIT } from "../exit-code.ts";
+import { Failure } from "../failure.ts";
+import { EDGECTL_VERSION } from "../version.ts";
+import { NetworkFailure, toNetworkFailure } from "./network-failure.ts";
+import { toServiceFailure } from "./service-failure.ts";
+
+const ANSWER_TIMEOUT_MS = 30_000;
+
+export interface ApiClientOptions {
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  readonly fetch: typeof globalThis.fetch;
+  readonly clock: Clock;
+  /** Aborts whatever is under way. */
+  readonly signal: AbortSignal;
+}
+
+export interface ApiRequest {
+  readonly method?: "GET" | "POST" | "PATCH" | "DELETE";
+  /** Made with `apiPath`, so that no part of it changes its meaning. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | number | undefined>>;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** The service's public HTTP interface. Every failure it meets is a `Failure`; a Ctrl-C is the signal's reason. */
+export class ApiClient {
+  readonly baseUrl: string;
+  readonly #options: ApiClientOptions;
+
+  constructor(options: ApiClientOptions) {
+    this.baseUrl = options.baseUrl;
+    this.#options = options;
+  }
+
+  /** Sends a request that is answered with one JSON document of the given shape. */
+  async json<T>(request: ApiRequest, schema: z.ZodType<T>): Promise<T> {
+    using limit = deadline(this.#options.clock, ANSWER_TIMEOUT_MS, this.#options.signal);
+    const response = await this.send(request, limit.signal);
+    const text = await this.text(response);
+    if (!response.ok) throw toServiceFailure(response, text);
+    const result = schema.safeParse(parseJson(text));
+    if (!result.success) throw this.#notTheService();
+    return result.data;
+  }
+
+  /** Sends a request and answers as soon as the headers are there, whatever the status. */
+  async send(request: ApiRequest, signal: AbortSignal): Promise<Response> {
+    const headers: Record<string, string> = {
+      ...request.headers,
+      "X-API-Key": this.#options.apiKey,
+      "User-Agent": `edgectl/${EDGECTL_VERSION}`,
+    };
+    if (request.body !== undefined) headers["Content-Type"] = "application/json";
+    try {
+      return await this.#options.fetch(this.#urlOf(request), {
+        method: request.method ?? "GET",
+        headers,
+        signal,
+        // Followed blindly, a redirect would take the key to another host.
+        redirect: "manual",
+        ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
+      });
+    } catch (error) {
+      throw this.failureOf(error);
+    }
+  }
+
+  /** The whole text of an answer. */
+  async text(response: Response): Promise<string> {
+    try {
+      return await response.text();
+    } catch (error) {
+      throw this.failureOf(error);
+    }
+  }
+
+  /** What a broken exchange means: the reason of an interrupt, or a `NetworkFailure`. */
+  failureOf(error: unknown): unknown {
+    if (this.#options.signal.aborted) return this.#options.signal.reason;
+    return error instanceof NetworkFailure ? error : toNetworkFailure(this.baseUrl, error);
+  }
+
+  #urlOf(request: ApiRequest): string {
+    const query = new URLSearchParams();
+    for (const [name, value] of Object.entries(request.query ?? {})) {
+      if (value !== undefined) query.set(name, String(value));
+    }
+    return `${this.baseUrl}${request.path}${query.size === 0 ? "" : `?${query.toString()}`}`;
+  }
+
+  #notTheService(): Failure {
+    return new Failure(`${this.baseUrl} answered, but not as this service does.`, {
+      exitCode: EXIT.unreachable,
+      hint: "Check the address (--url): it may be another service, or a newer version of this one.",
+    });
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,43 @@
+import { z } from "zod";
+import type { ApiClient } from "./client.ts";
+import { apiPath } from "./path.ts";
+
+const deploymentSchema = z.looseObject({
+  deployment_id: z.string(),
+  app: z.string(),
+  status: z.string(),
+  code: z.string().nullish(),
+  message: z.string().nullish(),
+  created_at: z.number(),
+  finished_at: z.number().nullish(),
+});
+export type Deployment = z.output<typeof deploymentSchema>;
+
+const deploymentPageSchema = z.looseObject({
+  deployments: z.array(deploymentSchema),
+  next_cursor: z.string().nullable(),
+});
+export type DeploymentPage = z.output<typeof deploymentPageSchema>;
+
+export interface DeploymentQuery {
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+}
+
+/** Path of an asset's deployments, of one of them, or of something below it. */
+export function deploymentsPath(asset: string, ...rest: readonly string[]): string {
+  return apiPath("v1", "assets", asset, "edge", "deployments", ...rest);
+}
+
+export function listDeployments(client: ApiClient, asset: string, query: DeploymentQuery): Promise<DeploymentPage> {
+  return client.json({ path: deploymentsPath(asset), query: { ...query } }, deploymentPageSchema);
+}
+
+export function getDeployment(client: ApiClient, asset: string, id: string): Promise<Deployment> {
+  return client.json({ path: deploymentsPath(asset, id) }, deploymentSchema);
+}
+
+/** Asks for the deployment to be stopped and undone. */
+export function cancelDeployment(client: ApiClient, asset: string, id: string): Promise<Deployment> {
+  return client.json({ method: "DELETE", path: deploymentsPath(asset, id) }, deploymentSchema);
+}

@@ -1,0 +1,108 @@
+import type { Clock } from "../../lib/clock.ts";
+import type { ApiClient, ApiRequest } from "./client.ts";
+import { parseStreamedEvent, type StreamedEvent } from "./deployment-event.ts";
+import { EventLineReader, StreamGrammarError } from "./event-lines.ts";
+import { NetworkFailure } from "./network-failure.ts";
+import { toServiceFailure } from "./service-failure.ts";
+
+/** The service sends at least an empty line every 15 s; three missed ones mean that the link is dead. */
+export const SILENCE_LIMIT_MS = 45_000;
+
+/** A stream whose headers have come. Dispose it to let go of the connection. */
+export interface EventStream extends Disposable {
+  /** From the response's headers. */
+  readonly deploymentId: string | undefined;
+  /** Ends when the server ends it; throws a `NetworkFailure` when the connection breaks or falls silent. */
+  readonly events: AsyncIterable<StreamedEvent>;
+}
+
+/**
+ * Opens a stream of deployment events. Errors: `ServiceFailure` where the answer is an error outside the stream,
+ * `NetworkFailure` where there is none.
+ */
+export async function openEventStream(
+  client: ApiClient,
+  request: ApiRequest,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<EventStream> {
+  const connection = new Connection(clock, signal);
+  try {
+    connection.touch();
+    const response = await client.send(request, connection.signal);
+    const type = response.headers.get("content-type") ?? "";
+    if (!type.startsWith("text/event-stream")) throw toServiceFailure(response, await client.text(response));
+    return {
+      deploymentId: response.headers.get("deployment-id") ?? undefined,
+      events: readEvents(client, response, connection),
+      [Symbol.dispose]: () => connection[Symbol.dispose](),
+    };
+  } catch (error) {
+    connection[Symbol.dispose]();
+    throw error;
+  }
+}
+
+async function* readEvents(
+  client: ApiClient,
+  response: Response,
+  connection: Connection,
+): AsyncGenerator<StreamedEvent> {
+  const reader = new EventLineReader();
+  const body = response.body ?? [];
+  try {
+    for await (const chunk of body as AsyncIterable<Uint8Array>) {
+      connection.touch();
+      for (const json of reader.push(chunk)) yield parseStreamedEvent(json);
+    }
+  } catch (error) {
+    if (error instanceof StreamGrammarError) throw toGrammarFailure(client, error);
+    throw client.failureOf(error);
+  }
+  const last = reader.end();
+  // A last line without its end was most likely cut off: it counts only if it is whole.
+  const event = last === undefined ? undefined : tryParse(last);
+  if (event) yield event;
+}
+
+function tryParse(json: string): StreamedEvent | undefined {
+  try {
+    return parseStreamedEvent(json);
+  } catch {
+    return undefined;
+  }
+}
+
+function toGrammarFailure(client: ApiClient, error: StreamGrammarError): NetworkFailure {
+  return new NetworkFailure(client.baseUrl, error.message, {
+    hint: "Check whether a proxy on the way changes what the service sends.",
+    maybeSent: true,
+    cause: error,
+  });
+}
+
+/** Aborts a request when its caller does, when it is disposed of, and when nothing has come for too long. */
+class Connection implements Disposable {
+  readonly #controller = new AbortController();
+  readonly #clock: Clock;
+  readonly signal: AbortSignal;
+  #watchdog: Disposable | undefined;
+
+  constructor(clock: Clock, parent: AbortSignal) {
+    this.#clock = clock;
+    this.signal = AbortSignal.any([parent, this.#controller.signal]);
+  }
+
+  /** Something came. */
+  touch(): void {
+    this.#watchdog?.[Symbol.dispose]();
+    this.#watchdog = this.#clock.timer(SILENCE_LIMIT_MS, () => {
+      this.#controller.abort(new DOMException("nothing came for too long", "TimeoutError"));
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#watchdog?.[Symbol.dispose]();
+    this.#controller.abort();
+  }
+}

@@ -1,0 +1,98 @@
+import { EXIT } from "../exit-code.ts";
+import { Failure } from "../failure.ts";
+
+interface Explanation {
+  readonly why: string;
+  readonly hint: string;
+}
+
+const CERTIFICATE_HINT =
+  "If the server uses a certificate of your own authority, name that authority's file in NODE_EXTRA_CA_CERTS.";
+
+const EXPLANATIONS: Readonly<Record<string, Explanation>> = {
+  ECONNREFUSED: { why: "nothing listens there", hint: "Check the address and port, and that the server runs." },
+  ENOTFOUND: { why: "the host name is unknown", hint: "Check the address (--url) and this machine's DNS." },
+  EAI_AGAIN: { why: "the host name could not be looked up", hint: "Check this machine's network and DNS." },
+  EHOSTUNREACH: { why: "there is no route to the host", hint: "Check this machine's network, VPN or firewall." },
+  ENETUNREACH: { why: "there is no network", hint: "Check this machine's network." },
+  ETIMEDOUT: { why: "the host does not answer", hint: "Check the address, and VPN or firewall on the way." },
+  UND_ERR_CONNECT_TIMEOUT: {
+    why: "the host does not answer",
+    hint: "Check the address, and VPN or firewall on the way.",
+  },
+  DEPTH_ZERO_SELF_SIGNED_CERT: { why: "its certificate is self-signed", hint: CERTIFICATE_HINT },
+  SELF_SIGNED_CERT_IN_CHAIN: { why: "its certificate's authority is not trusted", hint: CERTIFICATE_HINT },
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: { why: "its certificate's authority is not trusted", hint: CERTIFICATE_HINT },
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: { why: "its certificate's authority is not trusted", hint: CERTIFICATE_HINT },
+  CERT_HAS_EXPIRED: {
+    why: "its certificate has expired",
+    hint: "Check this machine's clock; else renew the certificate.",
+  },
+  ERR_TLS_CERT_ALTNAME_INVALID: { why: "its certificate is for another name", hint: "Check the address (--url)." },
+  ERR_SSL_WRONG_VERSION_NUMBER: { why: "it does not speak TLS there", hint: "Try http:// instead of https://." },
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: { why: "it does not speak TLS there", hint: "Try http:// instead of https://." },
+};
+
+// With these no connection came about, so the request cannot have had an effect.
+const NEVER_SENT = new Set(Object.keys(EXPLANATIONS));
+
+const DEFAULT_HINT = "Check the network between here and the server, then try again.";
+
+/** No usable answer came: exit code 5. */
+export class NetworkFailure extends Failure {
+  /** In a few words, without a full stop. */
+  readonly why: string;
+  /** Whether the server may have got the request all the same. */
+  readonly maybeSent: boolean;
+
+  constructor(baseUrl: string, why: string, options: { hint?: string; maybeSent: boolean; cause?: unknown }) {
+    super(`${baseUrl} could not be reached: ${why}.`, {
+      exitCode: EXIT.unreachable,
+      hint: options.hint ?? DEFAULT_HINT,
+      cause: options.cause,
+    });
+    this.why = why;
+    this.maybeSent = options.maybeSent;
+  }
+}
+
+/** Puts what `fetch`, or reading its answer, threw into words. */
+export function toNetworkFailure(baseUrl: string, error: unknown): NetworkFailure {
+  const code = findCode(error);
+  if (code === undefined && isTimeout(error)) {
+    return new NetworkFailure(baseUrl, "it did not answer in time", { maybeSent: true, cause: error });
+  }
+  const known = code === undefined ? undefined : EXPLANATIONS[code];
+  if (known) {
+    return new NetworkFailure(baseUrl, known.why, {
+      hint: known.hint,
+      maybeSent: code === undefined || !NEVER_SENT.has(code),
+      cause: error,
+    });
+  }
+  if (isBlockedPort(error)) {
+    return new NetworkFailure(baseUrl, "HTTP clients refuse this port", {
+      hint: "Use another port.",
+      maybeSent: false,
+    });
+  }
+  const why = code === undefined ? "the connection broke" : `the connection broke (${code})`;
+  return new NetworkFailure(baseUrl, why, { maybeSent: true, cause: error });
+}
+
+// The fetch standard blocks ports of other protocols; Node says so with these words and no code.
+function isBlockedPort(error: unknown): boolean {
+  return error instanceof Error && error.cause instanceof Error && error.cause.message === "bad port";
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && error.name === "TimeoutError";
+}
+
+// The code lies on the cause of what fetch throws, or on the first of several when a name has several addresses.
+function findCode(error: unknown, depth = 0): string | undefined {
+  if (typeof error !== "object" || error === null || depth > 4) return undefined;
+  const { code, cause, errors } = error as { code?: unknown; cause?: unknown; errors?: unknown };
+  if (typeof code === "string") return code;
+  return findCode(cause, depth + 1) ?? (Array.isArray(errors) ? findCode(errors[0], depth + 1) : undefined);
+}

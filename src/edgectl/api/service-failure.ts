@@ -1,0 +1,84 @@
+import { z } from "zod";
+import { EXIT, type ExitCode } from "../exit-code.ts";
+import { Failure } from "../failure.ts";
+import { hintFor } from "../hints.ts";
+
+const errorBodySchema = z.object({
+  code: z.string(),
+  message: z.string(),
+  details: z.record(z.string(), z.unknown()).optional(),
+});
+
+const LONGEST_RETRY_AFTER_S = 3600;
+
+/** The service answered, and the answer was no. */
+export class ServiceFailure extends Failure {
+  readonly httpStatus: number;
+  /** How long the service asks to wait, in milliseconds; `undefined` where it does not say. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(
+    message: string,
+    options: {
+      readonly httpStatus: number;
+      readonly code?: string;
+      readonly hint?: string | undefined;
+      readonly details?: Readonly<Record<string, unknown>> | undefined;
+      readonly retryAfterMs?: number | undefined;
+    },
+  ) {
+    super(message, {
+      exitCode: exitCodeFor(options.httpStatus),
+      code: options.code,
+      hint: options.hint,
+      details: options.details,
+    });
+    this.httpStatus = options.httpStatus;
+    this.retryAfterMs = options.retryAfterMs;
+  }
+}
+
+/** Turns an answer with an error status into a failure. `body` is the answer's whole text. */
+export function toServiceFailure(response: Response, body: string): ServiceFailure {
+  const httpStatus = response.status;
+  const retryAfterMs = parseRetryAfter(response.headers.get("retry-after"));
+  const parsed = errorBodySchema.safeParse(parseJson(body));
+  if (parsed.success) {
+    const { code, message, details } = parsed.data;
+    const wait = retryAfterMs === undefined ? undefined : `Wait ${Math.ceil(retryAfterMs / 1000)} s, then try again.`;
+    return new ServiceFailure(message, { httpStatus, code, details, hint: wait ?? hintFor(code), retryAfterMs });
+  }
+  const location = response.headers.get("location");
+  if (httpStatus >= 300 && httpStatus < 400) {
+    return new ServiceFailure(`The server sends the request elsewhere (HTTP ${httpStatus}).`, {
+      httpStatus,
+      hint: location === null ? undefined : `If you trust that place, log in there: ${location}`,
+    });
+  }
+  return new ServiceFailure(`The server answered HTTP ${httpStatus}, but not in the words of this service.`, {
+    httpStatus,
+    hint: "Check the address (--url), and whether a proxy on the way answers instead of the service.",
+    retryAfterMs,
+  });
+}
+
+function exitCodeFor(httpStatus: number): ExitCode {
+  if (httpStatus === 401 || httpStatus === 403) return EXIT.unauthorized;
+  if (httpStatus === 404) return EXIT.notFound;
+  // A proxy's way of saying that it could not reach the service.
+  return httpStatus === 504 ? EXIT.unreachable : EXIT.failed;
+}
+
+/** Reads a `Retry-After` header in seconds. @returns milliseconds */
+export function parseRetryAfter(value: string | null): number | undefined {
+  if (value === null || !/^\d{1,9}$/.test(value.trim())) return undefined;
+  return Math.min(Number(value), LONGEST_RETRY_AFTER_S) * 1000;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,38 @@
+import { z } from "zod";
+import type { ApiClient } from "./client.ts";
+import { apiPath } from "./path.ts";
+
+export const SIM_TYPES = ["supersim", "prosim"] as const;
+export type SimType = (typeof SIM_TYPES)[number];
+
+export const GRANULARITIES = ["all", "hour", "day", "month"] as const;
+export type Granularity = (typeof GRANULARITIES)[number];
+
+const usageSchema = z.looseObject({
+  start_time: z.number(),
+  end_time: z.number(),
+  finalized_until: z.number().optional(),
+  usages: z.array(
+    z.looseObject({
+      total: z.number(),
+      network_group: z.string().optional(),
+      service_profile: z.string().optional(),
+      start_time: z.number().optional(),
+      end_time: z.number().optional(),
+    }),
+  ),
+});
+export type Usage = z.output<typeof usageSchema>;
+export type UsageEntry = Usage["usages"][number];
+
+export interface UsageQuery {
+  /** Unix seconds. */
+  readonly start_time?: number | undefined;
+  readonly end_time?: number | undefined;
+  readonly granularity: Granularity;
+}
+
+/** Totals in bytes. */
+export function getUsage(client: ApiClient, asset: string, sim: SimType, query: UsageQuery): Promise<Usage> {
+  return client.json({ path: apiPath("v1", "assets", asset, "sims", sim, "usages"), query: { ...query } }, usageSchema);
+}

@@ -1,0 +1,48 @@
+import { type Command, Option } from "commander";
+import { type AssetQuery, listAssets } from "../api/assets.ts";
+import { fetchPages } from "../api/paging.ts";
+import { connect, createContext } from "../context.ts";
+import type { Io } from "../io.ts";
+import { renderAssets } from "../views/asset-view.ts";
+import { wholeNumber } from "./options.ts";
+
+interface ListOptions {
+  readonly status?: string;
+  readonly type?: string;
+  readonly q?: string;
+  readonly limit?: number;
+  readonly cursor?: string;
+  readonly all?: boolean;
+}
+
+const LARGEST_PAGE = 200;
+
+export function addAssetsList(assets: Command, io: Io): void {
+  assets
+    .command("list")
+    .description("list the assets of your account")
+    .addOption(new Option("--status <status>", "only those with this status").choices(["active", "inactive"]))
+    .option("--type <type>", "only those of this type")
+    .option("--q <text>", "only those with this text in the name or serial number")
+    .option("--limit <n>", `how many at most, 1 to ${LARGEST_PAGE} (50 if not given)`, wholeNumber(1, LARGEST_PAGE))
+    .option("--cursor <cursor>", "go on where an earlier list ended")
+    .option("--all", "all of them, however many")
+    .action(async (options: ListOptions, command: Command) => {
+      const context = createContext(io, command);
+      const { reporter } = context;
+      const client = await connect(context);
+      const { status, type, q, all = false } = options;
+      const limit = options.limit ?? (all ? LARGEST_PAGE : undefined);
+      const { items, next } = await fetchPages(
+        async (cursor) => {
+          const query: AssetQuery = { status, type, q, limit, cursor };
+          const page = await listAssets(client, query);
+          return { items: page.assets, next: page.next_cursor };
+        },
+        { cursor: options.cursor, all },
+      );
+      reporter.result({ assets: items, next_cursor: next }, () => renderAssets(items, reporter.theme, reporter.width));
+      if (next !== null && !reporter.json)
+        reporter.note(`There are more. All of them: --all. The next ones: --cursor ${next}`);
+    });
+}

@@ -1,0 +1,88 @@
+import type { Command } from "commander";
+import { cancelDeployment, getDeployment, listDeployments } from "../api/deployments.ts";
+import { fetchPages } from "../api/paging.ts";
+import { connect, createContext } from "../context.ts";
+import { runDeployment } from "../deploy/run-deployment.ts";
+import type { Io } from "../io.ts";
+import { renderDeployment, renderDeployments } from "../views/deployment-table.ts";
+import { wholeNumber } from "./options.ts";
+import { retryForOption } from "./retry-for.ts";
+
+interface ListOptions {
+  readonly limit?: number;
+  readonly cursor?: string;
+  readonly all?: boolean;
+}
+
+const LARGEST_PAGE = 200;
+const ASSET = ["<asset>", "serial number, SIM SID, ICCID or UUID"] as const;
+const ID = ["<deployment>", "id of the deployment"] as const;
+
+export function addDeploymentsList(deployments: Command, io: Io): void {
+  deployments
+    .command("list")
+    .description("list the deployments of an asset, the newest first")
+    .argument(...ASSET)
+    .option("--limit <n>", `how many at most, 1 to ${LARGEST_PAGE} (50 if not given)`, wholeNumber(1, LARGEST_PAGE))
+    .option("--cursor <cursor>", "go on where an earlier list ended")
+    .option("--all", "all of them, however many")
+    .action(async (asset: string, { limit, cursor, all = false }: ListOptions, command: Command) => {
+      const context = createContext(io, command);
+      const { reporter } = context;
+      const client = await connect(context);
+      const { items, next } = await fetchPages(
+        async (from) => {
+          const page = await listDeployments(client, asset, {
+            limit: limit ?? (all ? LARGEST_PAGE : undefined),
+            cursor: from,
+          });
+          return { items: page.deployments, next: page.next_cursor };
+        },
+        { cursor, all },
+      );
+      reporter.result({ deployments: items, next_cursor: next }, () =>
+        renderDeployments(items, reporter.theme, reporter.width),
+      );
+      if (next !== null && !reporter.json)
+        reporter.note(`There are more. All of them: --all. The next ones: --cursor ${next}`);
+    });
+}
+
+export function addDeploymentsShow(deployments: Command, io: Io): void {
+  deployments
+    .command("show")
+    .description("show one deployment and how it ended")
+    .argument(...ASSET)
+    .argument(...ID)
+    .action(async (asset: string, id: string, _options: unknown, command: Command) => {
+      const context = createContext(io, command);
+      const found = await getDeployment(await connect(context), asset, id);
+      context.reporter.result(found, () => renderDeployment(found, context.reporter.theme));
+    });
+}
+
+export function addDeploymentsWatch(deployments: Command, io: Io): void {
+  deployments
+    .command("watch")
+    .description("show a deployment's events from the first one to its end")
+    .argument(...ASSET)
+    .argument(...ID)
+    .addOption(retryForOption())
+    .action(async (asset: string, id: string, { retryFor }: { retryFor: number }, command: Command) => {
+      const context = createContext(io, command);
+      await runDeployment(context, await connect(context), { asset, deploymentId: id, retryFor });
+    });
+}
+
+export function addDeploymentsCancel(deployments: Command, io: Io): void {
+  deployments
+    .command("cancel")
+    .description("stop a running deployment; whatever of it runs is undone")
+    .argument(...ASSET)
+    .argument(...ID)
+    .action(async (asset: string, id: string, _options: unknown, command: Command) => {
+      const context = createContext(io, command);
+      const cancelled = await cancelDeployment(await connect(context), asset, id);
+      context.reporter.result(cancelled, () => renderDeployment(cancelled, context.reporter.theme));
+    });
+}

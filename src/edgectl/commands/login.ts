@@ -1,0 +1,71 @@
+import { readFile } from "node:fs/promises";
+import type { Command } from "commander";
+import { listAssets } from "../api/assets.ts";
+import { parseApiKey } from "../config/api-key.ts";
+import { isUnprotected, parseBaseUrl } from "../config/base-url.ts";
+import { type Context, createClient, createContext } from "../context.ts";
+import { usageFailure } from "../failure.ts";
+import type { Io } from "../io.ts";
+
+interface LoginOptions {
+  readonly key?: string;
+  readonly keyFile?: string;
+}
+
+export function addLogin(program: Command, io: Io): void {
+  program
+    .command("login")
+    .description("check an API key against a server and remember both")
+    .option("--key <key>", "the API key; others on this machine may see it in the process list")
+    .option("--key-file <file>", "read the key from a file, - for standard input")
+    .addHelpText(
+      "after",
+      "\nWithout --key and --key-file the key is taken from EDGECTL_API_KEY, or asked for\nwithout being shown. It is stored readable by you alone.",
+    )
+    .action(async (options: LoginOptions, command: Command) => login(createContext(io, command), options));
+}
+
+async function login(context: Context, options: LoginOptions): Promise<void> {
+  const { io, reporter, config, urlOption } = context;
+  const given = urlOption ?? (io.env.EDGECTL_URL || undefined) ?? (await storedUrl(context));
+  if (given === undefined)
+    throw usageFailure("It is not said which server to log in to.", "Give its address with --url.");
+  const url = parseBaseUrl(given);
+  const apiKey = parseApiKey(await obtainKey(io, options, url));
+  if (isUnprotected(url))
+    reporter.note(`${url} is not encrypted: the key can be read on its way. Use https:// instead.`);
+  await listAssets(createClient(io, { url, apiKey }), { limit: 1 });
+  await config.write({ url, api_key: apiKey });
+  reporter.result({ url, config_file: config.path }, () =>
+    [
+      `${reporter.theme.green(reporter.theme.tick)} Logged in to ${url}.`,
+      `  Stored in ${config.path}, readable by you alone.`,
+    ].join("\n"),
+  );
+}
+
+// A damaged file is no obstacle here: it is about to be replaced.
+async function storedUrl({ config }: Context): Promise<string | undefined> {
+  const stored = await config.read().catch(() => undefined);
+  return stored?.url;
+}
+
+async function obtainKey(io: Io, options: LoginOptions, url: string): Promise<string> {
+  if (options.key !== undefined) return options.key;
+  if (options.keyFile === "-") return io.stdin.readAll();
+  if (options.keyFile !== undefined) return readKeyFile(options.keyFile);
+  if (io.env.EDGECTL_API_KEY) return io.env.EDGECTL_API_KEY;
+  if (io.stdin.isTTY) return io.stdin.readSecret(`API key for ${url}: `);
+  throw usageFailure(
+    "There is no API key, and nobody to ask for one.",
+    "Give --key-file FILE (- for standard input), or set EDGECTL_API_KEY.",
+  );
+}
+
+async function readKeyFile(name: string): Promise<string> {
+  try {
+    return await readFile(name, "utf8");
+  } catch (error) {
+    throw usageFailure(`${name} cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown reason"}).`);
+  }
+}

@@ -1,0 +1,42 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { getUsage, GRANULARITIES, type Granularity, SIM_TYPES, type SimType } from "../api/usage.ts";
+import { connect, createContext } from "../context.ts";
+import type { Io } from "../io.ts";
+import { parseTime } from "../ui/time.ts";
+import { renderUsage } from "../views/usage-view.ts";
+
+interface UsageOptions {
+  readonly sim: SimType;
+  readonly granularity: Granularity;
+  readonly from?: number;
+  readonly to?: number;
+}
+
+export function addUsage(program: Command, io: Io): void {
+  const time = (text: string): number => {
+    const parsed = parseTime(text, io.clock.now());
+    if (parsed === undefined) {
+      throw new InvalidArgumentError("Write 2026-11-01, 2026-11-01T12:00 (UTC), 24h or 7d ago, or Unix seconds.");
+    }
+    return parsed;
+  };
+  program
+    .command("usage")
+    .description("show how much data a SIM of an asset has used")
+    .argument("<asset>", "serial number, SIM SID, ICCID or UUID")
+    .addOption(new Option("--sim <type>", "which of the asset's SIMs").choices(SIM_TYPES).makeOptionMandatory())
+    .addOption(new Option("--granularity <period>", "one total per period").choices(GRANULARITIES).default("all"))
+    .option("--from <time>", "from then on; the start of this month if not given", time)
+    .option("--to <time>", "up to then; now if not given", time)
+    .addHelpText(
+      "after",
+      "\nTimes are UTC: 2026-11-01, 2026-11-01T12:00, 24h or 7d ago, or Unix seconds.\nUnits are decimal: 1 MB is 1,000,000 bytes.",
+    )
+    .action(async (asset: string, options: UsageOptions, command: Command) => {
+      const context = createContext(io, command);
+      const { reporter } = context;
+      const { sim, granularity, from, to } = options;
+      const usage = await getUsage(await connect(context), asset, sim, { granularity, start_time: from, end_time: to });
+      reporter.result(usage, () => renderUsage(usage, granularity, reporter.theme, reporter.width));
+    });
+}

@@ -1,0 +1,27 @@
+import type { Command } from "commander";
+import { listAssets } from "../api/assets.ts";
+import { createClient, createContext, openSession } from "../context.ts";
+import type { Io } from "../io.ts";
+import { renderFields } from "../ui/table.ts";
+
+export function addWhoami(program: Command, io: Io): void {
+  program
+    .command("whoami")
+    .description("show which server is used, and whether it accepts the key")
+    .action(async (_options: unknown, command: Command) => {
+      const context = createContext(io, command);
+      const { reporter } = context;
+      const session = await openSession(context);
+      await listAssets(createClient(io, session), { limit: 1 });
+      const { url, urlFrom, keyFrom } = session;
+      reporter.result({ url, url_from: urlFrom, key_from: keyFrom, key_accepted: true }, () =>
+        renderFields(
+          [
+            ["Server", `${url} (from ${urlFrom})`],
+            ["API key", `accepted (from ${keyFrom})`],
+          ],
+          reporter.theme,
+        ),
+      );
+    });
+}

@@ -1,0 +1,103 @@
+import { chmod, mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
+import { isAbsolute, join } from "node:path";
+import { z } from "zod";
+import { EXIT } from "../exit-code.ts";
+import { Failure } from "../failure.ts";
+import type { Io } from "../io.ts";
+
+const configSchema = z.object({ url: z.string().min(1), api_key: z.string().min(1) });
+export type StoredLogin = z.output<typeof configSchema>;
+
+/** The file that holds who one is logged in as: readable by its owner alone, replaced as a whole or not at all. */
+export class ConfigFile {
+  readonly path: string;
+  readonly #directory: string;
+  readonly #randomId: () => string;
+
+  constructor(io: Pick<Io, "env" | "homeDirectory" | "randomId">) {
+    const xdg = io.env.XDG_CONFIG_HOME;
+    // The XDG base directory specification: a relative path is to be ignored.
+    const base = xdg && isAbsolute(xdg) ? xdg : join(io.homeDirectory, ".config");
+    this.#directory = join(base, "edgectl");
+    this.path = join(this.#directory, "config.json");
+    this.#randomId = io.randomId;
+  }
+
+  /** `undefined` where there is none. Errors: exit code 3 where it cannot be read or understood. */
+  async read(): Promise<StoredLogin | undefined> {
+    let text: string;
+    try {
+      text = await readFile(this.path, "utf8");
+    } catch (error) {
+      if (isErrno(error, "ENOENT")) return undefined;
+      throw this.#unusable(`cannot be read (${reasonOf(error)})`, error);
+    }
+    const result = configSchema.safeParse(parseJson(text));
+    // Neither the parser's nor the schema's words are repeated: they may quote the key.
+    if (!result.success) throw this.#unusable("is damaged");
+    return result.data;
+  }
+
+  /** Whether somebody else on this machine may read the key. */
+  async isExposed(): Promise<boolean> {
+    try {
+      return ((await stat(this.path)).mode & 0o077) !== 0;
+    } catch {
+      return false;
+    }
+  }
+
+  async write(login: StoredLogin): Promise<void> {
+    const temporary = join(this.#directory, `.config.json.${this.#randomId()}`);
+    try {
+      await mkdir(this.#directory, { recursive: true, mode: 0o700 });
+      await chmod(this.#directory, 0o700);
+      await using file = await open(temporary, "wx", 0o600);
+      await file.writeFile(`${JSON.stringify(login, undefined, 2)}\n`);
+      await file.sync();
+      await rename(temporary, this.path);
+    } catch (error) {
+      await rm(temporary, { force: true }).catch(() => undefined);
+      throw new Failure(`The login could not be stored in ${this.path} (${reasonOf(error)}).`, {
+        exitCode: EXIT.failed,
+        hint: "Check the rights on that directory, or set EDGECTL_URL and EDGECTL_API_KEY instead.",
+        cause: error,
+      });
+    }
+  }
+
+  /** Removes the file. @returns whether there was one */
+  async remove(): Promise<boolean> {
+    try {
+      await rm(this.path);
+      return true;
+    } catch (error) {
+      if (isErrno(error, "ENOENT")) return false;
+      throw new Failure(`${this.path} could not be removed (${reasonOf(error)}).`, { exitCode: EXIT.failed });
+    }
+  }
+
+  #unusable(what: string, cause?: unknown): Failure {
+    return new Failure(`${this.path} ${what}.`, {
+      exitCode: EXIT.unauthorized,
+      hint: "Log in again with `edgectl login`; it replaces the file.",
+      cause,
+    });
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isErrno(error: unknown, code: string): boolean {
+  return error instanceof Error && (error as NodeJS.ErrnoException).code === code;
+}
+
+function reasonOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? "unknown reason";
+}

@@ -1,0 +1,51 @@
+import { EXIT } from "../exit-code.ts";
+import { Failure } from "../failure.ts";
+import { parseApiKey } from "./api-key.ts";
+import { parseBaseUrl } from "./base-url.ts";
+import type { ConfigFile } from "./config-file.ts";
+
+/** Which server to speak to, and as whom. */
+export interface Session {
+  readonly url: string;
+  readonly apiKey: string;
+  /** Where each of the two came from, for those who wonder. */
+  readonly urlFrom: "--url" | "EDGECTL_URL" | "login";
+  readonly keyFrom: "EDGECTL_API_KEY" | "login";
+}
+
+interface SessionSources {
+  readonly urlOption: string | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly config: Pick<ConfigFile, "read">;
+}
+
+/**
+ * Address and key: the option before the environment before the stored login. The stored key goes to the server it
+ * was stored for and to no other. Errors: exit code 3 where either is missing.
+ */
+export async function resolveSession({ urlOption, env, config }: SessionSources): Promise<Session> {
+  const envUrl = env.EDGECTL_URL || undefined;
+  const envKey = env.EDGECTL_API_KEY || undefined;
+  const needsFile = envKey === undefined || (urlOption ?? envUrl) === undefined;
+  const stored = needsFile ? await config.read() : undefined;
+  const givenUrl = urlOption ?? envUrl ?? stored?.url;
+  if (givenUrl === undefined) throw notLoggedIn();
+  const url = parseBaseUrl(givenUrl);
+  const urlFrom = urlOption === undefined ? (envUrl === undefined ? "login" : "EDGECTL_URL") : "--url";
+  if (envKey !== undefined) return { url, urlFrom, apiKey: parseApiKey(envKey), keyFrom: "EDGECTL_API_KEY" };
+  if (!stored) throw notLoggedIn();
+  if (new URL(stored.url).origin !== new URL(url).origin) {
+    throw new Failure(`There is no API key for ${url}: the stored login is for ${stored.url}.`, {
+      exitCode: EXIT.unauthorized,
+      hint: `Log in there with \`edgectl login --url ${url}\`, or set EDGECTL_API_KEY.`,
+    });
+  }
+  return { url, urlFrom, apiKey: parseApiKey(stored.api_key), keyFrom: "login" };
+}
+
+function notLoggedIn(): Failure {
+  return new Failure("You are not logged in.", {
+    exitCode: EXIT.unauthorized,
+    hint: "Log in with `edgectl login --url URL`, or set EDGECTL_URL and EDGECTL_API_KEY.",
+  });
+}

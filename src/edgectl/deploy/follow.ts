@@ -1,0 +1,158 @@
+import { type BackoffOptions, fullJitter } from "../../lib/backoff.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { isFinal } from "../../protocol/deployment-event.ts";
+import type { StreamedEvent } from "../api/deployment-event.ts";
+import type { EventStream } from "../api/event-stream.ts";
+import { NetworkFailure } from "../api/network-failure.ts";
+import { ServiceFailure } from "../api/service-failure.ts";
+
+/** The two ways to get at a deployment's events. */
+export interface EventSource {
+  /** Opens the stream for the first time. Must be safe to repeat. */
+  start(): Promise<EventStream>;
+  /** Opens it again from after the event with number `after`. */
+  resume(deploymentId: string, after: number): Promise<EventStream>;
+}
+
+/** Who wants to know what happens. */
+export interface FollowListener {
+  /** Each event once, in order. */
+  event(event: StreamedEvent): void;
+  /** The connection is gone; the deployment goes on without it. */
+  lost(why: string): void;
+  /** It is back. */
+  resumed(): void;
+}
+
+export interface FollowOptions {
+  readonly source: EventSource;
+  readonly listener: FollowListener;
+  /** Known beforehand where an existing deployment is watched. */
+  readonly deploymentId?: string;
+  /** Stop at the first event, whatever it is. */
+  readonly detach?: boolean;
+  /** How long to go on trying while there is no connection, in milliseconds. */
+  readonly giveUpAfterMs: number;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly signal: AbortSignal;
+  /** Told as soon as it is known. */
+  readonly onDeploymentId?: (id: string) => void;
+}
+
+const BACKOFF: BackoffOptions = { baseMs: 500, maxMs: 10_000 };
+
+/** HTTP statuses that say nothing about the deployment: the service, or a proxy before it, cannot answer right now. */
+const PASSING_STATUSES = new Set([429, 500, 502, 503, 504]);
+
+/**
+ * Follows a deployment to its final event, over as many connections as it takes.
+ *
+ * @returns the final event, or with `detach` the first one. Errors: whatever the first request meets; later only a
+ *   refusal, an outage longer than `giveUpAfterMs`, or the reason of `signal`
+ */
+export async function followDeployment(options: FollowOptions): Promise<StreamedEvent> {
+  const { listener, clock, signal } = options;
+  const position = new Position(options);
+  let outageSince: number | undefined;
+  for (;;) {
+    let problem: unknown = new ConnectionEnded();
+    try {
+      using stream = await position.open();
+      if (outageSince !== undefined) listener.resumed();
+      outageSince = undefined;
+      const last = await readUntilFinal(stream, position, options);
+      if (last) return last;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isPassing(error, position.hasBegun)) throw error;
+      problem = error;
+    }
+    const now = clock.monotonic();
+    if (outageSince === undefined) {
+      outageSince = now;
+      listener.lost(describe(problem));
+    } else if (now - outageSince >= options.giveUpAfterMs) {
+      throw problem;
+    }
+    await clock.sleep(position.nextDelay(problem, options.random()), signal);
+  }
+}
+
+async function readUntilFinal(
+  stream: EventStream,
+  position: Position,
+  options: FollowOptions,
+): Promise<StreamedEvent | undefined> {
+  for await (const event of stream.events) {
+    if (!position.advance(stream, event)) continue;
+    options.listener.event(event);
+    if (isFinal(event) || options.detach) return event;
+  }
+  return undefined;
+}
+
+/** How far a deployment has been followed. */
+class Position {
+  readonly #options: FollowOptions;
+  #deploymentId: string | undefined;
+  #seq = 0;
+  #attempts = 0;
+  /** Whether the service may have begun the deployment. */
+  hasBegun = false;
+
+  constructor(options: FollowOptions) {
+    this.#options = options;
+    this.#deploymentId = options.deploymentId;
+  }
+
+  async open(): Promise<EventStream> {
+    const { source } = this.#options;
+    try {
+      const id = this.#deploymentId;
+      const stream = id === undefined ? await source.start() : await source.resume(id, this.#seq);
+      this.hasBegun = true;
+      this.#learnId(stream.deploymentId);
+      return stream;
+    } catch (error) {
+      if (error instanceof NetworkFailure && error.maybeSent) this.hasBegun = true;
+      throw error;
+    }
+  }
+
+  /** Notes an event. @returns whether it is new */
+  advance(stream: EventStream, event: StreamedEvent): boolean {
+    this.#learnId(stream.deploymentId ?? event.deployment_id);
+    if (event.seq !== undefined && event.seq <= this.#seq) return false;
+    this.#seq = event.seq ?? this.#seq;
+    this.#attempts = 0;
+    return true;
+  }
+
+  /** How long to wait before the next attempt, in milliseconds: as long as the service asks for, where it does. */
+  nextDelay(problem: unknown, random: number): number {
+    const asked = problem instanceof ServiceFailure ? (problem.retryAfterMs ?? 0) : 0;
+    const delay = Math.max(asked, fullJitter(this.#attempts, BACKOFF, random));
+    this.#attempts += 1;
+    return delay;
+  }
+
+  #learnId(id: string | undefined): void {
+    if (id === undefined || this.#deploymentId !== undefined) return;
+    this.#deploymentId = id;
+    this.#options.onDeploymentId?.(id);
+  }
+}
+
+/** The server ended the stream before the final event, as it does when it restarts. */
+class ConnectionEnded extends Error {}
+
+function isPassing(error: unknown, hasBegun: boolean): boolean {
+  if (!hasBegun) return false;
+  return error instanceof NetworkFailure || (error instanceof ServiceFailure && PASSING_STATUSES.has(error.httpStatus));
+}
+
+function describe(problem: unknown): string {
+  if (problem instanceof NetworkFailure) return problem.why;
+  return problem instanceof ServiceFailure ? `HTTP ${problem.httpStatus}` : "the server ended the stream";
+}

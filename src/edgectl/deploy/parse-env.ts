@@ -1,0 +1,41 @@
+import { usageFailure } from "../failure.ts";
+
+export interface EnvironmentEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Reads one `--env`: `KEY=VALUE`, or `KEY` alone for the value it has in this shell, which keeps a secret out of the
+ * process list. Errors name the key at most, never the value.
+ */
+export function parseEnv(text: string, env: Env): EnvironmentEntry {
+  return parseAssignment(text, env, "--env");
+}
+
+/**
+ * Reads an environment file in the format of `docker run --env-file`: a line is `KEY=VALUE`, taken literally without
+ * quoting, or `KEY` alone; empty lines and those beginning with `#` are passed over.
+ */
+export function parseEnvFile(text: string, env: Env, fileName: string): EnvironmentEntry[] {
+  return text
+    .replace(/^\uFEFF/, "")
+    .split(/\r?\n/)
+    .map((line, index) => ({ line: line.trimStart(), where: `${fileName}, line ${index + 1}` }))
+    .filter(({ line }) => line !== "" && !line.startsWith("#"))
+    .map(({ line, where }) => parseAssignment(line, env, where));
+}
+
+function parseAssignment(text: string, env: Env, where: string): EnvironmentEntry {
+  const equals = text.indexOf("=");
+  const key = (equals === -1 ? text : text.slice(0, equals)).trimEnd();
+  if (key === "") throw usageFailure(`${where}: there is no variable name before the "=".`, "Write KEY=VALUE or KEY.");
+  if (equals !== -1) return { key, value: text.slice(equals + 1) };
+  const value = env[key];
+  if (value === undefined) {
+    throw usageFailure(`${where}: ${key} has no value, and is not set in this shell.`, `Write ${key}=VALUE.`);
+  }
+  return { key, value };
+}

@@ -1,0 +1,83 @@
+import type { ApiClient } from "../api/client.ts";
+import type { StreamedEvent } from "../api/deployment-event.ts";
+import { deploymentsPath } from "../api/deployments.ts";
+import { openEventStream } from "../api/event-stream.ts";
+import type { Context } from "../context.ts";
+import { EXIT } from "../exit-code.ts";
+import { Failure } from "../failure.ts";
+import { hintFor } from "../hints.ts";
+import { createDeploymentView } from "../views/create-view.ts";
+import { type EventSource, followDeployment } from "./follow.ts";
+
+interface RunOptions {
+  readonly asset: string;
+  /** Sends the deploy request; left out where an existing deployment is watched. */
+  readonly start?: EventSource["start"];
+  readonly deploymentId?: string;
+  readonly detach?: boolean;
+  /** How long to go on trying without a connection, in seconds. */
+  readonly retryFor: number;
+}
+
+/** Shows a deployment up to its end. Errors: exit code 1 for `Fail`, 130 for Ctrl-C, else what the client meets. */
+export async function runDeployment(context: Context, client: ApiClient, options: RunOptions): Promise<void> {
+  const { io } = context;
+  const { asset } = options;
+  let deploymentId = options.deploymentId;
+  using view = createDeploymentView(io, context.reporter);
+  const resume: EventSource["resume"] = (id, after) =>
+    openEventStream(client, { path: deploymentsPath(asset, id, "events"), query: { after } }, io.clock, io.interrupted);
+  let event: StreamedEvent;
+  try {
+    event = await followDeployment({
+      source: { resume, start: options.start ?? (() => resume(options.deploymentId ?? "", 0)) },
+      listener: view,
+      giveUpAfterMs: options.retryFor * 1000,
+      clock: io.clock,
+      random: io.random,
+      signal: io.interrupted,
+      onDeploymentId: (id) => (deploymentId = id),
+      ...(options.deploymentId !== undefined && { deploymentId: options.deploymentId }),
+      ...(options.detach && { detach: true }),
+    });
+  } catch (error) {
+    view[Symbol.dispose]();
+    throw withWayBack(error, io.interrupted, asset, deploymentId);
+  }
+  view[Symbol.dispose]();
+  if (event.status === "Fail") throw toDeploymentFailure(event);
+  if (event.status === "Success") view.success(event);
+  else if (!context.reporter.json) context.reporter.line(detachedText(asset, deploymentId));
+}
+
+function toDeploymentFailure(event: StreamedEvent): Failure {
+  const { message, code, details } = event;
+  return new Failure(message, { exitCode: EXIT.failed, code, details, hint: hintFor(code) });
+}
+
+/** Adds how to get back to a deployment that goes on without this command. */
+function withWayBack(error: unknown, interrupted: AbortSignal, asset: string, id: string | undefined): unknown {
+  const hint = wayBack(asset, id);
+  if (interrupted.aborted) {
+    const message =
+      id === undefined ? "Interrupted; the deployment may have begun." : "Interrupted. The deployment goes on.";
+    return new Failure(message, { exitCode: EXIT.interrupted, hint });
+  }
+  if (!(error instanceof Failure) || error.exitCode !== EXIT.unreachable || id === undefined) return error;
+  return new Failure(`${error.message} The deployment goes on.`, { exitCode: error.exitCode, hint, cause: error });
+}
+
+function wayBack(asset: string, id: string | undefined): string {
+  const name = quote(asset);
+  if (id === undefined) return `See whether it did: edgectl deployments list ${name}`;
+  return `Watch it: edgectl deployments watch ${name} ${quote(id)}\nStop it: edgectl deployments cancel ${name} ${quote(id)}`;
+}
+
+function detachedText(asset: string, id: string | undefined): string {
+  return `Accepted.\n${wayBack(asset, id)}`;
+}
+
+/** A word as it has to be typed into a shell. */
+function quote(word: string): string {
+  return /^[\w.:@%+=,/-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}

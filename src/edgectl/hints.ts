@@ -1,0 +1,21 @@
+import { errorEntry, isErrorCode } from "../protocol/errors.ts";
+
+/** What to do about a code, where the table's own advice is meant for those who speak HTTP themselves. */
+const SHELL_HINTS: Readonly<Record<string, string>> = {
+  Unauthorized: "Log in with `edgectl login`, or set EDGECTL_API_KEY.",
+  AssetNotFound: "`edgectl assets list` shows the assets of your account.",
+  SimNotFound: "`edgectl assets show ASSET` shows which SIMs an asset has.",
+  DeploymentNotFound: "`edgectl deployments list ASSET` shows the deployments of an asset.",
+  NotFound: "Check the server's address (--url): it may be another service, or an older version of this one.",
+  ErrorPortInUse: "Choose another host port with --port, or free this one.",
+  ErrorNodePortIsNotCorrectRange: "Choose a host port from 30000 to 32767.",
+  InvalidRequest: "Correct the fields named above and try again.",
+  TooManyRequests: "Wait a little and try again.",
+  DeviceNotReachable: "Check the device's power and its link, then deploy again.",
+};
+
+/** Advice for an error code of the service; `undefined` for a code this version does not know. */
+export function hintFor(code: string | undefined): string | undefined {
+  if (code === undefined) return undefined;
+  return SHELL_HINTS[code] ?? (isErrorCode(code) ? errorEntry(code).hint : undefined);
+}

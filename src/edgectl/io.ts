@@ -1,0 +1,33 @@
+import type { Clock } from "../lib/clock.ts";
+
+/** One of the two output streams. `process.stdout` fits. */
+export interface Output {
+  write(text: string): unknown;
+  readonly isTTY?: boolean | undefined;
+  readonly columns?: number | undefined;
+}
+
+export interface Input {
+  readonly isTTY: boolean;
+  /** Everything up to the end of the input. */
+  readAll(): Promise<string>;
+  /** Shows `question` and reads one line that is not shown. Only where `isTTY`. Rejects when interrupted. */
+  readSecret(question: string): Promise<string>;
+}
+
+/** Everything a command touches outside itself, so that a test can hand it something else. */
+export interface Io {
+  readonly stdin: Input;
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly homeDirectory: string;
+  readonly fetch: typeof globalThis.fetch;
+  /** Sleeping on it keeps the process alive. */
+  readonly clock: Clock;
+  /** A number in [0, 1). */
+  readonly random: () => number;
+  readonly randomId: () => string;
+  /** Aborts at Ctrl-C. */
+  readonly interrupted: AbortSignal;
+}

@@ -1,0 +1,39 @@
+import { randomUUID } from "node:crypto";
+import { homedir } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Clock, systemClock } from "../lib/clock.ts";
+import type { Io } from "./io.ts";
+import { run } from "./run.ts";
+import { createInput } from "./ui/terminal-input.ts";
+
+const interruption = new AbortController();
+const interrupt = (): void => interruption.abort(new Error("interrupted"));
+// Once: whoever presses Ctrl-C again wants it to end at once.
+process.once("SIGINT", interrupt);
+process.once("SIGTERM", interrupt);
+
+// Whoever reads has gone, as `head` does when it has enough: nothing is left to be said to anyone.
+const SIGPIPE_EXIT_CODE = 141;
+for (const output of [process.stdout, process.stderr]) {
+  output.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") process.exit(SIGPIPE_EXIT_CODE);
+    throw error;
+  });
+}
+
+const clock: Clock = { ...systemClock, sleep: (ms, signal) => sleep(ms, undefined, signal ? { signal } : {}) };
+
+const io: Io = {
+  stdin: createInput(process.stdin, process.stderr, interrupt, interruption.signal),
+  stdout: process.stdout,
+  stderr: process.stderr,
+  env: process.env,
+  homeDirectory: homedir(),
+  fetch: globalThis.fetch,
+  clock,
+  random: Math.random,
+  randomId: randomUUID,
+  interrupted: interruption.signal,
+};
+
+process.exitCode = await run(process.argv.slice(2), io);

@@ -1,0 +1,66 @@
+import { Command } from "commander";
+import { addAssetsList } from "./commands/assets-list.ts";
+import { addAssetsShow } from "./commands/assets-show.ts";
+import { addAssetsUpdate } from "./commands/assets-update.ts";
+import { addCompletion } from "./commands/completion.ts";
+import { addDeploy } from "./commands/deploy.ts";
+import {
+  addDeploymentsCancel,
+  addDeploymentsList,
+  addDeploymentsShow,
+  addDeploymentsWatch,
+} from "./commands/deployments.ts";
+import { addLogin } from "./commands/login.ts";
+import { addLogout } from "./commands/logout.ts";
+import { addUsage } from "./commands/usage.ts";
+import { addWhoami } from "./commands/whoami.ts";
+import { EXIT_CODE_HELP } from "./exit-code.ts";
+import type { Io } from "./io.ts";
+import { isTerminal } from "./ui/theme.ts";
+import { EDGECTL_VERSION } from "./version.ts";
+
+const HELP = `
+Environment:
+  EDGECTL_URL      address of the service, before the stored one
+  EDGECTL_API_KEY  API key, before the stored one
+  NO_COLOR         no colours
+
+${EXIT_CODE_HELP}`;
+
+/** The whole command line. Parsing it runs a command; whatever goes wrong is thrown. */
+export function createProgram(io: Io): Command {
+  const program = new Command("edgectl");
+  // Settings are inherited by the commands made afterwards, so they come first.
+  program
+    .description("Manage connected assets and deploy apps to their edge devices.")
+    .version(EDGECTL_VERSION, "-V, --version", "show the version")
+    .option("--url <url>", "address of the service")
+    .option("--json", "print JSON for programs: one document, or one per line for a stream of events")
+    .exitOverride()
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({
+      writeOut: (text) => void io.stdout.write(text),
+      writeErr: (text) => void io.stderr.write(text),
+      // Reported together with all other failures.
+      outputError: () => undefined,
+      getOutHelpWidth: () => (isTerminal(io.stdout, io.env) ? (io.stdout.columns ?? 80) : 80),
+      getOutHasColors: () => false,
+    })
+    .addHelpText("after", HELP);
+  addLogin(program, io);
+  addLogout(program, io);
+  addWhoami(program, io);
+  const assets = program.command("assets").description("list, show and change assets");
+  addAssetsList(assets, io);
+  addAssetsShow(assets, io);
+  addAssetsUpdate(assets, io);
+  addDeploy(program, io);
+  const deployments = program.command("deployments").description("list, show, watch and cancel deployments");
+  addDeploymentsList(deployments, io);
+  addDeploymentsShow(deployments, io);
+  addDeploymentsWatch(deployments, io);
+  addDeploymentsCancel(deployments, io);
+  addUsage(program, io);
+  addCompletion(program, io);
+  return program;
+}

@@ -1,0 +1,77 @@
+import { maskTokens } from "../lib/redact.ts";
+import type { Failure } from "./failure.ts";
+import type { Io } from "./io.ts";
+import { safeJson, sanitizeLine } from "./ui/sanitize.ts";
+import { createTheme, isTerminal, type Theme } from "./ui/theme.ts";
+import { wrap } from "./ui/width.ts";
+import { renderDetails } from "./views/details.ts";
+
+const DEFAULT_WIDTH = 80;
+
+/** Where a command's output goes: results to standard output, everything else to standard error. */
+export class Reporter {
+  readonly json: boolean;
+  /** Of standard output. */
+  readonly theme: Theme;
+  readonly #io: Io;
+  readonly #errorTheme: Theme;
+
+  constructor(io: Io, json: boolean) {
+    this.#io = io;
+    this.json = json;
+    this.theme = createTheme(io.stdout, io.env);
+    this.#errorTheme = createTheme(io.stderr, io.env);
+  }
+
+  /** Columns results have to fit in; `undefined` where they go to a file or another program. */
+  get width(): number | undefined {
+    return isTerminal(this.#io.stdout, this.#io.env) ? (this.#io.stdout.columns ?? DEFAULT_WIDTH) : undefined;
+  }
+
+  /** Prints a result: the document with `--json`, else what `render` makes of it. */
+  result(document: unknown, render: () => string): void {
+    if (this.json) this.#io.stdout.write(`${safeJson(document, 2)}\n`);
+    else this.line(render());
+  }
+
+  /** Prints text that is safe already, and a line end. */
+  line(text: string): void {
+    this.#io.stdout.write(`${text}\n`);
+  }
+
+  /** One document of a stream of them. */
+  jsonLine(document: unknown): void {
+    this.#io.stdout.write(`${safeJson(document)}\n`);
+  }
+
+  /** Something worth knowing that is neither a result nor a failure. */
+  note(message: string): void {
+    if (this.json) this.#io.stderr.write(`${safeJson({ note: message })}\n`);
+    else this.#io.stderr.write(`${this.#errorTheme.yellow("Note:")} ${sanitizeLine(message)}\n`);
+  }
+
+  failure(failure: Failure): void {
+    this.#io.stderr.write(maskTokens(this.json ? failureAsJson(failure) : this.#failureAsText(failure)));
+  }
+
+  #failureAsText(failure: Failure): string {
+    const theme = this.#errorTheme;
+    const width = (this.#io.stderr.columns ?? DEFAULT_WIDTH) - 2;
+    const code = failure.code === undefined ? "" : theme.dim(` (${sanitizeLine(failure.code)})`);
+    const lines = [
+      `${theme.red(theme.bold("Error:"))} ${sanitizeLine(failure.message)}${code}`,
+      ...(failure.details === undefined ? [] : renderDetails(failure.details).map((line) => `  ${line}`)),
+      ...wrapLines(failure.hint ?? "", width).map((line) => `  ${theme.cyan(sanitizeLine(line))}`),
+    ];
+    return `${lines.join("\n")}\n`;
+  }
+}
+
+function wrapLines(text: string, width: number): string[] {
+  return text === "" ? [] : text.split("\n").flatMap((line) => wrap(line, width));
+}
+
+function failureAsJson(failure: Failure): string {
+  const { message, code, hint, details, exitCode } = failure;
+  return `${safeJson({ error: { message, code, hint, details, exit_code: exitCode } })}\n`;
+}

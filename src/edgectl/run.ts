@@ -1,0 +1,50 @@
+import { type Command, CommanderError } from "commander";
+import { EXIT, type ExitCode } from "./exit-code.ts";
+import { Failure, usageFailure } from "./failure.ts";
+import type { Io } from "./io.ts";
+import { createProgram } from "./program.ts";
+import { Reporter } from "./reporter.ts";
+
+/** Runs one command line, without the program's name. Never throws; whatever goes wrong is on standard error. */
+export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
+  const program = createProgram(io);
+  try {
+    await program.parseAsync(args, { from: "user" });
+    return EXIT.ok;
+  } catch (error) {
+    // Commander has shown help or version: because it was asked to, or because a command is missing.
+    if (error instanceof CommanderError && SHOWN.has(error.code)) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    const failure = toFailure(error, io, program, args);
+    new Reporter(io, args.includes("--json")).failure(failure);
+    return failure.exitCode;
+  }
+}
+
+const SHOWN = new Set(["commander.help", "commander.helpDisplayed", "commander.version"]);
+
+function toFailure(error: unknown, io: Io, program: Command, args: readonly string[]): Failure {
+  if (error instanceof CommanderError) {
+    const message = error.message.replace(/^error: /, "").replaceAll("\n", " ");
+    const name = ["edgectl", ...commandPath(program, args)].join(" ");
+    return usageFailure(message.charAt(0).toUpperCase() + message.slice(1), `See \`${name} --help\`.`);
+  }
+  if (error instanceof Failure) return error;
+  if (io.interrupted.aborted) return new Failure("Interrupted.", { exitCode: EXIT.interrupted });
+  const what = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return new Failure("edgectl met something it was not made for.", {
+    exitCode: EXIT.failed,
+    hint: "This is a defect; please report it with what stands above.",
+    details: { what },
+  });
+}
+
+function commandPath(program: Command, args: readonly string[]): string[] {
+  const path: string[] = [];
+  let command: Command | undefined = program;
+  for (const arg of args) {
+    command = command?.commands.find((child) => child.name() === arg);
+    if (!command) break;
+    path.push(arg);
+  }
+  return path;
+}

@@ -1,0 +1,52 @@
+import { styleText } from "node:util";
+import type { Output } from "../io.ts";
+
+type Paint = (text: string) => string;
+
+/** How things look on one output: colours where it takes them, and characters its locale can show. */
+export interface Theme {
+  readonly bold: Paint;
+  readonly dim: Paint;
+  readonly red: Paint;
+  readonly green: Paint;
+  readonly yellow: Paint;
+  readonly cyan: Paint;
+  readonly tick: string;
+  readonly cross: string;
+  readonly barFull: string;
+  readonly barEmpty: string;
+  readonly spinner: readonly string[];
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** The theme for an output: colour only on a terminal and without NO_COLOR (https://no-color.org). */
+export function createTheme(output: Output, env: Env): Theme {
+  const colour = isTerminal(output, env) && !env.NO_COLOR;
+  const paint = (format: Parameters<typeof styleText>[0]): Paint =>
+    colour ? (text) => styleText(format, text, { validateStream: false }) : (text) => text;
+  const unicode = speaksUnicode(env);
+  return {
+    bold: paint("bold"),
+    dim: paint("dim"),
+    red: paint("red"),
+    green: paint("green"),
+    yellow: paint("yellow"),
+    cyan: paint("cyan"),
+    tick: unicode ? "✓" : "ok",
+    cross: unicode ? "✗" : "x",
+    barFull: unicode ? "█" : "#",
+    barEmpty: unicode ? "░" : ".",
+    spinner: unicode ? ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"] : ["|", "/", "-", "\\"],
+  };
+}
+
+/** Whether lines on this output can be rewritten. */
+export function isTerminal(output: Output, env: Env): boolean {
+  return output.isTTY === true && env.TERM !== "dumb";
+}
+
+// The order in which POSIX looks them up: the first one that is set decides.
+function speaksUnicode(env: Env): boolean {
+  return /utf-?8/i.test(env.LC_ALL || env.LC_CTYPE || env.LANG || "");
+}

@@ -1,0 +1,47 @@
+/** Unix seconds as `2026-11-20 12:00:00` in UTC. */
+export function formatTime(unixSeconds: number): string {
+  return isoTime(unixSeconds).slice(0, 19).replace("T", " ");
+}
+
+/** Unix seconds as the start of a period of the given granularity, in UTC. */
+export function formatPeriod(unixSeconds: number, granularity: "hour" | "day" | "month"): string {
+  const iso = isoTime(unixSeconds);
+  if (granularity === "month") return iso.slice(0, 7);
+  return granularity === "day" ? iso.slice(0, 10) : iso.slice(0, 16).replace("T", " ");
+}
+
+/** A duration in seconds as `42 s`, `3 min 5 s` or `2 h 10 min`. */
+export function formatDuration(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds));
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return joined(Math.floor(whole / 60), "min", whole % 60, "s");
+  return joined(Math.floor(whole / 3600), "h", Math.floor((whole % 3600) / 60), "min");
+}
+
+/**
+ * Reads a point in time: Unix seconds, `2026-11-01`, `2026-11-01T12:00` (UTC unless it says otherwise), or how long ago:
+ * `24h`, `7d`. `undefined` when it is none of them.
+ *
+ * @param now milliseconds since the Unix epoch
+ * @returns Unix seconds
+ */
+export function parseTime(text: string, now: number): number | undefined {
+  if (/^\d{1,11}$/.test(text)) return Number(text);
+  const ago = /^(\d{1,6})([hd])$/.exec(text);
+  if (ago) return Math.floor(now / 1000) - Number(ago[1]) * (ago[2] === "h" ? 3600 : 86_400);
+  const iso = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2})?)(Z|[+-]\d{2}:\d{2})?)?$/.exec(text);
+  if (!iso) return undefined;
+  const time = Date.parse(`${iso[1]}T${iso[2] ?? "00:00"}${iso[3] ?? "Z"}`);
+  // Date.parse takes 2026-02-30 for 2 March.
+  const isRealDay = new Date(`${iso[1]}T00:00Z`).toISOString().startsWith(iso[1] ?? "");
+  return Number.isNaN(time) || !isRealDay ? undefined : Math.floor(time / 1000);
+}
+
+function joined(large: number, largeUnit: string, small: number, smallUnit: string): string {
+  return small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`;
+}
+
+function isoTime(unixSeconds: number): string {
+  const date = new Date(unixSeconds * 1000);
+  return Number.isNaN(date.getTime()) ? String(unixSeconds) : date.toISOString();
+}

@@ -1,0 +1,52 @@
+import type { Asset } from "../api/assets.ts";
+import { sanitizeLine } from "../ui/sanitize.ts";
+import { type Column, renderFields, renderTable } from "../ui/table.ts";
+import type { Theme } from "../ui/theme.ts";
+import { formatTime } from "../ui/time.ts";
+
+export function renderAssets(assets: readonly Asset[], theme: Theme, width: number | undefined): string {
+  if (assets.length === 0) return "No assets.";
+  const columns: Column<Asset>[] = [
+    { header: "SERIAL NUMBER", cell: (asset) => sanitizeLine(asset.serial_number), shrinks: true },
+    { header: "NAME", cell: (asset) => sanitizeLine(asset.name), shrinks: true },
+    { header: "TYPE", cell: (asset) => sanitizeLine(asset.type), shrinks: true },
+    {
+      header: "STATUS",
+      cell: (asset) => sanitizeLine(asset.status),
+      paint: (text, asset) => paintStatus(text, asset.status, theme),
+    },
+    { header: "SIMS", cell: simsOf },
+  ];
+  return renderTable(columns, assets, theme, width);
+}
+
+export function renderAsset(asset: Asset, theme: Theme): string {
+  const { supersim, prosim } = asset;
+  const fields: [string, string][] = [
+    ["Serial number", asset.serial_number],
+    ["Name", asset.name],
+    ["Type", asset.type],
+    ["Status", asset.status],
+    ["UUID", asset.uuid],
+    ["Created", `${formatTime(asset.created_at)} UTC`],
+  ];
+  if (supersim) {
+    fields.push(["Super SIM", supersim.sid], ["  ICCID", supersim.iccid], ["  Network group", supersim.network_group]);
+  }
+  if (prosim) {
+    fields.push(["PRO SIM", prosim.imsi], ["  ICCID", prosim.iccid], ["  Service profile", prosim.service_profile]);
+  }
+  const safe = fields.map(([name, value]): [string, string] => {
+    const text = sanitizeLine(value);
+    return [name, name === "Status" ? paintStatus(text, value, theme) : text];
+  });
+  return renderFields(safe, theme);
+}
+
+function simsOf(asset: Asset): string {
+  return [asset.supersim && "super", asset.prosim && "pro"].filter(Boolean).join(", ") || "-";
+}
+
+function paintStatus(text: string, status: string, theme: Theme): string {
+  return status === "active" ? theme.green(text) : theme.dim(text);
+}

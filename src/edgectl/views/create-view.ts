@@ -1,0 +1,14 @@
+import type { Io } from "../io.ts";
+import type { Reporter } from "../reporter.ts";
+import { isTerminal } from "../ui/theme.ts";
+import type { DeploymentView } from "./deployment-view.ts";
+import { JsonView } from "./json-view.ts";
+import { PlainView } from "./plain-view.ts";
+import { TerminalView } from "./terminal-view.ts";
+
+/** The view that suits standard output and `--json`. */
+export function createDeploymentView(io: Io, reporter: Reporter): DeploymentView {
+  if (reporter.json) return new JsonView(reporter);
+  if (!isTerminal(io.stdout, io.env)) return new PlainView(reporter);
+  return new TerminalView({ output: io.stdout, theme: reporter.theme, clock: io.clock });
+}

@@ -1,0 +1,42 @@
+import type { Deployment } from "../api/deployments.ts";
+import { sanitizeLine } from "../ui/sanitize.ts";
+import { type Column, renderFields, renderTable } from "../ui/table.ts";
+import type { Theme } from "../ui/theme.ts";
+import { formatDuration, formatTime } from "../ui/time.ts";
+
+export function renderDeployments(rows: readonly Deployment[], theme: Theme, width: number | undefined): string {
+  if (rows.length === 0) return "No deployments.";
+  const columns: Column<Deployment>[] = [
+    { header: "DEPLOYMENT", cell: (row) => sanitizeLine(row.deployment_id) },
+    { header: "APP", cell: (row) => sanitizeLine(row.app), shrinks: true },
+    {
+      header: "STATUS",
+      cell: (row) => sanitizeLine([row.status, row.code].filter(Boolean).join(" ")),
+      shrinks: true,
+      paint: (text, row) => paintStatus(text, row.status, theme),
+    },
+    { header: "STARTED (UTC)", cell: (row) => formatTime(row.created_at).slice(0, 16) },
+  ];
+  return renderTable(columns, rows, theme, width);
+}
+
+export function renderDeployment(row: Deployment, theme: Theme): string {
+  const fields: [string, string][] = [
+    ["Deployment", sanitizeLine(row.deployment_id)],
+    ["App", sanitizeLine(row.app)],
+    ["Status", paintStatus(sanitizeLine(row.status), row.status, theme)],
+  ];
+  if (row.code) fields.push(["Code", sanitizeLine(row.code)]);
+  if (row.message) fields.push(["Message", sanitizeLine(row.message)]);
+  fields.push(["Started", `${formatTime(row.created_at)} UTC`]);
+  if (typeof row.finished_at === "number") {
+    const took = formatDuration(row.finished_at - row.created_at);
+    fields.push(["Finished", `${formatTime(row.finished_at)} UTC (after ${took})`]);
+  }
+  return renderFields(fields, theme);
+}
+
+function paintStatus(text: string, status: string, theme: Theme): string {
+  if (status === "Success") return theme.green(text);
+  return status === "Fail" ? theme.red(text) : theme.yellow(text);
+}

@@ -1,0 +1,36 @@
+import type { StreamedEvent } from "../api/deployment-event.ts";
+import { renderBar } from "../ui/bar.ts";
+import { formatBytes } from "../ui/bytes.ts";
+import type { Theme } from "../ui/theme.ts";
+import { formatDuration } from "../ui/time.ts";
+import { fractionOf } from "./deployment-view.ts";
+
+const WIDEST_BAR = 30;
+const NARROWEST_BAR = 5;
+
+/**
+ * Bar, percent, bytes, rate and time left in at most `width` columns; on a narrow terminal the bar gets shorter, then
+ * the parts at the end are left out.
+ */
+export function renderProgress(event: StreamedEvent, rate: number | undefined, width: number, theme: Theme): string {
+  const fraction = fractionOf(event);
+  const percent = `${Math.floor(fraction * 100)} %`.padStart(5);
+  const parts = [percent, ...bytesParts(event, rate)];
+  while (parts.length > 1 && lengthOf(parts) + NARROWEST_BAR > width) parts.pop();
+  const bar = Math.max(0, Math.min(WIDEST_BAR, width - lengthOf(parts)));
+  return [renderBar(fraction, bar, theme), ...parts].join("  ");
+}
+
+function bytesParts(event: StreamedEvent, rate: number | undefined): string[] {
+  const { bytes } = event;
+  if (!bytes) return [];
+  const parts = [`${formatBytes(bytes.done)} of ${formatBytes(bytes.total)}`];
+  if (rate === undefined || rate <= 0) return parts;
+  parts.push(`${formatBytes(rate < 1000 ? Math.round(rate) : rate)}/s`);
+  if (bytes.total > bytes.done) parts.push(`${formatDuration((bytes.total - bytes.done) / rate)} left`);
+  return parts;
+}
+
+function lengthOf(parts: readonly string[]): number {
+  return parts.reduce((sum, part) => sum + part.length + 2, 0);
+}

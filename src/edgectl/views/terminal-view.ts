@@ -1,0 +1,146 @@
+import type { Clock } from "../../lib/clock.ts";
+import type { StreamedEvent } from "../api/deployment-event.ts";
+import type { Output } from "../io.ts";
+import { formatBytes } from "../ui/bytes.ts";
+import { LiveLine } from "../ui/live-line.ts";
+import { RateMeter } from "../ui/rate-meter.ts";
+import { sanitizeLine } from "../ui/sanitize.ts";
+import type { Theme } from "../ui/theme.ts";
+import { formatDuration } from "../ui/time.ts";
+import { padEnd, truncate, wrap } from "../ui/width.ts";
+import { type DeploymentView, isProgress, LOST_TEXT, stepLabel } from "./deployment-view.ts";
+import { renderProgress } from "./progress-text.ts";
+
+const TICK_MS = 250;
+const DEFAULT_WIDTH = 80;
+/** Room for the longest step, and for the mark before it. */
+const LABEL_WIDTH = 12;
+const MARK_WIDTH = 2;
+
+export interface TerminalViewOptions {
+  readonly output: Output;
+  readonly theme: Theme;
+  readonly clock: Clock;
+}
+
+/** What goes on right now, and since when (monotonic milliseconds). */
+interface Activity {
+  readonly label: string;
+  readonly since: number;
+  progress: StreamedEvent | undefined;
+  readonly meter: RateMeter;
+}
+
+/** Lines for what is done, and below them a line that moves for what goes on: a progress bar while bytes come in. */
+export class TerminalView implements DeploymentView {
+  readonly #options: TerminalViewOptions;
+  readonly #line: LiveLine;
+  readonly #since: number;
+  #activity: Activity;
+  #tick: Disposable | undefined;
+  #frame = 0;
+
+  constructor(options: TerminalViewOptions) {
+    this.#options = options;
+    this.#line = new LiveLine(options.output);
+    this.#since = options.clock.monotonic();
+    this.#activity = this.#begin("connecting");
+    this.#redraw();
+  }
+
+  event(event: StreamedEvent): void {
+    const label = stepLabel(event);
+    if (event.status !== "Running") {
+      this.#settleProgress();
+      this.#stop();
+      return;
+    }
+    if (label !== this.#activity.label) {
+      this.#settleProgress();
+      this.#activity = this.#begin(label);
+    }
+    if (isProgress(event)) {
+      this.#activity.progress = event;
+      if (event.bytes) this.#activity.meter.add(this.#options.clock.monotonic(), event.bytes.done);
+    } else {
+      this.#print(this.#options.theme.green(this.#options.theme.tick), label, event.message);
+    }
+    this.#redraw();
+  }
+
+  lost(why: string): void {
+    const { theme } = this.#options;
+    this.#print(theme.yellow("!"), "lost", `Connection lost: ${why}. ${LOST_TEXT}`);
+    this.#activity = this.#begin("reconnecting");
+    this.#redraw();
+  }
+
+  resumed(): void {
+    this.#print(this.#options.theme.green(this.#options.theme.tick), "resumed", "Connected again.");
+    this.#activity = this.#begin("waiting");
+    this.#redraw();
+  }
+
+  success(event: StreamedEvent): void {
+    const { theme, clock } = this.#options;
+    const took = formatDuration((clock.monotonic() - this.#since) / 1000);
+    this.#print(theme.green(theme.tick), "done", `${event.message} ${theme.dim(`(${took})`)}`, theme.bold);
+  }
+
+  [Symbol.dispose](): void {
+    this.#stop();
+  }
+
+  /** Leaves behind what the progress bar came to. */
+  #settleProgress(): void {
+    const { progress, since, label } = this.#activity;
+    this.#activity.progress = undefined;
+    if (!progress?.bytes || progress.bytes.done === 0) return;
+    const took = formatDuration((this.#options.clock.monotonic() - since) / 1000);
+    this.#print(
+      this.#options.theme.green(this.#options.theme.tick),
+      label,
+      `${formatBytes(progress.bytes.done)} in ${took}`,
+    );
+  }
+
+  #print(mark: string, label: string, message: string, paint: (text: string) => string = (text) => text): void {
+    const { output, theme } = this.#options;
+    const indent = " ".repeat(MARK_WIDTH + LABEL_WIDTH);
+    const [first = "", ...rest] = wrap(sanitizeLine(message), this.#width - indent.length);
+    this.#line.clear();
+    const head = `${padEnd(mark, MARK_WIDTH)}${theme.dim(padEnd(sanitizeLine(label), LABEL_WIDTH))}`;
+    output.write([head + paint(first), ...rest.map((line) => indent + paint(line)), ""].join("\n"));
+  }
+
+  #redraw(): void {
+    const { theme, clock } = this.#options;
+    this.#tick?.[Symbol.dispose]();
+    const spinner = theme.spinner[this.#frame++ % theme.spinner.length] ?? "";
+    const label = truncate(sanitizeLine(this.#activity.label), LABEL_WIDTH - 1);
+    const head = `${theme.cyan(spinner)} ${theme.dim(padEnd(label, LABEL_WIDTH))}`;
+    this.#line.show(head + this.#activityText(this.#width - MARK_WIDTH - LABEL_WIDTH - 1));
+    this.#tick = clock.timer(TICK_MS, () => this.#redraw());
+  }
+
+  #activityText(width: number): string {
+    const { progress, since, meter } = this.#activity;
+    if (progress) return renderProgress(progress, meter.bytesPerSecond, width, this.#options.theme);
+    const seconds = (this.#options.clock.monotonic() - since) / 1000;
+    return seconds < 1 ? "" : this.#options.theme.dim(formatDuration(seconds));
+  }
+
+  #begin(label: string): Activity {
+    return { label, since: this.#options.clock.monotonic(), progress: undefined, meter: new RateMeter() };
+  }
+
+  #stop(): void {
+    this.#tick?.[Symbol.dispose]();
+    this.#tick = undefined;
+    this.#line.clear();
+  }
+
+  get #width(): number {
+    return this.#options.output.columns ?? DEFAULT_WIDTH;
+  }
+}
