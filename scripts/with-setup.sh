@@ -11,14 +11,19 @@ shift 2
 cd "$(dirname "$0")/.."
 
 dependencies_are_current() {
-  node scripts/setup/dependencies-current.mjs
+  node scripts/setup/dependencies-current.mjs && return
+  # Installing would not mend this; what is wrong has been said.
+  if [ $? = 2 ]; then exit 1; fi
+  return 1
 }
 
+# Not `npm ci`: it wants an entry in the lock file for every platform a dependency is published for, which registries
+# that mirror only some cannot give, and it empties node_modules under the feet of whatever runs from there.
 install_dependencies() {
   # Asked again under the lock: another run may have installed them meanwhile.
   if dependencies_are_current; then return; fi
-  echo "set-up: installing the packages of package-lock.json with npm ci" >&2
-  npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >&2
+  echo "set-up: installing the packages of package-lock.json" >&2
+  npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error >&2
 }
 
 if ! dependencies_are_current; then

@@ -1,5 +1,5 @@
-// Exits 0 when node_modules holds what package-lock.json asks for, 1 otherwise. Runs on any Node.js from 20 on, since
-// it decides whether the right one gets installed.
+// Exits 0 when node_modules holds what package-lock.json asks for, 1 when it does not, 2 when the lock file itself is
+// out of date. Runs on any Node.js from 20 on, since it decides whether the right one gets installed.
 import { readFileSync } from "node:fs";
 
 const root = new URL("../../", import.meta.url);
@@ -34,5 +34,9 @@ function installedFitsLock(installed, lock) {
 const lock = readJson("package-lock.json");
 const manifest = readJson("package.json");
 const installed = readJson("node_modules/.package-lock.json");
-const current = lock && manifest && installed && lockFitsManifest(lock, manifest) && installedFitsLock(installed, lock);
-process.exitCode = current ? 0 : 1;
+if (!lock || !manifest || !lockFitsManifest(lock, manifest)) {
+  console.error("set-up: package-lock.json does not fit package.json; mend it with: npm install --ignore-scripts");
+  process.exitCode = 2;
+} else if (!installed || !installedFitsLock(installed, lock)) {
+  process.exitCode = 1;
+}
