@@ -1,0 +1,51 @@
+/** A TCP socket that listens. */
+export interface ListeningPort {
+  /** Local address; `0.0.0.0` and `::` stand for all. */
+  readonly address: string;
+  readonly port: number;
+  /** User the socket belongs to. */
+  readonly uid: number;
+  readonly inode: number;
+}
+
+const STATE_LISTEN = "0A";
+
+/**
+ * Reads the listening sockets out of `/proc/net/tcp` or `/proc/net/tcp6`. Lines that do not have the kernel's form are
+ * passed over, the heading among them.
+ */
+export function parseProcNetTcp(text: string): ListeningPort[] {
+  return text.split("\n").flatMap((line) => parseLine(line) ?? []);
+}
+
+function parseLine(line: string): ListeningPort | undefined {
+  // sl, local_address, rem_address, st, tx_queue:rx_queue, tr:tm->when, retrnsmt, uid, timeout, inode
+  const fields = line.trim().split(/\s+/);
+  const [local, state, uid, inode] = [fields[1], fields[3], fields[7], fields[9]];
+  const match = /^([0-9A-F]{8}|[0-9A-F]{32}):([0-9A-F]{4})$/.exec(local ?? "");
+  if (!match || state !== STATE_LISTEN || !/^\d+$/.test(uid ?? "") || !/^\d+$/.test(inode ?? "")) return undefined;
+  const [, address = "", port = ""] = match;
+  return { address: parseAddress(address), port: Number.parseInt(port, 16), uid: Number(uid), inode: Number(inode) };
+}
+
+/** The kernel prints an address as words of 32 bits in the byte order of the machine: little endian, here. */
+function parseAddress(hex: string): string {
+  const bytes: number[] = [];
+  for (let word = 0; word < hex.length; word += 8) {
+    for (let byte = 6; byte >= 0; byte -= 2) bytes.push(Number.parseInt(hex.slice(word + byte, word + byte + 2), 16));
+  }
+  return bytes.length === 4 ? bytes.join(".") : formatIpv6(bytes);
+}
+
+/** Writes an address as RFC 5952 wants it, but for its dotted form of mapped addresses. */
+function formatIpv6(bytes: readonly number[]): string {
+  const groups: string[] = [];
+  for (let i = 0; i < bytes.length; i += 2) groups.push((((bytes[i] ?? 0) << 8) | (bytes[i + 1] ?? 0)).toString(16));
+  const text = groups.join(":");
+  const zeros = [...text.matchAll(/(?<![0-9a-f])0(?::0)+(?![0-9a-f])/g)];
+  const longest = zeros.toSorted((a, b) => b[0].length - a[0].length)[0];
+  if (!longest) return text;
+  const before = text.slice(0, longest.index).replace(/:$/, "");
+  const after = text.slice(longest.index + longest[0].length).replace(/^:/, "");
+  return `${before}::${after}`;
+}

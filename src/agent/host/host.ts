@@ -1,0 +1,22 @@
+import type { ListeningPort } from "../core/proc-net.ts";
+
+export type { ListeningPort } from "../core/proc-net.ts";
+
+/** A process of the machine. */
+export interface HostProcess {
+  readonly pid: number;
+  /** Name of the command, never its arguments: those may carry secrets. */
+  readonly name: string;
+}
+
+/** The machine the agent runs on, apart from its container engine. */
+export interface Host {
+  /** TCP sockets that listen, IPv4 and IPv6. */
+  listeningPorts(signal: AbortSignal): Promise<ListeningPort[]>;
+  /** The process that listens on a TCP port; `undefined` where there is none or the agent may not see it. */
+  holderOf(port: number, signal: AbortSignal): Promise<HostProcess | undefined>;
+  /** Bytes that an ordinary process may still write to the file system of a path; `undefined` where that cannot be seen. */
+  freeBytes(path: string): Promise<number | undefined>;
+  /** The absolute path with all symbolic links resolved, as far as it exists; the rest stays as it is. */
+  realPath(path: string): Promise<string>;
+}

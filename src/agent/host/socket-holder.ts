@@ -1,0 +1,40 @@
+import { readdir, readFile, readlink } from "node:fs/promises";
+import { join } from "node:path";
+import type { HostProcess } from "./host.ts";
+
+/**
+ * The first process that has one of these sockets open. Looks into every process there is, so ask only when there is
+ * something to explain. Processes of other users stay unseen without the privilege to look into them.
+ */
+export async function findSocketHolder(
+  proc: string,
+  inodes: ReadonlySet<number>,
+  signal: AbortSignal,
+): Promise<HostProcess | undefined> {
+  if (inodes.size === 0) return undefined;
+  const wanted = new Set([...inodes].map((inode) => `socket:[${inode}]`));
+  for (const pid of (await entries(proc)).filter((name) => /^\d+$/.test(name))) {
+    signal.throwIfAborted();
+    if (await holdsOne(join(proc, pid, "fd"), wanted)) return await describe(proc, pid);
+  }
+  return undefined;
+}
+
+async function holdsOne(directory: string, wanted: ReadonlySet<string>): Promise<boolean> {
+  const targets = await Promise.all((await entries(directory)).map((fd) => linkTarget(join(directory, fd))));
+  return targets.some((target) => wanted.has(target));
+}
+
+async function describe(proc: string, pid: string): Promise<HostProcess | undefined> {
+  const name = await readFile(join(proc, pid, "comm"), "utf8").catch(() => undefined);
+  return name === undefined ? undefined : { pid: Number(pid), name: name.trim() };
+}
+
+// Processes end and close files while they are looked at; what is gone holds nothing.
+function entries(directory: string): Promise<string[]> {
+  return readdir(directory).catch(() => []);
+}
+
+function linkTarget(path: string): Promise<string> {
+  return readlink(path).catch(() => "");
+}
