@@ -1,3 +1,3 @@
-import { build } from "./build/build.ts";
+import { build } from "./bundling/build.ts";
 
 await build({ onlyIfChanged: process.argv.includes("--if-changed") });

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
-import { build } from "./build/build.ts";
+import { build } from "./bundling/build.ts";
 import { needsExecutables } from "./test/selection.ts";
 import { countsLine, isGood, type TestSummary } from "./test/summary.ts";
 

@@ -1,0 +1,49 @@
+import { mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { bundle } from "./bundle.ts";
+import { EXECUTABLES } from "./executables.ts";
+import { fingerprint } from "./fingerprint.ts";
+import { launcher } from "./launcher.ts";
+import { addRuntime } from "./runtime.ts";
+import { sizeTable } from "./sizes.ts";
+
+const FOLDER = "dist";
+const FINGERPRINT_FILE = join(FOLDER, ".fingerprint");
+
+/** Builds the executables into dist/. With `onlyIfChanged`, does nothing when dist/ is of the sources as they are now. */
+export async function build(options: { readonly onlyIfChanged: boolean }): Promise<void> {
+  const current = await fingerprint();
+  if (options.onlyIfChanged && current === (await builtFingerprint())) return;
+  await mkdir(".cache", { recursive: true });
+  const staging = await mkdtemp(".cache/build-");
+  try {
+    for (const executable of EXECUTABLES) {
+      await bundle(executable, staging);
+      await writeFile(join(staging, executable.name), launcher(executable), { mode: 0o755 });
+    }
+    await addRuntime(staging);
+    await writeFile(join(staging, ".fingerprint"), current);
+    console.log(await sizeTable(staging));
+    await replace(staging, FOLDER);
+  } finally {
+    await rm(staging, { recursive: true, force: true });
+  }
+}
+
+async function builtFingerprint(): Promise<string | undefined> {
+  try {
+    return await readFile(FINGERPRINT_FILE, "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+// One rename for each entry, so that a process that starts meanwhile finds a whole file, old or new.
+async function replace(from: string, to: string): Promise<void> {
+  await mkdir(to, { recursive: true });
+  const built = await readdir(from);
+  for (const stale of (await readdir(to)).filter((entry) => !built.includes(entry))) {
+    await rm(join(to, stale), { recursive: true });
+  }
+  for (const entry of built) await rename(join(from, entry), join(to, entry));
+}

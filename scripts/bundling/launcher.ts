@@ -1,0 +1,29 @@
+import type { Executable } from "./executables.ts";
+
+/** Major version of Node.js the programs are made for: they use its SQLite and syntax it does not have to translate. */
+const NODE_MAJOR = 26;
+
+/** The shell script that starts a program with a Node.js that fits: the one beside it, the project's, or the system's. */
+export function launcher({ name, nodeOptions }: Executable): string {
+  const options = nodeOptions.map((option) => `${option} `).join("");
+  return `#!/bin/sh
+# Starts ${name} with the Node.js that came with it, otherwise with the one on the PATH.
+self=$(readlink -f -- "$0")
+here=\${self%/*}
+for node in "$here/node" "$here/../node_modules/.bin/node"; do
+  if [ -x "$node" ]; then exec "$node" ${options}"$here/${name}.mjs" "$@"; fi
+done
+if ! node=$(command -v node); then
+  echo "${name}: needs Node.js ${NODE_MAJOR} or newer, and found none: put it at $here/node or on the PATH" >&2
+  exit 1
+fi
+version=$("$node" --version)
+major=\${version#v}
+major=\${major%%.*}
+if [ "$major" -lt ${NODE_MAJOR} ]; then
+  echo "${name}: needs Node.js ${NODE_MAJOR} or newer, and $node is $version: put a newer one at $here/node or on the PATH" >&2
+  exit 1
+fi
+exec "$node" ${options}"$here/${name}.mjs" "$@"
+`;
+}
