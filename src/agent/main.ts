@@ -15,7 +15,9 @@ import { createDockerEngine } from "./engine/docker/docker-engine.ts";
 import { createSocketFinder } from "./engine/find-socket.ts";
 import { createLinuxHost } from "./host/linux-host.ts";
 import { createUplink } from "./link/uplink.ts";
+import type { DeployServices } from "./steps/context.ts";
 import { Deployments } from "./steps/deployments.ts";
+import { Keeper } from "./steps/keeper.ts";
 import { NotifyingStore } from "./store/notifying-store.ts";
 import { openSqliteStore } from "./store/sqlite-store.ts";
 
@@ -62,7 +64,7 @@ async function run(config: Config, logger: Logger): Promise<void> {
   );
   const socketPath = createSocketFinder({ configured: config.engine.socket, environment: process.env });
   const engine = createDockerEngine({ socketPath, clock });
-  await using deployments = new Deployments({
+  const services: DeployServices = {
     engine,
     host: createLinuxHost(),
     store,
@@ -71,7 +73,9 @@ async function run(config: Config, logger: Logger): Promise<void> {
     logger,
     config: toDeployConfig(config),
     pulls: new Semaphore(config.deploy.concurrent_pulls),
-  });
+  };
+  await using deployments = new Deployments(services);
+  const keeper = new Keeper({ ...services, isBusy: (app) => deployments.isBusy(app) });
   const uplink = createUplink({
     config: toLinkConfig(config),
     commands: deployments,
@@ -83,7 +87,7 @@ async function run(config: Config, logger: Logger): Promise<void> {
 
   logger.info({ version: VERSION, config: config.path, state_dir: config.state_dir }, "edge-agent starts");
   deployments.resume();
-  await untilStopped(logger, (signal) => uplink.run(signal));
+  await untilStopped(logger, (signal) => Promise.all([uplink.run(signal), keeper.run(signal)]));
   logger.info("edge-agent stops; the apps keep running");
 }
 

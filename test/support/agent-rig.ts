@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import type { Host } from "../../src/agent/host/host.ts";
-import type { DeployConfig } from "../../src/agent/steps/context.ts";
+import type { DeployConfig, DeployServices } from "../../src/agent/steps/context.ts";
 import { Deployments } from "../../src/agent/steps/deployments.ts";
 import { NotifyingStore } from "../../src/agent/store/notifying-store.ts";
 import { openSqliteStore } from "../../src/agent/store/sqlite-store.ts";
@@ -93,8 +93,9 @@ export class AgentRig implements AsyncDisposable {
     this.store[Symbol.dispose]();
   }
 
-  #start(): Deployments {
-    return new Deployments({
+  /** What the parts of this agent share. */
+  get services(): DeployServices {
+    return {
       engine: this.engine,
       host: this.host,
       store: this.store,
@@ -103,6 +104,10 @@ export class AgentRig implements AsyncDisposable {
       logger: pino({ level: "trace" }, { write: (line) => void this.log.push(line) }),
       config: this.#config,
       pulls: new Semaphore(2),
-    });
+    };
+  }
+
+  #start(): Deployments {
+    return new Deployments(this.services);
   }
 }

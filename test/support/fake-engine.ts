@@ -106,7 +106,7 @@ export class FakeEngine implements Engine {
 
   createContainer(request: ContainerRequest, signal: AbortSignal): Promise<string> {
     return this.faults.around("createContainer", [request], signal, () => {
-      const image = this.#images.get(request.image);
+      const image = this.#images.get(request.image) ?? this.#imageById(request.image);
       if (!image) throw new EngineError("image_not_found", `No such image: ${request.image}`);
       if (this.container(request.name)) {
         throw new EngineError("conflict", `The container name "/${request.name}" is already in use`);
@@ -142,6 +142,10 @@ export class FakeEngine implements Engine {
       const { logs } = this.#existing(id);
       return logs.slice(Math.max(0, logs.length - lines));
     });
+  }
+
+  #imageById(id: string): FakeImage | undefined {
+    return [...this.#images].find(([reference, image]) => this.#facts(reference, image).id === id)?.[1];
   }
 
   #existing(id: string): FakeContainer {

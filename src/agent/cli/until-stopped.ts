@@ -3,7 +3,7 @@ import type { Logger } from "../../lib/logger.ts";
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 
 /** Runs `work` with a signal that aborts on SIGTERM or SIGINT. A second one ends the process at once, as usual. */
-export async function untilStopped(logger: Logger, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+export async function untilStopped(logger: Logger, work: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
   const controller = new AbortController();
   const stop = (name: NodeJS.Signals): void => {
     logger.info({ signal: name }, "asked to stop");

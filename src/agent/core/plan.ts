@@ -5,7 +5,7 @@ import type { DeploymentRecord, Failure, ObservedContainer } from "./deployment.
 export type Step =
   | { readonly kind: "check"; readonly spec: AppSpec }
   | { readonly kind: "pull"; readonly spec: AppSpec }
-  | { readonly kind: "create"; readonly spec: AppSpec }
+  | { readonly kind: "create"; readonly spec: AppSpec; readonly image: string }
   | { readonly kind: "start"; readonly spec: AppSpec; readonly containerId: string }
   | { readonly kind: "verify"; readonly spec: AppSpec; readonly containerId: string }
   | { readonly kind: "succeed"; readonly spec: AppSpec; readonly imageId: string; readonly containerId: string }
@@ -42,7 +42,7 @@ export function nextStep(record: DeploymentRecord, observed: Observed, progress:
 
   const [container, ...surplus] = observed.containers;
   if (surplus.length > 0) return { kind: "clean", containerIds: surplus.map(({ id }) => id) };
-  if (!container) return { kind: "create", spec };
+  if (!container) return { kind: "create", spec, image: spec.image };
   if (!container.running && progress.startedContainerId !== container.id) {
     return { kind: "start", spec, containerId: container.id };
   }

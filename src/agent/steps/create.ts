@@ -5,19 +5,21 @@ import type { Step } from "../core/plan.ts";
 import type { ContainerRequest } from "../engine/engine.ts";
 import type { StepContext, StepResult } from "./context.ts";
 
+type CreateStep = Extract<Step, { kind: "create" }>;
+
 /**
  * Creates the app's container, not yet started. Precondition: no container carries this deployment's label; one that a
  * crash left behind was seen before and is adopted instead.
  */
-export async function runCreate(context: StepContext, step: Extract<Step, { kind: "create" }>): Promise<StepResult> {
-  await context.engine.createContainer(toRequest(context, step.spec), context.signal);
+export async function runCreate(context: StepContext, step: CreateStep): Promise<StepResult> {
+  await context.engine.createContainer(toRequest(context, step), context.signal);
   return {};
 }
 
-function toRequest(context: StepContext, spec: AppSpec): ContainerRequest {
+function toRequest(context: StepContext, { spec, image }: CreateStep): ContainerRequest {
   return {
     name: containerName(spec.name),
-    image: spec.image,
+    image,
     labels: {
       [LABELS.app]: spec.name,
       [LABELS.deployment]: context.record.id,

@@ -70,6 +70,11 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     return this.#services.store.deployments().map(({ id }) => id);
   }
 
+  /** Whether a deployment is at work on the app right now. */
+  isBusy(app: string): boolean {
+    return [...this.#runs.values()].some(({ run }) => run.record.app === app);
+  }
+
   /** Stops working on all deployments; they are resumed at the next start. */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const { run } of this.#runs.values()) run.stop();

@@ -1,0 +1,53 @@
+import type { AppRecord } from "./deployment.ts";
+import type { Step } from "./plan.ts";
+
+/** A container of an installed app as the engine shows it. */
+export interface AppContainer {
+  readonly id: string;
+  readonly status: string;
+}
+
+/** What has to be done so that an app runs as it should, and why: for the log and whoever reads it. */
+export interface Repair {
+  readonly step: Extract<Step, { kind: "create" | "start" | "clean" }>;
+  readonly reason: string;
+}
+
+/**
+ * The next thing to put right about an app, or `undefined` when it is as it should be. An app that crashes is none of
+ * this: the engine restarts it by its restart policy, and what it is then shows in its state. A paused one was paused
+ * by somebody for a reason.
+ */
+export function nextRepair(app: AppRecord, containers: readonly AppContainer[]): Repair | undefined {
+  const { spec } = app;
+  const [container, ...surplus] = containers;
+  // By the image's id: the reference may have moved on to another image since, and the registry may be out of reach.
+  if (!container) return { step: { kind: "create", spec, image: app.imageId }, reason: "its container was removed" };
+  if (surplus.length > 0) {
+    return {
+      step: { kind: "clean", containerIds: surplus.map(({ id }) => id) },
+      reason: "it had more than one container",
+    };
+  }
+  switch (container.status) {
+    case "created":
+      return { step: { kind: "start", spec, containerId: container.id }, reason: "its container was never started" };
+    case "exited":
+      return { step: { kind: "start", spec, containerId: container.id }, reason: "its container was stopped" };
+    case "dead":
+      return {
+        step: { kind: "clean", containerIds: [container.id] },
+        reason: "the engine could not remove its container",
+      };
+    default:
+      return undefined;
+  }
+}
+
+const FIRST_DELAY_MS = 15_000;
+const LONGEST_DELAY_MS = 600_000;
+
+/** Pause before the next try to repair the same app after `failures` tries in a row that did not hold, in milliseconds. */
+export function repairDelay(failures: number): number {
+  return failures === 0 ? 0 : Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(failures - 1, 20));
+}

@@ -1,0 +1,120 @@
+import type { Clock } from "../../lib/clock.ts";
+import { LABELS } from "../core/container.ts";
+import { type AppRecord, newRecord } from "../core/deployment.ts";
+import { nextRepair, repairDelay } from "../core/repair.ts";
+import type { ContainerSummary } from "../engine/engine.ts";
+import type { DeployServices } from "./context.ts";
+import { execute } from "./table.ts";
+import { isEngineAway } from "./trouble.ts";
+
+const LOOK_EVERY_MS = 30_000;
+/** An app that stayed up for so long after a repair starts with a clean record. */
+const FORGIVEN_AFTER_MS = 600_000;
+// Removing surplus, removing a dead one, creating, starting: more in one go means that the engine does not do as told.
+const MOST_STEPS = 6;
+
+interface History {
+  readonly failures: number;
+  readonly lastTryAt: number;
+}
+
+export interface KeeperOptions extends DeployServices {
+  /** Whether a deployment is at work on the app right now: then it is left alone. */
+  readonly isBusy: (app: string) => boolean;
+}
+
+/**
+ * Sees to it that installed apps run: after a power cut, without a network, after somebody removed or stopped a
+ * container behind the agent's back. Uses only what is on the machine, through the same steps as a deployment.
+ */
+export class Keeper {
+  readonly #options: KeeperOptions;
+  readonly #clock: Clock;
+  readonly #histories = new Map<string, History>();
+  #engineAway = false;
+
+  constructor(options: KeeperOptions) {
+    this.#options = options;
+    this.#clock = options.clock;
+  }
+
+  /** Looks after the apps until `signal` aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.round(signal).catch((error: unknown) => this.#report(error, signal));
+      await this.#clock.sleep(LOOK_EVERY_MS, signal).catch(() => {});
+    }
+  }
+
+  /** One look at every app, with the repairs it takes. Rejects when the engine cannot be asked. */
+  async round(signal: AbortSignal): Promise<void> {
+    const apps = this.#options.store.apps().filter(({ name }) => !this.#options.isBusy(name));
+    if (apps.length === 0) return;
+    const containers = await this.#options.engine.listContainers(signal);
+    if (this.#engineAway) this.#options.logger.info("the container engine answers again");
+    this.#engineAway = false;
+    for (const app of apps) await this.#repair(app, containers, signal);
+  }
+
+  async #repair(app: AppRecord, all: readonly ContainerSummary[], signal: AbortSignal): Promise<void> {
+    const now = this.#clock.monotonic();
+    const history = this.#histories.get(app.name);
+    if (history && now - history.lastTryAt > FORGIVEN_AFTER_MS) this.#histories.delete(app.name);
+    const failures = this.#histories.get(app.name)?.failures ?? 0;
+    if (history && now - history.lastTryAt < repairDelay(failures)) return;
+    if (!nextRepair(app, own(app, all))) return;
+    this.#histories.set(app.name, { failures: failures + 1, lastTryAt: now });
+    const log = this.#options.logger.child({ app: app.name, deployment: app.deploymentId });
+    try {
+      await this.#putRight(app, all, signal);
+      log.info({ attempt: failures + 1 }, "app repaired");
+    } catch (error) {
+      if (signal.aborted || isEngineAway(error)) throw error;
+      const next = Math.round(repairDelay(failures + 1) / 1000);
+      log.error(
+        { err: error, attempt: failures + 1, next_try_s: next },
+        "app could not be repaired; it is not running",
+      );
+    }
+  }
+
+  async #putRight(app: AppRecord, all: readonly ContainerSummary[], signal: AbortSignal): Promise<void> {
+    const { logger, engine, store } = this.#options;
+    let containers = own(app, all);
+    for (let steps = 0; steps < MOST_STEPS; steps++) {
+      const repair = nextRepair(app, containers);
+      if (!repair) return;
+      logger.warn({ app: app.name, step: repair.step.kind }, `repairing the app: ${repair.reason}`);
+      const result = await execute(
+        { ...this.#options, record: this.#recordOf(app), rivals: () => [], emit: () => {}, signal },
+        repair.step,
+      );
+      if (result.failure) throw new Error(result.failure.message || result.failure.code);
+      containers = own(app, await engine.listContainers(signal));
+      const container = containers[0];
+      if (container && container.id !== app.containerId) store.save({ app: { ...app, containerId: container.id } });
+    }
+    throw new Error(`the app is still not as it should be after ${MOST_STEPS} steps`);
+  }
+
+  #recordOf(app: AppRecord) {
+    return { ...newRecord(app.deploymentId, 0, app.spec), checked: true, imageId: app.imageId };
+  }
+
+  #report(error: unknown, signal: AbortSignal): void {
+    if (signal.aborted) return;
+    const { logger } = this.#options;
+    if (!isEngineAway(error)) return logger.error({ err: error }, "looking after the apps failed; trying again");
+    if (!this.#engineAway) {
+      logger.warn(
+        { reason: error.message },
+        "the container engine does not answer; apps are looked after when it is back",
+      );
+    }
+    this.#engineAway = true;
+  }
+}
+
+function own(app: AppRecord, all: readonly ContainerSummary[]): ContainerSummary[] {
+  return all.filter(({ labels }) => labels[LABELS.deployment] === app.deploymentId);
+}

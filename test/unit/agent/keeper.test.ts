@@ -1,0 +1,91 @@
+import { describe, expect, it } from "vitest";
+import { EngineError } from "../../../src/agent/engine/engine-error.ts";
+import { Keeper } from "../../../src/agent/steps/keeper.ts";
+import { AgentRig } from "../../support/agent-rig.ts";
+
+const IMAGE = "example/app:1";
+
+/** A rig with one app deployed, and a keeper that looks after it. */
+async function deployed() {
+  const rig = new AgentRig();
+  rig.engine.addImage(IMAGE);
+  rig.deployments.deploy("d1", { name: "app", image: IMAGE, ports: [{ host_port: 30_001, target_port: 80 }] });
+  await rig.untilEnd("d1");
+  const keeper = new Keeper({ ...rig.services, isBusy: (app) => rig.deployments.isBusy(app) });
+  const stop = new AbortController();
+  const running = keeper.run(stop.signal);
+  await rig.clock.advance(0);
+  return {
+    rig,
+    status: () => rig.engine.container("app")?.status,
+    async [Symbol.asyncDispose]() {
+      stop.abort(new Error("test over"));
+      await running;
+      await rig[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const remove = (rig: AgentRig) => rig.engine.removeContainer("app", new AbortController().signal);
+
+describe("keeper", () => {
+  it("leaves a running app alone", async () => {
+    await using test = await deployed();
+    const before = test.rig.engine.container("app")?.id;
+    await test.rig.clock.advance(300_000);
+    expect(test.rig.engine.container("app")?.id).toBe(before);
+  });
+
+  it("brings back within a minute an app whose container was removed, without the registry, and says why", async () => {
+    await using test = await deployed();
+    test.rig.engine.publish(IMAGE, new EngineError("registry_unreachable", "no network"));
+    await remove(test.rig);
+    await test.rig.clock.advance(60_000);
+    expect(test.status()).toBe("running");
+    expect(test.rig.engine.container("app")?.request).toMatchObject({ ports: [{ hostPort: 30_001, targetPort: 80 }] });
+    expect(test.rig.log.join("")).toContain("repairing the app: its container was removed");
+    expect(test.rig.store.apps()[0]?.containerId).toBe(test.rig.engine.container("app")?.id);
+  });
+
+  it("starts an app that was stopped", async () => {
+    await using test = await deployed();
+    test.rig.engine.container("app")?.stop();
+    await test.rig.clock.advance(60_000);
+    expect(test.status()).toBe("running");
+  });
+
+  it("tries again ever more slowly when a repair does not work, and says when", async () => {
+    await using test = await deployed();
+    let tries = 0;
+    using _refusing = test.rig.engine.faults.onCall(({ method, phase }) => {
+      if (method !== "createContainer" || phase !== "before") return;
+      tries++;
+      throw new EngineError("unknown", "broken");
+    });
+    await remove(test.rig);
+    await test.rig.clock.advance(3_600_000);
+    expect(tries).toBeGreaterThan(5);
+    expect(tries).toBeLessThan(15);
+    expect(test.rig.log.join("")).toContain("next_try_s");
+  });
+
+  it("waits for an engine that is away, mentions it once, and then goes on", async () => {
+    await using test = await deployed();
+    await remove(test.rig);
+    const away = test.rig.engine.faults.fail("listContainers", new EngineError("unavailable", "gone"), {
+      times: 1_000,
+    });
+    await test.rig.clock.advance(300_000);
+    away[Symbol.dispose]();
+    await test.rig.clock.advance(60_000);
+    expect(test.status()).toBe("running");
+    expect(test.rig.log.filter((line) => line.includes("does not answer"))).toHaveLength(1);
+  });
+
+  it("does not touch what a deployment is at work on, nor what was undone", async () => {
+    await using test = await deployed();
+    test.rig.deployments.cancel("d1", "not_reachable");
+    await test.rig.clock.advance(120_000);
+    expect(test.rig.engine.containers).toEqual([]);
+  });
+});
