@@ -38,6 +38,10 @@ export class Registry implements AsyncDisposable {
     return registry;
   }
 
+  get port(): number {
+    return Number(this.host.split(":")[1]);
+  }
+
   /** Puts an image into the registry and answers the reference to pull it by. @param name such as `team/app:1.0` */
   async push(image: Image, name: string): Promise<string> {
     const [repository = "", tag = "latest"] = name.split(":");

@@ -12,6 +12,7 @@ import {
   sleeperImage,
 } from "../../support/images.ts";
 import { Registry } from "../../support/registry.ts";
+import { SlowLink } from "../../support/slow-link.ts";
 import type { EngineHarness } from "./harness.ts";
 
 interface RealEngine {
@@ -34,9 +35,12 @@ export async function realHarness({ kind, socketPath, checkHealth }: RealEngine)
   };
   const open = undo.use(await Registry.start());
   const closed = undo.use(await Registry.start({ user: { name: "user", password: "secret" } }));
+  // Podman tells of its progress once a second; a pull must last longer than that to be seen.
+  const link = undo.use(await SlowLink.to(open.port, 2_000_000));
+  const throughLink = (reference: string): string => reference.replace(open.host, link.host);
   const pullable = {
-    present: await open.push(await bigImage(2), "team/present:1.0"),
-    large: await open.push(await bigImage(80), "team/large:1.0"),
+    present: throughLink(await open.push(await bigImage(4), "team/present:1.0")),
+    large: throughLink(await open.push(await bigImage(40), "team/large:1.0")),
     missing: `${open.host}/team/missing:1.0`,
     denied: await closed.push(await sleeperImage("denied"), "team/denied:1.0"),
     otherPlatform: await open.push(await foreignImage(), "team/foreign:1.0"),

@@ -1,0 +1,69 @@
+import { connect, createServer } from "node:net";
+import type { AddressInfo, Server, Socket } from "node:net";
+import { Transform } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const SLICE_MS = 20;
+
+/** A TCP link to a port on loopback that answers no faster than it is told; each connection by itself. */
+export class SlowLink implements AsyncDisposable {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(port: number, bytesPerSecond: number) {
+    this.#server = createServer((near) => {
+      const far = connect(port, "127.0.0.1");
+      for (const [socket, other] of [
+        [near, far],
+        [far, near],
+      ] as const) {
+        this.#sockets.add(socket);
+        socket.on("error", () => {});
+        socket.on("close", () => {
+          this.#sockets.delete(socket);
+          other.destroy();
+        });
+      }
+      near.pipe(far);
+      far.pipe(throttle(bytesPerSecond)).pipe(near);
+    });
+  }
+
+  static async to(port: number, bytesPerSecond: number): Promise<SlowLink> {
+    const link = new SlowLink(port, bytesPerSecond);
+    await new Promise<void>((resolve) => {
+      link.#server.listen(0, "127.0.0.1", resolve);
+    });
+    return link;
+  }
+
+  /** `127.0.0.1:PORT` of this end. */
+  get host(): string {
+    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Connections that stand right now. */
+  get connections(): number {
+    return this.#sockets.size / 2;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise((resolve) => {
+      this.#server.close(resolve);
+    });
+  }
+}
+
+function throttle(bytesPerSecond: number): Transform {
+  const slice = Math.max(1, Math.floor((bytesPerSecond * SLICE_MS) / 1000));
+  return new Transform({
+    async transform(chunk: Buffer, _encoding, done) {
+      for (let at = 0; at < chunk.length; at += slice) {
+        this.push(chunk.subarray(at, at + slice));
+        await sleep(SLICE_MS);
+      }
+      done();
+    },
+  });
+}
