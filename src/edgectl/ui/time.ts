@@ -1,11 +1,11 @@
 /** Unix seconds as `2026-11-20 12:00:00` in UTC. */
 export function formatTime(unixSeconds: number): string {
-  return isoTime(unixSeconds).slice(0, 19).replace("T", " ");
+  return isoTime(unixSeconds)?.slice(0, 19).replace("T", " ") ?? String(unixSeconds);
 }
 
 /** Unix seconds as the start of a period of the given granularity, in UTC. */
 export function formatPeriod(unixSeconds: number, granularity: "hour" | "day" | "month"): string {
-  const iso = isoTime(unixSeconds);
+  const iso = isoTime(unixSeconds) ?? String(unixSeconds);
   if (granularity === "month") return iso.slice(0, 7);
   return granularity === "day" ? iso.slice(0, 10) : iso.slice(0, 16).replace("T", " ");
 }
@@ -33,7 +33,8 @@ export function parseTime(text: string, now: number): number | undefined {
   if (!iso) return undefined;
   const time = Date.parse(`${iso[1]}T${iso[2] ?? "00:00"}${iso[3] ?? "Z"}`);
   // Date.parse takes 2026-02-30 for 2 March.
-  const isRealDay = new Date(`${iso[1]}T00:00Z`).toISOString().startsWith(iso[1] ?? "");
+  const midnight = Date.parse(`${iso[1]}T00:00Z`);
+  const isRealDay = isoTime(midnight / 1000)?.slice(0, 10) === iso[1];
   return Number.isNaN(time) || !isRealDay ? undefined : Math.floor(time / 1000);
 }
 
@@ -41,7 +42,8 @@ function joined(large: number, largeUnit: string, small: number, smallUnit: stri
   return small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`;
 }
 
-function isoTime(unixSeconds: number): string {
+/** `undefined` for a number that is no time of day. */
+function isoTime(unixSeconds: number): string | undefined {
   const date = new Date(unixSeconds * 1000);
-  return Number.isNaN(date.getTime()) ? String(unixSeconds) : date.toISOString();
+  return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
 }

@@ -1,0 +1,154 @@
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { edgectlUser } from "../../support/edgectl/process.ts";
+import { json, type Respond, startScriptedService } from "../../support/edgectl/scripted-service.ts";
+
+const KEY = "ek_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG";
+const NO_ASSETS = { assets: [], next_cursor: null };
+
+const guarded: Respond = (response, request) => {
+  const accepted = request.headers["x-api-key"] === KEY;
+  const refusal = { code: "Unauthorized", message: "The API key is missing, wrong or revoked." };
+  void (accepted ? json(200, NO_ASSETS) : json(401, refusal))(response, request);
+};
+
+async function setUp() {
+  const service = await startScriptedService();
+  service.on("GET /v1/assets", guarded);
+  const user = await edgectlUser();
+  return {
+    service,
+    user,
+    configFile: join(user.configDirectory, "edgectl", "config.json"),
+    async [Symbol.asyncDispose]() {
+      await user[Symbol.asyncDispose]();
+      await service[Symbol.asyncDispose]();
+    },
+  };
+}
+
+describe("edgectl login", () => {
+  test("checks the key, then stores address and key readable by the owner alone", async () => {
+    await using rig = await setUp();
+    const { code, stdout, stderr } = await rig.user.run(["login", "--url", `${rig.service.url}/`, "--key", KEY]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toContain(`Logged in to ${rig.service.url}.`);
+    expect(stdout).not.toContain(KEY);
+    expect(JSON.parse(await readFile(rig.configFile, "utf8"))).toEqual({ url: rig.service.url, api_key: KEY });
+    expect((await stat(rig.configFile)).mode & 0o777).toBe(0o600);
+    expect((await stat(join(rig.user.configDirectory, "edgectl"))).mode & 0o777).toBe(0o700);
+  });
+
+  test.each([
+    ["standard input", ["--key-file", "-"], { input: `${KEY}\n` }],
+    ["the environment", [], { env: { EDGECTL_API_KEY: KEY } }],
+  ])("takes the key from %s", async (_where, args, options) => {
+    await using rig = await setUp();
+    const { code } = await rig.user.run(["login", "--url", rig.service.url, ...args], options);
+    expect(code).toBe(0);
+    expect(await readFile(rig.configFile, "utf8")).toContain(KEY);
+  });
+
+  test("stores nothing when the key is refused, says what to do, and does not repeat the key", async () => {
+    await using rig = await setUp();
+    const wrong = "ek_wrongwrongwrongwrongwrongwrongwrong";
+    const { code, stdout, stderr } = await rig.user.run(["login", "--url", rig.service.url, "--key", wrong]);
+    expect({ code, stdout }).toEqual({ code: 3, stdout: "" });
+    expect(stderr).toContain("The API key is missing, wrong or revoked. (Unauthorized)");
+    expect(stderr).toContain("edgectl login");
+    expect(stderr).not.toContain(wrong);
+    await expect(stat(rig.configFile)).rejects.toThrow("ENOENT");
+  });
+
+  test("without a terminal and without a key it says how to give one", async () => {
+    await using rig = await setUp();
+    const { code, stderr } = await rig.user.run(["login", "--url", rig.service.url]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("--key-file");
+    expect(rig.service.requests).toHaveLength(0);
+  });
+
+  test("a key with a line break in it is refused here, and not shown", async () => {
+    await using rig = await setUp();
+    const { code, stderr } = await rig.user.run(["login", "--url", rig.service.url, "--key", "ek_secret\nek_two"]);
+    expect(code).toBe(3);
+    expect(stderr).not.toContain("secret");
+  });
+
+  test("a server that is not there: exit code 5, and what to check", async () => {
+    await using rig = await setUp();
+    const { url } = rig.service;
+    await rig.service[Symbol.asyncDispose]();
+    await using user = await edgectlUser();
+    const { code, stderr } = await user.run(["login", "--url", url, "--key", KEY]);
+    expect(code).toBe(5);
+    expect(stderr).toContain(`${url} could not be reached: nothing listens there.`);
+    await using again = await edgectlUser();
+    const asJson = await again.run(["login", "--url", url, "--key", KEY, "--json"]);
+    expect(asJson.stdout).toBe("");
+    expect(JSON.parse(asJson.stderr)).toMatchObject({ error: { exit_code: 5 } });
+  });
+
+  test("a server that is something else is told apart from one that refuses", async () => {
+    await using rig = await setUp();
+    rig.service.on("GET /v1/assets", (response) => void response.end("<html>hello</html>"));
+    const { code, stderr } = await rig.user.run(["login", "--url", rig.service.url, "--key", KEY]);
+    expect(code).toBe(5);
+    expect(stderr).toContain("not as this service does");
+  });
+
+  test("a redirect is not followed: the key would go with it", async () => {
+    await using rig = await setUp();
+    await using other = await startScriptedService();
+    rig.service.on("GET /v1/assets", json(302, {}, { Location: `${other.url}/v1/assets` }));
+    const { code, stderr } = await rig.user.run(["login", "--url", rig.service.url, "--key", KEY]);
+    expect(code).toBe(1);
+    expect(stderr).toContain(other.url);
+    expect(other.requests).toHaveLength(0);
+  });
+});
+
+describe("the stored login", () => {
+  test("is used, goes to no other server, and is forgotten at logout", async () => {
+    await using rig = await setUp();
+    await using other = await startScriptedService();
+    await rig.user.run(["login", "--url", rig.service.url, "--key", KEY]);
+    const whoami = await rig.user.run(["whoami", "--json"]);
+    expect(JSON.parse(whoami.stdout)).toEqual({
+      url: rig.service.url,
+      url_from: "login",
+      key_from: "login",
+      key_accepted: true,
+    });
+    const elsewhere = await rig.user.run(["assets", "list", "--url", other.url]);
+    expect(elsewhere.code).toBe(3);
+    expect(elsewhere.stderr).toContain(`There is no API key for ${other.url}`);
+    expect(other.requests).toHaveLength(0);
+    expect((await rig.user.run(["logout"])).stdout).toBe("Logged out.\n");
+    const after = await rig.user.run(["assets", "list"]);
+    expect(after.code).toBe(3);
+    expect(after.stderr).toContain("You are not logged in.");
+  });
+
+  test("yields to EDGECTL_URL and EDGECTL_API_KEY", async () => {
+    await using rig = await setUp();
+    const env = { EDGECTL_URL: rig.service.url, EDGECTL_API_KEY: KEY };
+    expect((await rig.user.run(["assets", "list"], { env })).code).toBe(0);
+    expect(rig.service.requests.map(({ headers }) => headers["x-api-key"])).toEqual([KEY]);
+  });
+
+  test("a file that others can read is pointed out; a damaged one is named and its content is not shown", async () => {
+    await using rig = await setUp();
+    await mkdir(join(rig.user.configDirectory, "edgectl"));
+    await writeFile(rig.configFile, JSON.stringify({ url: rig.service.url, api_key: KEY }), { mode: 0o644 });
+    const exposed = await rig.user.run(["assets", "list"]);
+    expect(exposed.code).toBe(0);
+    expect(exposed.stderr).toContain(`chmod 600 ${rig.configFile}`);
+    await writeFile(rig.configFile, `{"url": "x", "api_key": "${KEY}`);
+    const damaged = await rig.user.run(["assets", "list"]);
+    expect(damaged.code).toBe(3);
+    expect(damaged.stderr).toContain(`${rig.configFile} is damaged.`);
+    expect(damaged.stderr).not.toContain(KEY);
+  });
+});

@@ -1,0 +1,17 @@
+import type { Output } from "../../../src/edgectl/io.ts";
+
+/** An output that keeps what is written; a terminal of `columns` columns where that is given. */
+export class MemoryOutput implements Output {
+  readonly isTTY: boolean;
+  readonly columns: number | undefined;
+  text = "";
+
+  constructor(columns?: number) {
+    this.isTTY = columns !== undefined;
+    this.columns = columns;
+  }
+
+  write(text: string): void {
+    this.text += text;
+  }
+}

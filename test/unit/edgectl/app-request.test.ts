@@ -1,0 +1,132 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { buildAppRequest, parseAppFile } from "../../../src/edgectl/deploy/app-request.ts";
+import { parseEnv, parseEnvFile } from "../../../src/edgectl/deploy/parse-env.ts";
+import { parsePort } from "../../../src/edgectl/deploy/parse-port.ts";
+import { parseVolume } from "../../../src/edgectl/deploy/parse-volume.ts";
+import { Failure } from "../../../src/edgectl/failure.ts";
+
+const NO_FLAGS = { ports: [], environments: [], volumes: [] };
+
+describe("--port", () => {
+  test("reads HOST:TARGET and leaves the range to the service", () => {
+    expect(parsePort("30080:80")).toEqual({ host_port: 30080, target_port: 80 });
+    expect(parsePort("80:80/tcp")).toEqual({ host_port: 80, target_port: 80 });
+  });
+
+  test.each(["80", "", ":", "a:b", "1:2:3", "0.0.0.0:30080:80", "30080:80/udp", "-1:80", "1e3:80", "999999:1"])(
+    "refuses %j",
+    (text) => {
+      expect(() => parsePort(text)).toThrow(/HOST:TARGET|Only TCP/);
+    },
+  );
+});
+
+describe("--volume", () => {
+  test("reads LOCAL:TARGET with or without a mode", () => {
+    expect(parseVolume("/a:/b")).toEqual({ local: "/a", target: "/b", readonly: false });
+    expect(parseVolume("/a:/b:ro")).toEqual({ local: "/a", target: "/b", readonly: true });
+    expect(parseVolume("/a:/b:rw")).toEqual({ local: "/a", target: "/b", readonly: false });
+  });
+
+  test.each(["", "/a", "a:/b", "/a:b", "/a:/b:rx", "/a:/b:ro:z"])("refuses %j", (text) => {
+    expect(() => parseVolume(text)).toThrow(/LOCAL:TARGET|ro or rw/);
+  });
+});
+
+describe("--env and --env-file", () => {
+  test("everything after the first = is the value, whatever it is", () => {
+    const key = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]*$/);
+    fc.assert(
+      fc.property(key, fc.string(), (key, value) => {
+        expect(parseEnv(`${key}=${value}`, {})).toEqual({ key, value });
+      }),
+    );
+  });
+
+  test("a name alone takes this shell's value, and is refused where there is none", () => {
+    expect(parseEnv("TOKEN", { TOKEN: "t" })).toEqual({ key: "TOKEN", value: "t" });
+    expect(() => parseEnv("TOKEN", {})).toThrow("TOKEN has no value");
+  });
+
+  test("an error names the line and never the value", () => {
+    const failure = catchFailure(() => parseEnvFile("# c\n\nA=1\n=planted\n", {}, "app.env"));
+    expect(failure.message).toContain("app.env, line 4");
+    expect(`${failure.message}${failure.hint}`).not.toContain("planted");
+  });
+
+  test("a file is read as docker reads it: no quoting, comments and empty lines passed over", () => {
+    expect(parseEnvFile('\uFEFFA=1\r\n#B=2\n\n  C="x # y"\nD=\n', {}, "f")).toEqual([
+      { key: "A", value: "1" },
+      { key: "C", value: '"x # y"' },
+      { key: "D", value: "" },
+    ]);
+  });
+});
+
+describe("file and flags together", () => {
+  const file = {
+    name: "web",
+    image: "web:1",
+    privileged: true,
+    environments: [
+      { key: "A", value: "file" },
+      { key: "B", value: "file" },
+    ],
+    ports: [{ host_port: 30080, target_port: 80 }],
+    unknown_field: 1,
+  };
+
+  test("without flags the file goes to the service as it is", () => {
+    expect(buildAppRequest(file, NO_FLAGS)).toEqual(file);
+  });
+
+  test("flags win: single values, and entries for the same thing", () => {
+    const request = buildAppRequest(file, {
+      image: "web:2",
+      privileged: false,
+      environments: [{ key: "A", value: "flag" }],
+      ports: [
+        { host_port: 30081, target_port: 80 },
+        { host_port: 30443, target_port: 443 },
+      ],
+      volumes: [{ local: "/a", target: "/b", readonly: true }],
+    });
+    expect(request).toEqual({
+      ...file,
+      image: "web:2",
+      privileged: false,
+      environments: [
+        { key: "B", value: "file" },
+        { key: "A", value: "flag" },
+      ],
+      ports: [
+        { host_port: 30081, target_port: 80 },
+        { host_port: 30443, target_port: 443 },
+      ],
+      volumes: [{ local: "/a", target: "/b", readonly: true }],
+    });
+  });
+
+  test("a file with nonsense in a list does not break the command: the service refuses it", () => {
+    const flags = { ...NO_FLAGS, ports: [{ host_port: 30080, target_port: 80 }] };
+    expect(buildAppRequest({ ports: "80" }, flags)).toEqual({ ports: "80" });
+    expect(buildAppRequest({ ports: [null, 3] }, flags).ports).toEqual([null, 3, ...flags.ports]);
+  });
+
+  test("a broken file is named with the line, and its content is not shown", () => {
+    const failure = catchFailure(() => parseAppFile('{\n "a": planted\n}', "app.json"));
+    expect(failure.message).toBe("app.json is not valid JSON.");
+    expect(catchFailure(() => parseAppFile("[]", "app.json")).message).toContain("one JSON object");
+  });
+});
+
+function catchFailure(action: () => unknown): Failure {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof Failure) return error;
+    throw error;
+  }
+  throw new Error("it did not fail");
+}

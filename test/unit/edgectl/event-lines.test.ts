@@ -1,0 +1,60 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { EventLineReader, StreamGrammarError } from "../../../src/edgectl/api/event-lines.ts";
+import { parseStreamedEvent } from "../../../src/edgectl/api/deployment-event.ts";
+
+const encoder = new TextEncoder();
+
+function readAll(chunks: readonly Uint8Array[]): string[] {
+  const reader = new EventLineReader();
+  const lines = chunks.flatMap((chunk) => reader.push(chunk));
+  const last = reader.end();
+  return last === undefined ? lines : [...lines, last];
+}
+
+describe("the reader of the deploy stream", () => {
+  const text = 'data: {"message":"größer ⚙ 🚀"}\n\n\ndata:{"a":1}\r\n\r\n: comment\nevent: x\ndata: {"b":2}\n';
+  const expected = ['{"message":"größer ⚙ 🚀"}', '{"a":1}', '{"b":2}'];
+
+  test("reads the same whichever byte the stream is split at", () => {
+    const bytes = encoder.encode(text);
+    for (let cut = 0; cut <= bytes.length; cut++) {
+      expect(readAll([bytes.subarray(0, cut), bytes.subarray(cut)]), `cut at ${cut}`).toEqual(expected);
+    }
+  });
+
+  test("reads the same byte by byte", () => {
+    expect(readAll([...encoder.encode(text)].map((byte) => Uint8Array.of(byte)))).toEqual(expected);
+  });
+
+  test("any events in any cuts come out as they went in", () => {
+    const chunked = fc.tuple(fc.array(fc.json(), { maxLength: 8 }), fc.array(fc.nat(400), { maxLength: 6 }));
+    fc.assert(
+      fc.property(chunked, ([events, cuts]) => {
+        const bytes = encoder.encode(events.map((event) => `data: ${event}\n\n`).join(""));
+        const edges = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).toSorted((a, b) => a - b), bytes.length];
+        const chunks = edges.slice(1).map((end, index) => bytes.subarray(edges[index], end));
+        expect(readAll(chunks)).toEqual(events.map((event) => event.trim()));
+      }),
+    );
+  });
+
+  test("a line without end is refused instead of held for ever", () => {
+    const reader = new EventLineReader();
+    const chunk = encoder.encode("x".repeat(600_000));
+    reader.push(chunk);
+    expect(() => reader.push(chunk)).toThrow(StreamGrammarError);
+  });
+});
+
+describe("an event from the stream", () => {
+  test("keeps what this version does not know, and drops what has the wrong form", () => {
+    const json = '{"status":"Running","message":"m","step":"later","bytes":"odd","new":1}';
+    expect(parseStreamedEvent(json)).toMatchObject({ status: "Running", message: "m", step: "later", new: 1 });
+    expect(parseStreamedEvent(json).bytes).toBeUndefined();
+  });
+
+  test.each(["", "nonsense", "[]", '{"status":"Done","message":"m"}', '{"status":"Fail"}'])("refuses %j", (json) => {
+    expect(() => parseStreamedEvent(json)).toThrow(StreamGrammarError);
+  });
+});

@@ -1,0 +1,214 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { formatBytes } from "../../../src/edgectl/ui/bytes.ts";
+import { RateMeter } from "../../../src/edgectl/ui/rate-meter.ts";
+import { safeJson, sanitizeLine, sanitizeLines } from "../../../src/edgectl/ui/sanitize.ts";
+import { renderTable } from "../../../src/edgectl/ui/table.ts";
+import { createTheme } from "../../../src/edgectl/ui/theme.ts";
+import { formatDuration, formatPeriod, formatTime, parseTime } from "../../../src/edgectl/ui/time.ts";
+import { truncate, widthOf, wrap } from "../../../src/edgectl/ui/width.ts";
+import { renderDetails } from "../../../src/edgectl/views/details.ts";
+import { renderUsage } from "../../../src/edgectl/views/usage-view.ts";
+import { MemoryOutput } from "../../support/edgectl/memory-output.ts";
+
+const UTF8 = { LANG: "en_GB.UTF-8" };
+const plain = createTheme(new MemoryOutput(), UTF8);
+const CONTROL = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/u;
+
+describe("text from outside", () => {
+  test("holds nothing a terminal would act on, whatever it was", () => {
+    const hostile = fc.string({
+      unit: fc.constantFrom(
+        "\u001B",
+        "[",
+        "2",
+        "J",
+        "]",
+        "0",
+        ";",
+        "\u0007",
+        "\n",
+        "\r",
+        "\u009B",
+        "\u202E",
+        "a",
+        "\b",
+        "é",
+      ),
+    });
+    fc.assert(
+      fc.property(fc.oneof(hostile, fc.string({ unit: "binary" })), (text) => {
+        expect(sanitizeLine(text)).not.toMatch(CONTROL);
+        expect(sanitizeLines(text).join("")).not.toMatch(CONTROL);
+      }),
+    );
+  });
+
+  test("ordinary text of any script is left alone; colours go, other control characters are shown", () => {
+    expect(sanitizeLine("Größe 東京 👩‍🔧 ok")).toBe("Größe 東京 👩‍🔧 ok");
+    expect(sanitizeLine("\u001B[31mred\u001B[0m\u0007 \u202Etxt")).toBe("red\\x07 \\u{202e}txt");
+  });
+
+  test("JSON for programs stays the same value and holds no control character but line ends", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const text = safeJson(value, 2);
+        expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(value)));
+        expect(text.replaceAll("\n", "")).not.toMatch(CONTROL);
+      }),
+    );
+    expect(safeJson("\u009B\u007F")).toBe(String.raw`"\u009b\u007f"`);
+  });
+
+  test("details are shown whole but bounded, issues one a line", () => {
+    const issues = [
+      { path: "ports[0].host_port", reason: "must be a number" },
+      { path: "", reason: "no" },
+    ];
+    expect(renderDetails({ issues, empty: [], log: "one\ntwo\n", nested: { a: 1, b: "x" } })).toEqual([
+      "issues:",
+      "  ports[0].host_port: must be a number",
+      "  request: no",
+      "log:",
+      "  one",
+      "  two",
+      "nested: a 1, b x",
+    ]);
+    expect(renderDetails({ log: Array.from({ length: 500 }, () => "x") })).toHaveLength(41);
+  });
+});
+
+describe("numbers", () => {
+  test.each([
+    [0, "0 B"],
+    [999, "999 B"],
+    [1000, "1.00 kB"],
+    [12_340, "12.3 kB"],
+    [999_950, "1.00 MB"],
+    [23_600_000, "23.6 MB"],
+    [1e15, "1.00 PB"],
+  ])("%d bytes are %s", (bytes, text) => expect(formatBytes(bytes)).toBe(text));
+
+  test.each([
+    [0.4, "0 s"],
+    [59.6, "1 min"],
+    [125, "2 min 5 s"],
+    [7800, "2 h 10 min"],
+  ])("%d seconds are %s", (seconds, text) => expect(formatDuration(seconds)).toBe(text));
+
+  test("times are shown in UTC, and a number that is none does not throw", () => {
+    expect(formatTime(1_767_225_600)).toBe("2026-01-01 00:00:00");
+    expect(formatPeriod(1_767_229_200, "hour")).toBe("2026-01-01 01:00");
+    expect(formatPeriod(1_767_229_200, "month")).toBe("2026-01");
+    expect(formatTime(1e20)).toBe("100000000000000000000");
+  });
+
+  test.each([
+    ["1767225600", 1_767_225_600],
+    ["2026-01-01", 1_767_225_600],
+    ["2026-01-01T01:00", 1_767_229_200],
+    ["2026-01-01 01:00:01Z", 1_767_229_201],
+    ["2026-01-01T01:00+01:00", 1_767_225_600],
+    ["24h", 1_767_139_200],
+    ["7d", 1_766_620_800],
+  ])("--from %s", (text, expected) => expect(parseTime(text, 1_767_225_600_000)).toBe(expected));
+
+  test.each(["", "yesterday", "2026-02-30", "2026-13-01", "2026-01-01T25:00", "-1", "7w"])(
+    "--from %j is refused",
+    (text) => {
+      expect(parseTime(text, 0)).toBeUndefined();
+    },
+  );
+
+  test("the rate is that of the last seconds, and starts afresh with a new attempt", () => {
+    const meter = new RateMeter();
+    meter.add(0, 0);
+    expect(meter.bytesPerSecond).toBeUndefined();
+    for (let second = 1; second <= 20; second++) meter.add(second * 1000, second < 10 ? 0 : (second - 10) * 2_000_000);
+    expect(meter.bytesPerSecond).toBeCloseTo(2_000_000);
+    meter.add(21_000, 0);
+    expect(meter.bytesPerSecond).toBeUndefined();
+  });
+});
+
+describe("layout", () => {
+  test("a cut text never takes more columns than it may, and is never cut inside a character", () => {
+    const text = fc.string({ unit: fc.constantFrom("a", "東", "👩‍🔧", "é", "e\u0301") });
+    fc.assert(
+      fc.property(text, fc.nat(12), (text, width) => {
+        expect(widthOf(truncate(text, width))).toBeLessThanOrEqual(width);
+        expect(truncate(text, width)).not.toMatch(/\p{Cs}/u);
+      }),
+    );
+    expect(truncate("Tokyo 東京 gateway", 10)).toBe("Tokyo 東…");
+  });
+
+  test("wrapped text loses nothing but spaces at the breaks", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.stringMatching(/^[a-z]{1,9}$/), { minLength: 1 }),
+        fc.integer({ min: 10, max: 40 }),
+        (words, width) => {
+          const lines = wrap(words.join(" "), width);
+          expect(lines.join(" ")).toBe(words.join(" "));
+          for (const line of lines) expect(line.length).toBeLessThanOrEqual(width);
+        },
+      ),
+    );
+  });
+
+  test("a table fits the terminal by cutting what may be cut, and is whole in a file", () => {
+    const columns = [
+      { header: "ID", cell: (row: { id: string }) => row.id },
+      { header: "NAME", cell: () => "東京".repeat(30), shrinks: true as const },
+      { header: "N", cell: () => "1", align: "right" as const },
+    ];
+    const rows = [{ id: "abc" }, { id: "abcdef" }];
+    for (const line of renderTable(columns, rows, plain, 40).split("\n")) expect(widthOf(line)).toBeLessThanOrEqual(40);
+    expect(renderTable(columns, rows, plain, undefined)).toContain("東京".repeat(30));
+  });
+
+  test("colour is for terminals that want it, and characters for locales that have them", () => {
+    const terminal = new MemoryOutput(80);
+    expect(createTheme(terminal, UTF8).red("x")).toBe("\u001B[31mx\u001B[39m");
+    expect(createTheme(terminal, { ...UTF8, NO_COLOR: "1" }).red("x")).toBe("x");
+    expect(createTheme(terminal, { ...UTF8, TERM: "dumb" }).red("x")).toBe("x");
+    expect(plain.red("x")).toBe("x");
+    expect(createTheme(terminal, { LC_ALL: "C", LANG: "en_GB.UTF-8" }).barFull).toBe("#");
+  });
+});
+
+describe("usage", () => {
+  const DAY = 86_400;
+  const start = 1_767_225_600;
+  const usage = {
+    start_time: start,
+    end_time: start + 3 * DAY,
+    finalized_until: start + DAY,
+    usages: [
+      { network_group: "default_1gb", total: 2_000_000, start_time: start, end_time: start + DAY },
+      { network_group: "default_1gb", total: 500_000, start_time: start + DAY, end_time: start + 2 * DAY },
+      { network_group: "default_1gb", total: 1, start_time: start + 2 * DAY, end_time: start + 3 * DAY },
+    ],
+  };
+
+  test("is a table with bars in proportion, and marks what may still change", () => {
+    expect(renderUsage(usage, "day", plain, 80)).toBe(
+      [
+        "2026-01-01 00:00:00 to 2026-01-04 00:00:00 UTC",
+        "",
+        "DAY          GROUP           TOTAL",
+        `2026-01-01   default_1gb   2.00 MB  ${"█".repeat(24)}`,
+        `2026-01-02*  default_1gb  500.0 kB  ${"█".repeat(6)}`,
+        `2026-01-03*  default_1gb       1 B  █`,
+        "",
+        "Total 2.50 MB",
+        "* From 2026-01-02 00:00:00 UTC on, usage may still change.",
+      ].join("\n"),
+    );
+  });
+
+  test("says so when there is none", () => {
+    expect(renderUsage({ ...usage, usages: [] }, "all", plain, 80)).toContain("No usage in this time.");
+  });
+});
