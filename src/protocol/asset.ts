@@ -36,7 +36,7 @@ export const assetTypeSchema = displayText(0, 64).meta({
 });
 
 /** The deprecated mirror of `supersim`, with that SIM's own status. */
-const legacySimSchema = z
+export const legacySimSchema = z
   .strictObject({ ...superSimSchema.shape, status: assetStatusSchema })
   .meta({ id: "LegacySim", deprecated: true, description: "Mirror of `supersim`, until its removal." });
 export type LegacySim = z.output<typeof legacySimSchema>;

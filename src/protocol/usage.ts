@@ -59,5 +59,8 @@ export const proSimUsageSchema = z
   .strictObject({ ...range, usages: z.array(proSimUsageEntry) })
   .meta({ id: "ProSimUsage" });
 
+export type SuperSimUsage = z.output<typeof superSimUsageSchema>;
+export type ProSimUsage = z.output<typeof proSimUsageSchema>;
+
+/** Usage of a SIM of either type. */
 export const usageSchema = z.union([superSimUsageSchema, proSimUsageSchema]);
-export type UsageBody = z.output<typeof usageSchema>;

@@ -1,9 +1,8 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { AssetUpdate } from "../../protocol/asset-request.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { SimType } from "../../protocol/sim.ts";
-import { changeName, planUpdate, type SimChange, type UpdatePlan } from "../core/asset-update.ts";
+import { changeName, type SimChange, type UpdatePlan } from "../core/asset-update.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";
 import { operatedSim } from "../sim-operator/operated-sim.ts";
 import type { OperatedSim, SimOperator } from "../sim-operator/sim-operator.ts";
@@ -21,6 +20,9 @@ export interface AssetUpdaterOptions {
   readonly stopping: AbortSignal;
 }
 
+/** What to change, given the asset as it is and the account's own network groups. Pure; throws typed errors. */
+export type UpdateDecision = (asset: Asset, ownGroups: readonly string[]) => UpdatePlan;
+
 /** Carries out updates, one at a time per asset: what is stored is what the operator confirmed last. */
 export class AssetUpdater {
   readonly #options: AssetUpdaterOptions;
@@ -31,16 +33,16 @@ export class AssetUpdater {
   }
 
   /**
-   * Updates the asset and answers it as it is then. Everything is checked before anything changes. Errors:
-   * `AssetNotFound`, those of `planUpdate`, and `SimOperatorFailed` with `details.changed` and `details.not_changed`:
-   * the names of the fields that were and were not changed.
+   * Lets `decide` say what is to change about the asset, does that, and answers the asset as it is then. Errors:
+   * `AssetNotFound`, those of `decide` before anything has changed, and `SimOperatorFailed` with `details.changed`
+   * and `details.not_changed`: the names of the fields that were and were not changed.
    */
-  async update(accountId: string, identifier: string, update: AssetUpdate): Promise<Asset> {
+  async update(accountId: string, identifier: string, decide: UpdateDecision): Promise<Asset> {
     const { store, stopping } = this.#options;
     const { uuid } = await this.#find(accountId, identifier);
     using _lock = await this.#locks.acquire(uuid, stopping);
     const asset = await this.#find(accountId, uuid);
-    const plan = planUpdate(asset, update, await store.networkGroups.listNetworkGroups(accountId));
+    const plan = decide(asset, await store.networkGroups.listNetworkGroups(accountId));
     await this.#changeSims(asset, plan);
     if (plan.name !== undefined) await store.assets.renameAsset(uuid, plan.name);
     return this.#find(accountId, uuid);

@@ -1,4 +1,9 @@
-import { type AssetUpdate, assetUpdateSchema } from "../../protocol/asset-request.ts";
+import {
+  type AssetUpdate,
+  assetUpdateSchema,
+  type LegacySimUpdate,
+  legacySimUpdateSchema,
+} from "../../protocol/asset-request.ts";
 import type { AssetStatus } from "../../protocol/asset.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { invalidRequest, listIssues, type RequestIssue } from "../../protocol/request-error.ts";
@@ -47,6 +52,17 @@ export function parseAssetUpdate(body: unknown): AssetUpdate {
   return result.data;
 }
 
+/** Reads the body of the deprecated Update SIM. Throws `InvalidRequest` as `parseAssetUpdate` does. */
+export function parseLegacySimUpdate(body: unknown): LegacySimUpdate {
+  const result = legacySimUpdateSchema.safeParse(body);
+  if (!result.success) throw invalidRequest(listIssues(result.error).map(explainLegacy));
+  const { status, network_group } = result.data;
+  if (status === undefined && network_group === undefined) {
+    throw invalidRequest([{ path: "", reason: "nothing to update; give at least one of status and network_group" }]);
+  }
+  return result.data;
+}
+
 /**
  * Decides what an update changes. Throws, before anything has changed, `AssetHasNoSim` for a status without a SIM,
  * `SimNotFound` for a network group without a Super SIM, `UnknownNetworkGroup` for a group the account has not.
@@ -54,19 +70,38 @@ export function parseAssetUpdate(body: unknown): AssetUpdate {
  * @param ownGroups names of the account's own network groups
  */
 export function planUpdate(asset: Asset, update: AssetUpdate, ownGroups: readonly string[]): UpdatePlan {
-  const { status } = update;
-  const group = update.supersim?.network_group;
+  const { name, status } = update;
   const types = simTypes(asset);
   if (status !== undefined && types.length === 0) throw new EdgeError("AssetHasNoSim");
-  if (group !== undefined) {
-    if (!asset.supersim) throw new EdgeError("SimNotFound", "The asset has no Super SIM.", { sim_type: "supersim" });
-    requireKnownGroup(group, ownGroups);
-  }
-  const groupChange: SimChange[] =
-    group === undefined ? [] : [{ sim: "supersim", field: "network_group", value: group }];
-  const statusChanges: SimChange[] =
-    status === undefined ? [] : types.map((sim) => ({ sim, field: "status", value: status }));
-  return { simChanges: [...groupChange, ...statusChanges], name: update.name };
+  return {
+    name,
+    simChanges: [
+      ...planGroup(asset, update.supersim?.network_group, ownGroups),
+      ...(status === undefined ? [] : types.map((sim) => ({ sim, field: "status" as const, value: status }))),
+    ],
+  };
+}
+
+/**
+ * Decides what the deprecated Update SIM changes: the Super SIM and nothing else, since `sim` is its mirror. Throws
+ * `SimNotFound` for an asset without one, `UnknownNetworkGroup`.
+ */
+export function planLegacyUpdate(asset: Asset, update: LegacySimUpdate, ownGroups: readonly string[]): UpdatePlan {
+  const { status, network_group: group } = update;
+  requireSuperSim(asset);
+  const statusChange: SimChange[] = status === undefined ? [] : [{ sim: "supersim", field: "status", value: status }];
+  return { name: undefined, simChanges: [...planGroup(asset, group, ownGroups), ...statusChange] };
+}
+
+function planGroup(asset: Asset, group: string | undefined, ownGroups: readonly string[]): SimChange[] {
+  if (group === undefined) return [];
+  requireSuperSim(asset);
+  requireKnownGroup(group, ownGroups);
+  return [{ sim: "supersim", field: "network_group", value: group }];
+}
+
+function requireSuperSim(asset: Asset): void {
+  if (!asset.supersim) throw new EdgeError("SimNotFound", "The asset has no Super SIM.", { sim_type: "supersim" });
 }
 
 /** Name of the field of the asset a change belongs to, such as `supersim.status`. */
@@ -76,4 +111,8 @@ export function changeName(change: SimChange): string {
 
 function explain(issue: RequestIssue): RequestIssue {
   return { path: issue.path, reason: (Object.hasOwn(REFUSED, issue.path) && REFUSED[issue.path]) || issue.reason };
+}
+
+function explainLegacy(issue: RequestIssue): RequestIssue {
+  return issue.path === "fleet" ? { path: issue.path, reason: "is no longer supported; use network_group" } : issue;
 }

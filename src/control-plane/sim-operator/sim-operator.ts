@@ -2,7 +2,7 @@ import type { SimType } from "../../protocol/sim.ts";
 import type { Granularity } from "../../protocol/usage.ts";
 import type { TimeRange } from "../core/usage-period.ts";
 import type { SimState } from "../store/sims.ts";
-import type { UsageTotal } from "../store/usage.ts";
+import type { UsageTotal } from "../core/usage-view.ts";
 
 /** A SIM as an operator's API addresses it, with what the control plane last knew about it. */
 export interface OperatedSim {

@@ -1,7 +1,8 @@
 import type { Granularity } from "../../protocol/usage.ts";
 import type { TimeRange } from "../core/usage-period.ts";
 import type { SimState } from "../store/sims.ts";
-import type { UsageStore, UsageTotal } from "../store/usage.ts";
+import type { UsageTotal } from "../core/usage-view.ts";
+import type { UsageStore } from "../store/usage.ts";
 import type { OperatedSim, SimOperator } from "./sim-operator.ts";
 
 /**

@@ -1,5 +1,6 @@
 import type { Granularity } from "../../protocol/usage.ts";
 import type { TimeRange } from "../core/usage-period.ts";
+import type { UsageTotal } from "../core/usage-view.ts";
 
 /** Most bytes one record may hold: 1 TiB. Keeps every sum within what SQLite can add up. */
 export const MAX_RECORD_BYTES = 2 ** 40;
@@ -12,15 +13,6 @@ export interface UsageRecord {
   readonly startTime: number;
   readonly endTime: number;
   /** 0 to `MAX_RECORD_BYTES`. */
-  readonly bytes: number;
-}
-
-/** Sum over one bucket, and over one period unless the granularity was `all`. */
-export interface UsageTotal {
-  readonly bucket: string;
-  /** Start of the period in Unix seconds, not cut to the range; `undefined` with granularity `all`. */
-  readonly periodStart: number | undefined;
-  /** Never above 2^53 - 1, the largest integer every JSON reader agrees on. */
   readonly bytes: number;
 }
 

@@ -1,14 +1,26 @@
 import { assetSchema } from "../../../protocol/asset.ts";
-import { toDetails } from "../../core/asset-view.ts";
 import type { Api, ApiContext } from "../context.ts";
+import { errors, json } from "../docs/responses.ts";
+import { createLegacy, LEGACY_HEADERS } from "../legacy/legacy.ts";
 import { assetParams } from "./asset-params.ts";
 import { findAsset } from "./find-asset.ts";
+import { showAsset } from "./show-asset.ts";
 
 /** `GET /v1/assets/{asset_id}`: one asset. */
-export function getAsset(api: Api, { store }: ApiContext): void {
+export function getAsset(api: Api, context: ApiContext): void {
+  const legacy = createLegacy(context);
   api.get(
     "/v1/assets/:asset_id",
-    { schema: { params: assetParams, response: { 200: assetSchema } } },
-    async (request) => toDetails(await findAsset(store, request, request.params.asset_id), false),
+    {
+      schema: {
+        operationId: "getAsset",
+        summary: "Asset Details",
+        tags: ["Assets"],
+        params: assetParams,
+        response: { 200: json("The asset.", assetSchema, LEGACY_HEADERS), ...errors("AssetNotFound") },
+      },
+    },
+    async (request, reply) =>
+      showAsset(await findAsset(context.store, request, request.params.asset_id), legacy, reply),
   );
 }

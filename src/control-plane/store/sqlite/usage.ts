@@ -2,7 +2,8 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { transaction } from "../../../lib/sqlite.ts";
 import { type Granularity, granularitySchema } from "../../../protocol/usage.ts";
 import type { TimeRange } from "../../core/usage-period.ts";
-import type { UsageRecord, UsageStore, UsageTotal } from "../usage.ts";
+import type { UsageTotal } from "../../core/usage-view.ts";
+import type { UsageRecord, UsageStore } from "../usage.ts";
 
 /** Start of the period a record belongs to: the one it begins in. */
 const PERIOD_START: Readonly<Record<Granularity, string>> = {

@@ -1,0 +1,40 @@
+import { assetListQuerySchema, DEFAULT_PAGE_SIZE } from "../../../protocol/asset-request.ts";
+import { type AssetList, assetListSchema } from "../../../protocol/asset.ts";
+import { toListItem } from "../../core/asset-view.ts";
+import { decodeCursor, encodeCursor } from "../../core/list-cursor.ts";
+import { accountOf } from "../auth.ts";
+import type { Api, ApiContext } from "../context.ts";
+import { errors, json } from "../docs/responses.ts";
+import { createLegacy, LEGACY_HEADERS } from "../legacy/legacy.ts";
+
+/** `GET /v1/assets`: the account's assets, page by page, oldest first. */
+export function listAssets(api: Api, context: ApiContext): void {
+  const legacy = createLegacy(context);
+  api.get(
+    "/v1/assets",
+    {
+      schema: {
+        operationId: "listAssets",
+        summary: "Get Assets",
+        description: "The account's assets in order of registration, oldest first.",
+        tags: ["Assets"],
+        querystring: assetListQuerySchema,
+        response: { 200: json("One page of assets.", assetListSchema, LEGACY_HEADERS), ...errors("InvalidRequest") },
+      },
+    },
+    async (request, reply): Promise<AssetList> => {
+      const { limit = DEFAULT_PAGE_SIZE, cursor, status, type, q: text } = request.query;
+      const after = cursor === undefined ? undefined : decodeCursor(cursor);
+      // One more than asked for tells whether there is another page.
+      const found = await context.store.assets.listAssets(accountOf(request), { status, type, text }, limit + 1, after);
+      const page = found.slice(0, limit);
+      const last = found.length > limit ? page.at(-1) : undefined;
+      const isLegacyServed = legacy.isServed();
+      if (isLegacyServed && page.some((asset) => asset.supersim)) legacy.mark(reply, "/v1/assets");
+      return {
+        assets: page.map((asset) => toListItem(asset, isLegacyServed)),
+        next_cursor: last ? encodeCursor(last) : null,
+      };
+    },
+  );
+}

@@ -1,0 +1,53 @@
+import swagger, { type SwaggerTransform } from "@fastify/swagger";
+import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-provider-zod";
+import { VERSION } from "../../../lib/version.ts";
+import type { Api } from "../context.ts";
+import { pruneComponents } from "./prune-components.ts";
+import type { DocumentedResponse } from "./responses.ts";
+
+const DESCRIPTION = `Assets with their SIMs, SIM usage, and deployment of container apps to edge devices.
+
+Timestamps are integer Unix seconds, UTC. \`asset_id\` is any identifier of the asset: serial number, SIM SID, ICCID or
+UUID; UUIDs are matched without regard to case, the others exactly. Every refusal has a \`code\` and a \`message\`.`;
+
+/**
+ * Collects the routes registered afterwards into an OpenAPI 3.1 document, generated from the schemas that requests are
+ * validated with, and serves it at `/openapi.json`. No key is needed: it tells nothing about any account.
+ */
+export async function serveOpenApi(api: Api): Promise<void> {
+  await api.register(swagger, {
+    openapi: {
+      openapi: "3.1.0",
+      info: { title: "edge-control", version: VERSION, description: DESCRIPTION },
+      servers: [{ url: "/", description: "This server." }],
+      tags: [
+        { name: "Assets", description: "Connected edge devices." },
+        { name: "Usage", description: "What the SIMs used." },
+        { name: "Deployments", description: "Container apps on devices, and how deploying them went." },
+        { name: "Legacy", description: "Deprecated; removed at a set instant." },
+        { name: "Health", description: "For load balancers and supervisors; no key needed." },
+      ],
+      components: {
+        securitySchemes: {
+          apiKey: { type: "apiKey", in: "header", name: "X-API-Key", description: "A key of the account." },
+        },
+      },
+      security: [{ apiKey: [] }],
+    },
+    transform,
+    transformObject: (document) => pruneComponents(jsonSchemaTransformObject(document as never) as object),
+  });
+  api.get("/openapi.json", { schema: { hide: true } }, () => api.swagger());
+}
+
+/** As the library's, which forgets the headers of a response. */
+const transform: SwaggerTransform = (route) => {
+  const transformed = jsonSchemaTransform(route);
+  const documented = route.schema?.response as Record<string, Partial<DocumentedResponse>> | undefined;
+  const responses = (transformed.schema as { response?: Record<string, object> } | undefined)?.response ?? {};
+  for (const [status, response] of Object.entries(responses)) {
+    const headers = documented?.[status]?.headers;
+    if (headers) Object.assign(response, { headers });
+  }
+  return transformed;
+};

@@ -1,0 +1,51 @@
+const PREFIX = "#/components/schemas/";
+/** What the generator puts behind the name of a schema in the form requests have it. */
+const INPUT = "Input";
+
+type Schemas = Readonly<Record<string, unknown>>;
+
+interface Document {
+  readonly components?: { readonly schemas?: Schemas };
+}
+
+/**
+ * Leaves only those shared schemas in an OpenAPI document that something refers to. The generator lists each in two
+ * forms, for requests and for answers; where only the first is used, it takes the plain name.
+ */
+export function pruneComponents(document: Document): object {
+  const schemas = document.components?.schemas ?? {};
+  const used = reachable({ ...document, components: undefined }, schemas);
+  const kept = Object.fromEntries([...used].map((name) => [name, schemas[name]]));
+  const pruned: Document = { ...document, components: { ...document.components, schemas: kept } };
+  const renamed = [...used].filter((name) => name.endsWith(INPUT) && !used.has(name.slice(0, -INPUT.length)));
+  return renamed.reduce(rename, pruned);
+}
+
+function reachable(root: unknown, schemas: Schemas): ReadonlySet<string> {
+  const found = new Set<string>();
+  const visit = (value: unknown): void => {
+    for (const name of references(value)) {
+      if (found.has(name) || !Object.hasOwn(schemas, name)) continue;
+      found.add(name);
+      visit(schemas[name]);
+    }
+  };
+  visit(root);
+  return found;
+}
+
+function references(value: unknown): string[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, child]) =>
+    key === "$ref" && typeof child === "string" ? [child.slice(PREFIX.length)] : references(child),
+  );
+}
+
+function rename(document: Document, name: string): Document {
+  const plain = name.slice(0, -INPUT.length);
+  const { [name]: schema, ...others } = document.components?.schemas ?? {};
+  const moved = { ...document, components: { ...document.components, schemas: { ...others, [plain]: schema } } };
+  return JSON.parse(JSON.stringify(moved), (key, value: unknown) =>
+    key === "$ref" && value === PREFIX + name ? PREFIX + plain : value,
+  ) as Document;
+}

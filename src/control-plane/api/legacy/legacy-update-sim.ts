@@ -1,0 +1,59 @@
+import { legacySimUpdateSchema } from "../../../protocol/asset-request.ts";
+import { legacySimSchema } from "../../../protocol/asset.ts";
+import { EdgeError } from "../../../protocol/errors.ts";
+import { toLegacySim } from "../../core/asset-view.ts";
+import { parseLegacySimUpdate, planLegacyUpdate } from "../../core/asset-update.ts";
+import { assetParams } from "../assets/asset-params.ts";
+import { assetPath } from "../assets/asset-path.ts";
+import { accountOf } from "../auth.ts";
+import type { Api, ApiContext } from "../context.ts";
+import { errorsWithBody, json } from "../docs/responses.ts";
+import { createLegacy, LEGACY_HEADERS } from "./legacy.ts";
+
+/**
+ * `PATCH /assets/{asset_id}/sim`, also under `/v1`: the deprecated Update SIM. It acts on the Super SIM, of which
+ * `sim` is the mirror, and answers that mirror. Gone from the removal instant on.
+ */
+export function legacyUpdateSim(api: Api, context: ApiContext): void {
+  const legacy = createLegacy(context);
+  for (const prefix of ["", "/v1"]) {
+    api.patch(
+      `${prefix}/assets/:asset_id/sim`,
+      {
+        schema: {
+          operationId: prefix ? "legacyUpdateSimV1" : "legacyUpdateSim",
+          summary: "Update SIM",
+          description: "Use Update Asset instead. From the removal on, every request is answered `EndpointRemoved`.",
+          deprecated: true,
+          tags: ["Legacy"],
+          params: assetParams,
+          body: legacySimUpdateSchema,
+          response: {
+            200: json("The Super SIM as it is now.", legacySimSchema, LEGACY_HEADERS),
+            ...errorsWithBody(
+              "AssetNotFound",
+              "SimNotFound",
+              "UnknownNetworkGroup",
+              "SimOperatorFailed",
+              "EndpointRemoved",
+            ),
+          },
+        },
+        // Before a body is read: once the endpoint is gone, it does not matter what is in it.
+        preParsing: async (request, reply) => {
+          if (!legacy.isServed()) throw legacy.removed(reply, "PATCH", assetPath(request.params.asset_id));
+        },
+        preValidation: async (request) => void parseLegacySimUpdate(request.body),
+      },
+      async (request, reply) => {
+        const { asset_id } = request.params;
+        const { supersim } = await context.assetUpdater.update(accountOf(request), asset_id, (asset, ownGroups) =>
+          planLegacyUpdate(asset, request.body, ownGroups),
+        );
+        if (!supersim) throw new EdgeError("SimNotFound");
+        legacy.mark(reply, assetPath(asset_id));
+        return toLegacySim(supersim);
+      },
+    );
+  }
+}

@@ -1,0 +1,52 @@
+import { superSimUsageSchema, usageQuerySchema } from "../../../protocol/usage.ts";
+import { readUsage } from "../../assets/read-usage.ts";
+import { toSuperSimUsage } from "../../core/usage-view.ts";
+import { assetParams } from "../assets/asset-params.ts";
+import { assetPath } from "../assets/asset-path.ts";
+import { findAsset } from "../assets/find-asset.ts";
+import type { Api, ApiContext } from "../context.ts";
+import { errors, json } from "../docs/responses.ts";
+import { createLegacy, LEGACY_HEADERS } from "./legacy.ts";
+
+/**
+ * `GET /assets/{asset_id}/sim/usages`, also under `/v1`: the deprecated SIM usage, a mirror of the Super SIM's. Gone
+ * from the removal instant on.
+ */
+export function legacyUsage(api: Api, context: ApiContext): void {
+  const legacy = createLegacy(context);
+  for (const prefix of ["", "/v1"]) {
+    api.get(
+      `${prefix}/assets/:asset_id/sim/usages`,
+      {
+        schema: {
+          operationId: prefix ? "legacyUsageV1" : "legacyUsage",
+          summary: "SIM usage",
+          description:
+            "Use SIM usage details instead. From the removal on, every request is answered `EndpointRemoved`.",
+          deprecated: true,
+          tags: ["Legacy"],
+          params: assetParams,
+          querystring: usageQuerySchema,
+          response: {
+            200: json("Usage of the Super SIM.", superSimUsageSchema, LEGACY_HEADERS),
+            ...errors("AssetNotFound", "SimNotFound", "InvalidRequest", "SimOperatorFailed", "EndpointRemoved"),
+          },
+        },
+        preValidation: async (request, reply) => {
+          if (!legacy.isServed()) throw legacy.removed(reply, "GET", successor(request.params.asset_id));
+        },
+      },
+      async (request, reply) => {
+        const { asset_id } = request.params;
+        const asset = await findAsset(context.store, request, asset_id);
+        const usage = await readUsage(context, asset, "supersim", request.query);
+        legacy.mark(reply, successor(asset_id));
+        return toSuperSimUsage(usage);
+      },
+    );
+  }
+}
+
+function successor(identifier: string): string {
+  return `${assetPath(identifier)}/sims/supersim/usages`;
+}

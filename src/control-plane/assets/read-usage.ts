@@ -1,0 +1,42 @@
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { EdgeError } from "../../protocol/errors.ts";
+import type { SimType } from "../../protocol/sim.ts";
+import type { UsageQuery } from "../../protocol/usage.ts";
+import type { Config } from "../config.ts";
+import type { Asset } from "../core/asset.ts";
+import { finalizedUntil, resolveRange } from "../core/usage-period.ts";
+import type { Usage } from "../core/usage-view.ts";
+import { callOperator } from "../sim-operator/call-operator.ts";
+import { operatedSim } from "../sim-operator/operated-sim.ts";
+import type { SimOperator } from "../sim-operator/sim-operator.ts";
+
+export interface UsageSource {
+  readonly config: Pick<Config, "supersim_finalization_s" | "prosim_finalization_s">;
+  readonly simOperator: SimOperator;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly stopping: AbortSignal;
+}
+
+/**
+ * Usage of one SIM of an asset. Errors: `InvalidRequest` for the range, `SimNotFound` when the asset has no SIM of
+ * this type, `SimOperatorFailed`.
+ */
+export async function readUsage(source: UsageSource, asset: Asset, type: SimType, query: UsageQuery): Promise<Usage> {
+  const { config, simOperator, clock, logger, stopping } = source;
+  const range = resolveRange(query, clock.now());
+  const sim = operatedSim(asset, type);
+  if (!sim) throw new EdgeError("SimNotFound", `The asset has no ${SIM_NAMES[type]}.`, { sim_type: type });
+  const { granularity } = query;
+  const totals = await callOperator(clock, stopping, (signal) =>
+    simOperator.readUsage(sim, range, granularity, signal),
+  ).catch((cause: unknown) => {
+    logger.error({ err: cause, asset: asset.uuid, sim: type }, "SIM operator did not answer the usage");
+    throw new EdgeError("SimOperatorFailed", "The SIM operator did not answer.", { sim_type: type }, { cause });
+  });
+  const periods = { supersim: config.supersim_finalization_s, prosim: config.prosim_finalization_s };
+  return { range, granularity, finalizedUntil: finalizedUntil(clock.now(), periods, type), totals };
+}
+
+const SIM_NAMES: Readonly<Record<SimType, string>> = { supersim: "Super SIM", prosim: "PRO SIM" };
