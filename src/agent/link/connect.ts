@@ -1,4 +1,4 @@
-import type { SecureContext } from "node:tls";
+import { checkServerIdentity, type PeerCertificate, type SecureContext } from "node:tls";
 import { type ClientOptions, WebSocket } from "ws";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import type { LinkConfig } from "./link-config.ts";
@@ -27,12 +27,13 @@ const ADDRESS_TIMEOUT_MS = 5_000;
 /** Connects as configured, through the proxy the environment names. */
 export function createConnect(config: LinkConfig, agentVersion: string): Connect {
   let trusted: SecureContext | undefined;
+  const host = URL.parse(config.url)?.hostname.replaceAll(/[[\]]/g, "") ?? "";
   return async (signal) => {
     if (config.extraCa !== undefined) trusted ??= trustAlso(config.extraCa);
     const proxy = proxyFor(config.url);
     const tunnel =
       proxy && (await openTunnel(proxy, { signal, secureContext: trusted, addressTimeoutMs: ADDRESS_TIMEOUT_MS }));
-    const options: ClientOptions & Record<string, unknown> = {
+    const options: Omit<ClientOptions, "checkServerIdentity"> & Record<string, unknown> = {
       headers: { Authorization: `Bearer ${config.token}`, "User-Agent": `edge-agent/${agentVersion}` },
       // Frames are small and few; a deflate context would cost memory on both sides for each connection.
       perMessageDeflate: false,
@@ -42,6 +43,8 @@ export function createConnect(config: LinkConfig, agentVersion: string): Connect
       keepAlive: false,
       noDelay: true,
       autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS,
+      // Behind a proxy Node would hold the certificate of a host named by its address against "localhost".
+      checkServerIdentity: (_name: string, certificate: PeerCertificate) => checkServerIdentity(host, certificate),
       ...(trusted ? { secureContext: trusted } : {}),
       ...(tunnel ? { agent: tunnel.agent } : {}),
     };

@@ -199,7 +199,7 @@ export class Dialogue implements Disposable {
   }
 
   #send(frame: AgentFrame): void {
-    this.#channel.send(JSON.stringify(frame), () => undefined);
+    this.#channel.send(JSON.stringify(frame), () => this.#pump?.drained());
   }
 }
 

@@ -69,6 +69,11 @@ export class OutboxPump implements Disposable {
     if (this.#position !== before) this.#options.onSent();
   }
 
+  /** Something handed to the outlet, by whomever, has left: goes on if that is what was waited for. */
+  drained(): void {
+    if (this.#stalled && this.#options.outlet.bufferedAmount < HIGH_WATER_BYTES) this.pump();
+  }
+
   /** Runs `action` with nothing sent in between, and sends afterwards what it left to send. */
   hold(action: () => void): void {
     this.#held = true;
@@ -113,15 +118,11 @@ export class OutboxPump implements Disposable {
     for (const item of batch) {
       this.#stalled = outlet.bufferedAmount >= HIGH_WATER_BYTES;
       if (this.#stalled) return false;
-      outlet.send(this.#encode(item), () => this.#drained());
+      outlet.send(this.#encode(item), () => this.drained());
       this.#window.sent(item.deploymentId, item.event.device_seq, clock.monotonic());
       this.#position = item.position;
     }
     return batch.length === room;
-  }
-
-  #drained(): void {
-    if (this.#stalled && this.#options.outlet.bufferedAmount < HIGH_WATER_BYTES) this.pump();
   }
 
   #encode({ deploymentId, event }: OutboxEvent): string {

@@ -1,0 +1,57 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { FakeClock } from "../../support/fake-clock.ts";
+import { ControlPeer } from "../../support/link/control-peer.ts";
+import { runUplink } from "../../support/link/running-uplink.ts";
+import { TcpRelay } from "../../support/link/tcp-relay.ts";
+import { waitFor } from "../../support/wait-for.ts";
+
+beforeEach(() => {
+  vi.stubEnv("no_proxy", "127.0.0.1");
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+describe("a link that lost its other end without a word", () => {
+  it("is found out and replaced by a new one", async () => {
+    await using peer = await ControlPeer.start();
+    await using relay = await TcpRelay.to(peer.port);
+    await using link = runUplink({ url: `ws://127.0.0.1:${relay.port}/`, keepaliveMs: 200, pongTimeoutMs: 500 });
+    await waitFor("two keep-alives", () => (peer.sessions[0]?.pings ?? 0) >= 2);
+    expect(link.uplink.status().reconnects).toBe(0);
+    relay.silence();
+    await waitFor("the second session", () => link.uplink.status().reconnects === 1);
+    expect(link.uplink.status().lastError?.reason).toMatch(/link was dead/);
+  });
+
+  it("is found out within seconds when an event is not acknowledged", async () => {
+    const clock = new FakeClock();
+    await using peer = await ControlPeer.start();
+    await using relay = await TcpRelay.to(peer.port);
+    await using link = runUplink({ url: `ws://127.0.0.1:${relay.port}/` }, { clock });
+    await waitFor("the session", () => link.uplink.status().state === "online");
+    relay.silence();
+    link.events.add("a", { status: "Success", step: "done" });
+    await clock.advance(50_000);
+    await waitFor("the wait", () => link.uplink.status().state === "waiting");
+    await clock.advance(50);
+    await waitFor("the event to arrive", () => link.events.size === 0);
+  });
+});
+
+describe("an idle link", () => {
+  it("moves nothing but a ping and a pong in ten minutes", async () => {
+    const clock = new FakeClock();
+    await using peer = await ControlPeer.start();
+    await using relay = await TcpRelay.to(peer.port);
+    await using link = runUplink({ url: `ws://127.0.0.1:${relay.port}/` }, { clock });
+    await waitFor("the session", () => link.uplink.status().state === "online");
+    const before = relay.bytes;
+    await clock.advance(600_000);
+    // RFC 6455: a masked ping of 6 bytes and a pong of 2, both empty.
+    await waitFor("the pong", () => relay.bytes - before >= 8);
+    await clock.advance(599_000);
+    expect(relay.bytes - before).toBe(8);
+    expect(link.uplink.status()).toMatchObject({ state: "online", reconnects: 0 });
+  });
+});

@@ -1,0 +1,79 @@
+import { afterEach, beforeAll, afterAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { CertificateAuthority } from "../../support/link/certificates.ts";
+import { ControlPeer } from "../../support/link/control-peer.ts";
+import { runUplink } from "../../support/link/running-uplink.ts";
+import { tempDir } from "../../support/temp-dir.ts";
+import { waitFor } from "../../support/wait-for.ts";
+
+const PATIENT = { baseMs: 60_000, maxMs: 60_000 };
+let dir: Awaited<ReturnType<typeof tempDir>>;
+let authority: CertificateAuthority;
+
+beforeAll(async () => {
+  dir = await tempDir();
+  authority = await CertificateAuthority.create(dir.path, "authority");
+});
+afterAll(() => dir[Symbol.asyncDispose]());
+beforeEach(() => {
+  vi.stubEnv("no_proxy", "127.0.0.1");
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+async function reasonWith(extraCa: string | undefined, certificate = authority.issue("IP:127.0.0.1")): Promise<string> {
+  await using peer = await ControlPeer.start({ tls: await certificate });
+  await using link = runUplink({ url: `wss://127.0.0.1:${peer.port}/`, extraCa, backoff: PATIENT });
+  const reason = await waitFor("an error", () => link.uplink.status().lastError?.reason);
+  expect(peer.handshakes).toBe(0);
+  return reason;
+}
+
+describe("a control plane with a certificate", () => {
+  it("of the configured authority is trusted, also where the file holds several", async () => {
+    const other = await CertificateAuthority.create(dir.path, "other");
+    await using peer = await ControlPeer.start({ tls: await authority.issue("IP:127.0.0.1") });
+    await using link = runUplink({
+      url: `wss://127.0.0.1:${peer.port}/`,
+      extraCa: `# ours\n${other.cert}\n${authority.cert}`,
+    });
+    await waitFor("the session", () => link.uplink.status().state === "online");
+  });
+
+  it("of an authority nobody named is not", async () => {
+    expect(await reasonWith(undefined)).toMatch(/cannot be verified.*extra_ca_file/);
+  });
+
+  it("of another authority than the configured one is not", async () => {
+    const stranger = await CertificateAuthority.create(dir.path, "stranger");
+    expect(await reasonWith(stranger.cert)).toMatch(/extra_ca_file/);
+  });
+
+  it("that has expired is told by that, and by the device's clock", async () => {
+    const expired = authority.issue("IP:127.0.0.1", -1);
+    expect(await reasonWith(authority.cert, expired)).toMatch(/has expired, by this device's clock \(20\d\d-/);
+  });
+
+  it("for another host name is told by that", async () => {
+    expect(await reasonWith(authority.cert, authority.issue("DNS:control.example"))).toMatch(/another host name/);
+  });
+});
+
+describe("an extra_ca_file", () => {
+  it.each([
+    ["without a certificate", "hello", /holds no certificate/],
+    [
+      "with a broken one",
+      "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+      /certificate number 1 of extra_ca_file cannot be read/,
+    ],
+  ])("%s is said to be at fault", async (_, pem, reason) => {
+    expect(await reasonWith(pem)).toMatch(reason);
+  });
+});
+
+it("a server that does not speak TLS is told by that", async () => {
+  await using peer = await ControlPeer.start();
+  await using link = runUplink({ url: `wss://127.0.0.1:${peer.port}/`, backoff: PATIENT });
+  expect(await waitFor("an error", () => link.uplink.status().lastError?.reason)).toMatch(/does not speak TLS/);
+});

@@ -1,0 +1,24 @@
+import type { CommandHandler } from "../../../src/agent/link/ports.ts";
+
+/** Keeps the commands it is given. */
+export class CommandRecorder implements CommandHandler {
+  readonly deployed: { readonly id: string; readonly spec: unknown }[] = [];
+  readonly cancelled: { readonly id: string; readonly reason: string }[] = [];
+  /** What `hello` is told. */
+  open: readonly string[] = [];
+  /** Called with each deployment before it is kept; may throw. */
+  onDeploy: (deploymentId: string) => void = () => undefined;
+
+  deploy(deploymentId: string, spec: unknown): void {
+    this.onDeploy(deploymentId);
+    this.deployed.push({ id: deploymentId, spec });
+  }
+
+  cancel(deploymentId: string, reason: string): void {
+    this.cancelled.push({ id: deploymentId, reason });
+  }
+
+  openDeployments(): readonly string[] {
+    return this.open;
+  }
+}

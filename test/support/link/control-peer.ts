@@ -1,0 +1,128 @@
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { type WebSocket, WebSocketServer } from "ws";
+import { type AgentFrame, decodeAgentFrame } from "../../../src/protocol/frames.ts";
+import { waitFor } from "../wait-for.ts";
+
+/** One session as the peer sees it. */
+export interface PeerSession {
+  readonly socket: WebSocket;
+  readonly request: IncomingMessage;
+  /** Frames received, in order. */
+  readonly frames: AgentFrame[];
+  /** Messages received that are no frames of the protocol. */
+  readonly unreadable: string[];
+  pings: number;
+  closeCode: number | undefined;
+  send(frame: unknown): void;
+}
+
+interface PeerOptions {
+  /** PEM key and certificate: then it speaks TLS. */
+  readonly tls?: { readonly key: string; readonly cert: string };
+  /** Called for each frame. By default `hello` is answered with `welcome`, and events with acknowledgements. */
+  readonly onFrame?: (session: PeerSession, frame: AgentFrame) => void;
+  /** Called for each handshake; an answer of its own refuses it. */
+  readonly refuse?: (request: IncomingMessage) => string | undefined;
+}
+
+export const ASSET = { uuid: "5c8a8a52-0000-4000-8000-000000000001", serial_number: "SN-1", name: "Gateway" };
+export const WELCOME = { type: "welcome", protocol: 1, session_id: "s-1", asset: ASSET };
+
+/** What a control plane does with frames when all is well. */
+export function answerAll(session: PeerSession, frame: AgentFrame): void {
+  if (frame.type === "hello") session.send(WELCOME);
+  if (frame.type === "event") {
+    session.send({ type: "event_ack", deployment_id: frame.deployment_id, device_seq: frame.event.device_seq });
+  }
+}
+
+/** A WebSocket server on loopback that plays the control plane as the test wants it. */
+export class ControlPeer implements AsyncDisposable {
+  readonly sessions: PeerSession[] = [];
+  /** Handshakes seen, refused ones too. */
+  handshakes = 0;
+  readonly #options: PeerOptions;
+  readonly #server: Server;
+  readonly #websockets = new WebSocketServer({ noServer: true, perMessageDeflate: false });
+  readonly #connections = new Set<Duplex>();
+
+  private constructor(options: PeerOptions) {
+    this.#options = options;
+    this.#server = options.tls ? createTlsServer(options.tls) : createServer();
+    this.#server.on("connection", (socket: Duplex) => {
+      this.#connections.add(socket);
+      socket.on("close", () => this.#connections.delete(socket));
+    });
+    this.#server.on("upgrade", (request, socket, head) => {
+      this.handshakes++;
+      const refusal = options.refuse?.(request);
+      if (refusal !== undefined) socket.end(refusal);
+      else this.#websockets.handleUpgrade(request, socket, head, (ws) => this.#onSession(ws, request));
+    });
+  }
+
+  static async start(options: PeerOptions = {}): Promise<ControlPeer> {
+    const peer = new ControlPeer(options);
+    await new Promise<void>((resolve) => {
+      peer.#server.listen(0, "127.0.0.1", resolve);
+    });
+    return peer;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Connections that stand. */
+  get connections(): number {
+    return this.#connections.size;
+  }
+
+  /** Waits for session number `index`, from 0. */
+  session(index: number): Promise<PeerSession> {
+    return waitFor(`session ${index}`, () => this.sessions[index]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const connection of this.#connections) connection.destroy();
+    await new Promise((resolve) => {
+      this.#server.close(resolve);
+    });
+  }
+
+  #onSession(socket: WebSocket, request: IncomingMessage): void {
+    const session: PeerSession = {
+      socket,
+      request,
+      frames: [],
+      unreadable: [],
+      pings: 0,
+      closeCode: undefined,
+      send: (frame) => socket.send(JSON.stringify(frame)),
+    };
+    this.sessions.push(session);
+    const onFrame = this.#options.onFrame ?? answerAll;
+    socket.on("error", () => undefined);
+    socket.on("ping", () => session.pings++);
+    socket.on("close", (code) => (session.closeCode = code));
+    socket.on("message", (data) => {
+      const text = (data as Buffer).toString();
+      const decoded = decodeAgentFrame(text);
+      if (decoded.kind !== "frame") {
+        session.unreadable.push(text);
+        return;
+      }
+      session.frames.push(decoded.frame);
+      onFrame(session, decoded.frame);
+    });
+  }
+}
+
+/** An HTTP answer as text, for a handshake that is refused. */
+export function httpAnswer(status: string, headers: Readonly<Record<string, string>> = {}): string {
+  const lines = Object.entries({ "Content-Length": "0", Connection: "close", ...headers });
+  return [`HTTP/1.1 ${status}`, ...lines.map(([name, value]) => `${name}: ${value}`), "", ""].join("\r\n");
+}

@@ -1,0 +1,51 @@
+import { type Clock, systemClock } from "../../../src/lib/clock.ts";
+import type { LinkConfig } from "../../../src/agent/link/link-config.ts";
+import { createUplink, type Uplink } from "../../../src/agent/link/uplink.ts";
+import { CommandRecorder } from "./command-recorder.ts";
+import { captureLog } from "./log-capture.ts";
+import { MemoryOutbox } from "./memory-outbox.ts";
+
+export const TOKEN = "ed_planted-device-token-0123456789abcdef";
+
+/** A link that runs until disposed, and what it is connected to on the device's side. */
+export interface RunningUplink extends AsyncDisposable {
+  readonly uplink: Uplink;
+  readonly commands: CommandRecorder;
+  readonly events: MemoryOutbox;
+  readonly lines: Record<string, unknown>[];
+  stop(): Promise<void>;
+}
+
+/** Runs a link with short times, unless told otherwise. */
+export function runUplink(
+  config: Partial<LinkConfig> & Pick<LinkConfig, "url">,
+  options: { readonly clock?: Clock; readonly prepare?: (parts: RunningUplink) => void } = {},
+): RunningUplink {
+  const commands = new CommandRecorder();
+  const events = new MemoryOutbox();
+  const { logger, lines } = captureLog();
+  const controller = new AbortController();
+  const uplink = createUplink({
+    config: {
+      token: TOKEN,
+      keepaliveMs: 600_000,
+      pongTimeoutMs: 20_000,
+      backoff: { baseMs: 10, maxMs: 50 },
+      ...config,
+    },
+    commands,
+    events,
+    clock: options.clock ?? systemClock,
+    logger,
+    agentVersion: "1.2.3",
+  });
+  let ended: Promise<void> = Promise.resolve();
+  const stop = (): Promise<void> => {
+    controller.abort();
+    return ended;
+  };
+  const parts: RunningUplink = { uplink, commands, events, lines, stop, [Symbol.asyncDispose]: stop };
+  options.prepare?.(parts);
+  ended = uplink.run(controller.signal);
+  return parts;
+}

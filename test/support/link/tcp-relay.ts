@@ -1,0 +1,63 @@
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+
+/** A TCP relay on loopback whose connections can be cut, or go silent as a link does that lost its radio. */
+export class TcpRelay implements AsyncDisposable {
+  /** Bytes relayed in both directions. */
+  bytes = 0;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(port: number) {
+    this.#server = createServer((near) => {
+      const far = connect(port, "127.0.0.1");
+      this.#join(near, far);
+      this.#join(far, near);
+    });
+  }
+
+  /** @param port where connections lead, on loopback */
+  static async to(port: number): Promise<TcpRelay> {
+    const relay = new TcpRelay(port);
+    await new Promise<void>((resolve) => {
+      relay.#server.listen(0, "127.0.0.1", resolve);
+    });
+    return relay;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Resets all connections that stand. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+  }
+
+  /** Nothing passes any more on the connections that stand, and nobody is told. */
+  silence(): void {
+    for (const socket of this.#sockets) {
+      socket.removeAllListeners("data");
+      socket.pause();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise((resolve) => {
+      this.#server.close(resolve);
+    });
+  }
+
+  #join(from: Socket, to: Socket): void {
+    this.#sockets.add(from);
+    from.on("error", () => undefined);
+    from.on("close", () => {
+      this.#sockets.delete(from);
+      to.destroy();
+    });
+    from.on("data", (chunk) => {
+      this.bytes += chunk.length;
+      to.write(chunk);
+    });
+  }
+}
