@@ -1,0 +1,20 @@
+import { succeed } from "../command.ts";
+
+/** A network bridge with an address range of its own; disposing it takes it down. Needs Debian's package iproute2. */
+export async function createBridge(): Promise<{ readonly name: string } & AsyncDisposable> {
+  const name = `eat${random(0x7fffffff).toString(36)}`;
+  await succeed("ip", ["link", "add", name, "type", "bridge"]);
+  const remove = async (): Promise<void> => void (await succeed("ip", ["link", "delete", name]));
+  try {
+    await succeed("ip", ["address", "add", `10.${64 + random(64)}.${random(256)}.1/24`, "dev", name]);
+    await succeed("ip", ["link", "set", name, "up"]);
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+  return { name, [Symbol.asyncDispose]: remove };
+}
+
+function random(below: number): number {
+  return Math.floor(Math.random() * below);
+}
