@@ -13,6 +13,8 @@ export interface FrameCounts {
 
 type Kind = keyof FrameCounts;
 
+const LEVEL = { bad: "warn", unknown: "info", stray: "debug" } as const satisfies Record<Kind, string>;
+
 const TEXT: Readonly<Record<Kind, string>> = {
   bad: "bad frame from the control plane ignored",
   unknown: "frame of an unknown type from the control plane ignored",
@@ -45,9 +47,6 @@ export class FrameMeter {
     const last = this.#logged.get(kind);
     if (last && now - last.at < LOG_INTERVAL_MS) return;
     this.#logged.set(kind, { at: now, count });
-    this.#logger[kind === "bad" ? "warn" : "debug"](
-      { why, count, since_last_line: count - (last?.count ?? 0) },
-      TEXT[kind],
-    );
+    this.#logger[LEVEL[kind]]({ why, count, since_last_line: count - (last?.count ?? 0) }, TEXT[kind]);
   }
 }

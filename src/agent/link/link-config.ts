@@ -14,10 +14,3 @@ export interface LinkConfig {
   /** Delays between attempts that failed for no special reason. */
   readonly backoff: BackoffOptions;
 }
-
-/** Values that suit a metered cellular line. */
-export const DEFAULT_LINK_TIMES = {
-  keepaliveMs: 600_000,
-  pongTimeoutMs: 20_000,
-  backoff: { baseMs: 1_000, maxMs: 300_000 },
-} as const satisfies Partial<LinkConfig>;

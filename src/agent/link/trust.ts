@@ -7,7 +7,7 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
  * The certificates in a PEM text. Throws where there is none, or one that cannot be read: Node itself takes such a
  * file without a word and trusts nothing from it.
  */
-export function readCertificates(pem: string): string[] {
+function readCertificates(pem: string): string[] {
   const certificates = pem.match(CERTIFICATE) ?? [];
   if (certificates.length === 0) throw new Error("extra_ca_file holds no certificate in PEM form");
   for (const [index, certificate] of certificates.entries()) {

@@ -1,7 +1,9 @@
+import type { TLSSocket } from "node:tls";
 import { afterEach, beforeAll, afterAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { CertificateAuthority } from "../../support/link/certificates.ts";
 import { ControlPeer } from "../../support/link/control-peer.ts";
 import { runUplink } from "../../support/link/running-uplink.ts";
+import { TcpRelay } from "../../support/link/tcp-relay.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
@@ -38,6 +40,22 @@ describe("a control plane with a certificate", () => {
       extraCa: `# ours\n${other.cert}\n${authority.cert}`,
     });
     await waitFor("the session", () => link.uplink.status().state === "online");
+  });
+
+  it("is asked for it only once while sessions follow each other", async () => {
+    await using peer = await ControlPeer.start({ tls: await authority.issue("IP:127.0.0.1") });
+    await using relay = await TcpRelay.to(peer.port);
+    await using link = runUplink({ url: `wss://127.0.0.1:${relay.port}/`, extraCa: authority.cert });
+    const first = await peer.session(0);
+    await waitFor("the session", () => link.uplink.status().state === "online");
+    const resumed = [(first.request.socket as TLSSocket).isSessionReused()];
+    const cost = relay.bytes;
+    first.socket.terminate();
+    const second = await peer.session(1);
+    await waitFor("the second session", () => link.uplink.status().reconnects === 1);
+    resumed.push((second.request.socket as TLSSocket).isSessionReused());
+    expect(resumed).toEqual([false, true]);
+    expect(relay.bytes - cost).toBeLessThan(cost);
   });
 
   it("of an authority nobody named is not", async () => {
