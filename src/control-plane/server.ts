@@ -1,53 +1,87 @@
 import type { AddressInfo } from "node:net";
 import type { Clock } from "../lib/clock.ts";
 import type { Logger } from "../lib/logger.ts";
+import { AccessWatch } from "./access-watch.ts";
 import { buildServer } from "./api/build-server.ts";
+import type { Api } from "./api/context.ts";
 import { AssetUpdater } from "./assets/update-asset.ts";
+import type { Bus } from "./bus/bus.ts";
 import type { Config } from "./config.ts";
+import { Deployments } from "./deployments/deployments.ts";
+import { DeviceHub } from "./hub/hub.ts";
 import type { SimOperator } from "./sim-operator/sim-operator.ts";
 import type { Store } from "./store/store.ts";
+
+/** How long open requests have to end when the server stops, in milliseconds. */
+const DRAIN_GRACE_MS = 3_000;
 
 /** What a server is made of. The caller keeps the store and closes it after the server has stopped. */
 export interface ServerParts {
   readonly config: Config;
   readonly store: Store;
+  readonly bus: Bus;
   readonly simOperator: SimOperator;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 export interface RunningServer {
-  readonly host: string;
+  /** The address it listens on. */
+  readonly address: string;
   /** The actual port, also where the configuration says 0. */
   readonly port: number;
-  /** Stops gracefully. Resolves within seconds; safe to call twice. */
+  /** Stops gracefully: streams and devices are told. Resolves within seconds; calling it again changes nothing. */
   stop(): Promise<void>;
 }
 
 /** Starts edge-control and resolves when it listens. Throws when the address cannot be listened on. */
-export async function startServer({ config, store, simOperator, clock, logger }: ServerParts): Promise<RunningServer> {
+export async function startServer({
+  config,
+  store,
+  bus,
+  simOperator,
+  clock,
+  logger,
+}: ServerParts): Promise<RunningServer> {
   const stopping = new AbortController();
-  const assetUpdater = new AssetUpdater({ store, simOperator, clock, logger, stopping: stopping.signal });
-  const api = await buildServer({
-    config,
-    store,
-    simOperator,
-    assetUpdater,
+  const access = new AccessWatch(store, clock, logger);
+  const hub = new DeviceHub({ assets: store.assets, access, clock, logger });
+  const deployments = new Deployments({
+    store: store.deployments,
+    bus,
     clock,
     logger,
-    stopping: stopping.signal,
+    devices: hub,
+    ackTimeoutMs: config.ack_timeout_s * 1000,
+    deploymentTimeoutMs: config.deployment_timeout_s * 1000,
   });
+  hub.serve(deployments.deviceHandler);
+  const assetUpdater = new AssetUpdater({ store, simOperator, clock, logger, stopping: stopping.signal });
+  const context = { config, store, simOperator, assetUpdater, deployments, access, clock, logger };
+  const api = await buildServer({ ...context, stopping: stopping.signal });
+  api.server.on("upgrade", hub.upgrade);
+  await deployments.recover();
   await api.listen(config.listen);
   const { address, port } = api.server.address() as AddressInfo;
   logger.info({ address, port }, "listening");
+  const stop = async (): Promise<void> => {
+    logger.info("stopping");
+    stopping.abort();
+    const closed = closeApi(api, clock);
+    await Promise.all([deployments.stop(), hub.stop(), closed]);
+    access[Symbol.dispose]();
+    logger.info("stopped");
+  };
   let stopped: Promise<void> | undefined;
   return {
-    host: address,
+    address,
     port,
-    stop() {
-      stopping.abort();
-      stopped ??= api.close();
-      return stopped;
-    },
+    stop: () => (stopped ??= stop()),
   };
+}
+
+/** Stops listening at once, and cuts what has not ended after a while. */
+async function closeApi(api: Api, clock: Clock): Promise<void> {
+  using _grace = clock.timer(DRAIN_GRACE_MS, () => api.server.closeAllConnections());
+  await api.close();
 }

@@ -66,6 +66,7 @@ export type ControlFrame = z.output<typeof controlFrameSchema>;
 export const CLOSE_CODES = {
   goingAway: 1001,
   tooBig: 1009,
+  internal: 1011,
   restart: 1012,
   badFrame: 4400,
   unauthorized: 4401,

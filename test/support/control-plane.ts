@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";
 import { createLogger, type Logger } from "../../src/lib/logger.ts";
+import { InProcessBus } from "../../src/control-plane/bus/in-process-bus.ts";
 import { type ConfigInput, configSchema } from "../../src/control-plane/config.ts";
 import { createId, createSecret, hashSecret } from "../../src/control-plane/secrets.ts";
 import { type RunningServer, startServer } from "../../src/control-plane/server.ts";
@@ -58,7 +59,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const start = async (): Promise<{ store: Store; server: RunningServer }> => {
     const store = openStore(join(directory.path, "edge-control.sqlite"));
     const simOperator = options.simOperator?.(store) ?? new StoredSimOperator(store.usage);
-    return { store, server: await startServer({ config, store, simOperator, clock, logger }) };
+    const bus = new InProcessBus();
+    return { store, server: await startServer({ config, store, bus, simOperator, clock, logger }) };
   };
   const stop = async (): Promise<void> => {
     await running.server.stop();

@@ -4,46 +4,52 @@ import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { ZodType } from "zod";
 import { MAX_REQUEST_BYTES } from "../../protocol/limits.ts";
 import { EdgeError } from "../../protocol/errors.ts";
-import { toInvalidRequest } from "../../protocol/request-error.ts";
 import { authenticate } from "./auth.ts";
 import type { Api, ApiContext } from "./context.ts";
 import { jsonErrorHandler } from "./errors.ts";
+import { serveOpenApi } from "./docs/openapi.ts";
+import { serveReferencePage } from "./docs/reference-page.ts";
 import { health } from "./health.ts";
 import { trackMethods } from "./method-not-allowed.ts";
 import { limitRate } from "./rate-limit.ts";
 import { logRequest } from "./request-log.ts";
 import { ROUTES } from "./routes.ts";
+import { validateBy } from "./validate.ts";
 
 const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
+const CONNECTION_TIMEOUT_MS = 120_000;
 const CONNECTIONS_CHECK_MS = 5_000;
+const RETRY_AFTER_S = 5;
 const MAX_HEADER_BYTES = 16 * 1024;
 
 /** The HTTP API with all its endpoints, not listening yet. */
 export async function buildServer(context: ApiContext): Promise<Api> {
-  const { config, logger, store, clock } = context;
+  const { config, logger, store, clock, stopping } = context;
   const onError = jsonErrorHandler(logger);
   const api: Api = fastify({
     logger: false,
     bodyLimit: MAX_REQUEST_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    forceCloseConnections: true,
+    // Longer than a stream is ever silent.
+    connectionTimeout: CONNECTION_TIMEOUT_MS,
+    forceCloseConnections: "idle",
+    return503OnClosing: false,
     http: {
       headersTimeout: HEADERS_TIMEOUT_MS,
       connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
+      // Other offers to change the protocol (h2c) are declined by answering as if they had not been made.
+      shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === "websocket",
     },
     genReqId: requestIds(),
     // Bounded by the size of the headers; an identifier that is too long names no asset.
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
     frameworkErrors: (error, request, reply) => onError(error, request, reply),
   }).withTypeProvider<ZodTypeProvider>();
-  api.setValidatorCompiler<ZodType>(({ schema }) => (data) => {
-    const result = schema.safeParse(data);
-    return result.success ? { value: result.data } : { error: toInvalidRequest(result.error) };
-  });
+  api.setValidatorCompiler<ZodType>(({ schema }) => validateBy(schema));
   // The types of the handlers hold responses to their schemas, and tests do; checking each again costs more than it tells.
   api.setSerializerCompiler(() => (data) => JSON.stringify(data));
   api.setErrorHandler(onError);
@@ -51,10 +57,17 @@ export async function buildServer(context: ApiContext): Promise<Api> {
   api.decorateRequest("apiKey", undefined);
   api.addHook("onResponse", logRequest(logger));
   const refuseOtherMethods = trackMethods(api);
+  await serveOpenApi(api);
+  await serveReferencePage(api);
   health(api, context);
   await api.register(async (scope) => {
     const endpoints = scope as Api;
     endpoints.addHook("onRequest", authenticate(store, clock));
+    endpoints.addHook("onRequest", async (_request, reply) => {
+      if (!stopping.aborted) return;
+      void reply.header("Retry-After", RETRY_AFTER_S);
+      throw new EdgeError("ServiceUnavailable", "The service is stopping.");
+    });
     await limitRate(endpoints, config.rate_limit_per_minute);
     for (const route of ROUTES) route(endpoints, context);
   });

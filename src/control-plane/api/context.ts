@@ -3,8 +3,10 @@ import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
+import type { AccessWatch } from "../access-watch.ts";
 import type { AssetUpdater } from "../assets/update-asset.ts";
 import type { Config } from "../config.ts";
+import type { Deployments } from "../deployments/deployments.ts";
 import type { SimOperator } from "../sim-operator/sim-operator.ts";
 import type { Store } from "../store/store.ts";
 
@@ -23,6 +25,8 @@ export interface ApiContext {
   readonly store: Store;
   readonly simOperator: SimOperator;
   readonly assetUpdater: AssetUpdater;
+  readonly deployments: Deployments;
+  readonly access: AccessWatch;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Aborts when the server begins to stop. */

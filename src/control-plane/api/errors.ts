@@ -1,7 +1,13 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../../lib/logger.ts";
-import type { ErrorBody } from "../../protocol/error-body.ts";
 import { EdgeError, type ErrorCode, errorEntry } from "../../protocol/errors.ts";
+
+/** Body of every error outside a deploy stream. */
+export interface ErrorBody {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly details?: Readonly<Record<string, unknown>>;
+}
 
 // Fastify's own errors, and Node's, by their code.
 const FRAMEWORK_CODES: Readonly<Record<string, ErrorCode>> = {
@@ -29,7 +35,7 @@ export function toEdgeError(error: unknown): EdgeError {
 /** What an error looks like as a JSON body. */
 export function toErrorBody(error: EdgeError): ErrorBody {
   const { code, message, details } = error;
-  return { code, message, ...(details && { details: { ...details } }) };
+  return { code, message, ...(details && { details }) };
 }
 
 /** The error as it may be shown, with the request's id where only the log knows more; logs what is our own fault. */

@@ -1,4 +1,4 @@
-import type { DeploymentEvent, DeploymentStatus } from "../../protocol/deployment-event.ts";
+import { type DeploymentEvent, type DeploymentStatus, isFinal } from "../../protocol/deployment-event.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
 
 /** A deployment as the control plane knows it. Times of day are Unix milliseconds. */
@@ -7,7 +7,7 @@ export interface Deployment {
   readonly accountId: string;
   readonly assetUuid: string;
   readonly app: string;
-  /** What the device is sent. Once the device holds it, environment values are masked here. */
+  /** What the device is sent. Once it is not needed for that any more, the values of `environments` are masked. */
   readonly spec: unknown;
   readonly status: DeploymentStatus;
   /** With `Fail`: what went wrong. */
@@ -27,14 +27,49 @@ export interface Deployment {
   readonly lastEvent: DeploymentEvent | undefined;
 }
 
-/** What is to change about a deployment; the events and the fields are stored together or not at all. */
+/** What is to change about a deployment; the event and the fields are stored together or not at all. */
 export interface Change {
   /** The next event, already numbered. */
-  readonly event?: DeploymentEvent | undefined;
+  readonly event?: DeploymentEvent;
   readonly fields?: Partial<
     Pick<
       Deployment,
       "spec" | "status" | "code" | "acknowledgedAtMs" | "cancelRequestedAtMs" | "finishedAtMs" | "lastDeviceSeq"
     >
   >;
+}
+
+/** What a new deployment is made of. */
+export interface NewDeployment {
+  readonly id: string;
+  readonly accountId: string;
+  readonly assetUuid: string;
+  readonly app: string;
+  readonly spec: unknown;
+  /** Unix milliseconds. */
+  readonly nowMs: number;
+  /** How long it may take in all, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/** A deployment that was just asked for. */
+export function newDeployment({ nowMs, timeoutMs, ...given }: NewDeployment): Deployment {
+  return {
+    ...given,
+    status: "Running",
+    code: undefined,
+    createdAtMs: nowMs,
+    deadlineAtMs: nowMs + timeoutMs,
+    acknowledgedAtMs: undefined,
+    cancelRequestedAtMs: undefined,
+    finishedAtMs: undefined,
+    lastSeq: 0,
+    lastDeviceSeq: 0,
+    lastEvent: undefined,
+  };
+}
+
+/** Whether it has had its final event. */
+export function isFinished(deployment: Pick<Deployment, "status">): boolean {
+  return isFinal(deployment);
 }

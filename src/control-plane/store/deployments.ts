@@ -1,5 +1,6 @@
 import type { DeploymentEvent } from "../../protocol/deployment-event.ts";
 import type { Change, Deployment } from "../core/deployment.ts";
+import type { DeploymentCursor } from "../core/deployment-cursor.ts";
 
 /** What makes a repeated request the same request. */
 export interface Idempotency {
@@ -28,11 +29,6 @@ export interface DeploymentPage {
   readonly deployments: readonly Deployment[];
   /** Where the next page begins; `undefined` on the last one. */
   readonly next: DeploymentCursor | undefined;
-}
-
-export interface DeploymentCursor {
-  readonly createdAtMs: number;
-  readonly id: string;
 }
 
 export interface DeploymentStore {

@@ -2,14 +2,8 @@ import type { DatabaseSync } from "node:sqlite";
 import type { DeploymentEvent } from "../../../protocol/deployment-event.ts";
 import { transaction } from "../../../lib/sqlite.ts";
 import type { Change, Deployment } from "../../core/deployment.ts";
-import type {
-  CreateResult,
-  DeploymentCursor,
-  DeploymentPage,
-  DeploymentStore,
-  Idempotency,
-  StoredEvent,
-} from "../deployments.ts";
+import type { DeploymentCursor } from "../../core/deployment-cursor.ts";
+import type { CreateResult, DeploymentPage, DeploymentStore, Idempotency, StoredEvent } from "../deployments.ts";
 import { DEPLOYMENT_COLUMNS, type DeploymentRow, toDeployment } from "./deployment-row.ts";
 
 export class SqliteDeploymentStore implements DeploymentStore {

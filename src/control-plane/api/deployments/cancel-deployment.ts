@@ -1,0 +1,36 @@
+import { EdgeError } from "../../../protocol/errors.ts";
+import { isFinished } from "../../core/deployment.ts";
+import type { Api, ApiContext } from "../context.ts";
+import { errors, json } from "../docs/responses.ts";
+import { deploymentParams, deploymentSchema, showDeployment } from "./deployment-schema.ts";
+import { findDeployment } from "./find-deployment.ts";
+
+/**
+ * `DELETE /v1/assets/{asset_id}/edge/deployments/{deployment_id}`: cancels a deployment. 202 while the device undoes
+ * it, 200 when it is finished; one that was finished before stays as it is.
+ */
+export function cancelDeployment(api: Api, { store, deployments }: ApiContext): void {
+  api.delete(
+    "/v1/assets/:asset_id/edge/deployments/:deployment_id",
+    {
+      schema: {
+        operationId: "cancelDeployment",
+        summary: "Cancel Deployment",
+        description: "The device undoes what it did and the deployment ends in `Fail` with `DeploymentCancelled`.",
+        tags: ["Deployments"],
+        params: deploymentParams,
+        response: {
+          200: json("The deployment is finished; if it was before, it stays as it is.", deploymentSchema),
+          202: json("The device is told; the final event follows.", deploymentSchema),
+          ...errors("AssetNotFound", "DeploymentNotFound"),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { id } = await findDeployment(store, request);
+      const after = await deployments.cancel(id);
+      if (!after) throw new EdgeError("DeploymentNotFound");
+      return reply.code(isFinished(after) ? 200 : 202).send(showDeployment(after));
+    },
+  );
+}

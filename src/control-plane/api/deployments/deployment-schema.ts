@@ -1,0 +1,47 @@
+import { z } from "zod";
+import { deploymentStatusSchema } from "../../../protocol/deployment-event.ts";
+import { unixSeconds } from "../../../protocol/timestamp.ts";
+import type { Deployment } from "../../core/deployment.ts";
+import { assetParams } from "../assets/asset-params.ts";
+
+export const deploymentParams = assetParams.extend({
+  deployment_id: z.string().meta({ description: "From the header `Deployment-Id` or any event of the deployment." }),
+});
+
+/** The record of a deployment as the API shows it. */
+export const deploymentSchema = z
+  .object({
+    deployment_id: z.string(),
+    asset_uuid: z.string(),
+    app: z.string().meta({ description: "Name of the app." }),
+    image: z.string(),
+    status: deploymentStatusSchema,
+    message: z.string().meta({ description: "Message of the last event." }),
+    code: z.string().optional().meta({ description: "With `Fail`: what went wrong." }),
+    created_at: unixSeconds("When it was asked for."),
+    finished_at: unixSeconds("When it ended; absent while it is running.").optional(),
+    cancel_requested_at: unixSeconds("When somebody asked for it to be cancelled.").optional(),
+    last_seq: z.int().meta({ description: "`seq` of the last event." }),
+  })
+  .meta({ id: "Deployment" });
+
+export function showDeployment(deployment: Deployment): z.output<typeof deploymentSchema> {
+  const { id, assetUuid, app, spec, status, code, createdAtMs, finishedAtMs, cancelRequestedAtMs } = deployment;
+  return {
+    deployment_id: id,
+    asset_uuid: assetUuid,
+    app,
+    image: (spec as { image: string }).image,
+    status,
+    message: deployment.lastEvent?.message ?? "",
+    ...(code && { code }),
+    created_at: toSeconds(createdAtMs),
+    ...(finishedAtMs !== undefined && { finished_at: toSeconds(finishedAtMs) }),
+    ...(cancelRequestedAtMs !== undefined && { cancel_requested_at: toSeconds(cancelRequestedAtMs) }),
+    last_seq: deployment.lastSeq,
+  };
+}
+
+function toSeconds(ms: number): number {
+  return Math.floor(ms / 1000);
+}

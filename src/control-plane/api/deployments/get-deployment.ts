@@ -1,0 +1,24 @@
+import type { Api, ApiContext } from "../context.ts";
+import { errors, json } from "../docs/responses.ts";
+import { deploymentParams, deploymentSchema, showDeployment } from "./deployment-schema.ts";
+import { findDeployment } from "./find-deployment.ts";
+
+/** `GET /v1/assets/{asset_id}/edge/deployments/{deployment_id}`: the record of one deployment. */
+export function getDeployment(api: Api, { store }: ApiContext): void {
+  api.get(
+    "/v1/assets/:asset_id/edge/deployments/:deployment_id",
+    {
+      schema: {
+        operationId: "getDeployment",
+        summary: "Deployment Details",
+        tags: ["Deployments"],
+        params: deploymentParams,
+        response: {
+          200: json("The record of the deployment.", deploymentSchema),
+          ...errors("AssetNotFound", "DeploymentNotFound"),
+        },
+      },
+    },
+    async (request) => showDeployment(await findDeployment(store, request)),
+  );
+}

@@ -1,0 +1,47 @@
+import { z } from "zod";
+import { decimal } from "../../../protocol/query.ts";
+import { decodeDeploymentCursor, encodeDeploymentCursor } from "../../core/deployment-cursor.ts";
+import { assetParams } from "../assets/asset-params.ts";
+import { findAsset } from "../assets/find-asset.ts";
+import type { Api, ApiContext } from "../context.ts";
+import { errors, json } from "../docs/responses.ts";
+import { deploymentSchema, showDeployment } from "./deployment-schema.ts";
+
+const query = z.strictObject({
+  limit: decimal(1, 200).default(50),
+  cursor: z.string().max(200).optional().meta({ description: "`next_cursor` of the page before." }),
+});
+
+const listSchema = z
+  .object({
+    deployments: z.array(deploymentSchema),
+    next_cursor: z.string().nullable().meta({ description: "Where to go on; `null` on the last page." }),
+  })
+  .meta({ id: "DeploymentList" });
+
+/** `GET /v1/assets/{asset_id}/edge/deployments`: the asset's deployments, newest first. */
+export function listDeployments(api: Api, { store }: ApiContext): void {
+  api.get(
+    "/v1/assets/:asset_id/edge/deployments",
+    {
+      schema: {
+        operationId: "listDeployments",
+        summary: "Get Deployments",
+        tags: ["Deployments"],
+        params: assetParams,
+        querystring: query,
+        response: { 200: json("Newest first.", listSchema), ...errors("AssetNotFound", "InvalidRequest") },
+      },
+    },
+    async (request) => {
+      const { limit, cursor } = request.query;
+      const asset = await findAsset(store, request, request.params.asset_id);
+      const after = cursor === undefined ? undefined : decodeDeploymentCursor(cursor);
+      const page = await store.deployments.listDeployments(asset.uuid, limit, after);
+      return {
+        deployments: page.deployments.map(showDeployment),
+        next_cursor: page.next ? encodeDeploymentCursor(page.next) : null,
+      };
+    },
+  );
+}

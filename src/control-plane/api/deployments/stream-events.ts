@@ -1,0 +1,47 @@
+import { z } from "zod";
+import { decimal } from "../../../protocol/query.ts";
+import type { Api, ApiContext } from "../context.ts";
+import { errors } from "../docs/responses.ts";
+import { eventStream } from "../docs/stream.ts";
+import { sendEvents } from "../event-stream.ts";
+import { streamSignal } from "../stream-signal.ts";
+import { deploymentParams } from "./deployment-schema.ts";
+import { findDeployment } from "./find-deployment.ts";
+
+const query = z.strictObject({
+  after: decimal(0, Number.MAX_SAFE_INTEGER)
+    .default(0)
+    .meta({ description: "`seq` of the last event already seen; 0 for all." }),
+});
+
+/**
+ * `GET /v1/assets/{asset_id}/edge/deployments/{deployment_id}/events`: the events of a deployment from the first, or
+ * after the one that was seen last, and then as they come, until the final one.
+ */
+export function streamEvents(api: Api, context: ApiContext): void {
+  const { store, deployments } = context;
+  api.get(
+    "/v1/assets/:asset_id/edge/deployments/:deployment_id/events",
+    {
+      exposeHeadRoute: false,
+      schema: {
+        operationId: "streamDeploymentEvents",
+        summary: "Deployment Events",
+        description:
+          "The events so far and those to come, until the final one. Takes a stream up again that broke off.",
+        tags: ["Deployments"],
+        params: deploymentParams,
+        querystring: query,
+        response: {
+          200: eventStream("The deployment's events."),
+          ...errors("AssetNotFound", "DeploymentNotFound", "InvalidRequest"),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { id } = await findDeployment(store, request);
+      void reply.header("Deployment-Id", id);
+      return sendEvents(reply, deployments.events(id, request.query.after, streamSignal(request, reply, context)));
+    },
+  );
+}

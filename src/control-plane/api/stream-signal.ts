@@ -1,0 +1,25 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { keyOf } from "./auth.ts";
+import type { ApiContext } from "./context.ts";
+
+/** Aborts when the client leaves or the request's key is revoked: the end of a stream that has no end of its own yet. */
+export function streamSignal(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { access, store }: Pick<ApiContext, "access" | "store">,
+): AbortSignal {
+  const controller = new AbortController();
+  const { id } = keyOf(request);
+  const watching = access.watch(
+    async () => {
+      const key = await store.keys.findKey(id);
+      return key !== undefined && key.revokedAt === undefined;
+    },
+    () => controller.abort(),
+  );
+  reply.raw.once("close", () => {
+    watching[Symbol.dispose]();
+    controller.abort();
+  });
+  return controller.signal;
+}

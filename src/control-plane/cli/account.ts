@@ -1,0 +1,51 @@
+import type { Command } from "commander";
+import { createId } from "../secrets.ts";
+import {
+  type AdministrationOptions,
+  administer,
+  formatTable,
+  formatTime,
+  withAdministrationOptions,
+} from "./administration.ts";
+import { type CliContext, CommandError } from "./context.ts";
+
+const LONGEST_NAME = 128;
+
+/** `account create` and `account list`. */
+export function addAccountCommands(program: Command, context: CliContext): void {
+  const account = program.command("account").description("manage accounts");
+  withAdministrationOptions(account.command("create <name>"))
+    .description("create an account")
+    .action((name: string, options: AdministrationOptions) =>
+      administer(
+        context,
+        options,
+        async (store) => {
+          if (name === "" || name.length > LONGEST_NAME) {
+            throw new CommandError(`the name of an account has 1 to ${LONGEST_NAME} characters`);
+          }
+          const id = createId("acc_");
+          await store.accounts.createAccount({ id, name, createdAt: Math.floor(context.clock.now() / 1000) });
+          return { account_id: id };
+        },
+        ({ account_id }) => `account ${account_id}`,
+      ),
+    );
+  withAdministrationOptions(account.command("list"))
+    .description("list the accounts")
+    .action((options: AdministrationOptions) =>
+      administer(
+        context,
+        options,
+        async (store) => {
+          const accounts = await store.accounts.listAccounts();
+          return accounts.map(({ id, name, createdAt }) => ({ account_id: id, name, created_at: createdAt }));
+        },
+        (accounts) =>
+          formatTable([
+            ["ACCOUNT", "CREATED", "NAME"],
+            ...accounts.map(({ account_id, created_at, name }) => [account_id, formatTime(created_at), name]),
+          ]),
+      ),
+    );
+}

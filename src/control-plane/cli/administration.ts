@@ -1,0 +1,53 @@
+import type { Command } from "commander";
+import { loadConfig } from "../load-config.ts";
+import type { Store } from "../store/store.ts";
+import type { CliContext } from "./context.ts";
+
+export interface AdministrationOptions {
+  readonly config?: string;
+  readonly dataDir?: string;
+  readonly json?: true;
+}
+
+/** Adds the options every administration command has. */
+export function withAdministrationOptions(command: Command): Command {
+  return command
+    .option("--data-dir <dir>", "data directory of the server, which may be running")
+    .option("--config <file>", "the server's configuration file")
+    .option("--json", "print JSON");
+}
+
+/** Opens the store the options name, does the work, and prints what came of it. */
+export async function administer<T>(
+  { openStore, stdout }: CliContext,
+  options: AdministrationOptions,
+  work: (store: Store) => Promise<T>,
+  describe: (result: T) => string,
+): Promise<void> {
+  const overrides = options.dataDir === undefined ? {} : { data_dir: options.dataDir };
+  const { data_dir } = loadConfig(options.config, overrides);
+  await using store = openStore(data_dir);
+  const result = await work(store);
+  stdout.write(`${options.json ? JSON.stringify(result) : describe(result)}\n`);
+}
+
+/** Lines of text with the columns aligned. */
+export function formatTable(rows: readonly (readonly string[])[]): string {
+  const widths = rows.reduce<number[]>(
+    (widest, row) => row.map((cell, column) => Math.max(cell.length, widest[column] ?? 0)),
+    [],
+  );
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
+}
+
+/** A time of day for the reader, `never` where there is none. */
+export function formatTime(unixSeconds: number | null): string {
+  return unixSeconds === null ? "never" : new Date(unixSeconds * 1000).toISOString().replace(".000Z", "Z");
+}

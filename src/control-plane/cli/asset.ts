@@ -1,0 +1,73 @@
+import type { Command } from "commander";
+import { assetRegistrationSchema } from "../../protocol/asset-request.ts";
+import { listIssues } from "../../protocol/request-error.ts";
+import { registerAsset } from "../assets/register-asset.ts";
+import { type AdministrationOptions, administer, withAdministrationOptions } from "./administration.ts";
+import { type CliContext, CommandError } from "./context.ts";
+import { requireAccount } from "./require-account.ts";
+
+interface AssetOptions extends AdministrationOptions {
+  readonly account: string;
+  readonly serialNumber: string;
+  readonly name?: string;
+  readonly type?: string;
+  readonly supersimSid?: string;
+  readonly supersimIccid?: string;
+  readonly networkGroup?: string;
+  readonly prosimImsi?: string;
+  readonly prosimIccid?: string;
+  readonly serviceProfile?: string;
+}
+
+/** `asset add`. */
+export function addAssetCommands(program: Command, context: CliContext): void {
+  const asset = program.command("asset").description("manage assets");
+  withAdministrationOptions(asset.command("add"))
+    .description("register an asset; the token its device connects with is shown this once only")
+    .requiredOption("--account <id>", "account that owns the asset")
+    .requiredOption("--serial-number <serial>", "serial number of the device")
+    .option("--name <name>", "display name; the serial number unless given")
+    .option("--type <type>", "what kind of device it is")
+    .option("--supersim-sid <sid>", "SID of its Super SIM")
+    .option("--supersim-iccid <iccid>", "ICCID of its Super SIM")
+    .option("--network-group <group>", "network group of its Super SIM")
+    .option("--prosim-imsi <imsi>", "IMSI of its PRO SIM")
+    .option("--prosim-iccid <iccid>", "ICCID of its PRO SIM")
+    .option("--service-profile <profile>", "service profile of its PRO SIM")
+    .action((options: AssetOptions) =>
+      administer(
+        context,
+        options,
+        async (store) => {
+          await requireAccount(store, options.account);
+          const registration = parseRegistration(options);
+          const registered = await registerAsset({ store, clock: context.clock }, options.account, registration);
+          return { uuid: registered.asset.uuid, device_token: registered.deviceToken };
+        },
+        ({ uuid, device_token }) =>
+          `asset ${uuid}\n${device_token}\nThe device token is not shown again: put it into the agent's configuration.`,
+      ),
+    );
+}
+
+function parseRegistration(options: AssetOptions) {
+  const result = assetRegistrationSchema.safeParse({
+    serial_number: options.serialNumber,
+    name: options.name,
+    type: options.type,
+    supersim: group({ sid: options.supersimSid, iccid: options.supersimIccid, network_group: options.networkGroup }),
+    prosim: group({
+      imsi: options.prosimImsi,
+      iccid: options.prosimIccid,
+      service_profile: options.serviceProfile,
+    }),
+  });
+  if (result.success) return result.data;
+  const issues = listIssues(result.error).map(({ path, reason }) => `${path}: ${reason}`);
+  throw new CommandError(issues.join("; "));
+}
+
+/** The SIM if any of its options was given; which ones are missing is for the schema to say. */
+function group<T extends object>(fields: T): T | undefined {
+  return Object.values(fields).some((value) => value !== undefined) ? fields : undefined;
+}

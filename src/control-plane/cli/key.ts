@@ -1,0 +1,97 @@
+import type { Command } from "commander";
+import { createId, createSecret, hashSecret } from "../secrets.ts";
+import type { ApiKey } from "../store/accounts.ts";
+import {
+  type AdministrationOptions,
+  administer,
+  formatTable,
+  formatTime,
+  withAdministrationOptions,
+} from "./administration.ts";
+import { type CliContext, CommandError } from "./context.ts";
+import { requireAccount } from "./require-account.ts";
+
+/** `key create`, `key list` and `key revoke`. */
+export function addKeyCommands(program: Command, context: CliContext): void {
+  const key = program.command("key").description("manage API keys");
+  withAdministrationOptions(key.command("create"))
+    .description("create an API key; it is shown this once only")
+    .requiredOption("--account <id>", "account the key acts for")
+    .requiredOption("--name <name>", "what the key is for")
+    .action((options: AdministrationOptions & { account: string; name: string }) =>
+      administer(
+        context,
+        options,
+        async (store) => {
+          await requireAccount(store, options.account);
+          const id = createId("key_");
+          const secret = createSecret("ek_");
+          const createdAt = Math.floor(context.clock.now() / 1000);
+          await store.keys.createKey(
+            {
+              id,
+              accountId: options.account,
+              name: options.name,
+              createdAt,
+              lastUsedAt: undefined,
+              revokedAt: undefined,
+            },
+            hashSecret(secret),
+          );
+          return { key_id: id, api_key: secret };
+        },
+        ({ key_id, api_key }) => `key ${key_id}\n${api_key}\nThe key is not shown again: keep it in a safe place.`,
+      ),
+    );
+  withAdministrationOptions(key.command("list"))
+    .description("list the API keys; a key itself cannot be shown again")
+    .option("--account <id>", "only the keys of this account")
+    .action((options: AdministrationOptions & { account?: string }) =>
+      administer(
+        context,
+        options,
+        async (store) => {
+          if (options.account !== undefined) await requireAccount(store, options.account);
+          return (await store.keys.listKeys(options.account)).map(showKey);
+        },
+        (keys) =>
+          formatTable([
+            ["KEY", "ACCOUNT", "CREATED", "LAST USED", "REVOKED", "NAME"],
+            ...keys.map((entry) => [
+              entry.key_id,
+              entry.account_id,
+              formatTime(entry.created_at),
+              formatTime(entry.last_used_at),
+              entry.revoked_at === null ? "no" : formatTime(entry.revoked_at),
+              entry.name,
+            ]),
+          ]),
+      ),
+    );
+  withAdministrationOptions(key.command("revoke <key_id>"))
+    .description("revoke an API key; from now on it is refused, and its open streams are closed")
+    .action((keyId: string, options: AdministrationOptions) =>
+      administer(
+        context,
+        options,
+        async (store) => {
+          await store.keys.revokeKey(keyId, Math.floor(context.clock.now() / 1000));
+          const revoked = await store.keys.findKey(keyId);
+          if (!revoked) throw new CommandError(`there is no key ${keyId}; see \`edge-control key list\``);
+          return showKey(revoked);
+        },
+        ({ key_id }) => `key ${key_id} is revoked`,
+      ),
+    );
+}
+
+function showKey(key: ApiKey) {
+  return {
+    key_id: key.id,
+    account_id: key.accountId,
+    name: key.name,
+    created_at: key.createdAt,
+    last_used_at: key.lastUsedAt ?? null,
+    revoked_at: key.revokedAt ?? null,
+  };
+}

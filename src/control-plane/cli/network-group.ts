@@ -1,0 +1,52 @@
+import type { Command } from "commander";
+import { DEFAULT_NETWORK_GROUPS, networkGroupSchema } from "../../protocol/sim.ts";
+import { isDefaultGroup } from "../core/network-group.ts";
+import { type AdministrationOptions, administer, withAdministrationOptions } from "./administration.ts";
+import { type CliContext, CommandError } from "./context.ts";
+import { requireAccount } from "./require-account.ts";
+
+interface NetworkGroupOptions extends AdministrationOptions {
+  readonly account: string;
+}
+
+/** `network-group add` and `network-group list`. */
+export function addNetworkGroupCommands(program: Command, context: CliContext): void {
+  const group = program.command("network-group").description("manage the network groups an account has of its own");
+  withAdministrationOptions(group.command("add <name>"))
+    .description("add a network group; one that is there already stays")
+    .requiredOption("--account <id>", "account the group is for")
+    .action((name: string, options: NetworkGroupOptions) =>
+      administer(
+        context,
+        options,
+        async (store) => {
+          await requireAccount(store, options.account);
+          requireName(name);
+          await store.networkGroups.addNetworkGroup(options.account, name);
+          return { network_group: name };
+        },
+        ({ network_group }) => `network group ${network_group}`,
+      ),
+    );
+  withAdministrationOptions(group.command("list"))
+    .description("list the network groups an account may use")
+    .requiredOption("--account <id>", "account to list them for")
+    .action((options: NetworkGroupOptions) =>
+      administer(
+        context,
+        options,
+        async (store) => {
+          await requireAccount(store, options.account);
+          const own = await store.networkGroups.listNetworkGroups(options.account);
+          return { default: [...DEFAULT_NETWORK_GROUPS], own };
+        },
+        (groups) => [...groups.default, ...groups.own].join("\n"),
+      ),
+    );
+}
+
+function requireName(name: string): void {
+  const result = networkGroupSchema.safeParse(name);
+  if (!result.success) throw new CommandError(`${JSON.stringify(name)} ${result.error.issues[0]?.message ?? ""}`);
+  if (isDefaultGroup(name)) throw new CommandError(`${name} is a default group, which every account has`);
+}

@@ -1,0 +1,41 @@
+import { Command, CommanderError } from "commander";
+import { VERSION } from "../../lib/version.ts";
+import { addAccountCommands } from "./account.ts";
+import { addAssetCommands } from "./asset.ts";
+import type { AddCommand, CliContext } from "./context.ts";
+import { addKeyCommands } from "./key.ts";
+import { addServeCommand } from "./serve.ts";
+
+const COMMANDS: readonly AddCommand[] = [addServeCommand, addAccountCommands, addKeyCommands, addAssetCommands];
+
+const EXIT_FAILED = 1;
+const EXIT_USAGE = 2;
+
+/**
+ * Runs one command line and answers the exit code: 0, 1 when the command failed (one line on `stderr` says why), 2 when
+ * it was not understood.
+ */
+export async function run(
+  args: readonly string[],
+  context: CliContext,
+  stderr: { write(text: string): unknown },
+): Promise<number> {
+  const program = new Command("edge-control")
+    .description("Control plane for edge devices: serves the API and the devices, and administers both.")
+    .version(VERSION)
+    .configureOutput({
+      writeOut: (text) => context.stdout.write(text),
+      writeErr: (text) => stderr.write(text),
+    })
+    .exitOverride();
+  for (const add of COMMANDS) add(program, context);
+  try {
+    await program.parseAsync([...args], { from: "user" });
+    return 0;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
+    const message = error instanceof Error ? error.message : String(error);
+    stderr.write(`edge-control: ${message.replaceAll("\n", " ")}\n`);
+    return EXIT_FAILED;
+  }
+}

@@ -1,0 +1,40 @@
+import { type Command, InvalidArgumentError } from "commander";
+import { configSchema } from "../config.ts";
+import { loadConfig } from "../load-config.ts";
+import type { CliContext } from "./context.ts";
+
+/** `serve`: every key of the configuration is an option, too. */
+export function addServeCommand(program: Command, context: CliContext): void {
+  const serve = program
+    .command("serve")
+    .description("run the control plane until it is stopped by SIGTERM or SIGINT")
+    .option("--config <file>", "configuration file (JSON)");
+  const defaults: Readonly<Record<string, unknown>> = configSchema.parse({});
+  for (const [key, schema] of Object.entries(configSchema.shape)) {
+    const isNumber = typeof defaults[key] === "number";
+    const flag = `--${key.replaceAll("_", "-")} <${isNumber ? "number" : "value"}>`;
+    const description = schema.meta()?.description ?? "";
+    if (isNumber) serve.option(flag, description, parseNumber);
+    else serve.option(flag, description);
+  }
+  serve.action(async (options: Readonly<Record<string, string | number>>) => {
+    const { config, ...given } = options;
+    const overrides = Object.fromEntries(
+      Object.keys(configSchema.shape).flatMap((key) => {
+        const value = given[toCamelCase(key)];
+        return value === undefined ? [] : [[key, value]];
+      }),
+    );
+    await context.serve(loadConfig(config === undefined ? undefined : String(config), overrides));
+  });
+}
+
+function parseNumber(text: string): number {
+  const value = Number(text);
+  if (text.trim() === "" || Number.isNaN(value)) throw new InvalidArgumentError("must be a number");
+  return value;
+}
+
+function toCamelCase(key: string): string {
+  return key.replaceAll(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase());
+}

@@ -1,0 +1,25 @@
+import { createReadStream } from "node:fs";
+import type { Command } from "commander";
+import { importUsage } from "../usage-import/import-usage.ts";
+import { COLUMNS } from "../usage-import/read-records.ts";
+import { type AdministrationOptions, administer, withAdministrationOptions } from "./administration.ts";
+import type { CliContext } from "./context.ts";
+
+/** `usage import`. */
+export function addUsageCommands(program: Command, context: CliContext): void {
+  const usage = program.command("usage").description("manage SIM usage");
+  withAdministrationOptions(usage.command("import <file>"))
+    .description(
+      `import usage records from a CSV file with the columns ${COLUMNS.join(",")}: all of them, or none when a line is ` +
+        "wrong; the same file again changes nothing",
+    )
+    .option("--skip-unknown", "leave out SIMs that no asset has, instead of refusing the file")
+    .action((file: string, options: AdministrationOptions & { skipUnknown?: true }) =>
+      administer(
+        context,
+        options,
+        (store) => importUsage(store, createReadStream(file), { skipUnknown: options.skipUnknown ?? false }),
+        ({ imported, skipped }) => `${imported} records imported${skipped > 0 ? `, ${skipped} lines skipped` : ""}`,
+      ),
+    );
+}

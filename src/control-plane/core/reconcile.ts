@@ -1,0 +1,58 @@
+import type { ErrorCode } from "../../protocol/errors.ts";
+import type { ControlFrame } from "../../protocol/frames.ts";
+import { type Deployment, isFinished } from "./deployment.ts";
+
+export type CancelReason = Extract<ControlFrame, { type: "cancel" }>["reason"];
+
+/** What a device has to be told, or a deployment ended with, after the device has said which ones it holds. */
+export type Correction =
+  /** The device holds it, and it goes on. */
+  | { readonly kind: "confirm"; readonly deploymentId: string }
+  /** The device has not got the command yet. */
+  | { readonly kind: "send"; readonly deployment: Deployment }
+  /** The device once held it and does no longer. */
+  | { readonly kind: "lost"; readonly deploymentId: string }
+  /** The device holds what is not wanted. */
+  | { readonly kind: "cancel"; readonly deploymentId: string; readonly reason: CancelReason };
+
+/**
+ * Compares what the device holds with what is on record.
+ *
+ * @param unfinished all unfinished deployments of the device
+ * @param held what the device holds: its id, and the record of this device's deployment if there is one
+ */
+export function reconcile(
+  unfinished: readonly Deployment[],
+  held: readonly { readonly id: string; readonly deployment: Deployment | undefined }[],
+): Correction[] {
+  const heldIds = new Set(held.map(({ id }) => id));
+  const corrections: Correction[] = [];
+  for (const { id, deployment } of held) {
+    // A finished one needs no confirming: the device sends its last event again and gets the acknowledgement then.
+    if (deployment && !isFinished(deployment)) corrections.push({ kind: "confirm", deploymentId: id });
+    const reason = deployment ? cancelReason(deployment) : "unknown";
+    if (reason) corrections.push({ kind: "cancel", deploymentId: id, reason });
+  }
+  for (const deployment of unfinished) {
+    if (heldIds.has(deployment.id)) continue;
+    const { acknowledgedAtMs, cancelRequestedAtMs } = deployment;
+    if (acknowledgedAtMs === undefined && cancelRequestedAtMs === undefined)
+      corrections.push({ kind: "send", deployment });
+    else corrections.push({ kind: "lost", deploymentId: deployment.id });
+  }
+  return corrections;
+}
+
+/** Why the device is to undo this deployment; `undefined` when it is not. */
+export function cancelReason(deployment: Deployment): CancelReason | undefined {
+  if (deployment.status === "Running") return deployment.cancelRequestedAtMs === undefined ? undefined : "requested";
+  return deployment.code && CANCEL_REASONS[deployment.code];
+}
+
+// Other failures are the device's own reports: it has undone what it did.
+const CANCEL_REASONS: Partial<Record<ErrorCode, CancelReason>> = {
+  DeploymentTimeout: "timeout",
+  DeviceNotReachable: "not_reachable",
+  DeploymentCancelled: "requested",
+  Internal: "unknown",
+};

@@ -1,0 +1,77 @@
+import type { DeviceEvent, EventContent } from "../../protocol/deployment-event.ts";
+import { type ErrorCode, errorEntry } from "../../protocol/errors.ts";
+import { type Change, type Deployment, isFinished } from "./deployment.ts";
+import { appendEvent } from "./event-log.ts";
+import { maskSpec } from "./masked-spec.ts";
+
+/** What the first event says. */
+export const RECEIVED: EventContent = { status: "Running", message: "Deployment received.", step: "received" };
+
+/** Ends the deployment with an error of the control plane's own; nothing if it has ended already. */
+export function fail(
+  deployment: Deployment,
+  nowMs: number,
+  code: ErrorCode,
+  message: string = errorEntry(code).message,
+): Change | undefined {
+  return appendEvent(deployment, { status: "Fail", message, step: stepOf(deployment), code }, nowMs);
+}
+
+/** Adds a remark of the control plane's own about how the deployment is going. */
+export function remark(
+  deployment: Deployment,
+  nowMs: number,
+  message: string,
+  details: Record<string, unknown>,
+): Change | undefined {
+  return appendEvent(deployment, { status: "Running", message, step: stepOf(deployment), details }, nowMs);
+}
+
+/** The device holds the command. */
+export function acknowledge(deployment: Deployment, nowMs: number): Change | undefined {
+  if (isFinished(deployment) || deployment.acknowledgedAtMs !== undefined) return undefined;
+  return { fields: { acknowledgedAtMs: nowMs, spec: maskSpec(deployment.spec) } };
+}
+
+/** The device says how it goes. Events already held change nothing, nor does anything after the end. */
+export function takeDeviceEvent(deployment: Deployment, event: DeviceEvent, nowMs: number): Change | undefined {
+  if (isFinished(deployment) || event.device_seq <= deployment.lastDeviceSeq) return undefined;
+  if (event.status === "Success" && deployment.cancelRequestedAtMs !== undefined) return undefined;
+  const appended = appendEvent(deployment, event, nowMs, nowMs - (event.age_ms ?? 0));
+  return {
+    ...appended,
+    fields: {
+      ...acknowledge(deployment, nowMs)?.fields,
+      ...appended?.fields,
+      lastDeviceSeq: event.device_seq,
+    },
+  };
+}
+
+/** What the device is to be told after it sent an event. */
+export type EventReply = "acknowledge" | "cancel";
+
+/**
+ * A device takes its Success for provisional until it is acknowledged, and `cancel` instead makes it undo what it did.
+ *
+ * @param after the deployment once the event has been taken
+ */
+export function replyToEvent(after: Deployment, event: DeviceEvent): EventReply {
+  if (event.status !== "Success") return "acknowledge";
+  return after.status === "Success" ? "acknowledge" : "cancel";
+}
+
+/** Somebody asks for the deployment to be cancelled. The device ends it, having undone what it did. */
+export function requestCancel(deployment: Deployment, nowMs: number): Change | undefined {
+  if (isFinished(deployment) || deployment.cancelRequestedAtMs !== undefined) return undefined;
+  return {
+    ...remark(deployment, nowMs, "Cancelling was asked for; the device is told to undo the deployment.", {
+      cancel: "requested",
+    }),
+    fields: { cancelRequestedAtMs: nowMs },
+  };
+}
+
+function stepOf(deployment: Deployment): EventContent["step"] {
+  return deployment.lastEvent?.step ?? "received";
+}

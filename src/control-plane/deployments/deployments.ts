@@ -1,0 +1,139 @@
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { AppSpec } from "../../protocol/app-spec.ts";
+import { EdgeError } from "../../protocol/errors.ts";
+import type { Bus } from "../bus/bus.ts";
+import type { Asset } from "../core/asset.ts";
+import { streamInterrupted } from "../core/connection-remarks.ts";
+import { type Deadline, expire } from "../core/deadlines.ts";
+import { type Deployment, isFinished, newDeployment } from "../core/deployment.ts";
+import { appendEvent } from "../core/event-log.ts";
+import { cancelReason } from "../core/reconcile.ts";
+import { fail, RECEIVED, requestCancel } from "../core/transitions.ts";
+import { createId } from "../secrets.ts";
+import type { DeploymentStore, Idempotency, StoredEvent } from "../store/deployments.ts";
+import { Deadlines } from "./deadlines.ts";
+import { DeploymentDeviceHandler } from "./device-handler.ts";
+import type { DeviceDirectory, DeviceHandler } from "./devices.ts";
+import { readEvents } from "./event-reader.ts";
+import { Recorder } from "./recorder.ts";
+
+/** How long a stream may be silent before something has to be sent to keep it alive, in milliseconds. */
+const KEEP_ALIVE_MS = 15_000;
+
+export interface DeploymentsParts {
+  readonly store: DeploymentStore;
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly devices: DeviceDirectory;
+  readonly ackTimeoutMs: number;
+  readonly deploymentTimeoutMs: number;
+}
+
+/** The deployments of all devices: asked for by clients, carried out by devices, ended by whatever comes first. */
+export class Deployments {
+  /** What the devices' side talks to. */
+  readonly deviceHandler: DeviceHandler;
+  readonly #parts: DeploymentsParts;
+  readonly #deadlines: Deadlines;
+  readonly #recorder: Recorder;
+  readonly #drain = new AbortController();
+  /** How many streams are open of each deployment. */
+  readonly #streams = new Map<string, number>();
+
+  constructor(parts: DeploymentsParts) {
+    const { store, bus, clock, logger, ackTimeoutMs } = parts;
+    this.#parts = parts;
+    this.#deadlines = new Deadlines({ clock, logger, ackTimeoutMs, onExpired: (id, kind) => this.#expire(id, kind) });
+    this.#recorder = new Recorder({ store, bus, clock, logger, deadlines: this.#deadlines });
+    this.deviceHandler = new DeploymentDeviceHandler(store, this.#recorder);
+  }
+
+  /** Takes up the deployments an earlier process left unfinished. */
+  async recover(): Promise<void> {
+    for (const deployment of await this.#parts.store.listUnfinished()) this.#deadlines.watch(deployment);
+  }
+
+  /**
+   * Records a deployment and sends it to the device. Answers its id, or that of the earlier one where the same request
+   * is repeated. Error: `IdempotencyKeyReused`.
+   */
+  async request(asset: Asset, spec: AppSpec, idempotency?: Idempotency): Promise<string> {
+    const { store, clock, logger, devices, deploymentTimeoutMs } = this.#parts;
+    const nowMs = clock.now();
+    const deployment = newDeployment({
+      id: createId("dep_"),
+      accountId: asset.accountId,
+      assetUuid: asset.uuid,
+      app: spec.name,
+      spec,
+      nowMs,
+      timeoutMs: deploymentTimeoutMs,
+    });
+    const result = await store.createDeployment(deployment, firstEvent(deployment), idempotency);
+    if (result.kind === "conflict") throw new EdgeError("IdempotencyKeyReused");
+    if (result.kind === "repeated") return result.id;
+    const { id } = deployment;
+    this.#deadlines.watch(deployment);
+    logger.info({ deployment_id: id, app: spec.name, image: spec.image, asset: asset.uuid }, "deployment received");
+    const session = devices.find(asset.uuid);
+    if (session) session.send({ type: "deploy", deployment_id: id, spec });
+    else await this.#recorder.change(id, (current, now) => fail(current, now, "DeviceNotReachable"));
+    return id;
+  }
+
+  /** Asks for a deployment to be cancelled. Answers it as it is then; one that is finished stays as it is. */
+  async cancel(id: string): Promise<Deployment | undefined> {
+    const session = await this.#sessionOf(id);
+    if (!session) return this.#recorder.change(id, (current, now) => fail(current, now, "DeploymentCancelled"));
+    const after = await this.#recorder.change(id, requestCancel);
+    if (after && !isFinished(after)) session.send({ type: "cancel", deployment_id: id, reason: "requested" });
+    return after;
+  }
+
+  /** Events above `after` until the final one, the signal or the server's end; an empty batch keeps the stream alive. */
+  async *events(
+    id: string,
+    after: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly StoredEvent[], void, undefined> {
+    const { store, bus, clock } = this.#parts;
+    this.#streams.set(id, (this.#streams.get(id) ?? 0) + 1);
+    try {
+      const drain = this.#drain.signal;
+      yield* readEvents(id, after, { store, bus, clock, idleMs: KEEP_ALIVE_MS, drain, signal });
+    } finally {
+      const left = (this.#streams.get(id) ?? 1) - 1;
+      if (left > 0) this.#streams.set(id, left);
+      else this.#streams.delete(id);
+    }
+  }
+
+  /** Tells the open streams that they end and where they go on, and ends them. Unfinished deployments stay recorded. */
+  async stop(): Promise<void> {
+    this.#deadlines[Symbol.dispose]();
+    for (const id of this.#streams.keys()) await this.#recorder.change(id, streamInterrupted);
+    this.#drain.abort();
+  }
+
+  async #expire(id: string, kind: Deadline["kind"]): Promise<void> {
+    const after = await this.#recorder.change(id, (deployment, nowMs) => expire(deployment, kind, nowMs));
+    const reason = after && isFinished(after) ? cancelReason(after) : undefined;
+    const session = after && this.#parts.devices.find(after.assetUuid);
+    if (!session || !reason) return;
+    session.send({ type: "cancel", deployment_id: id, reason });
+    if (kind === "acknowledge") session.probe();
+  }
+
+  async #sessionOf(id: string): Promise<ReturnType<DeviceDirectory["find"]>> {
+    const deployment = await this.#parts.store.findDeployment(id);
+    return deployment && this.#parts.devices.find(deployment.assetUuid);
+  }
+}
+
+function firstEvent(deployment: Deployment) {
+  const change = appendEvent(deployment, RECEIVED, deployment.createdAtMs);
+  if (!change?.event) throw new Error("a new deployment takes its first event");
+  return change.event;
+}

@@ -1,0 +1,92 @@
+import type { DeviceEvent } from "../../protocol/deployment-event.ts";
+import { confirmHeld, connectionLost, failLost } from "../core/connection-remarks.ts";
+import type { Deployment } from "../core/deployment.ts";
+import { cancelReason, type Correction, reconcile } from "../core/reconcile.ts";
+import { acknowledge, replyToEvent, takeDeviceEvent } from "../core/transitions.ts";
+import type { DeploymentStore } from "../store/deployments.ts";
+import type { DeviceHandler, DeviceSession, Verdict } from "./devices.ts";
+import type { Recorder } from "./recorder.ts";
+
+/** Takes what devices say about their deployments into the record, and answers them. */
+export class DeploymentDeviceHandler implements DeviceHandler {
+  readonly #store: DeploymentStore;
+  readonly #recorder: Recorder;
+
+  constructor(store: DeploymentStore, recorder: Recorder) {
+    this.#store = store;
+    this.#recorder = recorder;
+  }
+
+  async connected(session: DeviceSession, held: readonly string[]): Promise<void> {
+    const unfinished = await this.#store.listUnfinished(session.assetUuid);
+    const known = await Promise.all(
+      held.map(async (id) => ({ id, deployment: await this.#ownDeployment(session, id) })),
+    );
+    for (const correction of reconcile(unfinished, known)) await this.#correct(session, correction);
+  }
+
+  async disconnected(session: DeviceSession): Promise<void> {
+    for (const { id } of await this.#store.listUnfinished(session.assetUuid)) {
+      await this.#recorder.change(id, connectionLost);
+    }
+  }
+
+  async acknowledged(session: DeviceSession, deploymentId: string): Promise<Verdict> {
+    if (!(await this.#ownDeployment(session, deploymentId))) return this.#refuse(session, deploymentId);
+    const after = await this.#recorder.change(deploymentId, acknowledge);
+    const reason = after && cancelReason(after);
+    if (reason) session.send({ type: "cancel", deployment_id: deploymentId, reason });
+    return "taken";
+  }
+
+  async event(session: DeviceSession, deploymentId: string, event: DeviceEvent): Promise<Verdict> {
+    if (!(await this.#ownDeployment(session, deploymentId))) {
+      // A device that reports the end of what nobody knows may forget it; anything else it has to undo.
+      if (event.status === "Fail") acknowledgeEvent(session, deploymentId, event);
+      else this.#refuse(session, deploymentId);
+      return "foreign";
+    }
+    const after = await this.#recorder.change(deploymentId, (deployment, nowMs) =>
+      takeDeviceEvent(deployment, event, nowMs),
+    );
+    if (after && replyToEvent(after, event) === "cancel") {
+      session.send({ type: "cancel", deployment_id: deploymentId, reason: cancelReason(after) ?? "unknown" });
+    } else {
+      acknowledgeEvent(session, deploymentId, event);
+    }
+    return "taken";
+  }
+
+  async #correct(session: DeviceSession, correction: Correction): Promise<void> {
+    switch (correction.kind) {
+      case "confirm":
+        await this.#recorder.change(correction.deploymentId, confirmHeld);
+        break;
+      case "lost":
+        await this.#recorder.change(correction.deploymentId, failLost);
+        break;
+      case "send": {
+        const { id, spec } = correction.deployment;
+        session.send({ type: "deploy", deployment_id: id, spec });
+        break;
+      }
+      case "cancel":
+        session.send({ type: "cancel", deployment_id: correction.deploymentId, reason: correction.reason });
+        break;
+    }
+  }
+
+  async #ownDeployment(session: DeviceSession, id: string): Promise<Deployment | undefined> {
+    const deployment = await this.#store.findDeployment(id);
+    return deployment?.assetUuid === session.assetUuid ? deployment : undefined;
+  }
+
+  #refuse(session: DeviceSession, deploymentId: string): Verdict {
+    session.send({ type: "cancel", deployment_id: deploymentId, reason: "unknown" });
+    return "foreign";
+  }
+}
+
+function acknowledgeEvent(session: DeviceSession, deploymentId: string, { device_seq }: DeviceEvent): void {
+  session.send({ type: "event_ack", deployment_id: deploymentId, device_seq });
+}

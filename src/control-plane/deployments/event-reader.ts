@@ -1,0 +1,59 @@
+import type { Clock } from "../../lib/clock.ts";
+import type { Bus } from "../bus/bus.ts";
+import { isFinished } from "../core/deployment.ts";
+import type { DeploymentStore, StoredEvent } from "../store/deployments.ts";
+import { Latch } from "./latch.ts";
+import { eventsTopic } from "./recorder.ts";
+
+const BATCH = 100;
+
+export interface EventReaderOptions {
+  readonly store: DeploymentStore;
+  readonly bus: Bus;
+  readonly clock: Clock;
+  /** After this many milliseconds without an event, an empty batch is yielded. */
+  readonly idleMs: number;
+  /** When it aborts, what is stored by then is still read, and the reading ends. */
+  readonly drain: AbortSignal;
+  /** When it aborts, the reading ends. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Reads the events of a deployment with a `seq` above `after`, what is stored already and what comes, each once and in
+ * order, until the final one. Where there is nothing to read at first, an empty batch comes at once.
+ */
+export async function* readEvents(
+  deploymentId: string,
+  after: number,
+  { store, bus, clock, idleMs, drain, signal }: EventReaderOptions,
+): AsyncGenerator<readonly StoredEvent[], void, undefined> {
+  const latch = new Latch();
+  // Subscribed before the first read: whatever is stored after a read sets the latch.
+  using _subscription = bus.subscribe(eventsTopic(deploymentId), latch.set);
+  using _drain = onAbort(drain, latch.set);
+  using _signal = onAbort(signal, latch.set);
+  let cursor = after;
+  let silent = true;
+  while (!signal.aborted) {
+    const draining = drain.aborted;
+    const events = await store.readEvents(deploymentId, cursor, BATCH);
+    if (events.length > 0) {
+      cursor = events.at(-1)?.seq ?? cursor;
+      silent = false;
+      yield events;
+      continue;
+    }
+    const deployment = await store.findDeployment(deploymentId);
+    if (deployment && deployment.lastSeq > cursor) continue;
+    if (!deployment || isFinished(deployment) || draining) return;
+    if (silent) yield [];
+    silent = false;
+    if (!(await latch.wait(clock, idleMs))) yield [];
+  }
+}
+
+function onAbort(signal: AbortSignal, listener: () => void): Disposable {
+  signal.addEventListener("abort", listener, { once: true });
+  return { [Symbol.dispose]: () => signal.removeEventListener("abort", listener) };
+}

@@ -1,0 +1,154 @@
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { type WebSocket, WebSocketServer } from "ws";
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { CLOSE_CODES } from "../../protocol/frames.ts";
+import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
+import type { AccessWatch } from "../access-watch.ts";
+import type { Asset } from "../core/asset.ts";
+import type { DeviceDirectory, DeviceHandler, DeviceSession } from "../deployments/devices.ts";
+import { hashSecret } from "../secrets.ts";
+import type { AssetStore } from "../store/assets.ts";
+import { refuseUpgrade } from "./refuse-upgrade.ts";
+import { Session } from "./session.ts";
+
+const AGENT_PATH = "/v1/agent";
+
+const RETRY_AFTER_S = 5;
+/** How long devices have to close the connection when the server stops, in milliseconds. */
+const CLOSE_GRACE_MS = 1_000;
+/** Longer than any agent is silent, so that only dead connections cost traffic. */
+const TCP_KEEPALIVE_MS = 70 * 60_000;
+const BEARER = /^Bearer (ed_[A-Za-z0-9_-]{1,100})$/i;
+
+export interface HubOptions {
+  readonly assets: AssetStore;
+  readonly access: AccessWatch;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Holds the connections of all devices: at most one live session for each, the newest. */
+export class DeviceHub implements DeviceDirectory {
+  readonly #options: HubOptions;
+  readonly #live = new Map<string, Session>();
+  /** Every open connection, also those that have not said hello or were replaced. */
+  readonly #open = new Set<Session>();
+  readonly #sockets = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: MAX_FRAME_BYTES,
+    perMessageDeflate: false,
+  });
+  #handler: DeviceHandler | undefined;
+  #isStopping = false;
+
+  constructor(options: HubOptions) {
+    this.#options = options;
+  }
+
+  /** Names who is told what devices say. To be called before the first connection. */
+  serve(handler: DeviceHandler): void {
+    this.#handler = handler;
+  }
+
+  find(assetUuid: string): DeviceSession | undefined {
+    return this.#live.get(assetUuid);
+  }
+
+  /** Takes over the connection of a request for a WebSocket; to be used as the server's `upgrade` listener. */
+  readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    socket.on("error", () => socket.destroy());
+    this.#admit(request, socket, head).catch((error: unknown) => {
+      this.#options.logger.error({ err: error }, "cannot admit a device");
+      refuseUpgrade(socket, "ServiceUnavailable", "The service cannot answer right now.", RETRY_AFTER_S);
+    });
+  };
+
+  /** Tells all devices that the server goes away, and resolves when their connections are closed. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    const closed = this.#allClosed();
+    for (const session of this.#open) {
+      // Spread out, so that a fleet does not come back in one instant.
+      const retryAfterS = 1 + Math.random() * RETRY_AFTER_S;
+      session.send({ type: "goodbye", reason: "edge-control is restarting", retry_after_s: retryAfterS });
+      session.close(CLOSE_CODES.restart, "edge-control is restarting");
+    }
+    using _grace = this.#options.clock.timer(CLOSE_GRACE_MS, () => {
+      for (const session of this.#open) session.terminate();
+    });
+    await closed;
+  }
+
+  #onAllClosed: (() => void) | undefined;
+
+  #allClosed(): Promise<void> {
+    if (this.#open.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#onAllClosed = resolve;
+    });
+  }
+
+  async #admit(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    if (request.url?.split("?")[0] !== AGENT_PATH) {
+      return refuseUpgrade(socket, "NotFound", `Agents connect to ${AGENT_PATH}.`);
+    }
+    if (this.#isStopping) {
+      return refuseUpgrade(socket, "ServiceUnavailable", "The service is stopping.", RETRY_AFTER_S);
+    }
+    const token = BEARER.exec(request.headers.authorization ?? "")?.[1];
+    const hash = token && hashSecret(token);
+    const asset = hash && (await this.#options.assets.findAssetByDeviceToken(hash));
+    if (!asset) return refuseUpgrade(socket, "Unauthorized", "The device token is missing, wrong or revoked.");
+    if (socket.destroyed) return;
+    request.socket.setKeepAlive(true, TCP_KEEPALIVE_MS);
+    this.#sockets.handleUpgrade(request, socket, head, (webSocket) => this.#accept(webSocket, asset, hash));
+  }
+
+  #accept(socket: WebSocket, asset: Asset, tokenHash: Uint8Array): void {
+    const { assets, access, clock } = this.#options;
+    const handler = this.#handler;
+    if (!handler || this.#isStopping) return socket.close(CLOSE_CODES.restart);
+    const id = randomUUID();
+    const logger = this.#options.logger.child({ session: id, asset: asset.uuid });
+    const session = new Session({
+      id,
+      socket,
+      asset,
+      clock,
+      logger,
+      handler,
+      onLive: (live) => this.#replace(live),
+      onClosed: (closed) => {
+        watching[Symbol.dispose]();
+        this.#drop(closed, handler);
+      },
+      isCurrent: (other) => this.#live.get(other.assetUuid) === other,
+    });
+    this.#open.add(session);
+    const watching = access.watch(
+      async () => (await assets.findAssetByDeviceToken(tokenHash)) !== undefined,
+      () => session.close(CLOSE_CODES.unauthorized, "the device token was revoked"),
+    );
+  }
+
+  #replace(session: Session): void {
+    const older = this.#live.get(session.assetUuid);
+    this.#live.set(session.assetUuid, session);
+    older?.close(CLOSE_CODES.replaced, "replaced by a newer connection");
+  }
+
+  #drop(session: Session, handler: DeviceHandler): void {
+    this.#open.delete(session);
+    if (this.#open.size === 0) this.#onAllClosed?.();
+    if (this.#live.get(session.assetUuid) !== session) return;
+    this.#live.delete(session.assetUuid);
+    if (this.#isStopping) return;
+    handler.disconnected(session).catch((error: unknown) => {
+      this.#options.logger.error({ err: error, asset: session.assetUuid }, "cannot record that a device is offline");
+    });
+  }
+}

@@ -1,0 +1,164 @@
+import type { RawData, WebSocket } from "ws";
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { type AgentFrame, CLOSE_CODES, type ControlFrame, decodeAgentFrame } from "../../protocol/frames.ts";
+import { negotiate } from "../../protocol/version.ts";
+import type { Asset } from "../core/asset.ts";
+import type { DeviceHandler, DeviceSession } from "../deployments/devices.ts";
+import { Inbox } from "./inbox.ts";
+import { Strikes } from "./strikes.ts";
+
+const HELLO_TIMEOUT_MS = 10_000;
+const PROBE_TIMEOUT_MS = 10_000;
+/** Most bytes that may wait for a slow device: a few deployments and their acknowledgements. */
+const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
+
+type Hello = Extract<AgentFrame, { type: "hello" }>;
+
+export interface SessionOptions {
+  readonly id: string;
+  readonly socket: WebSocket;
+  readonly asset: Asset;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly handler: DeviceHandler;
+  /** Called when the device has said hello, before it is welcomed. */
+  readonly onLive: (session: Session) => void;
+  readonly onClosed: (session: Session) => void;
+  /** Whether this is still the device's session. */
+  readonly isCurrent: (session: Session) => boolean;
+}
+
+/** The connection of one device, from its hello until it is closed. */
+export class Session implements DeviceSession {
+  readonly id: string;
+  readonly assetUuid: string;
+  readonly #options: SessionOptions;
+  readonly #strikes: Strikes;
+  readonly #inbox: Inbox<AgentFrame>;
+  readonly #helloTimer: Disposable;
+  #probeTimer: Disposable | undefined;
+  #isLive = false;
+
+  constructor(options: SessionOptions) {
+    const { id, socket, asset, clock, logger } = options;
+    this.id = id;
+    this.assetUuid = asset.uuid;
+    this.#options = options;
+    this.#strikes = new Strikes(logger);
+    this.#inbox = new Inbox(
+      socket,
+      (frame) => this.#handle(frame),
+      (error) => this.#fail(error),
+    );
+    this.#helloTimer = clock.timer(HELLO_TIMEOUT_MS, () => this.close(CLOSE_CODES.helloTimeout, "no hello in time"));
+    socket.on("message", (data, isBinary) => this.#receive(data, isBinary));
+    socket.on("ping", () => this.#alive());
+    socket.on("pong", () => this.#alive());
+    socket.on("error", (error) => logger.warn({ reason: error.message }, "connection error"));
+    socket.on("close", (code) => this.#closed(code));
+  }
+
+  send(frame: ControlFrame): void {
+    const { socket, logger } = this.#options;
+    if (socket.readyState !== socket.OPEN) return;
+    socket.send(JSON.stringify(frame));
+    if (socket.bufferedAmount <= MAX_BUFFERED_BYTES) return;
+    logger.warn({ buffered_bytes: socket.bufferedAmount }, "the device does not read; connection cut");
+    socket.terminate();
+  }
+
+  probe(): void {
+    const { socket, clock, logger } = this.#options;
+    if (this.#probeTimer || socket.readyState !== socket.OPEN) return;
+    socket.ping();
+    this.#probeTimer = clock.timer(PROBE_TIMEOUT_MS, () => {
+      logger.warn("no sign of life; connection cut");
+      socket.terminate();
+    });
+  }
+
+  /** Closes the connection, politely at first. Nothing the device sends after that is dealt with. */
+  close(code: number, reason: string): void {
+    this.#inbox.close();
+    this.#options.socket.close(code, reason);
+  }
+
+  /** Cuts the connection. */
+  terminate(): void {
+    this.#options.socket.terminate();
+  }
+
+  #receive(data: RawData, isBinary: boolean): void {
+    this.#alive();
+    if (isBinary) return this.#strike("binary");
+    const decoded = decodeAgentFrame((data as Buffer).toString());
+    switch (decoded.kind) {
+      case "bad":
+        return this.#strike(decoded.reason);
+      case "unknown":
+        return this.#strikes.ignore(decoded.type);
+      case "frame":
+        if (decoded.frame.type !== "hello" && !this.#isLive) return this.#strike(`${decoded.frame.type} before hello`);
+        if (decoded.frame.type === "hello" && this.#isLive) return this.#strike("hello twice");
+        if (decoded.frame.type === "hello") this.#isLive = true;
+        return this.#inbox.push(decoded.frame);
+    }
+  }
+
+  async #handle(frame: AgentFrame): Promise<void> {
+    const { handler, isCurrent } = this.#options;
+    if (frame.type === "hello") return this.#greet(frame);
+    if (!isCurrent(this)) return;
+    const verdict =
+      frame.type === "ack"
+        ? await handler.acknowledged(this, frame.deployment_id)
+        : await handler.event(this, frame.deployment_id, frame.event);
+    if (verdict === "foreign") this.#strike(`${frame.type} for a deployment this device does not have`);
+  }
+
+  async #greet(hello: Hello): Promise<void> {
+    const { asset, handler, logger, onLive } = this.#options;
+    this.#helloTimer[Symbol.dispose]();
+    const protocol = negotiate(hello.protocol);
+    if (protocol === undefined) {
+      logger.warn({ protocol: hello.protocol, agent_version: hello.agent_version }, "agent too old");
+      return this.close(CLOSE_CODES.unsupportedProtocol, "protocol version not supported");
+    }
+    onLive(this);
+    const { uuid, serialNumber, name } = asset;
+    this.send({ type: "welcome", protocol, session_id: this.id, asset: { uuid, serial_number: serialNumber, name } });
+    logger.info(
+      { agent_version: hello.agent_version, protocol, deployments: hello.deployments.length },
+      "device online",
+    );
+    await handler.connected(
+      this,
+      hello.deployments.map((deployment) => deployment.deployment_id),
+    );
+  }
+
+  #strike(reason: string): void {
+    if (this.#strikes.add(reason)) this.close(CLOSE_CODES.badFrame, "too many bad frames");
+  }
+
+  #fail(error: unknown): void {
+    this.#options.logger.error({ err: error }, "cannot deal with a frame");
+    this.close(CLOSE_CODES.internal, "internal error");
+  }
+
+  /** Any message, ping or pong shows that the device is there. */
+  #alive(): void {
+    this.#probeTimer?.[Symbol.dispose]();
+    this.#probeTimer = undefined;
+  }
+
+  #closed(code: number): void {
+    const { logger, onClosed } = this.#options;
+    this.#inbox.close();
+    this.#helloTimer[Symbol.dispose]();
+    this.#alive();
+    logger.info({ close_code: code, ...this.#strikes.counts }, this.#isLive ? "device offline" : "connection closed");
+    onClosed(this);
+  }
+}

@@ -1,0 +1,34 @@
+import type { Logger } from "../../lib/logger.ts";
+
+/** How many frames a device may send that are not in order before its session is closed. */
+export const MAX_STRIKES = 20;
+const MAX_LOGGED = 5;
+
+/** Counts and logs what a device should not have sent; never what it contained. */
+export class Strikes {
+  readonly #logger: Logger;
+  #count = 0;
+  #ignored = 0;
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  /** Answers whether it was one too many. */
+  add(reason: string): boolean {
+    this.#count++;
+    if (this.#count <= MAX_LOGGED) this.#logger.warn({ reason, count: this.#count }, "frame refused");
+    return this.#count > MAX_STRIKES;
+  }
+
+  /** A frame of a type this side does not know yet: from a newer agent, and no fault. */
+  ignore(type: string): void {
+    this.#ignored++;
+    if (this.#ignored <= MAX_LOGGED) this.#logger.info({ type, count: this.#ignored }, "unknown frame ignored");
+  }
+
+  /** For the session's last line. */
+  get counts(): { readonly refused: number; readonly ignored: number } {
+    return { refused: this.#count, ignored: this.#ignored };
+  }
+}

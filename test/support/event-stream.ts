@@ -1,0 +1,107 @@
+import { request, type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
+import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
+
+/** A streamed response of the control plane, read to the byte. */
+export class EventStream implements Disposable {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** Everything received so far. */
+  text = "";
+  /** Resolves when the response has ended, `false` when it was cut off. */
+  readonly ended: Promise<boolean>;
+  readonly #response: IncomingMessage;
+  readonly #waiting = new Set<() => void>();
+  #isEnded = false;
+
+  constructor(response: IncomingMessage) {
+    this.#response = response;
+    this.status = response.statusCode ?? 0;
+    this.headers = response.headers;
+    response.setEncoding("utf8");
+    response.on("data", (chunk: string) => {
+      this.text += chunk;
+      this.#wake();
+    });
+    response.on("error", () => {});
+    this.ended = new Promise((resolve) => {
+      response.once("close", () => {
+        this.#isEnded = true;
+        this.#wake();
+        resolve(response.complete);
+      });
+    });
+  }
+
+  /** Every complete event received so far. Throws when a line does not fit the grammar. */
+  get events(): DeploymentEvent[] {
+    const complete = this.text.slice(0, this.text.lastIndexOf("\n") + 1);
+    return complete.split("\n").flatMap((line) => {
+      if (line === "") return [];
+      if (!line.startsWith("data: ")) throw new Error(`not a data line: ${line}`);
+      return [JSON.parse(line.slice(6)) as DeploymentEvent];
+    });
+  }
+
+  /** The response's `Deployment-Id`. */
+  get deploymentId(): string {
+    return String(this.headers["deployment-id"]);
+  }
+
+  /** Waits until the condition holds. Fails after 10 s, or when the stream ends before. */
+  async until(what: string, condition: (stream: this) => boolean): Promise<void> {
+    const deadline = performance.now() + 10_000;
+    while (!condition(this)) {
+      if (this.#isEnded || performance.now() > deadline) throw new Error(`in vain for ${what}; received: ${this.text}`);
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, 200);
+        this.#waiting.add(() => {
+          clearTimeout(timer);
+          resolve();
+        });
+      });
+    }
+  }
+
+  /** Waits for an event and answers the first that fits. */
+  async event(what: string, fits: (event: DeploymentEvent) => boolean): Promise<DeploymentEvent> {
+    await this.until(what, (stream) => stream.events.some(fits));
+    return this.events.find(fits) as DeploymentEvent;
+  }
+
+  /** Leaves without waiting for the end. */
+  [Symbol.dispose](): void {
+    this.#response.destroy();
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting) wake();
+    this.#waiting.clear();
+  }
+}
+
+export interface StreamRequest {
+  readonly method?: string;
+  readonly apiKey?: string;
+  readonly headers?: OutgoingHttpHeaders;
+  /** Text is sent as it is, everything else as JSON. */
+  readonly body?: unknown;
+}
+
+/** Makes a request and resolves when the response's headers are there. */
+export function openStream(url: string, options: StreamRequest = {}): Promise<EventStream> {
+  const { method = options.body === undefined ? "GET" : "POST", apiKey, headers, body } = options;
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, {
+      method,
+      agent: false,
+      headers: {
+        ...(apiKey !== undefined && { "X-API-Key": apiKey }),
+        ...(body !== undefined && { "Content-Type": "application/json" }),
+        ...headers,
+      },
+    });
+    outgoing.once("response", (response) => resolve(new EventStream(response)));
+    outgoing.once("error", reject);
+    outgoing.end(body === undefined || typeof body === "string" ? body : JSON.stringify(body));
+  });
+}

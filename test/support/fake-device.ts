@@ -1,0 +1,153 @@
+import { WebSocket } from "ws";
+import type { DeviceEvent } from "../../src/protocol/deployment-event.ts";
+import { type ControlFrame, decodeControlFrame } from "../../src/protocol/frames.ts";
+import { PROTOCOL_VERSION } from "../../src/protocol/version.ts";
+
+export type FrameOf<T extends ControlFrame["type"]> = Extract<ControlFrame, { type: T }>;
+
+export interface FakeDeviceOptions {
+  /** Ids of the deployments `hello` lists. */
+  readonly held?: readonly string[];
+  /** Protocol version `hello` names. */
+  readonly protocol?: number;
+  /** Acknowledges deployments by itself; true unless set. */
+  readonly acknowledges?: boolean;
+}
+
+const PATIENCE_MS = 10_000;
+
+/** A device that does what the test says, over a real WebSocket. */
+export class FakeDevice implements AsyncDisposable {
+  /** Everything the control plane sent, in order. */
+  readonly received: ControlFrame[] = [];
+  /** Resolves with the close code when the connection is closed. */
+  readonly closed: Promise<number>;
+  readonly #socket: WebSocket;
+  readonly #acknowledges: boolean;
+  readonly #waiting = new Set<() => void>();
+  readonly #deviceSeqs = new Map<string, number>();
+  #taken = 0;
+
+  private constructor(socket: WebSocket, acknowledges: boolean) {
+    this.#socket = socket;
+    this.#acknowledges = acknowledges;
+    this.closed = new Promise((resolve) => {
+      socket.once("close", (code) => {
+        resolve(code);
+        this.#wake();
+      });
+    });
+    socket.on("message", (data: Buffer) => this.#receive(data.toString()));
+    socket.on("error", () => {});
+  }
+
+  /** Opens the connection without saying hello. Fails when it is refused. */
+  static async open(url: string, token: string, options: FakeDeviceOptions = {}): Promise<FakeDevice> {
+    const socket = new WebSocket(url, { headers: { Authorization: `Bearer ${token}` }, perMessageDeflate: false });
+    const device = new FakeDevice(socket, options.acknowledges ?? true);
+    await new Promise<void>((resolve, reject) => {
+      socket.once("open", () => resolve());
+      socket.once("error", reject);
+    });
+    return device;
+  }
+
+  /** Opens the connection, says hello and waits for the welcome. */
+  static async connect(url: string, token: string, options: FakeDeviceOptions = {}): Promise<FakeDevice> {
+    const device = await FakeDevice.open(url, token, options);
+    device.hello(options);
+    await device.next("welcome");
+    return device;
+  }
+
+  hello({ held = [], protocol = PROTOCOL_VERSION }: FakeDeviceOptions = {}): void {
+    const deployments = held.map((id) => ({ deployment_id: id }));
+    this.send({ type: "hello", protocol, agent_version: "0.0.0-test", deployments });
+  }
+
+  ack(deploymentId: string): void {
+    this.send({ type: "ack", deployment_id: deploymentId });
+  }
+
+  /** Sends an event; it takes the deployment's next `device_seq` unless it has one. Answers the `device_seq`. */
+  event(deploymentId: string, event: Partial<DeviceEvent>): number {
+    const deviceSeq = event.device_seq ?? (this.#deviceSeqs.get(deploymentId) ?? 0) + 1;
+    this.#deviceSeqs.set(deploymentId, deviceSeq);
+    const full = { status: "Running", message: "Working.", step: "checking", ...event, device_seq: deviceSeq };
+    this.send({ type: "event", deployment_id: deploymentId, event: full });
+    return deviceSeq;
+  }
+
+  /** Sends the final event of a deployment that went well. */
+  success(deploymentId: string): number {
+    return this.event(deploymentId, { status: "Success", message: "The app runs.", step: "done" });
+  }
+
+  /** Sends anything: text and bytes as they are, everything else as JSON. */
+  send(frame: unknown): void {
+    this.#socket.send(typeof frame === "string" || Buffer.isBuffer(frame) ? frame : JSON.stringify(frame));
+  }
+
+  /** The next frame of this type that was not taken yet; those before it are passed over. Fails after 10 s, or when the connection is closed. */
+  async next<T extends ControlFrame["type"]>(type: T): Promise<FrameOf<T>> {
+    const deadline = performance.now() + PATIENCE_MS;
+    for (;;) {
+      while (this.#taken < this.received.length) {
+        const frame = this.received[this.#taken++];
+        if (frame?.type === type) return frame as FrameOf<T>;
+      }
+      const left = deadline - performance.now();
+      if (left <= 0) throw new Error(`no ${type} within ${PATIENCE_MS} ms`);
+      if (this.#socket.readyState === WebSocket.CLOSED) throw new Error(`connection closed before ${type}`);
+      await this.#wait(left);
+    }
+  }
+
+  /** Resolves when everything sent so far has reached the control plane's connection. */
+  async flushed(): Promise<void> {
+    const pong = new Promise((resolve) => {
+      this.#socket.once("pong", resolve);
+    });
+    this.#socket.ping();
+    await Promise.race([pong, this.closed]);
+  }
+
+  /** Stops reading, as a device does that hangs. */
+  freeze(): void {
+    this.#socket.pause();
+  }
+
+  /** Cuts the connection without a word. */
+  async cut(): Promise<void> {
+    this.#socket.terminate();
+    await this.closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#socket.resume();
+    await this.cut();
+  }
+
+  #receive(text: string): void {
+    const decoded = decodeControlFrame(text);
+    if (decoded.kind !== "frame") throw new Error(`the control plane sent something that is no frame: ${text}`);
+    this.received.push(decoded.frame);
+    if (decoded.frame.type === "deploy" && this.#acknowledges) this.ack(decoded.frame.deployment_id);
+    this.#wake();
+  }
+
+  #wait(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#waiting.add(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting) wake();
+    this.#waiting.clear();
+  }
+}
