@@ -11,6 +11,12 @@ const SHELL_HINTS: Readonly<Record<string, string>> = {
   ErrorNodePortIsNotCorrectRange: "Choose a host port from 30000 to 32767.",
   InvalidRequest: "Correct the fields named above and try again.",
   TooManyRequests: "Wait a little and try again.",
+  CrashLoopBackOff: "See the app's last log lines above; nothing of it is left running.",
+  Unhealthy: "See the last output of its health check above; nothing of it is left running.",
+  InsufficientDisk: "Free space on the device, then deploy again.",
+  PolicyDenied: "The rule named above is set in the device's own configuration, under `policy`.",
+  ErrorDeploymentAlreadyExist: "Wait for it to end: `edgectl deployments list ASSET` shows it.",
+  SimOperatorFailed: "See above which SIM changed and which did not; repeat the update to finish it.",
   DeviceNotReachable: "Check the device's power and its link, then deploy again.",
 };
 

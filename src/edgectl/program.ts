@@ -17,7 +17,7 @@ import { addWhoami } from "./commands/whoami.ts";
 import { EXIT_CODE_HELP } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 import { isTerminal } from "./ui/theme.ts";
-import { EDGECTL_VERSION } from "./version.ts";
+import { VERSION } from "../protocol/release.ts";
 
 const HELP = `
 Environment:
@@ -33,7 +33,7 @@ export function createProgram(io: Io): Command {
   // Settings are inherited by the commands made afterwards, so they come first.
   program
     .description("Manage connected assets and deploy apps to their edge devices.")
-    .version(EDGECTL_VERSION, "-V, --version", "show the version")
+    .version(VERSION, "-V, --version", "show the version")
     .option("--url <url>", "address of the service")
     .option("--json", "print JSON for programs: one document, or one per line for a stream of events")
     .exitOverride()

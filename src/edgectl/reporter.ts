@@ -7,6 +7,8 @@ import { wrap } from "./ui/width.ts";
 import { renderDetails } from "./views/details.ts";
 
 const DEFAULT_WIDTH = 80;
+const INDENT = "  ";
+const LABEL = "Error:";
 
 /** Where a command's output goes: results to standard output, everything else to standard error. */
 export class Reporter {
@@ -56,19 +58,24 @@ export class Reporter {
 
   #failureAsText(failure: Failure): string {
     const theme = this.#errorTheme;
-    const width = (this.#io.stderr.columns ?? DEFAULT_WIDTH) - 2;
-    const code = failure.code === undefined ? "" : theme.dim(` (${sanitizeLine(failure.code)})`);
-    const lines = [
-      `${theme.red(theme.bold("Error:"))} ${sanitizeLine(failure.message)}${code}`,
-      ...(failure.details === undefined ? [] : renderDetails(failure.details).map((line) => `  ${line}`)),
-      ...wrapLines(failure.hint ?? "", width).map((line) => `  ${theme.cyan(sanitizeLine(line))}`),
+    const { stderr, env } = this.#io;
+    // In a file a message stays on one line, so that it can be searched for.
+    const width = isTerminal(stderr, env) ? (stderr.columns ?? DEFAULT_WIDTH) - INDENT.length : Infinity;
+    const code = failure.code === undefined ? "" : ` (${sanitizeLine(failure.code)})`;
+    const [first, ...rest] = wrap(`${sanitizeLine(failure.message)}${code}`, width - LABEL.length);
+    const indented = [
+      ...rest,
+      ...renderDetails(failure.details ?? {}),
+      ...wrapHint(failure.hint ?? "", width).map((line) => theme.cyan(line)),
     ];
-    return `${lines.join("\n")}\n`;
+    return [`${theme.red(theme.bold(LABEL))} ${first}`, ...indented.map((line) => INDENT + line), ""].join("\n");
   }
 }
 
-function wrapLines(text: string, width: number): string[] {
-  return text === "" ? [] : text.split("\n").flatMap((line) => wrap(line, width));
+/** Lines that begin with a space are commands to be copied: they are left in one piece. */
+function wrapHint(hint: string, width: number): string[] {
+  if (hint === "") return [];
+  return hint.split("\n").flatMap((line) => (line.startsWith(" ") ? [line] : wrap(line, width)).map(sanitizeLine));
 }
 
 function failureAsJson(failure: Failure): string {

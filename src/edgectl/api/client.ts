@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { deadline, type Clock } from "../../lib/clock.ts";
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
-import { EDGECTL_VERSION } from "../version.ts";
+import { VERSION } from "../../protocol/release.ts";
 import { NetworkFailure, toNetworkFailure } from "./network-failure.ts";
 import { toServiceFailure } from "./service-failure.ts";
 
@@ -52,7 +52,7 @@ export class ApiClient {
     const headers: Record<string, string> = {
       ...request.headers,
       "X-API-Key": this.#options.apiKey,
-      "User-Agent": `edgectl/${EDGECTL_VERSION}`,
+      "User-Agent": `edgectl/${VERSION}`,
     };
     if (request.body !== undefined) headers["Content-Type"] = "application/json";
     try {

@@ -5,11 +5,13 @@ import { apiPath } from "./path.ts";
 const deploymentSchema = z.looseObject({
   deployment_id: z.string(),
   app: z.string(),
+  image: z.string().optional(),
   status: z.string(),
   code: z.string().nullish(),
   message: z.string().nullish(),
   created_at: z.number(),
   finished_at: z.number().nullish(),
+  cancel_requested_at: z.number().nullish(),
 });
 export type Deployment = z.output<typeof deploymentSchema>;
 

@@ -4,12 +4,18 @@ import { Failure } from "../failure.ts";
 interface Explanation {
   readonly why: string;
   readonly hint: string;
+  /** A connection had come about, so the server may have got the request. */
+  readonly maybeSent?: true;
 }
 
 const CERTIFICATE_HINT =
   "If the server uses a certificate of your own authority, name that authority's file in NODE_EXTRA_CA_CERTS.";
 
+const DEFAULT_HINT = "Check the network between here and the server, then try again.";
+
 const EXPLANATIONS: Readonly<Record<string, Explanation>> = {
+  ECONNRESET: { why: "the connection was reset", hint: DEFAULT_HINT, maybeSent: true },
+  UND_ERR_SOCKET: { why: "the connection was closed", hint: DEFAULT_HINT, maybeSent: true },
   ECONNREFUSED: { why: "nothing listens there", hint: "Check the address and port, and that the server runs." },
   ENOTFOUND: { why: "the host name is unknown", hint: "Check the address (--url) and this machine's DNS." },
   EAI_AGAIN: { why: "the host name could not be looked up", hint: "Check this machine's network and DNS." },
@@ -32,11 +38,6 @@ const EXPLANATIONS: Readonly<Record<string, Explanation>> = {
   ERR_SSL_WRONG_VERSION_NUMBER: { why: "it does not speak TLS there", hint: "Try http:// instead of https://." },
   ERR_SSL_PACKET_LENGTH_TOO_LONG: { why: "it does not speak TLS there", hint: "Try http:// instead of https://." },
 };
-
-// With these no connection came about, so the request cannot have had an effect.
-const NEVER_SENT = new Set(Object.keys(EXPLANATIONS));
-
-const DEFAULT_HINT = "Check the network between here and the server, then try again.";
 
 /** No usable answer came: exit code 5. */
 export class NetworkFailure extends Failure {
@@ -66,7 +67,7 @@ export function toNetworkFailure(baseUrl: string, error: unknown): NetworkFailur
   if (known) {
     return new NetworkFailure(baseUrl, known.why, {
       hint: known.hint,
-      maybeSent: code === undefined || !NEVER_SENT.has(code),
+      maybeSent: known.maybeSent ?? false,
       cause: error,
     });
   }

@@ -1,12 +1,8 @@
 import { z } from "zod";
+import type { SimType } from "../../protocol/sim.ts";
+import type { Granularity } from "../../protocol/usage.ts";
 import type { ApiClient } from "./client.ts";
 import { apiPath } from "./path.ts";
-
-export const SIM_TYPES = ["supersim", "prosim"] as const;
-export type SimType = (typeof SIM_TYPES)[number];
-
-export const GRANULARITIES = ["all", "hour", "day", "month"] as const;
-export type Granularity = (typeof GRANULARITIES)[number];
 
 const usageSchema = z.looseObject({
   start_time: z.number(),

@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import { assetStatusSchema } from "../../protocol/asset.ts";
 import { type AssetQuery, listAssets } from "../api/assets.ts";
 import { fetchPages } from "../api/paging.ts";
 import { connect, createContext } from "../context.ts";
@@ -21,7 +22,7 @@ export function addAssetsList(assets: Command, io: Io): void {
   assets
     .command("list")
     .description("list the assets of your account")
-    .addOption(new Option("--status <status>", "only those with this status").choices(["active", "inactive"]))
+    .addOption(new Option("--status <status>", "only those with this status").choices(assetStatusSchema.options))
     .option("--type <type>", "only those of this type")
     .option("--q <text>", "only those with this text in the name or serial number")
     .option("--limit <n>", `how many at most, 1 to ${LARGEST_PAGE} (50 if not given)`, wholeNumber(1, LARGEST_PAGE))

@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import { assetStatusSchema } from "../../protocol/asset.ts";
 import { type AssetChange, updateAsset } from "../api/assets.ts";
 import { connect, createContext } from "../context.ts";
 import { usageFailure } from "../failure.ts";
@@ -18,7 +19,9 @@ export function addAssetsUpdate(assets: Command, io: Io): void {
     .argument("<asset>", "serial number, SIM SID, ICCID or UUID")
     .option("--name <name>", "display name")
     .addOption(
-      new Option("--status <status>", "activate or deactivate all SIMs of the asset").choices(["active", "inactive"]),
+      new Option("--status <status>", "activate or deactivate all SIMs of the asset").choices(
+        assetStatusSchema.options,
+      ),
     )
     .option("--network-group <group>", "network group of the Super SIM")
     .action(async (asset: string, options: UpdateOptions, command: Command) => {

@@ -3,6 +3,8 @@ import { cancelDeployment, getDeployment, listDeployments } from "../api/deploym
 import { fetchPages } from "../api/paging.ts";
 import { connect, createContext } from "../context.ts";
 import { runDeployment } from "../deploy/run-deployment.ts";
+import { EXIT } from "../exit-code.ts";
+import { Failure } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { renderDeployment, renderDeployments } from "../views/deployment-table.ts";
 import { wholeNumber } from "./options.ts";
@@ -84,5 +86,8 @@ export function addDeploymentsCancel(deployments: Command, io: Io): void {
       const context = createContext(io, command);
       const cancelled = await cancelDeployment(await connect(context), asset, id);
       context.reporter.result(cancelled, () => renderDeployment(cancelled, context.reporter.theme));
+      if (cancelled.status === "Success") {
+        throw new Failure("The deployment had succeeded already; nothing was cancelled.", { exitCode: EXIT.failed });
+      }
     });
 }

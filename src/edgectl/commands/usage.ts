@@ -1,5 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { getUsage, GRANULARITIES, type Granularity, SIM_TYPES, type SimType } from "../api/usage.ts";
+import { type SimType, simTypeSchema } from "../../protocol/sim.ts";
+import { type Granularity, granularitySchema } from "../../protocol/usage.ts";
+import { getUsage } from "../api/usage.ts";
 import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";
 import { parseTime } from "../ui/time.ts";
@@ -24,8 +26,12 @@ export function addUsage(program: Command, io: Io): void {
     .command("usage")
     .description("show how much data a SIM of an asset has used")
     .argument("<asset>", "serial number, SIM SID, ICCID or UUID")
-    .addOption(new Option("--sim <type>", "which of the asset's SIMs").choices(SIM_TYPES).makeOptionMandatory())
-    .addOption(new Option("--granularity <period>", "one total per period").choices(GRANULARITIES).default("all"))
+    .addOption(
+      new Option("--sim <type>", "which of the asset's SIMs").choices(simTypeSchema.options).makeOptionMandatory(),
+    )
+    .addOption(
+      new Option("--granularity <period>", "one total per period").choices(granularitySchema.options).default("all"),
+    )
     .option("--from <time>", "from then on; the start of this month if not given", time)
     .option("--to <time>", "up to then; now if not given", time)
     .addHelpText(

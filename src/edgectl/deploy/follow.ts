@@ -122,7 +122,7 @@ class Position {
 
   /** Notes an event. @returns whether it is new */
   advance(stream: EventStream, event: StreamedEvent): boolean {
-    this.#learnId(stream.deploymentId ?? event.deployment_id);
+    this.#learnId(stream.deploymentId || event.deployment_id);
     if (event.seq !== undefined && event.seq <= this.#seq) return false;
     this.#seq = event.seq ?? this.#seq;
     this.#attempts = 0;
@@ -138,7 +138,8 @@ class Position {
   }
 
   #learnId(id: string | undefined): void {
-    if (id === undefined || this.#deploymentId !== undefined) return;
+    // A refusal that came to no deployment carries an empty one.
+    if (!id || this.#deploymentId !== undefined) return;
     this.#deploymentId = id;
     this.#options.onDeploymentId?.(id);
   }

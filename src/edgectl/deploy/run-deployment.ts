@@ -69,8 +69,13 @@ function withWayBack(error: unknown, interrupted: AbortSignal, asset: string, id
 
 function wayBack(asset: string, id: string | undefined): string {
   const name = quote(asset);
-  if (id === undefined) return `See whether it did: edgectl deployments list ${name}`;
-  return `Watch it: edgectl deployments watch ${name} ${quote(id)}\nStop it: edgectl deployments cancel ${name} ${quote(id)}`;
+  if (id === undefined) return `To see whether it has:\n  edgectl deployments list ${name}`;
+  return [
+    "To watch it:",
+    `  edgectl deployments watch ${name} ${quote(id)}`,
+    "To stop it and undo what it did:",
+    `  edgectl deployments cancel ${name} ${quote(id)}`,
+  ].join("\n");
 }
 
 function detachedText(asset: string, id: string | undefined): string {

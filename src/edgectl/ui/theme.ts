@@ -12,7 +12,7 @@ export interface Theme {
   readonly yellow: Paint;
   readonly cyan: Paint;
   readonly tick: string;
-  readonly cross: string;
+  readonly bullet: string;
   readonly barFull: string;
   readonly barEmpty: string;
   readonly spinner: readonly string[];
@@ -34,7 +34,7 @@ export function createTheme(output: Output, env: Env): Theme {
     yellow: paint("yellow"),
     cyan: paint("cyan"),
     tick: unicode ? "✓" : "ok",
-    cross: unicode ? "✗" : "x",
+    bullet: unicode ? "•" : "-",
     barFull: unicode ? "█" : "#",
     barEmpty: unicode ? "░" : ".",
     spinner: unicode ? ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"] : ["|", "/", "-", "\\"],

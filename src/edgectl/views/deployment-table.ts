@@ -24,8 +24,10 @@ export function renderDeployment(row: Deployment, theme: Theme): string {
   const fields: [string, string][] = [
     ["Deployment", sanitizeLine(row.deployment_id)],
     ["App", sanitizeLine(row.app)],
-    ["Status", paintStatus(sanitizeLine(row.status), row.status, theme)],
   ];
+  if (row.image) fields.push(["Image", sanitizeLine(row.image)]);
+  const cancelling = row.cancel_requested_at && !row.finished_at ? " (being cancelled)" : "";
+  fields.push(["Status", paintStatus(sanitizeLine(row.status), row.status, theme) + cancelling]);
   if (row.code) fields.push(["Code", sanitizeLine(row.code)]);
   if (row.message) fields.push(["Message", sanitizeLine(row.message)]);
   fields.push(["Started", `${formatTime(row.created_at)} UTC`]);

@@ -39,6 +39,7 @@ export class TerminalView implements DeploymentView {
   #activity: Activity;
   #tick: Disposable | undefined;
   #frame = 0;
+  #lastLabel: string | undefined;
 
   constructor(options: TerminalViewOptions) {
     this.#options = options;
@@ -63,20 +64,21 @@ export class TerminalView implements DeploymentView {
       this.#activity.progress = event;
       if (event.bytes) this.#activity.meter.add(this.#options.clock.monotonic(), event.bytes.done);
     } else {
-      this.#print(this.#options.theme.green(this.#options.theme.tick), label, event.message);
+      this.#print(this.#bullet, label, event.message);
     }
     this.#redraw();
   }
 
   lost(why: string): void {
     const { theme } = this.#options;
+    this.#settleProgress();
     this.#print(theme.yellow("!"), "lost", `Connection lost: ${why}. ${LOST_TEXT}`);
     this.#activity = this.#begin("reconnecting");
     this.#redraw();
   }
 
   resumed(): void {
-    this.#print(this.#options.theme.green(this.#options.theme.tick), "resumed", "Connected again.");
+    this.#print(this.#bullet, "connected", "The stream goes on where it was.");
     this.#activity = this.#begin("waiting");
     this.#redraw();
   }
@@ -84,7 +86,7 @@ export class TerminalView implements DeploymentView {
   success(event: StreamedEvent): void {
     const { theme, clock } = this.#options;
     const took = formatDuration((clock.monotonic() - this.#since) / 1000);
-    this.#print(theme.green(theme.tick), "done", `${event.message} ${theme.dim(`(${took})`)}`, theme.bold);
+    this.#print(theme.green(theme.tick), "done", `${event.message} (${took})`, theme.bold);
   }
 
   [Symbol.dispose](): void {
@@ -97,11 +99,7 @@ export class TerminalView implements DeploymentView {
     this.#activity.progress = undefined;
     if (!progress?.bytes || progress.bytes.done === 0) return;
     const took = formatDuration((this.#options.clock.monotonic() - since) / 1000);
-    this.#print(
-      this.#options.theme.green(this.#options.theme.tick),
-      label,
-      `${formatBytes(progress.bytes.done)} in ${took}`,
-    );
+    this.#print(this.#bullet, label, `${formatBytes(progress.bytes.done)} in ${took}`);
   }
 
   #print(mark: string, label: string, message: string, paint: (text: string) => string = (text) => text): void {
@@ -109,7 +107,10 @@ export class TerminalView implements DeploymentView {
     const indent = " ".repeat(MARK_WIDTH + LABEL_WIDTH);
     const [first = "", ...rest] = wrap(sanitizeLine(message), this.#width - indent.length);
     this.#line.clear();
-    const head = `${padEnd(mark, MARK_WIDTH)}${theme.dim(padEnd(sanitizeLine(label), LABEL_WIDTH))}`;
+    // A step is named once, however many lines it has.
+    const shown = label === this.#lastLabel ? "" : sanitizeLine(label);
+    this.#lastLabel = label;
+    const head = `${padEnd(mark, MARK_WIDTH)}${theme.dim(padEnd(shown, LABEL_WIDTH))}`;
     output.write([head + paint(first), ...rest.map((line) => indent + paint(line)), ""].join("\n"));
   }
 
@@ -138,6 +139,10 @@ export class TerminalView implements DeploymentView {
     this.#tick?.[Symbol.dispose]();
     this.#tick = undefined;
     this.#line.clear();
+  }
+
+  get #bullet(): string {
+    return this.#options.theme.dim(this.#options.theme.bullet);
   }
 
   get #width(): number {

@@ -1,4 +1,5 @@
-import type { Granularity, Usage, UsageEntry } from "../api/usage.ts";
+import type { Granularity } from "../../protocol/usage.ts";
+import type { Usage, UsageEntry } from "../api/usage.ts";
 import { renderChartBar } from "../ui/bar.ts";
 import { formatBytes } from "../ui/bytes.ts";
 import { sanitizeLine } from "../ui/sanitize.ts";

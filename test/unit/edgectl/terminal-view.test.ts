@@ -43,9 +43,9 @@ describe("a deployment on a terminal", () => {
     view[Symbol.dispose]();
     view.success(success);
     expect(screen()).toEqual([
-      "✓ checking    Checking ports",
-      "✓ pulling     100.0 MB in 20 s",
-      "✓ starting    Starting",
+      "• checking    Checking ports",
+      "• pulling     100.0 MB in 20 s",
+      "• starting    Starting",
       "✓ done        App web is running. (21 s)",
       "",
     ]);
@@ -85,7 +85,7 @@ describe("a deployment on a terminal", () => {
     view.resumed();
     view[Symbol.dispose]();
     expect(screen().join("\n")).toContain("Connection lost: the connection broke (ECONNRESET).");
-    expect(screen().join("\n")).toContain("Connected again.");
+    expect(screen().join("\n")).toContain("The stream goes on where it was.");
     expect(output.text.lastIndexOf("\u001B[?25h")).toBeGreaterThan(output.text.lastIndexOf("\u001B[?25l"));
   });
 });
