@@ -11,6 +11,9 @@ const WINDOW = 64;
 /** Bytes handed to the socket and not on their way yet, above which no more are: a slow line fills memory otherwise. */
 const HIGH_WATER_BYTES = 64 * 1024;
 
+/** Time until an outbox that could not be read is read again, in milliseconds. */
+const RETRY_MS = 5_000;
+
 type EventFrame = Extract<AgentFrame, { type: "event" }>;
 
 /** What the pump needs of a socket. */
@@ -31,13 +34,15 @@ export interface OutboxPumpOptions {
 
 /**
  * Sends the outbox's events over one session: from the oldest that is not acknowledged, in order, each once, with a
- * bounded number waiting. Begins with the first call of `pump`. What is not acknowledged by the end of the session is sent again on the next one.
+ * bounded number waiting. Begins with the first call of `pump`. What is not acknowledged by the end of the session is
+ * sent again on the next one.
  */
 export class OutboxPump implements Disposable {
   readonly #options: OutboxPumpOptions;
   readonly #window = new SendWindow(WINDOW);
   readonly #subscription: Disposable;
   #position = 0;
+  #retry: Disposable | undefined;
   #held = false;
   #stalled = false;
   #over = false;
@@ -61,8 +66,10 @@ export class OutboxPump implements Disposable {
     try {
       while (this.#sendBatch());
     } catch (error) {
-      // The events stay in the outbox; the next event, acknowledgement or session tries again.
       this.#options.logger.error({ err: error }, "events could not be read from the outbox");
+      // The last event of a deployment may have nothing behind it that would have it sent.
+      this.#retry?.[Symbol.dispose]();
+      this.#retry = this.#options.clock.timer(RETRY_MS, () => this.pump());
     } finally {
       this.#held = false;
     }
@@ -106,6 +113,7 @@ export class OutboxPump implements Disposable {
 
   [Symbol.dispose](): void {
     this.#over = true;
+    this.#retry?.[Symbol.dispose]();
     this.#subscription[Symbol.dispose]();
   }
 

@@ -2,8 +2,8 @@ import { TLSSocket } from "node:tls";
 import type { WebSocket } from "ws";
 
 /**
- * Keeps the ticket of the last TLS session to resume it with the next one: that spares the certificates, the larger
- * part of what a reconnect costs. In memory only. A ticket is used once, so that after a failed attempt everything is
+ * Keeps the ticket of the last TLS session to resume it with the next one: that spares the certificates, some
+ * kilobytes on every reconnect where the chain is a public one. In memory only. A ticket is used once, so that after a failed attempt everything is
  * negotiated and verified from the start.
  */
 export class TlsTicket {

@@ -24,6 +24,18 @@ describe("a link that lost its other end without a word", () => {
     expect(link.uplink.status().lastError?.reason).toMatch(/link was dead/);
   });
 
+  it("does not keep the agent from stopping", async () => {
+    await using peer = await ControlPeer.start();
+    await using relay = await TcpRelay.to(peer.port);
+    const link = runUplink({ url: `ws://127.0.0.1:${relay.port}/` });
+    await waitFor("the session", () => link.uplink.status().state === "online");
+    relay.silence();
+    const before = performance.now();
+    await link.stop();
+    expect(performance.now() - before).toBeLessThan(10_000);
+    expect(link.uplink.status().state).toBe("stopped");
+  });
+
   it("is found out within seconds when an event is not acknowledged", async () => {
     const clock = new FakeClock();
     await using peer = await ControlPeer.start();

@@ -215,6 +215,32 @@ describe("events", () => {
     expect(channel.frames.at(-1)).toHaveProperty("event.status", "Fail");
   });
 
+  it("are sent all the same when the outbox could not be read at first", async () => {
+    const { channel, clock, events, lines } = online();
+    const pendingEvents = events.pendingEvents.bind(events);
+    events.pendingEvents = () => {
+      throw new Error("disk");
+    };
+    events.add("a", { status: "Success", step: "done" });
+    await clock.advance(4_000);
+    expect(sentEvents(channel)).toEqual([]);
+    events.pendingEvents = pendingEvents;
+    await clock.advance(2_000);
+    expect(sentEvents(channel)).toEqual(["a/1"]);
+    expect(lines).toContainEqual(expect.objectContaining({ level: "error" }));
+  });
+
+  it("whose acknowledgement cannot be stored do not hold up the others", () => {
+    const { channel, events, receive } = online();
+    events.add("a");
+    events.acknowledge = () => {
+      throw new Error("disk");
+    };
+    receive({ type: "event_ack", deployment_id: "a", device_seq: 1 });
+    events.add("b");
+    expect([sentEvents(channel), events.size]).toEqual([["a/1", "b/1"], 2]);
+  });
+
   it("end with the session", () => {
     const { channel, dialogue, events, clock } = online();
     dialogue[Symbol.dispose]();
