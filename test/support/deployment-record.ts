@@ -1,0 +1,27 @@
+import { type Deployment, newDeployment } from "../../src/control-plane/core/deployment.ts";
+import type { Change } from "../../src/control-plane/core/deployment.ts";
+import { appendEvent } from "../../src/control-plane/core/event-log.ts";
+import { RECEIVED } from "../../src/control-plane/core/transitions.ts";
+
+/** When the deployments of the unit tests were asked for, Unix milliseconds. */
+export const T0 = 1_800_000_000_000;
+
+/** The deployment as a store would keep it after a change. */
+export function applyChange(deployment: Deployment, change: Change | undefined): Deployment {
+  const event = change?.event;
+  return { ...deployment, ...change?.fields, ...(event && { lastEvent: event, lastSeq: event.seq }) };
+}
+
+/** A deployment that has had its first event. */
+export function receivedDeployment(fields: Partial<Deployment> = {}): Deployment {
+  const fresh = newDeployment({
+    id: "dep_1",
+    accountId: "acc_1",
+    assetUuid: "11111111-1111-4111-8111-111111111111",
+    app: "web",
+    spec: { name: "web", environments: [{ key: "A", value: "secret" }] },
+    nowMs: T0,
+    timeoutMs: 900_000,
+  });
+  return { ...applyChange(fresh, appendEvent(fresh, RECEIVED, T0)), ...fields };
+}

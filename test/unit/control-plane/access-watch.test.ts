@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { AccessWatch } from "../../../src/control-plane/access-watch.ts";
+import { createLogger } from "../../../src/lib/logger.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+
+async function setUp() {
+  const clock = new FakeClock();
+  const state = { changes: 1, allowed: true, revoked: 0, checks: 0 };
+  const store = { foreignChanges: async () => state.changes };
+  const watch = new AccessWatch(store, clock, await createLogger({ name: "test", level: "fatal" }));
+  const start = (): Disposable =>
+    watch.watch(
+      async () => {
+        state.checks++;
+        return state.allowed;
+      },
+      () => state.revoked++,
+    );
+  return { clock, state, watch, start };
+}
+
+test("what another process revoked is noticed within seconds, once", async () => {
+  const { clock, state, start } = await setUp();
+  using _watching = start();
+  await clock.advance(10_000);
+  expect(state.revoked).toBe(0);
+  state.allowed = false;
+  state.changes++;
+  await clock.advance(2_000);
+  expect(state.revoked).toBe(1);
+  await clock.advance(60_000);
+  expect(state.revoked).toBe(1);
+});
+
+test("nothing is asked while nobody else has changed anything, and nothing runs while nothing is watched", async () => {
+  const { clock, state, start } = await setUp();
+  const watching = start();
+  await clock.advance(60_000);
+  expect(state.checks).toBe(1);
+  watching[Symbol.dispose]();
+  expect(clock.pending).toBe(0);
+});
+
+test("what this process revoked is noticed at once", async () => {
+  const { state, start, watch } = await setUp();
+  using _watching = start();
+  state.allowed = false;
+  await watch.recheck();
+  expect(state.revoked).toBe(1);
+});

@@ -1,0 +1,97 @@
+import { expect, test } from "vitest";
+import { InProcessBus } from "../../../src/control-plane/bus/in-process-bus.ts";
+import type { Deployment } from "../../../src/control-plane/core/deployment.ts";
+import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
+import { readEvents } from "../../../src/control-plane/deployments/event-reader.ts";
+import { eventsTopic } from "../../../src/control-plane/deployments/recorder.ts";
+import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
+import { receivedDeployment } from "../../support/deployment-record.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+
+async function setUp() {
+  const store = openStore(":memory:");
+  const bus = new InProcessBus();
+  const clock = new FakeClock();
+  const deployment = { ...receivedDeployment(), lastSeq: 0, lastEvent: undefined };
+  const first = receivedDeployment().lastEvent;
+  if (!first) throw new Error("no first event");
+  await store.deployments.createDeployment(deployment, first);
+  const leave = new AbortController();
+  const drain = new AbortController();
+  const read = (after: number) =>
+    readEvents(deployment.id, after, {
+      store: store.deployments,
+      bus,
+      clock,
+      idleMs: 15_000,
+      drain: drain.signal,
+      signal: leave.signal,
+    });
+  const add = async (status: Deployment["status"]): Promise<void> => {
+    await store.deployments.updateDeployment(deployment.id, (current) =>
+      appendEvent(current, { status, message: "x", step: "pulling" }, clock.now()),
+    );
+    bus.publish(eventsTopic(deployment.id));
+  };
+  return { clock, read, add, leave, drain };
+}
+
+async function collect(reader: ReturnType<typeof readEvents>): Promise<number[]> {
+  const seqs: number[] = [];
+  for await (const batch of reader) seqs.push(...batch.map(({ seq }) => seq));
+  return seqs;
+}
+
+test("stored and coming events are one sequence, each event once", async () => {
+  const { read, add } = await setUp();
+  for (let count = 0; count < 250; count++) await add("Running");
+  const fromStart = collect(read(0));
+  const fromMiddle = collect(read(100));
+  for (let count = 0; count < 250; count++) await add("Running");
+  await add("Success");
+  expect(await fromStart).toEqual(Array.from({ length: 502 }, (_, index) => index + 1));
+  expect(await fromMiddle).toEqual(Array.from({ length: 402 }, (_, index) => index + 101));
+});
+
+test("a finished deployment ends at once, also when everything was seen", async () => {
+  const { read, add } = await setUp();
+  await add("Fail");
+  expect(await collect(read(0))).toEqual([1, 2]);
+  expect(await collect(read(2))).toEqual([]);
+  expect(await collect(read(1000))).toEqual([]);
+});
+
+test("silence is told: at once where nothing is there yet, then after every idle time", async () => {
+  const { read, add, clock } = await setUp();
+  const reader = read(1);
+  expect(await reader.next()).toEqual({ done: false, value: [] });
+  const idle = reader.next();
+  await clock.advance(15_000);
+  expect(await idle).toEqual({ done: false, value: [] });
+  const next = reader.next();
+  await clock.advance(14_999);
+  await add("Running");
+  expect((await next).value).toMatchObject([{ seq: 2 }]);
+  await reader.return();
+});
+
+test("whoever leaves ends the reading, and no timer or listener stays", async () => {
+  const { read, clock, leave } = await setUp();
+  const reader = read(1);
+  await reader.next();
+  const next = reader.next();
+  leave.abort();
+  expect((await next).done).toBe(true);
+  expect(clock.pending).toBe(0);
+});
+
+test("draining reads what is stored and ends", async () => {
+  const { read, add, drain } = await setUp();
+  const reader = read(1);
+  await reader.next();
+  const next = reader.next();
+  await add("Running");
+  drain.abort();
+  expect((await next).value).toMatchObject([{ seq: 2 }]);
+  expect((await reader.next()).done).toBe(true);
+});

@@ -1,0 +1,55 @@
+import { expect, test, vi } from "vitest";
+import { Inbox } from "../../../src/control-plane/hub/inbox.ts";
+import { waitFor } from "../../support/wait-for.ts";
+
+const inlet = () => ({ pause: vi.fn<() => void>(), resume: vi.fn<() => void>() });
+
+test("messages are dealt with one after the other, in order", async () => {
+  const seen: number[] = [];
+  let busy = 0;
+  const inbox = new Inbox<number>(
+    inlet(),
+    async (message) => {
+      expect(++busy).toBe(1);
+      await Promise.resolve();
+      seen.push(message);
+      busy--;
+    },
+    () => {},
+  );
+  for (let message = 0; message < 10; message++) inbox.push(message);
+  await waitFor("all messages", () => seen.length === 10);
+  expect(seen).toEqual([...seen].toSorted((a, b) => a - b));
+});
+
+test("the sender is held back while many wait, and let go on when they are done", async () => {
+  const door = inlet();
+  const open = Promise.withResolvers<void>();
+  const inbox = new Inbox<number>(
+    door,
+    () => open.promise,
+    () => {},
+  );
+  for (let message = 0; message < 64; message++) inbox.push(message);
+  expect(door.pause).not.toHaveBeenCalled();
+  inbox.push(64);
+  inbox.push(65);
+  expect(door.pause).toHaveBeenCalledOnce();
+  open.resolve();
+  await waitFor("resuming", () => door.resume.mock.calls.length === 1);
+});
+
+test("after an error nothing more is dealt with", async () => {
+  const seen: number[] = [];
+  const errors: unknown[] = [];
+  const handle = async (message: number): Promise<void> => {
+    seen.push(message);
+    throw new Error("no");
+  };
+  const inbox = new Inbox<number>(inlet(), handle, (error) => errors.push(error));
+  inbox.push(1);
+  inbox.push(2);
+  await waitFor("the error", () => errors.length === 1);
+  inbox.push(3);
+  expect(seen).toEqual([1]);
+});

@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import type { Deployment } from "../../../src/control-plane/core/deployment.ts";
+import { reconcile } from "../../../src/control-plane/core/reconcile.ts";
+import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
+
+const deployment = (id: string, fields: Partial<Deployment> = {}): Deployment => receivedDeployment({ id, ...fields });
+const held = (record: Deployment) => ({ id: record.id, deployment: record });
+
+test("what the device holds and is wanted is confirmed", () => {
+  const known = deployment("a");
+  expect(reconcile([known], [held(known)])).toEqual([{ kind: "confirm", deploymentId: "a" }]);
+});
+
+test("what never arrived is sent again", () => {
+  const missing = deployment("a");
+  expect(reconcile([missing], [])).toEqual([{ kind: "send", deployment: missing }]);
+});
+
+test("what the device held and holds no longer is lost", () => {
+  expect(reconcile([deployment("a", { acknowledgedAtMs: T0 })], [])).toEqual([{ kind: "lost", deploymentId: "a" }]);
+});
+
+test("what was to be cancelled and is not held is not sent", () => {
+  expect(reconcile([deployment("a", { cancelRequestedAtMs: T0 })], [])).toEqual([{ kind: "lost", deploymentId: "a" }]);
+});
+
+test("what nobody knows is cancelled", () => {
+  expect(reconcile([], [{ id: "x", deployment: undefined }])).toEqual([
+    { kind: "cancel", deploymentId: "x", reason: "unknown" },
+  ]);
+});
+
+test("what is to be cancelled is confirmed as held and cancelled", () => {
+  const known = deployment("a", { cancelRequestedAtMs: T0 });
+  expect(reconcile([known], [held(known)])).toEqual([
+    { kind: "confirm", deploymentId: "a" },
+    { kind: "cancel", deploymentId: "a", reason: "requested" },
+  ]);
+});
+
+test.each([
+  ["DeploymentTimeout", "timeout"],
+  ["DeviceNotReachable", "not_reachable"],
+  ["DeploymentCancelled", "requested"],
+  ["Internal", "unknown"],
+] as const)("what has failed here with %s is cancelled there", (code, reason) => {
+  expect(reconcile([], [held(deployment("a", { status: "Fail", code }))])).toEqual([
+    { kind: "cancel", deploymentId: "a", reason },
+  ]);
+});
+
+test.each([{ status: "Success" as const }, { status: "Fail" as const, code: "ImagePullBackOff" as const }])(
+  "what ended by the device's own word is left to its last event: %o",
+  (fields) => {
+    expect(reconcile([], [held(deployment("a", fields))])).toEqual([]);
+  },
+);

@@ -1,0 +1,172 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  confirmHeld,
+  connectionLost,
+  failLost,
+  streamInterrupted,
+} from "../../../src/control-plane/core/connection-remarks.ts";
+import type { Change, Deployment } from "../../../src/control-plane/core/deployment.ts";
+import { expire } from "../../../src/control-plane/core/deadlines.ts";
+import { MAX_EVENTS, appendEvent } from "../../../src/control-plane/core/event-log.ts";
+import {
+  acknowledge,
+  fail,
+  replyToEvent,
+  requestCancel,
+  takeDeviceEvent,
+} from "../../../src/control-plane/core/transitions.ts";
+import { deploymentEventSchema, type DeviceEvent } from "../../../src/protocol/deployment-event.ts";
+import { applyChange, receivedDeployment, T0 } from "../../support/deployment-record.ts";
+
+const running: DeviceEvent = { status: "Running", message: "Working.", step: "pulling", device_seq: 1 };
+const success: DeviceEvent = { status: "Success", message: "Done.", step: "done", device_seq: 2 };
+const failure: DeviceEvent = {
+  status: "Fail",
+  message: "No.",
+  step: "pulling",
+  code: "ImagePullBackOff",
+  device_seq: 2,
+};
+
+describe("whatever happens in whatever order", () => {
+  const deviceEvent = fc.record({
+    status: fc.constantFrom("Running" as const, "Success" as const, "Fail" as const),
+    message: fc.string({ maxLength: 3000 }),
+    step: fc.constantFrom("checking" as const, "pulling" as const),
+    device_seq: fc.integer({ min: 1, max: 20 }),
+    age_ms: fc.integer({ min: 0, max: 10 ** 12 }),
+  });
+  type Step = (deployment: Deployment, nowMs: number) => Change | undefined;
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    deviceEvent.map(
+      (event): Step =>
+        (deployment, nowMs) =>
+          takeDeviceEvent(deployment, event, nowMs),
+    ),
+    fc.constantFrom<Step>(
+      acknowledge,
+      connectionLost,
+      confirmHeld,
+      failLost,
+      streamInterrupted,
+      requestCancel,
+      (deployment, nowMs) => fail(deployment, nowMs, "Internal"),
+      (deployment, nowMs) => expire(deployment, "acknowledge", nowMs),
+      (deployment, nowMs) => expire(deployment, "finish", nowMs),
+    ),
+  );
+
+  test("events are numbered without gaps, never go back in time, and nothing follows the final one", () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(step, fc.integer({ min: -5000, max: 5000 })), { maxLength: 60 }), (steps) => {
+        let deployment = receivedDeployment();
+        let nowMs = T0;
+        const events = [deployment.lastEvent];
+        for (const [take, passed] of steps) {
+          nowMs += passed;
+          const change = take(deployment, nowMs);
+          if (change?.event) events.push(change.event);
+          deployment = applyChange(deployment, change);
+        }
+        for (const [index, event] of events.entries()) {
+          expect(deploymentEventSchema.parse(event)).toEqual(event);
+          expect(event?.seq).toBe(index + 1);
+          expect(event?.timestamp).toBeGreaterThanOrEqual(events[index - 1]?.timestamp ?? 0);
+          const isLast = index === events.length - 1;
+          if (!isLast) expect(event?.status).toBe("Running");
+          else expect(event?.status).toBe(deployment.status);
+        }
+      }),
+    );
+  });
+});
+
+describe("events of the device", () => {
+  test("the first one is an acknowledgement too, and takes the values of the environment off the record", () => {
+    const after = applyChange(receivedDeployment(), takeDeviceEvent(receivedDeployment(), running, T0 + 5));
+    expect(after).toMatchObject({ acknowledgedAtMs: T0 + 5, lastDeviceSeq: 1, lastSeq: 2 });
+    expect(after.spec).toEqual({ name: "web", environments: [{ key: "A", value: "***" }] });
+  });
+
+  test("one that is held already changes nothing and is acknowledged again", () => {
+    const held = applyChange(receivedDeployment(), takeDeviceEvent(receivedDeployment(), running, T0));
+    expect(takeDeviceEvent(held, running, T0)).toBeUndefined();
+    expect(replyToEvent(held, running)).toBe("acknowledge");
+  });
+
+  test("are dated by their age, but not before the event they follow", () => {
+    const deployment = receivedDeployment();
+    const date = (age_ms: number): number | undefined =>
+      takeDeviceEvent(deployment, { ...running, age_ms }, T0 + 60_000)?.event?.timestamp;
+    expect(date(20_000)).toBe(T0 / 1000 + 40);
+    expect(date(600_000)).toBe(T0 / 1000);
+  });
+
+  test("a success after the end is undone: cancel, and no acknowledgement", () => {
+    const failed = applyChange(receivedDeployment(), fail(receivedDeployment(), T0, "DeploymentTimeout"));
+    expect(takeDeviceEvent(failed, success, T0)).toBeUndefined();
+    expect(replyToEvent(failed, success)).toBe("cancel");
+    expect(replyToEvent(failed, failure)).toBe("acknowledge");
+    expect(replyToEvent(failed, running)).toBe("acknowledge");
+  });
+
+  test("a success after cancelling was asked for is undone, and the failure that follows ends the deployment", () => {
+    const cancelling = applyChange(receivedDeployment(), requestCancel(receivedDeployment(), T0));
+    const untouched = applyChange(cancelling, takeDeviceEvent(cancelling, success, T0));
+    expect(untouched).toEqual(cancelling);
+    expect(replyToEvent(untouched, success)).toBe("cancel");
+    const undone = { ...failure, device_seq: 3, code: "DeploymentCancelled" as const };
+    expect(applyChange(cancelling, takeDeviceEvent(cancelling, undone, T0))).toMatchObject({
+      status: "Fail",
+      code: "DeploymentCancelled",
+    });
+  });
+
+  test("progress beyond what a deployment keeps is dropped, the final event is not", () => {
+    const full = receivedDeployment({ lastSeq: MAX_EVENTS });
+    expect(takeDeviceEvent(full, running, T0)).toMatchObject({ fields: { lastDeviceSeq: 1 } });
+    expect(takeDeviceEvent(full, running, T0)?.event).toBeUndefined();
+    expect(takeDeviceEvent(full, success, T0)?.event?.seq).toBe(MAX_EVENTS + 1);
+  });
+
+  test("details that are too long are left out, and that is said", () => {
+    const details = { log: "x".repeat(40_000) };
+    const event = appendEvent(receivedDeployment(), { ...failure, details }, T0)?.event;
+    expect(event?.details).toEqual({ omitted: expect.stringContaining("too long") });
+  });
+});
+
+describe("the connection", () => {
+  const held = receivedDeployment({ acknowledgedAtMs: T0 });
+
+  test("is reported lost once, and back once", () => {
+    const lost = applyChange(held, connectionLost(held, T0));
+    expect(lost.lastEvent).toMatchObject({ status: "Running", details: { connection: "lost" } });
+    expect(connectionLost(lost, T0)).toBeUndefined();
+    const back = applyChange(lost, confirmHeld(lost, T0));
+    expect(back.lastEvent).toMatchObject({ status: "Running", details: { connection: "restored" } });
+    expect(confirmHeld(back, T0)).toBeUndefined();
+  });
+
+  test("is not reported lost before the device holds the deployment: that is what the acknowledgement is for", () => {
+    expect(connectionLost(receivedDeployment(), T0)).toBeUndefined();
+  });
+
+  test("a deployment the device no longer has fails, as cancelled if that was asked for", () => {
+    expect(failLost(held, T0)?.fields?.code).toBe("Internal");
+    expect(failLost({ ...held, cancelRequestedAtMs: T0 }, T0)?.fields?.code).toBe("DeploymentCancelled");
+  });
+
+  test("an interrupted stream names the place where it goes on", () => {
+    expect(streamInterrupted(held, T0)?.event).toMatchObject({
+      seq: 2,
+      details: { resume: `/v1/assets/${held.assetUuid}/edge/deployments/dep_1/events?after=2` },
+    });
+  });
+});
+
+test("a failure of the control plane's own says how far the deployment had got", () => {
+  const pulling = applyChange(receivedDeployment(), takeDeviceEvent(receivedDeployment(), running, T0));
+  expect(fail(pulling, T0, "DeploymentTimeout")?.event?.step).toBe("pulling");
+});
