@@ -131,6 +131,14 @@ describe("an attempt", () => {
     expect((await state(link, "waiting")).lastError).toBeDefined();
   });
 
+  it("with a token that is no header value says so without the token", async () => {
+    await using peer = await ControlPeer.start();
+    await using link = runUplink({ url: url(peer), token: "ed_planted\nvalue", backoff: PATIENT });
+    expect((await state(link, "waiting")).lastError?.reason).toMatch(/header/);
+    expect(JSON.stringify([link.lines, link.uplink.status()])).not.toContain("planted");
+    expect(peer.handshakes).toBe(0);
+  });
+
   it("whose hello is not answered is given up", async () => {
     const clock = new FakeClock();
     let asked = 0;
