@@ -1,12 +1,13 @@
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import { systemClock } from "../lib/clock.ts";
 import { tryLock } from "../lib/instance-lock.ts";
 import { createLogger } from "../lib/logger.ts";
 import { InProcessBus } from "./bus/in-process-bus.ts";
-import { CommandError } from "./cli/context.ts";
+import { type CliContext, CommandError } from "./cli/context.ts";
 import { run } from "./cli/run.ts";
 import type { Config } from "./config.ts";
+import { backup } from "./data/backup.ts";
+import { dataDir } from "./data/data-dir.ts";
+import { restore } from "./data/restore.ts";
 import { startServer } from "./server.ts";
 import { StoredSimOperator } from "./sim-operator/stored-sim-operator.ts";
 import { openStore } from "./store/sqlite/open-store.ts";
@@ -14,10 +15,10 @@ import type { Store } from "./store/store.ts";
 
 /** The composition root: the only place that names concrete implementations. */
 async function serve(config: Config): Promise<void> {
-  makePrivate(config.data_dir);
-  using lock = tryLock(join(config.data_dir, "server.lock"));
-  if (!lock)
+  using lock = tryLock(dataDir(config.data_dir).lock);
+  if (!lock) {
     throw new CommandError(`another edge-control serves ${config.data_dir}; stop it, or choose another --data-dir`);
+  }
   const logger = await createLogger({ name: "edge-control", level: config.log_level });
   await using store = openIn(config.data_dir);
   const server = await startServer({
@@ -45,15 +46,26 @@ function untilSignal(): Promise<void> {
   });
 }
 
-function openIn(dataDir: string): Store {
-  makePrivate(dataDir);
-  return openStore(join(dataDir, "edge-control.sqlite"));
+function openIn(path: string): Store {
+  return openStore(dataDir(path).database);
 }
 
-/** Everything in the data directory is for the server's own user. */
-function makePrivate(dataDir: string): void {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+async function restoreIn(path: string, file: string): Promise<string | undefined> {
+  const { database, lock: lockFile } = dataDir(path);
+  using lock = tryLock(lockFile);
+  if (!lock) throw new CommandError(`an edge-control serves ${path}; stop it before restoring`);
+  const now = new Date(systemClock.now()).toISOString().replaceAll(":", "-");
+  return restore(file, database, `.replaced-${now}`);
 }
 
-const context = { openStore: openIn, serve, clock: systemClock, stdout: process.stdout };
+// Whatever is created here holds hashes of keys, and what clients deploy.
+process.umask(0o077);
+const context: CliContext = {
+  openStore: openIn,
+  serve,
+  backup: (path, file) => backup(dataDir(path).database, file),
+  restore: restoreIn,
+  clock: systemClock,
+  stdout: process.stdout,
+};
 process.exitCode = await run(process.argv.slice(2), context, process.stderr);

@@ -11,6 +11,7 @@ import type { SimOperator } from "../../src/control-plane/sim-operator/sim-opera
 import { StoredSimOperator } from "../../src/control-plane/sim-operator/stored-sim-operator.ts";
 import { openStore } from "../../src/control-plane/store/sqlite/open-store.ts";
 import type { Store } from "../../src/control-plane/store/store.ts";
+import { checkResponses, type ResponseCheck } from "./openapi/check-responses.ts";
 import { tempDir } from "./temp-dir.ts";
 
 export interface ControlPlaneOptions {
@@ -50,21 +51,27 @@ export interface TestAsset {
   readonly deviceToken: string;
 }
 
-/** Starts one. Dispose of it to stop it and remove its data. */
+/**
+ * Starts one. Dispose of it to stop it and remove its data; that throws when an answer it gave does not fit its OpenAPI
+ * document.
+ */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const directory = await tempDir();
   const clock = options.clock ?? systemClock;
   const logger = options.logger ?? (await createLogger({ name: "edge-control", level: "fatal" }));
   const config = configSchema.parse({ rate_limit_per_minute: 1_000_000, listen: "127.0.0.1:0", ...options.config });
-  const start = async (): Promise<{ store: Store; server: RunningServer }> => {
+  const start = async (): Promise<{ store: Store; server: RunningServer; check: ResponseCheck }> => {
     const store = openStore(join(directory.path, "edge-control.sqlite"));
     const simOperator = options.simOperator?.(store) ?? new StoredSimOperator(store.usage);
     const bus = new InProcessBus();
-    return { store, server: await startServer({ config, store, bus, simOperator, clock, logger }) };
+    const server = await startServer({ config, store, bus, simOperator, clock, logger });
+    return { store, server, check: await checkResponses(`http://127.0.0.1:${server.port}`) };
   };
   const stop = async (): Promise<void> => {
+    using check = running.check;
     await running.server.stop();
     await running.store[Symbol.asyncDispose]();
+    check.verify();
   };
   let running = await start();
   return {
@@ -87,8 +94,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       running = await start();
     },
     async [Symbol.asyncDispose]() {
+      await using _directory = directory;
       await stop();
-      await directory[Symbol.asyncDispose]();
     },
   };
 }

@@ -1,20 +1,35 @@
 import { z } from "zod";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { Api, ApiContext } from "./context.ts";
+import { errors, json } from "./docs/responses.ts";
 
 const okSchema = z.object({ status: z.literal("ok") });
 
+const DOCUMENTATION = {
+  tags: ["Health"],
+  security: [],
+  response: { 200: json("It does.", okSchema), ...errors() },
+};
+
 /** `GET /healthz`: the process lives. `GET /readyz`: it can serve requests; 503 while it cannot, or is stopping. */
 export function health(api: Api, { store, stopping, logger }: ApiContext): void {
-  api.get("/healthz", { schema: { response: { 200: okSchema } } }, async () => ({ status: "ok" as const }));
-  api.get("/readyz", { schema: { response: { 200: okSchema } } }, async () => {
-    if (stopping.aborted) throw new EdgeError("ServiceUnavailable", "The service is stopping.");
-    try {
-      await store.check();
-    } catch (error) {
-      logger.error({ err: error }, "the store does not answer");
-      throw new EdgeError("ServiceUnavailable", "The database does not answer.");
-    }
-    return { status: "ok" as const };
-  });
+  api.get(
+    "/healthz",
+    { schema: { ...DOCUMENTATION, operationId: "healthz", summary: "The process lives" } },
+    async () => ({ status: "ok" as const }),
+  );
+  api.get(
+    "/readyz",
+    { schema: { ...DOCUMENTATION, operationId: "readyz", summary: "It can serve requests" } },
+    async () => {
+      if (stopping.aborted) throw new EdgeError("ServiceUnavailable", "The service is stopping.");
+      try {
+        await store.check();
+      } catch (error) {
+        logger.error({ err: error }, "the store does not answer");
+        throw new EdgeError("ServiceUnavailable", "The database does not answer.");
+      }
+      return { status: "ok" as const };
+    },
+  );
 }

@@ -19,15 +19,28 @@ export function withAdministrationOptions(command: Command): Command {
 
 /** Opens the store the options name, does the work, and prints what came of it. */
 export async function administer<T>(
-  { openStore, stdout }: CliContext,
+  context: CliContext,
   options: AdministrationOptions,
   work: (store: Store) => Promise<T>,
   describe: (result: T) => string,
 ): Promise<void> {
+  await using store = context.openStore(dataDirOf(options));
+  print(context, options, await work(store), describe);
+}
+
+/** The data directory the options name, by themselves or through the configuration. */
+export function dataDirOf(options: AdministrationOptions): string {
   const overrides = options.dataDir === undefined ? {} : { data_dir: options.dataDir };
-  const { data_dir } = loadConfig(options.config, overrides);
-  await using store = openStore(data_dir);
-  const result = await work(store);
+  return loadConfig(options.config, overrides).data_dir;
+}
+
+/** Prints what came of a command, in JSON or for the reader. */
+export function print<T>(
+  { stdout }: CliContext,
+  options: AdministrationOptions,
+  result: T,
+  describe: (result: T) => string,
+): void {
   stdout.write(`${options.json ? JSON.stringify(result) : describe(result)}\n`);
 }
 

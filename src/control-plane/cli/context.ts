@@ -9,6 +9,13 @@ export interface CliContext {
   readonly openStore: (dataDir: string) => Store;
   /** Serves until the process is asked to stop. Throws when it cannot start. */
   readonly serve: (config: Config) => Promise<void>;
+  /** Copies the database in a data directory into a file. Throws when it cannot. */
+  readonly backup: (dataDir: string, file: string) => Promise<void>;
+  /**
+   * Puts a backup in the place of the database in a data directory. Answers where the replaced one is kept, or
+   * `undefined` when there was none. Throws while a server works on the directory, and for a file that is no backup.
+   */
+  readonly restore: (dataDir: string, file: string) => Promise<string | undefined>;
   readonly clock: Clock;
   readonly stdout: { write(text: string): unknown };
 }

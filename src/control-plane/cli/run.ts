@@ -2,11 +2,22 @@ import { Command, CommanderError } from "commander";
 import { VERSION } from "../../lib/version.ts";
 import { addAccountCommands } from "./account.ts";
 import { addAssetCommands } from "./asset.ts";
+import { addBackupCommands } from "./backup.ts";
 import type { AddCommand, CliContext } from "./context.ts";
 import { addKeyCommands } from "./key.ts";
+import { addNetworkGroupCommands } from "./network-group.ts";
 import { addServeCommand } from "./serve.ts";
+import { addUsageCommands } from "./usage.ts";
 
-const COMMANDS: readonly AddCommand[] = [addServeCommand, addAccountCommands, addKeyCommands, addAssetCommands];
+const COMMANDS: readonly AddCommand[] = [
+  addServeCommand,
+  addAccountCommands,
+  addKeyCommands,
+  addAssetCommands,
+  addNetworkGroupCommands,
+  addUsageCommands,
+  addBackupCommands,
+];
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;

@@ -92,6 +92,14 @@ export class Deployments {
     return after;
   }
 
+  /** Ends the deployments of an asset that is gone; its device, if it is still connected, is told to undo them. */
+  async abandon(assetUuid: string): Promise<void> {
+    for (const { id } of await this.#parts.store.listUnfinished(assetUuid)) {
+      await this.#recorder.change(id, (current, now) => fail(current, now, "DeploymentCancelled"));
+      this.#parts.devices.find(assetUuid)?.send({ type: "cancel", deployment_id: id, reason: "requested" });
+    }
+  }
+
   /** Events above `after` until the final one, the signal or the server's end; an empty batch keeps the stream alive. */
   async *events(
     id: string,

@@ -5,7 +5,7 @@ import { assetParams } from "./asset-params.ts";
 import { findAsset } from "./find-asset.ts";
 
 /** `DELETE /v1/assets/{asset_id}`: removes the asset; its device is disconnected and not let in again. */
-export function removeAsset(api: Api, context: ApiContext): void {
+export function removeAsset(api: Api, { store, deployments, access }: ApiContext): void {
   api.delete(
     "/v1/assets/:asset_id",
     {
@@ -13,16 +13,19 @@ export function removeAsset(api: Api, context: ApiContext): void {
         operationId: "removeAsset",
         summary: "Remove Asset",
         description:
-          "Removes the asset with its SIMs and their usage. Its device is disconnected and its token is void; apps that " +
-          "run on the device keep running.",
+          "Removes the asset with its SIMs and their usage. Its device is disconnected and its token is void; deployments " +
+          "that are still running are cancelled, apps that run on the device keep running.",
         tags: ["Assets"],
         params: assetParams,
         response: { 204: z.undefined().meta({ description: "The asset is gone." }), ...errors("AssetNotFound") },
       },
     },
     async (request, reply) => {
-      const { uuid } = await findAsset(context.store, request, request.params.asset_id);
-      await context.store.assets.removeAsset(uuid);
+      const { uuid } = await findAsset(store, request, request.params.asset_id);
+      await store.assets.removeAsset(uuid);
+      await deployments.abandon(uuid);
+      // The token is void: this is where the device's session finds out.
+      await access.recheck();
       return reply.code(204).send();
     },
   );

@@ -1,0 +1,15 @@
+import { open, rename } from "node:fs/promises";
+import { dirname } from "node:path";
+
+/** Resolves when what was written to the file, or which names a directory holds, survives a power cut. */
+export async function sync(path: string): Promise<void> {
+  await using handle = await open(path, "r");
+  await handle.sync();
+}
+
+/** Gives a complete file its final name, replacing what has it: after a power cut there is the old one or the new one. */
+export async function moveIntoPlace(path: string, target: string): Promise<void> {
+  await sync(path);
+  await rename(path, target);
+  await sync(dirname(target));
+}

@@ -1,0 +1,57 @@
+import { constants } from "node:fs";
+import { access, chmod, copyFile, rename, rm } from "node:fs/promises";
+import { DatabaseSync } from "node:sqlite";
+import { checkDatabase } from "./check-database.ts";
+import { moveIntoPlace } from "./durable-file.ts";
+
+/**
+ * Puts a backup in the place of the database. The backup is copied and checked first; what is replaced is kept beside
+ * it under another name, which is answered, or `undefined` when there was no database. The caller holds the data
+ * directory's lock. Throws `UnusableDatabaseError` for a file that is no sound backup; nothing has changed then.
+ *
+ * @param database path of the database file
+ * @param suffix what the replaced database's name gets, such as `.replaced-2026-11-20T12-00-00Z`
+ */
+export async function restore(file: string, database: string, suffix: string): Promise<string | undefined> {
+  const incoming = `${database}.restoring`;
+  try {
+    await copyFile(file, incoming);
+    await chmod(incoming, 0o600);
+    checkDatabase(incoming);
+    const replaced = (await exists(database)) ? database + suffix : undefined;
+    if (replaced !== undefined) await moveAside(database, replaced);
+    await moveIntoPlace(incoming, database);
+    return replaced;
+  } finally {
+    await rm(incoming, { force: true });
+  }
+}
+
+async function moveAside(database: string, replaced: string): Promise<void> {
+  foldLogIn(database);
+  // The log before the database: a log left alone beside the restored database would be taken for that one's own.
+  for (const ending of ["-wal", "-shm", ""]) {
+    if (await exists(database + ending)) await rename(database + ending, replaced + ending);
+  }
+}
+
+/** Writes what stands in the log into the database, so that its file is all of it. */
+function foldLogIn(database: string): void {
+  try {
+    const connection = new DatabaseSync(database, { timeout: 5_000 });
+    try {
+      connection.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    } finally {
+      connection.close();
+    }
+  } catch {
+    // Damaged, which may be why it is being replaced: then the log is kept beside it as it is.
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path, constants.F_OK).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,37 @@
+import { Conformance, type OpenApiDocument } from "./conformance.ts";
+import { watchResponses } from "./watch-responses.ts";
+
+export interface ResponseCheck extends Disposable {
+  /** Throws when an answer so far did not fit the document. */
+  verify(): void;
+}
+
+// The document is the same for every server of this code, and compiling it takes longer than most tests.
+const conformances = new Map<string, Conformance>();
+
+/**
+ * Checks every answer a server in this process gives from now on against its own OpenAPI document.
+ *
+ * @param url the server's address, such as `http://127.0.0.1:40123`
+ */
+export async function checkResponses(url: string): Promise<ResponseCheck> {
+  const text = await (await fetch(`${url}/openapi.json`)).text();
+  const conformance = conformances.get(text) ?? new Conformance(JSON.parse(text) as OpenApiDocument);
+  conformances.set(text, conformance);
+  const port = Number(new URL(url).port);
+  const problems: string[] = [];
+  const watch = watchResponses(
+    (candidate) => candidate === port,
+    (exchange) => {
+      const found = conformance.problems(exchange);
+      const what = `${exchange.method} ${exchange.url.slice(0, 200)} -> ${exchange.status}`;
+      problems.push(...found.map((problem) => `${what}: ${problem}`));
+    },
+  );
+  return {
+    verify() {
+      if (problems.length > 0) throw new Error(`answers that do not fit the OpenAPI document:\n${problems.join("\n")}`);
+    },
+    [Symbol.dispose]: () => watch[Symbol.dispose](),
+  };
+}

@@ -1,0 +1,70 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Exchange } from "./conformance.ts";
+
+const CHANNEL = "http.server.request.start";
+
+interface Started {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly server: Server;
+}
+
+/**
+ * Hands every answer that HTTP servers of this process give on the ports in question to `onExchange`, once it is
+ * complete or the client has gone.
+ */
+export function watchResponses(
+  isWatched: (port: number) => boolean,
+  onExchange: (exchange: Exchange) => void,
+): Disposable {
+  const onStart = (message: unknown): void => {
+    const { request, response, server } = message as Started;
+    const address = server.address() as AddressInfo | null;
+    if (address && isWatched(address.port)) record(request, response, onExchange);
+  };
+  subscribe(CHANNEL, onStart);
+  return { [Symbol.dispose]: () => void unsubscribe(CHANNEL, onStart) };
+}
+
+function record(request: IncomingMessage, response: ServerResponse, onExchange: (exchange: Exchange) => void): void {
+  const chunks: Buffer[] = [];
+  const headers: Record<string, unknown> = {};
+  wrap(response, "writeHead", (args) => Object.assign(headers, lowerKeys(args.at(-1))));
+  for (const method of ["write", "end"] as const) {
+    wrap(response, method, ([chunk]) => {
+      if (typeof chunk === "string" || chunk instanceof Uint8Array) chunks.push(Buffer.from(chunk as string));
+    });
+  }
+  response.once("close", () => {
+    if (!response.headersSent) return;
+    const header = (name: string): string | undefined => {
+      const value = headers[name] ?? response.getHeader(name);
+      return typeof value === "string" ? value : undefined;
+    };
+    onExchange({
+      method: request.method ?? "",
+      url: request.url ?? "",
+      status: response.statusCode,
+      contentType: header("content-type"),
+      allow: header("allow"),
+      body: Buffer.concat(chunks).toString(),
+    });
+  });
+}
+
+function wrap(response: ServerResponse, method: "write" | "end" | "writeHead", look: (args: unknown[]) => void): void {
+  const original = response[method] as (...args: unknown[]) => unknown;
+  Object.assign(response, {
+    [method](...args: unknown[]) {
+      look(args);
+      return original.apply(response, args);
+    },
+  });
+}
+
+function lowerKeys(value: unknown): Record<string, unknown> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return {};
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key.toLowerCase(), entry as unknown]));
+}
