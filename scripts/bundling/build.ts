@@ -4,7 +4,7 @@ import { bundle } from "./bundle.ts";
 import { EXECUTABLES } from "./executables.ts";
 import { fingerprint } from "./fingerprint.ts";
 import { launcher } from "./launcher.ts";
-import { addRuntime } from "./runtime.ts";
+import { LIBRARIES, addRuntime } from "./runtime.ts";
 import { sizeTable } from "./sizes.ts";
 
 const FOLDER = "dist";
@@ -45,5 +45,9 @@ async function replace(from: string, to: string): Promise<void> {
   for (const stale of (await readdir(to)).filter((entry) => !built.includes(entry))) {
     await rm(join(to, stale), { recursive: true });
   }
-  for (const entry of built) await rename(join(from, entry), join(to, entry));
+  for (const entry of built) {
+    // Of all entries only a folder cannot be renamed over; nothing runs from that one.
+    if (entry === LIBRARIES) await rm(join(to, entry), { recursive: true, force: true });
+    await rename(join(from, entry), join(to, entry));
+  }
 }

@@ -5,13 +5,16 @@ import { basename, join } from "node:path";
 // Part of the C library, which every base has, and which must be the base's own.
 const C_LIBRARY = /^(linux-vdso|ld-linux|libc|libm|libdl|libpthread)[.-]/;
 
+/** Folder for the libraries that go with Node.js. */
+export const LIBRARIES = "lib";
+
 /**
  * Puts this machine's Node.js into the folder, with those libraries it needs that a small system may lack, for the
  * container image and packages for devices.
  */
 export async function addRuntime(folder: string): Promise<void> {
   await linkOrCopy(process.execPath, join(folder, "node"));
-  const libraries = join(folder, "lib");
+  const libraries = join(folder, LIBRARIES);
   await mkdir(libraries);
   for (const library of sharedLibraries(process.execPath)) await copyFile(library, join(libraries, basename(library)));
 }

@@ -17,7 +17,7 @@ import { addWhoami } from "./commands/whoami.ts";
 import { EXIT_CODE_HELP } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 import { isTerminal } from "./ui/theme.ts";
-import { VERSION } from "../protocol/release.ts";
+import { VERSION } from "../lib/version.ts";
 
 const HELP = `
 Environment:

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { deadline, type Clock } from "../../lib/clock.ts";
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
-import { VERSION } from "../../protocol/release.ts";
+import { VERSION } from "../../lib/version.ts";
 import { NetworkFailure, toNetworkFailure } from "./network-failure.ts";
 import { toServiceFailure } from "./service-failure.ts";
 
