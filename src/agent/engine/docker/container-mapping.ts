@@ -1,5 +1,6 @@
 import type { ContainerInfo, ContainerInspectInfo } from "dockerode";
 import type { ContainerState, ContainerStatus, ContainerSummary } from "../engine.ts";
+import { withFields } from "./shape.ts";
 
 const STATUS: Readonly<Record<string, ContainerStatus>> = {
   created: "created",
@@ -24,7 +25,8 @@ export function containerStatus(text: string | undefined): ContainerStatus {
 const HOLDS_PORTS: ReadonlySet<ContainerStatus> = new Set(["running", "paused", "restarting"]);
 
 /** Maps an entry of the container list. */
-export function toSummary(info: ContainerInfo): ContainerSummary {
+export function toSummary(entry: ContainerInfo): ContainerSummary {
+  const info = withFields(entry, { Id: "", State: "" });
   const status = containerStatus(info.State);
   // Podman lists the ports of stopped containers too.
   const ports = HOLDS_PORTS.has(status) ? (info.Ports ?? []).map((port) => port.PublicPort) : [];
@@ -51,7 +53,8 @@ function distinctPorts(ports: readonly (number | undefined)[]): number[] {
 }
 
 /** Maps an inspected container. */
-export function toState(info: ContainerInspectInfo): ContainerState {
+export function toState(inspected: ContainerInspectInfo): ContainerState {
+  const info = withFields(inspected, { Id: "", Name: "", State: {}, Config: {} });
   const { State: state } = info;
   const health = healthOf(state);
   return {

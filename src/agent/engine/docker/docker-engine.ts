@@ -20,6 +20,7 @@ import { readLogLines } from "./log-lines.ts";
 import { pull } from "./pull.ts";
 import { removeUntilGone } from "./remove.ts";
 import { engineKind, readInfo } from "./read-info.ts";
+import { asList, withFields } from "./shape.ts";
 import { unlessStatus } from "./unless-status.ts";
 
 export interface DockerEngineOptions {
@@ -61,7 +62,9 @@ class DockerEngine implements Engine {
   listContainers(signal: AbortSignal): Promise<ContainerSummary[]> {
     return this.#query(signal, async (abortSignal) => {
       const listed = await this.#connect().listContainers({ all: true, abortSignal });
-      return await Promise.all(listed.map((info) => this.#withPorts(toSummary(info), abortSignal)));
+      const summaries: ContainerSummary[] = [];
+      for (const info of asList(listed)) summaries.push(await this.#withPorts(toSummary(info), abortSignal));
+      return summaries;
     });
   }
 
@@ -96,7 +99,7 @@ class DockerEngine implements Engine {
       const docker = this.#connect();
       const kind = await engineKind(docker, abortSignal);
       const container = await docker.createContainer({ ...createOptions(request, kind), abortSignal });
-      return container.id;
+      return withFields(container, { id: "" }).id;
     });
   }
 
@@ -116,7 +119,8 @@ class DockerEngine implements Engine {
   tailLogs(id: string, lines: number, signal: AbortSignal): Promise<string[]> {
     return this.#query(signal, async (abortSignal) => {
       const docker = this.#connect();
-      const { Id, Config } = await docker.getContainer(id).inspect({ abortSignal });
+      const info = await docker.getContainer(id).inspect({ abortSignal });
+      const { Id, Config } = withFields(info, { Id: "", Config: {} });
       const query = { stdout: true, stderr: true, follow: false, tail: lines };
       const stream = await getStream(docker, `/containers/${Id}/logs`, query, abortSignal);
       return await readLogLines(stream, Config.Tty, lines);

@@ -1,3 +1,4 @@
+import { parseImageReference } from "../../../protocol/image-reference.ts";
 import type { EngineErrorKind } from "../engine-error.ts";
 
 type Rule = readonly [EngineErrorKind, RegExp];
@@ -11,7 +12,10 @@ const PULL_RULES: readonly Rule[] = [
   ["wrong_platform", /no matching manifest for|no match for platform|no image found in (?:manifest list|image index)/i],
   ["wrong_platform", /does not match the (?:specified|expected|detected) platform|cannot be used on this platform/i],
   ["image_denied", /pull access denied|unauthorized|authentication required|no basic auth credentials/i],
-  ["image_denied", /requested access to the resource is denied|\bdenied\b|\bforbidden\b|invalid username\/password/i],
+  [
+    "image_denied",
+    /requested access to the resource is denied|(?<!permission )\bdenied\b|\bforbidden\b|invalid username\/password/i,
+  ],
   ["image_not_found", /manifest unknown|name unknown|repository does not exist|manifest .*not found/i],
   [
     "image_not_found",
@@ -27,7 +31,7 @@ const PULL_RULES: readonly Rule[] = [
   ],
   ["registry_unreachable", /\bEOF\b|\btls\b|x509|HTTP response to HTTPS client|Client\.Timeout|request canceled/i],
   ["registry_unreachable", /toomanyrequests|too many requests|received unexpected HTTP status|service unavailable/i],
-  ["registry_unreachable", /bad gateway|internal server error|(?:status(?: code)?:? |\b)5\d\d\b.*(?:error|timeout)?/i],
+  ["registry_unreachable", /bad gateway|internal server error|\bstatus(?: code)?:? 5\d\d\b|\b5\d\d (?:gateway|error)/i],
   [
     "registry_unreachable",
     /verification failed|unexpected (?:commit )?digest|error pinging|pinging container registry/i,
@@ -48,8 +52,13 @@ const CONTAINER_RULES: readonly Rule[] = [
 
 /** What the text of a failed pull says; `undefined` where nothing known is in it. */
 export function classifyPullText(text: string, reference: string): EngineErrorKind | undefined {
-  // The reference is the user's and may read like anything.
-  return firstMatch(PULL_RULES, text.replaceAll(reference, "IMAGE"));
+  // The names are the user's and may read like anything.
+  const { repository, tag } = parseImageReference(reference) ?? {};
+  let rest = text;
+  for (const name of [reference, repository, tag]) {
+    if (name !== undefined && name.length > 2) rest = rest.replaceAll(name, "NAME");
+  }
+  return firstMatch(PULL_RULES, rest);
 }
 
 /** What the text of a failed call on a container says; `undefined` where nothing known is in it. */

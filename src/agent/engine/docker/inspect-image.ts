@@ -2,6 +2,7 @@ import type Docker from "dockerode";
 import type { ImageFacts } from "../engine.ts";
 import { localReference } from "./engine-reference.ts";
 import { getJson } from "./get.ts";
+import { withFields } from "./shape.ts";
 import { unlessStatus } from "./unless-status.ts";
 
 interface ImageInspect {
@@ -21,6 +22,7 @@ export async function inspectImage(
   const name = localReference(reference).split("/").map(encodeURIComponent).join("/");
   const info = await unlessStatus(404, getJson<ImageInspect>(docker, `/images/${name}/json`, abortSignal));
   if (!info) return undefined;
-  const { Id: id, Architecture: architecture, Os: os, Size: size, RepoDigests: repoDigests } = info;
+  const facts = withFields(info, { Id: "", Architecture: "", Os: "", Size: 0 });
+  const { Id: id, Architecture: architecture, Os: os, Size: size, RepoDigests: repoDigests } = facts;
   return { id, architecture, os, size, repoDigests: repoDigests ?? [] };
 }

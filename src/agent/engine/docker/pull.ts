@@ -33,6 +33,7 @@ async function followPull(connect: Connect, options: PullOptions, watchdog: Watc
   const sum = new PullProgressSum();
   let finished = false;
   for await (const message of readJsonLines(stream as AsyncIterable<Buffer>)) {
+    watchdog.signal.throwIfAborted();
     watchdog.feed();
     throwIfError(message, options.reference);
     finished = isFinal(message);

@@ -1,6 +1,7 @@
 import type Docker from "dockerode";
 import type { EngineInfo } from "../engine.ts";
 import { getJson } from "./get.ts";
+import { withFields } from "./shape.ts";
 
 interface Version {
   readonly Version: string;
@@ -13,7 +14,7 @@ interface Version {
 /** Version and place of the engine. */
 export async function readInfo(docker: Docker, abortSignal: AbortSignal): Promise<EngineInfo> {
   const [version, info] = await Promise.all([
-    getJson<Version>(docker, "/version", abortSignal),
+    readVersion(docker, abortSignal),
     getJson<{ readonly DockerRootDir?: string }>(docker, "/info", abortSignal),
   ]);
   return {
@@ -28,7 +29,12 @@ export async function readInfo(docker: Docker, abortSignal: AbortSignal): Promis
 
 /** Which of the two engines it is. Asked anew each time: an update of the machine may have put the other one there. */
 export async function engineKind(docker: Docker, abortSignal: AbortSignal): Promise<EngineInfo["kind"]> {
-  return kindOf(await getJson<Version>(docker, "/version", abortSignal));
+  return kindOf(await readVersion(docker, abortSignal));
+}
+
+async function readVersion(docker: Docker, abortSignal: AbortSignal): Promise<Version> {
+  const version = await getJson<Version>(docker, "/version", abortSignal);
+  return withFields(version, { Version: "", ApiVersion: "", Os: "", Arch: "" });
 }
 
 function kindOf({ Components }: Version): EngineInfo["kind"] {

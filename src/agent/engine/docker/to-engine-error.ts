@@ -3,16 +3,16 @@ import { EngineError } from "../engine-error.ts";
 import { classifyContainerText, classifyPullText, cleanMessage } from "./error-text.ts";
 
 // What the socket answers when the engine is not there, or goes away in the middle of a call.
-const BROKEN_SOCKET = new Set([
-  "ECONNREFUSED",
-  "ENOENT",
-  "EACCES",
-  "EPERM",
-  "ECONNRESET",
-  "EPIPE",
-  "ENOTSOCK",
-  "EAGAIN",
-]);
+const BROKEN_SOCKET: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "nothing listens on its socket",
+  ENOENT: "its socket does not exist",
+  ENOTSOCK: "what is at its path is no socket",
+  EACCES: "no permission to open its socket",
+  EPERM: "no permission to open its socket",
+  EAGAIN: "its socket takes no more connections",
+  ECONNRESET: "it broke off the connection",
+  EPIPE: "it broke off the connection",
+};
 
 const KIND_BY_STATUS: Readonly<Record<number, EngineErrorKind>> = {
   400: "invalid",
@@ -39,8 +39,9 @@ type Classify = (text: string, status: number | undefined) => EngineErrorKind | 
 function convert(error: unknown, classify: Classify): EngineError {
   if (error instanceof EngineError) return error;
   const code = property(error, "code");
-  if (typeof code === "string" && BROKEN_SOCKET.has(code)) {
-    return new EngineError("unavailable", `no connection to the container engine: ${code}`, { cause: error });
+  const broken = typeof code === "string" ? BROKEN_SOCKET[code] : undefined;
+  if (broken !== undefined) {
+    return new EngineError("unavailable", `no connection to the container engine: ${broken}`, { cause: error });
   }
   const status = property(error, "statusCode");
   const statusCode = typeof status === "number" ? status : undefined;

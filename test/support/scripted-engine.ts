@@ -1,0 +1,39 @@
+import { createServer } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { join } from "node:path";
+import { tempDir } from "./temp-dir.ts";
+
+/** Answers one call to the engine's API, or leaves it unanswered. */
+export type EngineScript = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** A socket that speaks the engine's API as badly as a test wants. Disposing it closes it. */
+export interface ScriptedEngine extends AsyncDisposable {
+  readonly socketPath: string;
+  /** Connections that stand right now. */
+  connections(): Promise<number>;
+}
+
+/** Starts a scripted engine. @param socketPath default: a path of its own */
+export async function startScriptedEngine(script: EngineScript, socketPath?: string): Promise<ScriptedEngine> {
+  const directory = await tempDir();
+  const path = socketPath ?? join(directory.path, "engine.sock");
+  const server = createServer(script);
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(path, resolve);
+  });
+  return {
+    socketPath: path,
+    connections: () =>
+      new Promise((resolve, reject) => {
+        server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
+      }),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => {
+        server.close(resolve);
+      });
+      await directory[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,78 @@
+import { expect, test } from "vitest";
+import { createOptions } from "../../../../src/agent/engine/docker/create-options.ts";
+import { localReference, pullTarget } from "../../../../src/agent/engine/docker/engine-reference.ts";
+import type { ContainerRequest } from "../../../../src/agent/engine/engine.ts";
+
+const REQUEST: ContainerRequest = {
+  name: "app",
+  image: "team/app:1",
+  labels: { a: "b" },
+  environment: ["B=2", "A=1=1"],
+  ports: [
+    { hostPort: 30080, targetPort: 80 },
+    { hostPort: 30081, targetPort: 80 },
+    { hostPort: 30443, targetPort: 443 },
+  ],
+  volumes: [
+    { local: "/data", target: "/data", readonly: false },
+    { local: "/etc/app", target: "/config", readonly: true },
+    { local: "/dev/disk/by-path:0", target: "/disk", readonly: true },
+  ],
+  hostNetwork: false,
+  privileged: true,
+  restartPolicy: "unless-stopped",
+  logLimit: { maxBytes: 1000, maxFiles: 3 },
+};
+
+test("a request with everything becomes the engine's create call", () => {
+  expect(createOptions(REQUEST, "docker")).toEqual({
+    name: "app",
+    Image: "team/app:1",
+    Labels: { a: "b" },
+    Env: ["B=2", "A=1=1"],
+    ExposedPorts: { "80/tcp": {}, "443/tcp": {} },
+    HostConfig: {
+      Binds: ["/data:/data", "/etc/app:/config:ro"],
+      Mounts: [
+        {
+          Type: "bind",
+          Source: "/dev/disk/by-path:0",
+          Target: "/disk",
+          ReadOnly: true,
+          BindOptions: { Propagation: "rprivate", CreateMountpoint: true },
+        },
+      ],
+      PortBindings: { "80/tcp": [{ HostPort: "30080" }, { HostPort: "30081" }], "443/tcp": [{ HostPort: "30443" }] },
+      RestartPolicy: { Name: "unless-stopped" },
+      LogConfig: { Type: "json-file", Config: { "max-size": "1000", "max-file": "3" } },
+      Privileged: true,
+    },
+  });
+});
+
+test("on the host's network nothing is published", () => {
+  const { ExposedPorts, HostConfig } = createOptions({ ...REQUEST, hostNetwork: true }, "docker");
+  expect(ExposedPorts).toEqual({});
+  expect(HostConfig).toMatchObject({ NetworkMode: "host", PortBindings: {} });
+});
+
+test("Podman gets one log file as large as all of Docker's", () => {
+  const { HostConfig } = createOptions(REQUEST, "podman");
+  expect(HostConfig?.LogConfig).toEqual({ Type: "k8s-file", Config: { "max-size": "3000" } });
+});
+
+const DIGEST = `sha256:${"0".repeat(64)}`;
+
+test("a tag beside a digest is left out", () => {
+  expect(localReference(`host:5000/team/app:1.0@${DIGEST}`)).toBe(`host:5000/team/app@${DIGEST}`);
+  expect(localReference(`host:5000/app@${DIGEST}`)).toBe(`host:5000/app@${DIGEST}`);
+  expect(localReference("host:5000/app:1.0")).toBe("host:5000/app:1.0");
+  expect(localReference(DIGEST)).toBe(DIGEST);
+});
+
+test("what to pull is named in full", () => {
+  expect(pullTarget("busybox")).toEqual({ fromImage: "docker.io/library/busybox", tag: "latest" });
+  expect(pullTarget("host:5000/team/app:1.0")).toEqual({ fromImage: "host:5000/team/app", tag: "1.0" });
+  expect(pullTarget(`team/app:1.0@${DIGEST}`)).toEqual({ fromImage: "docker.io/team/app", tag: DIGEST });
+  expect(() => pullTarget("Not A Reference")).toThrow(expect.objectContaining({ kind: "invalid" }));
+});

@@ -1,0 +1,89 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  classifyContainerText,
+  classifyPullText,
+  cleanMessage,
+} from "../../../../src/agent/engine/docker/error-text.ts";
+
+const REFERENCE = "registry.example:5000/team/app:1.0";
+
+describe("a failed pull", () => {
+  test.each([
+    [
+      "manifest for registry.example:5000/team/app:1.0 not found: manifest unknown: manifest unknown",
+      "image_not_found",
+    ],
+    ["reading manifest 1.0 in registry.example:5000/team/app: name unknown: repository not known", "image_not_found"],
+    ["registry.example:5000/team/app:1.0: not found", "image_not_found"],
+    [
+      "pull access denied for team/app, repository does not exist or may require 'docker login': denied",
+      "image_denied",
+    ],
+    ['Head "https://registry.example:5000/v2/team/app/manifests/1.0": no basic auth credentials', "image_denied"],
+    ["initializing source docker://x: reading manifest 1.0: unauthorized: authentication required", "image_denied"],
+    ["no matching manifest for linux/amd64 in the manifest list entries", "wrong_platform"],
+    ["choosing an image from manifest list: no image found in manifest list for architecture arm64", "wrong_platform"],
+    ["no match for platform in manifest: not found", "wrong_platform"],
+    [
+      'Get "https://registry.example:5000/v2/": dial tcp 10.0.0.1:5000: connect: connection refused',
+      "registry_unreachable",
+    ],
+    [
+      'Get "https://registry.example:5000/v2/": dial tcp: lookup registry.example: no such host',
+      "registry_unreachable",
+    ],
+    ['Get "https://registry.example:5000/v2/": net/http: TLS handshake timeout', "registry_unreachable"],
+    ['Get "https://registry.example:5000/v2/": x509: certificate signed by unknown authority', "registry_unreachable"],
+    ["toomanyrequests: You have reached your pull rate limit", "registry_unreachable"],
+    ["received unexpected HTTP status: 503 Service Unavailable", "registry_unreachable"],
+    ["unexpected status from GET request to https://registry.example/: 502 Bad Gateway", "registry_unreachable"],
+    ["unexpected EOF", "registry_unreachable"],
+    ["filesystem layer verification failed for digest sha256:00", "registry_unreachable"],
+    ["write /var/lib/docker/tmp/GetImageBlob123: no space left on device", "no_space"],
+    ["ApplyLayer exit status 1: permission denied", undefined],
+    ["something nobody has seen", undefined],
+  ])("%s", (text, kind) => expect(classifyPullText(text, REFERENCE)).toBe(kind));
+
+  test("is not judged by the name of the image", () => {
+    const reference = "registry.example/unauthorized/denied-eof:manifest-unknown";
+    const text = `Get "https://registry.example/v2/unauthorized/denied-eof/manifests/manifest-unknown": i/o timeout`;
+    expect(classifyPullText(text, reference)).toBe("registry_unreachable");
+  });
+});
+
+describe("a failed call on a container", () => {
+  test.each([
+    [
+      "driver failed programming external connectivity: Bind for 0.0.0.0:30080 failed: port is already allocated",
+      "port_in_use",
+    ],
+    ["Error starting userland proxy: listen tcp4 0.0.0.0:30080: bind: address already in use", "port_in_use"],
+    ["failed to bind host port for 0.0.0.0:30080:172.17.0.2:80/tcp: address already in use", "port_in_use"],
+    ["cannot listen on the TCP port: listen tcp4 :30080: bind: address already in use", "port_in_use"],
+    ["rootlessport listen tcp 0.0.0.0:30080: bind: address already in use", "port_in_use"],
+    ['Conflict. The container name "/app" is already in use by container "0123".', "conflict"],
+    ['creating container storage: the container name "app" is already in use by 0123', "conflict"],
+    ["No such image: app:1", "image_not_found"],
+    ["app:1: image not known", "image_not_found"],
+    ["mkdir /var/lib/docker/overlay2/0: no space left on device", "no_space"],
+    ['exec: "/bin/app": stat /bin/app: executable file not found in $PATH', "invalid"],
+    ["something nobody has seen", undefined],
+  ])("%s", (text, kind) => expect(classifyContainerText(text)).toBe(kind));
+});
+
+describe("the message", () => {
+  test("is the engine's own, without what the client put around it", () => {
+    const text = "(HTTP code 500) server error - driver failed\n  programming\tports ";
+    expect(cleanMessage(text)).toBe("driver failed programming ports");
+    expect(cleanMessage("(HTTP code 404) no such container - No such image: a - b ")).toBe("No such image: a - b");
+  });
+
+  test("is one line of bounded length, whatever the engine says", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 2000 }), (text) => {
+        expect(cleanMessage(text)).toMatch(/^[^\p{Cc}]{1,500}$/u);
+      }),
+    );
+  });
+});
