@@ -39,8 +39,8 @@ function action(value: "none" | "any" | "file" | readonly string[]): string {
   return `mapfile -t COMPREPLY < <(compgen -W "${value.join(" ")}" -- "$cur")`;
 }
 
-function wordCase({ path, subcommands, options }: CompletionNode): string {
+function wordCase({ path, words, options }: CompletionNode): string {
   const flags = options.flatMap((option) => option.flags.filter((flag) => flag.startsWith("--")));
-  const names = subcommands.map((command) => command.name);
+  const names = words.map((word) => word.name);
   return `    "${path.join(" ")}") words="${names.join(" ")}"; [[ $cur == -* ]] && words="${flags.join(" ")}" ;;`;
 }

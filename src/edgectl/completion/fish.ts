@@ -7,20 +7,20 @@ export function fishCompletion(nodes: readonly CompletionNode[]): string {
 function __edgectl_at
     set -l at
     for word in (commandline -opc)[2..]
-        if contains -- (string join ' ' $at $word) ${paths.join(" ")}
+        if contains -- (string join -- ' ' $at $word) ${paths.join(" ")}
             set -a at $word
         end
     end
-    test "$(string join ' ' $at)" = "$argv[1]"
+    test "$(string join -- ' ' $at)" = "$argv[1]"
 end
 complete -c edgectl -f
 ${nodes.flatMap(linesOf).join("\n")}`;
 }
 
-function linesOf({ path, subcommands, options }: CompletionNode): string[] {
+function linesOf({ path, words, options }: CompletionNode): string[] {
   const head = `complete -c edgectl -n ${quote(`__edgectl_at '${path.join(" ")}'`)}`;
   return [
-    ...subcommands.map(({ name, description }) => `${head} -a ${name} -d ${quote(description)}`),
+    ...words.map(({ name, description }) => `${head} -a ${name} -d ${quote(description)}`),
     ...options.map((option) => `${head} ${optionArguments(option)}`),
   ];
 }

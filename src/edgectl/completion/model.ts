@@ -4,7 +4,8 @@ import type { Command, Option } from "commander";
 export interface CompletionNode {
   /** Names of the commands that lead here, such as `["assets", "list"]`; empty for edgectl itself. */
   readonly path: readonly string[];
-  readonly subcommands: readonly { readonly name: string; readonly description: string }[];
+  /** Commands below this one, and words its argument has to be one of. */
+  readonly words: readonly { readonly name: string; readonly description: string }[];
   readonly options: readonly CompletionOption[];
 }
 
@@ -25,7 +26,12 @@ function visit(command: Command, path: readonly string[], inherited: readonly Co
   const own = path.length === 0 ? [] : command.options.map(toOption);
   const node: CompletionNode = {
     path,
-    subcommands: command.commands.map((child) => ({ name: child.name(), description: child.description() })),
+    words: [
+      ...command.commands.map((child) => ({ name: child.name(), description: child.description() })),
+      ...command.registeredArguments.flatMap((argument) =>
+        (argument.argChoices ?? []).map((name) => ({ name, description: argument.description })),
+      ),
+    ],
     options: [...own, ...inherited, HELP],
   };
   return [node, ...command.commands.flatMap((child) => visit(child, [...path, child.name()], inherited))];

@@ -43,8 +43,8 @@ function action(value: CompletionOption["value"]): string {
   return `compadd -- ${value.join(" ")}`;
 }
 
-function wordCase({ path, subcommands, options }: CompletionNode): string {
-  const commands = subcommands.map(({ name, description }) => quote(`${name}:${description}`));
+function wordCase({ path, words, options }: CompletionNode): string {
+  const commands = words.map(({ name, description }) => quote(`${name}:${description}`));
   const flags = options.flatMap(({ flags, description }) =>
     flags.map((flag) => quote(`${flag}:${description.replaceAll(":", "\\:")}`)),
   );
