@@ -1,9 +1,10 @@
+import type { LeftOut } from "./left-out.ts";
+
 /** A program of this project, as it is bundled. */
 export interface Executable {
   readonly name: string;
   readonly entry: string;
-  /** Packages the program never calls, though a library imports them: they are left out of the bundle. */
-  readonly leftOut: readonly string[];
+  readonly leftOut: LeftOut;
   /** Options of Node.js it runs with. */
   readonly nodeOptions: readonly string[];
 }
@@ -26,9 +27,9 @@ export const EXECUTABLES: readonly Executable[] = [
   {
     name: "edge-agent",
     entry: "src/agent/main.ts",
-    leftOut: [...WS_NATIVES, ...DOCKERODE_EXTRAS],
+    leftOut: { absent: WS_NATIVES, unused: DOCKERODE_EXTRAS },
     nodeOptions: [],
   },
-  { name: "edge-control", entry: "src/control-plane/main.ts", leftOut: WS_NATIVES, nodeOptions: [] },
-  { name: "edgectl", entry: "src/edgectl/main.ts", leftOut: [], nodeOptions: [] },
+  { name: "edge-control", entry: "src/control-plane/main.ts", leftOut: { absent: WS_NATIVES, unused: [] }, nodeOptions: [] },
+  { name: "edgectl", entry: "src/edgectl/main.ts", leftOut: { absent: [], unused: [] }, nodeOptions: [] },
 ];

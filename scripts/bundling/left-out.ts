@@ -2,15 +2,23 @@ import type { Plugin } from "rolldown";
 
 const PREFIX = "\0left-out:";
 
-/**
- * Replaces packages by one that can be imported but not used: whatever is called on it throws an error that names the
- * package.
- */
-export function leaveOut(packages: readonly string[]): Plugin {
+/** Packages a bundle does without. */
+export interface LeftOut {
+  /** Imported by a library in any case, and never used: can be loaded, and throws an error that names it when called. */
+  readonly unused: readonly string[];
+  /** Used by a library where they happen to be installed: cannot be loaded, so that it takes its other way. */
+  readonly absent: readonly string[];
+}
+
+export function leaveOut({ unused, absent }: LeftOut): Plugin {
   return {
     name: "leave-out",
-    resolveId: (id) => (packages.includes(id) ? PREFIX + id : null),
-    load: (id) => (id.startsWith(PREFIX) ? stub(id.slice(PREFIX.length)) : null),
+    resolveId: (id) => (unused.includes(id) || absent.includes(id) ? PREFIX + id : null),
+    load(id) {
+      if (!id.startsWith(PREFIX)) return null;
+      const name = id.slice(PREFIX.length);
+      return absent.includes(name) ? `throw new Error(${JSON.stringify(`${name} is not installed`)});` : stub(name);
+    },
   };
 }
 
