@@ -88,7 +88,10 @@ export class PrivateEngine implements AsyncDisposable {
     this.#process = undefined;
   }
 
-  /** Kills the daemon alone, as the kernel does when memory runs out. Its containers go on, without published ports. */
+  /**
+   * Kills the daemon alone, as the kernel does when memory runs out. Its containers go on, without published ports.
+   * Docker 20.10 ends them when it is started again, and takes that for the user's wish: they stay down.
+   */
   async kill(): Promise<void> {
     await this.#process?.[Symbol.asyncDispose]();
     this.#process = undefined;

@@ -1,0 +1,139 @@
+import { mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engine.ts";
+import type { ContainerRequest, Engine } from "../../../src/agent/engine/engine.ts";
+import { systemClock } from "../../../src/lib/clock.ts";
+import { freeHostPort } from "../../support/free-port.ts";
+import type { LoadedImage } from "../../support/images.ts";
+import { engineRequest, loadImage, uniqueName, webImage, WEB_PORT } from "../../support/images.ts";
+import { tempDir } from "../../support/temp-dir.ts";
+import { waitFor } from "../../support/wait-for.ts";
+
+/** An engine that a suite runs against. */
+export interface EngineUnderTest extends AsyncDisposable {
+  readonly socketPath: string;
+  readonly kind: "docker" | "podman";
+  /** Why privileged containers do not run in it; absent where they do. */
+  readonly notPrivileged?: string;
+}
+
+const unaborted = new AbortController().signal;
+
+/** What an app sees of the request its container was created from, in a real container. */
+export function deployedContainerSuite(name: string, setUp: () => Promise<EngineUnderTest>, skip?: string): void {
+  describe.skipIf(skip !== undefined)(`${name}${skip === undefined ? "" : ` (skipped: ${skip})`}`, () => {
+    let host: EngineUnderTest;
+    let image: LoadedImage;
+    let engine: Engine;
+    beforeAll(async () => {
+      host = await setUp();
+      image = await loadImage(host.socketPath, await webImage(), "web");
+      engine = createDockerEngine({ socketPath: () => host.socketPath, clock: systemClock });
+    });
+    afterAll(async () => {
+      await image[Symbol.asyncDispose]();
+      await host[Symbol.asyncDispose]();
+    });
+
+    async function serve(
+      changes: Partial<ContainerRequest>,
+    ): Promise<{ id: string; get: (path: string) => Promise<string> }> {
+      const port = await freeHostPort();
+      const id = await engine.createContainer(
+        {
+          name: uniqueName("web"),
+          image: image.reference,
+          labels: {},
+          environment: changes.hostNetwork ? [`PORT=${port}`] : [],
+          ports: [{ hostPort: port, targetPort: WEB_PORT }],
+          volumes: [],
+          hostNetwork: false,
+          privileged: false,
+          restartPolicy: "unless-stopped",
+          logLimit: { maxBytes: 100_000, maxFiles: 2 },
+          ...changes,
+        },
+        unaborted,
+      );
+      onTestFinished(() => engine.removeContainer(id, unaborted));
+      await engine.startContainer(id, unaborted);
+      const get = (path: string): Promise<string> =>
+        waitFor(
+          `http://127.0.0.1:${port}${path}`,
+          async () => await (await fetch(`http://127.0.0.1:${port}${path}`)).text(),
+        );
+      return { id, get };
+    }
+
+    async function inspect(id: string): Promise<{ HostConfig: Record<string, unknown> }> {
+      const { body } = await engineRequest(host.socketPath, "GET", `/containers/${id}/json`);
+      return JSON.parse(body) as { HostConfig: Record<string, unknown> };
+    }
+
+    async function processStatus(privileged: boolean): Promise<string> {
+      return await (await serve({ privileged })).get("/cgi-bin/file?/proc/self/status");
+    }
+
+    test("its port is reached at the host's, and its environment is as given", async () => {
+      const { get } = await serve({ environment: ["GREETING=hello = world", "EMPTY="] });
+      expect(await get("/")).toContain("edge-agent test app version 1 hello = world");
+      expect((await get("/cgi-bin/env")).split("\n")).toEqual(
+        expect.arrayContaining(["GREETING=hello = world", "EMPTY="]),
+      );
+    });
+
+    test("volumes lead to the host, missing directories are made, read-only ones stay as they are", async () => {
+      const directory = await tempDir();
+      onTestFinished(() => directory[Symbol.asyncDispose]());
+      const [made, colon] = [join(directory.path, "new", "deep"), join(directory.path, "with:colon")];
+      await mkdir(colon);
+      const { get } = await serve({
+        volumes: [
+          { local: made, target: "/made", readonly: false },
+          { local: made, target: "/locked", readonly: true },
+          { local: colon, target: "/colon:too", readonly: false },
+        ],
+      });
+      expect(await get("/cgi-bin/write?/made/file")).toContain("ok");
+      expect(await readFile(join(made, "file"), "utf8")).toBe("written\n");
+      expect(await get("/cgi-bin/file?/locked/file")).toContain("written");
+      expect(await get("/cgi-bin/write?/locked/other")).not.toContain("ok");
+      expect(await get("/cgi-bin/write?/colon:too/file")).toContain("ok");
+      expect(await readFile(join(colon, "file"), "utf8")).toBe("written\n");
+    });
+
+    test("on the host's network it listens on the host itself", async () => {
+      const { id, get } = await serve({ hostNetwork: true });
+      expect(await get("/")).toContain("edge-agent test app");
+      expect((await inspect(id)).HostConfig).toMatchObject({ NetworkMode: "host", Privileged: false });
+    });
+
+    test("a privileged container is privileged, any other is not", async ({ skip }) => {
+      if (host.notPrivileged !== undefined) skip(host.notPrivileged);
+      expect(capabilities(await processStatus(true)) & SYS_ADMIN).toBe(SYS_ADMIN);
+      expect(capabilities(await processStatus(false)) & SYS_ADMIN).toBe(0n);
+    });
+
+    test("it is restarted unless stopped, and its log is bounded", async () => {
+      const { id } = await serve({});
+      const { HostConfig } = await inspect(id);
+      expect(HostConfig).toMatchObject({ RestartPolicy: { Name: "unless-stopped" } });
+      if (host.kind === "docker") {
+        const Config = { "max-size": "100000", "max-file": "2" };
+        expect(HostConfig["LogConfig"]).toEqual({ Type: "json-file", Config });
+      } else {
+        const { body } = await engineRequest(host.socketPath, "GET", `/v4.0.0/libpod/containers/${id}/json`);
+        const { HostConfig } = JSON.parse(body) as { HostConfig: Record<string, unknown> };
+        expect(HostConfig["LogConfig"]).toMatchObject({ Type: "k8s-file", Size: "200kB" });
+      }
+    });
+  });
+}
+
+// Its number in linux/capability.h, as a bit.
+const SYS_ADMIN = 1n << 21n;
+
+function capabilities(status: string): bigint {
+  return BigInt(`0x${/^CapEff:\s*(\w+)/m.exec(status)?.[1] ?? "0"}`);
+}

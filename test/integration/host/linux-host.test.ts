@@ -1,0 +1,90 @@
+import { existsSync } from "node:fs";
+import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { createLinuxHost } from "../../../src/agent/host/linux-host.ts";
+import { tempDir } from "../../support/temp-dir.ts";
+
+const unaborted = new AbortController().signal;
+const host = createLinuxHost();
+
+async function directory(): Promise<string> {
+  const created = await tempDir();
+  onTestFinished(() => created[Symbol.asyncDispose]());
+  return created.path;
+}
+
+async function listen(address: string): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(0, address, resolve);
+  });
+  onTestFinished(() => void server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+const ipv6 = existsSync("/proc/net/if_inet6") ? ["::1", "::"] : [];
+
+test.each(["127.0.0.1", "0.0.0.0", ...ipv6])("a socket that listens on %s is seen", async (address) => {
+  const port = await listen(address);
+  const found = (await host.listeningPorts(unaborted)).filter((socket) => socket.port === port);
+  expect(found).toEqual([{ address, port, uid: process.getuid?.(), inode: expect.any(Number) as number }]);
+});
+
+test("the process that listens is named, without its arguments", async () => {
+  const port = await listen("127.0.0.1");
+  const name = (await readFile("/proc/self/comm", "utf8")).trim();
+  expect(await host.holderOf(port, unaborted)).toEqual({ pid: process.pid, name });
+});
+
+test("nobody holds a port that is free", async () => {
+  const server = createServer();
+  await new Promise<void>((resolve) => {
+    server.listen(0, resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => {
+    server.close(resolve);
+  });
+  expect(await host.holderOf(port, unaborted)).toBeUndefined();
+});
+
+test("a machine without IPv6 has its IPv4 sockets all the same", async () => {
+  const proc = await directory();
+  await mkdir(join(proc, "net"));
+  await writeFile(join(proc, "net", "tcp"), await readFile("/proc/net/tcp"));
+  const sockets = await createLinuxHost(proc).listeningPorts(unaborted);
+  expect(sockets.every(({ address }) => !address.includes(":"))).toBe(true);
+});
+
+test("a machine without the table says so", async () => {
+  const proc = await directory();
+  await writeFile(join(proc, "net"), "no directory");
+  await expect(createLinuxHost(proc).listeningPorts(unaborted)).rejects.toThrow(/ENOTDIR/);
+});
+
+test("free space is that of the file system, and unknown where there is none", async () => {
+  const path = await directory();
+  expect(await host.freeBytes(path)).toBeGreaterThan(0);
+  expect(await host.freeBytes(join(path, "nothing", "here"))).toBeUndefined();
+});
+
+test("links are resolved as far as the path exists", async () => {
+  const path = await directory();
+  await mkdir(join(path, "real", "inner"), { recursive: true });
+  await symlink(join(path, "real"), join(path, "link"));
+  await symlink("../link/inner", join(path, "real", "loop-free"));
+  await symlink(join(path, "later"), join(path, "dangling"));
+  await symlink("self", join(path, "self"));
+  const resolved = (name: string): Promise<string> => host.realPath(join(path, name));
+  expect(await resolved("real/inner")).toBe(join(path, "real", "inner"));
+  expect(await resolved("link/inner/not/there")).toBe(join(path, "real", "inner", "not", "there"));
+  expect(await resolved("link/loop-free/new")).toBe(join(path, "real", "inner", "new"));
+  expect(await resolved("dangling/sub")).toBe(join(path, "later", "sub"));
+  expect(await resolved("link/../link/./inner")).toBe(join(path, "real", "inner"));
+  expect(await resolved("self/x")).toBe(join(path, "self", "x"));
+  expect(await host.realPath("/")).toBe("/");
+});
