@@ -98,8 +98,9 @@ export class TerminalView implements DeploymentView {
     const { progress, since, label } = this.#activity;
     this.#activity.progress = undefined;
     if (!progress?.bytes || progress.bytes.done === 0) return;
-    const took = formatDuration((this.#options.clock.monotonic() - since) / 1000);
-    this.#print(this.#bullet, label, `${formatBytes(progress.bytes.done)} in ${took}`);
+    const seconds = (this.#options.clock.monotonic() - since) / 1000;
+    const took = seconds < 1 ? "" : ` in ${formatDuration(seconds)}`;
+    this.#print(this.#bullet, label, `${formatBytes(progress.bytes.done)} pulled${took}`);
   }
 
   #print(mark: string, label: string, message: string, paint: (text: string) => string = (text) => text): void {

@@ -44,7 +44,7 @@ describe("a deployment on a terminal", () => {
     view.success(success);
     expect(screen()).toEqual([
       "• checking    Checking ports",
-      "• pulling     100.0 MB in 20 s",
+      "• pulling     100.0 MB pulled in 20 s",
       "• starting    Starting",
       "✓ done        App web is running. (21 s)",
       "",
