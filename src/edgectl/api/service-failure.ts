@@ -70,7 +70,7 @@ function exitCodeFor(httpStatus: number): ExitCode {
 }
 
 /** Reads a `Retry-After` header in seconds. @returns milliseconds */
-export function parseRetryAfter(value: string | null): number | undefined {
+function parseRetryAfter(value: string | null): number | undefined {
   if (value === null || !/^\d{1,9}$/.test(value.trim())) return undefined;
   return Math.min(Number(value), LONGEST_RETRY_AFTER_S) * 1000;
 }
