@@ -1,3 +1,4 @@
 import { build } from "./bundling/build.ts";
 
-await build({ onlyIfChanged: process.argv.includes("--if-changed") });
+const sizes = await build({ onlyIfChanged: process.argv.includes("--if-changed") });
+console.log(sizes ?? "dist/ is up to date");

@@ -10,10 +10,13 @@ import { sizeTable } from "./sizes.ts";
 const FOLDER = "dist";
 const FINGERPRINT_FILE = join(FOLDER, ".fingerprint");
 
-/** Builds the executables into dist/. With `onlyIfChanged`, does nothing when dist/ is of the sources as they are now. */
-export async function build(options: { readonly onlyIfChanged: boolean }): Promise<void> {
+/**
+ * Builds the executables into dist/ and answers a table of their sizes. With `onlyIfChanged`, does nothing when dist/ is
+ * of the sources as they are now.
+ */
+export async function build(options: { readonly onlyIfChanged: boolean }): Promise<string | undefined> {
   const current = await fingerprint();
-  if (options.onlyIfChanged && current === (await builtFingerprint())) return;
+  if (options.onlyIfChanged && current === (await builtFingerprint())) return undefined;
   await mkdir(".cache", { recursive: true });
   const staging = await mkdtemp(".cache/build-");
   try {
@@ -23,8 +26,9 @@ export async function build(options: { readonly onlyIfChanged: boolean }): Promi
     }
     await addRuntime(staging);
     await writeFile(join(staging, ".fingerprint"), current);
-    console.log(await sizeTable(staging));
+    const sizes = await sizeTable(staging);
     await replace(staging, FOLDER);
+    return sizes;
   } finally {
     await rm(staging, { recursive: true, force: true });
   }

@@ -30,6 +30,11 @@ export const EXECUTABLES: readonly Executable[] = [
     leftOut: { absent: WS_NATIVES, unused: DOCKERODE_EXTRAS },
     nodeOptions: [],
   },
-  { name: "edge-control", entry: "src/control-plane/main.ts", leftOut: { absent: WS_NATIVES, unused: [] }, nodeOptions: [] },
+  {
+    name: "edge-control",
+    entry: "src/control-plane/main.ts",
+    leftOut: { absent: WS_NATIVES, unused: [] },
+    nodeOptions: [],
+  },
   { name: "edgectl", entry: "src/edgectl/main.ts", leftOut: { absent: [], unused: [] }, nodeOptions: [] },
 ];

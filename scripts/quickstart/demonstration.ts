@@ -1,0 +1,94 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { build } from "../bundling/build.ts";
+import { startAgent, untilOnline } from "../system/agent.ts";
+import { type AppRequest, type Target, deploy } from "../system/client.ts";
+import { startControlPlane } from "../system/control-plane.ts";
+import { freeHostPort } from "../system/ports.ts";
+import { APP_PORT, buildAppImage } from "./app-image.ts";
+import { removeApps, removeImage } from "./clean-up.ts";
+import { printHints } from "./hints.ts";
+import { heading, printEvent, step } from "./terminal.ts";
+
+const SERIAL_NUMBER = "GW-0001";
+const PREFERRED_PORT = 30_080;
+
+/**
+ * Brings up the whole system on this machine, deploys an app through its public endpoint and shows each step. What it
+ * starts and makes is handed to `owner`, in the order in which it has to go again in reverse.
+ */
+export async function demonstrate(owner: AsyncDisposableStack, signal: AbortSignal): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "edge-quickstart-"));
+  owner.defer(() => rm(folder, { recursive: true, force: true }));
+  // Names of its own: an earlier demonstration may not have been able to clean up.
+  const id = folder.slice(-6).toLowerCase();
+  const image = `edge-quickstart-${id}:1`;
+
+  await step(
+    signal,
+    "Build the executables",
+    () => build({ onlyIfChanged: true }),
+    () => "dist/",
+  );
+  owner.defer(() => removeImage(image));
+  await step(
+    signal,
+    "Build an app's image",
+    () => buildAppImage(image),
+    () => image,
+  );
+
+  const control = await step(
+    signal,
+    "Start edge-control",
+    async () => owner.use(await startControlPlane(folder)),
+    ({ url }) => url,
+  );
+  const { apiKey, deviceToken } = await step(
+    signal,
+    "Register an account, a key, an asset",
+    () => control.register("quickstart", SERIAL_NUMBER),
+    ({ serialNumber }) => serialNumber,
+  );
+  const target: Target = { url: control.url, apiKey, asset: SERIAL_NUMBER };
+  owner.defer(() => removeApps(target));
+  await step(
+    signal,
+    "Start edge-agent",
+    async () => {
+      const settings = { controlPlaneUrl: control.agentUrl, deviceToken };
+      const agent = owner.use(await startAgent(folder, settings));
+      return await untilOnline(agent);
+    },
+    () => "online",
+  );
+
+  const hostPort = await freeHostPort(PREFERRED_PORT);
+  const app = { name: `hello-${id}`, image, ports: [{ host_port: hostPort, target_port: APP_PORT }] };
+  await showDeployment(target, app, signal);
+  await step(
+    signal,
+    "Fetch the app's page",
+    () => fetchTitle(`http://127.0.0.1:${hostPort}/`),
+    (title) => `“${title}”`,
+  );
+  const nextPort = await freeHostPort(hostPort + 1);
+  printHints({ target, image, appPort: APP_PORT, hostPort, nextPort, logs: folder });
+}
+
+async function showDeployment(target: Target, app: AppRequest, signal: AbortSignal): Promise<void> {
+  heading(`Deploy ${app.name} with POST /v1/assets/${target.asset}/edge/apps`);
+  let status: string = "Fail";
+  for await (const event of deploy(target, app, signal)) {
+    printEvent(event);
+    status = event.status;
+  }
+  console.log();
+  if (status !== "Success") throw new Error("the deployment failed");
+}
+
+async function fetchTitle(url: string): Promise<string> {
+  const text = await (await fetch(url)).text();
+  return /<title>(.*)<\/title>/.exec(text)?.[1] ?? text;
+}

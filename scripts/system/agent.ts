@@ -1,0 +1,37 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type RunningProgram, startProgram } from "./program.ts";
+
+const EXECUTABLE = "dist/edge-agent";
+
+/** What the agent connects to, and anything else for its configuration file. */
+export interface AgentSettings {
+  readonly controlPlaneUrl: string;
+  readonly deviceToken: string;
+  readonly config?: Readonly<Record<string, unknown>>;
+}
+
+/** Starts an agent with its state, configuration and log in `folder`. It is online once it says so, see `untilOnline`. */
+export async function startAgent(folder: string, settings: AgentSettings): Promise<RunningProgram> {
+  const configFile = await writeConfig(folder, settings);
+  return startProgram(EXECUTABLE, ["run", "--config", configFile], { log: join(folder, "edge-agent.log") });
+}
+
+/** Waits until the agent is linked to its control plane. Answers the milliseconds since it was started. */
+export async function untilOnline(agent: RunningProgram): Promise<number> {
+  await agent.waitForMessage("online");
+  return performance.now() - agent.startedAt;
+}
+
+async function writeConfig(folder: string, settings: AgentSettings): Promise<string> {
+  await mkdir(folder, { recursive: true });
+  const path = join(folder, "agent.json");
+  const config = {
+    ...settings.config,
+    control_plane_url: settings.controlPlaneUrl,
+    device_token: settings.deviceToken,
+    state_dir: join(folder, "agent"),
+  };
+  await writeFile(path, JSON.stringify(config, null, 2), { mode: 0o600 });
+  return path;
+}

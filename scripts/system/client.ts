@@ -1,0 +1,41 @@
+import { EventSourceParserStream } from "eventsource-parser/stream";
+import type { AppSpec } from "../../src/protocol/app-spec.ts";
+import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
+
+/** Where to deploy, and with which key. */
+export interface Target {
+  readonly url: string;
+  readonly apiKey: string;
+  readonly asset: string;
+}
+
+/** An app as a client asks for it, with only the fields it sets. */
+export type AppRequest = Pick<AppSpec, "name" | "image"> & Partial<AppSpec>;
+
+/** Address of the deploy endpoint. */
+export function deployUrl({ url, asset }: Pick<Target, "url" | "asset">): string {
+  return `${url}/v1/assets/${asset}/edge/apps`;
+}
+
+/** Deploys an app through the public endpoint and answers its events as they come. */
+export async function* deploy(target: Target, app: AppRequest, signal?: AbortSignal): AsyncGenerator<DeploymentEvent> {
+  const response = await fetch(deployUrl(target), {
+    method: "POST",
+    headers: { "X-API-Key": target.apiKey, "Content-Type": "application/json" },
+    body: JSON.stringify(app),
+    signal: signal ?? null,
+  });
+  if (!response.body || !response.headers.get("content-type")?.startsWith("text/event-stream")) {
+    throw new Error(`HTTP ${response.status}: ${await response.text()}`);
+  }
+  const events = response.body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
+  for await (const { data } of events) yield JSON.parse(data) as DeploymentEvent;
+}
+
+/** Identifiers of every deployment the asset has had, the latest page of them. */
+export async function listDeployments({ url, apiKey, asset }: Target): Promise<string[]> {
+  const response = await fetch(`${url}/v1/assets/${asset}/edge/deployments`, { headers: { "X-API-Key": apiKey } });
+  if (!response.ok) throw new Error(`HTTP ${response.status}: ${await response.text()}`);
+  const { deployments } = (await response.json()) as { deployments: { deployment_id: string }[] };
+  return deployments.map(({ deployment_id }) => deployment_id);
+}

@@ -1,0 +1,53 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { type RunningProgram, startProgram } from "./program.ts";
+
+const EXECUTABLE = "dist/edge-control";
+
+/** An edge-control that serves on a free port of the loopback interface. */
+export interface ControlPlane extends AsyncDisposable {
+  readonly url: string;
+  /** Where agents connect. */
+  readonly agentUrl: string;
+  readonly program: RunningProgram;
+  /** Creates an account with an API key and one asset, through the administration commands. */
+  register(account: string, serialNumber: string): Promise<Registration>;
+}
+
+export interface Registration {
+  readonly apiKey: string;
+  readonly deviceToken: string;
+  readonly serialNumber: string;
+}
+
+/** Starts edge-control with its data and log in `folder`, and waits until it listens. */
+export async function startControlPlane(folder: string, options: readonly string[] = []): Promise<ControlPlane> {
+  const dataDir = join(folder, "control");
+  const args = ["serve", "--listen", "127.0.0.1:0", "--data-dir", dataDir, ...options];
+  const program = startProgram(EXECUTABLE, args, { log: join(folder, "edge-control.log") });
+  try {
+    const { port } = await program.waitForMessage("listening");
+    return {
+      url: `http://127.0.0.1:${String(port)}`,
+      agentUrl: `ws://127.0.0.1:${String(port)}/v1/agent`,
+      program,
+      register: (account, serialNumber) => register(dataDir, account, serialNumber),
+      [Symbol.asyncDispose]: () => program[Symbol.asyncDispose](),
+    };
+  } catch (error) {
+    await program[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+async function register(dataDir: string, name: string, serialNumber: string): Promise<Registration> {
+  const administer = async (...args: readonly string[]): Promise<Record<string, string>> => {
+    const { stdout } = await promisify(execFile)(EXECUTABLE, [...args, "--data-dir", dataDir, "--json"]);
+    return JSON.parse(stdout) as Record<string, string>;
+  };
+  const { account_id: account = "" } = await administer("account", "create", name);
+  const { api_key: apiKey = "" } = await administer("key", "create", "--account", account, "--name", name);
+  const asset = await administer("asset", "add", "--account", account, "--serial-number", serialNumber);
+  return { apiKey, deviceToken: asset["device_token"] ?? "", serialNumber };
+}

@@ -1,0 +1,88 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { createWriteStream } from "node:fs";
+import { createInterface } from "node:readline";
+
+const STOP_TIMEOUT_MS = 10_000;
+const LAST_LINES = 20;
+
+/** An executable of this project that runs beside this process. Disposing of it stops it and waits for its end. */
+export interface RunningProgram extends AsyncDisposable {
+  readonly pid: number;
+  /** Milliseconds of `performance.now()` when it was started. */
+  readonly startedAt: number;
+  /** Waits for a line of its log whose `msg` begins so. Fails when the program ends before. */
+  waitForMessage(prefix: string): Promise<Record<string, unknown>>;
+}
+
+interface ProgramOptions {
+  /** File its output goes to. */
+  readonly log: string;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** Starts an executable in a process group of its own, so that Ctrl-C reaches only this process, which stops it in order. */
+export function startProgram(path: string, args: readonly string[], options: ProgramOptions): RunningProgram {
+  const startedAt = performance.now();
+  const env = { ...process.env, ...options.environment };
+  const child = spawn(path, args, { detached: true, stdio: ["ignore", "pipe", "pipe"], env });
+  if (child.pid === undefined) throw new Error(`${path} cannot be started`);
+  return new Program(child, child.pid, startedAt, `${path} ${args[0] ?? ""}`, options.log);
+}
+
+type Waiting = { readonly prefix: string } & PromiseWithResolvers<Record<string, unknown>>;
+
+class Program implements RunningProgram {
+  readonly pid: number;
+  readonly startedAt: number;
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<void>;
+  readonly #messages: Record<string, unknown>[] = [];
+  readonly #lastLines: string[] = [];
+  readonly #waiting = new Set<Waiting>();
+  #hasEnded = false;
+
+  constructor(child: ChildProcess, pid: number, startedAt: number, name: string, log: string) {
+    this.pid = pid;
+    this.startedAt = startedAt;
+    this.#child = child;
+    const file = createWriteStream(log, { flags: "a" });
+    for (const output of [child.stdout, child.stderr]) {
+      if (output) createInterface({ input: output }).on("line", (line) => (file.write(`${line}\n`), this.#read(line)));
+    }
+    this.#ended = new Promise((resolve) => {
+      child.once("close", (code, signal) => {
+        this.#hasEnded = true;
+        const error = new Error(`${name} ended (${signal ?? code}):\n${this.#lastLines.join("\n")}`);
+        for (const waiting of this.#waiting) waiting.reject(error);
+        file.end(resolve);
+      });
+    });
+  }
+
+  waitForMessage(prefix: string): Promise<Record<string, unknown>> {
+    const earlier = this.#messages.find((message) => String(message["msg"]).startsWith(prefix));
+    if (earlier) return Promise.resolve(earlier);
+    if (this.#hasEnded) return Promise.reject(new Error(`it has ended:\n${this.#lastLines.join("\n")}`));
+    const waiting = { prefix, ...Promise.withResolvers<Record<string, unknown>>() };
+    this.#waiting.add(waiting);
+    return waiting.promise.finally(() => this.#waiting.delete(waiting));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#hasEnded) this.#child.kill("SIGTERM");
+    const timer = setTimeout(() => this.#child.kill("SIGKILL"), STOP_TIMEOUT_MS);
+    await this.#ended;
+    clearTimeout(timer);
+  }
+
+  #read(line: string): void {
+    this.#lastLines.push(line);
+    if (this.#lastLines.length > LAST_LINES) this.#lastLines.shift();
+    if (!line.startsWith("{")) return;
+    const message = JSON.parse(line) as Record<string, unknown>;
+    this.#messages.push(message);
+    for (const waiting of this.#waiting) {
+      if (String(message["msg"]).startsWith(waiting.prefix)) waiting.resolve(message);
+    }
+  }
+}
