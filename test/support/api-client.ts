@@ -1,0 +1,37 @@
+import type { ControlPlane, TestAccount } from "./control-plane.ts";
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** The body read as JSON; `undefined` when it is empty. */
+  readonly body: Record<string, unknown>;
+}
+
+export interface ApiClient {
+  get(path: string): Promise<Answer>;
+  post(path: string, body: unknown): Promise<Answer>;
+  patch(path: string, body: unknown): Promise<Answer>;
+  delete(path: string): Promise<Answer>;
+}
+
+/** Talks JSON to a control plane with the key of an account. */
+export function apiClient(control: Pick<ControlPlane, "url">, account: Pick<TestAccount, "apiKey">): ApiClient {
+  const call = async (method: string, path: string, body?: unknown): Promise<Answer> => {
+    const response = await fetch(control.url + path, {
+      method,
+      headers: {
+        "X-API-Key": account.apiKey,
+        ...(body !== undefined && { "Content-Type": "application/json" }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
+  };
+  return {
+    get: (path) => call("GET", path),
+    post: (path, body) => call("POST", path, body),
+    patch: (path, body) => call("PATCH", path, body),
+    delete: (path) => call("DELETE", path),
+  };
+}

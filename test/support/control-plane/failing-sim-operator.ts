@@ -1,0 +1,53 @@
+import type { OperatedSim, SimOperator } from "../../../src/control-plane/sim-operator/sim-operator.ts";
+import { SimOperatorError } from "../../../src/control-plane/sim-operator/sim-operator.ts";
+import type { SimState } from "../../../src/control-plane/store/sims.ts";
+
+/** One call an operator got, such as `deactivate 8988307001000000001`. */
+export type OperatorCall = string;
+
+/** An operator that does what another one does, except for the calls it is told to fail. */
+export class FailingSimOperator implements SimOperator {
+  readonly calls: OperatorCall[] = [];
+  readonly #actual: SimOperator;
+  readonly #failures: { readonly pattern: RegExp; readonly error: Error; times: number }[] = [];
+  /** Called before each call is carried out; a test can hold it up. */
+  beforeCall: (call: OperatorCall) => Promise<void> = async () => {};
+
+  constructor(actual: SimOperator) {
+    this.#actual = actual;
+  }
+
+  /** The next `times` calls that match fail with `error`. */
+  fail(pattern: RegExp, times = Infinity, error: Error = new SimOperatorError("the operator says no", false)): void {
+    this.#failures.push({ pattern, error, times });
+  }
+
+  activate(sim: OperatedSim, signal: AbortSignal): Promise<SimState> {
+    return this.#call(`activate ${sim.iccid}`, () => this.#actual.activate(sim, signal));
+  }
+
+  deactivate(sim: OperatedSim, signal: AbortSignal): Promise<SimState> {
+    return this.#call(`deactivate ${sim.iccid}`, () => this.#actual.deactivate(sim, signal));
+  }
+
+  setNetworkGroup(sim: OperatedSim, networkGroup: string, signal: AbortSignal): Promise<SimState> {
+    return this.#call(`setNetworkGroup ${sim.iccid} ${networkGroup}`, () =>
+      this.#actual.setNetworkGroup(sim, networkGroup, signal),
+    );
+  }
+
+  readUsage(...args: Parameters<SimOperator["readUsage"]>): ReturnType<SimOperator["readUsage"]> {
+    return this.#call(`readUsage ${args[0].iccid}`, () => this.#actual.readUsage(...args));
+  }
+
+  async #call<T>(call: OperatorCall, carryOut: () => Promise<T>): Promise<T> {
+    this.calls.push(call);
+    await this.beforeCall(call);
+    const failure = this.#failures.find(({ pattern, times }) => times > 0 && pattern.test(call));
+    if (failure) {
+      failure.times--;
+      throw failure.error;
+    }
+    return carryOut();
+  }
+}
