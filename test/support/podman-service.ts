@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { run, start } from "./command.ts";
@@ -34,7 +34,9 @@ export async function startPodman(): Promise<PodmanService> {
   const at = (name: string): string => join(directory.path, name);
   await writeFile(at("registries.conf"), REGISTRIES);
   await writeFile(at("containers.conf"), containersConf(await wrapperRuntime(directory.path)));
+  await mkdir(at("downloads"));
   const env = {
+    TMPDIR: at("downloads"),
     CONTAINERS_CONF: at("containers.conf"),
     CONTAINERS_REGISTRIES_CONF: at("registries.conf"),
     // Health checks run on systemd timers; without systemd as process 1 containers with one would not even start.

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import type { AddressInfo, Server, Socket } from "node:net";
 import { Transform } from "node:stream";
@@ -42,16 +43,16 @@ export class SlowLink implements AsyncDisposable {
     return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Connections that stand right now. */
-  get connections(): number {
-    return this.#sockets.size / 2;
+  /** Cuts the connections that stand, and takes no new ones. */
+  cut(): void {
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
-    await new Promise((resolve) => {
-      this.#server.close(resolve);
-    });
+    const closed = this.#server.listening && once(this.#server, "close");
+    this.cut();
+    await closed;
   }
 }
 

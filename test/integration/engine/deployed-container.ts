@@ -6,7 +6,15 @@ import type { ContainerRequest, Engine } from "../../../src/agent/engine/engine.
 import { systemClock } from "../../../src/lib/clock.ts";
 import { freeHostPort } from "../../support/free-port.ts";
 import type { LoadedImage } from "../../support/images.ts";
-import { engineRequest, loadImage, uniqueName, webImage, WEB_PORT } from "../../support/images.ts";
+import {
+  brokenImage,
+  engineRequest,
+  environmentImage,
+  loadImage,
+  uniqueName,
+  webImage,
+  WEB_PORT,
+} from "../../support/images.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
@@ -101,6 +109,24 @@ export function deployedContainerSuite(name: string, setUp: () => Promise<Engine
       expect(await get("/cgi-bin/write?/locked/other")).not.toContain("ok");
       expect(await get("/cgi-bin/write?/colon:too/file")).toContain("ok");
       expect(await readFile(join(colon, "file"), "utf8")).toBe("written\n");
+    });
+
+    test("a command that does not exist is refused at the start", async () => {
+      await using broken = await loadImage(host.socketPath, await brokenImage(), "broken");
+      await expect(serve({ image: broken.reference })).rejects.toMatchObject({
+        kind: "invalid",
+        message: expect.stringContaining("no-such-program") as string,
+      });
+    });
+
+    test("it may say what it likes, and its last lines are shown", async () => {
+      await using talker = await loadImage(host.socketPath, await environmentImage(), "environment");
+      const { id } = await serve({ image: talker.reference, environment: ['JSON={"a":1}', "LAST=line"] });
+      const lines = await waitFor("the output", async () => {
+        const lines = await engine.tailLogs(id, 50, unaborted);
+        return lines.includes("LAST=line") && lines;
+      });
+      expect(lines).toContain('JSON={"a":1}');
     });
 
     test("on the host's network it listens on the host itself", async () => {

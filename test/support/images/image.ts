@@ -64,7 +64,7 @@ function layerOf(tar: Buffer): Layer {
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64", arm: "arm" };
 
 /** The machine's architecture as images name it. */
-export function machineArchitecture(): string {
+function machineArchitecture(): string {
   return ARCHITECTURES[process.arch] ?? process.arch;
 }
 

@@ -18,7 +18,7 @@ const STATUS: Readonly<Record<string, ContainerStatus>> = {
 };
 
 /** Takes the status as Docker or Podman writes it. */
-export function containerStatus(text: string | undefined): ContainerStatus {
+function containerStatus(text: string | undefined): ContainerStatus {
   return STATUS[text?.toLowerCase() ?? ""] ?? "unknown";
 }
 
