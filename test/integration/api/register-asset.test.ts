@@ -57,10 +57,11 @@ test("a serial number is enough: the name is the serial number, there is no SIM 
   expect(body).not.toHaveProperty("prosim");
 });
 
+const sim = (n: number) => ({ sid: `HStaken${n}`, iccid: `898830709800000000${n}`, network_group: "default_1gb" });
+const pro = (n: number) => ({ imsi: "262010000000001", iccid: `898830709700000000${n}`, service_profile: "p" });
+
 test("an identifier that belongs to an asset of any account is refused, naming the field, and nothing is left", async () => {
   const api = apiClient(control, await control.account());
-  const sim = (n: number) => ({ sid: `HStaken${n}`, iccid: `898830709800000000${n}`, network_group: "default_1gb" });
-  const pro = (n: number) => ({ imsi: "262010000000001", iccid: `898830709700000000${n}`, service_profile: "p" });
   const first = { serial_number: "T-1", supersim: sim(1), prosim: pro(1) };
   expect((await api.post("/v1/assets", first)).status).toBe(201);
   const taken = [

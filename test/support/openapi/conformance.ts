@@ -65,6 +65,12 @@ export class Conformance {
     return this.#checkBody(exchange, `paths/${path}/${exchange.method.toLowerCase()}`, response.content ?? {});
   }
 
+  /** Whether a value fits the schema at a JSON pointer into the document. */
+  fits(pointer: string, value: unknown): boolean {
+    const reference = pointer.split("/").map((part) => encodeURIComponent(part));
+    return this.#ajv.getSchema(`${DOCUMENT_ID}#${reference.join("/")}`)?.(value) === true;
+  }
+
   #template(url: string): string | undefined {
     const path = url.split("?")[0] ?? "";
     return this.#templates.find(({ pattern }) => pattern.test(path))?.path;

@@ -23,10 +23,16 @@ const COMMON: readonly ErrorCode[] = [
 // What any endpoint that takes a body may answer beside that.
 const WITH_BODY: readonly ErrorCode[] = ["InvalidJson", "PayloadTooLarge", "UnsupportedMediaType", "InvalidRequest"];
 
+const seconds = (description: string): HeaderSchema => ({ type: "integer", description });
+
 const ERROR_HEADERS: Partial<Record<ErrorCode, Readonly<Record<string, HeaderSchema>>>> = {
   TooManyRequests: {
-    "Retry-After": { type: "integer", description: "Seconds until the next request is let through." },
+    "Retry-After": seconds("Seconds until the next request is let through."),
+    "RateLimit-Limit": { type: "integer", description: "Requests a key may make in the window." },
+    "RateLimit-Remaining": { type: "integer", description: "Requests left in the window." },
+    "RateLimit-Reset": seconds("Seconds until the window begins anew."),
   },
+  ServiceUnavailable: { "Retry-After": seconds("Seconds after which to try again, where that is known.") },
 };
 
 /** A successful answer with a JSON body. */

@@ -1,0 +1,194 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ERRORS } from "../../../src/protocol/errors.ts";
+import { Conformance, type Exchange, type OpenApiDocument } from "../../support/openapi/conformance.ts";
+import { type ControlPlane, startControlPlane } from "../../support/control-plane.ts";
+
+interface Operation {
+  readonly operationId?: string;
+  readonly summary?: string;
+  readonly tags?: readonly string[];
+  readonly deprecated?: boolean;
+  readonly security?: readonly unknown[];
+  readonly responses: Readonly<Record<string, { readonly description: string; readonly headers?: object }>>;
+}
+
+let control: ControlPlane;
+let document: OpenApiDocument & {
+  readonly openapi: string;
+  readonly security: unknown;
+  readonly components: { readonly securitySchemes: unknown };
+};
+beforeAll(async () => {
+  control = await startControlPlane();
+  document = (await (await fetch(`${control.url}/openapi.json`)).json()) as typeof document;
+});
+afterAll(() => control[Symbol.asyncDispose]());
+
+const operations = (): [string, Operation][] =>
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]): [string, Operation] => [
+      `${method.toUpperCase()} ${path}`,
+      operation as Operation,
+    ]),
+  );
+
+test("is OpenAPI 3.1, open to everybody, with the key as security scheme", () => {
+  expect(document.openapi).toMatch(/^3\.1\./);
+  expect(document.components.securitySchemes).toEqual({
+    apiKey: { type: "apiKey", in: "header", name: "X-API-Key", description: expect.any(String) },
+  });
+  expect(document.security).toEqual([{ apiKey: [] }]);
+});
+
+test("has every endpoint of the specification and the decisions", () => {
+  expect(
+    operations()
+      .map(([name]) => name)
+      .toSorted(),
+  ).toEqual([
+    "DELETE /v1/assets/{asset_id}",
+    "DELETE /v1/assets/{asset_id}/edge/deployments/{deployment_id}",
+    "GET /assets/{asset_id}/sim/usages",
+    "GET /healthz",
+    "GET /readyz",
+    "GET /v1/assets",
+    "GET /v1/assets/{asset_id}",
+    "GET /v1/assets/{asset_id}/edge/deployments",
+    "GET /v1/assets/{asset_id}/edge/deployments/{deployment_id}",
+    "GET /v1/assets/{asset_id}/edge/deployments/{deployment_id}/events",
+    "GET /v1/assets/{asset_id}/sim/usages",
+    "GET /v1/assets/{asset_id}/sims/{sim_type}/usages",
+    "PATCH /assets/{asset_id}/sim",
+    "PATCH /v1/assets/{asset_id}",
+    "PATCH /v1/assets/{asset_id}/sim",
+    "POST /v1/assets",
+    "POST /v1/assets/{asset_id}/edge/apps",
+  ]);
+});
+
+test("every operation has a name, a summary and a tag, and says what a key without right is told", () => {
+  const names = new Set<string>();
+  for (const [name, operation] of operations()) {
+    expect(operation.summary, name).toBeTruthy();
+    expect(operation.tags, name).toHaveLength(1);
+    names.add(operation.operationId ?? "");
+    if (operation.tags?.[0] === "Health") expect(operation.security, name).toEqual([]);
+    else expect(operation.responses["401"]?.description, name).toContain("Unauthorized");
+    expect(operation.deprecated ?? false, name).toBe(operation.tags?.[0] === "Legacy");
+    for (const response of Object.values(operation.responses)) {
+      expect(response.description, name).not.toBe("Default Response");
+    }
+  }
+  expect(names.size).toBe(operations().length);
+});
+
+test("names every error code an endpoint of this service can answer", () => {
+  const text = JSON.stringify(document);
+  for (const code of Object.keys(ERRORS)) expect(text, code).toContain(`"${code}"`);
+});
+
+test("documents the stream, the rate limit and the legacy headers", () => {
+  const deploy = document.paths["/v1/assets/{asset_id}/edge/apps"]?.["post"] as Operation;
+  expect(deploy.responses["200"]).toMatchObject({
+    headers: { "Deployment-Id": expect.anything() },
+    content: { "text/event-stream": { schema: { $ref: "#/components/schemas/DeploymentEvent" } } },
+  });
+  expect(deploy.responses["404"]).toMatchObject({ content: { "text/event-stream": expect.anything() } });
+  expect(deploy.responses["401"]).toMatchObject({ content: { "application/json": expect.anything() } });
+  const details = document.paths["/v1/assets/{asset_id}"]?.["get"] as Operation;
+  expect(Object.keys(details.responses["200"]?.headers ?? {})).toEqual(["Deprecation", "Sunset", "Link"]);
+  expect(Object.keys(details.responses["429"]?.headers ?? {})).toContain("Retry-After");
+});
+
+test("every reference leads somewhere, every schema is used, and every example fits its schema", () => {
+  const text = JSON.stringify(document);
+  const names = Object.keys(document.components.schemas);
+  const used = new Set([...text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name));
+  expect(names.toSorted()).toEqual([...used].toSorted());
+  const conformance = new Conformance(document);
+  let count = 0;
+  const visit = (pointer: string, value: unknown): void => {
+    if (typeof value !== "object" || value === null) return;
+    const { examples } = value as { examples?: unknown };
+    if (Array.isArray(examples)) {
+      for (const example of examples) {
+        count++;
+        expect(conformance.fits(pointer, example), `${pointer}: ${JSON.stringify(example)}`).toBe(true);
+      }
+    }
+    for (const [key, child] of Object.entries(value)) {
+      if (key !== "examples") visit(`${pointer}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`, child);
+    }
+  };
+  for (const [name, schema] of Object.entries(document.components.schemas))
+    visit(`/components/schemas/${name}`, schema);
+  expect(count).toBeGreaterThan(20);
+});
+
+describe("the check of answers against the document", () => {
+  const answer = (fields: Partial<Exchange>): string[] =>
+    new Conformance(document).problems({
+      method: "GET",
+      url: "/v1/assets",
+      status: 200,
+      contentType: "application/json; charset=utf-8",
+      allow: undefined,
+      body: '{"assets":[],"next_cursor":null}',
+      ...fields,
+    });
+  const event = { status: "Running", message: "m", step: "pulling", deployment_id: "d", seq: 1, timestamp: 1 };
+  const stream = { method: "POST", url: "/v1/assets/x/edge/apps", contentType: "text/event-stream" };
+
+  test.each([
+    ["a list", {}],
+    ["an error", { status: 404, url: "/v1/assets/x", body: '{"code":"AssetNotFound","message":"Asset not found"}' }],
+    [
+      "a stream with a keep-alive",
+      { ...stream, body: `data: ${JSON.stringify(event)}\n\n\ndata: ${JSON.stringify(event)}\n\n` },
+    ],
+    ["a stream that was cut", { ...stream, body: `data: ${JSON.stringify(event)}\n\ndata: {"sta` }],
+  ])("passes %s", (_what, fields) => {
+    expect(answer(fields)).toEqual([]);
+  });
+
+  test.each([
+    ["a field too many", { body: '{"assets":[],"next_cursor":null,"total":0}' }],
+    ["a field too few", { body: '{"assets":[]}' }],
+    ["a wrong type", { contentType: "text/plain" }],
+    ["no JSON", { body: "hello" }],
+    ["a status the document does not have", { status: 418 }],
+    ["a code the endpoint does not have", { status: 422, body: '{"code":"AssetHasNoSim","message":"m"}' }],
+    ["an address it does not have", { url: "/v2/assets" }],
+    ["a method it does not have", { method: "PUT" }],
+    ["an event with a field missing", { ...stream, body: 'data: {"status":"Running"}\n\n' }],
+    ["a line that is no event", { ...stream, body: ": comment\n\n" }],
+  ])("finds %s", (_what, fields) => {
+    expect(answer(fields)).not.toEqual([]);
+  });
+});
+
+describe("the reference page", () => {
+  test("is served without a key and loads nothing from another host", async () => {
+    const page = await fetch(`${control.url}/docs/`);
+    expect(page.status).toBe(200);
+    const html = await page.text();
+    expect(html).toContain("/openapi.json");
+    // Whatever is in the page and its script: the browser is told to fetch from this server alone.
+    const policy = page.headers.get("content-security-policy") ?? "";
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).not.toMatch(/https?:|\*/);
+    const sources = [...html.matchAll(/(?:src|href)\s*=\s*"([^"]+)"/g)].map(([, source]) => source ?? "");
+    expect(sources).toHaveLength(1);
+    const script = new URL(sources[0] ?? "", `${control.url}/docs/`);
+    expect(script.origin).toBe(control.url);
+    const loaded = await fetch(script);
+    expect(loaded.status).toBe(200);
+    expect(loaded.headers.get("content-type")).toContain("javascript");
+    expect((await loaded.text()).length).toBeGreaterThan(1_000_000);
+    expect(html).not.toMatch(/https?:\/\//);
+  });
+
+  test("is found without the last slash, too", async () => {
+    expect((await fetch(`${control.url}/docs`)).url).toBe(`${control.url}/docs/`);
+  });
+});
