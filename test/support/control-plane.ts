@@ -30,6 +30,8 @@ export interface ControlPlane extends AsyncDisposable {
   readonly agentUrl: string;
   /** The server's own store. */
   readonly store: Store;
+  /** The database file, for a second process to open. */
+  readonly databasePath: string;
   readonly server: RunningServer;
   /** A new account with a key. */
   account(): Promise<TestAccount>;
@@ -57,11 +59,12 @@ export interface TestAsset {
  */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const directory = await tempDir();
+  const databasePath = join(directory.path, "edge-control.sqlite");
   const clock = options.clock ?? systemClock;
   const logger = options.logger ?? (await createLogger({ name: "edge-control", level: "fatal" }));
   const config = configSchema.parse({ rate_limit_per_minute: 1_000_000, listen: "127.0.0.1:0", ...options.config });
   const start = async (): Promise<{ store: Store; server: RunningServer; check: ResponseCheck }> => {
-    const store = openStore(join(directory.path, "edge-control.sqlite"));
+    const store = openStore(databasePath);
     const simOperator = options.simOperator?.(store) ?? new StoredSimOperator(store.usage);
     const bus = new InProcessBus();
     const server = await startServer({ config, store, bus, simOperator, clock, logger });
@@ -84,6 +87,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     get store() {
       return running.store;
     },
+    databasePath,
     get server() {
       return running.server;
     },

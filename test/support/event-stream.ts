@@ -68,6 +68,11 @@ export class EventStream implements Disposable {
     return this.events.find(fits) as DeploymentEvent;
   }
 
+  /** Stops reading, as a client does that hangs. */
+  freeze(): void {
+    this.#response.pause();
+  }
+
   /** Leaves without waiting for the end. */
   [Symbol.dispose](): void {
     this.#response.destroy();

@@ -41,6 +41,10 @@ export class FakeDevice implements AsyncDisposable {
     socket.on("error", () => {});
   }
 
+  get isClosed(): boolean {
+    return this.#socket.readyState !== WebSocket.OPEN;
+  }
+
   /** Opens the connection without saying hello. Fails when it is refused. */
   static async open(url: string, token: string, options: FakeDeviceOptions = {}): Promise<FakeDevice> {
     const socket = new WebSocket(url, { headers: { Authorization: `Bearer ${token}` }, perMessageDeflate: false });
@@ -117,6 +121,11 @@ export class FakeDevice implements AsyncDisposable {
     this.#socket.pause();
   }
 
+  /** Reads again. */
+  thaw(): void {
+    this.#socket.resume();
+  }
+
   /** Cuts the connection without a word. */
   async cut(): Promise<void> {
     this.#socket.terminate();
@@ -124,7 +133,7 @@ export class FakeDevice implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#socket.resume();
+    this.thaw();
     await this.cut();
   }
 

@@ -5,6 +5,7 @@ import type { ZodType } from "zod";
 import { MAX_REQUEST_BYTES } from "../../protocol/limits.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { authenticate } from "./auth.ts";
+import { answerClientError } from "./client-error.ts";
 import type { Api, ApiContext } from "./context.ts";
 import { jsonErrorHandler } from "./errors.ts";
 import { serveOpenApi } from "./docs/openapi.ts";
@@ -47,8 +48,11 @@ export async function buildServer(context: ApiContext): Promise<Api> {
     genReqId: requestIds(),
     // Bounded by the size of the headers; an identifier that is too long names no asset.
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
+    clientErrorHandler: answerClientError,
     frameworkErrors: (error, request, reply) => onError(error, request, reply),
   }).withTypeProvider<ZodTypeProvider>();
+  // JSON is the only type any endpoint takes.
+  api.removeContentTypeParser("text/plain");
   api.setValidatorCompiler<ZodType>(({ schema }) => validateBy(schema));
   // The types of the handlers hold responses to their schemas, and tests do; checking each again costs more than it tells.
   api.setSerializerCompiler(() => (data) => JSON.stringify(data));

@@ -50,6 +50,6 @@ export function reportError(error: unknown, request: FastifyRequest, logger: Log
 export function jsonErrorHandler(logger: Logger) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const shown = reportError(error, request, logger);
-    void reply.code(errorEntry(shown.code).http).send(toErrorBody(shown));
+    void reply.code(errorEntry(shown.code).http).send(request.method === "HEAD" ? undefined : toErrorBody(shown));
   };
 }

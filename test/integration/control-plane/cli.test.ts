@@ -1,0 +1,188 @@
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { CLOSE_CODES } from "../../../src/protocol/frames.ts";
+import { type RunningCommand, run, start } from "../../support/command.ts";
+import { openStream } from "../../support/event-stream.ts";
+import { FakeDevice } from "../../support/fake-device.ts";
+import { tempDir } from "../../support/temp-dir.ts";
+
+/** The executable itself, as a process of its own. */
+const MAIN = join(import.meta.dirname, "../../../src/control-plane/main.ts");
+
+let directory: Awaited<ReturnType<typeof tempDir>>;
+let dataDir: string;
+
+beforeEach(async () => {
+  directory = await tempDir();
+  dataDir = join(directory.path, "data");
+});
+afterEach(() => directory[Symbol.asyncDispose]());
+
+const edgeControl = (...args: string[]) => run(process.execPath, [MAIN, ...args]);
+
+async function administer(...args: string[]): Promise<Record<string, string>> {
+  const { code, stdout, stderr } = await edgeControl(...args, "--data-dir", dataDir, "--json");
+  expect(stderr).toBe("");
+  expect(code).toBe(0);
+  return JSON.parse(stdout) as Record<string, string>;
+}
+
+interface Server extends AsyncDisposable {
+  readonly url: string;
+  readonly process: RunningCommand;
+}
+
+async function serve(...args: string[]): Promise<Server> {
+  const child = start(process.execPath, [MAIN, "serve", "--data-dir", dataDir, "--listen", "127.0.0.1:0", ...args]);
+  await child.waitForOutput('"msg":"listening"');
+  const line = child
+    .stdout()
+    .split("\n")
+    .find((text) => text.includes('"msg":"listening"'));
+  const { port } = JSON.parse(line ?? "{}") as { port: number };
+  return {
+    url: `http://127.0.0.1:${port}`,
+    process: child,
+    [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
+  };
+}
+
+test("administration works before, beside and after a running server", async () => {
+  const { account_id } = await administer("account", "create", "Acme");
+  await using server = await serve();
+  const key = await administer("key", "create", "--account", account_id ?? "", "--name", "ops");
+  const sims =
+    "--supersim-sid HS1 --supersim-iccid 8988307000001234567 --network-group default_1gb " +
+    "--prosim-imsi 262011234567890 --prosim-iccid 8988307000001234568 --service-profile basic";
+  const owner = ["--account", account_id ?? ""];
+  const asset = await administer(
+    "asset",
+    "add",
+    ...owner,
+    "--serial-number",
+    "GW-1",
+    "--name",
+    "Pump house",
+    ...sims.split(" "),
+  );
+  expect(key).toEqual({ key_id: expect.stringMatching(/^key_/), api_key: expect.stringMatching(/^ek_[\w-]{43}$/) });
+  expect(asset).toEqual({
+    uuid: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    device_token: expect.stringMatching(/^ed_[\w-]{43}$/),
+  });
+  const headers = { "X-API-Key": key["api_key"] ?? "" };
+  const response = await fetch(`${server.url}/v1/assets/GW-1`, { headers });
+  expect(await response.json()).toMatchObject({ uuid: asset["uuid"], name: "Pump house", status: "active" });
+  await using device = await FakeDevice.connect(
+    server.url.replace("http", "ws") + "/v1/agent",
+    asset["device_token"] ?? "",
+  );
+  const secret = "pl4nted-s3cret";
+  const stream = await openStream(`${server.url}/v1/assets/GW-1/edge/apps`, {
+    apiKey: key["api_key"] ?? "",
+    body: { name: "web", image: "web:1", environments: [{ key: "PASSWORD", value: secret }] },
+  });
+  expect(await device.next("deploy")).toMatchObject({ spec: { environments: [{ value: secret }] } });
+  await administer("key", "revoke", key["key_id"] ?? "");
+  expect((await fetch(`${server.url}/v1/assets/GW-1`, { headers })).status).toBe(401);
+  await stream.ended;
+  expect(stream.events.every(({ status }) => status === "Running")).toBe(true);
+  server.process.kill();
+  expect(await device.closed).toBe(CLOSE_CODES.restart);
+  expect(await server.process.exited).toBe(0);
+  const list = await edgeControl("key", "list", "--data-dir", dataDir, "--account", account_id ?? "");
+  expect(list.stdout).toContain(key["key_id"]);
+  const output = server.process.stdout() + server.process.stderr() + list.stdout;
+  for (const planted of [secret, key["api_key"], asset["device_token"]]) expect(output).not.toContain(planted);
+  expect((await stat(join(dataDir, "edge-control.sqlite"))).mode & 0o077).toBe(0);
+});
+
+test("a server killed without warning loses nothing that was said", async () => {
+  const { account_id } = await administer("account", "create", "Acme");
+  const key = await administer("key", "create", "--account", account_id ?? "", "--name", "ops");
+  const asset = await administer("asset", "add", "--account", account_id ?? "", "--serial-number", "GW-1");
+  const apiKey = key["api_key"] ?? "";
+  const token = asset["device_token"] ?? "";
+  await using first = await serve();
+  await using device = await FakeDevice.connect(first.url.replace("http", "ws") + "/v1/agent", token);
+  const stream = await openStream(`${first.url}/v1/assets/GW-1/edge/apps`, {
+    apiKey,
+    body: { name: "web", image: "web:1" },
+  });
+  const id = stream.deploymentId;
+  device.event(id, { step: "pulling" });
+  await stream.until("two events", ({ events }) => events.length === 2);
+  first.process.kill("SIGKILL");
+  expect(await stream.ended).toBe(false);
+  await using second = await serve();
+  await using back = await FakeDevice.connect(second.url.replace("http", "ws") + "/v1/agent", token, { held: [id] });
+  back.event(id, { device_seq: 1, step: "pulling" });
+  back.event(id, { device_seq: 2, status: "Success", message: "Up.", step: "done" });
+  const whole = await openStream(`${second.url}/v1/assets/GW-1/edge/deployments/${id}/events`, { apiKey });
+  expect(await whole.ended).toBe(true);
+  expect(whole.text.trimStart().startsWith(stream.text)).toBe(true);
+  expect(whole.events.map(({ seq, status }) => [seq, status])).toEqual([
+    [1, "Running"],
+    [2, "Running"],
+    [3, "Success"],
+  ]);
+});
+
+describe("what cannot be done is said in one line", () => {
+  test("a second server on the same data", async () => {
+    await using _server = await serve();
+    const second = await edgeControl("serve", "--data-dir", dataDir, "--listen", "127.0.0.1:0");
+    expect(second.code).toBe(1);
+    expect(second.stderr).toMatch(/^edge-control: another edge-control serves .*\n$/);
+  });
+
+  test("an address that is taken", async () => {
+    await using server = await serve();
+    const address = server.url.slice("http://".length);
+    const second = await edgeControl("serve", "--data-dir", join(directory.path, "other"), "--listen", address);
+    expect(second.code).toBe(1);
+    expect(second.stderr).toMatch(/^edge-control: .*EADDRINUSE.*\n$/);
+  });
+
+  test.each([
+    [["key", "create", "--account", "acc_x", "--name", "n"], /there is no account acc_x; see/],
+    [["key", "list", "--account", "acc_x"], /there is no account acc_x/],
+    [["key", "revoke", "key_x"], /there is no key key_x; see/],
+    [["asset", "add", "--account", "acc_x", "--serial-number", "S"], /there is no account acc_x/],
+    [["account", "create", ""], /1 to 128 characters/],
+    [["serve", "--listen", "nowhere"], /listen: must be HOST:PORT/],
+    [["serve", "--ack-timeout-s", "-1"], /ack_timeout_s: /],
+    [["serve", "--config", "/nowhere/config.json"], /cannot be read: ENOENT/],
+  ])("%j", async (args, message) => {
+    const { code, stdout, stderr } = await edgeControl(...args, "--data-dir", dataDir);
+    expect(code).toBe(1);
+    expect(stdout).toBe("");
+    expect(stderr).toMatch(message);
+    expect(stderr).toMatch(/^edge-control: .*\n$/);
+  });
+
+  test("an asset whose identifier is taken, or that is not described well", async () => {
+    const { account_id } = await administer("account", "create", "Acme");
+    const add = (...args: string[]) =>
+      edgeControl("asset", "add", "--account", account_id ?? "", "--data-dir", dataDir, ...args);
+    expect((await add("--serial-number", "S-1")).code).toBe(0);
+    expect(await add("--serial-number", "S-1")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("serial_number already belongs"),
+    });
+    expect(await add("--serial-number", "S-2", "--supersim-sid", "HS1")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("supersim.iccid"),
+    });
+  });
+
+  test.each([[["nonsense"]], [["key", "create"]], [["serve", "--ack-timeout-s", "x"]], [["account", "create"]]])(
+    "%j is not understood: exit code 2",
+    async (args) => {
+      const { code, stderr } = await edgeControl(...args);
+      expect(code).toBe(2);
+      expect(stderr).toMatch(/^error: /);
+    },
+  );
+});

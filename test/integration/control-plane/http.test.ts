@@ -1,0 +1,121 @@
+import { connect } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
+
+let control: ControlPlane;
+let account: TestAccount;
+
+beforeAll(async () => {
+  control = await startControlPlane();
+  account = await control.account();
+});
+afterAll(() => control[Symbol.asyncDispose]());
+
+/** Sends bytes as they are and answers everything that comes back until the connection is closed. */
+function raw(bytes: string | Buffer): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(control.server.port, "127.0.0.1");
+    let text = "";
+    socket.setEncoding("latin1");
+    socket.on("data", (chunk: string) => (text += chunk));
+    socket.on("close", () => resolve(text));
+    socket.on("error", reject);
+    socket.write(bytes);
+  });
+}
+
+const get = (target: string, headers = ""): Promise<string> =>
+  raw(`GET ${target} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${account.apiKey}\r\n${headers}Connection: close\r\n\r\n`);
+
+test("a liveness and a readiness check answer without a key", async () => {
+  for (const path of ["/healthz", "/readyz"]) {
+    const response = await fetch(control.url + path);
+    expect(response.status).toBe(200);
+    expect(await response.json()).toEqual({ status: "ok" });
+  }
+});
+
+test("an unknown address is a typed 404", async () => {
+  for (const path of ["/", "/v1", "/v2/assets", "/v1/agent", "/v1/assets/x/y", "//v1//assets"]) {
+    const response = await fetch(control.url + path, { headers: { "X-API-Key": account.apiKey } });
+    expect(response.status, path).toBe(404);
+    expect(await response.json()).toEqual({ code: "NotFound", message: "There is nothing at this address." });
+  }
+});
+
+test.each([
+  ["PUT", "/v1/assets/x", /GET/],
+  ["GET", "/v1/assets/x/edge/apps", /^POST$/],
+  ["PATCH", "/v1/assets/x/edge/deployments/y", /^DELETE, GET, HEAD$/],
+  ["HEAD", "/v1/assets/x/edge/deployments/y/events", /^GET$/],
+  ["POST", "/healthz", /^GET, HEAD$/],
+  ["OPTIONS", "/readyz", /^GET, HEAD$/],
+])("%s %s is 405 with Allow", async (method, path, allow) => {
+  const response = await fetch(control.url + path, { method, headers: { "X-API-Key": account.apiKey } });
+  expect(response.status).toBe(405);
+  expect(response.headers.get("allow")).toMatch(allow);
+  if (method !== "HEAD") expect(await response.json()).toMatchObject({ code: "MethodNotAllowed" });
+});
+
+describe("what Node's parser or the router refuses", () => {
+  test.each(["/v1/assets/%", "/v1/assets/%zz", "/v1/assets/%ff", "/v1/assets/%c3%28"])("%s is 400", async (target) => {
+    const answer = await get(target);
+    expect(answer).toMatch(/^HTTP\/1.1 400 /);
+    expect(answer).toContain('"code":"BadRequest"');
+  });
+
+  test.each([
+    "/v1/assets/a%2Fb",
+    "/v1/assets/..",
+    "/v1/assets/%2e%2e",
+    "/v1/assets/%00",
+    "/v1/assets/a;b",
+    "/v1/assets/%E2%80%AE",
+  ])("%s is an asset that does not exist", async (target) => {
+    const answer = await get(target);
+    expect(answer).toMatch(/^HTTP\/1.1 404 /);
+    expect(answer).toContain('"code":"AssetNotFound"');
+  });
+
+  test("headers that are too large are 431", async () => {
+    const answer = await get("/healthz", `X-Filler: ${"x".repeat(20_000)}\r\n`);
+    expect(answer).toMatch(/^HTTP\/1.1 431 /);
+    expect(answer).toContain('{"code":"BadRequest","message":"The request\'s headers are too large."}');
+  });
+
+  test.each(["GARBAGE\r\n\r\n", "GET /healthz HTTP/9.9\r\n\r\n", "\x16\x03\x01\x02\x00", "GET /\0 HTTP/1.1\r\n\r\n"])(
+    "%j is 400",
+    async (bytes) => {
+      const answer = await raw(bytes);
+      expect(answer).toMatch(/^HTTP\/1.1 400 /);
+      expect(answer).toContain('{"code":"BadRequest","message":"The request is not valid HTTP."}');
+    },
+  );
+
+  test("an offer of HTTP/2 is declined and the request answered", async () => {
+    const answer = await get("/healthz", "Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n").catch(String);
+    expect(answer).toMatch(/^HTTP\/1.1 200 /);
+  });
+});
+
+test("a request without a key is refused on its headers, before anybody waits for the body", async () => {
+  const answer = await raw(
+    "POST /v1/assets/x/edge/apps HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nConnection: close\r\n\r\n",
+  );
+  expect(answer).toMatch(/^HTTP\/1.1 401 /);
+});
+
+test("the time of last use is recorded, at most once a minute", async () => {
+  const fresh = await control.account();
+  const request = (): Promise<Response> =>
+    fetch(`${control.url}/v1/assets/x`, { headers: { "X-API-Key": fresh.apiKey } });
+  await request();
+  const first = await control.store.keys.findKey(fresh.keyId);
+  expect(first?.lastUsedAt).toBeGreaterThan(1_700_000_000);
+  await control.store.keys.recordKeyUse(fresh.keyId, (first?.lastUsedAt ?? 0) - 30);
+  await request();
+  expect((await control.store.keys.findKey(fresh.keyId))?.lastUsedAt).toBe((first?.lastUsedAt ?? 0) - 30);
+  await control.store.keys.recordKeyUse(fresh.keyId, (first?.lastUsedAt ?? 0) - 100);
+  await request();
+  expect((await control.store.keys.findKey(fresh.keyId))?.lastUsedAt).toBeGreaterThanOrEqual(first?.lastUsedAt ?? 0);
+});

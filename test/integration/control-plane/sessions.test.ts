@@ -1,0 +1,231 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
+import { CLOSE_CODES } from "../../../src/protocol/frames.ts";
+import { MAX_FRAME_BYTES } from "../../../src/protocol/limits.ts";
+import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
+import { type EventStream, openStream } from "../../support/event-stream.ts";
+import { FakeDevice } from "../../support/fake-device.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+
+let control: ControlPlane;
+let account: TestAccount;
+
+beforeAll(async () => {
+  control = await startControlPlane();
+  account = await control.account();
+});
+afterAll(() => control[Symbol.asyncDispose]());
+
+const deploy = (uuid: string, name = "web"): Promise<EventStream> =>
+  openStream(`${control.url}/v1/assets/${uuid}/edge/apps`, { apiKey: account.apiKey, body: { name, image: "web:1" } });
+
+/** Deploys and ends it well: the proof that everything still works. */
+async function deployWell(uuid: string, device: FakeDevice): Promise<void> {
+  const stream = await deploy(uuid);
+  const id = stream.deploymentId;
+  for (;;) if ((await device.next("deploy")).deployment_id === id) break;
+  device.success(id);
+  expect(await stream.ended).toBe(true);
+  expect(stream.events.at(-1)?.status).toBe("Success");
+}
+
+describe("the handshake", () => {
+  test("tells the device who it is taken for", async () => {
+    const { asset, deviceToken } = await control.asset(account);
+    await using device = await FakeDevice.open(control.agentUrl, deviceToken);
+    device.hello({ protocol: 99 });
+    expect(await device.next("welcome")).toEqual({
+      type: "welcome",
+      protocol: 1,
+      session_id: expect.any(String),
+      asset: { uuid: asset.uuid, serial_number: asset.serialNumber, name: asset.name },
+    });
+  });
+
+  test.each(["", "ed_wrong", `ek_${"x".repeat(43)}`, `ed_${"x".repeat(43)}`, "x".repeat(5000)])(
+    "is refused with 401 for the token %j",
+    async (token) => {
+      await expect(FakeDevice.open(control.agentUrl, token)).rejects.toThrow("401");
+    },
+  );
+
+  test("is refused with 404 anywhere else", async () => {
+    const { deviceToken } = await control.asset(account);
+    await expect(FakeDevice.open(control.agentUrl.replace("agent", "other"), deviceToken)).rejects.toThrow("404");
+  });
+
+  test("in a version that never was is no hello", async () => {
+    const { deviceToken } = await control.asset(account);
+    await using device = await FakeDevice.open(control.agentUrl, deviceToken);
+    device.hello({ protocol: 0 });
+    device.hello({ protocol: 1 });
+    await device.next("welcome");
+    expect(device.received).toHaveLength(1);
+  });
+
+  test("not begun within 10 s closes the session", async () => {
+    const clock = new FakeClock();
+    await using held = await startControlPlane({ clock });
+    const { deviceToken } = await held.asset(await held.account());
+    await using device = await FakeDevice.open(held.agentUrl, deviceToken);
+    await device.flushed();
+    await clock.advance(10_000);
+    expect(await device.closed).toBe(CLOSE_CODES.helloTimeout);
+  });
+});
+
+describe("one session per device", () => {
+  test("a newer one replaces the older, and takes over its deployment", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    await using older = await FakeDevice.connect(control.agentUrl, deviceToken);
+    const stream = await deploy(uuid);
+    const id = stream.deploymentId;
+    older.event(id, { step: "pulling" });
+    await older.next("event_ack");
+    await using newer = await FakeDevice.connect(control.agentUrl, deviceToken, { held: [id] });
+    expect(await older.closed).toBe(CLOSE_CODES.replaced);
+    newer.event(id, { device_seq: 2, status: "Success", message: "Up.", step: "done" });
+    await stream.ended;
+    expect(stream.events.map(({ seq, message }) => [seq, message])).toEqual([
+      [1, "Deployment received."],
+      [2, "Working."],
+      [3, "Up."],
+    ]);
+  });
+
+  test("what an older session still sends is not taken", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    await using older = await FakeDevice.connect(control.agentUrl, deviceToken);
+    const stream = await deploy(uuid);
+    const id = stream.deploymentId;
+    older.event(id, {});
+    await older.next("event_ack");
+    const connecting = FakeDevice.connect(control.agentUrl, deviceToken, { held: [id] });
+    for (let count = 0; count < 50; count++) older.event(id, { message: "late" });
+    await using newer = await connecting;
+    await older.closed;
+    newer.event(id, { device_seq: 100, status: "Success", message: "Up.", step: "done" });
+    await stream.ended;
+    const seqs = stream.events.map(({ seq }) => seq);
+    expect(seqs).toEqual(seqs.map((_seq, index) => index + 1));
+    expect(stream.events.at(-1)?.message).toBe("Up.");
+  });
+
+  test("a command that was under way is sent again on the new session", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    await using older = await FakeDevice.connect(control.agentUrl, deviceToken, { acknowledges: false });
+    const stream = await deploy(uuid);
+    await older.next("deploy");
+    await using newer = await FakeDevice.connect(control.agentUrl, deviceToken);
+    expect(await newer.next("deploy")).toMatchObject({ deployment_id: stream.deploymentId });
+    newer.success(stream.deploymentId);
+    await stream.ended;
+    expect(stream.events.at(-1)?.status).toBe("Success");
+  });
+});
+
+describe("a device that drops out in mid-deployment", () => {
+  test("is waited for, and the stream says so once each way", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    const device = await FakeDevice.connect(control.agentUrl, deviceToken);
+    const stream = await deploy(uuid);
+    const id = stream.deploymentId;
+    device.event(id, { step: "pulling" });
+    await device.next("event_ack");
+    await device.cut();
+    await stream.event("the loss", ({ details }) => details?.["connection"] === "lost");
+    await using back = await FakeDevice.connect(control.agentUrl, deviceToken, { held: [id] });
+    back.event(id, { device_seq: 1, step: "pulling" });
+    expect(await back.next("event_ack")).toMatchObject({ device_seq: 1 });
+    back.event(id, { device_seq: 2, status: "Success", message: "Up.", step: "done" });
+    await stream.ended;
+    expect(stream.events.map(({ step, status, details }) => [step, status, details?.["connection"]])).toEqual([
+      ["received", "Running", undefined],
+      ["pulling", "Running", undefined],
+      ["pulling", "Running", "lost"],
+      ["pulling", "Running", "restored"],
+      ["done", "Success", undefined],
+    ]);
+  });
+
+  test("and comes back without the deployment: it fails", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    const device = await FakeDevice.connect(control.agentUrl, deviceToken);
+    const stream = await deploy(uuid);
+    device.event(stream.deploymentId, {});
+    await device.next("event_ack");
+    await device.cut();
+    await using _back = await FakeDevice.connect(control.agentUrl, deviceToken);
+    await stream.ended;
+    expect(stream.events.at(-1)).toMatchObject({ status: "Fail", code: "Internal" });
+    expect(stream.events.at(-1)?.message).toContain("no longer has this deployment");
+  });
+});
+
+describe("what a device must not send", () => {
+  test("events of another asset's deployment are never taken", async () => {
+    const victim = await control.asset(account);
+    const thief = await control.asset(account);
+    await using device = await FakeDevice.connect(control.agentUrl, victim.deviceToken);
+    await using other = await FakeDevice.connect(control.agentUrl, thief.deviceToken);
+    const stream = await deploy(victim.uuid);
+    const id = stream.deploymentId;
+    other.success(id);
+    expect(await other.next("cancel")).toMatchObject({ deployment_id: id, reason: "unknown" });
+    other.event(id, { status: "Fail", message: "mine", code: "Internal" });
+    await other.next("event_ack");
+    other.ack(id);
+    await other.next("cancel");
+    device.success(id);
+    await stream.ended;
+    expect(stream.events.map(({ status }) => status)).toEqual(["Running", "Success"]);
+  });
+
+  test.each([
+    ["text that is not JSON", "{"],
+    ["binary", Buffer.from("{}")],
+    ["a known type with wrong fields", { type: "ack" }],
+    ["a second hello", { type: "hello", protocol: 1, agent_version: "x", deployments: [] }],
+    ["something that is no object", "[]"],
+    ["an ack of nothing", { type: "ack", deployment_id: "dep_nothing" }],
+  ])("%s is refused, and too much of it closes the session", async (_what, frame) => {
+    const { uuid, deviceToken } = await control.asset(account);
+    await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+    device.send(frame);
+    await deployWell(uuid, device);
+    for (let count = 0; count < 25; count++) device.send(frame);
+    expect(await device.closed).toBe(CLOSE_CODES.badFrame);
+    await using back = await FakeDevice.connect(control.agentUrl, deviceToken);
+    await deployWell(uuid, back);
+  });
+
+  test("frames before hello are refused", async () => {
+    const { deviceToken } = await control.asset(account);
+    await using device = await FakeDevice.open(control.agentUrl, deviceToken);
+    for (let count = 0; count < 25; count++) device.ack("dep_1");
+    expect(await device.closed).toBe(CLOSE_CODES.badFrame);
+  });
+
+  test("unknown types are ignored, however many", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+    for (let count = 0; count < 200; count++) device.send({ type: "from-the-future", count });
+    await deployWell(uuid, device);
+  });
+
+  test("a frame that is too large closes the session", async () => {
+    const { deviceToken } = await control.asset(account);
+    await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+    device.send("x".repeat(MAX_FRAME_BYTES + 1));
+    expect(await device.closed).toBe(CLOSE_CODES.tooBig);
+  });
+});
+
+test("a device whose asset is gone is disconnected within seconds, and not let in again", async () => {
+  const { uuid, deviceToken } = await control.asset(account);
+  await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+  await using other = openStore(control.databasePath);
+  await other.assets.removeAsset(uuid);
+  expect(await device.closed).toBe(CLOSE_CODES.unauthorized);
+  await expect(FakeDevice.open(control.agentUrl, deviceToken)).rejects.toThrow("401");
+});

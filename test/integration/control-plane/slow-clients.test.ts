@@ -1,0 +1,35 @@
+import { connect, type Socket } from "node:net";
+import { expect, test } from "vitest";
+import { startControlPlane } from "../../support/control-plane.ts";
+import { waitFor } from "../../support/wait-for.ts";
+
+const PATIENCE_MS = 60_000;
+
+function open(port: number, bytes: string): Promise<Socket & { answer: () => string }> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, "127.0.0.1", () => {
+      socket.write(bytes);
+      resolve(Object.assign(socket, { answer: () => text }));
+    });
+    let text = "";
+    socket.on("data", (chunk) => (text += chunk.toString("latin1")));
+    socket.on("error", reject);
+  });
+}
+
+test("clients that dawdle get 408, and idle ones by the thousand hold nobody up", async () => {
+  await using control = await startControlPlane();
+  const { apiKey } = await control.account();
+  const { port } = control.server;
+  const head = `POST /v1/assets/x/edge/apps HTTP/1.1\r\nHost: x\r\nX-API-Key: ${apiKey}\r\nContent-Type: application/json\r\n`;
+  const slowHeaders = await open(port, "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow:");
+  const slowBody = await open(port, `${head}Content-Length: 100\r\n\r\n{"name":`);
+  const slowChunks = await open(port, `${head}Transfer-Encoding: chunked\r\n\r\n5\r\n{"nam\r\n`);
+  const idle = await Promise.all(Array.from({ length: 1000 }, () => open(port, "")));
+  expect((await fetch(`${control.url}/healthz`)).status).toBe(200);
+  for (const slow of [slowHeaders, slowBody, slowChunks]) {
+    await waitFor("408", () => slow.answer().startsWith("HTTP/1.1 408 "), { timeoutMs: PATIENCE_MS });
+    expect(slow.answer()).toContain('{"code":"BadRequest","message":"The request did not arrive in time."}');
+  }
+  for (const socket of idle) socket.destroy();
+}, 120_000);
