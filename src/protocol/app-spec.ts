@@ -79,7 +79,18 @@ export const appSpecSchema = z
       .default([])
       .superRefine(unique((entry) => normalizePath(entry.target), "target", "the target appears twice")),
   })
-  .meta({ id: "AppDeploymentRequest" });
+  .meta({
+    id: "AppDeploymentRequest",
+    examples: [
+      {
+        name: "node-red",
+        image: "registry.example.com/team/node-red:4.1",
+        environments: [{ key: "TZ", value: "UTC" }],
+        ports: [{ host_port: 30_080, target_port: 1880 }],
+        volumes: [{ local: "/var/lib/node-red", target: "/data" }],
+      },
+    ],
+  });
 
 /** An app as it was asked for, defaults filled in. */
 export type AppSpec = z.output<typeof appSpecSchema>;

@@ -104,7 +104,7 @@ test("every reference leads somewhere, every schema is used, and every example f
   const text = JSON.stringify(document);
   const names = Object.keys(document.components.schemas);
   const used = new Set([...text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name));
-  expect(names.toSorted()).toEqual([...used].toSorted());
+  expect(new Set(names)).toEqual(used);
   const conformance = new Conformance(document);
   let count = 0;
   const visit = (pointer: string, value: unknown): void => {
@@ -125,17 +125,19 @@ test("every reference leads somewhere, every schema is used, and every example f
   expect(count).toBeGreaterThan(20);
 });
 
+/** What the check finds wrong with a list of assets that has these things different. */
+const answer = (fields: Partial<Exchange>): string[] =>
+  new Conformance(document).problems({
+    method: "GET",
+    url: "/v1/assets",
+    status: 200,
+    contentType: "application/json; charset=utf-8",
+    allow: undefined,
+    body: '{"assets":[],"next_cursor":null}',
+    ...fields,
+  });
+
 describe("the check of answers against the document", () => {
-  const answer = (fields: Partial<Exchange>): string[] =>
-    new Conformance(document).problems({
-      method: "GET",
-      url: "/v1/assets",
-      status: 200,
-      contentType: "application/json; charset=utf-8",
-      allow: undefined,
-      body: '{"assets":[],"next_cursor":null}',
-      ...fields,
-    });
   const event = { status: "Running", message: "m", step: "pulling", deployment_id: "d", seq: 1, timestamp: 1 };
   const stream = { method: "POST", url: "/v1/assets/x/edge/apps", contentType: "text/event-stream" };
 

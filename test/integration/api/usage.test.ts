@@ -9,6 +9,14 @@ const at = (text: string): number => Date.parse(text) / 1000;
 const NOW = at("2026-11-20T12:00:00Z");
 const HOUR = 3600;
 
+const record = (iccid: string, bucket: string, start: string, bytes: number) => ({
+  iccid,
+  bucket,
+  startTime: at(start),
+  endTime: at(start) + HOUR,
+  bytes,
+});
+
 let control: ControlPlane;
 let account: TestAccount;
 let api: ApiClient;
@@ -20,13 +28,6 @@ beforeAll(async () => {
   const supersim = someSuperSim();
   const prosim = someProSim();
   ({ uuid } = await control.asset(account, { supersim, prosim }));
-  const record = (iccid: string, bucket: string, start: string, bytes: number, length = HOUR) => ({
-    iccid,
-    bucket,
-    startTime: at(start),
-    endTime: at(start) + length,
-    bytes,
-  });
   await control.store.usage.recordUsage(
     recordsOf([
       record(supersim.iccid, "default_1gb", "2026-09-30T23:00:00Z", 1),
@@ -128,13 +129,15 @@ test("granularity month: the first and the last period are cut to the range, a r
   ]);
 });
 
+async function profilesBetween(start: number, end: number): Promise<unknown> {
+  return (await api.get(path("prosim", `?start_time=${start}&end_time=${end}`))).body["usages"];
+}
+
 test("the start belongs to the range, the end does not", async () => {
-  const total = async (start: number, end: number): Promise<unknown> =>
-    (await api.get(path("prosim", `?start_time=${start}&end_time=${end}`))).body["usages"];
   const begin = at("2026-11-01T00:00:00Z");
-  expect(await total(begin, begin + 1)).toEqual([{ service_profile: "gold", total: 7 }]);
-  expect(await total(begin + 1, begin + HOUR)).toEqual([]);
-  expect(await total(begin - HOUR, begin)).toEqual([]);
+  expect(await profilesBetween(begin, begin + 1)).toEqual([{ service_profile: "gold", total: 7 }]);
+  expect(await profilesBetween(begin + 1, begin + HOUR)).toEqual([]);
+  expect(await profilesBetween(begin - HOUR, begin)).toEqual([]);
 });
 
 test("a SIM that used nothing has an empty list", async () => {
