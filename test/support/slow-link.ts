@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import type { AddressInfo, Server, Socket } from "node:net";
-import { Transform } from "node:stream";
+import { pipeline, Transform } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 
 const SLICE_MS = 20;
@@ -14,19 +14,15 @@ export class SlowLink implements AsyncDisposable {
   private constructor(port: number, bytesPerSecond: number) {
     this.#server = createServer((near) => {
       const far = connect(port, "127.0.0.1");
-      for (const [socket, other] of [
-        [near, far],
-        [far, near],
-      ] as const) {
+      for (const socket of [near, far]) {
         this.#sockets.add(socket);
         socket.on("error", () => {});
-        socket.on("close", () => {
-          this.#sockets.delete(socket);
-          other.destroy();
-        });
+        socket.on("close", () => this.#sockets.delete(socket));
       }
+      near.on("close", () => far.destroy());
       near.pipe(far);
-      far.pipe(throttle(bytesPerSecond)).pipe(near);
+      // What the far end sent before it closed is still delivered.
+      pipeline(far, throttle(bytesPerSecond), near, () => {});
     });
   }
 

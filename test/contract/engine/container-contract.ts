@@ -40,6 +40,16 @@ export function containerContract(harness: () => EngineHarness): void {
       await engine.removeContainer(name, unaborted);
     });
 
+    test("the beginning of an id is no name", async () => {
+      const { engine, images } = harness();
+      const { id } = await create(harness(), images.sleeper);
+      const beginning = id.slice(0, 12);
+      expect(await engine.inspectContainer(beginning, unaborted)).toBeUndefined();
+      await expectKind(engine.startContainer(beginning, unaborted), "not_found");
+      await engine.removeContainer(beginning, unaborted);
+      expect((await stateOf(harness(), id)).status).toBe("created");
+    });
+
     test("a name is given once", async () => {
       const { engine, images } = harness();
       const { name } = await create(harness(), images.sleeper);

@@ -53,8 +53,7 @@ function distinctPorts(ports: readonly (number | undefined)[]): number[] {
 }
 
 /** Maps an inspected container. */
-export function toState(inspected: ContainerInspectInfo): ContainerState {
-  const info = withFields(inspected, { Id: "", Name: "", State: {}, Config: {} });
+export function toState(info: ContainerInspectInfo): ContainerState {
   const { State: state } = info;
   const health = healthOf(state);
   return {

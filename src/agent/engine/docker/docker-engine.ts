@@ -14,6 +14,7 @@ import type { Connect } from "./connection.ts";
 import { createConnector } from "./connection.ts";
 import { configuredPorts, toState, toSummary } from "./container-mapping.ts";
 import { createOptions } from "./create-options.ts";
+import { findContainer, requireContainer } from "./find-container.ts";
 import { getStream } from "./get.ts";
 import { inspectImage } from "./inspect-image.ts";
 import { readLogLines } from "./log-lines.ts";
@@ -71,13 +72,13 @@ class DockerEngine implements Engine {
   /** Between two runs a restarting container is listed without the ports it is about to take again. */
   async #withPorts(summary: ContainerSummary, abortSignal: AbortSignal): Promise<ContainerSummary> {
     if (summary.status !== "restarting" || summary.hostPorts.length > 0) return summary;
-    const info = await unlessStatus(404, this.#connect().getContainer(summary.id).inspect({ abortSignal }));
+    const info = await findContainer(this.#connect(), summary.id, abortSignal);
     return { ...summary, hostPorts: info ? configuredPorts(info) : [] };
   }
 
   inspectContainer(idOrName: string, signal: AbortSignal): Promise<ContainerState | undefined> {
     return this.#query(signal, async (abortSignal) => {
-      const info = await unlessStatus(404, this.#connect().getContainer(idOrName).inspect({ abortSignal }));
+      const info = await findContainer(this.#connect(), idOrName, abortSignal);
       return info && toState(info);
     });
   }
@@ -105,22 +106,25 @@ class DockerEngine implements Engine {
 
   startContainer(id: string, signal: AbortSignal): Promise<void> {
     return this.#change(signal, async (abortSignal) => {
+      const docker = this.#connect();
+      const { Id } = await requireContainer(docker, id, abortSignal);
       // 304: it runs already.
-      await unlessStatus(304, this.#connect().getContainer(id).start({ abortSignal }));
+      await unlessStatus(304, docker.getContainer(Id).start({ abortSignal }));
     });
   }
 
   removeContainer(id: string, signal: AbortSignal): Promise<void> {
-    return this.#change(signal, (abortSignal) => {
-      return removeUntilGone(this.#connect().getContainer(id), this.#clock, abortSignal);
+    return this.#change(signal, async (abortSignal) => {
+      const docker = this.#connect();
+      const info = await findContainer(docker, id, abortSignal);
+      if (info) await removeUntilGone(docker.getContainer(info.Id), this.#clock, abortSignal);
     });
   }
 
   tailLogs(id: string, lines: number, signal: AbortSignal): Promise<string[]> {
     return this.#query(signal, async (abortSignal) => {
       const docker = this.#connect();
-      const info = await docker.getContainer(id).inspect({ abortSignal });
-      const { Id, Config } = withFields(info, { Id: "", Config: {} });
+      const { Id, Config } = await requireContainer(docker, id, abortSignal);
       const query = { stdout: true, stderr: true, follow: false, tail: lines };
       const stream = await getStream(docker, `/containers/${Id}/logs`, query, abortSignal);
       return await readLogLines(stream, Config.Tty, lines);
