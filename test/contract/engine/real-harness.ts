@@ -2,6 +2,7 @@ import { createServer } from "node:net";
 import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engine.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { freePort } from "../../support/free-port.ts";
+import type { Image } from "../../support/images.ts";
 import {
   bigImage,
   crasherImage,
@@ -24,7 +25,7 @@ interface RealEngine {
 /** A harness around an engine that runs, with real images and registries. Leaves the engine as it was. */
 export async function realHarness({ kind, socketPath, checkHealth }: RealEngine): Promise<EngineHarness> {
   await using undo = new AsyncDisposableStack();
-  const load = async (image: Parameters<typeof loadImage>[1], label: string): Promise<string> => {
+  const load = async (image: Image, label: string): Promise<string> => {
     return undo.use(await loadImage(socketPath, image, label)).reference;
   };
   const images = {

@@ -14,8 +14,7 @@ export async function loadImage(socketPath: string, image: Image, label: string 
   return { reference, [Symbol.asyncDispose]: () => removeImage(socketPath, reference) };
 }
 
-/** Loads an image into the engine under this name. */
-export async function loadImageAs(socketPath: string, image: Image, reference: string): Promise<void> {
+async function loadImageAs(socketPath: string, image: Image, reference: string): Promise<void> {
   const archive = await imageArchive(image, reference);
   const headers = { "Content-Type": "application/x-tar", "Content-Length": String(archive.length) };
   const answer = await engineRequest(socketPath, "POST", "/images/load?quiet=1", { headers, body: archive });

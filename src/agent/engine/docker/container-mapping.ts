@@ -2,24 +2,24 @@ import type { ContainerInfo, ContainerInspectInfo } from "dockerode";
 import type { ContainerState, ContainerStatus, ContainerSummary } from "../engine.ts";
 import { withFields } from "./shape.ts";
 
-const STATUS: Readonly<Record<string, ContainerStatus>> = {
-  created: "created",
-  running: "running",
-  paused: "paused",
-  restarting: "restarting",
-  removing: "removing",
-  exited: "exited",
-  dead: "dead",
+const STATUS: ReadonlyMap<string, ContainerStatus> = new Map([
+  ["created", "created"],
+  ["running", "running"],
+  ["paused", "paused"],
+  ["restarting", "restarting"],
+  ["removing", "removing"],
+  ["exited", "exited"],
+  ["dead", "dead"],
   // Podman's own.
-  configured: "created",
-  initialized: "created",
-  stopping: "running",
-  stopped: "exited",
-};
+  ["configured", "created"],
+  ["initialized", "created"],
+  ["stopping", "running"],
+  ["stopped", "exited"],
+]);
 
 /** Takes the status as Docker or Podman writes it. */
 function containerStatus(text: string | undefined): ContainerStatus {
-  return STATUS[text?.toLowerCase() ?? ""] ?? "unknown";
+  return STATUS.get(text?.toLowerCase() ?? "") ?? "unknown";
 }
 
 const HOLDS_PORTS: ReadonlySet<ContainerStatus> = new Set(["running", "paused", "restarting"]);

@@ -1,0 +1,83 @@
+import type { ContainerInfo, ContainerInspectInfo } from "dockerode";
+import { describe, expect, test } from "vitest";
+import { configuredPorts, toState, toSummary } from "../../../../src/agent/engine/docker/container-mapping.ts";
+
+const listed = (entry: object): ContainerInfo =>
+  ({ Id: "1", Names: ["/app"], State: "running", ...entry }) as ContainerInfo;
+
+describe("an entry of the list", () => {
+  test.each([
+    ["created", "created"],
+    ["running", "running"],
+    ["paused", "paused"],
+    ["restarting", "restarting"],
+    ["removing", "removing"],
+    ["exited", "exited"],
+    ["dead", "dead"],
+    ["configured", "created"],
+    ["initialized", "created"],
+    ["stopping", "running"],
+    ["stopped", "exited"],
+    ["Running", "running"],
+    ["some news", "unknown"],
+    ["constructor", "unknown"],
+  ])("in the engine's state %s is %s", (State, status) => {
+    expect(toSummary(listed({ State })).status).toBe(status);
+  });
+
+  test("has each host port once, and none that is not published", () => {
+    const Ports = [
+      { IP: "0.0.0.0", PrivatePort: 80, PublicPort: 30080, Type: "tcp" },
+      { IP: "::", PrivatePort: 80, PublicPort: 30080, Type: "tcp" },
+      { PrivatePort: 443, Type: "tcp" },
+      { PrivatePort: 53, PublicPort: 30053, Type: "udp" },
+    ];
+    expect(toSummary(listed({ Ports })).hostPorts).toEqual([30080, 30053]);
+    expect(toSummary(listed({ Ports, State: "exited" })).hostPorts).toEqual([]);
+    expect(toSummary(listed({ Ports: null })).hostPorts).toEqual([]);
+  });
+
+  test("without what a container must have is refused", () => {
+    expect(() => toSummary({} as ContainerInfo)).toThrow(expect.objectContaining({ kind: "unknown" }));
+  });
+});
+
+function inspected(state: object, config: object = {}): ContainerInspectInfo {
+  const State = { Status: "running", ExitCode: 0, OOMKilled: false, StartedAt: "2026-01-01T00:00:00Z", ...state };
+  return {
+    Id: "1",
+    Name: "/app",
+    State,
+    Config: { Labels: null, ...config },
+    HostConfig: {},
+  } as unknown as ContainerInspectInfo;
+}
+
+const checked = { Healthcheck: { Test: ["CMD", "true"] } };
+
+describe("an inspected container", () => {
+  test.each([
+    ["without a check", inspected({}), "none", ""],
+    ["without a check, in Podman's words", inspected({ Health: { Status: "", Log: null } }), "none", ""],
+    ["with its check taken away", inspected({}, { Healthcheck: { Test: ["NONE"] } }), "none", ""],
+    ["with a check, before its first run", inspected({ Status: "created" }, checked), "starting", ""],
+    ["with Podman's empty status", inspected({ Health: { Status: "", Log: null } }, checked), "starting", ""],
+    ["healthy", inspected({ Health: { Status: "healthy", Log: [{ Output: "fine\n" }] } }, checked), "healthy", "fine"],
+    [
+      "unhealthy, under Podman's older name",
+      inspected({ Healthcheck: { Status: "unhealthy", Log: [{ Output: "" }, { Output: "no" }] } }, checked),
+      "unhealthy",
+      "no",
+    ],
+  ])("%s", (_what, info, health, healthOutput) => expect(toState(info)).toMatchObject({ health, healthOutput }));
+
+  test("has no labels and no restarts where the engine tells of none", () => {
+    expect(toState(inspected({}))).toMatchObject({ name: "app", labels: {}, restartCount: 0, exitCode: 0 });
+  });
+
+  test("names the ports it asks for, whether it holds them or not", () => {
+    const PortBindings = { "80/tcp": [{ HostPort: "30080" }, { HostPort: "30080" }], "443/tcp": null, "1/tcp": [{}] };
+    const info = { ...inspected({}), HostConfig: { PortBindings } } as ContainerInspectInfo;
+    expect(configuredPorts(info)).toEqual([30080]);
+  });
+});
