@@ -19,7 +19,7 @@ import type { DeployServices } from "./steps/context.ts";
 import { Deployments } from "./steps/deployments.ts";
 import { Keeper } from "./steps/keeper.ts";
 import { NotifyingStore } from "./store/notifying-store.ts";
-import { openSqliteStore } from "./store/sqlite-store.ts";
+import { openStore } from "./store/open-store.ts";
 
 const DEFAULT_CONFIG = "/etc/edge-agent/config.json";
 
@@ -59,9 +59,7 @@ async function run(config: Config, logger: Logger): Promise<void> {
   using lock = tryLock(join(config.state_dir, "agent.lock"));
   if (!lock) throw new Error(`${config.state_dir} is in use by another edge-agent`);
 
-  using store = new NotifyingStore(
-    openSqliteStore({ path: join(config.state_dir, "agent.db"), clock, bootId: readBootId() }),
-  );
+  using store = new NotifyingStore(openStore({ directory: config.state_dir, clock, logger, bootId: readBootId() }));
   const socketPath = createSocketFinder({ configured: config.engine.socket, environment: process.env });
   const engine = createDockerEngine({ socketPath, clock });
   const services: DeployServices = {

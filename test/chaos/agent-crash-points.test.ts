@@ -38,10 +38,10 @@ class Reaper {
   }
 
   pass(): void {
-    if (this.isDead) throw new StoreError("dead");
+    if (this.isDead) throw new StoreError("other", "dead");
     if (++this.count !== this.#at) return;
     this.isDead = true;
-    throw new StoreError("killed");
+    throw new StoreError("other", "killed");
   }
 }
 

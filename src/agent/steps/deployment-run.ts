@@ -162,6 +162,15 @@ export class DeploymentRun {
     for (const event of all) this.#logEvent(event);
   }
 
+  #emit(event: EventContent): void {
+    try {
+      this.#save(this.#record, [event]);
+    } catch (error) {
+      // Progress is worth a line on the screen, not a pull that begins anew because the disk is full.
+      if (!(error instanceof StoreError) || event.progress === undefined) throw error;
+    }
+  }
+
   #logEvent(event: EventContent): void {
     const { status, step, message, code, progress } = event;
     const level = status === "Fail" ? "warn" : progress === undefined ? "info" : "debug";
@@ -177,7 +186,7 @@ export class DeploymentRun {
       ...this.#options.services,
       record: this.#record,
       rivals: this.#options.rivals,
-      emit: (event) => this.#save(this.#record, [event]),
+      emit: (event) => this.#emit(event),
       signal: this.#step.signal,
     };
   }

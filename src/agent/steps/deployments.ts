@@ -1,5 +1,5 @@
 import { type AppSpec, parseAppSpec } from "../../protocol/app-spec.ts";
-import type { EdgeError } from "../../protocol/errors.ts";
+import { EdgeError } from "../../protocol/errors.ts";
 import { announcement } from "../core/announce.ts";
 import type { Rival } from "../core/check.ts";
 import { type DeploymentRecord, type Failure, newRecord } from "../core/deployment.ts";
@@ -36,6 +36,9 @@ export class Deployments implements CommandHandler, AsyncDisposable {
   deploy(deploymentId: string, input: unknown): void {
     const { store, logger } = this.#services;
     if (store.deployment(deploymentId)) return;
+    if (store.isFull()) {
+      throw new EdgeError("InsufficientDisk", "The device's disk is full: not even the request can be stored.");
+    }
     const parsed = parseAppSpec(input);
     const order = store.nextOrder();
     if (!parsed.ok) {

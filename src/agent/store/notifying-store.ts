@@ -32,6 +32,10 @@ export class NotifyingStore implements AgentStore {
     return this.#inner.deployment(id);
   }
 
+  isFull(): boolean {
+    return this.#inner.isFull();
+  }
+
   nextOrder(): number {
     return this.#inner.nextOrder();
   }

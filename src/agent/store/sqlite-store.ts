@@ -1,12 +1,14 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { ZodType } from "zod";
 import { type EventContent, isFinal } from "../../protocol/deployment-event.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { openSqlite, transaction } from "../../lib/sqlite.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment.ts";
 import type { OutboxEvent } from "../link/ports.ts";
+import type { DiskReserve } from "./disk-reserve.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { appRecordSchema, deploymentRecordSchema } from "./records.ts";
-import { type AgentStore, type StoreChange, StoreError } from "./store.ts";
+import { type AgentStore, type StoreChange, StoreError, type StoreErrorKind } from "./store.ts";
 
 // One commit touches a handful of pages; small ones wear the flash less.
 const PAGE_SIZE = 1024;
@@ -17,13 +19,20 @@ export interface SqliteStoreOptions {
   readonly clock: Clock;
   /** Identity of this boot of the machine: monotonic times of another boot say nothing. */
   readonly bootId: string;
+  /** Space to give up when the disk is full. */
+  readonly reserve?: DiskReserve;
+  /** Told about each row that cannot be read, and is left out. */
+  readonly onDamage?: (what: string) => void;
 }
 
-/** Opens the agent's store. Throws `StoreError` when the file is damaged, of a newer version, or not writable. */
+/** Opens the agent's store. Throws `StoreError`: `damaged` when the file is no sound database. */
 export function openSqliteStore(options: SqliteStoreOptions): AgentStore {
   return guarded("open", () => {
     const database = openSqlite(options.path, { migrations: MIGRATIONS, pageSize: PAGE_SIZE });
-    return new SqliteStore(database, options);
+    const verdict = database.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
+    if (verdict === "ok") return new SqliteStore(database, options);
+    database.close();
+    throw new StoreError("damaged", `the agent's store is damaged: ${String(verdict)}`);
   });
 }
 
@@ -41,8 +50,10 @@ class SqliteStore implements AgentStore {
 
   deployments(): readonly DeploymentRecord[] {
     return guarded("read", () => {
-      const rows = this.#sql("SELECT record FROM deployments").all();
-      const records = rows.map((row) => deploymentRecordSchema.parse(JSON.parse(String(row["record"]))));
+      const rows = this.#sql("SELECT id, record FROM deployments").all();
+      const records = rows.flatMap((row) =>
+        this.#parse(deploymentRecordSchema, row["record"], `deployment ${row["id"]}`),
+      );
       return records.toSorted((a, b) => a.order - b.order);
     });
   }
@@ -50,7 +61,7 @@ class SqliteStore implements AgentStore {
   deployment(id: string): DeploymentRecord | undefined {
     return guarded("read", () => {
       const row = this.#sql("SELECT record FROM deployments WHERE id = ?").get(id);
-      return row && deploymentRecordSchema.parse(JSON.parse(String(row["record"])));
+      return row && this.#parse(deploymentRecordSchema, row["record"], `deployment ${id}`)[0];
     });
   }
 
@@ -60,25 +71,24 @@ class SqliteStore implements AgentStore {
 
   apps(): readonly AppRecord[] {
     return guarded("read", () =>
-      this.#sql("SELECT record FROM apps ORDER BY name")
+      this.#sql("SELECT name, record FROM apps ORDER BY name")
         .all()
-        .map((row) => appRecordSchema.parse(JSON.parse(String(row["record"])))),
+        .flatMap((row) => this.#parse(appRecordSchema, row["record"], `app ${row["name"]}`)),
     );
   }
 
+  isFull(): boolean {
+    const { reserve } = this.#options;
+    return reserve !== undefined && !reserve.restore();
+  }
+
   save(change: StoreChange): void {
-    guarded("write", () =>
-      transaction(this.#database, () => {
-        if (change.deployment) this.#saveDeployment(change.deployment, change.events ?? []);
-        if (change.app) {
-          this.#sql("INSERT OR REPLACE INTO apps (name, record) VALUES (?, ?)").run(
-            change.app.name,
-            JSON.stringify(change.app),
-          );
-        }
-        if (change.removedApp !== undefined) this.#sql("DELETE FROM apps WHERE name = ?").run(change.removedApp);
-      }),
-    );
+    try {
+      this.#write(change);
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.kind !== "full" || !this.#options.reserve?.release()) throw error;
+      this.#write(change);
+    }
   }
 
   pendingEvents(position: number, limit: number): readonly OutboxEvent[] {
@@ -109,6 +119,21 @@ class SqliteStore implements AgentStore {
 
   [Symbol.dispose](): void {
     this.#database.close();
+  }
+
+  #write(change: StoreChange): void {
+    guarded("write", () =>
+      transaction(this.#database, () => {
+        if (change.deployment) this.#saveDeployment(change.deployment, change.events ?? []);
+        if (change.app) {
+          this.#sql("INSERT OR REPLACE INTO apps (name, record) VALUES (?, ?)").run(
+            change.app.name,
+            JSON.stringify(change.app),
+          );
+        }
+        if (change.removedApp !== undefined) this.#sql("DELETE FROM apps WHERE name = ?").run(change.removedApp);
+      }),
+    );
   }
 
   #saveDeployment(record: DeploymentRecord, events: readonly EventContent[]): void {
@@ -155,6 +180,16 @@ class SqliteStore implements AgentStore {
     };
   }
 
+  /** The row's record, or nothing where it is not what this program would have written. */
+  #parse<T>(schema: ZodType<T>, record: unknown, what: string): T[] {
+    try {
+      return [schema.parse(JSON.parse(String(record)))];
+    } catch {
+      this.#options.onDamage?.(what);
+      return [];
+    }
+  }
+
   #sql(text: string): StatementSync {
     const cached = this.#statements.get(text) ?? this.#database.prepare(text);
     this.#statements.set(text, cached);
@@ -168,6 +203,17 @@ function guarded<T>(what: string, work: () => T): T {
   } catch (error) {
     if (error instanceof StoreError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
-    throw new StoreError(`the agent's store could not be used (${what}): ${reason}`, { cause: error });
+    throw new StoreError(kindOf(error), `the agent's store could not be used (${what}): ${reason}`, { cause: error });
   }
+}
+
+// Result codes of SQLite: https://www.sqlite.org/rescode.html
+const SQLITE_CORRUPT = 11;
+const SQLITE_FULL = 13;
+const SQLITE_NOTADB = 26;
+
+function kindOf(error: unknown): StoreErrorKind {
+  const code = error instanceof Error && "errcode" in error ? Number(error.errcode) & 0xff : 0;
+  if (code === SQLITE_CORRUPT || code === SQLITE_NOTADB) return "damaged";
+  return code === SQLITE_FULL ? "full" : "other";
 }

@@ -22,6 +22,8 @@ export interface AgentStore extends Disposable {
   /** Deployments whose end was not acknowledged yet, in order of acceptance. */
   deployments(): readonly DeploymentRecord[];
   deployment(id: string): DeploymentRecord | undefined;
+  /** Whether the disk has no room left for anything new: only what is going on can still be brought to its end. */
+  isFull(): boolean;
   /** Number for the next deployment accepted, higher than any in the store. */
   nextOrder(): number;
   apps(): readonly AppRecord[];
@@ -36,10 +38,16 @@ export interface AgentStore extends Disposable {
   acknowledge(deploymentId: string, deviceSeq: number): void;
 }
 
+/** What is wrong with a store: its file is damaged, its disk is full, or anything else. */
+export type StoreErrorKind = "damaged" | "full" | "other";
+
 /** The store could not be read or written. Carries the cause; the message is for the technician. */
 export class StoreError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
+  readonly kind: StoreErrorKind;
+
+  constructor(kind: StoreErrorKind, message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = "StoreError";
+    this.kind = kind;
   }
 }

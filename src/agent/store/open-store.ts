@@ -1,0 +1,49 @@
+import { existsSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { DiskReserve } from "./disk-reserve.ts";
+import { openSqliteStore } from "./sqlite-store.ts";
+import { type AgentStore, StoreError } from "./store.ts";
+
+export interface OpenStoreOptions {
+  readonly directory: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Identity of this boot of the machine. */
+  readonly bootId: string;
+}
+
+/**
+ * Opens the agent's store in its state directory. A damaged file is set aside for whoever wants to look into it, and a
+ * fresh one begun: what runs is then found again by the labels of its containers. Throws `StoreError` for anything
+ * else that stands in the way.
+ */
+export function openStore({ directory, logger, ...options }: OpenStoreOptions): AgentStore {
+  const path = join(directory, "agent.db");
+  const reserve = new DiskReserve(join(directory, "reserve"));
+  const onDamage = (what: string): void =>
+    logger.error({ path }, `${what} in the agent's store cannot be read; left out`);
+  const open = (): AgentStore => openSqliteStore({ ...options, path, reserve, onDamage });
+  try {
+    return open();
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.kind !== "damaged") throw error;
+    const aside = setAside(path);
+    logger.error(
+      { reason: error.message, kept_as: aside },
+      "the agent's store is damaged, as after a failing disk; it was set aside and is rebuilt from the containers' labels",
+    );
+    return open();
+  }
+}
+
+/** Moves a database with its companions out of the way. One such copy is kept: the newest. */
+function setAside(path: string): string {
+  const aside = `${path}.damaged`;
+  for (const suffix of ["", "-wal", "-shm"]) {
+    rmSync(aside + suffix, { force: true });
+    if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
+  }
+  return aside;
+}

@@ -1,0 +1,79 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { pino } from "pino";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { newRecord } from "../../../src/agent/core/deployment.ts";
+import { openStore } from "../../../src/agent/store/open-store.ts";
+import { type AgentStore, StoreError } from "../../../src/agent/store/store.ts";
+import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+import { tempDir } from "../../support/temp-dir.ts";
+
+const parsed = parseAppSpec({ name: "app", image: "example/app:1" });
+if (!parsed.ok) throw parsed.error;
+const { spec } = parsed;
+
+describe("a damaged agent store", () => {
+  let directory: Awaited<ReturnType<typeof tempDir>>;
+  let log: string[];
+  const path = () => join(directory.path, "agent.db");
+  const open = (): AgentStore =>
+    openStore({
+      directory: directory.path,
+      clock: new FakeClock(),
+      bootId: "boot",
+      logger: pino({}, { write: (line) => void log.push(line) }),
+    });
+  const fill = (): void => {
+    using store = open();
+    for (let order = 1; order <= 50; order++) store.save({ deployment: newRecord(`d${order}`, order, spec) });
+    store.save({ app: { name: "app", deploymentId: "d1", spec, imageId: "i", containerId: "c" } });
+  };
+
+  beforeEach(async () => {
+    directory = await tempDir();
+    log = [];
+  });
+  afterEach(() => directory[Symbol.asyncDispose]());
+
+  it.each([
+    ["is overwritten from the start", (bytes: Buffer) => bytes.fill(0x5a, 0, 4096)],
+    [
+      "is no database at all",
+      () => Buffer.from("hello, this is not a database file at all, whatever it may be\n".repeat(20)),
+    ],
+    ["has a page of noise in its middle", (bytes: Buffer) => bytes.fill(0xa5, 2048, 6144)],
+  ])("that %s is set aside, and the agent starts with a fresh one", (_how, damage) => {
+    fill();
+    writeFileSync(path(), damage(readFileSync(path())));
+    using store = open();
+    expect(store.deployments()).toEqual([]);
+    store.save({ deployment: newRecord("d99", 1, spec) });
+    expect(existsSync(`${path()}.damaged`)).toBe(true);
+    expect(log.join("")).toContain("set aside");
+  });
+
+  it("with single unreadable rows keeps the others, and says which are left out", () => {
+    fill();
+    const database = new DatabaseSync(path());
+    database.exec("UPDATE deployments SET record = '{\"half' WHERE id = 'd7'; UPDATE apps SET record = '[]'");
+    database.close();
+    using store = open();
+    expect(store.deployments().map(({ id }) => id)).toHaveLength(49);
+    expect(store.deployment("d7")).toBeUndefined();
+    expect(store.apps()).toEqual([]);
+    expect(log.join("")).toMatch(/deployment d7 .*cannot be read/);
+    expect(log.join("")).toMatch(/app app .*cannot be read/);
+  });
+
+  it("of a newer version is left as it is: it may be fine for the agent that wrote it", () => {
+    fill();
+    const database = new DatabaseSync(path());
+    database.exec("PRAGMA user_version = 99");
+    database.close();
+    expect(open).toThrow(StoreError);
+    expect(open).toThrow(/schema version 99/);
+    expect(existsSync(`${path()}.damaged`)).toBe(false);
+  });
+});
