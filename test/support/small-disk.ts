@@ -6,6 +6,15 @@ import { tempDir } from "./temp-dir.ts";
 
 const run = promisify(execFile);
 
+/** Why no disk of a given size can be made here; `undefined` where one can. */
+export async function smallDiskMissing(): Promise<string | undefined> {
+  if (process.getuid?.() !== 0) return "mounting a disk needs root";
+  return await run("mkfs.ext4", ["-V"]).then(
+    () => undefined,
+    () => "mkfs.ext4 is not installed",
+  );
+}
+
 /** A file system of its own, of `megabytes` MB, mounted from a file; needs root. Disposing it unmounts and removes it. */
 export async function smallDisk(megabytes: number): Promise<{ readonly path: string } & AsyncDisposable> {
   const home = await tempDir();
