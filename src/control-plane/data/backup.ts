@@ -29,7 +29,8 @@ export async function backup(database: string, target: string): Promise<void> {
 }
 
 function copy(database: string, target: string): void {
-  const source = new DatabaseSync(database, { readOnly: true, timeout: 5_000 });
+  // Not read-only, since then SQLite would leave the files of its log behind.
+  const source = new DatabaseSync(database, { timeout: 5_000 });
   try {
     source.prepare("VACUUM INTO ?").run(target);
   } finally {

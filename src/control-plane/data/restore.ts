@@ -4,6 +4,9 @@ import { DatabaseSync } from "node:sqlite";
 import { checkDatabase } from "./check-database.ts";
 import { moveIntoPlace } from "./durable-file.ts";
 
+/** What the names of a database's files end with; the log comes first. */
+const FILES = ["-wal", "-shm", ""];
+
 /**
  * Puts a backup in the place of the database. The backup is copied and checked first; what is replaced is kept beside
  * it under another name, which is answered, or `undefined` when there was no database. The caller holds the data
@@ -23,14 +26,15 @@ export async function restore(file: string, database: string, suffix: string): P
     await moveIntoPlace(incoming, database);
     return replaced;
   } finally {
-    await rm(incoming, { force: true });
+    // A raw copy of a database makes SQLite put a log beside it to read it.
+    for (const ending of FILES) await rm(incoming + ending, { force: true });
   }
 }
 
 async function moveAside(database: string, replaced: string): Promise<void> {
   foldLogIn(database);
   // The log before the database: a log left alone beside the restored database would be taken for that one's own.
-  for (const ending of ["-wal", "-shm", ""]) {
+  for (const ending of FILES) {
     if (await exists(database + ending)) await rename(database + ending, replaced + ending);
   }
 }
