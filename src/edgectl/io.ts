@@ -1,11 +1,5 @@
 import type { Clock } from "../lib/clock.ts";
-
-/** One of the two output streams. `process.stdout` fits. */
-export interface Output {
-  write(text: string): unknown;
-  readonly isTTY?: boolean | undefined;
-  readonly columns?: number | undefined;
-}
+import type { Output } from "../lib/terminal/output.ts";
 
 export interface Input {
   readonly isTTY: boolean;

@@ -16,7 +16,7 @@ import { addUsage } from "./commands/usage.ts";
 import { addWhoami } from "./commands/whoami.ts";
 import { EXIT_CODE_HELP } from "./exit-code.ts";
 import type { Io } from "./io.ts";
-import { isTerminal } from "./ui/theme.ts";
+import { isTerminal } from "../lib/terminal/theme.ts";
 import { VERSION } from "../lib/version.ts";
 
 const HELP = `

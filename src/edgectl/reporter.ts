@@ -1,9 +1,9 @@
 import { maskTokens } from "../lib/redact.ts";
 import type { Failure } from "./failure.ts";
 import type { Io } from "./io.ts";
-import { safeJson, sanitizeLine } from "./ui/sanitize.ts";
-import { createTheme, isTerminal, type Theme } from "./ui/theme.ts";
-import { wrap } from "./ui/width.ts";
+import { safeJson, sanitizeLine } from "../lib/terminal/sanitize.ts";
+import { createTheme, isTerminal, type Theme } from "../lib/terminal/theme.ts";
+import { wrap } from "../lib/terminal/width.ts";
 import { renderDetails } from "./views/details.ts";
 
 const DEFAULT_WIDTH = 80;

@@ -4,7 +4,7 @@ import { type Granularity, granularitySchema } from "../../protocol/usage.ts";
 import { getUsage } from "../api/usage.ts";
 import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";
-import { parseTime } from "../ui/time.ts";
+import { parseTime } from "../../lib/terminal/time.ts";
 import { renderUsage } from "../views/usage-view.ts";
 
 interface UsageOptions {

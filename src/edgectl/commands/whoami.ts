@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { listAssets } from "../api/assets.ts";
 import { createClient, createContext, openSession } from "../context.ts";
 import type { Io } from "../io.ts";
-import { renderFields } from "../ui/table.ts";
+import { renderFields } from "../../lib/terminal/table.ts";
 
 export function addWhoami(program: Command, io: Io): void {
   program

@@ -1,4 +1,4 @@
-import type { Theme } from "./theme.ts";
+import type { Theme } from "../../lib/terminal/theme.ts";
 
 /** A bar of `width` columns, filled for `fraction` (0 to 1) of it. */
 export function renderBar(fraction: number, width: number, theme: Theme): string {

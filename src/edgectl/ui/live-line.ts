@@ -1,4 +1,4 @@
-import type { Output } from "../io.ts";
+import type { Output } from "../../lib/terminal/output.ts";
 
 const RETURN_AND_CLEAR = "\r\u001B[2K";
 const HIDE_CURSOR = "\u001B[?25l";

@@ -1,8 +1,8 @@
 import type { Asset } from "../api/assets.ts";
-import { sanitizeLine } from "../ui/sanitize.ts";
-import { type Column, renderFields, renderTable } from "../ui/table.ts";
-import type { Theme } from "../ui/theme.ts";
-import { formatTime } from "../ui/time.ts";
+import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { type Column, renderFields, renderTable } from "../../lib/terminal/table.ts";
+import type { Theme } from "../../lib/terminal/theme.ts";
+import { formatTime } from "../../lib/terminal/time.ts";
 
 export function renderAssets(assets: readonly Asset[], theme: Theme, width: number | undefined): string {
   if (assets.length === 0) return "No assets.";

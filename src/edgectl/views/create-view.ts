@@ -1,6 +1,6 @@
 import type { Io } from "../io.ts";
 import type { Reporter } from "../reporter.ts";
-import { isTerminal } from "../ui/theme.ts";
+import { isTerminal } from "../../lib/terminal/theme.ts";
 import type { DeploymentView } from "./deployment-view.ts";
 import { JsonView } from "./json-view.ts";
 import { PlainView } from "./plain-view.ts";

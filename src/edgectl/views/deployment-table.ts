@@ -1,8 +1,8 @@
 import type { Deployment } from "../api/deployments.ts";
-import { sanitizeLine } from "../ui/sanitize.ts";
-import { type Column, renderFields, renderTable } from "../ui/table.ts";
-import type { Theme } from "../ui/theme.ts";
-import { formatDuration, formatTime } from "../ui/time.ts";
+import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { type Column, renderFields, renderTable } from "../../lib/terminal/table.ts";
+import type { Theme } from "../../lib/terminal/theme.ts";
+import { formatDuration, formatTime } from "../../lib/terminal/time.ts";
 
 export function renderDeployments(rows: readonly Deployment[], theme: Theme, width: number | undefined): string {
   if (rows.length === 0) return "No deployments.";

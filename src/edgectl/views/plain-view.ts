@@ -1,7 +1,7 @@
 import type { StreamedEvent } from "../api/deployment-event.ts";
 import type { Reporter } from "../reporter.ts";
-import { formatBytes } from "../ui/bytes.ts";
-import { sanitizeLine } from "../ui/sanitize.ts";
+import { formatBytes } from "../../lib/terminal/bytes.ts";
+import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { type DeploymentView, fractionOf, isProgress, LOST_TEXT, stepLabel } from "./deployment-view.ts";
 
 const PROGRESS_STEP = 0.1;

@@ -1,8 +1,8 @@
 import type { StreamedEvent } from "../api/deployment-event.ts";
 import { renderBar } from "../ui/bar.ts";
-import { formatBytes } from "../ui/bytes.ts";
-import type { Theme } from "../ui/theme.ts";
-import { formatDuration } from "../ui/time.ts";
+import { formatBytes } from "../../lib/terminal/bytes.ts";
+import type { Theme } from "../../lib/terminal/theme.ts";
+import { formatDuration } from "../../lib/terminal/time.ts";
 import { fractionOf } from "./deployment-view.ts";
 
 const WIDEST_BAR = 30;

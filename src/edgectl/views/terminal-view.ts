@@ -1,13 +1,13 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { StreamedEvent } from "../api/deployment-event.ts";
-import type { Output } from "../io.ts";
-import { formatBytes } from "../ui/bytes.ts";
+import type { Output } from "../../lib/terminal/output.ts";
+import { formatBytes } from "../../lib/terminal/bytes.ts";
 import { LiveLine } from "../ui/live-line.ts";
 import { RateMeter } from "../ui/rate-meter.ts";
-import { sanitizeLine } from "../ui/sanitize.ts";
-import type { Theme } from "../ui/theme.ts";
-import { formatDuration } from "../ui/time.ts";
-import { padEnd, truncate, wrap } from "../ui/width.ts";
+import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import type { Theme } from "../../lib/terminal/theme.ts";
+import { formatDuration } from "../../lib/terminal/time.ts";
+import { padEnd, truncate, wrap } from "../../lib/terminal/width.ts";
 import { type DeploymentView, isProgress, LOST_TEXT, stepLabel } from "./deployment-view.ts";
 import { renderProgress } from "./progress-text.ts";
 

@@ -1,11 +1,11 @@
 import type { Granularity } from "../../protocol/usage.ts";
 import type { Usage, UsageEntry } from "../api/usage.ts";
 import { renderChartBar } from "../ui/bar.ts";
-import { formatBytes } from "../ui/bytes.ts";
-import { sanitizeLine } from "../ui/sanitize.ts";
-import { type Column, renderTable } from "../ui/table.ts";
-import type { Theme } from "../ui/theme.ts";
-import { formatPeriod, formatTime } from "../ui/time.ts";
+import { formatBytes } from "../../lib/terminal/bytes.ts";
+import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { type Column, renderTable } from "../../lib/terminal/table.ts";
+import type { Theme } from "../../lib/terminal/theme.ts";
+import { formatPeriod, formatTime } from "../../lib/terminal/time.ts";
 
 const CHART_WIDTH = 24;
 

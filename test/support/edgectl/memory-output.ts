@@ -1,4 +1,4 @@
-import type { Output } from "../../../src/edgectl/io.ts";
+import type { Output } from "../../../src/lib/terminal/output.ts";
 
 /** An output that keeps what is written; a terminal of `columns` columns where that is given. */
 export class MemoryOutput implements Output {

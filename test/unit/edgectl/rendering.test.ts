@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { formatBytes } from "../../../src/edgectl/ui/bytes.ts";
+import { formatBytes } from "../../../src/lib/terminal/bytes.ts";
 import { RateMeter } from "../../../src/edgectl/ui/rate-meter.ts";
-import { safeJson, sanitizeLine, sanitizeLines } from "../../../src/edgectl/ui/sanitize.ts";
-import { renderTable } from "../../../src/edgectl/ui/table.ts";
-import { createTheme } from "../../../src/edgectl/ui/theme.ts";
-import { formatDuration, formatPeriod, formatTime, parseTime } from "../../../src/edgectl/ui/time.ts";
-import { truncate, widthOf, wrap } from "../../../src/edgectl/ui/width.ts";
+import { safeJson, sanitizeLine, sanitizeLines } from "../../../src/lib/terminal/sanitize.ts";
+import { renderTable } from "../../../src/lib/terminal/table.ts";
+import { createTheme } from "../../../src/lib/terminal/theme.ts";
+import { formatDuration, formatPeriod, formatTime, parseTime } from "../../../src/lib/terminal/time.ts";
+import { truncate, widthOf, wrap } from "../../../src/lib/terminal/width.ts";
 import { renderDetails } from "../../../src/edgectl/views/details.ts";
 import { renderUsage } from "../../../src/edgectl/views/usage-view.ts";
 import { MemoryOutput } from "../../support/edgectl/memory-output.ts";

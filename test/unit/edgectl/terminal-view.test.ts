@@ -1,8 +1,8 @@
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { StreamedEvent } from "../../../src/edgectl/api/deployment-event.ts";
-import { createTheme } from "../../../src/edgectl/ui/theme.ts";
-import { widthOf } from "../../../src/edgectl/ui/width.ts";
+import { createTheme } from "../../../src/lib/terminal/theme.ts";
+import { widthOf } from "../../../src/lib/terminal/width.ts";
 import { renderProgress } from "../../../src/edgectl/views/progress-text.ts";
 import { TerminalView } from "../../../src/edgectl/views/terminal-view.ts";
 import { MemoryOutput } from "../../support/edgectl/memory-output.ts";

@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import type { Output } from "../io.ts";
+import type { Output } from "./output.ts";
 
 type Paint = (text: string) => string;
 
