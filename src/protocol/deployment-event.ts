@@ -18,7 +18,8 @@ export const deploymentStepSchema = z.enum([
 ]);
 export type DeploymentStep = z.output<typeof deploymentStepSchema>;
 
-const errorCodeSchema = z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]);
+/** A code of the error table. */
+export const errorCodeSchema = z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]);
 
 const byteProgressSchema = z.object({ done: z.int().min(0), total: z.int().min(0) });
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { deviceEventSchema } from "./deployment-event.ts";
+import { deviceEventSchema, errorCodeSchema } from "./deployment-event.ts";
+import { MAX_MESSAGE_LENGTH } from "./limits.ts";
 
 /*
  * Frames are JSON objects in WebSocket text messages, told apart by `type`. Unknown fields are dropped and unknown
@@ -20,6 +21,14 @@ const hello = z.object({
 
 /** The agent holds the command on disk: from here on it ends in exactly one final event. */
 const ack = z.object({ type: z.literal("ack"), deployment_id: deploymentId });
+
+/** The agent cannot take the command: it holds nothing of it, and nothing of it will run. */
+const refuse = z.object({
+  type: z.literal("refuse"),
+  deployment_id: deploymentId,
+  code: errorCodeSchema.catch("Internal"),
+  message: z.string().max(MAX_MESSAGE_LENGTH),
+});
 
 const event = z.object({ type: z.literal("event"), deployment_id: deploymentId, event: deviceEventSchema });
 
@@ -56,7 +65,7 @@ const goodbye = z.object({
   retry_after_s: z.number().min(0).max(3600),
 });
 
-export const agentFrameSchema = z.discriminatedUnion("type", [hello, ack, event]);
+export const agentFrameSchema = z.discriminatedUnion("type", [hello, ack, refuse, event]);
 export type AgentFrame = z.output<typeof agentFrameSchema>;
 
 export const controlFrameSchema = z.discriminatedUnion("type", [welcome, deploy, cancel, eventAck, goodbye]);

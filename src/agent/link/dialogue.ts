@@ -1,6 +1,8 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { type AgentFrame, CLOSE_CODES, type ControlFrame, decodeControlFrame } from "../../protocol/frames.ts";
+import { clipMessage } from "../../protocol/deployment-event.ts";
+import { EdgeError } from "../../protocol/errors.ts";
 import { negotiate, PROTOCOL_VERSION } from "../../protocol/version.ts";
 import { unsupported } from "../core/link-outcome.ts";
 import type { AttemptOutcome } from "../core/link-state.ts";
@@ -162,7 +164,9 @@ export class Dialogue implements Disposable {
         commands.deploy(deploymentId, spec);
       } catch (error) {
         logger.error({ err: error, deployment_id: deploymentId }, "a deployment could not be stored: not acknowledged");
-        return;
+        if (!(error instanceof EdgeError)) return;
+        const { code, message } = error;
+        return this.#send({ type: "refuse", deployment_id: deploymentId, code, message: clipMessage(message) });
       }
       this.#send({ type: "ack", deployment_id: deploymentId });
     });

@@ -5,7 +5,10 @@ type CancelReason = Extract<ControlFrame, { type: "cancel" }>["reason"];
 
 /** What the link hands commands to. */
 export interface CommandHandler {
-  /** Returns once the command is on disk; then it may be acknowledged. A command already held is no error. Throws when it cannot be stored. */
+  /**
+   * Returns once the command is on disk; then it may be acknowledged. A command already held is no error. Throws an
+   * `EdgeError` when it cannot be taken and the control plane should be told, anything else when nobody can tell.
+   */
   deploy(deploymentId: string, spec: unknown): void;
   /** Returns once the wish is on disk. A deployment that is not held is no error. */
   cancel(deploymentId: string, reason: CancelReason): void;

@@ -52,7 +52,7 @@ class SqliteStore implements AgentStore {
     return guarded("read", () => {
       const rows = this.#sql("SELECT id, record FROM deployments").all();
       const records = rows.flatMap((row) =>
-        this.#parse(deploymentRecordSchema, row["record"], `deployment ${row["id"]}`),
+        this.#parse(deploymentRecordSchema, row["record"], `deployment ${String(row["id"])}`),
       );
       return records.toSorted((a, b) => a.order - b.order);
     });
@@ -73,7 +73,7 @@ class SqliteStore implements AgentStore {
     return guarded("read", () =>
       this.#sql("SELECT name, record FROM apps ORDER BY name")
         .all()
-        .flatMap((row) => this.#parse(appRecordSchema, row["record"], `app ${row["name"]}`)),
+        .flatMap((row) => this.#parse(appRecordSchema, row["record"], `app ${String(row["name"])}`)),
     );
   }
 

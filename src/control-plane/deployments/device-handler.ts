@@ -1,8 +1,9 @@
 import type { DeviceEvent } from "../../protocol/deployment-event.ts";
+import type { ErrorCode } from "../../protocol/errors.ts";
 import { confirmHeld, connectionLost, failLost } from "../core/connection-remarks.ts";
 import type { Deployment } from "../core/deployment.ts";
 import { cancelReason, type Correction, reconcile } from "../core/reconcile.ts";
-import { acknowledge, replyToEvent, takeDeviceEvent } from "../core/transitions.ts";
+import { acknowledge, fail, replyToEvent, takeDeviceEvent } from "../core/transitions.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
 import type { DeviceHandler, DeviceSession, Verdict } from "./devices.ts";
 import type { Recorder } from "./recorder.ts";
@@ -39,6 +40,15 @@ export class DeploymentDeviceHandler implements DeviceHandler {
     return "taken";
   }
 
+  async refused(session: DeviceSession, deploymentId: string, code: ErrorCode, message: string): Promise<Verdict> {
+    if (!(await this.#ownDeployment(session, deploymentId))) return "foreign";
+    await this.#recorder.change(deploymentId, (deployment, nowMs) =>
+      // What the device once took it can only end with an event.
+      deployment.acknowledgedAtMs === undefined ? fail(deployment, nowMs, code, message) : undefined,
+    );
+    return "taken";
+  }
+
   async event(session: DeviceSession, deploymentId: string, event: DeviceEvent): Promise<Verdict> {
     if (!(await this.#ownDeployment(session, deploymentId))) {
       // A device that reports the end of what nobody knows may forget it; anything else it has to undo.
@@ -64,6 +74,8 @@ export class DeploymentDeviceHandler implements DeviceHandler {
         break;
       case "lost":
         await this.#recorder.change(correction.deploymentId, failLost);
+        // A device that lost its memory may still run what it began: it finds it by the container's label.
+        session.send({ type: "cancel", deployment_id: correction.deploymentId, reason: "unknown" });
         break;
       case "send": {
         const { id, spec } = correction.deployment;

@@ -1,4 +1,5 @@
 import type { DeviceEvent } from "../../protocol/deployment-event.ts";
+import type { ErrorCode } from "../../protocol/errors.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
 
 /** A device that is connected right now. */
@@ -24,6 +25,8 @@ export interface DeviceHandler {
   /** The session ended and no other took its place. */
   disconnected(session: DeviceSession): Promise<void>;
   acknowledged(session: DeviceSession, deploymentId: string): Promise<Verdict>;
+  /** The device could not even take the command; nothing of it will run. */
+  refused(session: DeviceSession, deploymentId: string, code: ErrorCode, message: string): Promise<Verdict>;
   event(session: DeviceSession, deploymentId: string, event: DeviceEvent): Promise<Verdict>;
 }
 

@@ -4,7 +4,7 @@ import type { Logger } from "../../lib/logger.ts";
 import { type AgentFrame, CLOSE_CODES, type ControlFrame, decodeAgentFrame } from "../../protocol/frames.ts";
 import { negotiate } from "../../protocol/version.ts";
 import type { Asset } from "../core/asset.ts";
-import type { DeviceHandler, DeviceSession } from "../deployments/devices.ts";
+import type { DeviceHandler, DeviceSession, Verdict } from "../deployments/devices.ts";
 import { Inbox } from "./inbox.ts";
 import { Strikes } from "./strikes.ts";
 
@@ -107,14 +107,22 @@ export class Session implements DeviceSession {
   }
 
   async #handle(frame: AgentFrame): Promise<void> {
-    const { handler, isCurrent } = this.#options;
     if (frame.type === "hello") return this.#greet(frame);
-    if (!isCurrent(this)) return;
-    const verdict =
-      frame.type === "ack"
-        ? await handler.acknowledged(this, frame.deployment_id)
-        : await handler.event(this, frame.deployment_id, frame.event);
+    if (!this.#options.isCurrent(this)) return;
+    const verdict = await this.#dispatch(frame);
     if (verdict === "foreign") this.#strike(`${frame.type} for a deployment this device does not have`);
+  }
+
+  #dispatch(frame: Exclude<AgentFrame, Hello>): Promise<Verdict> {
+    const { handler } = this.#options;
+    switch (frame.type) {
+      case "ack":
+        return handler.acknowledged(this, frame.deployment_id);
+      case "refuse":
+        return handler.refused(this, frame.deployment_id, frame.code, frame.message);
+      case "event":
+        return handler.event(this, frame.deployment_id, frame.event);
+    }
   }
 
   async #greet(hello: Hello): Promise<void> {

@@ -65,6 +65,25 @@ describe("the acknowledgement", () => {
     });
   });
 
+  test("refused by the device: ends at once, with the device's reason", async () => {
+    await using device = await online({ acknowledges: false });
+    const stream = await deploy();
+    const refusal = { code: "InsufficientDisk", message: "The device's disk is full." };
+    device.send({ type: "refuse", deployment_id: (await device.next("deploy")).deployment_id, ...refusal });
+    await stream.ended;
+    expect(stream.events.at(-1)).toMatchObject({ status: "Fail", ...refusal });
+  });
+
+  test("cannot be refused once it was given", async () => {
+    await using device = await online();
+    const stream = await deploy();
+    await settled(acknowledged(stream.deploymentId));
+    device.send({ type: "refuse", deployment_id: stream.deploymentId, code: "InsufficientDisk", message: "Full." });
+    device.success(stream.deploymentId);
+    await stream.ended;
+    expect(stream.events.at(-1)).toMatchObject({ status: "Success" });
+  });
+
   test("given too late is answered with cancel, and so is a success; the failure that follows is acknowledged", async () => {
     await using device = await online({ acknowledges: false });
     const stream = await deploy();

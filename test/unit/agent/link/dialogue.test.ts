@@ -1,3 +1,4 @@
+import { EdgeError } from "../../../../src/protocol/errors.ts";
 import { describe, expect, it } from "vitest";
 import type { AttemptOutcome } from "../../../../src/agent/core/link-state.ts";
 import { type Channel, Dialogue, MAX_BAD_FRAMES, WELCOME_TIMEOUT_MS } from "../../../../src/agent/link/dialogue.ts";
@@ -155,6 +156,17 @@ describe("commands", () => {
     expect(channel.frames.slice(1)).toEqual([{ type: "ack", deployment_id: "d-2" }]);
     expect(lines).toContainEqual(expect.objectContaining({ level: "error", deployment_id: "d-1" }));
     expect(JSON.stringify(lines)).not.toContain("planted");
+  });
+
+  it("are refused with the reason where the agent can give one", () => {
+    const { channel, commands, receive } = online();
+    commands.onDeploy = () => {
+      throw new EdgeError("InsufficientDisk", "The disk is full.");
+    };
+    receive({ type: "deploy", deployment_id: "d-1", spec: {} });
+    expect(channel.frames.slice(1)).toEqual([
+      { type: "refuse", deployment_id: "d-1", code: "InsufficientDisk", message: "The disk is full." },
+    ]);
   });
 
   it("can be taken back, for a reason this agent does not know too", () => {
