@@ -9,12 +9,15 @@ export interface AgentSettings {
   readonly controlPlaneUrl: string;
   readonly deviceToken: string;
   readonly config?: Readonly<Record<string, unknown>>;
+  /** A command that runs the one after it somewhere else, such as in another network namespace. */
+  readonly enter?: readonly string[];
 }
 
 /** Starts an agent with its state, configuration and log in `folder`. It is online once it says so, see `untilOnline`. */
 export async function startAgent(folder: string, settings: AgentSettings): Promise<RunningProgram> {
   const configFile = await writeConfig(folder, settings);
-  return startProgram(EXECUTABLE, ["run", "--config", configFile], { log: join(folder, "edge-agent.log") });
+  const [program, ...args] = [...(settings.enter ?? []), EXECUTABLE, "run", "--config", configFile] as const;
+  return startProgram(program, args, { log: join(folder, "edge-agent.log") });
 }
 
 /** Waits until the agent is linked to its control plane. Answers the milliseconds since it was started. */

@@ -3,14 +3,18 @@ import { createWriteStream } from "node:fs";
 import { createInterface } from "node:readline";
 
 const STOP_TIMEOUT_MS = 10_000;
+const MESSAGE_TIMEOUT_MS = 30_000;
 const LAST_LINES = 20;
 
-/** An executable of this project that runs beside this process. Disposing of it stops it and waits for its end. */
+/**
+ * An executable of this project that runs beside this process, and not longer. Disposing of it stops it and waits for
+ * its end.
+ */
 export interface RunningProgram extends AsyncDisposable {
   readonly pid: number;
   /** Milliseconds of `performance.now()` when it was started. */
   readonly startedAt: number;
-  /** Waits for a line of its log whose `msg` begins so. Fails when the program ends before. */
+  /** Waits for a line of its log whose `msg` begins so. Fails when the program ends before, or after half a minute. */
   waitForMessage(prefix: string): Promise<Record<string, unknown>>;
 }
 
@@ -34,6 +38,7 @@ type Waiting = { readonly prefix: string } & PromiseWithResolvers<Record<string,
 class Program implements RunningProgram {
   readonly pid: number;
   readonly startedAt: number;
+  readonly #name: string;
   readonly #child: ChildProcess;
   readonly #ended: Promise<void>;
   readonly #messages: Record<string, unknown>[] = [];
@@ -44,7 +49,10 @@ class Program implements RunningProgram {
   constructor(child: ChildProcess, pid: number, startedAt: number, name: string, log: string) {
     this.pid = pid;
     this.startedAt = startedAt;
+    this.#name = name;
     this.#child = child;
+    const kill = (): void => void child.kill("SIGKILL");
+    process.once("exit", kill);
     const file = createWriteStream(log, { flags: "a" });
     for (const output of [child.stdout, child.stderr]) {
       if (output) createInterface({ input: output }).on("line", (line) => (file.write(`${line}\n`), this.#read(line)));
@@ -52,8 +60,8 @@ class Program implements RunningProgram {
     this.#ended = new Promise((resolve) => {
       child.once("close", (code, signal) => {
         this.#hasEnded = true;
-        const error = new Error(`${name} ended (${signal ?? code}):\n${this.#lastLines.join("\n")}`);
-        for (const waiting of this.#waiting) waiting.reject(error);
+        process.off("exit", kill);
+        for (const waiting of this.#waiting) waiting.reject(this.#failure(`ended with ${signal ?? code}`));
         file.end(resolve);
       });
     });
@@ -62,10 +70,14 @@ class Program implements RunningProgram {
   waitForMessage(prefix: string): Promise<Record<string, unknown>> {
     const earlier = this.#messages.find((message) => String(message["msg"]).startsWith(prefix));
     if (earlier) return Promise.resolve(earlier);
-    if (this.#hasEnded) return Promise.reject(new Error(`it has ended:\n${this.#lastLines.join("\n")}`));
+    if (this.#hasEnded) return Promise.reject(this.#failure("has ended"));
     const waiting = { prefix, ...Promise.withResolvers<Record<string, unknown>>() };
     this.#waiting.add(waiting);
-    return waiting.promise.finally(() => this.#waiting.delete(waiting));
+    const timer = setTimeout(() => waiting.reject(this.#failure(`did not say “${prefix}”`)), MESSAGE_TIMEOUT_MS);
+    return waiting.promise.finally(() => {
+      clearTimeout(timer);
+      this.#waiting.delete(waiting);
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -73,6 +85,10 @@ class Program implements RunningProgram {
     const timer = setTimeout(() => this.#child.kill("SIGKILL"), STOP_TIMEOUT_MS);
     await this.#ended;
     clearTimeout(timer);
+  }
+
+  #failure(what: string): Error {
+    return new Error(`${this.#name} ${what}; it said last:\n${this.#lastLines.join("\n")}`);
   }
 
   #read(line: string): void {

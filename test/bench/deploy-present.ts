@@ -1,0 +1,41 @@
+import { succeed } from "../support/command.ts";
+import { freeHostPort } from "../support/free-port.ts";
+import { WEB_PORT, loadImage, uniqueName, webImage } from "../support/images.ts";
+import { engineSocket } from "./engine-socket.ts";
+import { median, milliseconds, paired } from "./measure.ts";
+import { type Bench, atMost, inMilliseconds } from "./result.ts";
+import { deployed, startSystem } from "./system.ts";
+
+/** From the HTTP request to its `Success`, against `docker run -d -p` on the command line, of an image that is there. */
+export const deployPresent: Bench = {
+  name: "deploy-present",
+  async run({ quick }) {
+    await using image = await loadImage(await engineSocket(), await webImage(), "bench");
+    await using system = await startSystem({ deploy: { settle_window_s: 0 } });
+    const result = await paired(
+      quick ? 3 : 15,
+      async (round) => {
+        const ports = [{ host_port: await freeHostPort(), target_port: WEB_PORT }];
+        const app = { name: uniqueName(`a${round}`), image: image.reference, ports };
+        return await milliseconds(() => deployed(system.target, app));
+      },
+      async (round) => {
+        const publish = `${await freeHostPort()}:${WEB_PORT}`;
+        const args = ["run", "-d", "-p", publish, "--name", uniqueName(`b${round}`), image.reference];
+        return await milliseconds(() => succeed("docker", args));
+      },
+    );
+    return {
+      data: { ...result },
+      rows: [
+        {
+          what: "deploy, image present, median",
+          value: inMilliseconds(median(result.ours)),
+          reference: `docker run -d -p: ${inMilliseconds(median(result.reference))}`,
+          ratio: result.ratio,
+          target: atMost(1, "x", result.ratio),
+        },
+      ],
+    };
+  },
+};

@@ -1,0 +1,36 @@
+import { join } from "node:path";
+import { startAgent, untilOnline } from "../../scripts/system/agent.ts";
+import { succeed } from "../support/command.ts";
+import { median, milliseconds, paired } from "./measure.ts";
+import { type Bench, atMost, inMilliseconds } from "./result.ts";
+import { startSystem } from "./system.ts";
+
+/** From the start of the agent's process until it is linked to its control plane, against a Node.js that does nothing. */
+export const execToOnline: Bench = {
+  name: "exec-to-online",
+  async run({ quick }) {
+    await using system = await startSystem();
+    await system.agent[Symbol.asyncDispose]();
+    const settings = { controlPlaneUrl: system.control.agentUrl, deviceToken: system.registration.deviceToken };
+    const result = await paired(
+      quick ? 3 : 15,
+      async () => {
+        await using agent = await startAgent(join(system.folder, "device"), settings);
+        return await untilOnline(agent);
+      },
+      () => milliseconds(() => succeed("dist/node", ["--eval", "0"])),
+    );
+    const online = median(result.ours);
+    return {
+      data: { ...result },
+      rows: [
+        {
+          what: "agent: exec to online, median",
+          value: inMilliseconds(online),
+          reference: `node --eval 0: ${inMilliseconds(median(result.reference))}`,
+          target: atMost(250, "ms", online),
+        },
+      ],
+    };
+  },
+};

@@ -1,0 +1,55 @@
+import { spawn } from "node:child_process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { loadImage, sleeperImage, uniqueName } from "../support/images.ts";
+import { engineSocket } from "./engine-socket.ts";
+import { processorMs, residentBytes } from "./process-usage.ts";
+import { type Bench, atMost, inMegabytes } from "./result.ts";
+import { deployed, startSystem } from "./system.ts";
+
+/** Memory and processor of an agent with one app and nothing to do, against a Node.js that only waits, at the same time. */
+export const idle: Bench = {
+  name: "idle",
+  async run({ quick }) {
+    await using image = await loadImage(await engineSocket(), await sleeperImage(), "bench");
+    await using system = await startSystem();
+    await deployed(system.target, { name: uniqueName("idle"), image: image.reference });
+    using bare = idleNode();
+    // What starting up and deploying left behind is not idling.
+    await sleep(quick ? 2_000 : 10_000);
+
+    const pids = [system.agent.pid, bare.pid] as const;
+    const windowMs = quick ? 10_000 : 60_000;
+    const before = pids.map(processorMs);
+    await sleep(windowMs);
+    const [agent = 0, node = 0] = pids.map(
+      (pid, index) => ((processorMs(pid) - (before[index] ?? 0)) / windowMs) * 100,
+    );
+    const [agentBytes, nodeBytes] = [residentBytes(pids[0]), residentBytes(pids[1])];
+    return {
+      data: { windowMs, agent: { cpuPercent: agent, rss: agentBytes }, node: { cpuPercent: node, rss: nodeBytes } },
+      rows: [
+        {
+          what: "agent idle, one app: memory (RSS)",
+          value: inMegabytes(agentBytes),
+          reference: `bare Node.js: ${inMegabytes(nodeBytes)}`,
+          ratio: agentBytes / nodeBytes,
+          target: atMost(70, "MB", agentBytes / 1e6),
+        },
+        {
+          what: `agent idle, one app: processor over ${windowMs / 1000} s`,
+          value: inPercent(agent),
+          reference: `bare Node.js: ${inPercent(node)}`,
+          target: atMost(0.1, "%", agent),
+        },
+      ],
+    };
+  },
+};
+
+const inPercent = (value: number): string => `${value.toFixed(3)} %`;
+
+function idleNode(): { readonly pid: number } & Disposable {
+  const child = spawn("dist/node", ["--eval", "setInterval(() => {}, 2 ** 30)"], { stdio: "ignore" });
+  if (child.pid === undefined) throw new Error("node cannot be started");
+  return { pid: child.pid, [Symbol.dispose]: () => void child.kill() };
+}

@@ -1,0 +1,16 @@
+import { execFileSync } from "node:child_process";
+import { cpus, release, totalmem } from "node:os";
+
+/** The machine and the versions a result belongs to. */
+export function describeMachine(): Record<string, unknown> {
+  return {
+    time: new Date().toISOString(),
+    commit: execFileSync("git", ["describe", "--always", "--dirty"], { encoding: "utf8" }).trim(),
+    cpu: cpus()[0]?.model,
+    cores: cpus().length,
+    memory_bytes: totalmem(),
+    kernel: release(),
+    node: process.version,
+    engine: execFileSync("docker", ["version", "--format", "{{.Server.Version}}"], { encoding: "utf8" }).trim(),
+  };
+}

@@ -1,0 +1,40 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { build } from "../../scripts/bundling/build.ts";
+import { deployPresent } from "./deploy-present.ts";
+import { deployPull } from "./deploy-pull.ts";
+import { execToOnline } from "./exec-to-online.ts";
+import { idle } from "./idle.ts";
+import { describeMachine } from "./machine.ts";
+import type { Bench, BenchResult } from "./result.ts";
+import { table } from "./table.ts";
+import { traffic } from "./traffic.ts";
+
+const BENCHES: readonly Bench[] = [deployPresent, deployPull, execToOnline, idle, traffic];
+const FOLDER = "bench-results";
+
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { quick: { type: "boolean" } } });
+const unknown = positionals.filter((name) => !BENCHES.some((bench) => bench.name === name));
+if (unknown.length > 0) {
+  console.error(`no benchmark ${unknown.join(", ")}; there are ${BENCHES.map(({ name }) => name).join(", ")}`);
+  process.exit(2);
+}
+const selected = BENCHES.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
+
+// Ends what was started, too. Containers and images may stay; all their names begin with eat-.
+process.on("SIGINT", () => process.exit(130));
+await build({ onlyIfChanged: true });
+const results: Record<string, BenchResult> = {};
+for (const bench of selected) {
+  const start = performance.now();
+  results[bench.name] = await bench.run({ quick: values.quick ?? false });
+  console.error(`${bench.name}: ${((performance.now() - start) / 1000).toFixed(0)} s`);
+}
+
+const machine = describeMachine();
+await mkdir(FOLDER, { recursive: true });
+const file = join(FOLDER, `${String(machine["time"]).replaceAll(":", "-")}.json`);
+await writeFile(file, JSON.stringify({ machine, quick: values.quick ?? false, results }, null, 2));
+console.log(table(Object.values(results).flatMap(({ rows }) => rows)));
+console.log(`\n${JSON.stringify(machine)}\n${file}`);

@@ -1,0 +1,16 @@
+import { readFileSync, readdirSync } from "node:fs";
+
+/** Resident memory of a process in bytes. */
+export function residentBytes(pid: number): number {
+  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+  return Number(kilobytes) * 1024;
+}
+
+/** Processor time a process has used so far in all its threads, in milliseconds, to the nanosecond. */
+export function processorMs(pid: number): number {
+  const threads = readdirSync(`/proc/${pid}/task`);
+  const nanoseconds = threads.map((thread) => {
+    return Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ")[0]);
+  });
+  return nanoseconds.reduce((sum, value) => sum + value, 0) / 1e6;
+}

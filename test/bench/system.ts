@@ -1,0 +1,38 @@
+import { join } from "node:path";
+import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
+import { startAgent, untilOnline } from "../../scripts/system/agent.ts";
+import { type AppRequest, type Target, deploy } from "../../scripts/system/client.ts";
+import { type ControlPlane, type Registration, startControlPlane } from "../../scripts/system/control-plane.ts";
+import type { RunningProgram } from "../../scripts/system/program.ts";
+import { tempDir } from "../support/temp-dir.ts";
+
+/** An edge-control and an edge-agent, as built, that are linked to each other. */
+export interface System extends AsyncDisposable {
+  readonly folder: string;
+  readonly control: ControlPlane;
+  readonly agent: RunningProgram;
+  readonly registration: Registration;
+  readonly target: Target;
+}
+
+/** Starts both as real processes. `agentConfig` adds to the agent's configuration. */
+export async function startSystem(agentConfig: Readonly<Record<string, unknown>> = {}): Promise<System> {
+  await using owner = new AsyncDisposableStack();
+  const folder = owner.use(await tempDir()).path;
+  const control = owner.use(await startControlPlane(folder));
+  const registration = await control.register("bench", "BENCH-1");
+  const { deviceToken } = registration;
+  const settings = { controlPlaneUrl: control.agentUrl, deviceToken, config: agentConfig };
+  const agent = owner.use(await startAgent(join(folder, "device"), settings));
+  await untilOnline(agent);
+  const target = { url: control.url, apiKey: registration.apiKey, asset: registration.serialNumber };
+  const parts = owner.move();
+  return { folder, control, agent, registration, target, [Symbol.asyncDispose]: () => parts.disposeAsync() };
+}
+
+/** Deploys an app and waits for the end of the stream. Throws when it is no success. */
+export async function deployed(target: Target, app: AppRequest): Promise<void> {
+  let last: DeploymentEvent | undefined;
+  for await (const event of deploy(target, app)) last = event;
+  if (last?.status !== "Success") throw new Error(`deployment of ${app.name} failed: ${last?.message}`);
+}

@@ -1,0 +1,35 @@
+import { writeFile } from "node:fs/promises";
+import { type AddressInfo, type Socket, connect } from "node:net";
+import { join } from "node:path";
+import { createServer } from "node:tls";
+import { CertificateAuthority } from "../support/link/certificates.ts";
+
+/** What stands before a control plane in earnest: TLS at this address, passed on unencrypted. */
+export interface TlsFront extends AsyncDisposable {
+  readonly port: number;
+  /** File with the certificate authority to trust. */
+  readonly caFile: string;
+}
+
+export async function tlsFront(folder: string, host: string, backend: string): Promise<TlsFront> {
+  const authority = await CertificateAuthority.create(folder, "bench");
+  const caFile = join(folder, "bench-ca.pem");
+  await writeFile(caFile, authority.cert);
+  const { hostname, port } = new URL(backend);
+  const sockets = new Set<Socket>();
+  const server = createServer({ ...(await authority.issue(`IP:${host}`)), noDelay: true }, (secure) => {
+    const plain = connect({ host: hostname, port: Number(port), noDelay: true });
+    for (const socket of [secure, plain]) sockets.add(socket.once("close", () => sockets.delete(socket)));
+    secure.on("error", () => plain.destroy()).pipe(plain);
+    plain.on("error", () => secure.destroy()).pipe(secure);
+  });
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    caFile,
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
