@@ -47,9 +47,9 @@ export class EventStream implements Disposable {
     return String(this.headers["deployment-id"]);
   }
 
-  /** Waits until the condition holds. Fails after 10 s, or when the stream ends before. */
-  async until(what: string, condition: (stream: this) => boolean): Promise<void> {
-    const deadline = performance.now() + 10_000;
+  /** Waits until the condition holds. Fails when the time is up, or when the stream ends before. */
+  async until(what: string, condition: (stream: this) => boolean, timeoutMs = 10_000): Promise<void> {
+    const deadline = performance.now() + timeoutMs;
     while (!condition(this)) {
       if (this.#isEnded || performance.now() > deadline) throw new Error(`in vain for ${what}; received: ${this.text}`);
       await new Promise<void>((resolve) => {
@@ -63,8 +63,8 @@ export class EventStream implements Disposable {
   }
 
   /** Waits for an event and answers the first that fits. */
-  async event(what: string, fits: (event: DeploymentEvent) => boolean): Promise<DeploymentEvent> {
-    await this.until(what, (stream) => stream.events.some(fits));
+  async event(what: string, fits: (event: DeploymentEvent) => boolean, timeoutMs?: number): Promise<DeploymentEvent> {
+    await this.until(what, (stream) => stream.events.some(fits), timeoutMs);
     return this.events.find(fits) as DeploymentEvent;
   }
 

@@ -9,13 +9,22 @@ export async function freePort(): Promise<number> {
 const FIRST_HOST_PORT = 30_000;
 const HOST_PORTS = 2768;
 
-/** A free TCP port in the range apps may be published in, 30000 to 32767. */
+/** A free TCP port in the range apps may be published in, 30000 to 32767. No other test gets it while this process lives. */
 export async function freeHostPort(): Promise<number> {
   for (let attempt = 0; attempt < 100; attempt++) {
-    const port = await claim(FIRST_HOST_PORT + Math.floor(Math.random() * HOST_PORTS));
-    if (port !== undefined) return port;
+    const port = FIRST_HOST_PORT + Math.floor(Math.random() * HOST_PORTS);
+    if ((await reserve(port)) && (await claim(port)) !== undefined) return port;
   }
   throw new Error("no free port between 30000 and 32767");
+}
+
+/** Takes a name that only one process of the machine can have, and that is free again once the process has ended. */
+function reserve(port: number): Promise<boolean> {
+  const server = createServer().unref();
+  return new Promise((resolve) => {
+    server.once("error", () => resolve(false));
+    server.listen(`\0edge-agent-test-port-${port}`, () => resolve(true));
+  });
 }
 
 function claim(port: number): Promise<number | undefined> {

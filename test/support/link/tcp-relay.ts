@@ -1,14 +1,19 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
-/** A TCP relay on loopback whose connections can be cut, or go silent as a link does that lost its radio. */
+/** A TCP relay on loopback whose connections can be cut, refused, or go silent as a link does that lost its radio. */
 export class TcpRelay implements AsyncDisposable {
   /** Bytes relayed in both directions. */
   bytes = 0;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
+  #isDown = false;
 
   private constructor(port: number) {
     this.#server = createServer((near) => {
+      if (this.#isDown) {
+        near.resetAndDestroy();
+        return;
+      }
       const far = connect(port, "127.0.0.1");
       this.#join(near, far);
       this.#join(far, near);
@@ -31,6 +36,17 @@ export class TcpRelay implements AsyncDisposable {
   /** Resets all connections that stand. */
   cut(): void {
     for (const socket of this.#sockets) socket.resetAndDestroy();
+  }
+
+  /** Resets all connections that stand, and every new one until `restore`. */
+  sever(): void {
+    this.#isDown = true;
+    this.cut();
+  }
+
+  /** Takes connections again after `sever`. */
+  restore(): void {
+    this.#isDown = false;
   }
 
   /** Nothing passes any more on the connections that stand, and nobody is told. */

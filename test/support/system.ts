@@ -1,0 +1,182 @@
+import type { z } from "zod";
+import { LABELS } from "../../src/agent/core/container.ts";
+import type { appSpecSchema } from "../../src/protocol/app-spec.ts";
+import { type DeploymentEvent, isFinal } from "../../src/protocol/deployment-event.ts";
+import { dockerSocket } from "./docker-socket.ts";
+import { type EventStream, openStream, type StreamRequest } from "./event-stream.ts";
+import { type Image, loadImage, removeImage, uniqueName } from "./images.ts";
+import { TcpRelay } from "./link/tcp-relay.ts";
+import { type AgentConfig, AgentProcess } from "./system/agent.ts";
+import { type Account, type Asset, ControlProcess } from "./system/control.ts";
+import { type ListedContainer, listContainers, removeContainers } from "./system/leftovers.ts";
+import { tempDir } from "./temp-dir.ts";
+
+/** A deployment request as a client writes it. */
+export type AppRequest = z.input<typeof appSpecSchema>;
+
+export interface SystemOptions {
+  /** Keys of the agent's configuration file; the rest fits tests. */
+  readonly agentConfig?: AgentConfig;
+  /** Further options of `edge-control serve`. */
+  readonly controlFlags?: readonly string[];
+  /** The engine the agent uses, such as a `PrivateEngine` or a `PodmanService`; default: the machine's Docker. */
+  readonly engine?: { readonly socketPath: string };
+}
+
+/** How a deployment went, from its request to the end of the stream. */
+export interface Deployed {
+  readonly status: number;
+  readonly headers: EventStream["headers"];
+  readonly events: readonly DeploymentEvent[];
+  /** The last event: `Success` or `Fail`. */
+  readonly final: DeploymentEvent;
+  readonly deploymentId: string;
+}
+
+/** How long a deployment may take in a test. */
+const DEPLOYMENT_MS = 90_000;
+
+/**
+ * Both executables as real processes, with one account, one asset, and its device online. Disposing it ends them and
+ * removes what they made: containers whose app or name begins with `prefix`, images, directories.
+ */
+export class System implements AsyncDisposable {
+  /** Names of apps, containers and images of this system begin so. */
+  readonly prefix: string;
+  readonly control: ControlProcess;
+  readonly agent: AgentProcess;
+  readonly account: Account;
+  readonly asset: Asset;
+  /** The agent's link to the control plane runs through it. */
+  readonly link: TcpRelay;
+  readonly engineSocket: string;
+  /** A directory for whatever a test needs; it goes with the system. */
+  readonly directory: string;
+  readonly #owned: AsyncDisposableStack;
+  #names = 0;
+
+  private constructor(parts: SystemParts, owned: AsyncDisposableStack) {
+    this.prefix = parts.prefix;
+    this.control = parts.control;
+    this.agent = parts.agent;
+    this.account = parts.account;
+    this.asset = parts.asset;
+    this.link = parts.link;
+    this.engineSocket = parts.engineSocket;
+    this.directory = parts.directory;
+    this.#owned = owned;
+  }
+
+  /** Starts one and waits until its device is online. Needs the executables in dist/. */
+  static async start(options: SystemOptions = {}): Promise<System> {
+    await using owned = new AsyncDisposableStack();
+    const engineSocket = options.engine?.socketPath ?? (await dockerSocket());
+    if (engineSocket === undefined) throw new Error("no Docker engine answers on this machine");
+    const { path: directory } = owned.use(await tempDir());
+    const prefix = uniqueName("");
+    const control = owned.use(new ControlProcess(directory, options.controlFlags ?? []));
+    await control.start();
+    const account = await control.createAccount(prefix);
+    const asset = await control.addAsset(account.accountId, `${prefix}gw`);
+    const link = owned.use(await TcpRelay.to(control.port));
+    owned.defer(() => removeContainers(engineSocket, prefix));
+    const agent = owned.use(
+      new AgentProcess({
+        directory,
+        deviceToken: asset.deviceToken,
+        controlPlaneUrl: () => `ws://127.0.0.1:${link.port}/v1/agent`,
+        engineSocket,
+        config: options.agentConfig ?? {},
+      }),
+    );
+    await agent.start();
+    return new System({ prefix, control, agent, account, asset, link, engineSocket, directory }, owned.move());
+  }
+
+  /** A name for an app, another one each time. */
+  name(label: string = "app"): string {
+    return `${this.prefix}${label}${++this.#names}`;
+  }
+
+  /** Puts an image into the engine and answers its reference. */
+  async load(image: Image, label: string = "image"): Promise<string> {
+    const loaded = this.#owned.use(await loadImage(this.engineSocket, image, label));
+    return loaded.reference;
+  }
+
+  /** Has an image removed with the system that the agent will pull. Answers its reference. */
+  willPull(reference: string): string {
+    this.#owned.defer(() => removeImage(this.engineSocket, reference).catch(() => {}));
+    return reference;
+  }
+
+  /** Requests the deployment and resolves when the response's headers are there. Anything may be sent as `spec`. */
+  open(spec: unknown, options: Omit<StreamRequest, "body"> & { readonly asset?: string } = {}): Promise<EventStream> {
+    const { asset = this.asset.uuid, ...request } = options;
+    return openStream(`${this.control.url}/v1/assets/${encodeURIComponent(asset)}/edge/apps`, {
+      method: "POST",
+      apiKey: this.account.apiKey,
+      ...request,
+      body: spec,
+    });
+  }
+
+  /** Deploys, and waits until the stream has ended. Fails unless it ends in order, with one final event. */
+  async deploy(spec: AppRequest): Promise<Deployed> {
+    return this.finish(await this.open(spec));
+  }
+
+  /** Waits for the end of a deployment's stream. Fails unless it ends in order, with one final event. */
+  async finish(stream: EventStream): Promise<Deployed> {
+    await stream.until("the final event", ({ events }) => events.some(isFinal), DEPLOYMENT_MS);
+    if (!(await stream.ended)) throw new Error(`the stream was cut off; received: ${stream.text}`);
+    const { status, headers, events, deploymentId } = stream;
+    const final = events.at(-1) as DeploymentEvent;
+    const first = events[0]?.seq ?? 0;
+    if (events.filter(isFinal).length !== 1 || !isFinal(final) || events.some(({ seq }, i) => seq !== first + i)) {
+      throw new Error(`not a deployment's stream: ${stream.text}`);
+    }
+    return { status, headers, events, final, deploymentId };
+  }
+
+  /** The events of a deployment after one of them, and those to come. */
+  follow(deploymentId: string, after: number = 0): Promise<EventStream> {
+    return openStream(`${this.deploymentUrl(deploymentId)}/events?after=${after}`, { apiKey: this.account.apiKey });
+  }
+
+  /** The record of a deployment. */
+  async record(deploymentId: string): Promise<Record<string, unknown>> {
+    const response = await fetch(this.deploymentUrl(deploymentId), { headers: { "X-API-Key": this.account.apiKey } });
+    return (await response.json()) as Record<string, unknown>;
+  }
+
+  deploymentUrl(deploymentId: string): string {
+    return `${this.control.url}/v1/assets/${this.asset.uuid}/edge/deployments/${deploymentId}`;
+  }
+
+  /** Containers of a deployment, also those that do not run. */
+  async containersOf(deploymentId: string): Promise<ListedContainer[]> {
+    const all = await listContainers(this.engineSocket);
+    return all.filter(({ Labels }) => Labels?.[LABELS.deployment] === deploymentId);
+  }
+
+  /** What each side wrote last, for whoever wants to know why a test failed. */
+  tail(): string {
+    return `--- edge-agent\n${this.agent.tail()}\n--- edge-control\n${this.control.tail()}`;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#owned.disposeAsync();
+  }
+}
+
+interface SystemParts {
+  readonly prefix: string;
+  readonly control: ControlProcess;
+  readonly agent: AgentProcess;
+  readonly account: Account;
+  readonly asset: Asset;
+  readonly link: TcpRelay;
+  readonly engineSocket: string;
+  readonly directory: string;
+}

@@ -1,0 +1,74 @@
+import { join } from "node:path";
+import { succeed } from "../command.ts";
+import { Executable } from "./executable.ts";
+
+const EXECUTABLE = "dist/edge-control";
+
+/** What one account needs to use the service. */
+export interface Account {
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly apiKey: string;
+}
+
+/** An asset and what its device connects with. */
+export interface Asset {
+  readonly uuid: string;
+  readonly serialNumber: string;
+  readonly deviceToken: string;
+}
+
+/** edge-control as a real process on a free port, which it keeps over restarts. It is ready once it listens. */
+export class ControlProcess extends Executable {
+  readonly dataDir: string;
+  readonly #port: { number: number };
+
+  /** @param flags further options of `edge-control serve` */
+  constructor(directory: string, flags: readonly string[]) {
+    const port = { number: 0 };
+    const dataDir = join(directory, "control");
+    super({
+      path: EXECUTABLE,
+      args: () => {
+        const listen = `127.0.0.1:${port.number}`;
+        const options = { listen, "data-dir": dataDir, "log-level": "debug", "rate-limit-per-minute": "100000" };
+        return ["serve", ...Object.entries(options).flatMap(([key, value]) => [`--${key}`, value]), ...flags];
+      },
+      isReady: ({ msg }) => msg === "listening",
+    });
+    this.dataDir = dataDir;
+    this.#port = port;
+  }
+
+  override async start() {
+    const line = await super.start();
+    this.#port.number = Number(line["port"]);
+    return line;
+  }
+
+  get port(): number {
+    return this.#port.number;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** Runs an administration command on its data and answers the JSON it printed. */
+  async administer(...args: readonly string[]): Promise<Record<string, string>> {
+    const output = await succeed(EXECUTABLE, [...args, "--data-dir", this.dataDir, "--json"]);
+    return JSON.parse(output) as Record<string, string>;
+  }
+
+  async createAccount(name: string): Promise<Account> {
+    const { account_id: accountId = "" } = await this.administer("account", "create", name);
+    const key = await this.administer("key", "create", "--account", accountId, "--name", name);
+    return { accountId, keyId: key["key_id"] ?? "", apiKey: key["api_key"] ?? "" };
+  }
+
+  async addAsset(accountId: string, serialNumber: string): Promise<Asset> {
+    const options = ["--account", accountId, "--serial-number", serialNumber];
+    const { uuid = "", device_token: deviceToken = "" } = await this.administer("asset", "add", ...options);
+    return { uuid, serialNumber, deviceToken };
+  }
+}

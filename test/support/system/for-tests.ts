@@ -1,0 +1,32 @@
+import { afterAll, beforeAll, beforeEach, onTestFailed, onTestFinished } from "vitest";
+import { System, type SystemOptions } from "../system.ts";
+
+type SetUp = (owned: AsyncDisposableStack) => Promise<SystemOptions> | SystemOptions;
+
+/**
+ * One system for all tests of the file or `describe`. A test that fails shows what both sides wrote last.
+ *
+ * @param setUp answers the options; what it hands to `owned`, such as an engine, is disposed of after the system
+ */
+export function sharedSystem(setUp: SetUp = () => ({})): () => System {
+  const owned = new AsyncDisposableStack();
+  let system: System | undefined;
+  const get = (): System => {
+    if (!system) throw new Error("the system has not started");
+    return system;
+  };
+  beforeAll(async () => {
+    system = owned.use(await System.start(await setUp(owned)));
+  });
+  beforeEach(({ onTestFailed }) => onTestFailed(() => console.error(get().tail())));
+  afterAll(() => owned.disposeAsync());
+  return get;
+}
+
+/** A system of one test alone. When the test fails, it shows what both sides wrote last. */
+export async function systemOfTest(options: SystemOptions = {}): Promise<System> {
+  const system = await System.start(options);
+  onTestFinished(() => system[Symbol.asyncDispose]());
+  onTestFailed(() => console.error(system.tail()));
+  return system;
+}
