@@ -73,7 +73,7 @@ export const legacySimUpdateSchema = z
 export type LegacySimUpdate = z.output<typeof legacySimUpdateSchema>;
 
 /** Most assets one page may hold, and how many it holds unless asked. */
-export const MAX_PAGE_SIZE = 200;
+const MAX_PAGE_SIZE = 200;
 export const DEFAULT_PAGE_SIZE = 50;
 
 /** Query of Get Assets. */
@@ -91,4 +91,3 @@ export const assetListQuerySchema = z.strictObject({
     description: "Only assets whose name or serial number contains this text; ASCII letters in either case.",
   }),
 });
-export type AssetListQuery = z.output<typeof assetListQuerySchema>;

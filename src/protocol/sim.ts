@@ -15,12 +15,12 @@ export const networkGroupSchema = label("network group").meta({
   examples: ["default_1gb"],
 });
 
-export const serviceProfileSchema = label("service profile").meta({
+const serviceProfileSchema = label("service profile").meta({
   description: "Service profile of the PRO SIM.",
   examples: ["iot-eu-standard"],
 });
 
-export const simSidSchema = z
+const simSidSchema = z
   .string()
   .regex(/^[A-Za-z0-9]{2,64}$/, "must be 2 to 64 letters or digits")
   .meta({
@@ -35,7 +35,7 @@ export const iccidSchema = z
   .meta({ description: "ICCID printed on the SIM.", examples: ["8988307000001234567"] });
 
 /** ITU-T E.212: at most 15 digits. */
-export const imsiSchema = z
+const imsiSchema = z
   .string()
   .regex(/^[0-9]{6,15}$/, "must be 6 to 15 digits")
   .meta({ description: "IMSI of the PRO SIM.", examples: ["262011234567890"] });

@@ -50,7 +50,7 @@ export function resolveRange(query: Pick<UsageQuery, "start_time" | "end_time">,
 
 /** The instant before which usage will not change any more, in Unix seconds. */
 export function finalizedUntil(nowMs: number, periods: FinalizationPeriods, type: SimType): number {
-  return Math.max(0, Math.floor(nowMs / 1000) - periods[type]);
+  return Math.max(0, Math.floor(nowMs / 1000 - periods[type]));
 }
 
 function monthStart(time: number, months: number): number {

@@ -2,14 +2,14 @@ import { DatabaseSync } from "node:sqlite";
 import { MIGRATIONS } from "../store/sqlite/migrations.ts";
 
 /** A file that cannot serve as edge-control's database; the message says why. */
-export class UnusableDatabaseError extends Error {
+class UnusableDatabaseError extends Error {
   constructor(path: string, reason: string, options?: ErrorOptions) {
     super(`${path} cannot be used: ${reason}`, options);
     this.name = "UnusableDatabaseError";
   }
 }
 
-/** Throws `UnusableDatabaseError` unless the file is an undamaged database of this or an earlier schema version. */
+/** Throws, saying why the file cannot be used, unless the file is an undamaged database of this or an earlier schema version. */
 export function checkDatabase(path: string): void {
   try {
     const database = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });

@@ -2,7 +2,7 @@ import { open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 
 /** Resolves when what was written to the file, or which names a directory holds, survives a power cut. */
-export async function sync(path: string): Promise<void> {
+async function sync(path: string): Promise<void> {
   await using handle = await open(path, "r");
   await handle.sync();
 }

@@ -10,7 +10,7 @@ const FILES = ["-wal", "-shm", ""];
 /**
  * Puts a backup in the place of the database. The backup is copied and checked first; what is replaced is kept beside
  * it under another name, which is answered, or `undefined` when there was no database. The caller holds the data
- * directory's lock. Throws `UnusableDatabaseError` for a file that is no sound backup; nothing has changed then.
+ * directory's lock. Throws for a file that is no sound backup; nothing has changed then.
  *
  * @param database path of the database file
  * @param suffix what the replaced database's name gets, such as `.replaced-2026-11-20T12-00-00Z`

@@ -37,7 +37,12 @@ export async function serveOpenApi(api: Api): Promise<void> {
     transform,
     transformObject: (document) => pruneComponents(jsonSchemaTransformObject(document as never) as object),
   });
-  api.get("/openapi.json", { schema: { hide: true } }, () => api.swagger());
+  let text: string | undefined;
+  api.get("/openapi.json", { schema: { hide: true } }, (_request, reply) => {
+    // The same for everybody, as long as the server runs.
+    text ??= JSON.stringify(api.swagger());
+    return reply.type("application/json; charset=utf-8").send(text);
+  });
 }
 
 /** As the library's, which forgets the headers of a response. */

@@ -36,6 +36,8 @@ export async function serveReferencePage(api: Api): Promise<void> {
           "content-security-policy": CONTENT_SECURITY_POLICY,
           "x-content-type-options": "nosniff",
           "referrer-policy": "no-referrer",
+          // The script is large and changes only with the version.
+          "cache-control": "public, max-age=3600",
         });
         done();
       },
