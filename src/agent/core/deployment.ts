@@ -16,6 +16,11 @@ export interface DeploymentRecord {
   readonly id: string;
   /** Rises with every deployment accepted. Who was first keeps a port or a name two ask for. */
   readonly order: number;
+  /**
+   * Who asked for it. What the control plane asked for is told to it event by event, and held until it has the end;
+   * what was asked for on the device itself is nobody else's, and forgotten with its end.
+   */
+  readonly origin: "control_plane" | "local";
   /** The app's name, empty when the request was too broken to have one. */
   readonly app: string;
   /** `undefined` when the request does not fit the schema; then `failure` says so. */
@@ -46,11 +51,12 @@ export interface AppRecord {
   readonly containerId: string;
 }
 
-/** The fields of a fresh record. */
+/** The fields of a fresh record of a deployment the control plane asked for. */
 export function newRecord(id: string, order: number, spec: AppSpec | undefined, failure?: Failure): DeploymentRecord {
   return {
     id,
     order,
+    origin: "control_plane",
     app: spec?.name ?? "",
     spec,
     outcome: "pending",

@@ -33,7 +33,7 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     }
   }
 
-  deploy(deploymentId: string, input: unknown): void {
+  deploy(deploymentId: string, input: unknown, origin: DeploymentRecord["origin"] = "control_plane"): void {
     const { store, logger } = this.#services;
     if (store.deployment(deploymentId)) return;
     if (store.isFull()) {
@@ -42,13 +42,13 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     const parsed = parseAppSpec(input);
     const order = store.nextOrder();
     if (!parsed.ok) {
-      const record = newRecord(deploymentId, order, undefined, refused(parsed.error));
+      const record = { ...newRecord(deploymentId, order, undefined, refused(parsed.error)), origin };
       store.save({ deployment: record });
       this.#launch(record, { isResumed: false });
       return;
     }
     const { spec } = parsed;
-    const record = newRecord(deploymentId, order, spec);
+    const record = { ...newRecord(deploymentId, order, spec), origin };
     store.save({ deployment: record, events: announcement({ kind: "check", spec }) });
     logger.info({ deployment: deploymentId, app: spec.name, image: spec.image, ...facts(spec) }, "deployment accepted");
     this.#launch(record, { isResumed: false, announced: "check" });
@@ -70,7 +70,8 @@ export class Deployments implements CommandHandler, AsyncDisposable {
   }
 
   openDeployments(): readonly string[] {
-    return this.#services.store.deployments().map(({ id }) => id);
+    const { store } = this.#services;
+    return store.deployments().flatMap(({ id, origin }) => (origin === "control_plane" ? [id] : []));
   }
 
   /** Whether a deployment is at work on the app right now. */

@@ -1,8 +1,10 @@
 import type { Clock } from "../../lib/clock.ts";
-import { LABELS } from "../core/container.ts";
+import { maskSecrets } from "../../lib/redact.ts";
+import { LABELS, secretsOf } from "../core/container.ts";
 import { type AppRecord, newRecord } from "../core/deployment.ts";
 import { nextRepair, repairDelay } from "../core/repair.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
+import { adoptApps } from "./adopt-apps.ts";
 import type { DeployServices } from "./context.ts";
 import { execute } from "./table.ts";
 import { isEngineAway } from "./trouble.ts";
@@ -21,6 +23,8 @@ interface History {
 export interface KeeperOptions extends DeployServices {
   /** Whether a deployment is at work on the app right now: then it is left alone. */
   readonly isBusy: (app: string) => boolean;
+  /** Set while the store may not know every app there is. */
+  readonly rebuild: { readonly isSet: boolean; clear(): void };
 }
 
 /**
@@ -48,6 +52,7 @@ export class Keeper {
 
   /** One look at every app, with the repairs it takes. Rejects when the engine cannot be asked. */
   async round(signal: AbortSignal): Promise<void> {
+    await this.#adopt(signal);
     const apps = this.#options.store.apps().filter(({ name }) => !this.#options.isBusy(name));
     if (apps.length === 0) return;
     const containers = await this.#options.engine.listContainers(signal);
@@ -56,18 +61,27 @@ export class Keeper {
     for (const app of apps) await this.#repair(app, containers, signal);
   }
 
+  async #adopt(signal: AbortSignal): Promise<void> {
+    const { rebuild } = this.#options;
+    if (!rebuild.isSet) return;
+    await adoptApps(this.#options, signal);
+    rebuild.clear();
+  }
+
   async #repair(app: AppRecord, all: readonly ContainerSummary[], signal: AbortSignal): Promise<void> {
     const now = this.#clock.monotonic();
     const history = this.#histories.get(app.name);
     if (history && now - history.lastTryAt > FORGIVEN_AFTER_MS) this.#histories.delete(app.name);
     const failures = this.#histories.get(app.name)?.failures ?? 0;
     if (history && now - history.lastTryAt < repairDelay(failures)) return;
-    if (!nextRepair(app, own(app, all))) return;
+    const repair = nextRepair(app, own(app, all));
+    if (!repair) return;
     this.#histories.set(app.name, { failures: failures + 1, lastTryAt: now });
     const log = this.#options.logger.child({ app: app.name, deployment: app.deploymentId });
     try {
       await this.#putRight(app, all, signal);
       log.info({ attempt: failures + 1 }, "app repaired");
+      this.#note(app, repair.reason);
     } catch (error) {
       if (signal.aborted || isEngineAway(error)) throw error;
       const next = Math.round(repairDelay(failures + 1) / 1000);
@@ -75,6 +89,20 @@ export class Keeper {
         { err: error, attempt: failures + 1, next_try_s: next },
         "app could not be repaired; it is not running",
       );
+      this.#note(app, repair.reason, error);
+    }
+  }
+
+  /** For whoever asks later why the app was not running. What is not noted is in the log. */
+  #note(app: AppRecord, reason: string, error?: unknown): void {
+    const { clock, store, logger } = this.#options;
+    const text = error instanceof Error ? error.message : String(error);
+    const masked = error === undefined ? {} : { error: maskSecrets(text, secretsOf(app.spec)).slice(0, 500) };
+    const at = Math.floor(clock.now() / 1000);
+    try {
+      store.save({ happened: { kind: "repair", app: app.name, at, reason, ...masked } });
+    } catch (problem) {
+      logger.warn({ err: problem, app: app.name }, "a repair could not be noted in the history");
     }
   }
 

@@ -24,5 +24,13 @@ export const MIGRATIONS: readonly string[] = [
     content TEXT NOT NULL
   ) STRICT;
   CREATE INDEX outbox_by_deployment ON outbox (deployment_id, device_seq);
+
+  -- What happened, for people. At most a few hundred rows, so that searching them needs no index to be written too.
+  CREATE TABLE history (
+    position INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    deployment_id TEXT,
+    entry TEXT NOT NULL
+  ) STRICT;
   `,
 ];

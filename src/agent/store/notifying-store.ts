@@ -1,11 +1,13 @@
 import type { OutboxEvent } from "../link/ports.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment.ts";
+import type { HistoryEntry } from "./history.ts";
 import type { AgentStore, StoreChange } from "./store.ts";
 
 /** A store that tells listeners when events were added to the outbox. */
 export class NotifyingStore implements AgentStore {
   readonly #inner: AgentStore;
   readonly #listeners = new Set<() => void>();
+  readonly #watchers = new Set<(change: StoreChange) => void>();
 
   /** Takes ownership of `inner`. */
   constructor(inner: AgentStore) {
@@ -18,8 +20,15 @@ export class NotifyingStore implements AgentStore {
     return { [Symbol.dispose]: () => this.#listeners.delete(listener) };
   }
 
+  /** Calls `watcher` with every change after it was stored, until disposed. It must not throw. */
+  onChange(watcher: (change: StoreChange) => void): Disposable {
+    this.#watchers.add(watcher);
+    return { [Symbol.dispose]: () => this.#watchers.delete(watcher) };
+  }
+
   save(change: StoreChange): void {
     this.#inner.save(change);
+    for (const watcher of this.#watchers) watcher(change);
     if (!change.events?.length) return;
     for (const listener of this.#listeners) listener();
   }
@@ -42,6 +51,10 @@ export class NotifyingStore implements AgentStore {
 
   apps(): readonly AppRecord[] {
     return this.#inner.apps();
+  }
+
+  history(limit: number): readonly HistoryEntry[] {
+    return this.#inner.history(limit);
   }
 
   pendingEvents(position: number, limit: number): readonly OutboxEvent[] {

@@ -3,8 +3,15 @@ import { join } from "node:path";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { DiskReserve } from "./disk-reserve.ts";
+import { RebuildMarker } from "./rebuild-marker.ts";
 import { openSqliteStore } from "./sqlite-store.ts";
 import { type AgentStore, StoreError } from "./store.ts";
+
+export interface OpenedStore {
+  readonly store: AgentStore;
+  /** Set while the store may not know every app there is. */
+  readonly rebuild: RebuildMarker;
+}
 
 export interface OpenStoreOptions {
   readonly directory: string;
@@ -19,12 +26,19 @@ export interface OpenStoreOptions {
  * fresh one begun: what runs is then found again by the labels of its containers. Throws `StoreError` for anything
  * else that stands in the way.
  */
-export function openStore({ directory, logger, ...options }: OpenStoreOptions): AgentStore {
+export function openStore({ directory, logger, ...options }: OpenStoreOptions): OpenedStore {
   const path = join(directory, "agent.db");
+  const rebuild = new RebuildMarker(join(directory, "rebuild"));
   const reserve = new DiskReserve(join(directory, "reserve"));
-  const onDamage = (what: string): void =>
+  const onDamage = (what: string): void => {
     logger.error({ path }, `${what} in the agent's store cannot be read; left out`);
-  const open = (): AgentStore => openSqliteStore({ ...options, path, reserve, onDamage });
+    rebuild.set();
+  };
+  const open = (): OpenedStore => {
+    // Marked first: a crash in between must not leave a fresh store that nobody knows to be one.
+    if (!existsSync(path)) rebuild.set();
+    return { store: openSqliteStore({ ...options, path, reserve, onDamage }), rebuild };
+  };
   try {
     return open();
   } catch (error) {

@@ -18,6 +18,7 @@ const failureSchema = z.object({
 export const deploymentRecordSchema: z.ZodType<DeploymentRecord> = z.object({
   id: z.string(),
   order: z.int(),
+  origin: z.enum(["control_plane", "local"]).default("control_plane"),
   app: z.string(),
   spec: appSpecSchema.optional().transform((spec) => spec),
   outcome: z.enum(["pending", "succeeded", "failed"]),

@@ -6,12 +6,19 @@ import { openSqlite, transaction } from "../../lib/sqlite.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment.ts";
 import type { OutboxEvent } from "../link/ports.ts";
 import type { DiskReserve } from "./disk-reserve.ts";
+import { deploymentEntry, type HistoryEntry, HistoryTable, type TimedEvent, timedEvent } from "./history.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { appRecordSchema, deploymentRecordSchema } from "./records.ts";
 import { type AgentStore, type StoreChange, StoreError, type StoreErrorKind } from "./store.ts";
 
 // One commit touches a handful of pages; small ones wear the flash less.
 const PAGE_SIZE = 1024;
+
+// Events of deployments asked for on the device itself are nobody else's.
+const PENDING_EVENTS = /* sql */ `
+  SELECT * FROM outbox WHERE position > ?
+    AND deployment_id NOT IN (SELECT id FROM deployments WHERE record ->> 'origin' = 'local')
+  ORDER BY position`;
 
 export interface SqliteStoreOptions {
   /** Path of the database file, or `:memory:`. */
@@ -42,6 +49,7 @@ class SqliteStore implements AgentStore {
   readonly #statements = new Map<string, StatementSync>();
   /** Highest acknowledged `device_seq` of deployments that go on; forgotten with the process. */
   readonly #acknowledged = new Map<string, number>();
+  readonly #history = new HistoryTable((text) => this.#sql(text));
 
   constructor(database: DatabaseSync, options: SqliteStoreOptions) {
     this.#database = database;
@@ -77,6 +85,17 @@ class SqliteStore implements AgentStore {
     );
   }
 
+  history(limit: number): readonly HistoryEntry[] {
+    return guarded("read", () => {
+      const going = this.deployments().filter(({ outcome }) => outcome === "pending");
+      const entries = going.map((record) => deploymentEntry(record, this.#eventsOf(record.id)));
+      const ended = this.#history
+        .last(limit)
+        .filter((entry) => !going.some(({ id }) => "id" in entry && entry.id === id));
+      return [...ended, ...entries].slice(-limit);
+    });
+  }
+
   isFull(): boolean {
     const { reserve } = this.#options;
     return reserve !== undefined && !reserve.restore();
@@ -94,7 +113,7 @@ class SqliteStore implements AgentStore {
   pendingEvents(position: number, limit: number): readonly OutboxEvent[] {
     return guarded("read", () => {
       const events: OutboxEvent[] = [];
-      for (const row of this.#sql("SELECT * FROM outbox WHERE position > ? ORDER BY position").iterate(position)) {
+      for (const row of this.#sql(PENDING_EVENTS).iterate(position)) {
         const event = this.#toOutboxEvent(row);
         if (event.event.device_seq > (this.#acknowledged.get(event.deploymentId) ?? 0)) events.push(event);
         if (events.length >= limit) break;
@@ -131,6 +150,7 @@ class SqliteStore implements AgentStore {
             JSON.stringify(change.app),
           );
         }
+        if (change.happened) this.#history.add(change.happened);
         if (change.removedApp !== undefined) this.#sql("DELETE FROM apps WHERE name = ?").run(change.removedApp);
       }),
     );
@@ -142,6 +162,19 @@ class SqliteStore implements AgentStore {
        ON CONFLICT (id) DO UPDATE SET record = excluded.record`,
     ).run(record.id, JSON.stringify(record));
     for (const event of events) this.#append(record.id, event);
+    if (!events.some(isFinal)) return;
+    this.#history.add(deploymentEntry(record, this.#eventsOf(record.id)));
+    // Nobody has to acknowledge it: what was to be remembered is in the history.
+    if (record.origin === "local") this.#sql("DELETE FROM deployments WHERE id = ?").run(record.id);
+  }
+
+  #eventsOf(deploymentId: string): TimedEvent[] {
+    const rows = this.#sql("SELECT * FROM outbox WHERE deployment_id = ? ORDER BY device_seq").all(deploymentId);
+    return rows.map((row) => {
+      const { event } = this.#toOutboxEvent(row);
+      const at = event.age_ms === undefined ? null : Math.floor((this.#options.clock.now() - event.age_ms) / 1000);
+      return timedEvent(event, at);
+    });
   }
 
   #append(deploymentId: string, content: EventContent): void {

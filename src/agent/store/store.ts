@@ -1,6 +1,7 @@
 import type { EventContent } from "../../protocol/deployment-event.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment.ts";
 import type { OutboxEvent } from "../link/ports.ts";
+import type { HistoryEntry } from "./history.ts";
 
 /** What changes together: all of it is on disk when `save` returns, or none of it. */
 export interface StoreChange {
@@ -12,6 +13,8 @@ export interface StoreChange {
   readonly app?: AppRecord;
   /** Name of an app to forget. */
   readonly removedApp?: string;
+  /** Added to the history. Deployments enter it by themselves, with their final event. */
+  readonly happened?: HistoryEntry;
 }
 
 /**
@@ -27,6 +30,8 @@ export interface AgentStore extends Disposable {
   /** Number for the next deployment accepted, higher than any in the store. */
   nextOrder(): number;
   apps(): readonly AppRecord[];
+  /** The last `limit` things that happened, in order; deployments that go on come last, with the events they have. */
+  history(limit: number): readonly HistoryEntry[];
   /** @throws StoreError when it could not be written; nothing has changed then. */
   save(change: StoreChange): void;
   /** Events after `position` (0 for all) that were not acknowledged, in order, at most `limit`. */
