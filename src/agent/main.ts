@@ -4,6 +4,7 @@ import { Command } from "commander";
 import { systemClock } from "../lib/clock.ts";
 import { tryLock } from "../lib/instance-lock.ts";
 import { type Logger, createLogger } from "../lib/logger.ts";
+import { remember } from "../lib/remember.ts";
 import { Semaphore } from "../lib/semaphore.ts";
 import { VERSION } from "../lib/version.ts";
 import { checkConfig, showConfig } from "./cli/config.ts";
@@ -21,6 +22,7 @@ import { Keeper } from "./steps/keeper.ts";
 import { NotifyingStore } from "./store/notifying-store.ts";
 import { openStore } from "./store/open-store.ts";
 
+const DATA_ROOT_SERVES_MS = 600_000;
 const DEFAULT_CONFIG = "/etc/edge-agent/config.json";
 
 const program = new Command("edge-agent")
@@ -59,7 +61,8 @@ async function run(config: Config, logger: Logger): Promise<void> {
   using lock = tryLock(join(config.state_dir, "agent.lock"));
   if (!lock) throw new Error(`${config.state_dir} is in use by another edge-agent`);
 
-  using store = new NotifyingStore(openStore({ directory: config.state_dir, clock, logger, bootId: readBootId() }));
+  const opened = openStore({ directory: config.state_dir, clock, logger, bootId: readBootId() });
+  using store = new NotifyingStore(opened.store);
   const socketPath = createSocketFinder({ configured: config.engine.socket, environment: process.env });
   const engine = createDockerEngine({ socketPath, clock });
   const services: DeployServices = {
@@ -70,10 +73,11 @@ async function run(config: Config, logger: Logger): Promise<void> {
     random: Math.random,
     logger,
     config: toDeployConfig(config),
+    dataRoot: remember(clock, DATA_ROOT_SERVES_MS, async (signal) => (await engine.info(signal)).dataRoot),
     pulls: new Semaphore(config.deploy.concurrent_pulls),
   };
   await using deployments = new Deployments(services);
-  const keeper = new Keeper({ ...services, isBusy: (app) => deployments.isBusy(app) });
+  const keeper = new Keeper({ ...services, rebuild: opened.rebuild, isBusy: (app) => deployments.isBusy(app) });
   const uplink = createUplink({
     config: toLinkConfig(config),
     commands: deployments,

@@ -103,6 +103,7 @@ export class AgentRig implements AsyncDisposable {
       random: () => 0.5,
       logger: pino({ level: "trace" }, { write: (line) => void this.log.push(line) }),
       config: this.#config,
+      dataRoot: async (signal) => (await this.engine.info(signal)).dataRoot,
       pulls: new Semaphore(2),
     };
   }

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type {
+  ContainerMakeup,
   ContainerRequest,
   ContainerState,
   ContainerSummary,
@@ -82,6 +83,17 @@ export class FakeEngine implements Engine {
 
   inspectContainer(idOrName: string, signal: AbortSignal): Promise<ContainerState | undefined> {
     return this.faults.around("inspectContainer", [idOrName], signal, () => this.container(idOrName)?.state);
+  }
+
+  describeContainer(idOrName: string, signal: AbortSignal): Promise<ContainerMakeup | undefined> {
+    return this.faults.around("describeContainer", [idOrName], signal, () => {
+      const request = this.container(idOrName)?.request;
+      if (!request) return undefined;
+      const { image, environment, volumes, hostNetwork, privileged } = request;
+      const facts = this.#images.get(image);
+      const imageId = facts ? this.#facts(image, facts).id : image;
+      return { image, imageId, environment, ports: hostNetwork ? [] : request.ports, volumes, hostNetwork, privileged };
+    });
   }
 
   inspectImage(reference: string, signal: AbortSignal): Promise<ImageFacts | undefined> {

@@ -6,6 +6,8 @@ export interface Engine {
   listContainers(signal: AbortSignal): Promise<ContainerSummary[]>;
   /** `undefined` where there is no such container. */
   inspectContainer(idOrName: string, signal: AbortSignal): Promise<ContainerState | undefined>;
+  /** What the container was made from; `undefined` where there is no such container. */
+  describeContainer(idOrName: string, signal: AbortSignal): Promise<ContainerMakeup | undefined>;
   /** `undefined` where the image is not on the machine. */
   inspectImage(reference: string, signal: AbortSignal): Promise<ImageFacts | undefined>;
   /** Pulls an image with the engine's own client. Aborting the signal ends the pull. */
@@ -67,6 +69,19 @@ export interface ContainerState {
   readonly health: "none" | "starting" | "healthy" | "unhealthy";
   /** Output of the last health check run, empty where there was none. */
   readonly healthOutput: string;
+}
+
+/** What a container was made from, as far as an app's specification says it. */
+export interface ContainerMakeup {
+  /** Reference or id the container was created with. */
+  readonly image: string;
+  readonly imageId: string;
+  /** `KEY=value`, without what the image brings itself. */
+  readonly environment: readonly string[];
+  readonly ports: ContainerRequest["ports"];
+  readonly volumes: ContainerRequest["volumes"];
+  readonly hostNetwork: boolean;
+  readonly privileged: boolean;
 }
 
 export interface ImageFacts {

@@ -39,7 +39,7 @@ async function observe(context: StepContext, spec: AppSpec): Promise<Omit<Surrou
   const [containers, listening, freeBytes, resolved] = await Promise.all([
     engine.listContainers(signal),
     host.listeningPorts(signal),
-    engine.info(signal).then(({ dataRoot }) => host.freeBytes(dataRoot)),
+    context.dataRoot(signal).then((directory) => host.freeBytes(directory)),
     Promise.all(spec.volumes.map(({ local }) => host.realPath(local))),
   ]);
   return {

@@ -37,6 +37,8 @@ export interface DeployServices {
   readonly random: () => number;
   readonly logger: Logger;
   readonly config: DeployConfig;
+  /** Directory the engine keeps images in. May be remembered for a while: asking is slow. */
+  readonly dataRoot: (signal: AbortSignal) => Promise<string>;
   /** Bounds how many images are pulled at once. */
   readonly pulls: Semaphore;
 }

@@ -61,8 +61,8 @@ export class Deployments implements CommandHandler, AsyncDisposable {
       active.run.fail(failure);
       return;
     }
-    const record = this.#services.store.deployment(deploymentId);
     // A success is provisional until the control plane holds it: what it reported as failed must not stay.
+    const record = this.#services.store.deployment(deploymentId) ?? this.#recordOfApp(deploymentId);
     if (record?.outcome !== "succeeded") return;
     const undone: DeploymentRecord = { ...record, outcome: "pending", failure };
     this.#services.store.save({ deployment: undone, removedApp: record.app });
@@ -94,6 +94,15 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     });
     const ended = run.run().finally(() => this.#runs.delete(record.id));
     this.#runs.set(record.id, { run, ended });
+  }
+
+  /** A deployment long forgotten whose app is still here, as when the app was found again after the store was lost. */
+  #recordOfApp(deploymentId: string): DeploymentRecord | undefined {
+    const { store } = this.#services;
+    const app = store.apps().find((candidate) => candidate.deploymentId === deploymentId);
+    if (!app) return undefined;
+    const { spec, imageId } = app;
+    return { ...newRecord(deploymentId, store.nextOrder(), spec), checked: true, imageId, outcome: "succeeded" };
   }
 
   #rivalsOf(record: DeploymentRecord): Rival[] {

@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { freeHostPort } from "../../support/free-port.ts";
 import { uniqueName } from "../../support/images.ts";
+import { tempDir } from "../../support/temp-dir.ts";
 import { create, expectKind, run, stateOf, unaborted, waitForState } from "./steps.ts";
 import type { EngineHarness } from "./harness.ts";
 import { plainRequest } from "./harness.ts";
@@ -48,6 +49,30 @@ export function containerContract(harness: () => EngineHarness): void {
       await expectKind(engine.startContainer(beginning, unaborted), "not_found");
       await engine.removeContainer(beginning, unaborted);
       expect((await stateOf(harness(), id)).status).toBe("created");
+    });
+
+    test("a container tells what it was made from, without what the image and the engine added", async () => {
+      const { engine, images } = harness();
+      const directory = await tempDir();
+      onTestFinished(() => directory[Symbol.asyncDispose]());
+      const request = {
+        environment: ["GREETING=hello = world", "EMPTY="],
+        ports: [{ hostPort: await freeHostPort(), targetPort: 80 }],
+        volumes: [
+          { local: directory.path, target: "/data", readonly: true },
+          { local: `${directory.path}`, target: "/more", readonly: false },
+        ],
+      };
+      const { id } = await create(harness(), images.sleeper, request);
+      const image = await engine.inspectImage(images.sleeper, unaborted);
+      expect(await engine.describeContainer(id, unaborted)).toEqual({
+        ...request,
+        image: expect.stringContaining(images.sleeper) as string,
+        imageId: expect.stringContaining(image!.id.replace("sha256:", "")) as string,
+        hostNetwork: false,
+        privileged: false,
+      });
+      expect(await engine.describeContainer(uniqueName("nobody"), unaborted)).toBeUndefined();
     });
 
     test("a name is given once", async () => {

@@ -37,6 +37,7 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
           engine.info(signal),
           engine.listContainers(signal),
           engine.inspectContainer(name, signal),
+          engine.describeContainer(name, signal),
           engine.inspectImage(images.sleeper, signal),
           engine.pullImage(images.sleeper, () => {}, signal),
           engine.createContainer(plainRequest(name, images.sleeper), signal),

@@ -24,7 +24,7 @@ describe("a damaged agent store", () => {
       clock: new FakeClock(),
       bootId: "boot",
       logger: pino({}, { write: (line) => void log.push(line) }),
-    });
+    }).store;
   const fill = (): void => {
     using store = open();
     for (let order = 1; order <= 50; order++) store.save({ deployment: newRecord(`d${order}`, order, spec) });
@@ -52,6 +52,7 @@ describe("a damaged agent store", () => {
     store.save({ deployment: newRecord("d99", 1, spec) });
     expect(existsSync(`${path()}.damaged`)).toBe(true);
     expect(log.join("")).toContain("set aside");
+    expect(existsSync(join(directory.path, "rebuild"))).toBe(true);
   });
 
   it("with single unreadable rows keeps the others, and says which are left out", () => {

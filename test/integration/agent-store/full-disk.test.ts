@@ -32,7 +32,8 @@ describe.skipIf(process.getuid?.() !== 0)("the agent's store on a full disk (nee
   it("still records the end of what was accepted, refuses anything new, and recovers by itself", async () => {
     await using disk = await smallDisk(8);
     const open = () =>
-      openStore({ directory: disk.path, clock: new FakeClock(), bootId: "boot", logger: pino({ level: "silent" }) });
+      openStore({ directory: disk.path, clock: new FakeClock(), bootId: "boot", logger: pino({ level: "silent" }) })
+        .store;
     using store = open();
     const record = newRecord("d1", 1, spec);
     store.save({ deployment: record });

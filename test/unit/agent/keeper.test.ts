@@ -11,12 +11,14 @@ async function deployed() {
   rig.engine.addImage(IMAGE);
   rig.deployments.deploy("d1", { name: "app", image: IMAGE, ports: [{ host_port: 30_001, target_port: 80 }] });
   await rig.untilEnd("d1");
-  const keeper = new Keeper({ ...rig.services, isBusy: (app) => rig.deployments.isBusy(app) });
+  const rebuild = { isSet: false, clear: () => void (rebuild.isSet = false) };
+  const keeper = new Keeper({ ...rig.services, rebuild, isBusy: (app) => rig.deployments.isBusy(app) });
   const stop = new AbortController();
   const running = keeper.run(stop.signal);
   await rig.clock.advance(0);
   return {
     rig,
+    rebuild,
     status: () => rig.engine.container("app")?.status,
     async [Symbol.asyncDispose]() {
       stop.abort(new Error("test over"));
@@ -80,6 +82,37 @@ describe("keeper", () => {
     await test.rig.clock.advance(60_000);
     expect(test.status()).toBe("running");
     expect(test.rig.log.filter((line) => line.includes("does not answer"))).toHaveLength(1);
+  });
+
+  it("finds apps by their containers' labels after the store was lost, and looks after them as before", async () => {
+    await using test = await deployed();
+    const [before] = test.rig.store.apps();
+    test.rig.store.acknowledge("d1", 100);
+    test.rig.store.save({ removedApp: "app" });
+    test.rebuild.isSet = true;
+    await test.rig.clock.advance(60_000);
+    expect(test.rig.store.apps()).toEqual([before]);
+    expect(test.rebuild.isSet).toBe(false);
+    await remove(test.rig);
+    await test.rig.clock.advance(60_000);
+    expect(test.status()).toBe("running");
+  });
+
+  it("leaves a deployment that goes on to itself when it looks for lost apps", async () => {
+    await using test = await deployed();
+    test.rig.deployments.cancel("d1", "requested");
+    test.rebuild.isSet = true;
+    await test.rig.clock.advance(60_000);
+    expect(test.rig.store.apps()).toEqual([]);
+  });
+
+  it("has an app that was found again undone when the control plane reported it as lost", async () => {
+    await using test = await deployed();
+    test.rig.store.acknowledge("d1", 100);
+    test.rig.deployments.cancel("d1", "unknown");
+    expect(await test.rig.untilEnd("d1")).toMatchObject({ status: "Fail" });
+    expect(test.rig.engine.containers).toEqual([]);
+    expect(test.rig.store.apps()).toEqual([]);
   });
 
   it("does not touch what a deployment is at work on, nor what was undone", async () => {

@@ -1,5 +1,7 @@
 import type { Clock } from "../../../lib/clock.ts";
+import { remember } from "../../../lib/remember.ts";
 import type {
+  ContainerMakeup,
   ContainerRequest,
   ContainerState,
   ContainerSummary,
@@ -14,6 +16,7 @@ import type { Connect } from "./connection.ts";
 import { createConnector } from "./connection.ts";
 import { configuredPorts, toState, toSummary } from "./container-mapping.ts";
 import { createOptions } from "./create-options.ts";
+import { describeContainer } from "./describe-container.ts";
 import { findContainer, requireContainer } from "./find-container.ts";
 import { getStream } from "./get.ts";
 import { inspectImage } from "./inspect-image.ts";
@@ -36,6 +39,8 @@ export interface DockerEngineOptions {
   readonly pullStallMs?: number;
 }
 
+const KIND_SERVES_MS = 600_000;
+
 /** Docker 20.10 and later, or Podman 4.3 and later through its Docker-compatible socket. */
 export function createDockerEngine(options: DockerEngineOptions): Engine {
   return new DockerEngine(options);
@@ -44,6 +49,8 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
 class DockerEngine implements Engine {
   readonly #connect: Connect;
   readonly #clock: Clock;
+  /** Docker runs several programs to answer it, which takes longer than creating the container. */
+  readonly #kind: (signal: AbortSignal) => Promise<EngineInfo["kind"]>;
   readonly #queryMs: number;
   readonly #changeMs: number;
   readonly #pullStallMs: number;
@@ -51,6 +58,7 @@ class DockerEngine implements Engine {
   constructor(options: DockerEngineOptions) {
     this.#connect = createConnector(options.socketPath);
     this.#clock = options.clock;
+    this.#kind = remember(options.clock, KIND_SERVES_MS, (signal) => engineKind(this.#connect(), signal));
     this.#queryMs = options.queryMs ?? 10_000;
     this.#changeMs = options.changeMs ?? 60_000;
     this.#pullStallMs = options.pullStallMs ?? 120_000;
@@ -83,6 +91,10 @@ class DockerEngine implements Engine {
     });
   }
 
+  describeContainer(idOrName: string, signal: AbortSignal): Promise<ContainerMakeup | undefined> {
+    return this.#query(signal, (abortSignal) => describeContainer(this.#connect(), idOrName, abortSignal));
+  }
+
   inspectImage(reference: string, signal: AbortSignal): Promise<ImageFacts | undefined> {
     return this.#query(signal, (abortSignal) => inspectImage(this.#connect(), reference, abortSignal));
   }
@@ -98,7 +110,7 @@ class DockerEngine implements Engine {
   createContainer(request: ContainerRequest, signal: AbortSignal): Promise<string> {
     return this.#change(signal, async (abortSignal) => {
       const docker = this.#connect();
-      const kind = await engineKind(docker, abortSignal);
+      const kind = await this.#kind(abortSignal);
       const container = await docker.createContainer({ ...createOptions(request, kind), abortSignal });
       return withFields(container, { id: "" }).id;
     });

@@ -27,7 +27,7 @@ export async function readInfo(docker: Docker, abortSignal: AbortSignal): Promis
   };
 }
 
-/** Which of the two engines it is. Asked anew each time: an update of the machine may have put the other one there. */
+/** Which of the two engines it is. */
 export async function engineKind(docker: Docker, abortSignal: AbortSignal): Promise<EngineInfo["kind"]> {
   return kindOf(await readVersion(docker, abortSignal));
 }

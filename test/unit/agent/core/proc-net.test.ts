@@ -66,5 +66,9 @@ test("sockets in any other state are left out", () => {
 });
 
 test("anything else is passed over", () => {
-  fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => expect(parseProcNetTcp(text)).toEqual([])));
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), (text) => {
+      expect(parseProcNetTcp(text)).toEqual([]);
+    }),
+  );
 });

@@ -1,0 +1,19 @@
+import type Docker from "dockerode";
+import type { ContainerMakeup } from "../engine.ts";
+import { findContainer } from "./find-container.ts";
+import { getJson } from "./get.ts";
+import { toMakeup } from "./makeup.ts";
+import { unlessStatus } from "./unless-status.ts";
+
+/** What a container was made from; `undefined` where there is no such container. */
+export async function describeContainer(
+  docker: Docker,
+  idOrName: string,
+  abortSignal: AbortSignal,
+): Promise<ContainerMakeup | undefined> {
+  const info = await findContainer(docker, idOrName, abortSignal);
+  if (!info) return undefined;
+  const path = `/images/${encodeURIComponent(info.Image)}/json`;
+  const image = await unlessStatus(404, getJson<{ Config?: { Env?: string[] | null } }>(docker, path, abortSignal));
+  return toMakeup(info, image?.Config?.Env ?? []);
+}

@@ -1,0 +1,46 @@
+import type { ContainerInspectInfo } from "dockerode";
+import type { ContainerMakeup } from "../engine.ts";
+
+/** What Podman adds to every container by itself. */
+const PODMAN_ENVIRONMENT = ["container=podman", "TERM=xterm", "HOME=/root"];
+
+/**
+ * Reads back from an inspected container what `createOptions` put into it.
+ *
+ * @param imageEnvironment the variables the image brings itself, which the engine lists among the container's
+ */
+export function toMakeup(info: ContainerInspectInfo, imageEnvironment: readonly string[]): ContainerMakeup {
+  const { HostConfig: host, Config: config } = info;
+  const own = new Set([...imageEnvironment, ...PODMAN_ENVIRONMENT, `HOSTNAME=${config.Hostname}`]);
+  return {
+    image: config.Image,
+    imageId: info.Image,
+    environment: (config.Env ?? []).filter((entry) => !own.has(entry)),
+    ports: ports(host.PortBindings as Bindings),
+    volumes: [...binds(host.Binds ?? []), ...mounts(host.Mounts ?? [])],
+    hostNetwork: host.NetworkMode === "host",
+    privileged: host.Privileged ?? false,
+  };
+}
+
+type Bindings = Readonly<Record<string, readonly { readonly HostPort?: string }[] | null>> | null | undefined;
+
+function ports(bindings: Bindings): ContainerMakeup["ports"] {
+  return Object.entries(bindings ?? {}).flatMap(([target, list]) =>
+    (list ?? []).map(({ HostPort }) => ({ hostPort: Number(HostPort), targetPort: Number.parseInt(target, 10) })),
+  );
+}
+
+/** `local:target[:options]`. Paths with a colon never stand here: they are mounts. */
+function binds(entries: readonly string[]): ContainerMakeup["volumes"] {
+  return entries.map((entry) => {
+    const [local = "", target = "", options = ""] = entry.split(":");
+    return { local, target, readonly: options.split(",").includes("ro") };
+  });
+}
+
+function mounts(entries: NonNullable<ContainerInspectInfo["HostConfig"]["Mounts"]>): ContainerMakeup["volumes"] {
+  return entries
+    .filter(({ Type }) => Type === "bind")
+    .map(({ Source, Target, ReadOnly }) => ({ local: Source, target: Target, readonly: ReadOnly ?? false }));
+}
