@@ -60,7 +60,7 @@ export function containerContract(harness: () => EngineHarness): void {
         ports: [{ hostPort: await freeHostPort(), targetPort: 80 }],
         volumes: [
           { local: directory.path, target: "/data", readonly: true },
-          { local: `${directory.path}`, target: "/more", readonly: false },
+          { local: directory.path, target: "/more", readonly: false },
         ],
       };
       const { id } = await create(harness(), images.sleeper, request);
