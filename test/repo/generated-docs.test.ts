@@ -1,12 +1,16 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
-import { GENERATED_SECTIONS, regenerate } from "../../scripts/docs/generated.ts";
+import { GENERATED_FILES, GENERATED_SECTIONS, regenerate, regenerateFile } from "../../scripts/docs/generated.ts";
 import { replaceSection } from "../../scripts/docs/sections.ts";
 
 describe("generated parts of the documentation", () => {
   it.each(GENERATED_SECTIONS)("$page: $name is as the source says (npm run docs)", async (section) => {
     const text = await readFile(section.page, "utf8");
     expect(text).toBe(await regenerate(section, text));
+  });
+
+  it.each(GENERATED_FILES)("$path is as the source says (npm run docs)", async (file) => {
+    expect(await readFile(file.path, "utf8")).toBe(await regenerateFile(file));
   });
 
   it("a section is replaced, and what stands around it is kept", () => {

@@ -1,0 +1,59 @@
+import { z } from "zod";
+
+/** The parts of a JSON Schema that a reference shows. */
+interface Node {
+  readonly type?: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly examples?: readonly unknown[];
+  readonly enum?: readonly unknown[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly items?: Node;
+  readonly properties?: Readonly<Record<string, Node>>;
+  readonly required?: readonly string[];
+}
+
+/** Every key of a configuration as a Markdown table, sections flattened. */
+export function configReference(schema: z.ZodType): string {
+  const rows = flatten("", z.toJSONSchema(schema, { io: "input" }) as Node);
+  return ["| key | values | default | meaning |", "| --- | --- | --- | --- |", ...rows].join("\n");
+}
+
+/** The JSON Schema of a configuration, for editors that check while one types. */
+export function configJsonSchema(schema: z.ZodType): string {
+  return JSON.stringify(z.toJSONSchema(schema, { io: "input" }), undefined, 2);
+}
+
+function flatten(prefix: string, node: Node): string[] {
+  return Object.entries(node.properties ?? {}).flatMap(([name, child]) => {
+    const key = prefix + name;
+    if (child.properties) return flatten(`${key}.`, child);
+    const isRequired = node.required?.includes(name) ?? false;
+    return [`| \`${key}\` | ${values(child)} | ${fallback(child, isRequired)} | ${meaning(child)} |`];
+  });
+}
+
+function values(node: Node): string {
+  if (node.enum) return node.enum.map((value) => `\`${String(value)}\``).join(", ");
+  if (node.type === "array") return `list of ${node.items?.type ?? "anything"}s`;
+  const low = node.minimum ?? node.exclusiveMinimum;
+  const high = node.maximum !== undefined && node.maximum < Number.MAX_SAFE_INTEGER ? node.maximum : undefined;
+  const range = [low === undefined ? "" : ` from ${low}`, high === undefined ? "" : ` to ${high}`].join("");
+  return `${node.type ?? "anything"}${node.type === "string" ? "" : range}`;
+}
+
+function fallback(node: Node, isRequired: boolean): string {
+  if (node.default !== undefined) return `\`${JSON.stringify(node.default)}\``;
+  return isRequired ? "required" : "none";
+}
+
+function meaning(node: Node): string {
+  const example = node.examples?.[0];
+  const text = node.description ?? "";
+  return (example === undefined ? text : `${text} Example: \`${JSON.stringify(example)}\``).replaceAll(
+    "|",
+    String.raw`\|`,
+  );
+}
