@@ -17,6 +17,7 @@ import { layersOf } from "./fake-engine/fake-image.ts";
 import { Faults } from "./fake-engine/faults.ts";
 
 const PULL_STEPS = 10;
+const LOG_EVERY_MS = 50;
 
 /** An engine in memory that behaves like a real one as far as the agent can see; both pass one contract suite. */
 export class FakeEngine implements Engine {
@@ -141,6 +142,10 @@ export class FakeEngine implements Engine {
     });
   }
 
+  restartContainer(id: string, signal: AbortSignal): Promise<void> {
+    return this.faults.around("restartContainer", [id], signal, () => this.#existing(id).start());
+  }
+
   removeContainer(id: string, signal: AbortSignal): Promise<void> {
     return this.faults.around("removeContainer", [id], signal, () => {
       const container = this.container(id);
@@ -153,6 +158,20 @@ export class FakeEngine implements Engine {
     return this.faults.around("tailLogs", [id, lines], signal, () => {
       const { logs } = this.#existing(id);
       return logs.slice(Math.max(0, logs.length - lines));
+    });
+  }
+
+  followLogs(id: string, lines: number, onLine: (line: string) => void, signal: AbortSignal): Promise<void> {
+    return this.faults.around("followLogs", [id, lines], signal, async () => {
+      const container = this.#existing(id);
+      let shown = Math.max(0, container.logs.length - lines);
+      for (;;) {
+        const isOver = container.status !== "running";
+        for (const line of container.logs.slice(shown)) onLine(line);
+        shown = container.logs.length;
+        if (isOver) return;
+        await this.#clock.sleep(LOG_EVERY_MS, signal);
+      }
     });
   }
 

@@ -18,8 +18,15 @@ export interface Engine {
   startContainer(id: string, signal: AbortSignal): Promise<void>;
   /** Removes a container with its anonymous volumes, also a running one. One that is not there is no error. */
   removeContainer(id: string, signal: AbortSignal): Promise<void>;
+  /** Stops the container, with ten seconds for the app to end by itself, and starts it again. */
+  restartContainer(id: string, signal: AbortSignal): Promise<void>;
   /** The last lines of the container's output, standard output and error in the order they came, oldest first. */
   tailLogs(id: string, lines: number, signal: AbortSignal): Promise<string[]>;
+  /**
+   * Hands on the last `lines` lines and each further one. Resolves when the container stops; ends by the signal alone
+   * while it runs.
+   */
+  followLogs(id: string, lines: number, onLine: (line: string) => void, signal: AbortSignal): Promise<void>;
 }
 
 export interface EngineInfo {

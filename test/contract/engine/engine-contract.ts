@@ -5,6 +5,7 @@ import { containerContract } from "./container-contract.ts";
 import type { EngineHarness } from "./harness.ts";
 import { plainRequest } from "./harness.ts";
 import { healthContract } from "./health-contract.ts";
+import { logContract } from "./log-contract.ts";
 import { pullContract } from "./pull-contract.ts";
 
 /** What the agent may take for granted of every engine. @param skip why it cannot be checked on this machine */
@@ -44,6 +45,8 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
           engine.startContainer(name, signal),
           engine.removeContainer(name, signal),
           engine.tailLogs(name, 1, signal),
+          engine.restartContainer(name, signal),
+          engine.followLogs(name, 1, () => {}, signal),
         ];
         for (const outcome of await Promise.allSettled(calls)) expect(outcome).toEqual({ status: "rejected", reason });
         expect(await engine.inspectContainer(name, unaborted)).toBeUndefined();
@@ -51,6 +54,7 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
 
       containerContract(harness);
       healthContract(harness);
+      logContract(harness);
       pullContract(harness);
     },
   );

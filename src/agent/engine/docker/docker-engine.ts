@@ -20,12 +20,16 @@ import { describeContainer } from "./describe-container.ts";
 import { findContainer, requireContainer } from "./find-container.ts";
 import { getStream } from "./get.ts";
 import { inspectImage } from "./inspect-image.ts";
-import { readLogLines } from "./log-lines.ts";
+import { eachLogLine, readLogLines } from "./log-lines.ts";
 import { pull } from "./pull.ts";
 import { removeUntilGone } from "./remove.ts";
 import { engineKind, readInfo } from "./read-info.ts";
 import { asList, withFields } from "./shape.ts";
+import { toEngineError } from "./to-engine-error.ts";
 import { unlessStatus } from "./unless-status.ts";
+
+/** How long an app may take to end by itself before it is killed. */
+const STOP_TIMEOUT_S = 10;
 
 export interface DockerEngineOptions {
   /** Asked on each call. May throw an `EngineError` of kind `unavailable`. */
@@ -125,6 +129,14 @@ class DockerEngine implements Engine {
     });
   }
 
+  restartContainer(id: string, signal: AbortSignal): Promise<void> {
+    return this.#change(signal, async (abortSignal) => {
+      const docker = this.#connect();
+      const { Id } = await requireContainer(docker, id, abortSignal);
+      await docker.getContainer(Id).restart({ t: STOP_TIMEOUT_S, abortSignal });
+    });
+  }
+
   removeContainer(id: string, signal: AbortSignal): Promise<void> {
     return this.#change(signal, async (abortSignal) => {
       const docker = this.#connect();
@@ -141,6 +153,23 @@ class DockerEngine implements Engine {
       const stream = await getStream(docker, `/containers/${Id}/logs`, query, abortSignal);
       return await readLogLines(stream, Config.Tty, lines);
     });
+  }
+
+  async followLogs(id: string, lines: number, onLine: (line: string) => void, signal: AbortSignal): Promise<void> {
+    // The deadline is for the answer to begin; how long the app goes on writing is nobody's business.
+    const { stream, raw } = await this.#query(signal, async () => {
+      const docker = this.#connect();
+      const { Id, Config } = await requireContainer(docker, id, signal);
+      const query = { stdout: true, stderr: true, follow: true, tail: lines };
+      return { stream: await getStream(docker, `/containers/${Id}/logs`, query, signal), raw: Config.Tty };
+    });
+    try {
+      await eachLogLine(stream, raw, onLine);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw toEngineError(error);
+    }
+    signal.throwIfAborted();
   }
 
   #query<T>(signal: AbortSignal, run: (signal: AbortSignal) => Promise<T>): Promise<T> {

@@ -43,20 +43,28 @@ class LineCutter {
   }
 }
 
+/** The last `keep` lines of a container's output, in the order in which they were completed. See `eachLogLine`. */
+export async function readLogLines(stream: AsyncIterable<Uint8Array>, raw: boolean, keep: number): Promise<string[]> {
+  const lines: string[] = [];
+  await eachLogLine(stream, raw, (line) => {
+    lines.push(line);
+    if (lines.length > keep) lines.shift();
+  });
+  return lines;
+}
+
 /**
  * Reads container output into lines of at most 500 characters, in the order in which they were completed. Bytes that
  * are not UTF-8 become replacement characters.
  *
  * @param raw whether the container has a terminal: then the output comes as it is, otherwise in frames that say which
  *   of the two output streams they belong to
- * @param keep number of last lines to answer
  */
-export async function readLogLines(stream: AsyncIterable<Uint8Array>, raw: boolean, keep: number): Promise<string[]> {
-  const lines: string[] = [];
-  const emit = (line: string): void => {
-    lines.push(line);
-    if (lines.length > keep) lines.shift();
-  };
+export async function eachLogLine(
+  stream: AsyncIterable<Uint8Array>,
+  raw: boolean,
+  emit: (line: string) => void,
+): Promise<void> {
   const cutters = new Map<number, LineCutter>();
   const write = (source: number, bytes: Uint8Array): void => {
     const cutter = cutters.get(source) ?? new LineCutter(emit);
@@ -69,7 +77,6 @@ export async function readLogLines(stream: AsyncIterable<Uint8Array>, raw: boole
     else demultiplexer.write(chunk);
   }
   for (const cutter of cutters.values()) cutter.end();
-  return lines;
 }
 
 const HEADER_LENGTH = 8;
