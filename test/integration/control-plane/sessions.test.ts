@@ -229,3 +229,11 @@ test("a device whose asset is gone is disconnected within seconds, and not let i
   expect(await device.closed).toBe(CLOSE_CODES.unauthorized);
   await expect(FakeDevice.open(control.agentUrl, deviceToken)).rejects.toThrow("401");
 });
+
+test("a device whose asset is removed through the API is disconnected at once", async () => {
+  const { uuid, deviceToken } = await control.asset(account);
+  await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+  const headers = { "X-API-Key": account.apiKey };
+  expect((await fetch(`${control.url}/v1/assets/${uuid}`, { method: "DELETE", headers })).status).toBe(204);
+  expect(await device.closed).toBe(CLOSE_CODES.unauthorized);
+});
