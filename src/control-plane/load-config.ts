@@ -6,7 +6,7 @@ import { type Config, configSchema } from "./config.ts";
 export type ConfigOverrides = Readonly<Record<string, string | number>>;
 
 /** The configuration cannot be used. The message names each wrong key and what was expected. */
-export class ConfigError extends Error {
+class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
 

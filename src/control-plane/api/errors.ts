@@ -18,7 +18,7 @@ const FRAMEWORK_CODES: Readonly<Record<string, ErrorCode>> = {
 };
 
 /** The typed error for whatever was thrown; anything that is nobody's fault but ours becomes `Internal`. */
-export function toEdgeError(error: unknown): EdgeError {
+function toEdgeError(error: unknown): EdgeError {
   if (error instanceof EdgeError) return error;
   const { code, statusCode } = error as { code?: unknown; statusCode?: unknown };
   const known = typeof code === "string" ? FRAMEWORK_CODES[code] : undefined;

@@ -10,7 +10,7 @@ const MEDIA_TYPE = "text/event-stream";
 const KEEP_ALIVE = "\n";
 
 /** One event of the stream: a `data:` line and a blank one. */
-export function formatEvent(json: string): string {
+function formatEvent(json: string): string {
   return `data: ${json}\n\n`;
 }
 

@@ -6,7 +6,7 @@ import { maskSpec } from "./masked-spec.ts";
 export const MAX_EVENTS = 10_000;
 
 /** Longest `details` of one event, as JSON, in characters. */
-export const MAX_DETAILS_LENGTH = 32 * 1024;
+const MAX_DETAILS_LENGTH = 32 * 1024;
 
 /**
  * The change that adds an event: numbered without gaps, never dated before the one it follows, and nothing after a

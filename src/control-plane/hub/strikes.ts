@@ -1,7 +1,7 @@
 import type { Logger } from "../../lib/logger.ts";
 
 /** How many frames a device may send that are not in order before its session is closed. */
-export const MAX_STRIKES = 20;
+const MAX_STRIKES = 20;
 const MAX_LOGGED = 5;
 
 /** Counts and logs what a device should not have sent; never what it contained. */
