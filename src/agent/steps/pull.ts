@@ -50,13 +50,14 @@ async function pullWithRetries(context: StepContext, image: string): Promise<Eve
 /** Turns the engine's progress into at most one event a second: the link is metered. */
 function progressReporter({ clock, emit }: StepContext): (progress: PullProgress) => void {
   let lastAt = Number.NEGATIVE_INFINITY;
+  let lastDone = -1;
   let lastPercent = 0;
   return ({ done, total }) => {
-    if (total === 0 || clock.monotonic() - lastAt < PROGRESS_INTERVAL_MS) return;
+    if (total === 0 || done === lastDone || clock.monotonic() - lastAt < PROGRESS_INTERVAL_MS) return;
     // Totals grow while manifests are read; a bar that goes back would be worse than one that waits.
     const percent = Math.max(lastPercent, Math.min(100, Math.floor((done / total) * 100)));
-    if (lastAt !== Number.NEGATIVE_INFINITY && percent === lastPercent) return;
     lastAt = clock.monotonic();
+    lastDone = done;
     lastPercent = percent;
     emit({
       ...running("pulling", `Pulling image: ${percent}% (${inMegabytes(done)} of ${inMegabytes(total)} MB).`),

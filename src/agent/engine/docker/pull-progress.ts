@@ -8,11 +8,24 @@ interface Layer {
 /** Sums the progress of all layers of a pull. Layers that were there before count nothing. */
 export class PullProgressSum {
   readonly #layers = new Map<string, Layer>();
+  /** Layers about to be downloaded whose size is not known yet. */
+  readonly #unsized = new Set<string>();
 
-  /** Takes one message of the pull stream; answers whether the sums have changed. */
+  /**
+   * Takes one message of the pull stream; answers whether there is progress to report. There is none before the size of
+   * every layer that has begun is known: a small one that is complete at once would look like the whole image.
+   */
   add(message: Readonly<Record<string, unknown>>): boolean {
     const { id, status } = message;
     if (typeof id !== "string" || typeof status !== "string") return false;
+    if (status === "Pulling fs layer") this.#unsized.add(id);
+    const changed = this.#update(id, status, message);
+    // Whatever else is said of a layer says that it waits for its turn, or that nothing of it will be downloaded.
+    if (changed || !/^(?:Pulling fs layer|Downloading)$/.test(status)) this.#unsized.delete(id);
+    return changed && this.#unsized.size === 0;
+  }
+
+  #update(id: string, status: string, message: Readonly<Record<string, unknown>>): boolean {
     if (status === "Downloading") return this.#downloading(id, bytesOf(message["progressDetail"]));
     if (/^(?:Download|Pull) complete$|^Extracting$/.test(status)) return this.#complete(id);
     return false;

@@ -33,6 +33,23 @@ test("extraction is not taken for download", () => {
   expect(sum.progress).toEqual({ done: 100, total: 100 });
 });
 
+test("a small layer that is complete at once is not reported as the whole image", () => {
+  const sum = new PullProgressSum();
+  for (const id of ["small", "big", "later"]) expect(sum.add({ id, status: "Pulling fs layer" })).toBe(false);
+  expect(sum.add({ id: "later", status: "Waiting" })).toBe(false);
+  expect(sum.add(downloading("small", 10, 10))).toBe(false);
+  expect(sum.add({ id: "small", status: "Download complete" })).toBe(false);
+  expect(sum.add(downloading("big", 90, 990))).toBe(true);
+  expect(sum.progress).toEqual({ done: 100, total: 1000 });
+});
+
+test("a layer that turns out to be there holds nothing up", () => {
+  const sum = new PullProgressSum();
+  for (const id of ["a", "b"]) sum.add({ id, status: "Pulling fs layer" });
+  sum.add({ id: "b", status: "Already exists" });
+  expect(sum.add(downloading("a", 1, 10))).toBe(true);
+});
+
 const anyMessage = fc.record(
   {
     id: fc.oneof(fc.constantFrom("a", "b", "c"), fc.anything()),
