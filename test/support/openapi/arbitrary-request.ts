@@ -117,7 +117,8 @@ function fitting(document: OpenApiDocument, schema: Schema): fc.Arbitrary<unknow
     const known = Object.entries(schema.properties).map(([key, child]) => [key, value(document, child)] as const);
     const fields = fc.record(Object.fromEntries(known), { requiredKeys: [...(schema.required ?? [])] });
     const extra = fc.option(fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 1 }), { nil: {}, freq: 8 });
-    return fc.tuple(fields, extra).map(([object, more]) => Object.assign({}, object, more));
+    const made = fc.tuple(fields, extra).map(([object, more]) => Object.assign({}, object, more));
+    return schema.examples ? fc.oneof({ weight: 3, arbitrary: made }, fc.constantFrom(...schema.examples)) : made;
   }
   if (schema.items) return fc.array(value(document, schema.items), { maxLength: 4 });
   if (schema.examples?.[0] !== undefined) {
