@@ -38,14 +38,24 @@ export class AssetUpdater {
    * and `details.not_changed`: the names of the fields that were and were not changed.
    */
   async update(accountId: string, identifier: string, decide: UpdateDecision): Promise<Asset> {
-    const { store, stopping } = this.#options;
+    const { store } = this.#options;
     const { uuid } = await this.#find(accountId, identifier);
-    using _lock = await this.#locks.acquire(uuid, stopping);
+    using _lock = await this.#lock(uuid);
     const asset = await this.#find(accountId, uuid);
     const plan = decide(asset, await store.networkGroups.listNetworkGroups(accountId));
     await this.#changeSims(asset, plan);
     if (plan.name !== undefined) await store.assets.renameAsset(uuid, plan.name);
     return this.#find(accountId, uuid);
+  }
+
+  async #lock(uuid: string): Promise<Disposable> {
+    const { stopping } = this.#options;
+    try {
+      return await this.#locks.acquire(uuid, stopping);
+    } catch (error) {
+      // Nothing has changed yet, so there is nothing to tell but that.
+      throw stopping.aborted ? new EdgeError("ServiceUnavailable", "The service is stopping.") : error;
+    }
   }
 
   async #find(accountId: string, identifier: string): Promise<Asset> {

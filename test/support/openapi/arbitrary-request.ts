@@ -90,10 +90,14 @@ function pathValue({ name, schema }: Parameter, identifiers: readonly string[]):
 
 function text(document: OpenApiDocument, schema: Schema): fc.Arbitrary<string> {
   return fc.oneof(
-    { weight: 3, arbitrary: value(document, schema).map((each) => String(each)) },
+    { weight: 3, arbitrary: value(document, schema).map(asText) },
     fc.string({ unit: "grapheme" }),
     fc.integer().map(String),
   );
+}
+
+function asText(each: unknown): string {
+  return typeof each === "string" ? each : JSON.stringify(each);
 }
 
 function bodyText(document: OpenApiDocument, schema: Schema): fc.Arbitrary<string> {

@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { pruneComponents } from "../../../../src/control-plane/api/docs/prune-components.ts";
+
+const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+
+test("keeps what is referred to, directly or through others, and gives request forms the plain name if it is free", () => {
+  const document = {
+    paths: { "/a": { body: ref("OnlyInput"), answer: ref("Both"), other: ref("BothInput") } },
+    components: {
+      securitySchemes: { key: {} },
+      schemas: {
+        Only: { type: "null" },
+        OnlyInput: { properties: { nested: ref("NestedInput") } },
+        Nested: { type: "null" },
+        NestedInput: { properties: { self: ref("NestedInput") } },
+        Both: { type: "string" },
+        BothInput: { type: "number" },
+        Unused: { type: "string", of: ref("UnusedInput") },
+        UnusedInput: { type: "string" },
+      },
+    },
+  };
+  expect(pruneComponents(document)).toEqual({
+    paths: { "/a": { body: ref("Only"), answer: ref("Both"), other: ref("BothInput") } },
+    components: {
+      securitySchemes: { key: {} },
+      schemas: {
+        Only: { properties: { nested: ref("Nested") } },
+        Nested: { properties: { self: ref("Nested") } },
+        Both: { type: "string" },
+        BothInput: { type: "number" },
+      },
+    },
+  });
+});

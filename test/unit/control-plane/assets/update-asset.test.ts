@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import { AssetUpdater } from "../../../../src/control-plane/assets/update-asset.ts";
+import { planUpdate } from "../../../../src/control-plane/core/asset-update.ts";
+import { StoredSimOperator } from "../../../../src/control-plane/sim-operator/stored-sim-operator.ts";
+import { openStore } from "../../../../src/control-plane/store/sqlite/open-store.ts";
+import { captureLog } from "../../../support/captured-log.ts";
+import { FailingSimOperator } from "../../../support/control-plane/failing-sim-operator.ts";
+import { someSuperSim } from "../../../support/control-plane/sims.ts";
+import { FakeClock } from "../../../support/fake-clock.ts";
+
+test("when the server stops, an update that has begun tells what it did, and one that waits changes nothing", async () => {
+  await using store = openStore(":memory:");
+  await store.accounts.createAccount({ id: "acc_1", name: "test", createdAt: 0 });
+  const asset = {
+    uuid: "0b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11",
+    accountId: "acc_1",
+    serialNumber: "S",
+    name: "Before",
+    type: "",
+    createdAt: 0,
+    supersim: someSuperSim(),
+    prosim: undefined,
+  };
+  await store.assets.registerAsset(asset, new Uint8Array([1]));
+  const operator = new FailingSimOperator(new StoredSimOperator(store.usage));
+  const stopping = new AbortController();
+  const { logger } = captureLog();
+  const parts = { store, simOperator: operator, clock: new FakeClock(), logger, stopping: stopping.signal };
+  const updater = new AssetUpdater(parts);
+  operator.beforeCall = async (call) => {
+    if (!call.startsWith("deactivate")) return;
+    stopping.abort();
+    throw stopping.signal.reason;
+  };
+  const update = { name: "After", status: "inactive", supersim: { network_group: "default_10gb" } } as const;
+  const begun = updater.update("acc_1", "S", (found, groups) => planUpdate(found, update, groups));
+  const waiting = updater.update("acc_1", "S", (found, groups) => planUpdate(found, { name: "Later" }, groups));
+  await expect(begun).rejects.toMatchObject({
+    code: "SimOperatorFailed",
+    details: { changed: ["supersim.network_group"], not_changed: ["supersim.status", "name"] },
+  });
+  await expect(waiting).rejects.toMatchObject({ code: "ServiceUnavailable" });
+  expect(await store.assets.findAsset("acc_1", "S")).toMatchObject({
+    name: "Before",
+    supersim: { networkGroup: "default_10gb", status: "active" },
+  });
+});
