@@ -18,6 +18,11 @@ export async function freeHostPort(): Promise<number> {
   throw new Error("no free port between 30000 and 32767");
 }
 
+/** Whether nothing listens on the TCP port. */
+export async function isPortFree(port: number): Promise<boolean> {
+  return (await claim(port)) !== undefined;
+}
+
 /** Takes a name that only one process of the machine can have, and that is free again once the process has ended. */
 function reserve(port: number): Promise<boolean> {
   const server = createServer().unref();

@@ -4,7 +4,7 @@ import type { RunningCommand } from "./command.ts";
 import { start, succeed } from "./command.ts";
 import { freePort } from "./free-port.ts";
 import type { Image } from "./images/image.ts";
-import { pushImage } from "./images/push-image.ts";
+import { MANIFEST_LIST, pushImage } from "./images/push-image.ts";
 import { tempDir } from "./temp-dir.ts";
 
 interface RegistryOptions {
@@ -47,6 +47,16 @@ export class Registry implements AsyncDisposable {
     const [repository = "", tag = "latest"] = name.split(":");
     await pushImage(`http://${this.host}`, image, { repository, tag, headers: this.#authorization() });
     return `${this.host}/${repository}:${tag}`;
+  }
+
+  /** Digest of what a name such as `team/app:1.0` stands for. */
+  async digest(name: string): Promise<string> {
+    const [repository = "", tag = "latest"] = name.split(":");
+    const headers = { ...this.#authorization(), Accept: MANIFEST_LIST };
+    const answer = await fetch(`http://${this.host}/v2/${repository}/manifests/${tag}`, { method: "HEAD", headers });
+    const digest = answer.headers.get("Docker-Content-Digest");
+    if (digest === null) throw new Error(`the registry has no ${name}: ${answer.status}`);
+    return digest;
   }
 
   /** Ends the process; what was pushed stays for `resume`. */

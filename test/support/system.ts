@@ -4,11 +4,17 @@ import type { appSpecSchema } from "../../src/protocol/app-spec.ts";
 import { type DeploymentEvent, isFinal } from "../../src/protocol/deployment-event.ts";
 import { dockerSocket } from "./docker-socket.ts";
 import { type EventStream, openStream, type StreamRequest } from "./event-stream.ts";
-import { type Image, loadImage, removeImage, uniqueName } from "./images.ts";
+import { engineRequest, type Image, loadImage, removeImage, uniqueName } from "./images.ts";
 import { TcpRelay } from "./link/tcp-relay.ts";
+import { PrivateEngine, privateEngineMissing } from "./private-engine.ts";
 import { type AgentConfig, AgentProcess } from "./system/agent.ts";
 import { type Account, type Asset, ControlProcess } from "./system/control.ts";
-import { type ListedContainer, listContainers, removeContainers } from "./system/leftovers.ts";
+import {
+  type ContainerInspection,
+  type ListedContainer,
+  listContainers,
+  removeContainers,
+} from "./system/engine-containers.ts";
 import { tempDir } from "./temp-dir.ts";
 
 /** A deployment request as a client writes it. */
@@ -19,7 +25,11 @@ export interface SystemOptions {
   readonly agentConfig?: AgentConfig;
   /** Further options of `edge-control serve`. */
   readonly controlFlags?: readonly string[];
-  /** The engine the agent uses, such as a `PrivateEngine` or a `PodmanService`; default: the machine's Docker. */
+  /**
+   * The engine the agent uses, such as a `PodmanService`; the caller disposes of it after the system. Default: a Docker
+   * of the system's own, or where none can be started, the machine's. Agents should not share one: an agent that is new
+   * on an engine takes the apps it finds there for its own.
+   */
   readonly engine?: { readonly socketPath: string };
 }
 
@@ -70,8 +80,7 @@ export class System implements AsyncDisposable {
   /** Starts one and waits until its device is online. Needs the executables in dist/. */
   static async start(options: SystemOptions = {}): Promise<System> {
     await using owned = new AsyncDisposableStack();
-    const engineSocket = options.engine?.socketPath ?? (await dockerSocket());
-    if (engineSocket === undefined) throw new Error("no Docker engine answers on this machine");
+    const engineSocket = options.engine?.socketPath ?? (await ownEngine(owned));
     const { path: directory } = owned.use(await tempDir());
     const prefix = uniqueName("");
     const control = owned.use(new ControlProcess(directory, options.controlFlags ?? []));
@@ -160,6 +169,14 @@ export class System implements AsyncDisposable {
     return all.filter(({ Labels }) => Labels?.[LABELS.deployment] === deploymentId);
   }
 
+  /** What `docker inspect` shows of the deployment's one container. */
+  async inspect(deploymentId: string): Promise<ContainerInspection> {
+    const [container, ...others] = await this.containersOf(deploymentId);
+    if (!container || others.length > 0) throw new Error(`not one container of ${deploymentId}`);
+    const { body } = await engineRequest(this.engineSocket, "GET", `/containers/${container.Id}/json`);
+    return JSON.parse(body) as ContainerInspection;
+  }
+
   /** What each side wrote last, for whoever wants to know why a test failed. */
   tail(): string {
     return `--- edge-agent\n${this.agent.tail()}\n--- edge-control\n${this.control.tail()}`;
@@ -168,6 +185,13 @@ export class System implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.#owned.disposeAsync();
   }
+}
+
+async function ownEngine(owned: AsyncDisposableStack): Promise<string> {
+  if ((await privateEngineMissing()) === undefined) return owned.use(await PrivateEngine.start()).socketPath;
+  const socketPath = await dockerSocket();
+  if (socketPath === undefined) throw new Error("no Docker engine answers on this machine");
+  return socketPath;
 }
 
 interface SystemParts {

@@ -9,7 +9,7 @@ const APPLETS = ["sh", "httpd", "sleep", "env", "cat", "echo", "test", "date", "
 const ENVIRONMENT = ["PATH=/bin"];
 const SECOND_NS = 1_000_000_000;
 
-/** Port the web app listens on inside its container, unless its variable `PORT` says another. */
+/** Port the web app listens on inside its container, unless its variable `PORT` says another; and on `SECOND_PORT` too. */
 export const WEB_PORT = 8080;
 
 /**
@@ -23,6 +23,7 @@ export async function webImage(version: string = "1"): Promise<Image> {
     "mkdir -p /www/cgi-bin",
     'echo "edge-agent test app version $VERSION $GREETING" > /www/index.html',
     'echo "serving on port ${PORT:-8080}"',
+    '[ -z "$SECOND_PORT" ] || httpd -p "$SECOND_PORT" -h /www',
     "exec httpd -f -p ${PORT:-8080} -h /www",
   ].join("\n");
   return fromScript(serve, {

@@ -8,7 +8,8 @@ interface PushTarget {
 }
 
 const MANIFEST = "application/vnd.docker.distribution.manifest.v2+json";
-const MANIFEST_LIST = "application/vnd.docker.distribution.manifest.list.v2+json";
+/** Media type of what tags lead to here. */
+export const MANIFEST_LIST = "application/vnd.docker.distribution.manifest.list.v2+json";
 const CONFIG = "application/vnd.docker.container.image.v1+json";
 const LAYER = "application/vnd.docker.image.rootfs.diff.tar.gzip";
 

@@ -21,33 +21,38 @@ export interface Asset {
 /** edge-control as a real process on a free port, which it keeps over restarts. It is ready once it listens. */
 export class ControlProcess extends Executable {
   readonly dataDir: string;
-  readonly #port: { number: number };
+  readonly #at: { port: number; flags: readonly string[] };
 
   /** @param flags further options of `edge-control serve` */
   constructor(directory: string, flags: readonly string[]) {
-    const port = { number: 0 };
+    const at = { port: 0, flags };
     const dataDir = join(directory, "control");
     super({
       path: EXECUTABLE,
       args: () => {
-        const listen = `127.0.0.1:${port.number}`;
+        const listen = `127.0.0.1:${at.port}`;
         const options = { listen, "data-dir": dataDir, "log-level": "debug", "rate-limit-per-minute": "100000" };
-        return ["serve", ...Object.entries(options).flatMap(([key, value]) => [`--${key}`, value]), ...flags];
+        return ["serve", ...Object.entries(options).flatMap(([key, value]) => [`--${key}`, value]), ...at.flags];
       },
       isReady: ({ msg }) => msg === "listening",
     });
     this.dataDir = dataDir;
-    this.#port = port;
+    this.#at = at;
   }
 
   override async start() {
     const line = await super.start();
-    this.#port.number = Number(line["port"]);
+    this.#at.port = Number(line["port"]);
     return line;
   }
 
+  /** Other options from its next start on. */
+  useFlags(...flags: readonly string[]): void {
+    this.#at.flags = flags;
+  }
+
   get port(): number {
-    return this.#port.number;
+    return this.#at.port;
   }
 
   get url(): string {

@@ -9,6 +9,16 @@ export interface ListedContainer {
   readonly Labels: Readonly<Record<string, string>>;
 }
 
+/** What the engine tells of one container, as far as tests look at it. */
+export interface ContainerInspection {
+  readonly Id: string;
+  readonly Name: string;
+  readonly State: { readonly Status: string; readonly StartedAt: string };
+  readonly Config: { readonly Env: readonly string[]; readonly Labels: Readonly<Record<string, string>> };
+  readonly HostConfig: Readonly<Record<string, unknown>>;
+  readonly Mounts: readonly Readonly<Record<string, unknown>>[];
+}
+
 /** Every container of the engine, also those that do not run. */
 export async function listContainers(socketPath: string): Promise<ListedContainer[]> {
   const { status, body } = await engineRequest(socketPath, "GET", "/containers/json?all=1");

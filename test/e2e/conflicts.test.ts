@@ -1,0 +1,195 @@
+import { createServer, type ListenOptions } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { freeHostPort } from "../support/free-port.ts";
+import { bigImage, engineRequest, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
+import { Registry } from "../support/registry.ts";
+import { SlowLink } from "../support/slow-link.ts";
+import { page } from "../support/system/app-page.ts";
+import { expectFailed, expectFailure } from "../support/system/expect-failure.ts";
+import { sharedSystem } from "../support/system/for-tests.ts";
+import type { AppRequest, Deployed } from "../support/system.ts";
+
+const system = sharedSystem();
+
+const on = (...ports: readonly number[]): Pick<AppRequest, "ports"> => ({
+  ports: ports.map((host_port) => ({ host_port, target_port: WEB_PORT })),
+});
+
+async function listen(options: ListenOptions): Promise<void> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(options, resolve);
+  });
+  onTestFinished(() => new Promise((closed) => void server.close(() => closed())));
+}
+
+/** A container that is not the agent's. */
+async function foreignContainer(name: string, image: string, hostPort?: number): Promise<void> {
+  const bindings = { [`${WEB_PORT}/tcp`]: [{ HostPort: String(hostPort) }] };
+  const body = JSON.stringify({
+    Image: image,
+    ExposedPorts: { [`${WEB_PORT}/tcp`]: {} },
+    HostConfig: hostPort === undefined ? {} : { PortBindings: bindings },
+  });
+  const headers = { "Content-Type": "application/json" };
+  const socket = system().engineSocket;
+  const created = await engineRequest(socket, "POST", `/containers/create?name=${name}`, { headers, body });
+  const { Id } = JSON.parse(created.body) as { Id: string };
+  expect((await engineRequest(socket, "POST", `/containers/${Id}/start`)).status).toBe(204);
+}
+
+/** A deployment that stays in its pull until the test is over. */
+async function slowDeployment(app: Omit<AppRequest, "image">): Promise<string> {
+  const registry = await Registry.start();
+  onTestFinished(() => registry[Symbol.asyncDispose]());
+  const link = await SlowLink.to(registry.port, 100_000);
+  onTestFinished(() => link[Symbol.asyncDispose]());
+  const image = (await registry.push(await bigImage(10), "team/slow:1")).replace(registry.host, link.host);
+  const stream = await system().open({ ...app, image });
+  onTestFinished(() => stream[Symbol.dispose]());
+  await stream.event("the pull", ({ step }) => step === "pulling");
+  onTestFinished(async () => {
+    await fetch(system().deploymentUrl(stream.deploymentId), {
+      method: "DELETE",
+      headers: { "X-API-Key": system().account.apiKey },
+    });
+    await expectFailed(system(), await system().finish(stream), { ...app, image }, "DeploymentCancelled");
+  });
+  return stream.deploymentId;
+}
+
+describe("a port", () => {
+  test.each([29_999, 32_768, 80, 0, -1, 65_536])("%j is out of the range", async (port) => {
+    const app = { name: system().name(), image: "any:1", ...on(await freeHostPort(), port) };
+    expect(await expectFailure(system(), app, "ErrorNodePortIsNotCorrectRange")).toMatchObject({
+      message: "Port is not in the correct range. The range of valid ports is 30000-32767.",
+      details: { host_port: port },
+    });
+  });
+
+  test("is wanted twice by one request", async () => {
+    const port = await freeHostPort();
+    const app = { name: system().name(), image: "any:1", ...on(port, port) };
+    await expectTaken(app, { host_port: port, holder: { kind: "request" } });
+  });
+
+  test.each([
+    ["IPv4", { host: "0.0.0.0" }],
+    ["IPv4 loopback", { host: "127.0.0.1" }],
+    ["IPv6 only", { host: "::", ipv6Only: true }],
+  ])("is taken by a process that listens on %s", async (_what, address) => {
+    const port = await freeHostPort();
+    await listen({ ...address, port });
+    const image = await system().load(await webImage());
+    const holder = { kind: "process", pid: process.pid };
+    await expectTaken({ name: system().name(), image, ...on(port) }, { host_port: port, holder });
+  });
+
+  test("is taken by a container", async () => {
+    const [port, name] = [await freeHostPort(), system().name("foreign")];
+    const image = await system().load(await webImage());
+    await foreignContainer(name, image, port);
+    const holder = { kind: "container", name };
+    await expectTaken({ name: system().name(), image, ...on(port) }, { host_port: port, holder });
+    expect(await page(port)).toContain("edge-agent test app");
+  });
+
+  test("is taken by an app", async () => {
+    const [port, name] = [await freeHostPort(), system().name()];
+    const image = await system().load(await webImage());
+    expect((await system().deploy({ name, image, ...on(port) })).final.status).toBe("Success");
+    const holder = { kind: "app", name };
+    await expectTaken({ name: system().name(), image, ...on(port) }, { host_port: port, holder });
+    expect(await page(port)).toContain("edge-agent test app");
+  });
+
+  test("is claimed by another deployment that is going on", async () => {
+    const [port, name] = [await freeHostPort(), system().name()];
+    const deploymentId = await slowDeployment({ name, ...on(port) });
+    const image = await system().load(await webImage());
+    const holder = { kind: "deployment", name, deployment_id: deploymentId };
+    await expectTaken({ name: system().name(), image, ...on(port) }, { host_port: port, holder });
+  });
+
+  async function expectTaken(app: AppRequest, details: object): Promise<void> {
+    expect(await expectFailure(system(), app, "ErrorPortInUse")).toMatchObject({
+      message: "The desired port is already in use.",
+      details,
+    });
+  }
+});
+
+describe("a name", () => {
+  test("belongs to an app, which stays as it is", async () => {
+    const [port, name] = [await freeHostPort(), system().name()];
+    const image = await system().load(await webImage());
+    const first = await system().deploy({ name, image, ...on(port) });
+    const before = await system().inspect(first.deploymentId);
+    const { message } = await expectFailure(system(), { name, image }, "AppExists");
+    expect(message).toContain(name);
+    expect(await system().inspect(first.deploymentId)).toMatchObject({ Id: before.Id, State: before.State });
+    expect(await page(port)).toContain("edge-agent test app");
+  });
+
+  test("belongs to a container that is not the agent's, which stays as it is", async () => {
+    const name = system().name();
+    const image = await system().load(await sleeperImage());
+    await foreignContainer(name, image);
+    const { message } = await expectFailure(system(), { name, image }, "ErrorNameExists");
+    expect(message).toContain(name);
+    const { body } = await engineRequest(system().engineSocket, "GET", `/containers/${name}/json`);
+    expect(JSON.parse(body)).toMatchObject({ State: { Running: true } });
+  });
+
+  test("is that of a deployment that is going on", async () => {
+    const name = system().name();
+    const deploymentId = await slowDeployment({ name });
+    const event = await expectFailure(system(), { name, image: "any:1" }, "ErrorDeploymentAlreadyExist");
+    expect(event).toMatchObject({
+      message: expect.stringContaining(name) as string,
+      details: { deployment_id: deploymentId },
+    });
+  });
+});
+
+describe("deployments at the same time", () => {
+  const outcome = ({ final }: Deployed): string => final.code ?? final.status;
+
+  test("of different apps go side by side", async () => {
+    const image = await system().load(await webImage());
+    const ports = [await freeHostPort(), await freeHostPort(), await freeHostPort()];
+    const apps = ports.map((port) => ({ name: system().name(), image, ...on(port) }));
+    const ended = await Promise.all(apps.map((app) => system().deploy(app)));
+    expect(ended.map(outcome)).toEqual(["Success", "Success", "Success"]);
+    for (const port of ports) expect(await page(port)).toContain("edge-agent test app");
+  });
+
+  test.each([1, 2, 3, 4])("that want the same port: exactly one gets it (%i)", async () => {
+    const image = await system().load(await webImage());
+    const port = await freeHostPort();
+    const apps = [1, 2, 3].map(() => ({ name: system().name(), image, ...on(port) }));
+    const ended = await Promise.all(apps.map((app) => system().deploy(app)));
+    expect(ended.map(outcome).toSorted()).toEqual(["ErrorPortInUse", "ErrorPortInUse", "Success"]);
+    expect(await page(port)).toContain("edge-agent test app");
+    await expectLosersGone(ended);
+  });
+
+  test.each([1, 2, 3, 4])("that want the same name: exactly one gets it (%i)", async () => {
+    const image = await system().load(await webImage());
+    const name = system().name();
+    const ports = [await freeHostPort(), await freeHostPort()];
+    const ended = await Promise.all(ports.map((port) => system().deploy({ name, image, ...on(port) })));
+    const won = ended.findIndex(({ final }) => final.status === "Success");
+    expect(ended.map(outcome).toSorted()).toEqual(["ErrorDeploymentAlreadyExist", "Success"]);
+    expect(await page(ports[won] ?? 0)).toContain("edge-agent test app");
+    await expect(fetch(`http://127.0.0.1:${ports[1 - won]}/`)).rejects.toThrow("fetch failed");
+    await expectLosersGone(ended);
+  });
+
+  async function expectLosersGone(ended: readonly Deployed[]): Promise<void> {
+    for (const { final, deploymentId } of ended) {
+      expect(await system().containersOf(deploymentId)).toHaveLength(final.status === "Success" ? 1 : 0);
+    }
+  }
+});

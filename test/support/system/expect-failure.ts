@@ -1,0 +1,34 @@
+import { expect } from "vitest";
+import type { DeploymentEvent } from "../../../src/protocol/deployment-event.ts";
+import { ERRORS, type ErrorCode } from "../../../src/protocol/errors.ts";
+import { HOST_PORT_MAX, HOST_PORT_MIN } from "../../../src/protocol/limits.ts";
+import { isPortFree } from "../free-port.ts";
+import type { AppRequest, Deployed, System } from "../system.ts";
+import { waitFor } from "../wait-for.ts";
+
+/** Deploys what has to fail with this code. Checks that nothing is left of it, and answers its `Fail` event. */
+export async function expectFailure(system: System, app: AppRequest, code: ErrorCode): Promise<DeploymentEvent> {
+  return expectFailed(system, await system.deploy(app), app, code);
+}
+
+/** Checks that the deployment failed with this code and that nothing is left of it. Answers its `Fail` event. */
+export async function expectFailed(
+  system: System,
+  { status, final, deploymentId }: Deployed,
+  app: AppRequest,
+  code: ErrorCode,
+): Promise<DeploymentEvent> {
+  expect({ status, final }).toMatchObject({ status: 200, final: { status: "Fail", code } });
+  expect(final.message).not.toBe("");
+  if ("fixedMessage" in ERRORS[code]) expect(final.message).toBe(ERRORS[code].message);
+  expect(await system.record(deploymentId)).toMatchObject({ status: "Fail", code, last_seq: final.seq });
+  expect(await system.containersOf(deploymentId)).toEqual([]);
+  // A port that was taken by somebody else stays so; what the deployment had itself is free again.
+  if (code !== "ErrorPortInUse") await expectFree(app);
+  return final;
+}
+
+async function expectFree({ ports = [] }: AppRequest): Promise<void> {
+  const inRange = ports.map((port) => port.host_port).filter((port) => port >= HOST_PORT_MIN && port <= HOST_PORT_MAX);
+  for (const port of inRange) await waitFor(`port ${port} to be free`, () => isPortFree(port), { timeoutMs: 2_000 });
+}
