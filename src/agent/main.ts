@@ -16,6 +16,10 @@ import { createDockerEngine } from "./engine/docker/docker-engine.ts";
 import { createSocketFinder } from "./engine/find-socket.ts";
 import { createLinuxHost } from "./host/linux-host.ts";
 import { createUplink } from "./link/uplink.ts";
+import { localRoutes } from "./local/local-routes.ts";
+import { LogRing } from "./local/log-ring.ts";
+import { serveLocally } from "./local/server.ts";
+import { localSocketPath } from "./local/socket-path.ts";
 import type { DeployServices } from "./steps/context.ts";
 import { Deployments } from "./steps/deployments.ts";
 import { Keeper } from "./steps/keeper.ts";
@@ -38,8 +42,10 @@ program
   .option(...configOption)
   .action(async ({ config: path }: { config: string }) => {
     const config = loadConfig(path);
-    const logger = await createLogger({ name: "edge-agent", level: config.log.level });
-    await run(config, logger);
+    const log = new LogRing();
+    const tap = (line: string): void => log.write(line);
+    const logger = await createLogger({ name: "edge-agent", level: config.log.level, tap });
+    await run(config, logger, log);
   });
 
 const config = program.command("config").description("look at the configuration without running anything");
@@ -55,7 +61,7 @@ config
   .action(({ config: path }: { config: string }) => showConfig(path));
 
 /** The composition root: the only place that names concrete implementations. */
-async function run(config: Config, logger: Logger): Promise<void> {
+async function run(config: Config, logger: Logger, log: LogRing): Promise<void> {
   const clock = systemClock;
   mkdirSync(config.state_dir, { recursive: true, mode: 0o700 });
   using lock = tryLock(join(config.state_dir, "agent.lock"));
@@ -65,7 +71,7 @@ async function run(config: Config, logger: Logger): Promise<void> {
   using store = new NotifyingStore(opened.store);
   const socketPath = createSocketFinder({ configured: config.engine.socket, environment: process.env });
   const engine = createDockerEngine({ socketPath, clock });
-  const services: DeployServices = {
+  const services = {
     engine,
     host: createLinuxHost(),
     store,
@@ -75,7 +81,7 @@ async function run(config: Config, logger: Logger): Promise<void> {
     config: toDeployConfig(config),
     dataRoot: remember(clock, DATA_ROOT_SERVES_MS, async (signal) => (await engine.info(signal)).dataRoot),
     pulls: new Semaphore(config.deploy.concurrent_pulls),
-  };
+  } satisfies DeployServices;
   await using deployments = new Deployments(services);
   const keeper = new Keeper({ ...services, rebuild: opened.rebuild, isBusy: (app) => deployments.isBusy(app) });
   const uplink = createUplink({
@@ -85,6 +91,19 @@ async function run(config: Config, logger: Logger): Promise<void> {
     clock,
     logger,
     agentVersion: VERSION,
+  });
+
+  await using _local = await serveLocally({
+    path: localSocketPath(config),
+    routes: localRoutes({
+      services,
+      deployments,
+      link: () => uplink.status(),
+      controlPlaneUrl: config.control_plane_url,
+      log,
+      version: VERSION,
+    }),
+    logger,
   });
 
   logger.info({ version: VERSION, config: config.path, state_dir: config.state_dir }, "edge-agent starts");

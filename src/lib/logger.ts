@@ -13,6 +13,8 @@ export interface LoggerOptions {
   readonly fd?: number;
   /** Readable lines with colour instead of JSON; by default when the descriptor is a terminal. */
   readonly pretty?: boolean;
+  /** Given every line of JSON as it is written, secrets masked. */
+  readonly tap?: (line: string) => void;
 }
 
 // The second net: nothing in the code logs these, and if something does, the value is masked.
@@ -32,6 +34,7 @@ const SECRET_FIELDS = [
  */
 export async function createLogger(options: LoggerOptions): Promise<Logger> {
   const fd = options.fd ?? 1;
+  const { tap } = options;
   const pretty = options.pretty ?? (await isTerminal(fd));
   return pino(
     {
@@ -41,7 +44,13 @@ export async function createLogger(options: LoggerOptions): Promise<Logger> {
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]), censor: MASK },
-      hooks: { streamWrite: maskTokens },
+      hooks: {
+        streamWrite: (line) => {
+          const masked = maskTokens(line);
+          tap?.(masked);
+          return masked;
+        },
+      },
     },
     pretty ? await prettyStream(fd) : pino.destination({ dest: fd, sync: true }),
   );

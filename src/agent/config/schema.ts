@@ -105,6 +105,20 @@ export const configSchema = z
         level: z.enum(LOG_LEVELS).default("info").meta({ description: "Least severe level that is logged." }),
       })
       .prefault({}),
+    local: z
+      .strictObject({
+        socket: z
+          .string()
+          .startsWith("/", "must be an absolute path")
+          .max(107, "is longer than the path of a socket may be")
+          .optional()
+          .meta({
+            description:
+              "Socket for the commands given on the device. By default in /run/edge-agent where there is one, else in `state_dir`.",
+            examples: ["/run/edge-agent/agent.sock"],
+          }),
+      })
+      .prefault({}),
     link: link.prefault({}),
     deploy: deploy.prefault({}),
     container_logs: containerLogs.prefault({}),

@@ -1,0 +1,60 @@
+import type { Vitals } from "./verify.ts";
+
+/** An app's container as the engine shows it. */
+export interface ContainerFacts {
+  readonly status: string;
+  readonly restartCount: number;
+  readonly exitCode: number;
+  readonly oomKilled: boolean;
+  readonly health: Vitals["health"];
+}
+
+/** How an app is, in one word, and what is wrong with it in a few. */
+export interface AppState {
+  readonly state: "running" | "starting" | "unhealthy" | "restarting" | "paused" | "stopped" | "missing" | "deploying";
+  /** `undefined` while nothing is wrong. */
+  readonly trouble: string | undefined;
+}
+
+/**
+ * @param container `undefined` where the engine has none
+ * @param isBusy a deployment is at work on the app
+ */
+export function appState(container: ContainerFacts | undefined, isBusy: boolean): AppState {
+  if (isBusy && container?.status !== "running") return { state: "deploying", trouble: undefined };
+  if (!container) return { state: "missing", trouble: "its container is not there" };
+  switch (container.status) {
+    case "running":
+      return runningState(container);
+    case "restarting":
+      return { state: "restarting", trouble: `it keeps stopping: ${lastExit(container)}` };
+    case "paused":
+      return { state: "paused", trouble: "somebody paused its container" };
+    case "created":
+      return { state: "stopped", trouble: "its container was never started" };
+    default:
+      return { state: "stopped", trouble: lastExit(container) };
+  }
+}
+
+/** How the last run ended, in words. */
+export function lastExit({ exitCode, oomKilled }: ContainerFacts): string {
+  if (oomKilled) return "killed because it ran out of memory";
+  const signal = SIGNALS[exitCode];
+  return signal === undefined ? `ended with exit code ${exitCode}` : `ended with exit code ${exitCode} (${signal})`;
+}
+
+// 128 and the number of the signal, as shells count; and what shells and engines answer themselves.
+const SIGNALS: Readonly<Record<number, string>> = {
+  126: "the command cannot be executed",
+  127: "the command was not found",
+  134: "it aborted",
+  137: "killed from outside",
+  139: "it crashed: segmentation fault",
+  143: "asked to stop",
+};
+
+function runningState({ health }: ContainerFacts): AppState {
+  if (health === "unhealthy") return { state: "unhealthy", trouble: "its health check fails" };
+  return { state: health === "starting" ? "starting" : "running", trouble: undefined };
+}

@@ -1,0 +1,155 @@
+import { z } from "zod";
+import { historyEntrySchema } from "../store/history.ts";
+
+/*
+ * What the agent answers on its unix socket. Both sides read these schemas. The path carries the version: within one,
+ * fields are only added, so that a command and a daemon of neighbouring releases understand each other.
+ */
+
+export const API = "/v1";
+
+const portSchema = z.object({ host_port: z.int(), target_port: z.int() });
+
+const appSummarySchema = z.object({
+  name: z.string(),
+  image: z.string(),
+  state: z.string(),
+  /** What is wrong, in words; `null` while nothing is. */
+  trouble: z.string().nullable(),
+  ports: z.array(portSchema),
+  host_network: z.boolean(),
+  /** How often the engine restarted it; `null` without a container. */
+  restarts: z.int().nullable(),
+  /** When the current or last run began, as the engine writes it. */
+  started_at: z.string().nullable(),
+});
+export type AppSummary = z.output<typeof appSummarySchema>;
+
+const engineSchema = z.discriminatedUnion("ok", [
+  z.object({ ok: z.literal(true), kind: z.string(), version: z.string() }),
+  z.object({ ok: z.literal(false), reason: z.string() }),
+]);
+export type EngineAnswer = z.output<typeof engineSchema>;
+
+const diskSchema = z.object({
+  /** Where the engine keeps images. */
+  path: z.string(),
+  free_bytes: z.number(),
+  /** What has to stay free; below it nothing is deployed. */
+  reserve_bytes: z.number(),
+});
+
+const goingDeploymentSchema = z.object({
+  id: z.string(),
+  app: z.string(),
+  origin: z.string(),
+  step: z.string(),
+  message: z.string(),
+  /** Percent, while pulling. */
+  progress: z.number().nullable(),
+});
+
+/** The part of the status that can be told without the daemon. */
+export const deviceStatusSchema = z.object({
+  engine: engineSchema,
+  disk: diskSchema.nullable(),
+  apps: z.array(appSummarySchema),
+  deployments: z.array(goingDeploymentSchema),
+});
+export type DeviceStatus = z.output<typeof deviceStatusSchema>;
+
+const linkSchema = z.object({
+  state: z.enum(["connecting", "online", "waiting", "stopped"]),
+  control_plane: z.string(),
+  /** Seconds in this state. */
+  for_s: z.number(),
+  next_try_in_s: z.number().nullable(),
+  /** How the last attempt or session ended, and how many seconds ago. */
+  last_error: z.object({ reason: z.string(), ago_s: z.number() }).nullable(),
+  asset: z.object({ uuid: z.string(), serial_number: z.string(), name: z.string() }).nullable(),
+  reconnects: z.int(),
+});
+export type LinkAnswer = z.output<typeof linkSchema>;
+
+export const statusSchema = z.object({
+  agent: z.object({ version: z.string(), pid: z.int(), uptime_s: z.number(), memory_bytes: z.number() }),
+  link: linkSchema,
+  device: deviceStatusSchema,
+});
+export type Status = z.output<typeof statusSchema>;
+
+const containerSchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  status: z.string(),
+  restart_count: z.int(),
+  exit_code: z.int(),
+  oom_killed: z.boolean(),
+  started_at: z.string(),
+  health: z.enum(["none", "starting", "healthy", "unhealthy"]),
+  health_output: z.string(),
+});
+
+/** Everything there is to know of why an app runs, or does not. Text that the app wrote is masked. */
+export const appFactsSchema = z.object({
+  name: z.string(),
+  /** What was deployed; `null` where no deployment of it succeeded. Of its environment only the names. */
+  deployed: z
+    .object({
+      deployment_id: z.string(),
+      image: z.string(),
+      host_network: z.boolean(),
+      privileged: z.boolean(),
+      ports: z.array(portSchema),
+      volumes: z.array(z.object({ local: z.string(), target: z.string(), readonly: z.boolean() })),
+      variables: z.array(z.string()),
+    })
+    .nullable(),
+  /** Why the engine could not be asked; then nothing is known of container and image. */
+  engine_error: z.string().nullable(),
+  container: containerSchema.nullable(),
+  image_present: z.boolean().nullable(),
+  /** Who has ports of the app while it does not run itself. */
+  taken_ports: z.array(z.object({ port: z.int(), holder: z.string() })),
+  /** A deployment that is at work on it. */
+  deploying: goingDeploymentSchema.nullable(),
+  last_deployment: historyEntrySchema.nullable(),
+  last_repair: historyEntrySchema.nullable(),
+  /** Last lines of its output. */
+  log: z.array(z.string()),
+});
+export type AppFacts = z.output<typeof appFactsSchema>;
+
+/** One line of a log that is streamed. */
+export const logLineSchema = z.object({ line: z.string() });
+
+/** One thing that happened, as it is streamed: of a deployment, one event at a time. */
+export const happeningSchema = z.discriminatedUnion("kind", [
+  z.object({
+    kind: z.literal("event"),
+    at: z.int().nullable(),
+    app: z.string(),
+    deployment_id: z.string(),
+    origin: z.string(),
+    status: z.string(),
+    step: z.string(),
+    message: z.string(),
+    code: z.string().exactOptional(),
+    progress: z.number().exactOptional(),
+    details: z.record(z.string(), z.unknown()).exactOptional(),
+  }),
+  z.object({
+    kind: z.literal("repair"),
+    at: z.int(),
+    app: z.string(),
+    reason: z.string(),
+    error: z.string().exactOptional(),
+  }),
+  z.object({ kind: z.literal("restart"), at: z.int(), app: z.string() }),
+]);
+export type Happening = z.output<typeof happeningSchema>;
+
+export const errorSchema = z.object({ error: z.object({ code: z.string(), message: z.string() }) });
+
+/** A file of a support bundle, masked. */
+export const supportSchema = z.object({ files: z.record(z.string(), z.string()) });

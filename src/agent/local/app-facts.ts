@@ -1,0 +1,97 @@
+import { deadline } from "../../lib/clock.ts";
+import { maskSecrets } from "../../lib/redact.ts";
+import { secretsOf } from "../core/container.ts";
+import type { AppRecord } from "../core/deployment.ts";
+import type { ContainerState } from "../engine/engine.ts";
+import { hostPortsOf } from "../steps/check.ts";
+import type { AppFacts } from "./api.ts";
+import { type DeviceStatusSources, goingOn, ownContainer, reasonOf } from "./device-status.ts";
+
+const LOG_LINES = 20;
+const PATIENCE_MS = 5_000;
+const MOST_HISTORY = 1_000;
+
+/** Gathers what explains why an app runs, or does not; `undefined` where nothing is known of one of this name. */
+export async function gatherAppFacts(
+  name: string,
+  sources: DeviceStatusSources,
+  signal: AbortSignal,
+): Promise<AppFacts | undefined> {
+  const { store, clock } = sources;
+  const app = store.apps().find((record) => record.name === name);
+  const history = store.history(MOST_HISTORY).filter((entry) => entry.app === name);
+  const deploying = goingOn(store).find((deployment) => deployment.app === name) ?? null;
+  if (!app && history.length === 0) return undefined;
+  using limit = deadline(clock, PATIENCE_MS, signal);
+  const seen = app ? await look(app, sources, limit.signal) : NOTHING_SEEN;
+  signal.throwIfAborted();
+  return {
+    name,
+    deployed: app ? deployed(app) : null,
+    ...seen,
+    deploying,
+    last_deployment: history.findLast(({ kind }) => kind === "deployment") ?? null,
+    last_repair: history.findLast(({ kind }) => kind === "repair") ?? null,
+  };
+}
+
+type Seen = Pick<AppFacts, "engine_error" | "container" | "image_present" | "taken_ports" | "log">;
+
+const NOTHING_SEEN: Seen = { engine_error: null, container: null, image_present: null, taken_ports: [], log: [] };
+
+function deployed({ deploymentId, spec }: AppRecord): AppFacts["deployed"] {
+  const { image, host_network, privileged, ports, volumes, environments } = spec;
+  const variables = environments.map(({ key }) => key);
+  return { deployment_id: deploymentId, image, host_network, privileged, ports, volumes, variables };
+}
+
+async function look(app: AppRecord, sources: DeviceStatusSources, signal: AbortSignal): Promise<Seen> {
+  try {
+    const { engine } = sources;
+    const [container, image] = await Promise.all([
+      ownContainer(app, engine, signal),
+      engine.inspectImage(app.imageId, signal),
+    ]);
+    const secrets = secretsOf(app.spec);
+    const lines = container ? await engine.tailLogs(container.id, LOG_LINES, signal) : [];
+    return {
+      engine_error: null,
+      container: container ? toFacts(container, secrets) : null,
+      image_present: image !== undefined,
+      taken_ports: container?.status === "running" ? [] : await takenPorts(app, sources, signal),
+      log: lines.map((line) => maskSecrets(line, secrets)),
+    };
+  } catch (error) {
+    return { ...NOTHING_SEEN, engine_error: reasonOf(error) };
+  }
+}
+
+function toFacts(state: ContainerState, secrets: readonly string[]): NonNullable<AppFacts["container"]> {
+  return {
+    id: state.id,
+    name: state.name,
+    status: state.status,
+    restart_count: state.restartCount,
+    exit_code: state.exitCode,
+    oom_killed: state.oomKilled,
+    started_at: state.startedAt,
+    health: state.health,
+    health_output: maskSecrets(state.healthOutput, secrets).slice(0, 500),
+  };
+}
+
+async function takenPorts(
+  app: AppRecord,
+  { engine, host }: DeviceStatusSources,
+  signal: AbortSignal,
+): Promise<AppFacts["taken_ports"]> {
+  const [containers, listening] = await Promise.all([engine.listContainers(signal), host.listeningPorts(signal)]);
+  const taken = hostPortsOf(app.spec).map(async (port) => {
+    const other = containers.find(({ id, hostPorts }) => id !== app.containerId && hostPorts.includes(port));
+    if (other) return [{ port, holder: `container ${other.name}` }];
+    if (!listening.some((socket) => socket.port === port)) return [];
+    const process = await host.holderOf(port, signal);
+    return [{ port, holder: process ? `process ${process.name} (pid ${process.pid})` : "a process of another user" }];
+  });
+  return (await Promise.all(taken)).flat();
+}

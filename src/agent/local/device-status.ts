@@ -1,0 +1,106 @@
+import { type Clock, deadline } from "../../lib/clock.ts";
+import { appState } from "../core/app-state.ts";
+import { LABELS } from "../core/container.ts";
+import type { AppRecord, DeploymentRecord } from "../core/deployment.ts";
+import type { ContainerState, Engine } from "../engine/engine.ts";
+import type { Host } from "../host/host.ts";
+import type { HistoryEntry } from "../store/history.ts";
+import type { AppSummary, DeviceStatus, EngineAnswer } from "./api.ts";
+
+/** How long the engine may take before the status is told without it, in milliseconds. */
+const ENGINE_PATIENCE_MS = 2_000;
+
+/** What of the store the status tells. */
+export interface Remembered {
+  apps(): readonly AppRecord[];
+  deployments(): readonly DeploymentRecord[];
+  history(limit: number): readonly HistoryEntry[];
+}
+
+export interface DeviceStatusSources {
+  readonly engine: Engine;
+  readonly host: Host;
+  readonly store: Remembered;
+  readonly clock: Clock;
+  /** Bytes. */
+  readonly diskReserveBytes: number;
+  /** Whether a deployment is at work on the app right now. */
+  readonly isBusy: (app: string) => boolean;
+}
+
+/** Looks at the device: engine, disk, apps and what is being deployed. Never rejects but for the signal. */
+export async function lookAtDevice(sources: DeviceStatusSources, signal: AbortSignal): Promise<DeviceStatus> {
+  using limit = deadline(sources.clock, ENGINE_PATIENCE_MS, signal);
+  const apps = sources.store.apps();
+  const [engine, summaries] = await Promise.all([
+    askEngine(sources, limit.signal),
+    Promise.all(apps.map((app) => summarize(app, sources, limit.signal))),
+  ]);
+  signal.throwIfAborted();
+  return { ...engine, apps: summaries, deployments: goingOn(sources.store) };
+}
+
+/** Deployments that are going on, with the last thing each said. */
+export function goingOn(store: Remembered): DeviceStatus["deployments"] {
+  const pending = store.deployments().filter(({ outcome }) => outcome === "pending");
+  if (pending.length === 0) return [];
+  return store.history(pending.length).flatMap((entry) => {
+    if (entry.kind !== "deployment") return [];
+    const last = entry.events.at(-1);
+    const { id, app, origin } = entry;
+    const { step = "received", message = "", progress = null } = last ?? {};
+    return [{ id, app, origin, step, message, progress }];
+  });
+}
+
+async function askEngine(
+  { engine, host, diskReserveBytes }: DeviceStatusSources,
+  signal: AbortSignal,
+): Promise<{ readonly engine: EngineAnswer; readonly disk: DeviceStatus["disk"] }> {
+  try {
+    const { kind, version, dataRoot } = await engine.info(signal);
+    const free = await host.freeBytes(dataRoot);
+    const disk = free === undefined ? null : { path: dataRoot, free_bytes: free, reserve_bytes: diskReserveBytes };
+    return { engine: { ok: true, kind, version }, disk };
+  } catch (error) {
+    return { engine: { ok: false, reason: reasonOf(error) }, disk: null };
+  }
+}
+
+async function summarize(app: AppRecord, sources: DeviceStatusSources, signal: AbortSignal): Promise<AppSummary> {
+  const { spec } = app;
+  const common = {
+    name: app.name,
+    image: spec.image,
+    ports: spec.ports,
+    host_network: spec.host_network,
+  };
+  try {
+    const container = await ownContainer(app, sources.engine, signal);
+    const { state, trouble = null } = appState(container, sources.isBusy(app.name));
+    const [restarts, started_at] = [container?.restartCount ?? null, container?.startedAt ?? null];
+    return { ...common, state, trouble, restarts, started_at };
+  } catch (error) {
+    return { ...common, state: "unknown", trouble: reasonOf(error), restarts: null, started_at: null };
+  }
+}
+
+/** The container of an installed app: the one that was recorded, or another that carries its deployment's label. */
+export async function ownContainer(
+  { containerId, deploymentId }: AppRecord,
+  engine: Engine,
+  signal: AbortSignal,
+): Promise<ContainerState | undefined> {
+  const recorded = await engine.inspectContainer(containerId, signal);
+  if (recorded) return recorded;
+  const other = (await engine.listContainers(signal)).find(({ labels }) => labels[LABELS.deployment] === deploymentId);
+  return other && (await engine.inspectContainer(other.id, signal));
+}
+
+/** An error of the engine in words; one that came too late says so. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof DOMException && error.name === "TimeoutError") {
+    return `it did not answer within ${ENGINE_PATIENCE_MS / 1000} s`;
+  }
+  return error instanceof Error ? error.message : String(error);
+}

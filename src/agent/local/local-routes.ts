@@ -1,0 +1,144 @@
+import { randomUUID } from "node:crypto";
+import { isFinal } from "../../protocol/deployment-event.ts";
+import type { LinkStatus } from "../link/link-status.ts";
+import type { DeployServices } from "../steps/context.ts";
+import type { Deployments } from "../steps/deployments.ts";
+import type { NotifyingStore } from "../store/notifying-store.ts";
+import type { LinkAnswer, Status } from "./api.ts";
+import { gatherAppFacts } from "./app-facts.ts";
+import { followAppLog } from "./app-log.ts";
+import { type DeviceStatusSources, lookAtDevice } from "./device-status.ts";
+import { happenings, newHappenings } from "./happenings.ts";
+import { LocalError } from "./local-error.ts";
+import type { LogRing } from "./log-ring.ts";
+import { restartApp } from "./restart-app.ts";
+import { countFrom, type LocalRequest, type Routes } from "./routes.ts";
+
+const MOST_LINES = 10_000;
+const MOST_HAPPENINGS = 1_000;
+
+export interface LocalAgent {
+  readonly services: DeployServices & { readonly store: NotifyingStore };
+  readonly deployments: Pick<Deployments, "deploy" | "isBusy">;
+  readonly link: () => LinkStatus;
+  readonly controlPlaneUrl: string;
+  readonly log: LogRing;
+  readonly version: string;
+}
+
+/** What the agent does for a person on the device. */
+export function localRoutes(agent: LocalAgent): Routes {
+  const { services, deployments } = agent;
+  const sources: DeviceStatusSources = {
+    ...services,
+    diskReserveBytes: services.config.diskReserveBytes,
+    isBusy: (app) => deployments.isBusy(app),
+  };
+  return {
+    "GET /status": {
+      kind: "answer",
+      run: async ({ signal }): Promise<Status> => ({
+        agent: {
+          version: agent.version,
+          pid: process.pid,
+          uptime_s: Math.floor(process.uptime()),
+          memory_bytes: process.memoryUsage.rss(),
+        },
+        link: linkAnswer(agent),
+        device: await lookAtDevice(sources, signal),
+      }),
+    },
+    "GET /apps/:name": {
+      kind: "answer",
+      run: async ({ params, signal }) => {
+        const name = params["name"] ?? "";
+        const facts = await gatherAppFacts(name, sources, signal);
+        if (!facts) throw unknownApp(name);
+        return facts;
+      },
+    },
+    "POST /apps/:name/restart": {
+      kind: "answer",
+      run: async ({ params, signal }) => {
+        await restartApp(params["name"] ?? "", services, sources.isBusy, signal);
+        return {};
+      },
+    },
+    "GET /apps/:name/log": {
+      kind: "stream",
+      run: ({ params, query, signal }, write) => {
+        const options = { lines: countFrom(query, "lines", 100, MOST_LINES), follow: query.has("follow") };
+        return followAppLog(params["name"] ?? "", options, services, (line) => write({ line }), signal);
+      },
+    },
+    "GET /log": { kind: "stream", run: (request, write) => followOwnLog(agent.log, request, write) },
+    "GET /events": { kind: "stream", run: (request, write) => followHistory(agent, request, write) },
+    "POST /deployments": { kind: "stream", run: (request, write) => deployHere(agent, request, write) },
+  };
+}
+
+function unknownApp(name: string): LocalError {
+  return new LocalError(404, "AppNotFound", `There is no app named ${name} on this device.`);
+}
+
+function linkAnswer({ link, services, controlPlaneUrl }: LocalAgent): LinkAnswer {
+  const { state, sinceMs, lastError, nextTryAtMs, asset, reconnects } = link();
+  const now = services.clock.monotonic();
+  return {
+    state,
+    control_plane: controlPlaneUrl,
+    for_s: seconds(now - sinceMs),
+    next_try_in_s: nextTryAtMs === undefined ? null : seconds(nextTryAtMs - now),
+    last_error: lastError ? { reason: lastError.reason, ago_s: seconds(now - lastError.atMs) } : null,
+    asset: asset ?? null,
+    reconnects,
+  };
+}
+
+function seconds(ms: number): number {
+  return Math.max(0, Math.round(ms / 1000));
+}
+
+async function followOwnLog(log: LogRing, { query, signal }: LocalRequest, write: (value: unknown) => void) {
+  for (const line of log.last(countFrom(query, "lines", 100, MOST_LINES))) write({ line });
+  if (!query.has("follow")) return;
+  using _following = log.onLine((line) => write({ line }));
+  await aborted(signal);
+}
+
+async function followHistory(
+  { services }: LocalAgent,
+  { query, signal }: LocalRequest,
+  write: (value: unknown) => void,
+) {
+  const { store, clock } = services;
+  const past = store.history(countFrom(query, "entries", 20, MOST_HAPPENINGS)).flatMap(happenings);
+  for (const happening of past) write(happening);
+  if (!query.has("follow")) return;
+  // Nothing can happen in between: reading and watching begin in the same turn.
+  using _watching = store.onChange((change) => {
+    for (const happening of newHappenings(change, clock.now())) write(happening);
+  });
+  await aborted(signal);
+}
+
+/** Deploys without a control plane. Whoever asked may leave: the deployment goes on. */
+async function deployHere(agent: LocalAgent, { body, signal }: LocalRequest, write: (value: unknown) => void) {
+  const { store, clock } = agent.services;
+  const id = `local-${randomUUID()}`;
+  const ended = Promise.withResolvers<void>();
+  using _watching = store.onChange((change) => {
+    if (change.deployment?.id !== id) return;
+    for (const happening of newHappenings(change, clock.now())) write(happening);
+    if (change.events?.some(isFinal)) ended.resolve();
+  });
+  agent.deployments.deploy(id, body, "local");
+  await Promise.race([ended.promise, aborted(signal)]);
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
