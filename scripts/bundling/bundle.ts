@@ -1,18 +1,21 @@
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "rolldown";
+import { lazyBuiltins } from "./builtins.ts";
 import type { Executable } from "./executables.ts";
 import { leaveOut } from "./left-out.ts";
 
 /** Bundles a program with all it imports into one ES module, readable in stack traces, beside a source map. */
 export async function bundle(executable: Executable, folder: string): Promise<void> {
+  const file = join(folder, `${executable.name}.mjs`);
   await build({
     input: `./${executable.entry}`,
     platform: "node",
-    plugins: [leaveOut(executable.leftOut)],
+    plugins: [lazyBuiltins(), leaveOut(executable.leftOut)],
     // An import that is not found would only show on the device.
     onLog: (level, log, handle) => handle(log.code === "UNRESOLVED_IMPORT" ? "error" : level, log),
     output: {
-      file: join(folder, `${executable.name}.mjs`),
+      file,
       format: "esm",
       codeSplitting: false,
       sourcemap: "hidden",
@@ -20,4 +23,14 @@ export async function bundle(executable: Executable, folder: string): Promise<vo
       minify: { compress: true, mangle: false, codegen: false },
     },
   });
+  await writeFile(file, toAscii(await readFile(file, "utf8")));
+}
+
+/**
+ * Writes every character beyond ASCII as an escape: a single one of them makes the engine keep the whole text of the
+ * module with two bytes a character.
+ */
+function toAscii(code: string): string {
+  // Without the u flag the expression sees the two halves of a surrogate pair one by one, as an escape needs them.
+  return code.replaceAll(/[^\0-\x7F]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

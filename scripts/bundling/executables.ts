@@ -7,6 +7,8 @@ export interface Executable {
   readonly leftOut: LeftOut;
   /** Options of Node.js it runs with. */
   readonly nodeOptions: readonly string[];
+  /** Variables it runs with, unless the environment says otherwise. */
+  readonly environment: Readonly<Record<string, string>>;
 }
 
 // ws uses these native modules when they happen to be installed; Node.js has the same built in by now.
@@ -23,18 +25,30 @@ const DOCKERODE_EXTRAS = [
   "@balena/dockerignore",
 ];
 
+// Workers for pino's transports; the logs go straight to a descriptor.
+const PINO_WORKERS = ["thread-stream"];
+
+// The agent mostly waits, on a machine with little memory. A small young generation, no optimizing compilers and one
+// arena for malloc save 7 MB; what they cost in speed is lost in the time the container engine takes.
+const FRUGAL = {
+  nodeOptions: ["--max-semi-space-size=1", "--no-opt", "--no-maglev"],
+  environment: { MALLOC_ARENA_MAX: "1" },
+};
+
+const PLAIN = { nodeOptions: [], environment: {} };
+
 export const EXECUTABLES: readonly Executable[] = [
   {
     name: "edge-agent",
     entry: "src/agent/main.ts",
-    leftOut: { absent: WS_NATIVES, unused: DOCKERODE_EXTRAS },
-    nodeOptions: [],
+    leftOut: { absent: WS_NATIVES, unused: [...DOCKERODE_EXTRAS, ...PINO_WORKERS] },
+    ...FRUGAL,
   },
   {
     name: "edge-control",
     entry: "src/control-plane/main.ts",
-    leftOut: { absent: WS_NATIVES, unused: [] },
-    nodeOptions: [],
+    leftOut: { absent: WS_NATIVES, unused: PINO_WORKERS },
+    ...PLAIN,
   },
-  { name: "edgectl", entry: "src/edgectl/main.ts", leftOut: { absent: [], unused: [] }, nodeOptions: [] },
+  { name: "edgectl", entry: "src/edgectl/main.ts", leftOut: { absent: [], unused: [] }, ...PLAIN },
 ];

@@ -4,13 +4,14 @@ import type { Executable } from "./executables.ts";
 const NODE_MAJOR = 26;
 
 /** The shell script that starts a program with a Node.js that fits: the one beside it, the project's, or the system's. */
-export function launcher({ name, nodeOptions }: Executable): string {
+export function launcher({ name, nodeOptions, environment }: Executable): string {
   const options = nodeOptions.map((option) => `${option} `).join("");
+  const variables = Object.entries(environment).map(([key, value]) => `export ${key}="\${${key}:-${value}}"\n`);
   return `#!/bin/sh
 # Starts ${name} with the Node.js that came with it, otherwise with the one on the PATH.
 self=$(readlink -f -- "$0")
 here=\${self%/*}
-for node in "$here/node" "$here/../node_modules/.bin/node"; do
+${variables.join("")}for node in "$here/node" "$here/../node_modules/.bin/node"; do
   if [ -x "$node" ]; then exec "$node" ${options}"$here/${name}.mjs" "$@"; fi
 done
 if ! node=$(command -v node); then

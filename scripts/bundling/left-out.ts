@@ -10,6 +10,7 @@ export interface LeftOut {
   readonly absent: readonly string[];
 }
 
+/** Keeps packages out of a bundle although something in it imports them. */
 export function leaveOut({ unused, absent }: LeftOut): Plugin {
   return {
     name: "leave-out",
