@@ -19,7 +19,7 @@ async function serve(config: Config): Promise<void> {
   if (!lock) {
     throw new CommandError(`another edge-control serves ${config.data_dir}; stop it, or choose another --data-dir`);
   }
-  const logger = await createLogger({ name: "edge-control", level: config.log_level });
+  const logger = await createLogger({ name: "edge-control", level: config.log_level, background: true });
   await using store = openIn(config.data_dir);
   const server = await startServer({
     config,

@@ -11,6 +11,11 @@ export interface LoggerOptions {
   readonly level: LogLevel;
   /** File descriptor of the log, 1 (standard output) by default. */
   readonly fd?: number;
+  /**
+   * Writes lines in the background, for a server that logs every request. Those of the last moment are lost when the
+   * process is killed. By default each line is written before the call returns.
+   */
+  readonly background?: boolean;
   /** Readable lines with colour instead of JSON; by default when the descriptor is a terminal. */
   readonly pretty?: boolean;
   /** Given every line of JSON as it is written, secrets masked. */
@@ -52,7 +57,7 @@ export async function createLogger(options: LoggerOptions): Promise<Logger> {
         },
       },
     },
-    pretty ? await prettyStream(fd) : pino.destination({ dest: fd, sync: true }),
+    pretty ? await prettyStream(fd) : pino.destination({ dest: fd, sync: options.background !== true }),
   );
 }
 
