@@ -11,7 +11,7 @@ import type { AppRequest, Deployed } from "../support/system.ts";
 
 const system = sharedSystem();
 
-const on = (...ports: readonly number[]): Pick<AppRequest, "ports"> => ({
+const on = (...ports: readonly number[]): Required<Pick<AppRequest, "ports">> => ({
   ports: ports.map((host_port) => ({ host_port, target_port: WEB_PORT })),
 });
 
@@ -57,6 +57,21 @@ async function slowDeployment(app: Omit<AppRequest, "image">): Promise<string> {
     await expectFailed(system(), await system().finish(stream), { ...app, image }, "DeploymentCancelled");
   });
   return stream.deploymentId;
+}
+
+async function expectTaken(app: AppRequest, details: object): Promise<void> {
+  expect(await expectFailure(system(), app, "ErrorPortInUse")).toMatchObject({
+    message: "The desired port is already in use.",
+    details,
+  });
+}
+
+const outcome = ({ final }: Deployed): string => final.code ?? final.status;
+
+async function expectLosersGone(ended: readonly Deployed[]): Promise<void> {
+  for (const { final, deploymentId } of ended) {
+    expect(await system().containersOf(deploymentId)).toHaveLength(final.status === "Success" ? 1 : 0);
+  }
 }
 
 describe("a port", () => {
@@ -111,13 +126,6 @@ describe("a port", () => {
     const holder = { kind: "deployment", name, deployment_id: deploymentId };
     await expectTaken({ name: system().name(), image, ...on(port) }, { host_port: port, holder });
   });
-
-  async function expectTaken(app: AppRequest, details: object): Promise<void> {
-    expect(await expectFailure(system(), app, "ErrorPortInUse")).toMatchObject({
-      message: "The desired port is already in use.",
-      details,
-    });
-  }
 });
 
 describe("a name", () => {
@@ -154,12 +162,10 @@ describe("a name", () => {
 });
 
 describe("deployments at the same time", () => {
-  const outcome = ({ final }: Deployed): string => final.code ?? final.status;
-
   test("of different apps go side by side", async () => {
     const image = await system().load(await webImage());
     const ports = [await freeHostPort(), await freeHostPort(), await freeHostPort()];
-    const apps = ports.map((port) => ({ name: system().name(), image, ...on(port) }));
+    const apps = ports.map((port) => ({ name: system().name(), image, ports: on(port).ports }));
     const ended = await Promise.all(apps.map((app) => system().deploy(app)));
     expect(ended.map(outcome)).toEqual(["Success", "Success", "Success"]);
     for (const port of ports) expect(await page(port)).toContain("edge-agent test app");
@@ -168,7 +174,8 @@ describe("deployments at the same time", () => {
   test.each([1, 2, 3, 4])("that want the same port: exactly one gets it (%i)", async () => {
     const image = await system().load(await webImage());
     const port = await freeHostPort();
-    const apps = [1, 2, 3].map(() => ({ name: system().name(), image, ...on(port) }));
+    const { ports } = on(port);
+    const apps = [1, 2, 3].map(() => ({ name: system().name(), image, ports }));
     const ended = await Promise.all(apps.map((app) => system().deploy(app)));
     expect(ended.map(outcome).toSorted()).toEqual(["ErrorPortInUse", "ErrorPortInUse", "Success"]);
     expect(await page(port)).toContain("edge-agent test app");
@@ -179,17 +186,11 @@ describe("deployments at the same time", () => {
     const image = await system().load(await webImage());
     const name = system().name();
     const ports = [await freeHostPort(), await freeHostPort()];
-    const ended = await Promise.all(ports.map((port) => system().deploy({ name, image, ...on(port) })));
+    const ended = await Promise.all(ports.map((port) => system().deploy({ name, image, ports: on(port).ports })));
     const won = ended.findIndex(({ final }) => final.status === "Success");
     expect(ended.map(outcome).toSorted()).toEqual(["ErrorDeploymentAlreadyExist", "Success"]);
     expect(await page(ports[won] ?? 0)).toContain("edge-agent test app");
     await expect(fetch(`http://127.0.0.1:${ports[1 - won]}/`)).rejects.toThrow("fetch failed");
     await expectLosersGone(ended);
   });
-
-  async function expectLosersGone(ended: readonly Deployed[]): Promise<void> {
-    for (const { final, deploymentId } of ended) {
-      expect(await system().containersOf(deploymentId)).toHaveLength(final.status === "Success" ? 1 : 0);
-    }
-  }
 });

@@ -11,6 +11,8 @@ const SECOND_PORT = 9090;
 
 const system = sharedSystem();
 
+const published = (port: number): object => expect.objectContaining({ HostPort: String(port) });
+
 // The machine's own engine cannot run privileged containers everywhere; a system's own can.
 const privileged = (await privateEngineMissing()) === undefined;
 
@@ -65,7 +67,6 @@ test("with everything set runs exactly as asked for", async () => {
     "io.edge-agent.deployment": deploymentId,
     "io.edge-agent.spec-hash": expect.stringMatching(/^[0-9a-f]{64}$/),
   });
-  const published = (port: number): object => expect.objectContaining({ HostPort: String(port) });
   expect(HostConfig).toMatchObject({
     Privileged: privileged,
     RestartPolicy: { Name: "unless-stopped" },

@@ -109,12 +109,13 @@ export class System implements AsyncDisposable {
 
   /** Puts an image into the engine and answers its reference. */
   async load(image: Image, label: string = "image"): Promise<string> {
-    const loaded = this.#owned.use(await loadImage(this.engineSocket, image, label));
-    return loaded.reference;
+    const { reference } = await loadImage(this.engineSocket, image, label);
+    return this.willPull(reference);
   }
 
   /** Has an image removed with the system that the agent will pull. Answers its reference. */
   willPull(reference: string): string {
+    // A test that failed may have left the engine down; then it is one of the test's own, and its images go with it.
     this.#owned.defer(() => removeImage(this.engineSocket, reference).catch(() => {}));
     return reference;
   }

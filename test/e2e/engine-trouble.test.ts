@@ -1,0 +1,111 @@
+import { describe, expect, test } from "vitest";
+import { freeHostPort } from "../support/free-port.ts";
+import { bigImage, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
+import { PrivateEngine, privateEngineMissing } from "../support/private-engine.ts";
+import { Registry } from "../support/registry.ts";
+import { startScriptedEngine } from "../support/scripted-engine.ts";
+import { smallDisk, smallDiskMissing } from "../support/small-disk.ts";
+import { page } from "../support/system/app-page.ts";
+import { expectFailure } from "../support/system/expect-failure.ts";
+import { sharedSystem, systemOfTest } from "../support/system/for-tests.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+const noEngine = await privateEngineMissing();
+const noDisk = noEngine ?? (await smallDiskMissing());
+const unless = (missing: string | undefined): string => (missing === undefined ? "" : ` (skipped: ${missing})`);
+
+test("no engine where it is said to be: EngineUnavailable", async () => {
+  const system = await systemOfTest({ engine: { socketPath: "/nonexistent/engine.sock" } });
+  const { message } = await expectFailure(system, { name: system.name(), image: "any:1" }, "EngineUnavailable");
+  expect(message).toMatch(/^The container engine does not answer: .*its socket does not exist/);
+  expect(system.agent.isRunning).toBe(true);
+});
+
+test.each([
+  ["fails at everything", 500, "application/json", '{"message":"boom"}'],
+  ["is none at all", 200, "text/html", "<!doctype html>"],
+  ["answers with another shape", 200, "application/json", '{"this":["is","not","it"]}'],
+])("an engine that %s: Internal, and the agent lives on", async (_what, status, type, body) => {
+  await using engine = await startScriptedEngine((request, response) => {
+    request.resume();
+    response.writeHead(status, { "Content-Type": type }).end(body);
+  });
+  const system = await systemOfTest({ engine });
+  const { pid } = system.agent;
+  for (const attempt of [1, 2]) {
+    const { message } = await expectBroken(system, attempt);
+    expect(message).toMatch(/^The container engine failed: /);
+  }
+  expect(system.agent.pid).toBe(pid);
+  expect(system.agent.log().some(({ level, err }) => level === "error" && JSON.stringify(err).includes("stack"))).toBe(
+    true,
+  );
+});
+
+async function expectBroken(system: Awaited<ReturnType<typeof systemOfTest>>, attempt: number) {
+  const { status, final } = await system.deploy({ name: system.name(`app${attempt}-`), image: "any:1" });
+  expect({ status, final }).toMatchObject({ status: 200, final: { status: "Fail", code: "Internal" } });
+  return final;
+}
+
+describe.skipIf(noEngine !== undefined)(`an engine that goes away${unless(noEngine)}`, () => {
+  let engine: PrivateEngine;
+  const system = sharedSystem(async (owned) => {
+    engine = owned.use(await PrivateEngine.start());
+    return { engine, agentConfig: { deploy: { settle_window_s: 0.5, engine_patience_s: 60 } } };
+  });
+
+  test("fails deployments meanwhile, and is used again without a restart of the agent", async () => {
+    const image = await system().load(await sleeperImage());
+    const { pid } = system().agent;
+    await engine.stop();
+    const { message } = await expectFailure(system(), { name: system().name(), image }, "EngineUnavailable");
+    expect(message).toMatch(/^The container engine does not answer: /);
+    await engine.start();
+    expect((await system().deploy({ name: system().name(), image })).final.status).toBe("Success");
+    expect(system().agent.pid).toBe(pid);
+  });
+
+  test("is waited for when it is not there at the start of the agent", async () => {
+    const image = await system().load(await sleeperImage());
+    await engine.stop();
+    await system().agent.restart();
+    await expectFailure(system(), { name: system().name(), image }, "EngineUnavailable");
+    await engine.start();
+    expect((await system().deploy({ name: system().name(), image })).final.status).toBe("Success");
+  });
+
+  test("in the middle of a deployment is waited for", async () => {
+    const image = await system().load(await webImage());
+    const port = await freeHostPort();
+    await system().agent.restart({ deploy: { settle_window_s: 3 } });
+    const ports = [{ host_port: port, target_port: WEB_PORT }];
+    const stream = await system().open({ name: system().name(), image, ports });
+    await stream.event("verifying", ({ step }) => step === "verifying");
+    await engine.stop();
+    await stream.event("the wait for the engine", ({ message }) => message.includes("waiting for it"));
+    await engine.start();
+    const { final, deploymentId } = await system().finish(stream);
+    expect(final.status).toBe("Success");
+    expect(await system().containersOf(deploymentId)).toHaveLength(1);
+    expect(await page(port)).toContain("edge-agent test app");
+  });
+});
+
+describe.skipIf(noDisk !== undefined)(`a disk that is too small${unless(noDisk)}`, () => {
+  const system = sharedSystem(async (owned) => {
+    const disk = owned.use(await smallDisk(40));
+    const engine = owned.use(await PrivateEngine.start({ dataRoot: disk.path }));
+    return { engine, agentConfig: { deploy: { settle_window_s: 0.5, disk_reserve_bytes: 1_000_000 } } };
+  });
+
+  test("for the image fails with InsufficientDisk, and a smaller one is deployed after", async () => {
+    await using registry = await Registry.start();
+    const tooBig = await registry.push(await bigImage(60), "team/too-big:1");
+    const event = await expectFailure(system(), { name: system().name(), image: tooBig }, "InsufficientDisk");
+    expect(event.message).toMatch(/^The device ran out of disk space: /);
+    const fits = await registry.push(await bigImage(1), "team/fits:1");
+    const { deploymentId } = await system().deploy({ name: system().name(), image: fits });
+    await waitFor("the app", async () => (await system().inspect(deploymentId)).State.Status === "running");
+  });
+});
