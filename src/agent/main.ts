@@ -7,7 +7,9 @@ import { type Logger, createLogger } from "../lib/logger.ts";
 import { remember } from "../lib/remember.ts";
 import { Semaphore } from "../lib/semaphore.ts";
 import { VERSION } from "../lib/version.ts";
+import { addLocalCommands } from "./cli/commands.ts";
 import { checkConfig, showConfig } from "./cli/config.ts";
+import { DEFAULT_CONFIG } from "./cli/context.ts";
 import { fail } from "./cli/fail.ts";
 import { untilStopped } from "./cli/until-stopped.ts";
 import { type Config, loadConfig } from "./config/load.ts";
@@ -16,6 +18,7 @@ import { createDockerEngine } from "./engine/docker/docker-engine.ts";
 import { createSocketFinder } from "./engine/find-socket.ts";
 import { createLinuxHost } from "./host/linux-host.ts";
 import { createUplink } from "./link/uplink.ts";
+import { linkWatch } from "./local/link-watch.ts";
 import { localRoutes } from "./local/local-routes.ts";
 import { LogRing } from "./local/log-ring.ts";
 import { serveLocally } from "./local/server.ts";
@@ -24,10 +27,10 @@ import type { DeployServices } from "./steps/context.ts";
 import { Deployments } from "./steps/deployments.ts";
 import { Keeper } from "./steps/keeper.ts";
 import { NotifyingStore } from "./store/notifying-store.ts";
+import { openSqliteReader } from "./store/sqlite-store.ts";
 import { openStore } from "./store/open-store.ts";
 
 const DATA_ROOT_SERVES_MS = 600_000;
-const DEFAULT_CONFIG = "/etc/edge-agent/config.json";
 
 const program = new Command("edge-agent")
   .description("Runs containerised apps on this device, as the control plane asks.")
@@ -60,6 +63,27 @@ config
   .option(...configOption)
   .action(({ config: path }: { config: string }) => showConfig(path));
 
+addLocalCommands(
+  program,
+  {
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: process.env,
+    clock: systemClock,
+    host: createLinuxHost(),
+    createEngine: ({ engine }) => createDockerEngine({ socketPath: engineSocket(engine), clock: systemClock }),
+    openReader: (stateDir) =>
+      openSqliteReader({ path: join(stateDir, "agent.db"), clock: systemClock, bootId: readBootId() }),
+  },
+  (code) => {
+    process.exitCode = code;
+  },
+);
+
+function engineSocket({ socket }: Config["engine"]): () => string {
+  return createSocketFinder({ configured: socket, environment: process.env });
+}
+
 /** The composition root: the only place that names concrete implementations. */
 async function run(config: Config, logger: Logger, log: LogRing): Promise<void> {
   const clock = systemClock;
@@ -69,8 +93,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
 
   const opened = openStore({ directory: config.state_dir, clock, logger, bootId: readBootId() });
   using store = new NotifyingStore(opened.store);
-  const socketPath = createSocketFinder({ configured: config.engine.socket, environment: process.env });
-  const engine = createDockerEngine({ socketPath, clock });
+  const engine = createDockerEngine({ socketPath: engineSocket(config.engine), clock });
   const services = {
     engine,
     host: createLinuxHost(),
@@ -99,6 +122,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
       services,
       deployments,
       link: () => uplink.status(),
+      linkSince: linkWatch(uplink, clock),
       controlPlaneUrl: config.control_plane_url,
       log,
       version: VERSION,

@@ -61,7 +61,7 @@ export type DeviceStatus = z.output<typeof deviceStatusSchema>;
 const linkSchema = z.object({
   state: z.enum(["connecting", "online", "waiting", "stopped"]),
   control_plane: z.string(),
-  /** Seconds in this state. */
+  /** Seconds since it is online, or since it is not. */
   for_s: z.number(),
   next_try_in_s: z.number().nullable(),
   /** How the last attempt or session ended, and how many seconds ago. */
@@ -150,6 +150,3 @@ export const happeningSchema = z.discriminatedUnion("kind", [
 export type Happening = z.output<typeof happeningSchema>;
 
 export const errorSchema = z.object({ error: z.object({ code: z.string(), message: z.string() }) });
-
-/** A file of a support bundle, masked. */
-export const supportSchema = z.object({ files: z.record(z.string(), z.string()) });

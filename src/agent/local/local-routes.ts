@@ -21,6 +21,8 @@ export interface LocalAgent {
   readonly services: DeployServices & { readonly store: NotifyingStore };
   readonly deployments: Pick<Deployments, "deploy" | "isBusy">;
   readonly link: () => LinkStatus;
+  /** Since when it has been online, or has not, in monotonic milliseconds. */
+  readonly linkSince: () => number;
   readonly controlPlaneUrl: string;
   readonly log: LogRing;
   readonly version: string;
@@ -81,18 +83,23 @@ function unknownApp(name: string): LocalError {
   return new LocalError(404, "AppNotFound", `There is no app named ${name} on this device.`);
 }
 
-function linkAnswer({ link, services, controlPlaneUrl }: LocalAgent): LinkAnswer {
-  const { state, sinceMs, lastError, nextTryAtMs, asset, reconnects } = link();
+function linkAnswer({ link, linkSince, services, controlPlaneUrl }: LocalAgent): LinkAnswer {
+  const { state, lastError, nextTryAtMs, asset, reconnects } = link();
   const now = services.clock.monotonic();
   return {
     state,
-    control_plane: controlPlaneUrl,
-    for_s: seconds(now - sinceMs),
+    control_plane: withoutCredentials(controlPlaneUrl),
+    for_s: seconds(now - linkSince()),
     next_try_in_s: nextTryAtMs === undefined ? null : seconds(nextTryAtMs - now),
     last_error: lastError ? { reason: lastError.reason, ago_s: seconds(now - lastError.atMs) } : null,
     asset: asset ?? null,
     reconnects,
   };
+}
+
+function withoutCredentials(address: string): string {
+  const url = URL.parse(address);
+  return url ? `${url.protocol}//${url.host}${url.pathname}` : "";
 }
 
 function seconds(ms: number): number {

@@ -52,7 +52,6 @@ export const historyEntrySchema = z.discriminatedUnion("kind", [
 ]);
 export type HistoryEntry = z.output<typeof historyEntrySchema>;
 export type DeploymentEntry = z.output<typeof deploymentEntrySchema>;
-export type RepairEntry = z.output<typeof repairEntrySchema>;
 export type TimedEvent = z.output<typeof timedEventSchema>;
 
 /** The entry of a deployment with the events it has so far. */

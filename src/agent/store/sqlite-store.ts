@@ -1,4 +1,4 @@
-import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { ZodType } from "zod";
 import { type EventContent, isFinal } from "../../protocol/deployment-event.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -41,6 +41,14 @@ export function openSqliteStore(options: SqliteStoreOptions): AgentStore {
     database.close();
     throw new StoreError("damaged", `the agent's store is damaged: ${String(verdict)}`);
   });
+}
+
+/** Opens the store of a daemon that does not run, to be looked at only. Throws `StoreError`. */
+export function openSqliteReader(options: SqliteStoreOptions): AgentStore {
+  return guarded(
+    "open",
+    () => new SqliteStore(new DatabaseSync(options.path, { readOnly: true, timeout: 1_000 }), options),
+  );
 }
 
 class SqliteStore implements AgentStore {

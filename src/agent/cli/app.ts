@@ -1,0 +1,109 @@
+import type { Command } from "commander";
+import { explainApp, type Explanation, type Finding, type KnownOfApp } from "../core/explain-app.ts";
+import { type AppFacts, appFactsSchema } from "../local/api.ts";
+import type { Register } from "./commands.ts";
+import { withCommonOptions } from "./context.ts";
+import { EXIT } from "./exit-code.ts";
+import type { Printer } from "./printer.ts";
+import { shortTime } from "./status-view.ts";
+
+const HELP = `
+Follows the chain from its deployment to its last log line, and says which link is broken.
+
+Example:
+  edge-agent app node-red
+
+Exit codes: 0 it runs, 1 it does not, 3 the agent is not running, 4 there is no such app.`;
+
+export function addApp(program: Command, register: Register): void {
+  const command = program.command("app <name>").description("why an app runs, or why it does not");
+  register(withCommonOptions(command).addHelpText("after", HELP), async ({ client, printer, io }, name = "") => {
+    const path = `/apps/${encodeURIComponent(name)}`;
+    const facts = await client.ask("GET", path, appFactsSchema, { signal: io.interrupted });
+    const explanation = explainApp(known(facts));
+    if (printer.json) printer.document({ ...facts, ...explanation });
+    else printApp(printer, facts, explanation);
+    return explanation.cause === undefined ? EXIT.ok : EXIT.wrong;
+  });
+}
+
+function known(facts: AppFacts): KnownOfApp {
+  const { container, deploying, last_repair: repair } = facts;
+  return {
+    name: facts.name,
+    image: facts.deployed?.image,
+    engineError: facts.engine_error ?? undefined,
+    container: container
+      ? {
+          status: container.status,
+          restartCount: container.restart_count,
+          exitCode: container.exit_code,
+          oomKilled: container.oom_killed,
+          health: container.health,
+          healthOutput: container.health_output,
+        }
+      : undefined,
+    imagePresent: facts.image_present ?? undefined,
+    takenPorts: facts.taken_ports,
+    deploying: deploying ? deploying.message || deploying.step : undefined,
+    lastFailure: lastFailure(facts),
+    lastRepair: repair?.kind === "repair" ? { reason: repair.reason, error: repair.error } : undefined,
+  };
+}
+
+function lastFailure({ last_deployment: last }: AppFacts): string | undefined {
+  const end = last?.kind === "deployment" ? last.events.at(-1) : undefined;
+  return end?.status === "Fail" ? `${end.message}${end.code === undefined ? "" : ` (${end.code})`}` : undefined;
+}
+
+function printApp(printer: Printer, facts: AppFacts, { findings, cause, advice }: Explanation): void {
+  const { theme } = printer;
+  printer.line(theme.bold(printer.safe(facts.name)));
+  for (const finding of findings) printer.paragraph(mark(finding, printer), 4, finding.text);
+  printFacts(printer, facts);
+  if (facts.log.length > 0) {
+    printer.line();
+    printer.line(theme.bold("Its last log lines"));
+    for (const line of facts.log) printer.raw(`  ${line}`);
+  }
+  printer.line();
+  if (cause === undefined) printer.line(theme.green("It runs."));
+  else printer.paragraph(theme.red("Why:  "), 6, cause);
+  if (advice !== undefined) printer.paragraph("Next: ", 6, advice, theme.cyan);
+}
+
+function mark({ verdict }: Finding, { theme }: Printer): string {
+  switch (verdict) {
+    case "good":
+      return `  ${theme.green(theme.tick.padEnd(2))}`;
+    case "bad":
+      return `  ${theme.red("! ")}`;
+    case "note":
+      return `  ${theme.dim(theme.bullet)} `;
+  }
+}
+
+function printFacts(printer: Printer, { deployed, container }: AppFacts): void {
+  if (!deployed) return;
+  const { ports, host_network: onHost, volumes, variables, privileged } = deployed;
+  const fields = [
+    [
+      "Ports",
+      onHost
+        ? "the host's network"
+        : ports.map(({ host_port, target_port }) => `${host_port}:${target_port}`).join(" "),
+    ],
+    [
+      "Volumes",
+      volumes.map(({ local, target, readonly }) => `${local}:${target}${readonly ? " (read-only)" : ""}`).join(" "),
+    ],
+    ["Variables", variables.join(" ")],
+    ["Privileged", privileged ? "yes" : ""],
+    ["Running since", container ? `${shortTime(container.started_at)} UTC` : ""],
+    ["Deployment", deployed.deployment_id],
+  ] as const;
+  printer.line();
+  for (const [name, value] of fields) {
+    if (value !== "") printer.paragraph(`  ${printer.theme.dim(name.padEnd(14))}`, 16, value);
+  }
+}

@@ -1,0 +1,73 @@
+import { readFileSync } from "node:fs";
+import type { Command } from "commander";
+import { ConfigError, parseConfig } from "../config/load.ts";
+import type { ConfigFile } from "../config/schema.ts";
+import { DaemonDownError, LocalClient } from "../local/client.ts";
+import { LocalError } from "../local/local-error.ts";
+import { localSocketPath, RUNTIME_SOCKET } from "../local/socket-path.ts";
+import { EXIT } from "./exit-code.ts";
+import { Failure } from "./failure.ts";
+import type { Io } from "./io.ts";
+import { Printer } from "./printer.ts";
+
+export const DEFAULT_CONFIG = "/etc/edge-agent/config.json";
+
+interface CommonOptions {
+  readonly config: string;
+  readonly socket?: string;
+  readonly json?: boolean;
+}
+
+/** What a command works with. */
+export interface Context {
+  readonly io: Io;
+  readonly printer: Printer;
+  readonly client: LocalClient;
+  readonly configPath: string;
+  /** The configuration, or why it cannot be read: a person without the right to may still speak to the daemon. */
+  readonly config: ConfigFile | ConfigError;
+}
+
+/** Adds the options every command for people has. */
+export function withCommonOptions(command: Command): Command {
+  return command
+    .option("--json", "print JSON for programs")
+    .option("-c, --config <file>", "configuration file of the agent", DEFAULT_CONFIG)
+    .option("--socket <path>", "socket of the agent, where it is not as configured");
+}
+
+export function createContext(io: Io, options: CommonOptions): Context {
+  const config = readConfig(options.config);
+  const configured = config instanceof ConfigError ? RUNTIME_SOCKET : localSocketPath(config);
+  return {
+    io,
+    printer: new Printer(io, options.json ?? false),
+    client: new LocalClient(options.socket ?? configured),
+    configPath: options.config,
+    config,
+  };
+}
+
+/** What an error means to the person at the terminal. */
+export function toFailure(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  if (error instanceof DaemonDownError) {
+    return error.reason === "forbidden"
+      ? new Failure(EXIT.forbidden, error.message, "Try it with sudo.")
+      : new Failure(EXIT.down, error.message, "`edge-agent status` says why; `systemctl start edge-agent` starts it.");
+  }
+  if (error instanceof LocalError) return new Failure(error.status === 404 ? EXIT.notFound : EXIT.wrong, error.message);
+  if (error instanceof ConfigError) return new Failure(EXIT.usage, error.message);
+  return new Failure(EXIT.wrong, error instanceof Error ? error.message : String(error));
+}
+
+function readConfig(path: string): ConfigFile | ConfigError {
+  try {
+    return parseConfig(readFileSync(path, "utf8"), path);
+  } catch (error) {
+    if (error instanceof ConfigError) return error;
+    const code = (error as NodeJS.ErrnoException).code;
+    const why = code === "ENOENT" ? "it does not exist" : code === "EACCES" ? "no permission to read it" : String(code);
+    return new ConfigError(`the configuration file ${path} cannot be read: ${why}`, { cause: error });
+  }
+}

@@ -1,0 +1,14 @@
+import type { ExitCode } from "./exit-code.ts";
+
+/** A command cannot do what it was asked. What to do about it, if anything, is in `hint`. */
+export class Failure extends Error {
+  readonly exitCode: ExitCode;
+  readonly hint: string | undefined;
+
+  constructor(exitCode: ExitCode, message: string, hint?: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "Failure";
+    this.exitCode = exitCode;
+    this.hint = hint;
+  }
+}

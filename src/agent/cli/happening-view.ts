@@ -1,0 +1,61 @@
+import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { formatTime } from "../../lib/terminal/time.ts";
+import { padEnd } from "../../lib/terminal/width.ts";
+import type { Happening } from "../local/api.ts";
+import type { Printer } from "./printer.ts";
+
+const STEP_WIDTH = 9;
+const TIME_WIDTH = 19;
+const TEXT_AT = TIME_WIDTH + 2 + STEP_WIDTH + 2;
+
+/** Prints one thing that happened; particulars of a failure below it. */
+export function printHappening(printer: Printer, happening: Happening): void {
+  const { theme } = printer;
+  const time = happening.at === null ? padEnd("?", TIME_WIDTH) : formatTime(happening.at);
+  const head = (word: string, paint: (text: string) => string): string =>
+    `${theme.dim(time)}  ${paint(padEnd(sanitizeLine(word), STEP_WIDTH))}  `;
+  const app = happening.app === "" ? "" : `${happening.app}: `;
+  switch (happening.kind) {
+    case "repair": {
+      const paint = happening.error === undefined ? theme.yellow : theme.red;
+      const end = happening.error === undefined ? "It was put right." : `That failed: ${happening.error}`;
+      return printer.paragraph(head("repair", paint), TEXT_AT, `${app}${happening.reason}. ${end}`);
+    }
+    case "restart":
+      return printer.paragraph(head("restart", theme.yellow), TEXT_AT, `${app}restarted by hand.`);
+    case "event":
+      return printEvent(printer, happening, head, app);
+  }
+}
+
+function printEvent(
+  printer: Printer,
+  event: Extract<Happening, { kind: "event" }>,
+  head: (word: string, paint: (text: string) => string) => string,
+  app: string,
+): void {
+  const { theme } = printer;
+  const paint = event.status === "Fail" ? theme.red : event.status === "Success" ? theme.green : plain;
+  const percent = event.progress === undefined ? "" : ` (${event.progress} %)`;
+  const code = event.code === undefined ? "" : ` (${event.code})`;
+  const word = event.status === "Running" ? event.step : event.status;
+  printer.paragraph(head(word, paint), TEXT_AT, `${app}${event.message}${percent}${code}`);
+  for (const line of detailLines(event.details ?? {})) {
+    printer.paragraph(" ".repeat(TEXT_AT), TEXT_AT, line, theme.dim);
+  }
+}
+
+function plain(text: string): string {
+  return text;
+}
+
+function detailLines(details: Readonly<Record<string, unknown>>): string[] {
+  return Object.entries(details).flatMap(([name, value]) => {
+    if (Array.isArray(value)) return [`${name}:`].concat(value.map((item) => `  ${textOf(item)}`));
+    return [`${name}: ${textOf(value)}`];
+  });
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}

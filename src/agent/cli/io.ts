@@ -1,0 +1,20 @@
+import type { Clock } from "../../lib/clock.ts";
+import type { Output } from "../../lib/terminal/output.ts";
+import type { ConfigFile } from "../config/schema.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Host } from "../host/host.ts";
+import type { Remembered } from "../local/device-status.ts";
+
+/** Everything a command touches outside itself, so that a test can hand it something else. */
+export interface Io {
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly clock: Clock;
+  /** Aborts at Ctrl-C. */
+  readonly interrupted: AbortSignal;
+  readonly host: Host;
+  readonly createEngine: (config: Pick<ConfigFile, "engine">) => Engine;
+  /** What a daemon that does not run has left on disk, to be read only. Throws `StoreError`. */
+  readonly openReader: (stateDir: string) => Remembered & Disposable;
+}

@@ -1,0 +1,74 @@
+import { safeJson, sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { createTheme, isTerminal, type Theme } from "../../lib/terminal/theme.ts";
+import { wrap } from "../../lib/terminal/width.ts";
+import type { Io } from "./io.ts";
+
+const DEFAULT_WIDTH = 80;
+
+/** Where a command's output goes: results to standard output, everything else to standard error. */
+export class Printer {
+  readonly json: boolean;
+  readonly theme: Theme;
+  readonly #io: Pick<Io, "stdout" | "stderr" | "env">;
+
+  constructor(io: Pick<Io, "stdout" | "stderr" | "env">, json: boolean) {
+    this.#io = io;
+    this.json = json;
+    this.theme = createTheme(io.stdout, io.env);
+  }
+
+  /** Columns the output has to fit in: those of the terminal, 80 where there is none. */
+  get width(): number {
+    const { stdout, env } = this.#io;
+    return isTerminal(stdout, env) ? (stdout.columns ?? DEFAULT_WIDTH) : DEFAULT_WIDTH;
+  }
+
+  /** Prints text that is safe already, and a line end. */
+  line(text: string = ""): void {
+    this.#io.stdout.write(`${text}\n`);
+  }
+
+  /** Text from outside as it may be printed on one line. */
+  safe(text: string): string {
+    return sanitizeLine(text);
+  }
+
+  /** Prints text from outside as one line. */
+  raw(text: string): void {
+    this.line(sanitizeLine(text));
+  }
+
+  /** Prints text from outside broken at spaces, each line behind `indent` columns, the first behind `head`. */
+  paragraph(head: string, headWidth: number, text: string, paint: (line: string) => string = (line) => line): void {
+    const lines = wrap(sanitizeLine(text), Math.max(20, this.width - headWidth));
+    for (const [index, line] of lines.entries()) {
+      this.line((index === 0 ? head : " ".repeat(headWidth)) + paint(line));
+    }
+  }
+
+  document(value: unknown): void {
+    this.line(safeJson(value, 2));
+  }
+
+  jsonLine(value: unknown): void {
+    this.line(safeJson(value));
+  }
+
+  /** Something worth knowing beside the result. */
+  note(text: string): void {
+    this.#io.stderr.write(`${sanitizeLine(text)}\n`);
+  }
+
+  /** Why the command could not do its work, and what to do about it. */
+  failure(message: string, hint: string | undefined, exitCode: number): void {
+    if (this.json) {
+      this.#io.stderr.write(
+        `${safeJson({ error: { message, ...(hint !== undefined && { hint }), exit_code: exitCode } })}\n`,
+      );
+      return;
+    }
+    const theme = createTheme(this.#io.stderr, this.#io.env);
+    this.#io.stderr.write(`${theme.red("edge-agent:")} ${sanitizeLine(message)}\n`);
+    if (hint !== undefined) this.#io.stderr.write(`  ${theme.cyan(sanitizeLine(hint))}\n`);
+  }
+}

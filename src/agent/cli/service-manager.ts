@@ -1,0 +1,49 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { promisify } from "node:util";
+
+const UNIT = "edge-agent";
+const TIMEOUT_MS = 1_000;
+
+/** What the service manager knows of a daemon that does not run. */
+export interface ServiceFacts {
+  /** Such as `failed: exit-code, status 1, since ...`. */
+  readonly summary: string;
+  /** Last lines of its journal. */
+  readonly journal: readonly string[];
+}
+
+/** Asks systemd; `undefined` where there is none, or it knows no such service. */
+export async function askServiceManager(): Promise<ServiceFacts | undefined> {
+  // Where systemd is not process 1, its tools hang or complain.
+  if (!existsSync("/run/systemd/system")) return undefined;
+  const [shown, journal] = await Promise.all([
+    output("systemctl", [
+      "show",
+      UNIT,
+      "--property=LoadState,ActiveState,SubState,Result,ExecMainStatus,StateChangeTimestamp",
+    ]),
+    output("journalctl", ["--unit", UNIT, "--lines", "8", "--no-pager", "--output", "cat", "--quiet"]),
+  ]);
+  const facts = new Map(shown.split("\n").map((line) => [line.split("=")[0], line.split("=").slice(1).join("=")]));
+  if (facts.get("LoadState") !== "loaded") return undefined;
+  return { summary: summarize(facts), journal: journal.split("\n").filter((line) => line !== "") };
+}
+
+function summarize(facts: ReadonlyMap<string | undefined, string>): string {
+  const state = `${facts.get("ActiveState")} (${facts.get("SubState")})`;
+  const result = facts.get("Result");
+  const status = facts.get("ExecMainStatus");
+  const end = result === "success" || !result ? "" : `, ended with ${result}, status ${status}`;
+  const since = facts.get("StateChangeTimestamp");
+  return `${state}${end}${since ? `, since ${since}` : ""}`;
+}
+
+async function output(command: string, args: readonly string[]): Promise<string> {
+  try {
+    const { stdout } = await promisify(execFile)(command, args, { timeout: TIMEOUT_MS });
+    return stdout;
+  } catch {
+    return "";
+  }
+}

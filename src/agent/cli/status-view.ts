@@ -1,0 +1,91 @@
+import { formatBytes } from "../../lib/terminal/bytes.ts";
+import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { renderFields, renderTable } from "../../lib/terminal/table.ts";
+import type { Theme } from "../../lib/terminal/theme.ts";
+import { formatDuration } from "../../lib/terminal/time.ts";
+import type { AppSummary, DeviceStatus, LinkAnswer, Status } from "../local/api.ts";
+
+type Field = readonly [name: string, value: string];
+
+/** Link, engine, disk and agent, one below the other. */
+export function renderStatus(status: Status, theme: Theme): string {
+  const { agent, link, device } = status;
+  const memory = formatBytes(agent.memory_bytes);
+  const fields: Field[] = [
+    ["Link", renderLink(link, theme)],
+    ...deviceFields(device, theme),
+    ["Agent", `${sanitizeLine(agent.version)}, up ${formatDuration(agent.uptime_s)}, ${memory} of memory`],
+  ];
+  return renderFields(fields, theme);
+}
+
+/** What can be told of the device without its daemon. */
+export function renderDevice(device: DeviceStatus, theme: Theme): string {
+  return renderFields(deviceFields(device, theme), theme);
+}
+
+function deviceFields({ engine, disk }: DeviceStatus, theme: Theme): Field[] {
+  const text = engine.ok ? sanitizeLine(`${engine.kind} ${engine.version}`) : theme.red("does not answer");
+  return [
+    ["Engine", text],
+    ["Disk", disk ? renderDisk(disk, theme) : "unknown"],
+  ];
+}
+
+function renderDisk(disk: NonNullable<DeviceStatus["disk"]>, theme: Theme): string {
+  const text = sanitizeLine(`${formatBytes(disk.free_bytes)} free at ${disk.path}`);
+  return disk.free_bytes < disk.reserve_bytes
+    ? theme.red(`${text}, less than the reserve of ${formatBytes(disk.reserve_bytes)}`)
+    : text;
+}
+
+function renderLink(link: LinkAnswer, theme: Theme): string {
+  const duration = formatDuration(link.for_s);
+  const who = link.asset ? `, as ${link.asset.serial_number}${link.asset.name ? ` (${link.asset.name})` : ""}` : "";
+  const target = theme.dim(sanitizeLine(link.control_plane));
+  switch (link.state) {
+    case "online":
+      return `${theme.green("online")} for ${duration}${sanitizeLine(who)}\n${target}`;
+    case "connecting":
+      return `${theme.yellow("connecting")} for ${duration}\n${target}`;
+    case "stopped":
+      return `${theme.red("stopped")}\n${target}`;
+    case "waiting": {
+      const next = link.next_try_in_s === null ? "" : `; next try in ${formatDuration(link.next_try_in_s)}`;
+      return `${theme.red("offline")} for ${duration}${next}\n${target}`;
+    }
+  }
+}
+
+/** The installed apps in a table. @param width columns of the terminal */
+export function renderApps(apps: readonly AppSummary[], theme: Theme, width: number): string {
+  if (apps.length === 0) return "No apps on this device.";
+  return renderTable<AppSummary>(
+    [
+      { header: "APP", cell: ({ name }) => sanitizeLine(name), shrinks: true },
+      {
+        header: "STATE",
+        cell: ({ state }) => sanitizeLine(state),
+        paint: (text, { trouble }) => (trouble === null ? theme.green(text) : theme.red(text)),
+      },
+      { header: "PORTS", cell: portsOf, shrinks: true },
+      { header: "RESTARTS", cell: ({ restarts }) => (restarts === null ? "-" : String(restarts)), align: "right" },
+      { header: "SINCE (UTC)", cell: ({ started_at }) => shortTime(started_at) },
+      { header: "IMAGE", cell: ({ image }) => sanitizeLine(image), shrinks: true },
+    ],
+    apps,
+    theme,
+    width,
+  );
+}
+
+function portsOf({ ports, host_network }: AppSummary): string {
+  if (host_network) return "host network";
+  return ports.map(({ host_port, target_port }) => `${host_port}:${target_port}`).join(" ") || "-";
+}
+
+/** A time as an engine writes it, to the minute; engines have one in year 1 for "never". */
+export function shortTime(time: string | null): string {
+  if (time === null || !/^(?!0001)\d{4}-\d\d-\d\dT\d\d:\d\d/.test(time)) return "-";
+  return time.slice(0, 16).replace("T", " ");
+}

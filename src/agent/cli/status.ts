@@ -1,0 +1,113 @@
+import type { Command } from "commander";
+import { ConfigError } from "../config/load.ts";
+import { type DeviceStatus, statusSchema } from "../local/api.ts";
+import { DaemonDownError } from "../local/client.ts";
+import { lookAtDevice } from "../local/device-status.ts";
+import type { Register } from "./commands.ts";
+import { type Context, withCommonOptions } from "./context.ts";
+import { EXIT, type ExitCode } from "./exit-code.ts";
+import type { Printer } from "./printer.ts";
+import { askServiceManager, type ServiceFacts } from "./service-manager.ts";
+import { renderApps, renderDevice, renderStatus } from "./status-view.ts";
+import { deviceTroubles, troublesOf } from "./troubles.ts";
+
+const HELP = `
+Works also while the agent is not running; then it says so, and what can be told without it.
+
+Example:
+  edge-agent status
+
+Exit codes: 0 all is well, 1 something is wrong, 3 the agent is not running.`;
+
+export function addStatus(program: Command, register: Register): void {
+  const command = program.command("status").description("how the link, the engine, the disk and the apps are");
+  register(withCommonOptions(command).addHelpText("after", HELP), (context) => showStatus(context));
+}
+
+async function showStatus(context: Context): Promise<ExitCode> {
+  const { client, printer, io } = context;
+  try {
+    const status = await client.ask("GET", "/status", statusSchema, { signal: io.interrupted });
+    const troubles = troublesOf(status);
+    if (printer.json) printer.document({ ...status, troubles });
+    else {
+      printer.line(renderStatus(status, printer.theme));
+      printDevice(printer, status.device);
+      printTroubles(printer, troubles);
+    }
+    return troubles.length === 0 ? EXIT.ok : EXIT.wrong;
+  } catch (error) {
+    if (error instanceof DaemonDownError && error.reason === "down") return await showDown(context, error);
+    throw error;
+  }
+}
+
+async function showDown(context: Context, error: DaemonDownError): Promise<ExitCode> {
+  const { printer } = context;
+  const [service, device] = await Promise.all([askServiceManager(), lookWithoutDaemon(context)]);
+  if (printer.json) {
+    const known = typeof device === "string" ? { device: null, device_error: device } : { device };
+    printer.document({ agent: null, reason: error.message, service: service ?? null, ...known });
+    return EXIT.down;
+  }
+  printer.paragraph(
+    "",
+    0,
+    `The agent is not running: nothing listens on ${context.client.socketPath}.`,
+    printer.theme.red,
+  );
+  if (service) printService(printer, service);
+  else printer.line("Start it with: systemctl start edge-agent");
+  printer.line();
+  if (typeof device === "string") printer.paragraph("", 0, `Nothing is known of the apps: ${device}`);
+  else {
+    printer.line(renderDevice(device, printer.theme));
+    printDevice(printer, device);
+    printTroubles(printer, deviceTroubles(device));
+  }
+  return EXIT.down;
+}
+
+/** What the device shows by itself, or why it cannot be seen. */
+async function lookWithoutDaemon({ config, io }: Context): Promise<DeviceStatus | string> {
+  if (config instanceof ConfigError) return config.message;
+  try {
+    using store = io.openReader(config.state_dir);
+    const { host, clock } = io;
+    const sources = {
+      engine: io.createEngine(config),
+      host,
+      store,
+      clock,
+      diskReserveBytes: config.deploy.disk_reserve_bytes,
+      isBusy: () => false,
+    };
+    return await lookAtDevice(sources, io.interrupted);
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+function printService(printer: Printer, { summary, journal }: ServiceFacts): void {
+  printer.paragraph("", 0, `The service is ${summary}.`);
+  if (journal.length === 0) return;
+  printer.line("The last lines of its journal:");
+  for (const line of journal) printer.raw(`  ${line}`);
+}
+
+function printDevice(printer: Printer, { apps, deployments }: DeviceStatus): void {
+  printer.line();
+  printer.line(renderApps(apps, printer.theme, printer.width));
+  if (deployments.length === 0) return;
+  printer.line();
+  printer.line(printer.theme.bold("Deployments in progress"));
+  for (const { app, step, message, progress } of deployments) {
+    const percent = progress === null ? "" : ` ${progress} %`;
+    printer.paragraph("  ", 4, `${app || "(no name)"}: ${step}${percent}. ${message}`);
+  }
+}
+
+function printTroubles(printer: Printer, troubles: readonly string[]): void {
+  if (troubles.length > 0) printer.line();
+  for (const trouble of troubles) printer.paragraph(printer.theme.red("! "), 2, trouble);
+}
