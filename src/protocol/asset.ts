@@ -1,19 +1,13 @@
 import { z } from "zod";
 import { proSimSchema, superSimSchema } from "./sim.ts";
 import { unixSeconds } from "./timestamp.ts";
+import { isUuid } from "./uuid.ts";
 
 /** Derived: active as soon as one of the asset's SIMs is. */
 export const assetStatusSchema = z.enum(["active", "inactive"]);
 export type AssetStatus = z.output<typeof assetStatusSchema>;
 
 // An identifier stands in a URL path and in log lines, so it is plain ASCII without separators.
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-
-/** Whether a text has the form of a UUID, in either case. */
-export function isUuid(text: string): boolean {
-  return UUID.test(text);
-}
-
 export const serialNumberSchema = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/, "must be 1 to 64 letters, digits, '.', '_', ':' or '-'")

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isUuid } from "./uuid.ts";
 
 /** The two kinds of SIM an asset can hold, as they are named in paths and fields. */
 export const simTypeSchema = z.enum(["supersim", "prosim"]);
@@ -20,25 +21,28 @@ const serviceProfileSchema = label("service profile").meta({
   examples: ["iot-eu-standard"],
 });
 
-const simSidSchema = z
-  .string()
-  .regex(/^[A-Za-z0-9]{2,64}$/, "must be 2 to 64 letters or digits")
-  .meta({
-    description: "Identifier the operator gave the Super SIM.",
-    examples: ["HS0123456789abcdef0123456789abcdef"],
-  });
+// Operators, test SIMs and private networks number their SIMs in ways no standard lists: what the operator calls a SIM
+// is taken as it is, as long as it can stand in a path.
+const simIdentifier = () =>
+  z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "must be 1 to 64 letters, digits, '.', '_' or '-'")
+    .refine((value) => !isUuid(value), "must not have the form of a UUID");
 
-// ITU-T E.118 allows 19 digits; a padding digit makes 20, and longer ones are printed too.
-export const iccidSchema = z
-  .string()
-  .regex(/^[0-9]{18,22}$/, "must be 18 to 22 digits")
-  .meta({ description: "ICCID printed on the SIM.", examples: ["8988307000001234567"] });
+const simSidSchema = simIdentifier().meta({
+  description: "Identifier the operator gave the Super SIM.",
+  examples: ["HS0123456789abcdef0123456789abcdef"],
+});
 
-/** ITU-T E.212: at most 15 digits. */
-const imsiSchema = z
-  .string()
-  .regex(/^[0-9]{6,15}$/, "must be 6 to 15 digits")
-  .meta({ description: "IMSI of the PRO SIM.", examples: ["262011234567890"] });
+export const iccidSchema = simIdentifier().meta({
+  description: "ICCID printed on the SIM; 19 or 20 digits by ITU-T E.118.",
+  examples: ["8988307000001234567"],
+});
+
+const imsiSchema = simIdentifier().meta({
+  description: "IMSI of the PRO SIM; at most 15 digits by ITU-T E.212.",
+  examples: ["262011234567890"],
+});
 
 /** A Super SIM as it is registered. */
 export const superSimInputSchema = z

@@ -129,10 +129,11 @@ test.each([
   [{ serial_number: "B-1", uuid: "0b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11" }, "uuid"],
   [{ serial_number: "B-1", fleet: "f" }, "fleet"],
   [{ serial_number: "B-1", supersim: null }, "supersim"],
-  [{ serial_number: "B-1", supersim: { ...SUPER, iccid: "123" } }, "supersim.iccid"],
+  [{ serial_number: "B-1", supersim: { ...SUPER, iccid: "12/3" } }, "supersim.iccid"],
   [{ serial_number: "B-1", supersim: { ...SUPER, sid: "a b" } }, "supersim.sid"],
+  [{ serial_number: "B-1", supersim: { ...SUPER, sid: "0b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11" } }, "supersim.sid"],
   [{ serial_number: "B-1", supersim: { sid: "HSx", iccid: "8988307099000000009" } }, "supersim.network_group"],
-  [{ serial_number: "B-1", prosim: { ...PRO, imsi: "x" } }, "prosim.imsi"],
+  [{ serial_number: "B-1", prosim: { ...PRO, imsi: "" } }, "prosim.imsi"],
   [{ serial_number: "B-1", prosim: { ...PRO, status: "active" } }, "prosim.status"],
   [
     {

@@ -75,7 +75,7 @@ test.each([
   [`${HEADER}\n${SUPER},default_1gb,0,3600,${2 ** 40 + 1}\n`, 2, "bytes"],
   [`${HEADER}\n${SUPER},default_1gb,3600,3600,5\n`, 2, "start_time: must be before end_time"],
   [`${HEADER}\n${SUPER},,0,3600,5\n`, 2, "network_group_or_service_profile"],
-  [`${HEADER}\nnonsense,default_1gb,0,3600,5\n`, 2, "iccid"],
+  [`${HEADER}\nnon sense,default_1gb,0,3600,5\n`, 2, "iccid"],
   [`${HEADER}\n8988307009999999999,default_1gb,0,3600,5\n`, 2, "no asset has a SIM with the ICCID 8988307009999999999"],
   [`${HEADER}\n${SUPER},"default_1gb,0,3600,5\n`, 2, "Quote Not Closed"],
   [`${HEADER}\n${"9".repeat(5000)},default_1gb,0,3600,5\n`, 2, "Max Record Size"],
