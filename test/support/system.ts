@@ -16,6 +16,7 @@ import {
   removeContainers,
 } from "./system/engine-containers.ts";
 import { tempDir } from "./temp-dir.ts";
+import { waitFor } from "./wait-for.ts";
 
 /** A deployment request as a client writes it. */
 export type AppRequest = z.input<typeof appSpecSchema>;
@@ -100,6 +101,15 @@ export class System implements AsyncDisposable {
     );
     await agent.start();
     return new System({ prefix, control, agent, account, asset, link, engineSocket, directory }, owned.move());
+  }
+
+  /** Waits until the service has the device's connection, such as after a restart of the service. */
+  async untilOnline(): Promise<void> {
+    const isOnline = (): boolean => {
+      const lines = this.control.log().filter(({ asset }) => asset === this.asset.uuid);
+      return lines.findLast(({ msg }) => /^device (?:online|offline)$/.test(msg))?.msg === "device online";
+    };
+    await waitFor("the device to be online", isOnline);
   }
 
   /** A name for an app, another one each time. */

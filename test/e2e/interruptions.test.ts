@@ -1,0 +1,189 @@
+import { expect, onTestFinished, test } from "vitest";
+import { isFinal } from "../../src/protocol/deployment-event.ts";
+import type { EventStream } from "../support/event-stream.ts";
+import { freeHostPort } from "../support/free-port.ts";
+import { bigImage, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
+import { Registry } from "../support/registry.ts";
+import { SlowLink } from "../support/slow-link.ts";
+import { page } from "../support/system/app-page.ts";
+import { sharedSystem } from "../support/system/for-tests.ts";
+import type { AppRequest } from "../support/system.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+const system = sharedSystem(() => ({ agentConfig: { deploy: { settle_window_s: 2 } } }));
+
+/** An app whose image takes some seconds to pull. */
+async function slowApp(): Promise<AppRequest> {
+  const registry = await Registry.start();
+  onTestFinished(() => registry[Symbol.asyncDispose]());
+  const link = await SlowLink.to(registry.port, 3_000_000);
+  onTestFinished(() => link[Symbol.asyncDispose]());
+  const image = await registry.push(await bigImage(8), "team/slow:1");
+  return { name: system().name(), image: system().willPull(image.replace(registry.host, link.host)) };
+}
+
+async function webApp(): Promise<AppRequest & { readonly port: number }> {
+  const port = await freeHostPort();
+  const image = await system().load(await webImage());
+  const app = { name: system().name(), image, ports: [{ host_port: port, target_port: WEB_PORT }] };
+  // Not enumerable: it is no part of the request.
+  return Object.defineProperty(app, "port", { value: port }) as typeof app & { port: number };
+}
+
+const pulling = (stream: EventStream): Promise<unknown> =>
+  stream.event("progress of the pull", ({ progress }) => progress !== undefined);
+const verifying = (stream: EventStream): Promise<unknown> =>
+  stream.event("verifying", ({ step }) => step === "verifying");
+
+test("a client that leaves does not stop the deployment", async () => {
+  const { port, ...app } = await webApp();
+  const stream = await system().open(app);
+  await stream.event("the start", ({ step }) => step === "starting");
+  stream[Symbol.dispose]();
+  const { deploymentId } = stream;
+  const { events, final } = await system().finish(await system().follow(deploymentId));
+  expect(final).toMatchObject({ status: "Success", deployment_id: deploymentId });
+  expect(events[0]).toMatchObject({ seq: 1, step: "received" });
+  expect(await system().record(deploymentId)).toMatchObject({ status: "Success", last_seq: final.seq });
+  expect(await page(port)).toContain("edge-agent test app");
+});
+
+test.each([
+  ["its pull", slowApp, pulling],
+  ["its verification", webApp, verifying],
+])("an agent killed in %s goes on when it is back, and so does the stream", async (_what, makeApp, reached) => {
+  const stream = await system().open(await makeApp());
+  await reached(stream);
+  await system().agent.kill();
+  await stream.event("the loss", ({ details }) => details?.["connection"] === "lost");
+  await system().agent.start();
+  const { events, final, deploymentId } = await system().finish(stream);
+  expect(final.status).toBe("Success");
+  expect(events.map(({ details }) => details?.["connection"]).filter(Boolean)).toEqual(["lost", "restored"]);
+  expect(events.map(({ message }) => message)).toContain("The agent was restarted; the deployment goes on.");
+  expect(await system().containersOf(deploymentId)).toMatchObject([{ State: "running" }]);
+});
+
+test("a service killed in mid-deployment completes the record when it is back", async () => {
+  const stream = await system().open(await slowApp());
+  await pulling(stream);
+  await system().control.kill();
+  expect(await stream.ended).toBe(false);
+  await system().control.start();
+  await completes(stream);
+});
+
+test("a service stopped in mid-deployment says where the stream goes on, and completes it there", async () => {
+  const stream = await system().open(await slowApp());
+  await pulling(stream);
+  expect(await system().control.stop()).toBe(0);
+  expect(await stream.ended).toBe(true);
+  const { seq, status, details } = stream.events.at(-1) ?? {};
+  const { asset } = system();
+  const resume = `/v1/assets/${asset.uuid}/edge/deployments/${stream.deploymentId}/events?after=${seq}`;
+  expect({ status, details }).toEqual({ status: "Running", details: { resume } });
+  await system().control.start();
+  await completes(stream);
+});
+
+/** Follows a deployment from where its first stream ended; both together have every event once. */
+async function completes(stream: EventStream): Promise<void> {
+  const { deploymentId, events: first } = stream;
+  const last = first.at(-1)?.seq ?? 0;
+  const { events, final } = await system().finish(await system().follow(deploymentId, last));
+  expect(final.status).toBe("Success");
+  expect(first.some(isFinal)).toBe(false);
+  expect([...first, ...events].map(({ seq }) => seq)).toEqual(
+    Array.from({ length: final.seq }, (_, index) => index + 1),
+  );
+  const whole = await system().finish(await system().follow(deploymentId));
+  expect(whole.events).toEqual([...first, ...events]);
+  expect(await system().record(deploymentId)).toMatchObject({ status: "Success", last_seq: final.seq });
+  expect(await system().containersOf(deploymentId)).toMatchObject([{ State: "running" }]);
+}
+
+test("a link that is cut for a while is waited for", async () => {
+  const { port, ...app } = await webApp();
+  const stream = await system().open(app);
+  await verifying(stream);
+  system().link.sever();
+  try {
+    await stream.event("the loss", ({ details }) => details?.["connection"] === "lost");
+    // The device comes to its end by itself meanwhile.
+    await system().agent.waitForLog("success", ({ status, deployment }) => {
+      return status === "Success" && deployment === stream.deploymentId;
+    });
+    expect(stream.events.some(isFinal)).toBe(false);
+  } finally {
+    system().link.restore();
+  }
+  const { events, final } = await system().finish(stream);
+  expect(final.status).toBe("Success");
+  expect(events.map(({ details }) => details?.["connection"]).filter(Boolean)).toEqual(["lost", "restored"]);
+  expect(await page(port)).toContain("edge-agent test app");
+});
+
+test.each(["SIGTERM", "SIGKILL"] as const)(
+  "an app keeps running when its agent gets %s and comes back",
+  async (signal) => {
+    const { port, ...app } = await webApp();
+    const { deploymentId } = await system().deploy(app);
+    const before = await system().inspect(deploymentId);
+    system().agent.signal(signal);
+    await system().agent.exited();
+    expect(await page(port)).toContain("edge-agent test app");
+    await system().agent.start();
+    // One more deployment, to be sure that the agent has looked at what it found.
+    const other = { name: system().name(), image: await system().load(await sleeperImage()) };
+    expect((await system().deploy(other)).final.status).toBe("Success");
+    const after = await system().inspect(deploymentId);
+    expect({ id: after.Id, startedAt: after.State.StartedAt }).toEqual({
+      id: before.Id,
+      startedAt: before.State.StartedAt,
+    });
+    expect(await page(port)).toContain("edge-agent test app");
+  },
+);
+
+test("a device without a connection: DeviceNotReachable, at once", async () => {
+  const app = await webApp();
+  const offline = (): number =>
+    system()
+      .control.log()
+      .filter(({ msg }) => msg === "device offline").length;
+  const before = offline();
+  await system().agent.stop();
+  await waitFor("the service to notice", () => offline() > before);
+  const { status, final, deploymentId } = await system().deploy(app);
+  expect({ status, final }).toMatchObject({
+    status: 200,
+    final: { status: "Fail", code: "DeviceNotReachable", message: "Device not reachable", seq: 2 },
+  });
+  await system().agent.start();
+  // What was reported as failed is not made up for.
+  expect((await system().deploy(app)).final.status).toBe("Success");
+  expect(await system().containersOf(deploymentId)).toEqual([]);
+});
+
+test("a device that is connected and frozen: DeviceNotReachable after 10 s, and it never runs", async () => {
+  const app = await webApp();
+  system().agent.signal("SIGSTOP");
+  const began = performance.now();
+  const { status, final, deploymentId } = await system()
+    .deploy(app)
+    .finally(() => system().agent.signal("SIGCONT"));
+  const seconds = (performance.now() - began) / 1000;
+  expect({ status, final }).toMatchObject({
+    status: 200,
+    final: { status: "Fail", code: "DeviceNotReachable", message: "Device not reachable" },
+  });
+  expect(seconds).toBeGreaterThan(9.5);
+  expect(seconds).toBeLessThan(14);
+  // The thawed agent finds the command in its socket, and behind it that it is not wanted any more.
+  await system().agent.waitForLog("the end of what nobody wants", ({ deployment, code }) => {
+    return deployment === deploymentId && code === "DeploymentCancelled";
+  });
+  expect((await system().deploy(app)).final.status).toBe("Success");
+  expect(await system().containersOf(deploymentId)).toEqual([]);
+  expect(await system().record(deploymentId)).toMatchObject({ status: "Fail", code: "DeviceNotReachable" });
+});

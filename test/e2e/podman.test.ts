@@ -1,0 +1,55 @@
+import { describe, expect, test } from "vitest";
+import { freeHostPort } from "../support/free-port.ts";
+import { crasherImage, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
+import { podmanMissing, startPodman } from "../support/podman-service.ts";
+import { Registry } from "../support/registry.ts";
+import { page } from "../support/system/app-page.ts";
+import { expectFailure } from "../support/system/expect-failure.ts";
+import { sharedSystem } from "../support/system/for-tests.ts";
+
+const ports = async () => [{ host_port: await freeHostPort(), target_port: WEB_PORT }] as const;
+const missing = await podmanMissing();
+
+describe.skipIf(missing !== undefined)(
+  `Podman as engine${missing === undefined ? "" : ` (skipped: ${missing})`}`,
+  () => {
+    const system = sharedSystem(async (owned) => ({ engine: owned.use(await startPodman()) }));
+
+    test("pulls and runs an app, whose port and name nobody else gets", async () => {
+      await using registry = await Registry.start();
+      const image = await registry.push(await webImage(), "team/web:1");
+      const app = {
+        name: system().name(),
+        image,
+        environments: [{ key: "GREETING", value: "from podman" }],
+        ports: [...(await ports())],
+      };
+      const { final, deploymentId } = await system().deploy(app);
+      expect(final.status).toBe("Success");
+      expect(await page(app.ports[0]?.host_port ?? 0)).toContain("from podman");
+      const { Config, HostConfig } = await system().inspect(deploymentId);
+      expect(Config.Labels).toMatchObject({ "io.edge-agent.app": app.name, "io.edge-agent.deployment": deploymentId });
+      expect(HostConfig).toMatchObject({ RestartPolicy: { Name: "unless-stopped" } });
+      const event = await expectFailure(system(), { ...app, name: system().name() }, "ErrorPortInUse");
+      expect(event.details).toMatchObject({ holder: { kind: "app", name: app.name } });
+      await expectFailure(system(), { name: app.name, image }, "AppExists");
+    });
+
+    test("removes an app that crashes, and its name and port can be had again", async () => {
+      const app = { name: system().name(), ports: [...(await ports())] };
+      const crasher = await system().load(await crasherImage(7));
+      const event = await expectFailure(system(), { ...app, image: crasher }, "CrashLoopBackOff");
+      expect(event.details).toMatchObject({ exit_code: 7 });
+      expect(event.details?.["logs"]).toEqual(expect.arrayContaining(["starting", "cannot go on"]));
+      const image = await system().load(await sleeperImage());
+      expect((await system().deploy({ ...app, image })).final.status).toBe("Success");
+    });
+
+    test("tells an image that is not there", async () => {
+      await using registry = await Registry.start();
+      const request = { name: system().name(), image: `${registry.host}/team/missing:1` };
+      const event = await expectFailure(system(), request, "ImagePullBackOff");
+      expect(event.details).toMatchObject({ reason: "image_not_found" });
+    });
+  },
+);

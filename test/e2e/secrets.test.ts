@@ -1,0 +1,128 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { run, start } from "../support/command.ts";
+import { freeHostPort } from "../support/free-port.ts";
+import { brokenImage, environmentImage, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
+import { Registry } from "../support/registry.ts";
+import { sharedSystem } from "../support/system/for-tests.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+const REGISTRY_PASSWORD = "registry-Pa55word-planted";
+const VALUES = [
+  "planted-value-one",
+  'planted "quoted" \\ value',
+  "planted=value?with&signs",
+  "planted\nlines\nof value",
+];
+
+const system = sharedSystem(() => ({
+  agentConfig: { log: { level: "trace" } },
+  controlFlags: ["--log-level", "trace"],
+}));
+
+test("no secret is in any log, event, answer or process title of a full run", async () => {
+  const { account, asset, agent, control, directory } = system();
+  const written: string[] = [];
+  const environments = VALUES.map((value, index) => ({ key: `SECRET_${index}`, value }));
+
+  const deploy = async (app: object): Promise<string | undefined> => {
+    const stream = await system().open({ name: system().name(), environments, ...app });
+    await stream.until("the end", ({ events }) => events.some(({ status }) => status !== "Running"), 60_000);
+    await stream.ended;
+    written.push(stream.text, JSON.stringify(stream.headers));
+    for (const pid of [agent.pid, control.pid]) written.push(await readFile(`/proc/${pid}/cmdline`, "utf8"));
+    if (stream.deploymentId !== "undefined") written.push(JSON.stringify(await system().record(stream.deploymentId)));
+    const { code, status } = stream.events.at(-1) ?? {};
+    return code ?? status;
+  };
+
+  const closed = await Registry.start({ user: { name: "user", password: REGISTRY_PASSWORD } });
+  onTestFinished(() => closed[Symbol.asyncDispose]());
+  const denied = await closed.push(await sleeperImage(), "team/secret:1");
+  const [web, printer, broken] = [await webImage(), await environmentImage(), await brokenImage()];
+  const image = await system().load(web);
+  const ports = [{ host_port: await freeHostPort(), target_port: WEB_PORT }];
+
+  expect(await deploy({ image, ports })).toBe("Success");
+  expect(await deploy({ image, ports })).toBe("ErrorPortInUse");
+  expect(await deploy({ image: await system().load(printer) })).toBe("CrashLoopBackOff");
+  expect(await deploy({ image: await system().load(broken) })).toBe("InvalidRequest");
+  expect(await deploy({ image: denied })).toBe("ImagePullBackOff");
+  // Credentials where none belong, and requests that are wrong near a secret.
+  expect(await deploy({ image: denied.replace("127.", `user:${REGISTRY_PASSWORD}@127.`) })).toBe("InvalidRequest");
+  expect(await deploy({ image, environments: [{ key: "A", value: "planted-value-one", more: 1 }] })).toBe(
+    "InvalidRequest",
+  );
+  expect(await deploy({ image, environments: VALUES })).toBe("InvalidRequest");
+  const wrong = [
+    await system().open(`{"name": "web", "environments": [{"key": "A", "value": "planted-value-one"`),
+    await system().open({ name: "web", image }, { asset: account.apiKey }),
+    await system().open({ name: "web", image }, { asset: asset.deviceToken }),
+    await system().open({ name: "web", image }, { apiKey: asset.deviceToken }),
+  ];
+  for (const stream of wrong) {
+    await stream.ended;
+    written.push(stream.text);
+  }
+  expect(wrong.map(({ status }) => status)).toEqual([400, 404, 404, 401]);
+
+  // What a restart reads back from the disk, and what it tells of it.
+  await agent.kill();
+  await agent.start();
+  await control.kill();
+  await control.start();
+  await system().untilOnline();
+  expect(await deploy({ image })).toBe("Success");
+
+  written.push(...(await operate(image, environments)));
+  for (const command of ["check", "show"]) {
+    const { stdout, stderr } = await run("dist/edge-agent", ["config", command, "--config", agent.configFile]);
+    expect(stdout + stderr).not.toBe("");
+    written.push(stdout, stderr);
+  }
+  const keys = await run("dist/edge-control", ["key", "list", "--data-dir", control.dataDir]);
+  expect(keys.stdout).toContain(account.keyId);
+  written.push(keys.stdout, agent.output(), control.output());
+
+  // The search is only worth something where there was something to find.
+  expect(written.join("").length).toBeGreaterThan(20_000);
+  expect(written.join("")).toContain("SECRET_0=***");
+  for (const secret of [account.apiKey, asset.deviceToken, REGISTRY_PASSWORD, ...VALUES]) {
+    for (const form of forms(secret)) expect(written.filter((text) => text.includes(form))).toEqual([]);
+  }
+
+  /** What an operator sees of a success and a failure, and what others see of the command. */
+  async function operate(image: string, environments: readonly object[]): Promise<string[]> {
+    const seen: string[] = [];
+    for (const [name, expected] of [
+      [system().name("cli"), 0],
+      ["no such name", 1],
+    ] as const) {
+      const command = start("dist/edgectl", ["deploy", asset.serialNumber, "-f", "-"], {
+        env: {
+          EDGECTL_URL: control.url,
+          EDGECTL_API_KEY: account.apiKey,
+          XDG_CONFIG_HOME: join(directory, "operator"),
+        },
+        input: JSON.stringify({ name, image, environments }),
+      });
+      onTestFinished(() => command[Symbol.asyncDispose]());
+      seen.push(await waitFor("its title", () => readFile(`/proc/${command.pid}/cmdline`, "utf8").catch(() => "gone")));
+      expect((await command.exited) === 0).toBe(expected === 0);
+      seen.push(command.stdout(), command.stderr());
+    }
+    return seen;
+  }
+});
+
+/** How a secret may stand in a text: as it is, as JSON has it, in Base64, and the telling part of a token. */
+function forms(secret: string): string[] {
+  const token = /^e[kd]_(.{12})/.exec(secret)?.[1];
+  return [
+    secret,
+    JSON.stringify(secret).slice(1, -1),
+    Buffer.from(secret).toString("base64").replace(/=+$/, ""),
+    ...(token === undefined ? [] : [token]),
+  ];
+}
