@@ -1,0 +1,56 @@
+import { brokenImage, crasherImage, healthImage, loadImage, removeImage, sleeperImage } from "../images.ts";
+import { freeHostPort } from "../free-port.ts";
+import { Registry } from "../registry.ts";
+import type { AppRequest } from "../system.ts";
+import type { SeededRandom } from "./seeded-random.ts";
+import type { World } from "./world.ts";
+
+const PORTS = 6;
+
+/** Images of every kind of end, in an engine and in a registry, and a few ports to quarrel over. */
+export class Apps implements AsyncDisposable {
+  readonly #images: readonly string[];
+  readonly #ports: readonly number[];
+  readonly #owned: AsyncDisposableStack;
+
+  private constructor(images: readonly string[], ports: readonly number[], owned: AsyncDisposableStack) {
+    this.#images = images;
+    this.#ports = ports;
+    this.#owned = owned;
+  }
+
+  static async in(engineSocket: string): Promise<Apps> {
+    await using owned = new AsyncDisposableStack();
+    const registry = owned.use(await Registry.start());
+    const local = [await sleeperImage(), await crasherImage(3), await healthImage(1), await brokenImage()];
+    const present: string[] = [];
+    for (const image of local) present.push(owned.use(await loadImage(engineSocket, image, "chaos")).reference);
+    // Pulled each time, since the tag moves.
+    const moving = await registry.push(await sleeperImage("2"), "chaos/moving:latest");
+    owned.defer(() => removeImage(engineSocket, moving).catch(() => {}));
+    const ports: number[] = [];
+    while (ports.length < PORTS) ports.push(await freeHostPort());
+    const [sleeper = ""] = present;
+    return new Apps(
+      [...present, sleeper, sleeper, moving, moving, `${registry.host}/chaos/none:1`],
+      ports,
+      owned.move(),
+    );
+  }
+
+  /** Some app or other; now and then with the name or a port of one there is. */
+  any(world: World, random: SeededRandom): AppRequest {
+    const earlier = world.clients.map(({ app }) => app.name);
+    const name = earlier.length > 0 && random.chance(0.1) ? random.pick(earlier) : world.name();
+    return {
+      name,
+      image: random.pick(this.#images),
+      environments: [{ key: "SECRET", value: `value-${random.between(0, 1e9)}` }],
+      ports: random.chance(0.5) ? [{ host_port: random.pick(this.#ports), target_port: 80 }] : [],
+    };
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#owned.disposeAsync();
+  }
+}

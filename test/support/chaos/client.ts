@@ -1,0 +1,93 @@
+import type { AppRequest } from "../system.ts";
+import { type DeploymentEvent, isFinal } from "../../../src/protocol/deployment-event.ts";
+import { type EventStream, openStream } from "../event-stream.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const RETRY_MS = 200;
+
+export interface PatientClientOptions {
+  /** Address of the asset, such as `http://127.0.0.1:8080/v1/assets/UUID`. */
+  readonly assetUrl: string;
+  readonly apiKey: string;
+  /** Makes the request safe to repeat. */
+  readonly idempotencyKey: string;
+  readonly app: AppRequest;
+}
+
+/**
+ * A client as the documentation advises: repeats its request with the same key until it is answered, and takes the
+ * stream up again after the last event it has whenever that breaks off.
+ */
+export class PatientClient implements Disposable {
+  readonly app: AppRequest;
+  /** Every event received, in the order it came. */
+  readonly events: DeploymentEvent[] = [];
+  deploymentId: string | undefined;
+  /** Resolves to the final event; rejects when the service breaks its word. */
+  readonly finished: Promise<DeploymentEvent>;
+  readonly #options: PatientClientOptions;
+  #stream: EventStream | undefined;
+  #isOver = false;
+
+  constructor(options: PatientClientOptions) {
+    this.app = options.app;
+    this.#options = options;
+    this.finished = this.#run();
+    // Whoever waits for it gets the error; a run that is given up must not end the process.
+    this.finished.catch(() => {});
+  }
+
+  get final(): DeploymentEvent | undefined {
+    return this.events.find(isFinal);
+  }
+
+  /** Asks for the deployment to be cancelled, once it is known and the service answers. */
+  async cancel(): Promise<void> {
+    const { assetUrl, apiKey } = this.#options;
+    while (!this.#isOver) {
+      const url = this.deploymentId && `${assetUrl}/edge/deployments/${this.deploymentId}`;
+      const answer =
+        url && (await fetch(url, { method: "DELETE", headers: { "X-API-Key": apiKey } }).catch(() => undefined));
+      if (answer) return;
+      await sleep(RETRY_MS);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#isOver = true;
+    this.#stream?.[Symbol.dispose]();
+  }
+
+  async #run(): Promise<DeploymentEvent> {
+    while (!this.#isOver) {
+      const stream = await this.#open().catch(() => undefined);
+      if (stream) await this.#read(stream);
+      if (this.final) return this.final;
+      await sleep(RETRY_MS);
+    }
+    throw new Error("the client left before the end");
+  }
+
+  #open(): Promise<EventStream> {
+    const { assetUrl, apiKey, idempotencyKey, app } = this.#options;
+    if (this.deploymentId === undefined) {
+      const headers = { "Idempotency-Key": idempotencyKey };
+      return openStream(`${assetUrl}/edge/apps`, { method: "POST", apiKey, headers, body: app });
+    }
+    const url = `${assetUrl}/edge/deployments/${this.deploymentId}/events?after=${this.events.at(-1)?.seq ?? 0}`;
+    return openStream(url, { apiKey });
+  }
+
+  async #read(stream: EventStream): Promise<void> {
+    this.#stream = stream;
+    if (stream.status !== 200) {
+      await stream.ended;
+      // Stopping or starting: as good as no answer.
+      if (stream.status >= 500) return;
+      throw new Error(`the service answered ${stream.status}: ${stream.text}`);
+    }
+    if (stream.deploymentId !== "undefined") this.deploymentId = stream.deploymentId;
+    await stream.ended;
+    this.events.push(...stream.events);
+  }
+}

@@ -1,0 +1,127 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { LABELS } from "../../../src/agent/core/container.ts";
+import { engineRequest } from "../images.ts";
+import type { PrivateEngine } from "../private-engine.ts";
+import { listContainers } from "../system/engine-containers.ts";
+import type { Fate } from "./frame-relay.ts";
+import type { SeededRandom } from "./seeded-random.ts";
+import type { World } from "./world.ts";
+
+/** One thing that goes wrong, and in the end is over, as far as it does not stay broken until the world is healed. */
+export interface Fault {
+  readonly name: string;
+  /** How often it is chosen, against the others. */
+  readonly weight: number;
+  strike(world: World, random: SeededRandom, engine: PrivateEngine): Promise<void>;
+}
+
+/** Everything that may go wrong in a random run. */
+export const FAULTS: readonly Fault[] = [
+  {
+    name: "agent killed",
+    weight: 6,
+    async strike({ agent }, random) {
+      await agent.kill();
+      await sleep(random.between(0, 1_500));
+      agent.launch();
+    },
+  },
+  {
+    name: "agent killed twice",
+    weight: 2,
+    async strike({ agent }, random) {
+      await agent.kill();
+      agent.launch();
+      await sleep(random.between(50, 1_000));
+      await agent.kill();
+      agent.launch();
+    },
+  },
+  {
+    name: "control plane killed",
+    weight: 4,
+    async strike({ control }, random) {
+      await control.kill();
+      await sleep(random.between(0, 1_500));
+      await control.start();
+    },
+  },
+  {
+    name: "control plane restarted",
+    weight: 2,
+    async strike({ control }) {
+      await control.stop();
+      await control.start();
+    },
+  },
+  { name: "link cut", weight: 4, strike: async ({ link }) => link.cut() },
+  { name: "link half-open", weight: 2, strike: async ({ link }) => link.silence() },
+  {
+    name: "link stalled",
+    weight: 3,
+    async strike({ link }, random) {
+      link.stall();
+      await sleep(random.between(200, 6_000));
+      link.flow();
+    },
+  },
+  {
+    name: "frames repeated and reordered",
+    weight: 4,
+    async strike({ link }, random) {
+      const fates: readonly Fate[] = ["pass", "twice", "late"];
+      link.fate = () => random.pick(fates);
+      await sleep(random.between(500, 4_000));
+      link.fate = () => "pass";
+    },
+  },
+  {
+    name: "container removed behind the agent's back",
+    weight: 2,
+    async strike({ engineSocket, prefix }, random) {
+      const own = (await listContainers(engineSocket)).filter(({ Labels }) => Labels?.[LABELS.app]?.startsWith(prefix));
+      if (own.length === 0) return;
+      await engineRequest(engineSocket, "DELETE", `/containers/${random.pick(own).Id}?force=1`);
+    },
+  },
+  {
+    name: "engine hangs",
+    weight: 2,
+    async strike({ proxy }, random) {
+      proxy.intercept(() => "hang");
+      await sleep(random.between(500, 4_000));
+      proxy.intercept();
+    },
+  },
+  {
+    name: "engine loses requests and answers",
+    weight: 4,
+    async strike({ proxy }, random) {
+      proxy.intercept(() => (random.chance(0.3) ? "cut" : "pass"));
+      await sleep(random.between(500, 4_000));
+      proxy.intercept();
+    },
+  },
+  {
+    name: "engine restarted",
+    weight: 1,
+    async strike(_world, _random, engine) {
+      await engine.stop();
+      await engine.start();
+    },
+  },
+  {
+    name: "engine killed",
+    weight: 1,
+    async strike(_world, _random, engine) {
+      await engine.kill();
+      await engine.start();
+    },
+  },
+];
+
+/** One of them, by weight. */
+export function pickFault(random: SeededRandom): Fault {
+  let left = random.next() * FAULTS.reduce((sum, { weight }) => sum + weight, 0);
+  return FAULTS.find(({ weight }) => (left -= weight) < 0) ?? (FAULTS[0] as Fault);
+}

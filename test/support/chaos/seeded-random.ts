@@ -1,0 +1,37 @@
+/** Random choices that a seed determines, so that a run that went wrong can be had again. */
+export class SeededRandom {
+  #state: number;
+
+  /** @param seed any integer */
+  constructor(seed: number) {
+    this.#state = seed >>> 0;
+  }
+
+  /** In [0, 1). The generator is mulberry32: 32 bits of state, good enough to choose faults by. */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
+    let mixed = this.#state;
+    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  }
+
+  /** An integer from `low` to `high`, both included. */
+  between(low: number, high: number): number {
+    return low + Math.floor(this.next() * (high - low + 1));
+  }
+
+  chance(probability: number): boolean {
+    return this.next() < probability;
+  }
+
+  pick<T>(choices: readonly T[]): T {
+    return choices[this.between(0, choices.length - 1)] as T;
+  }
+}
+
+/** The seed to begin with: the one of the environment variable `CHAOS_SEED`, or another one each time. */
+export function firstSeed(environment: NodeJS.ProcessEnv = process.env): number {
+  const given = Number(environment["CHAOS_SEED"]);
+  return Number.isInteger(given) && given > 0 ? given : 1 + Math.floor(Math.random() * 2 ** 31);
+}
