@@ -92,7 +92,7 @@ export type DecodedFrame<F> =
   | { readonly kind: "bad"; readonly reason: string };
 
 /** Reads one text message. Never throws. */
-export function decodeFrame<F>(schema: z.ZodType<F>, known: ReadonlySet<string>, text: string): DecodedFrame<F> {
+function decodeFrame<F>(schema: z.ZodType<F>, known: ReadonlySet<string>, text: string): DecodedFrame<F> {
   let value: unknown;
   try {
     value = JSON.parse(text);

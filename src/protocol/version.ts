@@ -7,7 +7,7 @@
 export const PROTOCOL_VERSION = 1;
 
 /** The oldest version this code still speaks. */
-export const OLDEST_PROTOCOL_VERSION = 1;
+const OLDEST_PROTOCOL_VERSION = 1;
 
 /** The version two peers speak: the older one's. `undefined` when the peer is older than anything still spoken. */
 export function negotiate(peer: number): number | undefined {

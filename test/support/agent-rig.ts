@@ -10,7 +10,7 @@ import type { DeviceEvent } from "../../src/protocol/deployment-event.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { FakeEngine } from "./fake-engine.ts";
 
-export const DEPLOY_CONFIG: DeployConfig = {
+const DEPLOY_CONFIG: DeployConfig = {
   settleMs: 3_000,
   healthTimeoutMs: 20_000,
   pullAttempts: 3,
@@ -22,7 +22,7 @@ export const DEPLOY_CONFIG: DeployConfig = {
 };
 
 /** A machine that shows what a test says. */
-export class FakeHost implements Host {
+class FakeHost implements Host {
   readonly listening = new Map<number, { pid: number; name: string }>();
   free: number | undefined = 1_000_000_000;
 

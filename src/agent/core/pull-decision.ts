@@ -14,9 +14,6 @@ export function mustPull(reference: string, present: boolean): boolean {
 /** What a failed attempt to pull leads to. */
 export type PullRetry = "give_up" | "use_present" | "retry";
 
-/** Errors of a registry after which asking again changes nothing. */
-export type PermanentPullError = "image_not_found" | "image_denied" | "wrong_platform" | "no_space" | "invalid";
-
 /**
  * What to do after attempt number `attempt` (1 for the first) failed.
  *

@@ -36,6 +36,6 @@ function toRequest(context: StepContext, { spec, image }: CreateStep): Container
 }
 
 /** Hex SHA-256 of what was asked for. */
-export function specHash(spec: AppSpec): string {
+function specHash(spec: AppSpec): string {
   return createHash("sha256").update(canonicalSpec(spec)).digest("hex");
 }
