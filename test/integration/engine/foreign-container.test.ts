@@ -4,7 +4,7 @@ import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engi
 import { systemClock } from "../../../src/lib/clock.ts";
 import { dockerSocket } from "../../support/docker-socket.ts";
 import { freeHostPort } from "../../support/free-port.ts";
-import { loadImage, sleeperImage, uniqueName } from "../../support/images.ts";
+import { loadImage, uniqueName, webImage } from "../../support/images.ts";
 
 const socketPath = await dockerSocket();
 const unaborted = new AbortController().signal;
@@ -15,7 +15,7 @@ describe.skipIf(socketPath === undefined)(
     const engine = createDockerEngine({ socketPath: () => socketPath!, clock: systemClock });
     let image: Awaited<ReturnType<typeof loadImage>>;
     beforeAll(async () => {
-      image = await loadImage(socketPath!, await sleeperImage(), "foreign");
+      image = await loadImage(socketPath!, await webImage(), "foreign");
     });
     afterAll(() => image[Symbol.asyncDispose]());
 
@@ -24,7 +24,7 @@ describe.skipIf(socketPath === undefined)(
       const port = await freeHostPort();
       const container = await new GenericContainer(image.reference)
         .withName(name)
-        .withExposedPorts({ container: 80, host: port })
+        .withExposedPorts({ container: 8080, host: port })
         .start();
       try {
         const listed = (await engine.listContainers(unaborted)).find((entry) => entry.name === name);
