@@ -17,10 +17,10 @@ export class Printer {
     this.theme = createTheme(io.stdout, io.env);
   }
 
-  /** Columns the output has to fit in: those of the terminal, 80 where there is none. */
-  get width(): number {
+  /** Columns the output has to fit in; `undefined` where it goes to a file or another program, to be searched. */
+  get width(): number | undefined {
     const { stdout, env } = this.#io;
-    return isTerminal(stdout, env) ? (stdout.columns ?? DEFAULT_WIDTH) : DEFAULT_WIDTH;
+    return isTerminal(stdout, env) ? (stdout.columns ?? DEFAULT_WIDTH) : undefined;
   }
 
   /** Prints text that is safe already, and a line end. */
@@ -40,7 +40,8 @@ export class Printer {
 
   /** Prints text from outside broken at spaces, each line behind `indent` columns, the first behind `head`. */
   paragraph(head: string, headWidth: number, text: string, paint: (line: string) => string = (line) => line): void {
-    const lines = wrap(sanitizeLine(text), Math.max(20, this.width - headWidth));
+    const { width = Infinity } = this;
+    const lines = wrap(sanitizeLine(text), Math.max(20, width - headWidth));
     for (const [index, line] of lines.entries()) {
       this.line((index === 0 ? head : " ".repeat(headWidth)) + paint(line));
     }

@@ -57,8 +57,8 @@ function renderLink(link: LinkAnswer, theme: Theme): string {
   }
 }
 
-/** The installed apps in a table. @param width columns of the terminal */
-export function renderApps(apps: readonly AppSummary[], theme: Theme, width: number): string {
+/** The installed apps in a table. @param width columns of the terminal; `undefined` where nothing is to be cut */
+export function renderApps(apps: readonly AppSummary[], theme: Theme, width: number | undefined): string {
   if (apps.length === 0) return "No apps on this device.";
   return renderTable<AppSummary>(
     [

@@ -35,6 +35,9 @@ export async function gatherAppFacts(
   };
 }
 
+/** In these the container holds its ports itself. */
+const HOLDS_PORTS: ReadonlySet<string> = new Set(["running", "paused", "restarting"]);
+
 type Seen = Pick<AppFacts, "engine_error" | "container" | "image_present" | "taken_ports" | "log">;
 
 const NOTHING_SEEN: Seen = { engine_error: null, container: null, image_present: null, taken_ports: [], log: [] };
@@ -58,7 +61,7 @@ async function look(app: AppRecord, sources: DeviceStatusSources, signal: AbortS
       engine_error: null,
       container: container ? toFacts(container, secrets) : null,
       image_present: image !== undefined,
-      taken_ports: container?.status === "running" ? [] : await takenPorts(app, sources, signal),
+      taken_ports: container && HOLDS_PORTS.has(container.status) ? [] : await takenPorts(app, sources, signal),
       log: lines.map((line) => maskSecrets(line, secrets)),
     };
   } catch (error) {

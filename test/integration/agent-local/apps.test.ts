@@ -1,0 +1,126 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Device } from "../../support/agent-local/device.ts";
+import { freeHostPort } from "../../support/free-port.ts";
+import { crasherImage, engineRequest, loadImage, webImage } from "../../support/images.ts";
+import { PrivateEngine, privateEngineMissing } from "../../support/private-engine.ts";
+import { waitFor } from "../../support/wait-for.ts";
+
+const missing = await privateEngineMissing();
+const SECRET = "planted-environment-secret-42";
+
+describe.skipIf(missing !== undefined)(
+  `commands about apps${missing === undefined ? "" : ` (skipped: ${missing})`}`,
+  () => {
+    const owned = new AsyncDisposableStack();
+    let engine: PrivateEngine;
+    let device: Device;
+    let web: string;
+    let crasher: string;
+    let port: number;
+
+    const deploy = async (app: Readonly<Record<string, unknown>>) => {
+      const file = join(device.directory, "app.json");
+      await writeFile(file, JSON.stringify(app));
+      return await device.command("deploy", "-f", file);
+    };
+
+    beforeAll(async () => {
+      engine = owned.use(await PrivateEngine.start());
+      web = owned.use(await loadImage(engine.socketPath, await webImage(), "web")).reference;
+      crasher = owned.use(await loadImage(engine.socketPath, await crasherImage(7), "crasher")).reference;
+      port = await freeHostPort();
+      device = owned.use(
+        await Device.create({ config: { engine: { socket: engine.socketPath }, deploy: { settle_window_s: 1 } } }),
+      );
+      await device.start();
+      const { code, stdout } = await deploy({
+        name: "web",
+        image: web,
+        environments: [{ key: "GREETING", value: SECRET }],
+        ports: [{ host_port: port, target_port: 8080 }],
+      });
+      expect(stdout).toMatch(/Success +web: App web is running/);
+      expect(code).toBe(0);
+    });
+    afterAll(() => owned.disposeAsync());
+
+    it("a local deployment runs the app and shows every step, then and later", async () => {
+      const page = await (await fetch(`http://127.0.0.1:${port}/`)).text();
+      expect(page).toContain("edge-agent test app");
+      const events = (await device.command("events")).stdout;
+      for (const step of ["checking", "creating", "starting", "verifying", "Success"]) expect(events).toContain(step);
+    });
+
+    it("apps and status list it with its port", async () => {
+      expect((await device.command("apps")).stdout).toMatch(new RegExp(`web +running +${port}:8080 +0`));
+      expect((await device.command("status")).stdout).toMatch(/Engine +docker/);
+    });
+
+    it("status lists it without the daemon too", async () => {
+      const other = await Device.create({
+        config: { engine: { socket: engine.socketPath }, state_dir: device.stateDir },
+      });
+      await using _other = other;
+      const { code, stdout } = await other.command("status");
+      expect(code).toBe(3);
+      expect(stdout).toMatch(new RegExp(`web +running +${port}:8080`));
+    });
+
+    it("app tells the chain of facts of one that runs, and no value of its environment", async () => {
+      const { code, stdout } = await device.command("app", "web");
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/It was deployed, from/);
+      expect(stdout).toMatch(/Its container is running/);
+      expect(stdout).toMatch(/Variables +GREETING/);
+      expect(stdout).toMatch(/It runs\./);
+      expect(stdout).not.toContain(SECRET);
+    });
+
+    it("its log is shown and followed, secrets masked", async () => {
+      expect((await device.command("logs", "web")).stdout).toContain("serving on port 8080");
+      const following = device.follow("logs", "web", "-f");
+      await following.waitForOutput("serving on port");
+      following.kill("SIGINT");
+      expect(await following.exited).toBe(130);
+    });
+
+    it("restart starts another run of the same container", async () => {
+      const startedAt = async (): Promise<string> =>
+        (await device.json<{ apps: { started_at: string }[] }>("apps")).apps[0]?.started_at ?? "";
+      const before = await startedAt();
+      const { code, stdout } = await device.command("restart", "web");
+      expect([code, stdout]).toEqual([0, "web was restarted.\n"]);
+      expect(await startedAt()).not.toBe(before);
+      expect((await device.command("events")).stdout).toMatch(/restart +web: restarted by hand/);
+    });
+
+    it("a crashing app fails its deployment, with its last lines, and is not installed", async () => {
+      const { code, stdout } = await deploy({ name: "crasher", image: crasher });
+      expect(code).toBe(1);
+      expect(stdout).toMatch(/CrashLoopBackOff/);
+      expect(stdout).toContain("cannot go on");
+      expect((await device.command("app", "crasher")).stdout).toMatch(/Why: +It was never deployed successfully/);
+    });
+
+    it("app says that somebody paused it", async () => {
+      const listed = await engineRequest(engine.socketPath, "GET", "/containers/json");
+      const [{ Id }] = JSON.parse(listed.body) as [{ Id: string }];
+      await engineRequest(engine.socketPath, "POST", `/containers/${Id}/pause`);
+      const { code, stdout } = await device.command("app", "web");
+      expect(code).toBe(1);
+      expect(stdout).toMatch(/somebody paused its container/i);
+      await engineRequest(engine.socketPath, "POST", `/containers/${Id}/unpause`);
+    });
+
+    it("a container removed behind the agent's back is made again, and the repair stands in the events", async () => {
+      const following = device.follow("events", "-f", "-n", "0");
+      const listed = await engineRequest(engine.socketPath, "GET", "/containers/json");
+      const [{ Id }] = JSON.parse(listed.body) as [{ Id: string }];
+      await engineRequest(engine.socketPath, "DELETE", `/containers/${Id}?force=1`);
+      await following.waitForOutput(/repair +web: its container was removed\. It was put right/, 60_000);
+      await waitFor("running again", async () => (await device.command("app", "web")).code === 0);
+    });
+  },
+);

@@ -1,0 +1,62 @@
+import { stat, writeFile } from "node:fs/promises";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { start } from "../../support/command.ts";
+import { Device } from "../../support/agent-local/device.ts";
+
+describe("the agent's socket", () => {
+  let device: Device;
+
+  beforeEach(async () => {
+    device = await Device.create();
+  });
+  afterEach(() => device[Symbol.asyncDispose]());
+
+  it("is for its owner and group alone", async () => {
+    await device.start();
+    const { mode } = await stat(device.socketPath);
+    expect(mode & 0o777).toBe(0o660);
+  });
+
+  it("is taken over from a daemon that was killed", async () => {
+    await device.start();
+    await device.kill();
+    expect((await device.command("apps")).code).toBe(3);
+    await device.start();
+    expect((await device.command("apps")).code).toBe(0);
+  });
+
+  it("is never taken from one that listens", async () => {
+    await device.start();
+    const other = await Device.create({ config: { local: { socket: device.socketPath } } });
+    await using _other = other;
+    const second = await other.start();
+    await second.waitForOutput("another process listens");
+    const { agent } = await device.json<{ agent: { pid: number } }>("status");
+    expect(agent.pid).not.toBe(second.pid);
+  });
+
+  it("does not replace a file that is no socket, and the agent runs without", async () => {
+    await writeFile(device.socketPath, "precious");
+    const daemon = await device.start();
+    await daemon.waitForOutput("is in the way");
+    expect((await stat(device.socketPath)).size).toBe(8);
+  });
+
+  it("answers a request it does not know, and one that is broken, with an error and lives on", async () => {
+    await device.start();
+    for (const args of [["/v1/nothing"], ["/elsewhere"], ["-d", "{", "/v1/deployments"], ["/v1/apps/%E0%A4%A"]]) {
+      const path = args.at(-1) ?? "";
+      const curl = start("curl", [
+        "-s",
+        "--unix-socket",
+        device.socketPath,
+        ...args.slice(0, -1),
+        `http://agent${path}`,
+      ]);
+      await using _curl = curl;
+      await curl.exited;
+      expect(JSON.parse(curl.stdout())).toMatchObject({ error: { code: expect.any(String) as string } });
+    }
+    expect((await device.command("apps")).code).toBe(0);
+  });
+});

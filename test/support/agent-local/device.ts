@@ -1,0 +1,102 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { run, type RunningCommand, start } from "../command.ts";
+import { tempDir } from "../temp-dir.ts";
+
+const MAIN = "src/agent/main.ts";
+
+interface DeviceOptions {
+  /** Address of the control plane; by default one where nobody listens. */
+  readonly url?: string;
+  readonly token?: string;
+  /** Anything else for the configuration file. */
+  readonly config?: Readonly<Record<string, unknown>>;
+}
+
+interface Outcome {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export const DEVICE_TOKEN = "ed_planted-device-token-0123456789abcdefABCDEF";
+
+/** A directory with a configuration, the daemon in a process of its own, and the commands a technician gives. */
+export class Device implements AsyncDisposable {
+  readonly directory: string;
+  readonly configPath: string;
+  readonly #owned = new AsyncDisposableStack();
+  #daemon: RunningCommand | undefined;
+
+  private constructor(directory: string) {
+    this.directory = directory;
+    this.configPath = join(directory, "config.json");
+  }
+
+  static async create(options: DeviceOptions = {}): Promise<Device> {
+    const directory = await tempDir();
+    const device = new Device(directory.path);
+    device.#owned.use(directory);
+    await device.configure(options);
+    return device;
+  }
+
+  get stateDir(): string {
+    return join(this.directory, "state");
+  }
+
+  get socketPath(): string {
+    return join(this.directory, "agent.sock");
+  }
+
+  async configure({ url, token, config }: DeviceOptions): Promise<void> {
+    const content = {
+      control_plane_url: url ?? "ws://127.0.0.1:9/v1/agent",
+      device_token: token ?? DEVICE_TOKEN,
+      state_dir: this.stateDir,
+      // Short enough for a socket, wherever the tests keep their files.
+      local: { socket: this.socketPath },
+      engine: { socket: join(this.directory, "no-engine.sock") },
+      ...config,
+    };
+    await writeFile(this.configPath, JSON.stringify(content), { mode: 0o600 });
+  }
+
+  /** Starts the daemon and waits until it takes commands. */
+  async start(): Promise<RunningCommand> {
+    const daemon = start(process.execPath, [MAIN, "run", "--config", this.configPath]);
+    this.#owned.use(daemon);
+    this.#daemon = daemon;
+    await daemon.waitForOutput("edge-agent starts");
+    return daemon;
+  }
+
+  /** Kills the daemon: it leaves its socket behind. */
+  async kill(): Promise<void> {
+    this.#daemon?.kill("SIGKILL");
+    await this.#daemon?.exited;
+  }
+
+  /** Runs a command to its end. */
+  command(...args: readonly string[]): Promise<Outcome> {
+    return run(process.execPath, [MAIN, ...args, "--config", this.configPath], {
+      env: { NO_COLOR: "1", LANG: "C.UTF-8" },
+    });
+  }
+
+  /** Runs a command that goes on, to be killed by the test. */
+  follow(...args: readonly string[]): RunningCommand {
+    return this.#owned.use(start(process.execPath, [MAIN, ...args, "--config", this.configPath]));
+  }
+
+  /** Answers what a command prints with `--json`. */
+  async json<T = Record<string, unknown>>(...args: readonly string[]): Promise<T> {
+    const { stdout, stderr } = await this.command(...args, "--json");
+    if (stdout === "") throw new Error(`nothing printed: ${stderr}`);
+    return JSON.parse(stdout) as T;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#owned.disposeAsync();
+  }
+}
