@@ -1,0 +1,169 @@
+import { LABELS } from "../../../src/agent/core/container.ts";
+import { EngineError } from "../../../src/agent/engine/engine-error.ts";
+import { Keeper } from "../../../src/agent/steps/keeper.ts";
+import { StoreError } from "../../../src/agent/store/store.ts";
+import { type EventContent, isFinal } from "../../../src/protocol/deployment-event.ts";
+import { AgentRig } from "../agent-rig.ts";
+import type { FakeContainer } from "../fake-engine/fake-container.ts";
+import type { Scenario } from "./agent-scenarios.ts";
+import { ModelControlPlane } from "./model-control-plane.ts";
+import { mortal, Reaper } from "./reaper.ts";
+import { SeededRandom } from "./seeded-random.ts";
+
+/**
+ * How the agent ends: alone; with the machine, whose containers come up again by themselves; or with an engine that
+ * leaves its containers down, as Docker 20.10 does when it is killed.
+ */
+export const DEATHS = ["killed", "power cut", "engine killed too"] as const;
+export type Death = (typeof DEATHS)[number];
+
+const TICK_MS = 50;
+const PATIENCE_MS = 400_000;
+/** The keeper has looked twice more when that has passed. */
+const AFTERMATH_MS = 70_000;
+
+export interface Play {
+  /** Whether it died as often as it was to. */
+  readonly died: boolean;
+  /** What does not hold; empty when everything does. */
+  readonly violations: readonly string[];
+}
+
+/** Plays a scenario through, with an agent that dies at the given moments. */
+export async function play(scenario: Scenario, moments: readonly number[], death: Death, seed: number): Promise<Play> {
+  const reaper = new Reaper(...moments);
+  const written = new Map<string, EventContent[]>();
+  await using rig = new AgentRig({}, (store) =>
+    mortal(store, reaper, (id, event) => written.set(id, [...(written.get(id) ?? []), event])),
+  );
+  scenario.setUp(rig);
+  const control = new ModelControlPlane(rig.clock, new SeededRandom(seed));
+  for (const [index, app] of scenario.apps.entries()) control.request(`d${index}`, app);
+  let engineAnswers = true;
+  rig.engine.faults.onCall(({ phase }) => {
+    reaper.pass();
+    if (!engineAnswers && phase === "before") throw new EngineError("unavailable", "connect ENOENT");
+  });
+
+  let deaths = 0;
+  let keeper = keep(rig);
+  const happenings = [...(scenario.happenings ?? [])];
+  attempt(() => control.connect(rig.deployments));
+  let quietSince: number | undefined;
+  for (;;) {
+    const now = rig.clock.monotonic();
+    if (now > PATIENCE_MS) break;
+    if (reaper.isDead) {
+      deaths++;
+      quietSince = undefined;
+      await keeper.stop();
+      if (death === "power cut") rig.engine.reboot();
+      if (death === "engine killed too") for (const container of rig.engine.containers) container.stop();
+      reaper.revive();
+      try {
+        await rig.restart();
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error;
+      }
+      keeper = keep(rig);
+      attempt(() => control.connect(rig.deployments));
+      continue;
+    }
+    while (happenings[0] && happenings[0].atMs <= now) {
+      const happening = happenings.shift();
+      if (happening?.kind === "engine") engineAnswers = happening.answers;
+      if (happening?.kind === "cancel") attempt(() => control.cancel(rig.deployments, "d0"));
+    }
+    if (now >= (scenario.silentMs ?? 0)) attempt(() => control.exchange(rig.deployments, rig.store));
+    const isQuiet = control.isDone && rig.store.deployments().length === 0 && !reaper.isDead;
+    quietSince = isQuiet ? (quietSince ?? now) : undefined;
+    if (quietSince !== undefined && now - quietSince >= AFTERMATH_MS) break;
+    await rig.clock.advance(isQuiet ? 5_000 : TICK_MS);
+  }
+  await keeper.stop();
+  return { died: deaths === moments.length, violations: violations(scenario, rig, control, written) };
+}
+
+/** Does what may fail because the agent died over it. The link reports such an error and lives on. */
+function attempt(work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+  }
+}
+
+function keep(rig: AgentRig): { stop(): Promise<void> } {
+  const stopped = new AbortController();
+  const rebuild = { isSet: false, clear: () => {} };
+  const { deployments } = rig;
+  const keeper = new Keeper({ ...rig.services, rebuild, isBusy: (app) => deployments.isBusy(app) });
+  const running = keeper.run(stopped.signal);
+  return {
+    stop() {
+      stopped.abort();
+      return running;
+    },
+  };
+}
+
+function violations(
+  scenario: Scenario,
+  rig: AgentRig,
+  control: ModelControlPlane,
+  written: ReadonlyMap<string, readonly EventContent[]>,
+): string[] {
+  const found: string[] = [];
+  const expectThat = (holds: boolean, what: string): void => void (holds || found.push(what));
+  for (const [index, end] of scenario.ends.entries()) {
+    const id = `d${index}`;
+    const { status } = control.deployment(id);
+    const stream = control.streams.get(id) ?? [];
+    expectThat(status === end, `${id} is ${status}, not ${end}: ${JSON.stringify(stream)}`);
+    expectThat(
+      stream.filter(isFinal).length === 1 && isFinal(stream.at(-1) ?? { status }),
+      `${id}: not one final event`,
+    );
+    expectThat(
+      isTold(stream, written.get(id) ?? []),
+      `${id}: stored ${JSON.stringify(written.get(id))}, told ${JSON.stringify(stream)}`,
+    );
+    const own = rig.engine.containers.filter(({ request }) => request.labels[LABELS.deployment] === id);
+    if (end === "Fail")
+      expectThat(own.length === 0, `${id}: ${own.map((container) => container.status).join()} is left`);
+    else expectThat(own.length === 1 && runsAsAsked(own[0], scenario, index), `${id}: not one container as asked for`);
+  }
+  const apps = scenario.apps.filter((_, index) => scenario.ends[index] === "Success").map(({ name }) => name);
+  const known = rig.store.apps().map(({ name }) => name);
+  expectThat(JSON.stringify(known) === JSON.stringify(apps), `the store has the apps ${known.join()}`);
+  expectThat(rig.store.deployments().length === 0, "the store holds deployments that are over");
+  return found;
+}
+
+/** Whether each event that was stored was told, once and in order. Progress, and a success that was undone, need not be. */
+function isTold(stream: readonly EventContent[], stored: readonly EventContent[]): boolean {
+  const isUndone = stored.some(({ status }) => status === "Fail");
+  const lasting = stored.filter(
+    ({ status, progress }) => progress === undefined && !(isUndone && status === "Success"),
+  );
+  let from = 0;
+  return lasting.every(({ status, message }) => {
+    const at = stream.findIndex((told, index) => index >= from && told.message === message && told.status === status);
+    from = at + 1;
+    return at >= 0;
+  });
+}
+
+function runsAsAsked(container: FakeContainer | undefined, { apps }: Scenario, index: number): boolean {
+  const app = apps[index];
+  if (!container || !app) return false;
+  const { name, environment, ports, labels } = container.request;
+  const wanted = app.ports?.map((port) => ({ hostPort: port.host_port, targetPort: port.target_port }));
+  return (
+    container.status === "running" &&
+    name === app.name &&
+    labels[LABELS.app] === app.name &&
+    JSON.stringify(environment) === JSON.stringify(["SECRET=value"]) &&
+    JSON.stringify(ports) === JSON.stringify(wanted)
+  );
+}

@@ -1,0 +1,116 @@
+import type { Deployments } from "../../../src/agent/steps/deployments.ts";
+import type { AgentStore } from "../../../src/agent/store/store.ts";
+import { confirmHeld, failLost } from "../../../src/control-plane/core/connection-remarks.ts";
+import { type Change, type Deployment, isFinished, newDeployment } from "../../../src/control-plane/core/deployment.ts";
+import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
+import { cancelReason, reconcile } from "../../../src/control-plane/core/reconcile.ts";
+import {
+  acknowledge,
+  RECEIVED,
+  replyToEvent,
+  requestCancel,
+  takeDeviceEvent,
+} from "../../../src/control-plane/core/transitions.ts";
+import type { DeploymentEvent } from "../../../src/protocol/deployment-event.ts";
+import type { AppRequest } from "../system.ts";
+import type { SeededRandom } from "./seeded-random.ts";
+
+const DELIVERED = 0.7;
+const ACKNOWLEDGED = 0.7;
+
+/**
+ * A control plane that decides as the real one does, by the same pure code, over a link that delivers when it likes:
+ * events arrive late, and acknowledgements get lost. No network and no store of its own.
+ */
+export class ModelControlPlane {
+  /** What a client would have been streamed, by deployment. */
+  readonly streams = new Map<string, DeploymentEvent[]>();
+  readonly #deployments = new Map<string, Deployment>();
+  readonly #clock: { now(): number };
+  readonly #random: SeededRandom;
+
+  constructor(clock: { now(): number }, random: SeededRandom) {
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  get isDone(): boolean {
+    return [...this.#deployments.values()].every(isFinished);
+  }
+
+  /** The deployment as it is on record. */
+  deployment(id: string): Deployment {
+    const deployment = this.#deployments.get(id);
+    if (!deployment) throw new Error(`nobody asked for ${id}`);
+    return deployment;
+  }
+
+  /** A client asks for a deployment; the device gets it with the next `connect`. */
+  request(id: string, spec: AppRequest): void {
+    const deployment = newDeployment({
+      id,
+      accountId: "acc",
+      assetUuid: "asset",
+      app: spec.name,
+      spec,
+      nowMs: this.#clock.now(),
+      timeoutMs: 900_000,
+    });
+    this.#deployments.set(id, deployment);
+    this.streams.set(id, []);
+    this.#change(id, (current, now) => appendEvent(current, RECEIVED, now));
+  }
+
+  /** A client asks for it to be cancelled. */
+  cancel(agent: Deployments, id: string): void {
+    this.#change(id, requestCancel);
+    if (!isFinished(this.deployment(id))) agent.cancel(id, "requested");
+  }
+
+  /** The device says hello. Throws what the agent throws when it dies over it. */
+  connect(agent: Deployments): void {
+    const held = agent.openDeployments().map((id) => ({ id, deployment: this.#deployments.get(id) }));
+    const unfinished = [...this.#deployments.values()].filter((deployment) => !isFinished(deployment));
+    for (const correction of reconcile(unfinished, held)) {
+      switch (correction.kind) {
+        case "confirm":
+          this.#change(correction.deploymentId, confirmHeld);
+          break;
+        case "send":
+          agent.deploy(correction.deployment.id, correction.deployment.spec);
+          this.#change(correction.deployment.id, acknowledge);
+          break;
+        case "lost":
+          this.#change(correction.deploymentId, failLost);
+          agent.cancel(correction.deploymentId, "unknown");
+          break;
+        case "cancel":
+          agent.cancel(correction.deploymentId, correction.reason);
+      }
+    }
+  }
+
+  /** Some of the events that wait arrive, and some of the answers to them. */
+  exchange(agent: Deployments, store: AgentStore): void {
+    for (const { deploymentId, event } of store.pendingEvents(0, 100)) {
+      if (!this.#random.chance(DELIVERED)) return;
+      const after = this.#change(deploymentId, (current, now) => takeDeviceEvent(current, event, now));
+      if (!this.#random.chance(ACKNOWLEDGED)) continue;
+      if (replyToEvent(after, event) === "acknowledge") store.acknowledge(deploymentId, event.device_seq);
+      else agent.cancel(deploymentId, cancelReason(after) ?? "unknown");
+    }
+  }
+
+  #change(id: string, decide: (deployment: Deployment, nowMs: number) => Change | undefined): Deployment {
+    const before = this.deployment(id);
+    const change = decide(before, this.#clock.now());
+    const after = {
+      ...before,
+      ...change?.fields,
+      ...(change?.event && { lastEvent: change.event, lastSeq: change.event.seq }),
+    };
+    this.#deployments.set(id, after);
+    if (change?.event) this.streams.get(id)?.push(change.event);
+    return after;
+  }
+}
