@@ -16,6 +16,7 @@ const DEPLOY_CONFIG: DeployConfig = {
   pullAttempts: 3,
   enginePatienceMs: 60_000,
   diskReserveBytes: 1_000,
+  stateDir: "/var/lib/edge-agent",
   containerLog: { maxBytes: 1_000_000, maxFiles: 2 },
   policy: { privileged: true, host_network: true, mounts: { allow: [], deny: [] }, registries: { allow: [] } },
   guardedPaths: [],

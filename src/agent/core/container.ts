@@ -5,6 +5,8 @@ export const LABELS = {
   app: "io.edge-agent.app",
   deployment: "io.edge-agent.deployment",
   specHash: "io.edge-agent.spec-hash",
+  /** State directory of the agent it belongs to: more than one agent may share an engine, as on a test machine. */
+  stateDir: "io.edge-agent.state-dir",
 } as const;
 
 /** The container of an app is named as the app, except that engines refuse names of one character. */

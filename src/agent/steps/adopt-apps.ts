@@ -3,16 +3,17 @@ import { LABELS } from "../core/container.ts";
 import type { DeployServices } from "./context.ts";
 
 /**
- * Enters every app whose container carries the agent's labels, and that the store does not know, into the store: after
+ * Enters every app whose container carries this agent's labels, and that the store does not know, into the store: after
  * the store was lost, the engine is what is left to know the apps by. Containers that were never started belong to
  * deployments that did not get that far; they are left to the control plane, which has them undone.
  */
-export async function adoptApps({ engine, store, logger }: DeployServices, signal: AbortSignal): Promise<void> {
+export async function adoptApps({ engine, store, logger, config }: DeployServices, signal: AbortSignal): Promise<void> {
   const known = new Set([
     ...store.apps().map(({ deploymentId }) => deploymentId),
     ...store.deployments().map(({ id }) => id),
   ]);
   for (const { id, labels, status } of await engine.listContainers(signal)) {
+    if (labels[LABELS.stateDir] !== config.stateDir) continue;
     const app = labels[LABELS.app];
     const deploymentId = labels[LABELS.deployment];
     if (app === undefined || deploymentId === undefined || known.has(deploymentId) || status === "created") continue;

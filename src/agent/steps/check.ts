@@ -43,7 +43,9 @@ async function observe(context: StepContext, spec: AppSpec): Promise<Omit<Surrou
     Promise.all(spec.volumes.map(({ local }) => host.realPath(local))),
   ]);
   return {
-    containers: containers.filter(({ labels }) => labels[LABELS.deployment] !== record.id).map(toOther),
+    containers: containers
+      .filter(({ labels }) => labels[LABELS.deployment] !== record.id)
+      .map((container) => toOther(container, config.stateDir)),
     listening: new Set(listening.map(({ port }) => port)),
     freeBytes,
     reserveBytes: config.diskReserveBytes,
@@ -52,8 +54,9 @@ async function observe(context: StepContext, spec: AppSpec): Promise<Omit<Surrou
   };
 }
 
-function toOther({ name, hostPorts, labels }: ContainerSummary): Surroundings["containers"][number] {
-  return { name, hostPorts, app: labels[LABELS.app] };
+function toOther({ name, hostPorts, labels }: ContainerSummary, stateDir: string): Surroundings["containers"][number] {
+  // Another agent's container is as foreign as any.
+  return { name, hostPorts, app: labels[LABELS.stateDir] === stateDir ? labels[LABELS.app] : undefined };
 }
 
 function claims({ name, spec }: AppRecord): Surroundings["apps"][number] {

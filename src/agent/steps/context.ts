@@ -21,6 +21,8 @@ export interface DeployConfig {
   readonly enginePatienceMs: number;
   /** Free space that must remain where the engine keeps images. */
   readonly diskReserveBytes: number;
+  /** The agent's state directory, by which it tells its containers from another agent's. */
+  readonly stateDir: string;
   readonly containerLog: { readonly maxBytes: number; readonly maxFiles: number };
   readonly policy: Policy;
   /** Paths apps may not mount unless the policy allows exactly them: engine sockets, the agent's own state. */

@@ -24,6 +24,7 @@ function toRequest(context: StepContext, { spec, image }: CreateStep): Container
       [LABELS.app]: spec.name,
       [LABELS.deployment]: context.record.id,
       [LABELS.specHash]: specHash(spec),
+      [LABELS.stateDir]: context.config.stateDir,
     },
     environment: spec.environments.map(({ key, value }) => `${key}=${value}`),
     ports: spec.ports.map(({ host_port, target_port }) => ({ hostPort: host_port, targetPort: target_port })),

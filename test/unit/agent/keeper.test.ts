@@ -98,6 +98,22 @@ describe("keeper", () => {
     expect(test.status()).toBe("running");
   });
 
+  it("does not take another agent's apps for its own when it looks for lost ones", async () => {
+    await using test = await deployed();
+    test.rig.store.acknowledge("d1", 100);
+    test.rig.store.save({ removedApp: "app" });
+    const { name, labels, ...request } = test.rig.engine.container("app")!.request;
+    await remove(test.rig);
+    const foreign = { ...labels, "io.edge-agent.state-dir": "/somewhere/else" };
+    await test.rig.engine.createContainer({ ...request, name, labels: foreign }, new AbortController().signal);
+    test.rig.engine.container("app")!.start();
+    test.rebuild.isSet = true;
+    await test.rig.clock.advance(60_000);
+    expect(test.rig.store.apps()).toEqual([]);
+    test.rig.deployments.deploy("d2", { name: "app", image: IMAGE });
+    expect(await test.rig.untilEnd("d2")).toMatchObject({ code: "ErrorNameExists" });
+  });
+
   it("leaves a deployment that goes on to itself when it looks for lost apps", async () => {
     await using test = await deployed();
     test.rig.deployments.cancel("d1", "requested");
