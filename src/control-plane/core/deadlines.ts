@@ -6,23 +6,33 @@ export const CANCEL_TIMEOUT_MS = 60_000;
 
 type DeadlineKind = "acknowledge" | "cancel" | "finish";
 
-/** Until when something has to happen to a deployment, Unix milliseconds, and what. */
+/** Something that has to happen to a deployment, and how long it may take. */
 export interface Deadline {
-  readonly atMs: number;
   readonly kind: DeadlineKind;
+  /** When the time began to run, Unix milliseconds. */
+  readonly sinceMs: number;
+  readonly durationMs: number;
 }
 
-/** The next thing that has to happen; `undefined` for a finished deployment. */
-export function nextDeadline(deployment: Deployment, ackTimeoutMs: number): Deadline | undefined {
-  if (isFinished(deployment)) return undefined;
+/** Everything that has to happen yet; nothing for a finished deployment. */
+export function deadlinesOf(deployment: Deployment, ackTimeoutMs: number): Deadline[] {
+  if (isFinished(deployment)) return [];
   const { createdAtMs, deadlineAtMs, acknowledgedAtMs, cancelRequestedAtMs } = deployment;
-  const deadlines: Deadline[] = [{ atMs: deadlineAtMs, kind: "finish" }];
+  const deadlines: Deadline[] = [{ kind: "finish", sinceMs: createdAtMs, durationMs: deadlineAtMs - createdAtMs }];
   if (cancelRequestedAtMs !== undefined) {
-    deadlines.push({ atMs: cancelRequestedAtMs + CANCEL_TIMEOUT_MS, kind: "cancel" });
+    deadlines.push({ kind: "cancel", sinceMs: cancelRequestedAtMs, durationMs: CANCEL_TIMEOUT_MS });
   } else if (acknowledgedAtMs === undefined) {
-    deadlines.push({ atMs: createdAtMs + ackTimeoutMs, kind: "acknowledge" });
+    deadlines.push({ kind: "acknowledge", sinceMs: createdAtMs, durationMs: ackTimeoutMs });
   }
-  return deadlines.reduce((first, next) => (next.atMs < first.atMs ? next : first));
+  return deadlines;
+}
+
+/**
+ * How much of the time is left, in milliseconds. Never more than the whole of it: what happened "in the future" was
+ * noted before the clock was set back.
+ */
+export function remaining({ sinceMs, durationMs }: Deadline, nowMs: number): number {
+  return Math.min(Math.max(0, sinceMs + durationMs - nowMs), durationMs);
 }
 
 /** Ends a deployment whose deadline has passed, unless what it was for has happened meanwhile. */

@@ -1,11 +1,16 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { type Deadline, nextDeadline } from "../core/deadlines.ts";
+import { type Deadline, deadlinesOf, remaining } from "../core/deadlines.ts";
 import type { Deployment } from "../core/deployment.ts";
 
 const RETRY_MS = 5_000;
 
-interface Armed extends Deadline {
+type Kind = Deadline["kind"];
+
+interface Watched {
+  /** When each deadline is up, by the monotonic clock. Settled at first sight: the time of day may jump at any time. */
+  readonly dueAt: ReadonlyMap<Kind, number>;
+  readonly armed: Kind;
   readonly timer: Disposable;
 }
 
@@ -13,13 +18,13 @@ export interface DeadlinesOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly ackTimeoutMs: number;
-  readonly onExpired: (deploymentId: string, kind: Deadline["kind"]) => Promise<void>;
+  readonly onExpired: (deploymentId: string, kind: Kind) => Promise<void>;
 }
 
 /** One timer for each unfinished deployment, for whatever has to happen to it next. */
 export class Deadlines implements Disposable {
   readonly #options: DeadlinesOptions;
-  readonly #armed = new Map<string, Armed>();
+  readonly #watched = new Map<string, Watched>();
   #disposed = false;
 
   constructor(options: DeadlinesOptions) {
@@ -29,30 +34,41 @@ export class Deadlines implements Disposable {
   /** Sets the timer by what the deployment is now; clears it when the deployment is finished. */
   watch(deployment: Deployment): void {
     const { clock, ackTimeoutMs } = this.#options;
-    const deadline = nextDeadline(deployment, ackTimeoutMs);
-    const armed = this.#armed.get(deployment.id);
-    if (armed && armed.kind === deadline?.kind && armed.atMs === deadline.atMs) return;
-    armed?.timer[Symbol.dispose]();
-    this.#armed.delete(deployment.id);
-    if (deadline) this.#arm(deployment.id, deadline, deadline.atMs - clock.now());
+    const before = this.#watched.get(deployment.id);
+    const dueAt = new Map<Kind, number>();
+    for (const deadline of deadlinesOf(deployment, ackTimeoutMs)) {
+      const known = before?.dueAt.get(deadline.kind);
+      dueAt.set(deadline.kind, known ?? clock.monotonic() + remaining(deadline, clock.now()));
+    }
+    const [next] = [...dueAt].toSorted(([, one], [, other]) => one - other);
+    if (before && before.armed === next?.[0]) return;
+    before?.timer[Symbol.dispose]();
+    this.#watched.delete(deployment.id);
+    if (next) this.#arm(deployment.id, dueAt, next[0], next[1] - clock.monotonic());
   }
 
   [Symbol.dispose](): void {
     this.#disposed = true;
-    for (const { timer } of this.#armed.values()) timer[Symbol.dispose]();
-    this.#armed.clear();
+    for (const { timer } of this.#watched.values()) timer[Symbol.dispose]();
+    this.#watched.clear();
   }
 
-  #arm(id: string, deadline: Deadline, delayMs: number): void {
+  #arm(id: string, dueAt: Watched["dueAt"], kind: Kind, delayMs: number): void {
     if (this.#disposed) return;
     const { clock, logger, onExpired } = this.#options;
+    const isCurrent = (): boolean => this.#watched.get(id)?.timer === timer;
     const timer = clock.timer(delayMs, () => {
-      this.#armed.delete(id);
-      onExpired(id, deadline.kind).catch((error: unknown) => {
-        logger.error({ err: error, deployment_id: id }, "cannot end a deployment whose time is up; trying again");
-        this.#arm(id, deadline, RETRY_MS);
-      });
+      // Kept until that is done: seen again meanwhile, the deployment must not be given its time anew.
+      onExpired(id, kind).then(
+        () => {
+          if (isCurrent()) this.#watched.delete(id);
+        },
+        (error: unknown) => {
+          logger.error({ err: error, deployment_id: id }, "cannot end a deployment whose time is up; trying again");
+          if (isCurrent()) this.#arm(id, dueAt, kind, RETRY_MS);
+        },
+      );
     });
-    this.#armed.set(id, { ...deadline, timer });
+    this.#watched.set(id, { dueAt, armed: kind, timer });
   }
 }

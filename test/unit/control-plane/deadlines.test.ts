@@ -1,36 +1,38 @@
 import { describe, expect, test } from "vitest";
-import { CANCEL_TIMEOUT_MS, expire, nextDeadline } from "../../../src/control-plane/core/deadlines.ts";
+import { CANCEL_TIMEOUT_MS, deadlinesOf, expire, remaining } from "../../../src/control-plane/core/deadlines.ts";
 import { Deadlines } from "../../../src/control-plane/deployments/deadlines.ts";
 import { createLogger } from "../../../src/lib/logger.ts";
 import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 
 const ACK_MS = 10_000;
+const YEARS_MS = 10 * 365 * 24 * 3_600_000;
 
-describe("what has to happen next", () => {
-  test("the acknowledgement, then the end", () => {
+const END = { kind: "finish", sinceMs: T0, durationMs: 900_000 };
+
+describe("what has to happen yet", () => {
+  test("the acknowledgement and the end", () => {
     const deployment = receivedDeployment();
-    expect(nextDeadline(deployment, ACK_MS)).toEqual({ kind: "acknowledge", atMs: T0 + ACK_MS });
-    expect(nextDeadline({ ...deployment, acknowledgedAtMs: T0 }, ACK_MS)).toEqual({
-      kind: "finish",
-      atMs: T0 + 900_000,
-    });
-  });
-
-  test("the end comes first where it is sooner", () => {
-    expect(nextDeadline(receivedDeployment({ deadlineAtMs: T0 + 5 }), ACK_MS)).toEqual({
-      kind: "finish",
-      atMs: T0 + 5,
-    });
+    const acknowledgement = { kind: "acknowledge", sinceMs: T0, durationMs: ACK_MS };
+    expect(deadlinesOf(deployment, ACK_MS)).toEqual([END, acknowledgement]);
+    expect(deadlinesOf({ ...deployment, acknowledgedAtMs: T0 }, ACK_MS)).toEqual([END]);
   });
 
   test("cancelling has its own time, acknowledged or not", () => {
     const cancelled = receivedDeployment({ cancelRequestedAtMs: T0 + 1 });
-    expect(nextDeadline(cancelled, ACK_MS)).toEqual({ kind: "cancel", atMs: T0 + 1 + CANCEL_TIMEOUT_MS });
+    const cancelling = { kind: "cancel", sinceMs: T0 + 1, durationMs: CANCEL_TIMEOUT_MS };
+    expect(deadlinesOf(cancelled, ACK_MS)).toEqual([END, cancelling]);
   });
 
   test("nothing once it is finished", () => {
-    expect(nextDeadline(receivedDeployment({ status: "Success" }), ACK_MS)).toBeUndefined();
+    expect(deadlinesOf(receivedDeployment({ status: "Success" }), ACK_MS)).toEqual([]);
+  });
+
+  test("within the time that is left, which is never more than there was", () => {
+    const deadline = { kind: "finish", sinceMs: T0, durationMs: 1_000 } as const;
+    expect(remaining(deadline, T0 + 400)).toBe(600);
+    expect(remaining(deadline, T0 + YEARS_MS)).toBe(0);
+    expect(remaining(deadline, T0 - YEARS_MS)).toBe(1_000);
   });
 });
 
@@ -73,6 +75,27 @@ describe("timers", () => {
     deadlines.watch(receivedDeployment());
     deadlines.watch(receivedDeployment({ acknowledgedAtMs: T0 }));
     expect(clock.pending).toBe(1);
+    await clock.advance(900_000);
+    expect(expired).toEqual(["finish"]);
+  });
+
+  test.each([YEARS_MS, -YEARS_MS])("keep their time when the time of day jumps by %s ms in between", async (jump) => {
+    const expired: string[] = [];
+    const { clock, deadlines } = await start(async (_id, kind) => void expired.push(kind));
+    deadlines.watch(receivedDeployment());
+    clock.jump(jump);
+    deadlines.watch(receivedDeployment({ acknowledgedAtMs: clock.now() }));
+    await clock.advance(899_999);
+    expect(expired).toEqual([]);
+    await clock.advance(1);
+    expect(expired).toEqual(["finish"]);
+  });
+
+  test("come in time also after the clock was set back while the service was down", async () => {
+    const expired: string[] = [];
+    const { clock, deadlines } = await start(async (_id, kind) => void expired.push(kind));
+    clock.jump(-YEARS_MS);
+    deadlines.watch(receivedDeployment({ acknowledgedAtMs: T0 }));
     await clock.advance(900_000);
     expect(expired).toEqual(["finish"]);
   });
