@@ -5,25 +5,32 @@ import { lazyBuiltins } from "./builtins.ts";
 import type { Executable } from "./executables.ts";
 import { leaveOut } from "./left-out.ts";
 
-/** Bundles a program with all it imports into one ES module, readable in stack traces, beside a source map. */
+/**
+ * Bundles a program with all it imports into ES modules, readable in stack traces, beside source maps: one, `NAME.mjs`,
+ * or with `splits` that and a `NAME.HASH.mjs` for each part that is loaded later.
+ */
 export async function bundle(executable: Executable, folder: string): Promise<void> {
-  const file = join(folder, `${executable.name}.mjs`);
-  await build({
+  const { output } = await build({
     input: `./${executable.entry}`,
     platform: "node",
     plugins: [lazyBuiltins(), leaveOut(executable.leftOut)],
     // An import that is not found would only show on the device.
     onLog: (level, log, handle) => handle(log.code === "UNRESOLVED_IMPORT" ? "error" : level, log),
     output: {
-      file,
+      dir: folder,
+      entryFileNames: `${executable.name}.mjs`,
+      chunkFileNames: `${executable.name}.[hash].mjs`,
       format: "esm",
-      codeSplitting: false,
+      codeSplitting: executable.splits,
       sourcemap: "hidden",
       comments: { legal: true, annotation: false, jsdoc: false },
       minify: { compress: true, mangle: false, codegen: false },
     },
   });
-  await writeFile(file, toAscii(await readFile(file, "utf8")));
+  for (const { fileName } of output.filter(({ type }) => type === "chunk")) {
+    const file = join(folder, fileName);
+    await writeFile(file, toAscii(await readFile(file, "utf8")));
+  }
 }
 
 /**

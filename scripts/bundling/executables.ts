@@ -5,6 +5,8 @@ export interface Executable {
   readonly name: string;
   readonly entry: string;
   readonly leftOut: LeftOut;
+  /** Puts what it imports when it needs it into files of their own, so that nothing else waits for that to be read. */
+  readonly splits: boolean;
   /** Options of Node.js it runs with. */
   readonly nodeOptions: readonly string[];
   /** Variables it runs with, unless the environment says otherwise. */
@@ -42,13 +44,15 @@ export const EXECUTABLES: readonly Executable[] = [
     name: "edge-agent",
     entry: "src/agent/main.ts",
     leftOut: { absent: WS_NATIVES, unused: [...DOCKERODE_EXTRAS, ...PINO_WORKERS] },
+    splits: false,
     ...FRUGAL,
   },
   {
     name: "edge-control",
     entry: "src/control-plane/main.ts",
     leftOut: { absent: WS_NATIVES, unused: PINO_WORKERS },
+    splits: true,
     ...PLAIN,
   },
-  { name: "edgectl", entry: "src/edgectl/main.ts", leftOut: { absent: [], unused: [] }, ...PLAIN },
+  { name: "edgectl", entry: "src/edgectl/main.ts", leftOut: { absent: [], unused: [] }, splits: false, ...PLAIN },
 ];

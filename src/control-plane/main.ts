@@ -1,15 +1,12 @@
 import { systemClock } from "../lib/clock.ts";
 import { tryLock } from "../lib/instance-lock.ts";
 import { createLogger } from "../lib/logger.ts";
-import { InProcessBus } from "./bus/in-process-bus.ts";
 import { type CliContext, CommandError } from "./cli/context.ts";
 import { run } from "./cli/run.ts";
 import type { Config } from "./config.ts";
 import { backup } from "./data/backup.ts";
 import { dataDir } from "./data/data-dir.ts";
 import { restore } from "./data/restore.ts";
-import { startServer } from "./server.ts";
-import { StoredSimOperator } from "./sim-operator/stored-sim-operator.ts";
 import { openStore } from "./store/sqlite/open-store.ts";
 import type { Store } from "./store/store.ts";
 
@@ -19,6 +16,12 @@ async function serve(config: Config): Promise<void> {
   if (!lock) {
     throw new CommandError(`another edge-control serves ${config.data_dir}; stop it, or choose another --data-dir`);
   }
+  // Only here: what serves takes longer to load than an administration command to do its work.
+  const [{ startServer }, { InProcessBus }, { StoredSimOperator }] = await Promise.all([
+    import("./server.ts"),
+    import("./bus/in-process-bus.ts"),
+    import("./sim-operator/stored-sim-operator.ts"),
+  ]);
   const logger = await createLogger({ name: "edge-control", level: config.log_level, background: true });
   await using store = openIn(config.data_dir);
   const server = await startServer({
