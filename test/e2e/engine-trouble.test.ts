@@ -14,23 +14,23 @@ const noEngine = await privateEngineMissing();
 const noDisk = noEngine ?? (await smallDiskMissing());
 const unless = (missing: string | undefined): string => (missing === undefined ? "" : ` (skipped: ${missing})`);
 
-test("no engine where it is said to be: EngineUnavailable", async () => {
-  const system = await systemOfTest({ engine: { socketPath: "/nonexistent/engine.sock" } });
+test("no engine where it is said to be: EngineUnavailable", async (context) => {
+  const system = await systemOfTest(context, { engine: { socketPath: "/nonexistent/engine.sock" } });
   const { message } = await expectFailure(system, { name: system.name(), image: "any:1" }, "EngineUnavailable");
   expect(message).toMatch(/^The container engine does not answer: .*its socket does not exist/);
   expect(system.agent.isRunning).toBe(true);
 });
 
-test.each([
+test.for([
   ["fails at everything", 500, "application/json", '{"message":"boom"}'],
   ["is none at all", 200, "text/html", "<!doctype html>"],
   ["answers with another shape", 200, "application/json", '{"this":["is","not","it"]}'],
-])("an engine that %s: Internal, and the agent lives on", async (_what, status, type, body) => {
+] as const)("an engine that %s: Internal, and the agent lives on", async ([, status, type, body], context) => {
   await using engine = await startScriptedEngine((request, response) => {
     request.resume();
     response.writeHead(status, { "Content-Type": type }).end(body);
   });
-  const system = await systemOfTest({ engine });
+  const system = await systemOfTest(context, { engine });
   const { pid } = system.agent;
   for (const attempt of [1, 2]) {
     const { message } = await expectBroken(system, attempt);

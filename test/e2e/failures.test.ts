@@ -36,6 +36,8 @@ async function app(system: System, image: string): Promise<AppRequest> {
   return { name: system.name(), image, ports: [{ host_port: await freeHostPort(), target_port: WEB_PORT }] };
 }
 
+const mount = (local: string): Partial<AppRequest> => ({ volumes: [{ local, target: "/data" }] });
+
 describe("an image that cannot be pulled: ImagePullBackOff", () => {
   const system = sharedSystem(() => ({ agentConfig: { deploy: { pull_attempts: 2 } } }));
 
@@ -117,14 +119,23 @@ describe("an app that does not stay up", () => {
       details: { health: "starting" },
     });
   });
+});
 
-  test("a command that does not exist is told", async () => {
-    const event = await expectFailure(system(), await load(await brokenImage()), "InvalidRequest");
+describe("what the engine refuses", () => {
+  const system = sharedSystem();
+
+  test("a directory that cannot be made is named: InvalidRequest", async () => {
+    const request = { ...(await app(system(), await system().load(await sleeperImage()))), ...mount("/proc/no/such") };
+    const event = await expectFailure(system(), request, "InvalidRequest");
+    expect(event.message).toContain("/proc/no/such");
+  });
+
+  test("a command that does not exist is named: InvalidRequest", async () => {
+    const request = await app(system(), await system().load(await brokenImage()));
+    const event = await expectFailure(system(), request, "InvalidRequest");
     expect(event).toMatchObject({ step: "starting", message: expect.stringContaining("no-such-program") as string });
   });
 });
-
-const mount = (local: string): Partial<AppRequest> => ({ volumes: [{ local, target: "/data" }] });
 
 describe("what the device's own policy forbids: PolicyDenied", () => {
   const system = sharedSystem();

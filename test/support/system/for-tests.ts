@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, onTestFailed, onTestFinished } from "vitest";
+import { afterAll, beforeAll, beforeEach, type TestContext } from "vitest";
 import { System, type SystemOptions } from "../system.ts";
 
 type SetUp = (owned: AsyncDisposableStack) => Promise<SystemOptions> | SystemOptions;
@@ -23,8 +23,11 @@ export function sharedSystem(setUp: SetUp = () => ({})): () => System {
   return get;
 }
 
-/** A system of one test alone. When the test fails, it shows what both sides wrote last. */
-export async function systemOfTest(options: SystemOptions = {}): Promise<System> {
+/** A system of one test alone, whose context it takes. When the test fails, it shows what both sides wrote last. */
+export async function systemOfTest(
+  { onTestFinished, onTestFailed }: TestContext,
+  options: SystemOptions = {},
+): Promise<System> {
   const system = await System.start(options);
   onTestFinished(() => system[Symbol.asyncDispose]());
   onTestFailed(() => console.error(system.tail()));

@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+import { isFinal } from "../../src/protocol/deployment-event.ts";
+import { freeHostPort } from "../support/free-port.ts";
+import { sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
+import { page } from "../support/system/app-page.ts";
+import { expectFailed } from "../support/system/expect-failure.ts";
+import { sharedSystem } from "../support/system/for-tests.ts";
+
+const system = sharedSystem(() => ({ agentConfig: { deploy: { settle_window_s: 3 } } }));
+
+test("a deployment that is cancelled while it is verified is undone, and its name and port are free", async () => {
+  const image = await system().load(await webImage());
+  const port = await freeHostPort();
+  const app = { name: system().name(), image, ports: [{ host_port: port, target_port: WEB_PORT }] };
+  const stream = await system().open(app);
+  await stream.event("verifying", ({ step }) => step === "verifying");
+  expect(await page(port)).toContain("edge-agent test app");
+  const headers = { "X-API-Key": system().account.apiKey };
+  const answer = await fetch(system().deploymentUrl(stream.deploymentId), { method: "DELETE", headers });
+  expect(answer.status).toBe(202);
+  await expectFailed(system(), await system().finish(stream), app, "DeploymentCancelled");
+  expect((await system().deploy(app)).final.status).toBe("Success");
+  expect(await page(port)).toContain("edge-agent test app");
+});
+
+test("a request repeated with its Idempotency-Key joins the deployment it began", async () => {
+  const app = { name: system().name(), image: await system().load(await sleeperImage()) };
+  const headers = { "Idempotency-Key": "once" };
+  const first = await system().open(app, { headers });
+  await first.event("the start", ({ step }) => step === "starting");
+  first[Symbol.dispose]();
+  const second = await system().finish(await system().open(app, { headers }));
+  expect(second.deploymentId).toBe(first.deploymentId);
+  expect(second.final.status).toBe("Success");
+  expect(second.events[0]?.seq).toBe(1);
+  const third = await system().finish(await system().open(app, { headers }));
+  expect(third.events).toEqual(second.events);
+  expect(await system().containersOf(first.deploymentId)).toHaveLength(1);
+});
+
+test("a key that is revoked ends its streams at once, and the deployment goes on", async () => {
+  const { agent, control, account } = system();
+  await agent.restart({ deploy: { settle_window_s: 60 } });
+  const app = { name: system().name(), image: await system().load(await sleeperImage()) };
+  const key = await control.administer("key", "create", "--account", account.accountId, "--name", "short-lived");
+  const stream = await system().open(app, { apiKey: key["api_key"] ?? "" });
+  await stream.event("verifying", ({ step }) => step === "verifying");
+  await control.administer("key", "revoke", key["key_id"] ?? "");
+  await stream.ended;
+  expect(stream.events.some(isFinal)).toBe(false);
+  expect(await system().record(stream.deploymentId)).toMatchObject({ status: "Running" });
+});

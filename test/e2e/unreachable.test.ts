@@ -1,0 +1,73 @@
+import { expect, test } from "vitest";
+import { freeHostPort } from "../support/free-port.ts";
+import { sleeperImage, WEB_PORT } from "../support/images.ts";
+import { systemOfTest } from "../support/system/for-tests.ts";
+import type { AppRequest, Deployed, System } from "../support/system.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+// Each has a system of its own, and most of its time is the 10 s a device has to acknowledge: they run side by side.
+
+async function app(system: System): Promise<AppRequest> {
+  const ports = [{ host_port: await freeHostPort(), target_port: WEB_PORT }];
+  return { name: system.name(), image: await system.load(await sleeperImage()), ports };
+}
+
+function expectNotReachable({ status, final }: Deployed): void {
+  expect({ status, final }).toMatchObject({
+    status: 200,
+    final: { status: "Fail", code: "DeviceNotReachable", message: "Device not reachable", step: "received", seq: 2 },
+  });
+}
+
+async function timed<T>(work: Promise<T>): Promise<[T, seconds: number]> {
+  const began = performance.now();
+  return [await work, (performance.now() - began) / 1000];
+}
+
+/** What was reported as failed does not run; the same app can be deployed. */
+async function expectWorksAgain(system: System, request: AppRequest, failedId: string): Promise<void> {
+  expect((await system.deploy(request)).final.status).toBe("Success");
+  expect(await system.containersOf(failedId)).toEqual([]);
+  expect(await system.record(failedId)).toMatchObject({ status: "Fail", code: "DeviceNotReachable" });
+}
+
+test.concurrent("a device without a connection: DeviceNotReachable, at once", async (context) => {
+  const system = await systemOfTest(context);
+  const request = await app(system);
+  await system.agent.stop();
+  await waitFor("the service to notice", () => system.control.log().some(({ msg }) => msg === "device offline"));
+  const [failed, seconds] = await timed(system.deploy(request));
+  expectNotReachable(failed);
+  expect(seconds).toBeLessThan(3);
+  await system.agent.start();
+  await expectWorksAgain(system, request, failed.deploymentId);
+});
+
+test.concurrent("a device that is frozen: DeviceNotReachable after 10 s, and it never runs", async (context) => {
+  const system = await systemOfTest(context);
+  const request = await app(system);
+  system.agent.signal("SIGSTOP");
+  const [failed, seconds] = await timed(system.deploy(request)).finally(() => system.agent.signal("SIGCONT"));
+  expectNotReachable(failed);
+  expect(seconds).toBeGreaterThan(9.5);
+  expect(seconds).toBeLessThan(15);
+  // The thawed agent finds the command in its socket, and behind it that it is not wanted any more.
+  await system.agent.waitForLog("the end of what nobody wants", ({ deployment, code }) => {
+    return deployment === failed.deploymentId && code === "DeploymentCancelled";
+  });
+  await expectWorksAgain(system, request, failed.deploymentId);
+});
+
+test.concurrent("a link that went silent: DeviceNotReachable after 10 s, and a new link is made", async (context) => {
+  const system = await systemOfTest(context, { agentConfig: { link: { keepalive_s: 10, pong_timeout_s: 1 } } });
+  const request = await app(system);
+  system.link.silence();
+  const [failed, seconds] = await timed(system.deploy(request));
+  expectNotReachable(failed);
+  expect(seconds).toBeGreaterThan(9.5);
+  expect(seconds).toBeLessThan(15);
+  const links = (): number => system.agent.log().filter(({ msg }) => msg.startsWith("online")).length;
+  await waitFor("a new link", () => links() >= 2, { timeoutMs: 30_000 });
+  await system.untilOnline();
+  await expectWorksAgain(system, request, failed.deploymentId);
+});
