@@ -46,12 +46,12 @@ async function builtFingerprint(): Promise<string | undefined> {
 async function replace(from: string, to: string): Promise<void> {
   await mkdir(to, { recursive: true });
   const built = await readdir(from);
-  for (const stale of (await readdir(to)).filter((entry) => !built.includes(entry))) {
-    await rm(join(to, stale), { recursive: true });
-  }
   for (const entry of built) {
     // Of all entries only a folder cannot be renamed over; nothing runs from that one.
     if (entry === LIBRARIES) await rm(join(to, entry), { recursive: true, force: true });
     await rename(join(from, entry), join(to, entry));
+  }
+  for (const stale of (await readdir(to)).filter((entry) => !built.includes(entry))) {
+    await rm(join(to, stale), { recursive: true });
   }
 }
