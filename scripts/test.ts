@@ -1,14 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { join } from "node:path";
 import { build } from "./bundling/build.ts";
 import { needsExecutables } from "./test/selection.ts";
 import { countsLine, isGood, type TestSummary } from "./test/summary.ts";
 
 const REPORTER = fileURLToPath(new URL("test/reporter.ts", import.meta.url));
 const SUMMARY = ".cache/test-summary.json";
-const reporter = join(import.meta.dirname, "test/reporter.ts");
 const args = process.argv.slice(2);
 
 if (needsExecutables(args)) await build({ onlyIfChanged: true });
