@@ -18,10 +18,10 @@ const listenAddress = z.string().transform((text, context) => {
 /** Configuration of edge-control. Every key has a default, so an empty file is a valid one. */
 export const configSchema = z.strictObject({
   listen: listenAddress
-    .default({ host: "127.0.0.1", port: 8080 })
+    .prefault("127.0.0.1:8080")
     .meta({ description: "Address and port to listen on; port 0 takes any free one." }),
   data_dir: z.string().min(1).default("data").meta({ description: "Directory of the database." }),
-  log_level: z.enum(LOG_LEVELS).default("info"),
+  log_level: z.enum(LOG_LEVELS).default("info").meta({ description: "Least severe level that is logged." }),
   rate_limit_per_minute: z
     .int()
     .min(1)
@@ -35,6 +35,12 @@ export const configSchema = z.strictObject({
     .max(WEEK_S)
     .default(DEPLOYMENT_TIMEOUT_MS / 1000)
     .meta({ description: "How long a deployment may take in all." }),
+  deployment_retention_days: z
+    .int()
+    .min(1)
+    .max(3650)
+    .default(90)
+    .meta({ description: "How long a deployment and its events are kept after its end." }),
   legacy_removal_at: z.iso
     .datetime({ offset: true })
     .default("2026-09-01T00:00:00Z")

@@ -8,12 +8,14 @@ import { AssetUpdater } from "./assets/update-asset.ts";
 import type { Bus } from "./bus/bus.ts";
 import type { Config } from "./config.ts";
 import { Deployments } from "./deployments/deployments.ts";
+import { Retention } from "./deployments/retention.ts";
 import { DeviceHub } from "./hub/hub.ts";
 import type { SimOperator } from "./sim-operator/sim-operator.ts";
 import type { Store } from "./store/store.ts";
 
 /** How long open requests have to end when the server stops, in milliseconds. */
 const DRAIN_GRACE_MS = 3_000;
+const DAY_MS = 24 * 3600 * 1000;
 
 /** What a server is made of. The caller keeps the store and closes it after the server has stopped. */
 export interface ServerParts {
@@ -64,9 +66,12 @@ export async function startServer({
   await api.listen(config.listen);
   const { address, port } = api.server.address() as AddressInfo;
   logger.info({ address, port }, "listening");
+  const keepMs = config.deployment_retention_days * DAY_MS;
+  const retention = new Retention({ store: store.deployments, clock, logger, keepMs });
   const stop = async (): Promise<void> => {
     logger.info("stopping");
     stopping.abort();
+    retention[Symbol.dispose]();
     const closed = closeApi(api, clock);
     await Promise.all([deployments.stop(), hub.stop(), closed]);
     access[Symbol.dispose]();

@@ -46,4 +46,9 @@ export interface DeploymentStore {
   updateDeployment(id: string, decide: (deployment: Deployment) => Change | undefined): Promise<Deployment | undefined>;
   /** Events with a `seq` above `after`, in order, at most `limit`. */
   readEvents(id: string, after: number, limit: number): Promise<readonly StoredEvent[]>;
+  /**
+   * Removes deployments that ended before this instant (Unix milliseconds), with their events, oldest first, at most
+   * `limit`; never one without a final event. Answers how many.
+   */
+  removeFinished(beforeMs: number, limit: number): Promise<number>;
 }

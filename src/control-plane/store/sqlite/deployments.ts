@@ -6,6 +6,11 @@ import type { DeploymentCursor } from "../../core/deployment-cursor.ts";
 import type { CreateResult, DeploymentPage, DeploymentStore, Idempotency, StoredEvent } from "../deployments.ts";
 import { DEPLOYMENT_COLUMNS, type DeploymentRow, toDeployment } from "./deployment-row.ts";
 
+/** Takes the deployments that ended first off an index; one that has not ended has no `finished_at_ms`. */
+export const REMOVE_FINISHED_SQL = /* sql */ `
+  DELETE FROM deployments WHERE id IN
+    (SELECT id FROM deployments WHERE finished_at_ms < ? ORDER BY finished_at_ms LIMIT ?)`;
+
 export class SqliteDeploymentStore implements DeploymentStore {
   readonly #database: DatabaseSync;
   readonly #byId;
@@ -17,6 +22,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
   readonly #unfinishedOfAsset;
   readonly #update;
   readonly #events;
+  readonly #removeFinished;
 
   constructor(database: DatabaseSync) {
     this.#database = database;
@@ -45,6 +51,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
     this.#events = database.prepare(
       "SELECT seq, event AS json FROM deployment_events WHERE deployment_id = ? AND seq > ? ORDER BY seq LIMIT ?",
     );
+    this.#removeFinished = database.prepare(REMOVE_FINISHED_SQL);
   }
 
   async createDeployment(
@@ -103,6 +110,10 @@ export class SqliteDeploymentStore implements DeploymentStore {
 
   async readEvents(id: string, after: number, limit: number): Promise<readonly StoredEvent[]> {
     return this.#events.all(id, after, limit) as unknown as StoredEvent[];
+  }
+
+  async removeFinished(beforeMs: number, limit: number): Promise<number> {
+    return Number(this.#removeFinished.run(beforeMs, limit).changes);
   }
 
   #find(id: string): Deployment | undefined {

@@ -95,4 +95,7 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (deployment_id, seq)
   ) STRICT, WITHOUT ROWID;
   `,
+  /* sql */ `
+  CREATE INDEX deployments_finished ON deployments (finished_at_ms) WHERE finished_at_ms IS NOT NULL;
+  `,
 ];

@@ -1,0 +1,62 @@
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { DeploymentStore } from "../store/deployments.ts";
+
+/** The server has better things to do while devices come back to it. */
+const FIRST_ROUND_MS = 60_000;
+const ROUND_MS = 3_600_000;
+/** Between two batches of one round, so that requests need not wait for more than one. */
+const PAUSE_MS = 1_000;
+const BATCH = 50;
+
+export interface RetentionOptions {
+  readonly store: Pick<DeploymentStore, "removeFinished">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** How long a deployment is kept after its end, in milliseconds. */
+  readonly keepMs: number;
+}
+
+/** Removes what has been finished for long enough, every hour, in small batches, from its creation until disposed. */
+export class Retention implements Disposable {
+  readonly #options: RetentionOptions;
+  #timer: Disposable;
+  #disposed = false;
+  #removed = 0;
+
+  constructor(options: RetentionOptions) {
+    this.#options = options;
+    this.#timer = this.#schedule(FIRST_ROUND_MS);
+  }
+
+  [Symbol.dispose](): void {
+    this.#disposed = true;
+    this.#timer[Symbol.dispose]();
+  }
+
+  #schedule(delayMs: number): Disposable {
+    return this.#options.clock.timer(delayMs, () => {
+      this.#removeBatch().then(
+        (isMore) => this.#continue(isMore ? PAUSE_MS : ROUND_MS),
+        (error: unknown) => {
+          this.#options.logger.error({ err: error }, "cannot remove old deployments; trying again in an hour");
+          this.#continue(ROUND_MS);
+        },
+      );
+    });
+  }
+
+  #continue(delayMs: number): void {
+    if (!this.#disposed) this.#timer = this.#schedule(delayMs);
+  }
+
+  async #removeBatch(): Promise<boolean> {
+    const { store, clock, logger, keepMs } = this.#options;
+    const removed = await store.removeFinished(clock.now() - keepMs, BATCH);
+    this.#removed += removed;
+    if (removed === BATCH) return true;
+    if (this.#removed > 0) logger.info({ count: this.#removed }, "removed old deployments");
+    this.#removed = 0;
+    return false;
+  }
+}

@@ -1,0 +1,119 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type Deployment, newDeployment } from "../../../src/control-plane/core/deployment.ts";
+import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
+import { fail, RECEIVED } from "../../../src/control-plane/core/transitions.ts";
+import { Retention } from "../../../src/control-plane/deployments/retention.ts";
+import { MIGRATIONS } from "../../../src/control-plane/store/sqlite/migrations.ts";
+import { REMOVE_FINISHED_SQL } from "../../../src/control-plane/store/sqlite/deployments.ts";
+import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
+import type { Store } from "../../../src/control-plane/store/store.ts";
+import { openSqlite } from "../../../src/lib/sqlite.ts";
+import { type CapturedLog, captureLog } from "../../support/captured-log.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const KEEP_MS = 90 * DAY_MS;
+const ASSET = "11111111-1111-4111-8111-111111111111";
+
+let clock: FakeClock;
+let store: Store;
+
+beforeEach(() => {
+  clock = new FakeClock();
+  store = openStore(":memory:");
+});
+afterEach(() => store[Symbol.asyncDispose]());
+
+/** Stores a deployment that was asked for now; it ends now, too, unless `unfinished`. */
+async function deploy(id: string, unfinished = false): Promise<void> {
+  const nowMs = clock.now();
+  const given = { id, accountId: "acc_1", assetUuid: ASSET, app: "web", spec: {}, nowMs, timeoutMs: 900_000 };
+  const deployment: Deployment = newDeployment(given);
+  const first = appendEvent(deployment, RECEIVED, nowMs)?.event;
+  if (!first) throw new Error("a new deployment takes its first event");
+  await store.deployments.createDeployment(deployment, first);
+  if (!unfinished) await store.deployments.updateDeployment(id, (current) => fail(current, nowMs, "Internal"));
+}
+
+const kept = async (): Promise<string[]> =>
+  (await store.deployments.listDeployments(ASSET, 1_000)).deployments.map(({ id }) => id).toSorted();
+
+const entries = (log: CapturedLog): unknown[] =>
+  log
+    .text()
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+
+function start() {
+  const log = captureLog();
+  const retention = new Retention({ store: store.deployments, clock, logger: log.logger, keepMs: KEEP_MS });
+  return { log, retention };
+}
+
+test("a deployment is removed with its events when it has been finished for long enough, an unfinished one never", async () => {
+  await deploy("dep_old");
+  await deploy("dep_unfinished", true);
+  await clock.advance(DAY_MS);
+  await deploy("dep_newer");
+  const { retention } = start();
+  using _retention = retention;
+  await clock.advance(KEEP_MS - DAY_MS - HOUR_MS);
+  expect(await kept()).toEqual(["dep_newer", "dep_old", "dep_unfinished"]);
+  await clock.advance(2 * HOUR_MS);
+  expect(await kept()).toEqual(["dep_newer", "dep_unfinished"]);
+  expect(await store.deployments.readEvents("dep_old", 0, 10)).toEqual([]);
+  expect(await store.deployments.readEvents("dep_newer", 0, 10)).toHaveLength(2);
+  await clock.advance(10 * KEEP_MS);
+  expect(await kept()).toEqual(["dep_unfinished"]);
+});
+
+test("many are removed in small batches, oldest first, with pauses in between", async () => {
+  for (let index = 0; index < 120; index++) await deploy(`dep_${String(index).padStart(3, "0")}`);
+  await clock.advance(KEEP_MS + 1);
+  const { log, retention } = start();
+  using _retention = retention;
+  const left: number[] = [];
+  for (const ms of [60_000, 999, 1, 1_000]) {
+    await clock.advance(ms);
+    left.push((await kept()).length);
+  }
+  expect(left).toEqual([70, 70, 20, 0]);
+  expect(entries(log)).toMatchObject([{ msg: "removed old deployments", count: 120 }]);
+});
+
+test("a store that fails is tried again an hour later", async () => {
+  const log = captureLog();
+  const calls: number[] = [];
+  const failing = {
+    removeFinished: async () => {
+      calls.push(clock.monotonic());
+      throw new Error("disk I/O error");
+    },
+  };
+  using _retention = new Retention({ store: failing, clock, logger: log.logger, keepMs: KEEP_MS });
+  await clock.advance(60_000 + HOUR_MS);
+  expect(calls).toEqual([60_000, 60_000 + HOUR_MS]);
+  expect(entries(log)).toMatchObject([{ level: 50 }, { level: 50 }]);
+});
+
+test("nothing happens after it was disposed, also during a round", async () => {
+  const answer = Promise.withResolvers<number>();
+  const log = captureLog();
+  const slow = { removeFinished: () => answer.promise };
+  const retention = new Retention({ store: slow, clock, logger: log.logger, keepMs: KEEP_MS });
+  await clock.advance(60_000);
+  retention[Symbol.dispose]();
+  answer.resolve(50);
+  await clock.advance(HOUR_MS);
+  expect(clock.pending).toBe(0);
+});
+
+test("what is to be removed is found by an index", () => {
+  using database = openSqlite(":memory:", { migrations: MIGRATIONS });
+  const plan = database.prepare(`EXPLAIN QUERY PLAN ${REMOVE_FINISHED_SQL}`).all();
+  const steps = plan.map((row) => String(row["detail"]));
+  expect(steps).toContain("SEARCH deployments USING INDEX deployments_finished (finished_at_ms<?)");
+  expect(steps.filter((step) => step.startsWith("SCAN"))).toEqual([]);
+});
