@@ -106,7 +106,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     pulls: new Semaphore(config.deploy.concurrent_pulls),
   } satisfies DeployServices;
   await using deployments = new Deployments(services);
-  const keeper = new Keeper({ ...services, rebuild: opened.rebuild, isBusy: (app) => deployments.isBusy(app) });
+  const keeper = new Keeper({ ...services, rebuild: opened.rebuild, hold: (app) => deployments.hold(app) });
   const uplink = createUplink({
     config: toLinkConfig(config),
     commands: deployments,

@@ -20,6 +20,8 @@ export async function adoptApps({ engine, store, logger, config }: DeployService
     const makeup = await engine.describeContainer(id, signal);
     const record = makeup && adopt({ ...makeup, app, deploymentId, containerId: id });
     const log = logger.child({ app, deployment: deploymentId });
+    // Cancelled since the look.
+    if (store.deployment(deploymentId) || store.endOf(deploymentId) === "Fail") continue;
     if (record) {
       store.save({ app: record });
       log.warn("an app was found by its container's labels and is looked after again");

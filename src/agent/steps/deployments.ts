@@ -21,6 +21,8 @@ const CANCEL_MESSAGES: Readonly<Record<CancelReason, string>> = {
 export class Deployments implements CommandHandler, AsyncDisposable {
   readonly #services: DeployServices;
   readonly #runs = new Map<string, { readonly run: DeploymentRun; readonly ended: Promise<void> }>();
+  /** Apps somebody else is at work on, and when that is over. */
+  readonly #held = new Map<string, Promise<void>>();
 
   constructor(services: DeployServices) {
     this.#services = services;
@@ -35,7 +37,7 @@ export class Deployments implements CommandHandler, AsyncDisposable {
 
   deploy(deploymentId: string, input: unknown, origin: DeploymentRecord["origin"] = "control_plane"): void {
     const { store, logger } = this.#services;
-    if (store.deployment(deploymentId)) return;
+    if (store.deployment(deploymentId) || store.endOf(deploymentId)) return;
     if (store.isFull()) {
       throw new EdgeError("InsufficientDisk", "The device's disk is full: not even the request can be stored.");
     }
@@ -62,10 +64,12 @@ export class Deployments implements CommandHandler, AsyncDisposable {
       return;
     }
     // A success is provisional until the control plane holds it: what it reported as failed must not stay.
-    const record = this.#services.store.deployment(deploymentId) ?? this.#recordOfApp(deploymentId);
-    if (record?.outcome !== "succeeded") return;
+    const { store } = this.#services;
+    const known = store.deployment(deploymentId) ?? this.#recordOfApp(deploymentId);
+    if (known ? known.outcome !== "succeeded" : store.endOf(deploymentId) === "Fail") return;
+    const record = known ?? this.#recordOfForgotten(deploymentId);
     const undone: DeploymentRecord = { ...record, outcome: "pending", failure };
-    this.#services.store.save({ deployment: undone, removedApp: record.app });
+    store.save({ deployment: undone, removedApp: record.app });
     this.#launch(undone, { isResumed: false });
   }
 
@@ -77,6 +81,22 @@ export class Deployments implements CommandHandler, AsyncDisposable {
   /** Whether a deployment is at work on the app right now. */
   isBusy(app: string): boolean {
     return [...this.#runs.values()].some(({ run }) => run.record.app === app);
+  }
+
+  /**
+   * Takes an app for work that is no deployment's, until disposed; `undefined` while a deployment is at work on it. What
+   * a deployment has to undo of the app meanwhile waits.
+   */
+  hold(app: string): Disposable | undefined {
+    if (this.isBusy(app) || this.#held.has(app)) return undefined;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#held.set(app, promise);
+    return {
+      [Symbol.dispose]: () => {
+        this.#held.delete(app);
+        resolve();
+      },
+    };
   }
 
   /** Stops working on all deployments; they are resumed at the next start. */
@@ -92,7 +112,9 @@ export class Deployments implements CommandHandler, AsyncDisposable {
       rivals: () => this.#rivalsOf(record),
       ...options,
     });
-    const ended = run.run().finally(() => this.#runs.delete(record.id));
+    const held = this.#held.get(record.app);
+    const running = held ? held.then(() => run.run()) : run.run();
+    const ended = running.finally(() => this.#runs.delete(record.id));
     this.#runs.set(record.id, { run, ended });
   }
 
@@ -103,6 +125,15 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     if (!app) return undefined;
     const { spec, imageId } = app;
     return { ...newRecord(deploymentId, store.nextOrder(), spec), checked: true, imageId, outcome: "succeeded" };
+  }
+
+  /**
+   * A deployment nothing is known of, as when the store was lost. It may have left a container; which image it was made
+   * of does not matter any more.
+   */
+  #recordOfForgotten(deploymentId: string): DeploymentRecord {
+    const { store } = this.#services;
+    return { ...newRecord(deploymentId, store.nextOrder(), undefined), imageId: "unknown", outcome: "succeeded" };
   }
 
   #rivalsOf(record: DeploymentRecord): Rival[] {

@@ -21,8 +21,8 @@ interface History {
 }
 
 export interface KeeperOptions extends DeployServices {
-  /** Whether a deployment is at work on the app right now: then it is left alone. */
-  readonly isBusy: (app: string) => boolean;
+  /** Takes an app to work on, until disposed; `undefined` while a deployment is at work on it: then it is left alone. */
+  readonly hold: (app: string) => Disposable | undefined;
   /** Set while the store may not know every app there is. */
   readonly rebuild: { readonly isSet: boolean; clear(): void };
 }
@@ -53,7 +53,7 @@ export class Keeper {
   /** One look at every app, with the repairs it takes. Rejects when the engine cannot be asked. */
   async round(signal: AbortSignal): Promise<void> {
     await this.#adopt(signal);
-    const apps = this.#options.store.apps().filter(({ name }) => !this.#options.isBusy(name));
+    const apps = this.#options.store.apps();
     if (apps.length === 0) return;
     const containers = await this.#options.engine.listContainers(signal);
     if (this.#engineAway) this.#options.logger.info("the container engine answers again");
@@ -75,7 +75,8 @@ export class Keeper {
     const failures = this.#histories.get(app.name)?.failures ?? 0;
     if (history && now - history.lastTryAt < repairDelay(failures)) return;
     const repair = nextRepair(app, own(app, all));
-    if (!repair) return;
+    using held = repair && this.#options.hold(app.name);
+    if (!repair || !held || !this.#isInstalled(app)) return;
     this.#histories.set(app.name, { failures: failures + 1, lastTryAt: now });
     const log = this.#options.logger.child({ app: app.name, deployment: app.deploymentId });
     try {
@@ -111,7 +112,7 @@ export class Keeper {
     let containers = own(app, all);
     for (let steps = 0; steps < MOST_STEPS; steps++) {
       const repair = nextRepair(app, containers);
-      if (!repair) return;
+      if (!repair || !this.#isInstalled(app)) return;
       logger.warn({ app: app.name, step: repair.step.kind }, `repairing the app: ${repair.reason}`);
       const result = await execute(
         { ...this.#options, record: this.#recordOf(app), rivals: () => [], emit: () => {}, signal },
@@ -120,9 +121,15 @@ export class Keeper {
       if (result.failure) throw new Error(result.failure.message || result.failure.code);
       containers = own(app, await engine.listContainers(signal));
       const container = containers[0];
-      if (container && container.id !== app.containerId) store.save({ app: { ...app, containerId: container.id } });
+      if (!container || container.id === app.containerId || !this.#isInstalled(app)) continue;
+      store.save({ app: { ...app, containerId: container.id } });
     }
     throw new Error(`the app is still not as it should be after ${MOST_STEPS} steps`);
+  }
+
+  /** Whether the app is still wanted: it may have been cancelled since it was read. */
+  #isInstalled({ name, deploymentId }: AppRecord): boolean {
+    return this.#options.store.apps().some((app) => app.name === name && app.deploymentId === deploymentId);
   }
 
   #recordOf(app: AppRecord) {

@@ -98,6 +98,14 @@ export class HistoryTable {
     ).run(entry.kind);
   }
 
+  /** How the deployment ended; `undefined` where that is not, or no longer, known. */
+  endOf(deploymentId: string): "Success" | "Fail" | undefined {
+    const row = this.#sql("SELECT entry FROM history WHERE deployment_id = ?").get(deploymentId);
+    const entry = row && parseEntry(String(row["entry"]));
+    const status = entry?.kind === "deployment" ? entry.events.at(-1)?.status : undefined;
+    return status === "Running" ? undefined : status;
+  }
+
   /** The last `limit` entries, oldest first. Rows that cannot be read are left out. */
   last(limit: number): HistoryEntry[] {
     const rows = this.#sql("SELECT entry FROM history ORDER BY position DESC LIMIT ?").all(limit);

@@ -41,6 +41,10 @@ export class NotifyingStore implements AgentStore {
     return this.#inner.deployment(id);
   }
 
+  endOf(id: string): "Success" | "Fail" | undefined {
+    return this.#inner.endOf(id);
+  }
+
   isFull(): boolean {
     return this.#inner.isFull();
   }

@@ -104,6 +104,10 @@ class SqliteStore implements AgentStore {
     });
   }
 
+  endOf(id: string): "Success" | "Fail" | undefined {
+    return guarded("read", () => this.#history.endOf(id));
+  }
+
   isFull(): boolean {
     const { reserve } = this.#options;
     return reserve !== undefined && !reserve.restore();

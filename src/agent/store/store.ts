@@ -25,6 +25,8 @@ export interface AgentStore extends Disposable {
   /** Deployments whose end was not acknowledged yet, in order of acceptance. */
   deployments(): readonly DeploymentRecord[];
   deployment(id: string): DeploymentRecord | undefined;
+  /** How a deployment ended, also long after that was acknowledged; the oldest ends are forgotten in time. */
+  endOf(id: string): "Success" | "Fail" | undefined;
   /** Whether the disk has no room left for anything new: only what is going on can still be brought to its end. */
   isFull(): boolean;
   /** Number for the next deployment accepted, higher than any in the store. */

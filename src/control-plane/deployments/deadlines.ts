@@ -59,15 +59,11 @@ export class Deadlines implements Disposable {
     const isCurrent = (): boolean => this.#watched.get(id)?.timer === timer;
     const timer = clock.timer(delayMs, () => {
       // Kept until that is done: seen again meanwhile, the deployment must not be given its time anew.
-      onExpired(id, kind).then(
-        () => {
-          if (isCurrent()) this.#watched.delete(id);
-        },
-        (error: unknown) => {
-          logger.error({ err: error, deployment_id: id }, "cannot end a deployment whose time is up; trying again");
-          if (isCurrent()) this.#arm(id, dueAt, kind, RETRY_MS);
-        },
-      );
+      const done = onExpired(id, kind).then(() => isCurrent() && this.#watched.delete(id));
+      done.catch((error: unknown) => {
+        logger.error({ err: error, deployment_id: id }, "cannot end a deployment whose time is up; trying again");
+        if (isCurrent()) this.#arm(id, dueAt, kind, RETRY_MS);
+      });
     });
     this.#watched.set(id, { dueAt, armed: kind, timer });
   }

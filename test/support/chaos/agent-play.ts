@@ -97,7 +97,7 @@ function keep(rig: AgentRig): { stop(): Promise<void> } {
   const stopped = new AbortController();
   const rebuild = { isSet: false, clear: () => {} };
   const { deployments } = rig;
-  const keeper = new Keeper({ ...rig.services, rebuild, isBusy: (app) => deployments.isBusy(app) });
+  const keeper = new Keeper({ ...rig.services, rebuild, hold: (app) => deployments.hold(app) });
   const running = keeper.run(stopped.signal);
   return {
     stop() {

@@ -12,7 +12,7 @@ async function deployed() {
   rig.deployments.deploy("d1", { name: "app", image: IMAGE, ports: [{ host_port: 30_001, target_port: 80 }] });
   await rig.untilEnd("d1");
   const rebuild = { isSet: false, clear: () => void (rebuild.isSet = false) };
-  const keeper = new Keeper({ ...rig.services, rebuild, isBusy: (app) => rig.deployments.isBusy(app) });
+  const keeper = new Keeper({ ...rig.services, rebuild, hold: (app) => rig.deployments.hold(app) });
   const stop = new AbortController();
   const running = keeper.run(stop.signal);
   await rig.clock.advance(0);

@@ -1,0 +1,128 @@
+import { describe, expect, it } from "vitest";
+import { LABELS } from "../../../src/agent/core/container.ts";
+import type { EngineMethod } from "../../support/fake-engine/faults.ts";
+import { Keeper } from "../../../src/agent/steps/keeper.ts";
+import { AgentRig } from "../../support/agent-rig.ts";
+
+const IMAGE = "example/app:1";
+
+/** A rig with apps deployed and a keeper at hand, which looks when it is told to. */
+async function deployed(...names: string[]) {
+  const rig = new AgentRig();
+  rig.engine.addImage(IMAGE);
+  for (const name of names) {
+    rig.deployments.deploy(`d-${name}`, { name, image: IMAGE });
+    await rig.untilEnd(`d-${name}`);
+  }
+  const rebuild = { isSet: false, clear: () => void (rebuild.isSet = false) };
+  const keeper = new Keeper({ ...rig.services, rebuild, hold: (app) => rig.deployments.hold(app) });
+  return { rig, keeper, rebuild };
+}
+
+const signal = new AbortController().signal;
+
+const nothingIsLeft = (rig: AgentRig): void => {
+  expect(rig.engine.containers.map(({ status, request }) => `${request.name} ${status}`)).toEqual([]);
+  expect(rig.store.apps().map(({ name }) => name)).toEqual([]);
+};
+
+describe("an app that is cancelled while it is being repaired", () => {
+  it.each<EngineMethod>(["createContainer", "startContainer", "listContainers"])(
+    "is gone in the end, wherever the repair was: %s",
+    async (method) => {
+      const { rig, keeper } = await deployed("app");
+      await using _rig = rig;
+      await rig.engine.removeContainer("app", signal);
+      const slow = rig.engine.faults.hang(method);
+      const round = keeper.round(signal);
+      await rig.clock.advance(0);
+      expect(slow.waiting).toBe(1);
+      rig.deployments.cancel("d-app", "not_reachable");
+      await rig.clock.advance(100);
+      slow[Symbol.dispose]();
+      await rig.clock.advance(1_000);
+      await round;
+      expect(await rig.untilEnd("d-app")).toMatchObject({ status: "Fail", code: "DeploymentCancelled" });
+      await keeper.round(signal);
+      nothingIsLeft(rig);
+    },
+  );
+
+  it("is not repaired when its turn comes after that", async () => {
+    const { rig, keeper } = await deployed("first", "second");
+    await using _rig = rig;
+    for (const name of ["first", "second"]) await rig.engine.removeContainer(name, signal);
+    const slow = rig.engine.faults.hang("createContainer");
+    const round = keeper.round(signal);
+    await rig.clock.advance(0);
+    rig.deployments.cancel("d-second", "not_reachable");
+    await rig.untilEnd("d-second");
+    slow[Symbol.dispose]();
+    await rig.clock.advance(1_000);
+    await round;
+    expect(rig.engine.containers.map(({ request }) => request.name)).toEqual(["first"]);
+    expect(rig.store.apps().map(({ name }) => name)).toEqual(["first"]);
+  });
+});
+
+describe("a cancellation of what the store does not know any more", () => {
+  it("leaves nothing of it when the store was lost and the app was not found again yet", async () => {
+    const { rig, keeper, rebuild } = await deployed("app");
+    await using _rig = rig;
+    rig.store.acknowledge("d-app", 100);
+    rig.store.save({ removedApp: "app" });
+    rebuild.isSet = true;
+    rig.deployments.cancel("d-app", "unknown");
+    await keeper.round(signal);
+    expect(await rig.untilEnd("d-app")).toMatchObject({ status: "Fail" });
+    await keeper.round(signal);
+    nothingIsLeft(rig);
+  });
+
+  it("removes a container that was never started", async () => {
+    const { rig } = await deployed();
+    await using _rig = rig;
+    await rig.engine.createContainer(
+      {
+        name: "app",
+        image: IMAGE,
+        labels: { [LABELS.app]: "app", [LABELS.deployment]: "d-app" },
+        environment: [],
+        ports: [],
+        volumes: [],
+        hostNetwork: false,
+        privileged: false,
+        restartPolicy: "unless-stopped",
+        logLimit: { maxBytes: 1_000_000, maxFiles: 1 },
+      },
+      signal,
+    );
+    rig.deployments.cancel("d-app", "unknown");
+    await rig.untilEnd("d-app");
+    nothingIsLeft(rig);
+  });
+
+  it("changes nothing, and is not told, where the end is remembered", async () => {
+    const { rig } = await deployed("app");
+    await using _rig = rig;
+    rig.deployments.cancel("d-app", "requested");
+    await rig.untilEnd("d-app");
+    rig.store.acknowledge("d-app", 100);
+    rig.deployments.cancel("d-app", "requested");
+    expect(rig.deployments.openDeployments()).toEqual([]);
+  });
+});
+
+describe("a command that comes again after the end of its deployment", () => {
+  it("does not run a second time", async () => {
+    const { rig } = await deployed("app");
+    await using _rig = rig;
+    rig.deployments.cancel("d-app", "requested");
+    await rig.untilEnd("d-app");
+    rig.store.acknowledge("d-app", 100);
+    rig.deployments.deploy("d-app", { name: "app", image: IMAGE });
+    await rig.clock.advance(10_000);
+    expect(rig.deployments.openDeployments()).toEqual([]);
+    nothingIsLeft(rig);
+  });
+});
