@@ -75,9 +75,8 @@ addLocalCommands(
     openReader: (stateDir) =>
       openSqliteReader({ path: join(stateDir, "agent.db"), clock: systemClock, bootId: readBootId() }),
   },
-  (code) => {
-    process.exitCode = code;
-  },
+  // At once: a look-up that hangs in the system would keep the process. Output to files and terminals is out by now.
+  (code) => process.exit(code),
 );
 
 function engineSocket({ socket }: Config["engine"]): () => string {

@@ -3,6 +3,7 @@ import { addApp } from "./app.ts";
 import { addApps } from "./apps.ts";
 import { type Context, createContext, toFailure } from "./context.ts";
 import { addDeploy } from "./deploy.ts";
+import { addDoctor } from "./doctor.ts";
 import { addEvents } from "./events.ts";
 import type { ExitCode } from "./exit-code.ts";
 import { EXIT, EXIT_CODE_HELP } from "./exit-code.ts";
@@ -35,7 +36,8 @@ export function addLocalCommands(program: Command, io: Surroundings, exit: (code
       exit(await perform(io, options, (context) => action(context, argument, options)));
     });
   };
-  for (const add of [addStatus, addApps, addApp, addLogs, addEvents, addRestart, addDeploy]) add(program, register);
+  for (const add of [addStatus, addApps, addApp, addLogs, addEvents, addRestart, addDeploy, addDoctor])
+    add(program, register);
 }
 
 async function perform(

@@ -35,20 +35,24 @@ export interface SqliteStoreOptions {
 /** Opens the agent's store. Throws `StoreError`: `damaged` when the file is no sound database. */
 export function openSqliteStore(options: SqliteStoreOptions): AgentStore {
   return guarded("open", () => {
-    const database = openSqlite(options.path, { migrations: MIGRATIONS, pageSize: PAGE_SIZE });
-    const verdict = database.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
-    if (verdict === "ok") return new SqliteStore(database, options);
-    database.close();
-    throw new StoreError("damaged", `the agent's store is damaged: ${String(verdict)}`);
+    return openSound(openSqlite(options.path, { migrations: MIGRATIONS, pageSize: PAGE_SIZE }), options);
   });
 }
 
-/** Opens the store of a daemon that does not run, to be looked at only. Throws `StoreError`. */
+/** Opens the store to be looked at only, beside a daemon or without. Throws `StoreError`, as above. */
 export function openSqliteReader(options: SqliteStoreOptions): AgentStore {
-  return guarded(
-    "open",
-    () => new SqliteStore(new DatabaseSync(options.path, { readOnly: true, timeout: 1_000 }), options),
-  );
+  return guarded("open", () => openSound(new DatabaseSync(options.path, { readOnly: true, timeout: 1_000 }), options));
+}
+
+function openSound(database: DatabaseSync, options: SqliteStoreOptions): AgentStore {
+  try {
+    const verdict = database.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
+    if (verdict === "ok") return new SqliteStore(database, options);
+    throw new StoreError("damaged", `the agent's store is damaged: ${String(verdict)}`);
+  } catch (error) {
+    database.close();
+    throw error;
+  }
 }
 
 class SqliteStore implements AgentStore {

@@ -13,6 +13,8 @@ interface DeviceOptions {
   readonly config?: Readonly<Record<string, unknown>>;
 }
 
+type Environment = Readonly<Record<string, string | undefined>>;
+
 interface Outcome {
   readonly code: number | null;
   readonly stdout: string;
@@ -79,9 +81,7 @@ export class Device implements AsyncDisposable {
 
   /** Runs a command to its end. */
   command(...args: readonly string[]): Promise<Outcome> {
-    return run(process.execPath, [MAIN, ...args, "--config", this.configPath], {
-      env: { NO_COLOR: "1", LANG: "C.UTF-8" },
-    });
+    return this.#run(args, {});
   }
 
   /** Runs a command that goes on, to be killed by the test. */
@@ -89,14 +89,19 @@ export class Device implements AsyncDisposable {
     return this.#owned.use(start(process.execPath, [MAIN, ...args, "--config", this.configPath]));
   }
 
-  /** Answers what a command prints with `--json`. */
-  async json<T = Record<string, unknown>>(...args: readonly string[]): Promise<T> {
-    const { stdout, stderr } = await this.command(...args, "--json");
+  /** Answers what a command without arguments prints with `--json`. @param env added to its environment */
+  async json<T = Record<string, unknown>>(command: string, env: Environment = {}): Promise<T> {
+    const { stdout, stderr } = await this.#run([command, "--json"], env);
     if (stdout === "") throw new Error(`nothing printed: ${stderr}`);
     return JSON.parse(stdout) as T;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.#owned.disposeAsync();
+  }
+
+  #run(args: readonly string[], env: Environment): Promise<Outcome> {
+    const plain = { NO_COLOR: "1", LANG: "C.UTF-8", ...env };
+    return run(process.execPath, [MAIN, ...args, "--config", this.configPath], { env: plain });
   }
 }

@@ -1,0 +1,94 @@
+import type { Command } from "commander";
+import { VERSION } from "../../lib/version.ts";
+import { type Config, ConfigError, loadConfig } from "../config/load.ts";
+import { CHECKS, checkOf, culprits, type Verdict, type Verdicts } from "../core/doctor.ts";
+import type { Patient } from "../doctor/probe.ts";
+import { PROBES } from "../doctor/probes.ts";
+import { runChecks } from "../doctor/run-checks.ts";
+import type { Register } from "./commands.ts";
+import { type Context, withCommonOptions } from "./context.ts";
+import { EXIT } from "./exit-code.ts";
+import type { Printer } from "./printer.ts";
+
+const HELP = `
+Checks this device and the way to its control plane, from the ground up, and names the first thing that is broken on
+each way; what lies above it is not blamed. Does not need the agent to be running, and changes nothing. Takes 15 s at
+most. Run it as root, so that it sees what the agent sees.
+
+Example:
+  sudo edge-agent doctor
+
+Exit codes: 0 nothing is broken, 1 something is.`;
+
+export function addDoctor(program: Command, register: Register): void {
+  const command = program.command("doctor").description("find what is broken, and what to do about it");
+  register(withCommonOptions(command).addHelpText("after", HELP), async (context) => {
+    const { printer } = context;
+    const verdicts = await examine(context);
+    const broken = culprits(verdicts);
+    if (printer.json) printer.document(asDocument(verdicts));
+    else printVerdicts(printer, verdicts);
+    return broken.length === 0 ? EXIT.ok : EXIT.wrong;
+  });
+}
+
+/** Makes all checks on this device. */
+export function examine({ io, configPath }: Context): Promise<Verdicts> {
+  const config = tryConfig(configPath);
+  const { clock, host } = io;
+  const engine = io.createEngine(config instanceof Error ? { engine: {} } : config);
+  const patient: Patient = { config, clock, host, engine, openStore: io.openReader, agentVersion: VERSION };
+  return runChecks(PROBES, patient, clock);
+}
+
+/** For programs, and for a support bundle. */
+export function asDocument(verdicts: Verdicts): {
+  readonly checks: readonly object[];
+  readonly broken: readonly string[];
+} {
+  const checks = CHECKS.map(({ id, title }) => ({ id, title, ...verdicts.get(id) }));
+  return { checks, broken: culprits(verdicts) };
+}
+
+function tryConfig(path: string): Config | ConfigError {
+  try {
+    return loadConfig(path);
+  } catch (error) {
+    if (error instanceof ConfigError) return error;
+    throw error;
+  }
+}
+
+const TITLE_WIDTH = Math.max(...CHECKS.map(({ title }) => title.length));
+const TEXT_AT = 4 + TITLE_WIDTH + 2;
+
+function printVerdicts(printer: Printer, verdicts: Verdicts): void {
+  const { theme } = printer;
+  for (const { id, title } of CHECKS) {
+    const verdict = verdicts.get(id);
+    if (!verdict) continue;
+    const paint = verdict.verdict === "skipped" ? theme.dim : (text: string) => text;
+    printer.paragraph(`${mark(verdict, printer)} ${title.padEnd(TITLE_WIDTH)}  `, TEXT_AT, verdict.text, paint);
+  }
+  const warned = CHECKS.filter(({ id }) => verdicts.get(id)?.verdict === "warning").map(({ id }) => id);
+  const broken = culprits(verdicts);
+  printer.line();
+  if (broken.length === 0) printer.line(theme.green("Nothing is broken."));
+  for (const id of [...broken, ...warned]) {
+    const next = verdicts.get(id)?.next;
+    if (next !== undefined) printer.paragraph(`${theme.bold(checkOf(id).title)}: `, checkOf(id).title.length + 2, next);
+  }
+}
+
+function mark({ verdict }: Verdict, { theme }: Printer): string {
+  switch (verdict) {
+    case "good":
+      return ` ${theme.green(theme.tick.padEnd(2))}`;
+    case "warning":
+      return ` ${theme.yellow("? ")}`;
+    case "bad":
+      return ` ${theme.red("! ")}`;
+    case "skipped":
+      return ` ${theme.dim("- ")}`;
+  }
+}

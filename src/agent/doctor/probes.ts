@@ -1,0 +1,36 @@
+import type { CheckId } from "../core/doctor.ts";
+import type { Probe } from "./probe.ts";
+import { probeCgroups } from "./probes/cgroups.ts";
+import { probeClock } from "./probes/clock.ts";
+import { probeConfig } from "./probes/config.ts";
+import { probeDisk } from "./probes/disk.ts";
+import { probeDns } from "./probes/dns.ts";
+import { probeEngine } from "./probes/engine.ts";
+import { probeFiles } from "./probes/files.ts";
+import { probeInterface } from "./probes/interface.ts";
+import { probePermissions } from "./probes/permissions.ts";
+import { probePorts } from "./probes/ports.ts";
+import { probeProxy } from "./probes/proxy.ts";
+import { probeStore } from "./probes/store.ts";
+import { probeTcp } from "./probes/tcp.ts";
+import { probeTls } from "./probes/tls.ts";
+import { probeToken } from "./probes/token.ts";
+
+/** Every check has its probe: one that is missing does not compile. */
+export const PROBES: Readonly<Record<CheckId, Probe>> = {
+  config: probeConfig,
+  permissions: probePermissions,
+  store: probeStore,
+  clock: probeClock,
+  interface: probeInterface,
+  dns: probeDns,
+  tcp: probeTcp,
+  proxy: probeProxy,
+  tls: probeTls,
+  token: probeToken,
+  engine: probeEngine,
+  disk: probeDisk,
+  files: probeFiles,
+  ports: probePorts,
+  cgroups: probeCgroups,
+};

@@ -1,0 +1,26 @@
+import { lookup } from "node:dns/promises";
+import { isIP } from "node:net";
+import { explainNetworkError } from "../../core/network-error.ts";
+import { firstHop } from "../hop.ts";
+import { bad, configOf, good, type Probe } from "../probe.ts";
+
+/** The name of the first host on the way has an address. */
+export const probeDns: Probe = async (patient) => {
+  const { host, isProxy } = firstHop(configOf(patient).control_plane_url);
+  const what = isProxy ? `the proxy ${host}` : host;
+  if (isIP(host) !== 0) return good(`Not needed: ${what} is an address.`);
+  try {
+    const found = await lookup(host, { all: true });
+    return good(
+      `${what} is ${found
+        .map(({ address }) => address)
+        .slice(0, 3)
+        .join(", ")}.`,
+    );
+  } catch (error) {
+    return bad(
+      `${what} cannot be looked up: ${explainNetworkError(error, patient.clock.now())}.`,
+      `Check the name in ${isProxy ? "https_proxy" : "control_plane_url"}, and the name servers in /etc/resolv.conf.`,
+    );
+  }
+};

@@ -1,0 +1,31 @@
+import { bad, good, type Probe, warning } from "../probe.ts";
+
+/** Oldest versions the agent is tested with. */
+const OLDEST = { docker: "20.10", podman: "4.3" } as const;
+
+/** The container engine answers, and is of a version that will do. */
+export const probeEngine: Probe = async ({ engine }, signal) => {
+  try {
+    const { kind, version } = await engine.info(signal);
+    const text = `${kind} ${version} answers.`;
+    if (!isOlder(version, OLDEST[kind])) return good(text);
+    return warning(
+      `${text} It is older than ${OLDEST[kind]}.`,
+      `Update it: ${kind} ${OLDEST[kind]} is the oldest the agent is made for.`,
+    );
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return bad(
+      `${why}.`,
+      /no permission/.test(why)
+        ? "Add the service's user to the engine's group (docker), or run this as root."
+        : "Start it: systemctl start docker. Where it listens elsewhere, set engine.socket in the configuration.",
+    );
+  }
+};
+
+function isOlder(version: string, oldest: string): boolean {
+  const [major = 0, minor = 0] = version.split(".").map((part) => Number.parseInt(part, 10));
+  const [oldMajor = 0, oldMinor = 0] = oldest.split(".").map(Number);
+  return major < oldMajor || (major === oldMajor && minor < oldMinor);
+}

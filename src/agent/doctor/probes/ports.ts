@@ -1,0 +1,20 @@
+import { readFile } from "node:fs/promises";
+import { HOST_PORT_MAX, HOST_PORT_MIN } from "../../../protocol/limits.ts";
+import { clashesWithApps } from "../../core/port-range.ts";
+import { good, type Probe, warning } from "../probe.ts";
+
+const RANGE = `${HOST_PORT_MIN}-${HOST_PORT_MAX}`;
+
+/** The kernel does not give ports of apps to outgoing connections. */
+export const probePorts: Probe = async () => {
+  const [local, reserved] = await Promise.all([read("ip_local_port_range"), read("ip_local_reserved_ports")]);
+  if (!clashesWithApps(local, reserved)) return good(`${RANGE} are kept for apps.`);
+  return warning(
+    `Outgoing connections of this device use ports ${local.trim().replaceAll(/\s+/g, "-")}, which takes some of ${RANGE} from apps at random.`,
+    `Keep them for apps: sysctl -w net.ipv4.ip_local_reserved_ports=${RANGE}, and the same in /etc/sysctl.d.`,
+  );
+};
+
+function read(name: string): Promise<string> {
+  return readFile(`/proc/sys/net/ipv4/${name}`, "utf8").catch(() => "");
+}

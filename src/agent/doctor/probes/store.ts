@@ -1,0 +1,19 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { bad, configOf, good, type Probe } from "../probe.ts";
+
+/** What the agent remembers can be read and is sound. */
+export const probeStore: Probe = async (patient) => {
+  const { state_dir: stateDir } = configOf(patient);
+  if (!existsSync(join(stateDir, "agent.db")))
+    return good("There is none yet: the agent has not run here, or this user may not look.");
+  try {
+    patient.openStore(stateDir)[Symbol.dispose]();
+    return good("It is sound.");
+  } catch (error) {
+    return bad(
+      `${error instanceof Error ? error.message : String(error)}.`,
+      "Restart the agent: it sets a damaged store aside and finds its apps again. If it comes back, the disk is failing.",
+    );
+  }
+};

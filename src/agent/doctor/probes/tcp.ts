@@ -1,0 +1,25 @@
+import { explainNetworkError } from "../../core/network-error.ts";
+import { firstHop, hopText } from "../hop.ts";
+import { openSocket } from "../path.ts";
+import { bad, configOf, good, type Probe } from "../probe.ts";
+
+/** The first host on the way takes a connection. */
+export const probeTcp: Probe = async (patient, signal) => {
+  const hop = firstHop(configOf(patient).control_plane_url);
+  const what = `${hop.isProxy ? "the proxy at " : ""}${hopText(hop)}`;
+  try {
+    (await openSocket(hop, signal)).destroy();
+    return good(`Connected to ${what}.`);
+  } catch (error) {
+    if (signal.aborted) {
+      return bad(
+        `No answer from ${what}.`,
+        "A firewall swallows it, or the host is off: ask the network's operator whether the port is open.",
+      );
+    }
+    return bad(
+      `No connection to ${what}: ${explainNetworkError(error, patient.clock.now())}.`,
+      `Check the address and port in ${hop.isProxy ? "https_proxy" : "control_plane_url"}, and whether the other side runs.`,
+    );
+  }
+};

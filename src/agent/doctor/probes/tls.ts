@@ -1,0 +1,77 @@
+import { isIP } from "node:net";
+import { checkServerIdentity, connect, type PeerCertificate, type TLSSocket } from "node:tls";
+import { explainNetworkError } from "../../core/network-error.ts";
+import { trustAlso } from "../../link/trust.ts";
+import { controlPlaneHop } from "../hop.ts";
+import { openWay } from "../path.ts";
+import { bad, configOf, good, type Patient, type Probe } from "../probe.ts";
+
+/** The other side shows a certificate that this device trusts. */
+export const probeTls: Probe = async (patient, signal) => {
+  const { control_plane_url: address } = configOf(patient);
+  if (!address.startsWith("wss:")) return good("Not used: control_plane_url begins with ws://.");
+  try {
+    using socket = await shakeHands(patient, signal);
+    const certificate = socket.getPeerCertificate();
+    if (socket.authorized) return good(`${nameOf(certificate)}, valid until ${dateOf(certificate.valid_to)}.`);
+    // Node gives the code alone, although its type says otherwise.
+    const code = String(socket.authorizationError);
+    const why = explainNetworkError({ code, message: code }, patient.clock.now());
+    return bad(`${nameOf(certificate)} is not trusted: ${why}. ${particulars(certificate)}`, nextFor(code));
+  } catch (error) {
+    const why = signal.aborted ? "it does not answer" : explainNetworkError(error, patient.clock.now());
+    return bad(
+      `No encrypted connection: ${why}.`,
+      "Check the port in control_plane_url: does something speak TLS there?",
+    );
+  }
+};
+
+async function shakeHands(patient: Patient, signal: AbortSignal): Promise<TLSSocket & Disposable> {
+  const { control_plane_url: address, extraCa } = configOf(patient);
+  const { host } = controlPlaneHop(address);
+  const stream = await openWay(address, extraCa, signal);
+  const socket = connect({
+    socket: stream,
+    // To be looked at also when it is not to be trusted; nothing is sent over it.
+    rejectUnauthorized: false,
+    checkServerIdentity: (_name, certificate) => checkServerIdentity(host, certificate),
+    ...(isIP(host) === 0 && { servername: host }),
+    ...(extraCa !== undefined && { secureContext: trustAlso(extraCa) }),
+  });
+  signal.addEventListener("abort", () => socket.destroy(new Error("no answer")), { once: true });
+  await new Promise<void>((resolve, reject) => {
+    socket.once("secureConnect", resolve);
+    socket.on("error", reject);
+  });
+  return Object.assign(socket, { [Symbol.dispose]: () => void socket.destroy() });
+}
+
+function nextFor(code: string): string {
+  if (code === "CERT_HAS_EXPIRED") {
+    return "If this device's clock is right, the control plane needs a new certificate: tell its operator.";
+  }
+  if (code === "CERT_NOT_YET_VALID") return "Set this device's clock: it is behind.";
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID")
+    return "Check the host name in control_plane_url: it has to be one of the certificate's.";
+  return "Put the authority that issued it into a file and name that in extra_ca_file; or something on the way, such as a filtering proxy, shows a certificate of its own.";
+}
+
+function particulars(certificate: PeerCertificate): string {
+  const { issuer, valid_from: from, valid_to: to, subjectaltname } = certificate;
+  const names = subjectaltname === undefined ? "" : ` for ${subjectaltname}`;
+  return `Issued${names} by ${textOf(issuer?.CN)}, valid from ${dateOf(from)} to ${dateOf(to)}.`;
+}
+
+function nameOf({ subject }: PeerCertificate): string {
+  return `The certificate of ${textOf(subject?.CN)}`;
+}
+
+function textOf(name: string | string[] | undefined): string {
+  return [name ?? "an unnamed subject"].flat().join(", ");
+}
+
+function dateOf(text: string): string {
+  const time = Date.parse(text);
+  return Number.isNaN(time) ? text : new Date(time).toISOString().slice(0, 16).replace("T", " ");
+}

@@ -1,0 +1,203 @@
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Device, DEVICE_TOKEN } from "../../support/agent-local/device.ts";
+import { freePort } from "../../support/free-port.ts";
+import { CertificateAuthority } from "../../support/link/certificates.ts";
+import { ConnectProxy } from "../../support/link/connect-proxy.ts";
+import { ControlPeer, httpAnswer } from "../../support/link/control-peer.ts";
+import { SilentServer } from "../../support/link/silent-server.ts";
+import { startScriptedEngine } from "../../support/scripted-engine.ts";
+
+interface Diagnosis {
+  readonly checks: readonly { id: string; verdict: string; text: string; next?: string }[];
+  readonly broken: readonly string[];
+}
+
+/** A Docker engine as far as the doctor looks. */
+const VERSION = { Version: "20.10.24", ApiVersion: "1.41", Os: "linux", Arch: "amd64" };
+
+const find = ({ checks }: Diagnosis, id: string) => checks.find((check) => check.id === id);
+
+describe("doctor: one layer broken at a time, for real", () => {
+  const owned = { current: new AsyncDisposableStack() };
+  let device: Device;
+
+  beforeEach(async () => {
+    owned.current = new AsyncDisposableStack();
+    device = owned.current.use(await Device.create());
+    const engine = await startScriptedEngine((request, response) => {
+      const answer = request.url?.includes("/version") ? VERSION : { DockerRootDir: device.directory };
+      response.setHeader("Content-Type", "application/json").end(JSON.stringify(answer));
+    });
+    owned.current.use(engine);
+    settings = { engine: { socket: engine.socketPath } };
+  });
+  afterEach(() => owned.current.disposeAsync());
+
+  let settings: Record<string, unknown>;
+
+  const authority = (name = "ca") => CertificateAuthority.create(device.directory, name);
+  const trust = async (ca: CertificateAuthority): Promise<{ extra_ca_file: string }> => {
+    const path = join(device.directory, "extra-ca.pem");
+    await writeFile(path, ca.cert);
+    return { extra_ca_file: path };
+  };
+  const diagnose = async (url: string, config: Record<string, unknown> = {}, env = {}): Promise<Diagnosis> => {
+    await device.configure({ url, config: { ...settings, ...config } });
+    return await device.json<Diagnosis>("doctor", env);
+  };
+
+  it("nothing broken, over TLS with an authority of its own", async () => {
+    const ca = await authority();
+    await using peer = await ControlPeer.start({ tls: await ca.issue("IP:127.0.0.1") });
+    const diagnosis = await diagnose(`wss://127.0.0.1:${peer.port}/v1/agent`, await trust(ca));
+    expect(diagnosis.broken).toEqual([]);
+    expect(diagnosis.checks.filter(({ verdict }) => verdict === "skipped")).toEqual([]);
+    expect(peer.sessions.every(({ frames }) => frames.length === 0)).toBe(true);
+    const { code, stdout } = await device.command("doctor");
+    expect([code, stdout]).toEqual([0, expect.stringContaining("Nothing is broken.")]);
+  });
+
+  it("a name that does not exist", async () => {
+    const diagnosis = await diagnose("wss://no-such-host.invalid/v1/agent");
+    expect(diagnosis.broken).toEqual(["dns"]);
+    expect(find(diagnosis, "tcp")).toMatchObject({
+      verdict: "skipped",
+      text: expect.stringContaining("Host name") as string,
+    });
+  });
+
+  it("a port where nobody listens", async () => {
+    const diagnosis = await diagnose(`ws://127.0.0.1:${await freePort()}/v1/agent`);
+    expect(diagnosis.broken).toEqual(["tcp"]);
+    expect(find(diagnosis, "tcp")?.text).toMatch(/nothing listens/);
+    expect(find(diagnosis, "token")?.verdict).toBe("skipped");
+  });
+
+  it("a server that takes the connection and says nothing", async () => {
+    await using silent = await SilentServer.start();
+    const began = performance.now();
+    const diagnosis = await diagnose(`wss://127.0.0.1:${silent.port}/v1/agent`);
+    expect(diagnosis.broken).toEqual(["tls"]);
+    expect(performance.now() - began).toBeLessThan(15_000);
+  });
+
+  it("a certificate of an authority nobody named", async () => {
+    await using peer = await ControlPeer.start({ tls: await (await authority()).issue("IP:127.0.0.1") });
+    const diagnosis = await diagnose(`wss://127.0.0.1:${peer.port}/v1/agent`, await trust(await authority("other")));
+    expect(diagnosis.broken).toEqual(["tls"]);
+    expect(find(diagnosis, "tls")).toMatchObject({
+      text: expect.stringMatching(/Issued .* by ca, valid from/) as string,
+      next: expect.stringContaining("extra_ca_file") as string,
+    });
+  });
+
+  it("a certificate that has expired", async () => {
+    const ca = await authority();
+    await using peer = await ControlPeer.start({ tls: await ca.issue("IP:127.0.0.1", -1) });
+    const diagnosis = await diagnose(`wss://127.0.0.1:${peer.port}/v1/agent`, await trust(ca));
+    expect(diagnosis.broken).toEqual(["tls"]);
+    expect(find(diagnosis, "tls")?.text).toMatch(/has expired, by this device's clock/);
+    expect(find(diagnosis, "tls")?.next).toMatch(/new certificate/);
+  });
+
+  it("a certificate for another host", async () => {
+    const ca = await authority();
+    await using peer = await ControlPeer.start({ tls: await ca.issue("DNS:elsewhere.example") });
+    const diagnosis = await diagnose(`wss://127.0.0.1:${peer.port}/v1/agent`, await trust(ca));
+    expect(diagnosis.broken).toEqual(["tls"]);
+    expect(find(diagnosis, "tls")?.text).toMatch(/for another host name.*elsewhere\.example/);
+  });
+
+  it("a server that does not speak TLS", async () => {
+    await using peer = await ControlPeer.start();
+    const diagnosis = await diagnose(`wss://127.0.0.1:${peer.port}/v1/agent`);
+    expect(diagnosis.broken).toEqual(["tls"]);
+    expect(find(diagnosis, "tls")?.next).toMatch(/Check the port/);
+  });
+
+  it("a token that is refused", async () => {
+    await using peer = await ControlPeer.start({ refuse: () => httpAnswer("401 Unauthorized") });
+    const diagnosis = await diagnose(`ws://127.0.0.1:${peer.port}/v1/agent`);
+    expect(diagnosis.broken).toEqual(["token"]);
+    expect(find(diagnosis, "token")).toMatchObject({ next: expect.stringContaining("enroll") as string });
+    expect(JSON.stringify(diagnosis)).not.toContain(DEVICE_TOKEN);
+  });
+
+  it("a proxy that works, one that forbids it, one that wants a password, and one that says nothing", async () => {
+    await using peer = await ControlPeer.start();
+    await using open = await ConnectProxy.start();
+    await using closed = await ConnectProxy.start({ answer: httpAnswer("403 Forbidden") });
+    await using guarded = await ConnectProxy.start({ answer: httpAnswer("407 Proxy Authentication Required") });
+    await using silent = await ConnectProxy.start({ silent: true });
+    const via = (port: number) =>
+      diagnose(
+        `ws://127.0.0.1:${peer.port}/v1/agent`,
+        {},
+        { http_proxy: `http://127.0.0.1:${port}`, no_proxy: undefined },
+      );
+    const working = await via(open.port);
+    expect(working.broken).toEqual([]);
+    expect(open.targets).toContain(`127.0.0.1:${peer.port}`);
+    expect(find(await via(closed.port), "proxy")).toMatchObject({
+      verdict: "bad",
+      text: expect.stringContaining("forbids") as string,
+    });
+    expect(find(await via(guarded.port), "proxy")?.next).toMatch(/user name and password/);
+    const hanging = await via(silent.port);
+    expect(hanging.broken).toEqual(["proxy"]);
+    expect(find(hanging, "tls")?.verdict).toBe("skipped");
+  });
+
+  it("no engine, and an engine that hangs", async () => {
+    await using peer = await ControlPeer.start();
+    const url = `ws://127.0.0.1:${peer.port}/v1/agent`;
+    const absent = await diagnose(url, { engine: { socket: join(device.directory, "none.sock") } });
+    expect(absent.broken).toEqual(["engine"]);
+    expect(find(absent, "engine")?.text).toMatch(/socket does not exist/);
+    await using hanging = await startScriptedEngine(() => undefined);
+    const began = performance.now();
+    expect((await diagnose(url, { engine: { socket: hanging.socketPath } })).broken).toContain("engine");
+    expect(performance.now() - began).toBeLessThan(15_000);
+  });
+
+  it("an engine that is too old", async () => {
+    const version = VERSION.Version;
+    VERSION.Version = "19.03.1";
+    try {
+      const diagnosis = await diagnose(`ws://127.0.0.1:${await freePort()}/v1/agent`);
+      expect(find(diagnosis, "engine")).toMatchObject({ verdict: "warning" });
+    } finally {
+      VERSION.Version = version;
+    }
+  });
+
+  it("a configuration that cannot be used: what needs it waits, the rest is checked", async () => {
+    await device.configure({ config: { colour: "blue" } });
+    const diagnosis = await device.json<Diagnosis>("doctor");
+    expect(diagnosis.broken).toEqual(["config"]);
+    expect(find(diagnosis, "config")?.text).toMatch(/colour: unknown field/);
+    expect(find(diagnosis, "tcp")?.verdict).toBe("skipped");
+    expect(find(diagnosis, "clock")?.verdict).toBe("good");
+  });
+
+  it("a damaged store, and a token that everybody can read", async () => {
+    await mkdir(device.stateDir, { recursive: true });
+    await writeFile(join(device.stateDir, "agent.db"), "this is no database".repeat(100));
+    await using peer = await ControlPeer.start();
+    const url = `ws://127.0.0.1:${peer.port}/v1/agent`;
+    await device.configure({ url, config: settings });
+    await chmod(device.configPath, 0o644);
+    const diagnosis = await device.json<Diagnosis>("doctor");
+    expect(diagnosis.broken).toEqual(["store"]);
+    expect(find(diagnosis, "permissions")).toMatchObject({ verdict: "warning" });
+  });
+
+  it("a disk without room for another image", async () => {
+    await using peer = await ControlPeer.start();
+    const reserve = { deploy: { disk_reserve_bytes: 1e15 } };
+    const diagnosis = await diagnose(`ws://127.0.0.1:${peer.port}/v1/agent`, reserve);
+    expect(diagnosis.broken).toEqual(["disk"]);
+  });
+});
