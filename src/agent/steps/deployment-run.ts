@@ -11,6 +11,7 @@ import { type EffectStep, execute } from "./table.ts";
 import { isEngineAway, stepName, toFailure } from "./trouble.ts";
 
 const RETRY = { baseMs: 500, maxMs: 15_000 };
+const NO_PROGRESS: Progress = { startedContainerId: undefined, verifiedContainerId: undefined };
 
 export interface RunOptions {
   readonly services: DeployServices;
@@ -31,7 +32,7 @@ export class DeploymentRun {
   readonly #options: RunOptions;
   readonly #stopped = new AbortController();
   #record: DeploymentRecord;
-  #progress: Progress = { startedContainerId: undefined, verifiedContainerId: undefined };
+  #progress: Progress = NO_PROGRESS;
   #events: readonly EventContent[] = [];
   #announced: Step["kind"] | undefined;
   #step = new AbortController();
@@ -139,6 +140,8 @@ export class DeploymentRun {
     if (this.#step.signal.aborted) return;
     if (isEngineAway(error)) {
       this.#engineAwaySince ??= clock.monotonic();
+      // An engine that went down may have taken the container with it: started and verified anew, as after a restart.
+      this.#progress = NO_PROGRESS;
       const isHopeless = clock.monotonic() - this.#engineAwaySince >= config.enginePatienceMs;
       if (!this.#record.failure && (isHopeless || !this.#record.checked))
         this.#failIn(this.#announced ?? "check", error);
