@@ -1,0 +1,31 @@
+import { describe, expect, it } from "vitest";
+import { EdgeError, type ErrorCode, ERRORS, isErrorCode } from "../../../src/protocol/errors.ts";
+
+describe("the error table", () => {
+  it.each([
+    ["ErrorNodePortIsNotCorrectRange", "Port is not in the correct range. The range of valid ports is 30000-32767."],
+    ["ErrorPortInUse", "The desired port is already in use."],
+    ["DeviceNotReachable", "Device not reachable"],
+    ["AssetNotFound", "Asset not found"],
+  ] as const)("gives the specified text of %s to the letter, whatever else is known", (code, text) => {
+    expect(new EdgeError(code).message).toBe(text);
+    expect(new EdgeError(code, "something more precise").message).toBe(text);
+  });
+
+  it("lets other codes say what happened", () => {
+    expect(new EdgeError("Internal", "the disk is on fire").message).toBe("the disk is on fire");
+  });
+
+  it("is sound: every text is a sentence somebody can act on, every status a real one", () => {
+    for (const [code, { message, hint, http }] of Object.entries(ERRORS)) {
+      expect(message.length, code).toBeGreaterThan(10);
+      expect(hint, code).toMatch(/\.$/);
+      expect(http === 200 || (http >= 400 && http < 600), code).toBe(true);
+    }
+  });
+
+  it("knows its codes and no others", () => {
+    for (const code of Object.keys(ERRORS) as ErrorCode[]) expect(isErrorCode(code)).toBe(true);
+    for (const other of ["toString", "__proto__", "", 7, undefined]) expect(isErrorCode(other)).toBe(false);
+  });
+});
