@@ -45,6 +45,18 @@ describe.skipIf(missing !== undefined)(
       expect((await system().deploy({ ...app, image })).final.status).toBe("Success");
     });
 
+    test("tells the exit code also of an app that is started again at once", async () => {
+      const image = await system().load(await crasherImage(3, 0.3));
+      const event = await expectFailure(system(), { name: system().name(), image }, "CrashLoopBackOff");
+      expect(event.details).toMatchObject({ exit_code: 3 });
+    });
+
+    test("names a directory that cannot be made: InvalidRequest", async () => {
+      const volumes = [{ local: "/proc/no/such", target: "/data" }];
+      const app = { name: system().name(), image: await system().load(await sleeperImage()), volumes };
+      expect((await expectFailure(system(), app, "InvalidRequest")).message).toContain("/proc/no/such");
+    });
+
     test("tells an image that is not there", async () => {
       await using registry = await Registry.start();
       const request = { name: system().name(), image: `${registry.host}/team/missing:1` };

@@ -9,8 +9,12 @@ import type { StepContext, StepResult } from "./context.ts";
 
 const LOOK_EVERY_MS = 250;
 const LOG_LINES = 20;
-/** How long a crashed app is watched for the moment between two runs, when its exit code can be seen. */
-const EXIT_CODE_LOOKS = 8;
+/**
+ * How a crashed app is watched for the moment between two runs, when its exit code can be seen. Podman starts an app
+ * again at once, so that moment is short.
+ */
+const EXIT_CODE_LOOKS = 50;
+const EXIT_CODE_LOOK_EVERY_MS = 40;
 
 type VerifyStep = Extract<Step, { kind: "verify" }>;
 
@@ -79,7 +83,7 @@ async function crashed(context: StepContext, step: VerifyStep, first: ContainerS
 async function betweenRuns(context: StepContext, step: VerifyStep, first: ContainerState): Promise<ContainerState> {
   let vitals = first;
   for (let looks = 0; vitals.status === "running" && looks < EXIT_CODE_LOOKS; looks++) {
-    await context.clock.sleep(LOOK_EVERY_MS, context.signal);
+    await context.clock.sleep(EXIT_CODE_LOOK_EVERY_MS, context.signal);
     vitals = await look(context, step);
   }
   return vitals;

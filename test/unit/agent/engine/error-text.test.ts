@@ -69,6 +69,7 @@ describe("a failed call on a container", () => {
     ["mkdir /var/lib/docker/overlay2/0: no space left on device", "no_space"],
     ['exec: "/bin/app": stat /bin/app: executable file not found in $PATH', "invalid"],
     ["error while creating mount source path '/proc/x': mkdir /proc/x: no such file or directory", "invalid"],
+    ["making volume mountpoint for volume /proc/x: mkdir /proc/x: no such file or directory", "invalid"],
     ["error while creating mount source path '/data/x': mkdir /data/x: no space left on device", "no_space"],
     ["something nobody has seen", undefined],
   ])("%s", (text, kind) => expect(classifyContainerText(text)).toBe(kind));
