@@ -18,6 +18,11 @@ export async function ensurePackages(requirements: readonly Requirement[]): Prom
   if (absent.length > 0) throw new SetupError(`${describe(absent)}, although its package was installed`);
 }
 
+/** Whether this process may install Debian packages. */
+export function canInstall(): boolean {
+  return findProgram("apt-get") !== undefined && process.getuid?.() === 0;
+}
+
 function describe(missing: readonly Requirement[]): string {
   const names = missing.map((requirement) => `${requirement.name} (${requirement.purpose})`);
   return `this machine lacks ${names.join(", ")}`;

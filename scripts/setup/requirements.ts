@@ -1,4 +1,5 @@
 import { engineAnswers } from "./engine.ts";
+import { canInstall } from "./packages.ts";
 import { findProgram, findStaticBusybox } from "./programs.ts";
 
 /** Something this project needs from the machine, and the Debian packages that bring it. */
@@ -40,5 +41,8 @@ const TESTS = [
 
 /** What the level needs. An engine that answers is taken as it is, whatever it was installed from. */
 export async function requirementsFor(level: "engine" | "tests"): Promise<Requirement[]> {
-  return [...((await engineAnswers()) ? [] : ENGINE), STATIC_BUSYBOX, ...(level === "tests" ? TESTS : [])];
+  const engine = (await engineAnswers()) ? [] : ENGINE;
+  if (level === "tests") return [...engine, STATIC_BUSYBOX, ...TESTS];
+  // The quickstart pulls a busybox where none can be installed.
+  return canInstall() ? [...engine, STATIC_BUSYBOX] : engine;
 }
