@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { checkInvariants } from "../support/chaos/invariants.ts";
+import { deployAndKill, describePoint, killPoints } from "../support/chaos/kill-points.ts";
+import { firstSeed, SeededRandom } from "../support/chaos/seeded-random.ts";
+import { World } from "../support/chaos/world.ts";
+import { freeHostPort } from "../support/free-port.ts";
+import { crasherImage, type Image, loadImage, removeImage, sleeperImage } from "../support/images.ts";
+import { PrivateEngine, privateEngineMissing } from "../support/private-engine.ts";
+import { Registry } from "../support/registry.ts";
+
+/*
+ * Real processes, killed with SIGKILL before and after single calls to the engine and single frames of the link, and
+ * started again. `CHAOS=full` tries every point, otherwise a few, chosen by the seed.
+ */
+
+const FULL = process.env["CHAOS"] === "full";
+const SAMPLE = 3;
+/** Apps stay, so that a world gets slower with each. */
+const POINTS_PER_WORLD = 12;
+
+const seed = firstSeed();
+const missing = await privateEngineMissing();
+const tried = new Map<string, number>();
+
+const kinds = {
+  "an image that is present": { ends: "Success", image: () => sleeperImage("kill"), pulled: false },
+  "an image to pull": { ends: "Success", image: () => sleeperImage("pulled"), pulled: true },
+  "an app that crashes": { ends: "Fail", image: () => crasherImage(1), pulled: false },
+} as const;
+
+describe.skipIf(missing)("killed while deploying", () => {
+  const owned = new AsyncDisposableStack();
+  let engine: PrivateEngine;
+  let registry: Registry;
+  beforeAll(async () => {
+    engine = owned.use(await PrivateEngine.start());
+    registry = owned.use(await Registry.start());
+  });
+  afterAll(async () => {
+    await owned.disposeAsync();
+    const total = [...tried.values()].reduce((sum, count) => sum + count, 0);
+    const lines = [...tried].map(([name, count]) => `${count} ${name}`);
+    console.log(`seed ${seed}; points tried:\n${lines.join("\n")}\n${total} in all`);
+  });
+
+  const provide = async (image: Image, pulled: boolean): Promise<{ reference: string } & AsyncDisposable> => {
+    if (!pulled) return loadImage(engine.socketPath, image, "kill");
+    // A moving tag: asked for at the registry each time.
+    const reference = await registry.push(image, "chaos/kill:latest");
+    return { reference, [Symbol.asyncDispose]: () => removeImage(engine.socketPath, reference) };
+  };
+
+  test.each(Object.entries(kinds))("%s", { timeout: FULL ? 1_800_000 : 240_000 }, async (name, kind) => {
+    await using image = await provide(await kind.image(), kind.pulled);
+    const random = new SeededRandom(seed);
+    const all = killPoints(14, 12);
+    const chosen = FULL ? all : Array.from({ length: SAMPLE }, () => random.pick(all));
+    while (chosen.length > 0) {
+      await using world = await World.start(engine.socketPath);
+      for (const point of chosen.splice(0, POINTS_PER_WORLD)) {
+        const ports = [{ host_port: await freeHostPort(), target_port: 80 }];
+        const what = `seed ${seed}: ${describePoint(point)}`;
+        try {
+          const { struck, final } = await deployAndKill(
+            world,
+            { name: world.name(), image: image.reference, ports },
+            point,
+          );
+          if (final.code !== "DeviceNotReachable") expect(final.status, what).toBe(kind.ends);
+          await checkInvariants(world);
+          const label = `${name}: ${point.victim} at ${point.counted}s`;
+          if (struck) tried.set(label, (tried.get(label) ?? 0) + 1);
+        } catch (error) {
+          throw new Error(`${what}\n${world.tail()}`, { cause: error });
+        }
+      }
+    }
+  });
+});
