@@ -10,6 +10,7 @@ import { VERSION } from "../lib/version.ts";
 import { addLocalCommands } from "./cli/commands.ts";
 import { checkConfig, showConfig } from "./cli/config.ts";
 import { DEFAULT_CONFIG } from "./cli/context.ts";
+import { EXIT } from "./cli/exit-code.ts";
 import { fail } from "./cli/fail.ts";
 import { untilStopped } from "./cli/until-stopped.ts";
 import { type Config, loadConfig } from "./config/load.ts";
@@ -35,7 +36,8 @@ const DATA_ROOT_SERVES_MS = 600_000;
 const program = new Command("edge-agent")
   .description("Runs containerised apps on this device, as the control plane asks.")
   .version(VERSION)
-  .showHelpAfterError();
+  .showHelpAfterError()
+  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? EXIT.ok : EXIT.usage));
 
 const configOption = ["-c, --config <file>", "configuration file", DEFAULT_CONFIG] as const;
 

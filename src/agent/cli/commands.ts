@@ -13,6 +13,7 @@ import { addLogs } from "./logs.ts";
 import { Printer } from "./printer.ts";
 import { addRestart } from "./restart.ts";
 import { addStatus } from "./status.ts";
+import { addSupportBundle } from "./support-bundle.ts";
 
 /** Does what a command is for. Throws what `toFailure` knows to explain. */
 export type Action = (
@@ -23,6 +24,18 @@ export type Action = (
 
 /** Registers a command's action so that whatever goes wrong is told in one way. */
 export type Register = (command: Command, action: Action) => void;
+
+const COMMANDS = [
+  addStatus,
+  addApps,
+  addApp,
+  addLogs,
+  addEvents,
+  addRestart,
+  addDeploy,
+  addDoctor,
+  addSupportBundle,
+] as const;
 
 type Surroundings = Omit<Io, "interrupted">;
 
@@ -36,8 +49,7 @@ export function addLocalCommands(program: Command, io: Surroundings, exit: (code
       exit(await perform(io, options, (context) => action(context, argument, options)));
     });
   };
-  for (const add of [addStatus, addApps, addApp, addLogs, addEvents, addRestart, addDeploy, addDoctor])
-    add(program, register);
+  for (const add of COMMANDS) add(program, register);
 }
 
 async function perform(

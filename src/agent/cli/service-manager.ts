@@ -39,9 +39,15 @@ function summarize(facts: ReadonlyMap<string | undefined, string>): string {
   return `${state}${end}${since ? `, since ${since}` : ""}`;
 }
 
-async function output(command: string, args: readonly string[]): Promise<string> {
+/** The last lines of the agent's journal; empty where there is none. */
+export async function readJournal(lines: number): Promise<string> {
+  if (!existsSync("/run/systemd/system")) return "";
+  return await output("journalctl", ["--unit", UNIT, "--lines", String(lines), "--no-pager", "--quiet"], 10_000);
+}
+
+async function output(command: string, args: readonly string[], timeout: number = TIMEOUT_MS): Promise<string> {
   try {
-    const { stdout } = await promisify(execFile)(command, args, { timeout: TIMEOUT_MS });
+    const { stdout } = await promisify(execFile)(command, args, { timeout, maxBuffer: 16 * 1024 * 1024 });
     return stdout;
   } catch {
     return "";

@@ -89,9 +89,9 @@ export class Device implements AsyncDisposable {
     return this.#owned.use(start(process.execPath, [MAIN, ...args, "--config", this.configPath]));
   }
 
-  /** Answers what a command without arguments prints with `--json`. @param env added to its environment */
+  /** Answers what a command prints with `--json`. @param env added to its environment */
   async json<T = Record<string, unknown>>(command: string, env: Environment = {}): Promise<T> {
-    const { stdout, stderr } = await this.#run([command, "--json"], env);
+    const { stdout, stderr } = await this.#run([...command.split(" "), "--json"], env);
     if (stdout === "") throw new Error(`nothing printed: ${stderr}`);
     return JSON.parse(stdout) as T;
   }

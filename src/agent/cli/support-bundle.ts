@@ -1,0 +1,131 @@
+import { basename } from "node:path";
+import type { Command } from "commander";
+import { MASK, maskSecrets } from "../../lib/redact.ts";
+import { VERSION } from "../../lib/version.ts";
+import { writeAtomically } from "../../lib/write-atomically.ts";
+import { loadConfig } from "../config/load.ts";
+import { appFactsSchema, happeningSchema, logLineSchema, statusSchema } from "../local/api.ts";
+import { archive, type BundleFile } from "../support/archive.ts";
+import { knownSecrets } from "../support/known-secrets.ts";
+import { systemFacts } from "../support/system-facts.ts";
+import type { Register } from "./commands.ts";
+import { type Context, withCommonOptions } from "./context.ts";
+import { asDocument, examine } from "./doctor.ts";
+import { EXIT } from "./exit-code.ts";
+import { Failure } from "./failure.ts";
+import { askServiceManager, readJournal } from "./service-manager.ts";
+
+const MODE = 0o600;
+
+const HELP = `
+Collects in one .tar.gz what somebody far away needs: versions, status, doctor, configuration, events, logs of the
+agent and of the apps, and facts of the engine and the system. Tokens, passwords and the values of the apps'
+environments are masked. Works also while the agent is not running. Run it as root, so that it sees everything.
+
+Example:
+  sudo edge-agent support-bundle /tmp/gateway-17.tar.gz`;
+
+export function addSupportBundle(program: Command, register: Register): void {
+  const command = program.command("support-bundle <file>").description("collect what support needs, secrets masked");
+  register(withCommonOptions(command).addHelpText("after", HELP), async (context, file = "") => {
+    const { printer, io } = context;
+    const masked = mask(await collect(context), secretsOn(context));
+    const folder = basename(file).replace(/\.(tar\.gz|tgz)$/, "") || "support";
+    const content = await archive(folder, masked, io.clock.now());
+    try {
+      writeAtomically(file, content, { mode: MODE });
+    } catch (error) {
+      throw new Failure(EXIT.usage, `${file} cannot be written: ${(error as NodeJS.ErrnoException).code ?? "unknown"}`);
+    }
+    const result = { file, bytes: content.length, files: masked.map(({ name }) => name) };
+    if (printer.json) printer.document(result);
+    else printer.raw(`${file} was written: ${masked.length} files, secrets masked.`);
+    return EXIT.ok;
+  });
+}
+
+async function collect(context: Context): Promise<BundleFile[]> {
+  const { client, io } = context;
+  const signal = io.interrupted;
+  const gathered = await Promise.all([
+    part("doctor.json", async () => asDocument(await examine(context))),
+    part("config.json", async () => readableConfig(context)),
+    part("status.json", () => client.ask("GET", "/status", statusSchema, { signal })),
+    part("service.json", async () => (await askServiceManager()) ?? { summary: "no service manager knows the agent" }),
+    part("engine.json", () => engineFacts(context)),
+    lines("agent.log", async function* () {
+      for await (const { line } of client.stream("GET", "/log?lines=10000", logLineSchema, { signal })) yield line;
+    }),
+    readJournal(2_000).then((content) => ({ name: "journal.log", content })),
+    lines("events.jsonl", async function* () {
+      const events = client.stream("GET", "/events?entries=1000", happeningSchema, { signal });
+      for await (const event of events) yield JSON.stringify(event);
+    }),
+  ]);
+  return [...gathered, ...(await appParts(context)), ...(await systemFacts(VERSION, io.clock.now()))];
+}
+
+async function appParts({ client, io }: Context): Promise<BundleFile[]> {
+  const signal = io.interrupted;
+  const status = await client.ask("GET", "/status", statusSchema, { signal }).catch(() => undefined);
+  const names = status?.device.apps.map(({ name }) => name) ?? [];
+  const facts = names.map((name) =>
+    part(`apps/${name}.json`, () => client.ask("GET", `/apps/${encodeURIComponent(name)}`, appFactsSchema, { signal })),
+  );
+  return await Promise.all(facts);
+}
+
+async function engineFacts({ io, config }: Context) {
+  const engine = io.createEngine(config instanceof Error ? { engine: {} } : config);
+  const signal = AbortSignal.any([io.interrupted, AbortSignal.timeout(10_000)]);
+  return { info: await engine.info(signal), containers: await engine.listContainers(signal) };
+}
+
+function readableConfig({ config }: Context) {
+  if (config instanceof Error) throw config;
+  return { ...config, ...(config.device_token !== undefined && { device_token: MASK }) };
+}
+
+/** A file of the archive; where it cannot be had, it says why. */
+async function part(name: string, get: () => Promise<unknown>): Promise<BundleFile> {
+  try {
+    return { name, content: JSON.stringify(await get(), undefined, 2) };
+  } catch (error) {
+    return { name, content: JSON.stringify({ missing: error instanceof Error ? error.message : String(error) }) };
+  }
+}
+
+async function lines(name: string, get: () => AsyncIterable<string>): Promise<BundleFile> {
+  const content: string[] = [];
+  try {
+    for await (const line of get()) content.push(line);
+  } catch (error) {
+    content.push(`missing: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  return { name, content: content.join("\n") };
+}
+
+function mask(files: readonly BundleFile[], secrets: readonly string[]): BundleFile[] {
+  return files.map(({ name, content }) => ({
+    name: maskSecrets(name, secrets),
+    content: maskSecrets(content, secrets),
+  }));
+}
+
+function secretsOn({ io, config, configPath }: Context): string[] {
+  const { env } = io;
+  let full = config;
+  try {
+    full = loadConfig(configPath);
+  } catch {
+    // Not readable by this user: then nothing that was collected can hold the token either.
+  }
+  if (config instanceof Error) return knownSecrets({ config: full, store: undefined, env });
+  try {
+    using store = io.openReader(config.state_dir);
+    return knownSecrets({ config: full, store, env });
+  } catch {
+    // The same: only the daemon could tell of the apps, and masks what it tells.
+    return knownSecrets({ config: full, store: undefined, env });
+  }
+}

@@ -1,0 +1,30 @@
+import { secretsOf } from "../core/container.ts";
+import type { Remembered } from "../local/device-status.ts";
+
+interface Sources {
+  readonly config:
+    | { readonly control_plane_url: string; readonly token?: string; readonly device_token?: string | undefined }
+    | Error;
+  /** What the agent remembers; `undefined` where it may not be read. */
+  readonly store: Pick<Remembered, "apps" | "deployments"> | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** Everything that must not leave this device: tokens, what apps are given, passwords in addresses. */
+export function knownSecrets({ config, store, env }: Sources): string[] {
+  const addresses = Object.entries(env).flatMap(([name, value]) => (/_proxy$/i.test(name) ? [value ?? ""] : []));
+  const own =
+    config instanceof Error ? [] : [config.token, config.device_token, ...passwordsIn(config.control_plane_url)];
+  const specs = store ? [...store.apps(), ...store.deployments()].flatMap(({ spec }) => secretsOf(spec)) : [];
+  return [...own, ...specs, ...addresses.flatMap(passwordsIn)].flatMap((secret) => (secret ? [secret] : []));
+}
+
+function passwordsIn(address: string): string[] {
+  const password = URL.parse(address)?.password ?? "";
+  if (password === "") return [];
+  try {
+    return [password, decodeURIComponent(password)];
+  } catch {
+    return [password];
+  }
+}
