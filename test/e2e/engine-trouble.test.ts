@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { bigImage, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
 import { PrivateEngine, privateEngineMissing } from "../support/private-engine.ts";
@@ -48,6 +49,8 @@ async function expectBroken(system: Awaited<ReturnType<typeof systemOfTest>>, at
   return final;
 }
 
+const waitsForEngine = ({ message }: DeploymentEvent): boolean => message.includes("waiting for it");
+
 describe.skipIf(noEngine !== undefined)(`an engine that goes away${unless(noEngine)}`, () => {
   let engine: PrivateEngine;
   const system = sharedSystem(async (owned) => {
@@ -75,6 +78,20 @@ describe.skipIf(noEngine !== undefined)(`an engine that goes away${unless(noEngi
     expect((await system().deploy({ name: system().name(), image })).final.status).toBe("Success");
   });
 
+  test("and one that is there and too busy to answer is waited for", async () => {
+    const image = await system().load(await sleeperImage());
+    const daemon = engine.pid ?? 0;
+    process.kill(daemon, "SIGSTOP");
+    try {
+      const stream = await system().open({ name: system().name(), image });
+      await stream.event("the wait for the engine", waitsForEngine, 20_000);
+      process.kill(daemon, "SIGCONT");
+      expect((await system().finish(stream)).final.status).toBe("Success");
+    } finally {
+      process.kill(daemon, "SIGCONT");
+    }
+  });
+
   test("in the middle of a deployment is waited for", async () => {
     const image = await system().load(await webImage());
     const port = await freeHostPort();
@@ -83,7 +100,7 @@ describe.skipIf(noEngine !== undefined)(`an engine that goes away${unless(noEngi
     const stream = await system().open({ name: system().name(), image, ports });
     await stream.event("verifying", ({ step }) => step === "verifying");
     await engine.stop();
-    await stream.event("the wait for the engine", ({ message }) => message.includes("waiting for it"));
+    await stream.event("the wait for the engine", waitsForEngine);
     await engine.start();
     const { final, deploymentId } = await system().finish(stream);
     expect(final.status).toBe("Success");

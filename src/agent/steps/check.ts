@@ -11,7 +11,7 @@ import type { StepContext, StepResult } from "./context.ts";
 
 /**
  * Looks at the machine once and lets the core judge. Changes nothing, so it may run any number of times.
- * Precondition: none; an engine that does not answer fails the deployment, since nothing of it exists yet.
+ * Precondition: none; an engine that is not there fails the deployment, since nothing of it exists yet.
  */
 export async function runCheck(context: StepContext, { spec }: Extract<Step, { kind: "check" }>): Promise<StepResult> {
   const [around, image] = await Promise.all([

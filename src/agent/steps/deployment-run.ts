@@ -143,8 +143,9 @@ export class DeploymentRun {
       // An engine that went down may have taken the container with it: started and verified anew, as after a restart.
       this.#progress = NO_PROGRESS;
       const isHopeless = clock.monotonic() - this.#engineAwaySince >= config.enginePatienceMs;
-      if (!this.#record.failure && (isHopeless || !this.#record.checked))
-        this.#failIn(this.#announced ?? "check", error);
+      // One that is there and does not answer may only be busy, such as with other deployments.
+      const isAbsent = error.kind === "unavailable" && !this.#record.checked;
+      if (!this.#record.failure && (isHopeless || isAbsent)) this.#failIn(this.#announced ?? "check", error);
       if (this.#record.failure && !mayHaveContainer(this.#record)) return;
       if (this.#attempt === 0) this.#say(`The container engine does not answer; waiting for it. ${error.message}`);
     } else {

@@ -275,6 +275,14 @@ describe("a deployment that fails", () => {
     });
   });
 
+  it("waits for an engine that is there and too busy to answer", async () => {
+    await using rig = new AgentRig();
+    rig.engine.addImage(IMAGE);
+    using _busy = rig.engine.faults.fail("listContainers", new EngineError("timeout", "no answer"), { times: 3 });
+    rig.deployments.deploy("d1", request());
+    expect(await rig.untilEnd("d1")).toMatchObject({ status: "Success" });
+  });
+
   it("masks what an engine repeats of the environment", async () => {
     await using rig = new AgentRig();
     rig.engine.addImage(IMAGE);
