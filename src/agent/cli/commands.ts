@@ -5,6 +5,7 @@ import { type Context, createContext, toFailure } from "./context.ts";
 import { addDeploy } from "./deploy.ts";
 import { addDoctor } from "./doctor.ts";
 import { addEvents } from "./events.ts";
+import { addEnroll } from "./enroll.ts";
 import type { ExitCode } from "./exit-code.ts";
 import { EXIT, EXIT_CODE_HELP } from "./exit-code.ts";
 import { onInterrupt } from "./interruption.ts";
@@ -35,6 +36,7 @@ const COMMANDS = [
   addDeploy,
   addDoctor,
   addSupportBundle,
+  addEnroll,
 ] as const;
 
 type Surroundings = Omit<Io, "interrupted">;

@@ -1,0 +1,62 @@
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { createConnect } from "./connect.ts";
+import type { Welcome } from "./dialogue.ts";
+import { FrameMeter } from "./frame-meter.ts";
+import type { LinkConfig } from "./link-config.ts";
+import type { CommandHandler, EventSource } from "./ports.ts";
+import { runSession } from "./session.ts";
+
+export interface TryOptions {
+  readonly config: LinkConfig;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly agentVersion: string;
+}
+
+export type TryOutcome =
+  | { readonly ok: true; readonly asset: Welcome["asset"] }
+  | { readonly ok: false; readonly reason: string };
+
+/**
+ * Links to the control plane once, as the daemon does, and hangs up when welcomed. Takes no command: one that comes in
+ * between is not acknowledged, and so stays with the control plane. A daemon that is linked with the same token loses
+ * its link by this, and comes back.
+ */
+export async function tryLink(options: TryOptions, signal: AbortSignal): Promise<TryOutcome> {
+  const { config, clock, logger, agentVersion } = options;
+  const enough = new AbortController();
+  let asset: Welcome["asset"] | undefined;
+  const outcome = await runSession(
+    {
+      ...options,
+      commands: NO_COMMANDS,
+      events: NO_EVENTS,
+      meter: new FrameMeter(clock, logger),
+      connect: createConnect(config, agentVersion),
+      onWelcome: (welcome) => {
+        asset = welcome.asset;
+        // Not in the middle of its being told.
+        queueMicrotask(() => enough.abort());
+      },
+    },
+    AbortSignal.any([signal, enough.signal]),
+  );
+  return asset ? { ok: true, asset } : { ok: false, reason: outcome.reason };
+}
+
+const NO_COMMANDS: CommandHandler = {
+  deploy() {
+    throw new Error("this connection takes no commands");
+  },
+  cancel() {
+    throw new Error("this connection takes no commands");
+  },
+  openDeployments: () => [],
+};
+
+const NO_EVENTS: EventSource = {
+  pendingEvents: () => [],
+  acknowledge: () => undefined,
+  onEvents: () => ({ [Symbol.dispose]: () => undefined }),
+};
