@@ -49,7 +49,7 @@ program
     const config = loadConfig(path);
     const log = new LogRing();
     const tap = (line: string): void => log.write(line);
-    const logger = await createLogger({ name: "edge-agent", level: config.log.level, tap });
+    const logger = await createLogger({ name: "edge-agent", level: config.log.level, tap, sumUpBursts: systemClock });
     await run(config, logger, log);
   });
 

@@ -1,4 +1,7 @@
-import { type Logger, pino } from "pino";
+import { type DestinationStream, type Logger, pino } from "pino";
+import type { Clock } from "./clock.ts";
+import { BurstFilter } from "./log/burst-filter.ts";
+import { isJournal, journalLine } from "./log/journal.ts";
 import { MASK, maskTokens } from "./redact.ts";
 
 export type { Logger } from "pino";
@@ -20,6 +23,8 @@ export interface LoggerOptions {
   readonly pretty?: boolean;
   /** Given every line of JSON as it is written, secrets masked. */
   readonly tap?: (line: string) => void;
+  /** Sums up bursts of lines that are alike, in time as this clock has it. By default every line is written. */
+  readonly sumUpBursts?: Clock;
 }
 
 // The second net: nothing in the code logs these, and if something does, the value is masked.
@@ -34,13 +39,13 @@ const SECRET_FIELDS = [
 ];
 
 /**
- * The process's logger: one JSON object a line, or readable lines on a terminal. Known secret fields are masked by
+ * The process's logger: one JSON object a line; readable lines on a terminal, and to the journal with their priority,
+ * where the environment says that it is what the descriptor leads to. Known secret fields are masked by
  * name, keys and tokens by their form, whatever field or message they stand in.
  */
 export async function createLogger(options: LoggerOptions): Promise<Logger> {
   const fd = options.fd ?? 1;
-  const { tap } = options;
-  const pretty = options.pretty ?? (await isTerminal(fd));
+  const target = await openTarget(fd, options);
   return pino(
     {
       name: options.name,
@@ -49,16 +54,31 @@ export async function createLogger(options: LoggerOptions): Promise<Logger> {
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]), censor: MASK },
-      hooks: {
-        streamWrite: (line) => {
-          const masked = maskTokens(line);
-          tap?.(masked);
-          return masked;
-        },
-      },
+      hooks: { streamWrite: maskTokens },
     },
-    pretty ? await prettyStream(fd) : pino.destination({ dest: fd, sync: options.background !== true }),
+    decorate(target, options),
   );
+}
+
+type Target = Pick<DestinationStream, "write">;
+
+async function openTarget(fd: number, { pretty, background }: LoggerOptions): Promise<Target> {
+  if (pretty ?? (await isTerminal(fd))) return await prettyStream(fd);
+  const plain = pino.destination({ dest: fd, sync: background !== true });
+  return isJournal(fd, process.env) ? { write: (line) => plain.write(journalLine(line)) } : plain;
+}
+
+function decorate(target: Target, { tap, sumUpBursts }: LoggerOptions): Target {
+  if (!tap && !sumUpBursts) return target;
+  const write = (line: string): void => {
+    tap?.(line);
+    target.write(line);
+  };
+  if (!sumUpBursts) return { write };
+  const filter = new BurstFilter(sumUpBursts, write);
+  // Synchronous to the end: a count must not be lost because the process stops.
+  process.once("exit", () => filter.flush());
+  return { write: (line) => filter.take(line) };
 }
 
 async function isTerminal(fd: number): Promise<boolean> {

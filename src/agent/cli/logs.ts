@@ -1,9 +1,9 @@
 import type { Command } from "commander";
+import { readableLine } from "../../lib/log/readable-line.ts";
 import { logLineSchema } from "../local/api.ts";
 import type { Register } from "./commands.ts";
 import { withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
-import { readableLogLine } from "./log-line.ts";
 
 const HELP = `
 Without APP: what the agent itself has logged since it was started, the last 500 lines at most.
@@ -29,7 +29,7 @@ export function addLogs(program: Command, register: Register): void {
       signal: io.interrupted,
     })) {
       if (printer.json) printer.jsonLine({ line });
-      else printer.raw(app === undefined ? readableLogLine(line) : line);
+      else printer.raw(app === undefined ? readableLine(line) : line);
     }
     return EXIT.ok;
   });

@@ -1,0 +1,66 @@
+import type { Clock } from "../clock.ts";
+
+/** How many lines alike are written before the others are only counted. */
+const LET_THROUGH = 3;
+/** How long lines alike count as one burst, in milliseconds. */
+const WINDOW_MS = 10_000;
+/** How many different lines are told apart at a time; beyond that they are all written. */
+const MOST_KINDS = 200;
+
+interface Burst {
+  readonly timer: Disposable;
+  seen: number;
+  last: string;
+}
+
+/**
+ * Sums up bursts: of lines that differ in nothing but the time, the first few are written as they come, and the others,
+ * when the burst is over, as one that says how many there were. Nothing is left out without being counted.
+ */
+export class BurstFilter {
+  readonly #clock: Clock;
+  readonly #write: (line: string) => void;
+  readonly #bursts = new Map<string, Burst>();
+
+  constructor(clock: Clock, write: (line: string) => void) {
+    this.#clock = clock;
+    this.#write = write;
+  }
+
+  /** Takes one line of JSON. */
+  take(line: string): void {
+    const kind = line.replace(/"time":"[^"]*",?/, "");
+    const burst = this.#bursts.get(kind);
+    if (burst) {
+      burst.seen++;
+      burst.last = line;
+      if (burst.seen <= LET_THROUGH) this.#write(line);
+      return;
+    }
+    if (this.#bursts.size < MOST_KINDS) {
+      const timer = this.#clock.timer(WINDOW_MS, () => this.#end(kind));
+      this.#bursts.set(kind, { timer, seen: 1, last: line });
+    }
+    this.#write(line);
+  }
+
+  /** Writes what was held back so far. */
+  flush(): void {
+    for (const [kind, { timer }] of this.#bursts) {
+      timer[Symbol.dispose]();
+      this.#end(kind);
+    }
+  }
+
+  #end(kind: string): void {
+    const burst = this.#bursts.get(kind);
+    this.#bursts.delete(kind);
+    if (!burst || burst.seen <= LET_THROUGH) return;
+    this.#write(withCount(burst.last, burst.seen - LET_THROUGH));
+  }
+}
+
+function withCount(line: string, repeated: number): string {
+  // The line is one JSON object, written by this program.
+  return line.replace(/\}\s*$/, `,"repeated":${repeated}}\n`);
+}

@@ -1,0 +1,26 @@
+import { fstatSync } from "node:fs";
+import { readLogEntry } from "./readable-line.ts";
+
+// Priorities of syslog, which journalctl -p selects by.
+const PRIORITIES: Readonly<Record<string, number>> = { fatal: 2, error: 3, warn: 4, info: 6, debug: 7, trace: 7 };
+
+/**
+ * Whether what is written to the descriptor goes to the journal: systemd says which stream it connected, and a
+ * program that was started with another one inherits the variable all the same.
+ */
+export function isJournal(fd: number, env: Readonly<Record<string, string | undefined>>): boolean {
+  const named = /^(\d+):(\d+)$/.exec(env["JOURNAL_STREAM"] ?? "");
+  if (!named) return false;
+  try {
+    const { dev, ino } = fstatSync(fd, { bigint: true });
+    return `${dev}:${ino}` === named[0];
+  } catch {
+    return false;
+  }
+}
+
+/** A line of JSON as the journal takes it: the priority in front, then what a person reads. The journal has the time. */
+export function journalLine(line: string): string {
+  const entry = readLogEntry(line);
+  return entry ? `<${PRIORITIES[entry.level] ?? PRIORITIES["info"]}>${entry.text}\n` : line;
+}
