@@ -8,10 +8,22 @@ import { execToOnline } from "./exec-to-online.ts";
 import { idle } from "./idle.ts";
 import { describeMachine } from "./machine.ts";
 import type { Bench, BenchResult } from "./result.ts";
+import { assetList } from "./service/asset-list.ts";
+import { assetRead } from "./service/asset-read.ts";
+import { usageYear } from "./service/usage-year.ts";
 import { table } from "./table.ts";
 import { traffic } from "./traffic.ts";
 
-const BENCHES: readonly Bench[] = [deployPresent, deployPull, execToOnline, idle, traffic];
+const BENCHES: readonly Bench[] = [
+  deployPresent,
+  deployPull,
+  execToOnline,
+  idle,
+  traffic,
+  assetRead,
+  assetList,
+  usageYear,
+];
 const FOLDER = "bench-results";
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { quick: { type: "boolean" } } });

@@ -1,0 +1,86 @@
+import { spawn } from "node:child_process";
+import { mkdir, open, readFile } from "node:fs/promises";
+import { once } from "node:events";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createId, createSecret, hashSecret } from "../../../src/control-plane/secrets.ts";
+import { dataDir } from "../../../src/control-plane/data/data-dir.ts";
+import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
+import type { Store } from "../../../src/control-plane/store/store.ts";
+
+const HOST = "127.0.0.1";
+
+/** An edge-control, as built, that logs into a file as under a service manager. */
+export interface Service extends AsyncDisposable {
+  readonly host: string;
+  readonly port: number;
+  readonly pid: number;
+}
+
+/** The files of the data directory `startService` serves in this folder. */
+export async function prepareData(folder: string): Promise<{ readonly database: string }> {
+  const path = join(folder, "data");
+  await mkdir(path, { recursive: true });
+  return dataDir(path);
+}
+
+/** Starts it on the data in the folder, with room for more requests than one key may make by default. */
+export async function startService(folder: string): Promise<Service> {
+  const logFile = join(folder, "edge-control.log");
+  const log = await open(logFile, "a");
+  const options = { listen: `${HOST}:0`, "data-dir": join(folder, "data"), "rate-limit-per-minute": "1000000000" };
+  const args = Object.entries(options).flatMap(([key, value]) => [`--${key}`, value]);
+  const child = spawn("dist/edge-control", ["serve", ...args], { stdio: ["ignore", log.fd, log.fd] });
+  const { pid } = child;
+  if (pid === undefined) throw new Error("edge-control cannot be started");
+  const ended = once(child, "exit");
+  await log.close();
+  const kill = (): void => void child.kill("SIGKILL");
+  process.once("exit", kill);
+  const stop = async (): Promise<void> => {
+    process.off("exit", kill);
+    child.kill("SIGTERM");
+    await ended;
+  };
+  try {
+    const port = await listeningPort(logFile, () => child.exitCode !== null);
+    return { host: HOST, port, pid, [Symbol.asyncDispose]: stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** A new account with a key. */
+export async function addAccount(store: Store): Promise<{ readonly accountId: string; readonly apiKey: string }> {
+  const accountId = createId("acc_");
+  const apiKey = createSecret("ek_");
+  const createdAt = Math.floor(Date.now() / 1000);
+  await store.accounts.createAccount({ id: accountId, name: "bench", createdAt });
+  const key = {
+    id: createId("key_"),
+    accountId,
+    name: "bench",
+    createdAt,
+    lastUsedAt: undefined,
+    revokedAt: undefined,
+  };
+  await store.keys.createKey(key, hashSecret(apiKey));
+  return { accountId, apiKey };
+}
+
+/** Does the work with the store in the folder, before it is served. */
+export async function withStore<T>(folder: string, work: (store: Store) => Promise<T>): Promise<T> {
+  await using store = openStore((await prepareData(folder)).database);
+  return await work(store);
+}
+
+async function listeningPort(logFile: string, hasEnded: () => boolean): Promise<number> {
+  for (;;) {
+    const text = await readFile(logFile, "utf8");
+    const line = text.split("\n").find((each) => each.includes('"msg":"listening"'));
+    if (line !== undefined) return (JSON.parse(line) as { port: number }).port;
+    if (hasEnded()) throw new Error(`edge-control does not start:\n${text}`);
+    await sleep(20);
+  }
+}
