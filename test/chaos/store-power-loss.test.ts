@@ -1,0 +1,147 @@
+import { join } from "node:path";
+import { pino } from "pino";
+import { describe, expect, it } from "vitest";
+import { newRecord } from "../../src/agent/core/deployment.ts";
+import { openStore as openAgentStore } from "../../src/agent/store/open-store.ts";
+import type { AgentStore } from "../../src/agent/store/store.ts";
+import { acknowledge, fail, takeDeviceEvent } from "../../src/control-plane/core/transitions.ts";
+import { openStore as openControlStore } from "../../src/control-plane/store/sqlite/open-store.ts";
+import type { Store } from "../../src/control-plane/store/store.ts";
+import { parseAppSpec } from "../../src/protocol/app-spec.ts";
+import type { EventContent } from "../../src/protocol/deployment-event.ts";
+import { readFiles, tornFiles, writeFiles } from "../support/chaos/power-loss.ts";
+import { firstSeed, SeededRandom } from "../support/chaos/seeded-random.ts";
+import { FakeClock } from "../support/fake-clock.ts";
+import { receivedDeployment } from "../support/deployment-record.ts";
+import { tempDir } from "../support/temp-dir.ts";
+
+/*
+ * The power goes before, during and after every write to the stores: what was on disk before a write is found again,
+ * and what the write said is on disk is found too once it has returned.
+ */
+
+const FULL = process.env["CHAOS"] === "full";
+const SAMPLES = FULL ? 20 : 2;
+const DEPLOYMENTS = FULL ? 200 : 12;
+
+/** Writing through to a disk proves nothing here, since the loss is played, and takes long. */
+const IN_MEMORY = "/dev/shm";
+
+const seed = firstSeed();
+const parsed = parseAppSpec({
+  name: "app",
+  image: "example/app:1",
+  environments: [{ key: "A", value: "x".repeat(500) }],
+});
+if (!parsed.ok) throw parsed.error;
+const { spec } = parsed;
+
+const running: EventContent = { status: "Running", step: "creating", message: "Creating the container." };
+const success: EventContent = { status: "Success", step: "done", message: "The app runs." };
+const failure: EventContent = { status: "Fail", step: "done", message: "It crashed.", code: "CrashLoopBackOff" };
+
+function openAgent(directory: string): AgentStore {
+  const logger = pino({ level: "silent" });
+  return openAgentStore({ directory, clock: new FakeClock(), bootId: "boot", logger }).store;
+}
+
+function everythingIn(store: AgentStore): unknown {
+  return JSON.stringify([store.deployments(), store.apps(), store.pendingEvents(0, 10_000), store.history(1_000)]);
+}
+
+/** The writes of one deployment on the device. */
+function* deviceWrites(store: AgentStore, order: number): Generator<() => void> {
+  const record = newRecord(`d${order}`, order, spec);
+  const app = { name: `app${order % 20}`, deploymentId: record.id, spec, imageId: "sha256:1", containerId: "c1" };
+  const isGood = order % 3 !== 0;
+  yield () => store.save({ deployment: record, events: [running] });
+  yield () => store.save({ deployment: { ...record, checked: true, imageId: "sha256:1" }, events: [running, running] });
+  yield () =>
+    isGood
+      ? store.save({ deployment: { ...record, outcome: "succeeded" }, events: [success], app })
+      : store.save({ deployment: { ...record, outcome: "failed" }, events: [failure] });
+  if (order % 4 !== 0) yield () => store.acknowledge(record.id, 4);
+}
+
+describe(`the power goes (seed ${seed})`, () => {
+  it("during any write of the agent: nothing that was on disk is lost, and nothing is there in part", async () => {
+    await using home = await tempDir(IN_MEMORY);
+    const random = new SeededRandom(seed);
+    const live = join(home.path, "live");
+    const copy = join(home.path, "copy");
+    writeFiles({ "": Buffer.alloc(0), "-wal": Buffer.alloc(0) }, live, "agent.db");
+    using store = openAgent(live);
+    let tried = 0;
+    const found = (files: ReturnType<typeof readFiles>): unknown => {
+      writeFiles(files, copy, "agent.db");
+      using again = openAgent(copy);
+      tried++;
+      return everythingIn(again);
+    };
+    for (let order = 1; order <= DEPLOYMENTS; order++) {
+      for (const write of deviceWrites(store, order)) {
+        const [filesBefore, stateBefore] = [readFiles(join(live, "agent.db")), everythingIn(store)];
+        write();
+        const [filesAfter, stateAfter] = [readFiles(join(live, "agent.db")), everythingIn(store)];
+        expect(found(filesAfter)).toBe(stateAfter);
+        for (const files of tornFiles(filesBefore, filesAfter, random, SAMPLES)) {
+          expect([stateBefore, stateAfter]).toContain(found(files));
+        }
+      }
+    }
+    console.log(`agent's store: ${tried} states of the disk tried`);
+  });
+
+  it("during any write of the control plane: the same", async () => {
+    await using home = await tempDir(IN_MEMORY);
+    const random = new SeededRandom(seed);
+    const live = join(home.path, "live");
+    const copy = join(home.path, "copy");
+    const path = writeFiles({ "": Buffer.alloc(0), "-wal": Buffer.alloc(0) }, live, "control.db");
+    await using store = openControlStore(path);
+    await prepare(store);
+    let tried = 0;
+    const found = async (files: ReturnType<typeof readFiles>): Promise<string> => {
+      await using again = openControlStore(writeFiles(files, copy, "control.db"));
+      tried++;
+      return await everythingOn(again);
+    };
+    for (let number = 1; number <= DEPLOYMENTS / 3; number++) {
+      for (const write of serviceWrites(store, number)) {
+        const [filesBefore, stateBefore] = [readFiles(path), await everythingOn(store)];
+        await write();
+        const [filesAfter, stateAfter] = [readFiles(path), await everythingOn(store)];
+        expect(await found(filesAfter)).toBe(stateAfter);
+        for (const files of tornFiles(filesBefore, filesAfter, random, SAMPLES)) {
+          expect([stateBefore, stateAfter]).toContain(await found(files));
+        }
+      }
+    }
+    console.log(`control plane's store: ${tried} states of the disk tried`);
+  });
+});
+
+const { accountId: ACCOUNT, assetUuid: ASSET } = receivedDeployment();
+
+async function everythingOn({ deployments }: Store): Promise<string> {
+  const { deployments: all } = await deployments.listDeployments(ASSET, 1_000);
+  return JSON.stringify([all, await Promise.all(all.map(({ id }) => deployments.readEvents(id, 0, 100)))]);
+}
+
+async function prepare(store: Store): Promise<void> {
+  await store.accounts.createAccount({ id: ACCOUNT, name: "test", createdAt: 1 });
+  const asset = { uuid: ASSET, accountId: ACCOUNT, serialNumber: "SN-1", name: "", type: "gateway", createdAt: 1 };
+  await store.assets.registerAsset({ ...asset, supersim: undefined, prosim: undefined }, Buffer.from("hash"));
+}
+
+/** The writes of one deployment in the service. */
+function* serviceWrites({ deployments }: Store, number: number): Generator<() => Promise<unknown>> {
+  const id = `dep_${number}`;
+  const { lastEvent, ...deployment } = receivedDeployment({ id });
+  if (!lastEvent) throw new Error("a received deployment has had an event");
+  const first = { ...lastEvent, deployment_id: id };
+  yield () => deployments.createDeployment({ ...deployment, lastEvent: undefined, lastSeq: 0 }, first);
+  yield () => deployments.updateDeployment(id, (current) => acknowledge(current, 2));
+  yield () => deployments.updateDeployment(id, (current) => takeDeviceEvent(current, { ...running, device_seq: 1 }, 3));
+  yield () => deployments.updateDeployment(id, (current) => fail(current, 4, "DeploymentTimeout"));
+}
