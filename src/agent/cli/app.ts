@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { explainApp, type Explanation, type Finding, type KnownOfApp } from "../core/explain-app.ts";
 import { type AppFacts, appFactsSchema } from "../local/api.ts";
+import { runsFor } from "../local/device-status.ts";
 import type { Register } from "./commands.ts";
 import { withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
@@ -20,14 +21,14 @@ export function addApp(program: Command, register: Register): void {
   register(withCommonOptions(command).addHelpText("after", HELP), async ({ client, printer, io }, name = "") => {
     const path = `/apps/${encodeURIComponent(name)}`;
     const facts = await client.ask("GET", path, appFactsSchema, { signal: io.interrupted });
-    const explanation = explainApp(known(facts));
+    const explanation = explainApp(known(facts, io.clock.now()));
     if (printer.json) printer.document({ ...facts, ...explanation });
     else printApp(printer, facts, explanation);
     return explanation.cause === undefined ? EXIT.ok : EXIT.wrong;
   });
 }
 
-function known(facts: AppFacts): KnownOfApp {
+function known(facts: AppFacts, nowMs: number): KnownOfApp {
   const { container, deploying, last_repair: repair } = facts;
   return {
     name: facts.name,
@@ -41,6 +42,7 @@ function known(facts: AppFacts): KnownOfApp {
           oomKilled: container.oom_killed,
           health: container.health,
           healthOutput: container.health_output,
+          runsForMs: runsFor(container.started_at, nowMs),
         }
       : undefined,
     imagePresent: facts.image_present ?? undefined,

@@ -5,13 +5,15 @@ import type { Happening } from "../local/api.ts";
 import type { Printer } from "./printer.ts";
 
 const STEP_WIDTH = 9;
-const TIME_WIDTH = 19;
-const TEXT_AT = TIME_WIDTH + 2 + STEP_WIDTH + 2;
+const DATE_AND_TIME = 19;
+
+/** Where the text begins behind date, time and step. */
+const TEXT_AT = DATE_AND_TIME + 2 + STEP_WIDTH + 2;
 
 /** Prints one thing that happened; particulars of a failure below it. */
 export function printHappening(printer: Printer, happening: Happening): void {
   const { theme } = printer;
-  const time = happening.at === null ? padEnd("?", TIME_WIDTH) : formatTime(happening.at);
+  const time = happening.at === null ? padEnd("?", DATE_AND_TIME) : formatTime(happening.at);
   const head = (word: string, paint: (text: string) => string): string =>
     `${theme.dim(time)}  ${paint(padEnd(sanitizeLine(word), STEP_WIDTH))}  `;
   const app = happening.app === "" ? "" : `${happening.app}: `;

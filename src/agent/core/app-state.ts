@@ -7,6 +7,8 @@ export interface ContainerFacts {
   readonly exitCode: number;
   readonly oomKilled: boolean;
   readonly health: Vitals["health"];
+  /** How long the current run lasts, or the last one began ago, in milliseconds. */
+  readonly runsForMs: number;
 }
 
 /** How an app is, in one word, and what is wrong with it in a few. */
@@ -54,7 +56,23 @@ const SIGNALS: Readonly<Record<number, string>> = {
   143: "asked to stop",
 };
 
-function runningState({ health }: ContainerFacts): AppState {
+/** A run that has lasted this long is a success, however many there were before it. */
+const STEADY_MS = 600_000;
+
+function runningState({ health, restartCount, runsForMs }: ContainerFacts): AppState {
+  // One that crashes in a loop is up at most looks.
+  if (restartCount > 0 && runsForMs < STEADY_MS) {
+    const seconds = Math.max(0, Math.round(runsForMs / 1000));
+    return {
+      state: "running",
+      trouble: `it keeps stopping: restarted ${timesText(restartCount)}, the last time ${seconds} s ago`,
+    };
+  }
   if (health === "unhealthy") return { state: "unhealthy", trouble: "its health check fails" };
   return { state: health === "starting" ? "starting" : "running", trouble: undefined };
+}
+
+/** `once`, `3 times`. */
+export function timesText(count: number): string {
+  return count === 1 ? "once" : `${count} times`;
 }

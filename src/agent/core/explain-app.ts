@@ -1,4 +1,4 @@
-import { type ContainerFacts, appState, lastExit } from "./app-state.ts";
+import { type ContainerFacts, appState, lastExit, timesText } from "./app-state.ts";
 
 /** What is known of an app, for its explanation. Times are what they were told as. */
 export interface KnownOfApp {
@@ -65,7 +65,10 @@ function explainContainer(known: KnownOfApp, say: Say): Ending {
   if (!container) say("bad", "It has no container.");
   else say(container.status === "running" ? "good" : "bad", `Its container is ${container.status}.`);
   if (container && container.restartCount > 0) {
-    say(container.status === "running" ? "note" : "bad", `The engine restarted it ${times(container.restartCount)}.`);
+    say(
+      container.status === "running" ? "note" : "bad",
+      `The engine restarted it ${timesText(container.restartCount)}.`,
+    );
   }
   for (const { port, holder } of takenPorts) say("bad", `Its port ${port} is taken by ${holder}.`);
   const taken = takenPorts[0];
@@ -76,7 +79,7 @@ function explainContainer(known: KnownOfApp, say: Say): Ending {
     };
   }
   if (!container) return withoutContainer(known);
-  if (container.status === "running") return explainRunning(container, say);
+  if (container.status === "running") return explainRunning(container, name, say);
   const { trouble } = appState(container, false);
   if (container.status !== "created") say("bad", `Its last run: ${lastExit(container)}.`);
   return { cause: `${capital(trouble ?? "it does not run")}.`, advice: adviceFor(container, name) };
@@ -91,13 +94,13 @@ function withoutContainer({ imagePresent, name }: KnownOfApp): Ending {
       };
 }
 
-function explainRunning(container: NonNullable<KnownOfApp["container"]>, say: Say): Ending {
+function explainRunning(container: NonNullable<KnownOfApp["container"]>, name: string, say: Say): Ending {
   switch (container.health) {
     case "unhealthy":
       say("bad", `Its health check fails${container.healthOutput ? `: ${container.healthOutput}` : "."}`);
       return {
         cause: "It runs, but its health check fails.",
-        advice: "Look at its log, below, and at what it needs: network, volumes, other apps.",
+        advice: "Look at its log, above, and at what it needs: network, volumes, other apps.",
       };
     case "starting":
       say("note", "Its health check has not passed yet.");
@@ -108,7 +111,10 @@ function explainRunning(container: NonNullable<KnownOfApp["container"]>, say: Sa
     case "none":
       say("note", "Its image has no health check: running is all that can be seen.");
   }
-  return { cause: undefined, advice: undefined };
+  const { trouble } = appState(container, false);
+  if (trouble === undefined) return { cause: undefined, advice: undefined };
+  say("bad", `The run before: ${lastExit(container)}.`);
+  return { cause: `${capital(trouble)}.`, advice: adviceFor(container, name) };
 }
 
 function adviceFor({ status, oomKilled, exitCode }: ContainerFacts, name: string): string {
@@ -116,16 +122,12 @@ function adviceFor({ status, oomKilled, exitCode }: ContainerFacts, name: string
   if (exitCode === 126 || exitCode === 127)
     return "The image's command is missing or not executable: deploy another image.";
   if (status === "paused") return "Resume it with the engine's own command (docker unpause).";
-  return `Its last log lines, below, say more. Start it again: edge-agent restart ${name}`;
+  return `Its last log lines, above, say more. Start it again: edge-agent restart ${name}`;
 }
 
 function sayRepair({ reason, error }: NonNullable<KnownOfApp["lastRepair"]>, say: Say): void {
   if (error === undefined) say("note", `The agent has put it right before: ${reason}.`);
   else say("bad", `The agent tried to put it right (${reason}), and could not: ${error}`);
-}
-
-function times(count: number): string {
-  return count === 1 ? "once" : `${count} times`;
 }
 
 function capital(text: string): string {

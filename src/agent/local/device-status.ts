@@ -77,12 +77,21 @@ async function summarize(app: AppRecord, sources: DeviceStatusSources, signal: A
   };
   try {
     const container = await ownContainer(app, sources.engine, signal);
-    const { state, trouble = null } = appState(container, sources.isBusy(app.name));
+    const { state, trouble = null } = appState(
+      container && { ...container, runsForMs: runsFor(container.startedAt, sources.clock.now()) },
+      sources.isBusy(app.name),
+    );
     const [restarts, started_at] = [container?.restartCount ?? null, container?.startedAt ?? null];
     return { ...common, state, trouble, restarts, started_at };
   } catch (error) {
     return { ...common, state: "unknown", trouble: reasonOf(error), restarts: null, started_at: null };
   }
+}
+
+/** Milliseconds since a time as an engine writes it; 0 where it is none, or in the future of a clock that was set. */
+export function runsFor(startedAt: string, nowMs: number): number {
+  const began = Date.parse(startedAt);
+  return Number.isNaN(began) ? 0 : Math.max(0, nowMs - began);
 }
 
 /** The container of an installed app: the one that was recorded, or another that carries its deployment's label. */

@@ -1,4 +1,5 @@
-import { networkInterfaces } from "node:os";
+import { existsSync, readdirSync } from "node:fs";
+import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
 import { controlPlaneHop, isLoopback } from "../hop.ts";
 import { bad, good, type Probe } from "../probe.ts";
 
@@ -8,7 +9,7 @@ const MODEM = /^(wwan|ppp|rmnet|wwp)/;
 /** An interface other than the loopback has an address. */
 export const probeInterface: Probe = async ({ config }) => {
   const up = Object.entries(networkInterfaces()).flatMap(([name, addresses]) =>
-    addresses?.some(({ internal }) => !internal) ? [MODEM.test(name) ? `${name} (modem)` : name] : [],
+    addresses?.some(leadsOut) && isOutward(name) ? [MODEM.test(name) ? `${name} (modem)` : name] : [],
   );
   if (up.length > 0) return good(`Up with an address: ${up.join(", ")}.`);
   if (!(config instanceof Error) && isLoopback(controlPlaneHop(config.control_plane_url))) {
@@ -19,3 +20,15 @@ export const probeInterface: Probe = async ({ config }) => {
     "Check cable, SIM, antenna and APN: ip address, and mmcli -m any for a modem.",
   );
 };
+
+function leadsOut({ internal, address }: NetworkInterfaceInfo): boolean {
+  return !internal && !address.toLowerCase().startsWith("fe80:");
+}
+
+/** Not one of those a container engine makes for itself, which have addresses whether the device is connected or not. */
+function isOutward(name: string): boolean {
+  if (name.startsWith("veth")) return false;
+  const ports = `/sys/class/net/${name}/brif`;
+  if (!existsSync(ports)) return true;
+  return readdirSync(ports).some((port) => existsSync(`/sys/class/net/${port}/device`));
+}

@@ -10,6 +10,7 @@ const container = {
   oomKilled: false,
   health: "none",
   healthOutput: "",
+  runsForMs: 5_000,
 };
 const RUNNING: KnownOfApp = {
   name: "web",
@@ -52,6 +53,10 @@ describe("why an app does not run", () => {
     [ended({ oomKilled: true, exitCode: 137 }), /out of memory/],
     [ended({ status: "restarting", exitCode: 1, restartCount: 5 }), /keeps stopping/],
     [ended({ status: "paused" }), /paused/],
+    [
+      ended({ status: "running", restartCount: 4, exitCode: 1 }),
+      /keeps stopping: restarted 4 times, the last time 5 s ago/,
+    ],
     [ended({ status: "created" }), /never started/],
     [{ container: { ...container, health: "unhealthy", healthOutput: "no route" } }, /health check fails/],
   ])("%o: %s", (known, expected) => {
@@ -95,6 +100,7 @@ describe("why an app does not run", () => {
           oomKilled: fc.boolean(),
           health: fc.constantFrom("none", "starting", "healthy", "unhealthy"),
           healthOutput: fc.string(),
+          runsForMs: fc.nat({ max: 2_000_000 }),
         }),
         { nil: undefined },
       ),
@@ -107,7 +113,8 @@ describe("why an app does not run", () => {
           known.image !== undefined &&
           known.engineError === undefined &&
           known.container?.status === "running" &&
-          known.container.health !== "unhealthy";
+          known.container.health !== "unhealthy" &&
+          (known.container.restartCount === 0 || known.container.runsForMs >= 600_000);
         expect([cause === undefined, advice === undefined]).toEqual([runs, runs]);
       }),
     );
@@ -120,6 +127,11 @@ describe("the state of an app in a word", () => {
     expect(lastExit({ ...facts, exitCode: 137 })).toMatch(/killed from outside/);
     expect(lastExit({ ...facts, exitCode: 127 })).toMatch(/not found/);
     expect(lastExit({ ...facts, exitCode: 3 })).toBe("ended with exit code 3");
+  });
+
+  it("takes one that was restarted and has run long since for well", () => {
+    const facts = { ...container, health: "none" as const, restartCount: 3, runsForMs: 600_000 };
+    expect(appState(facts, false)).toEqual({ state: "running", trouble: undefined });
   });
 
   it("does not call what is being deployed missing", () => {
