@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { isFinal } from "../../src/protocol/deployment-event.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
@@ -6,7 +6,12 @@ import { page } from "../support/system/app-page.ts";
 import { expectFailed } from "../support/system/expect-failure.ts";
 import { sharedSystem } from "../support/system/for-tests.ts";
 
-const system = sharedSystem(() => ({ agentConfig: { deploy: { settle_window_s: 3 } } }));
+// Apps stay in their verification for as long as a test wants, unless it says otherwise.
+const LONG = { deploy: { settle_window_s: 120 } };
+const SHORT = { deploy: { settle_window_s: 0.5 } };
+
+const system = sharedSystem(() => ({ agentConfig: LONG }));
+beforeEach(() => system().agent.restart(LONG));
 
 test("a deployment that is cancelled while it is verified is undone, and its name and port are free", async () => {
   const image = await system().load(await webImage());
@@ -19,11 +24,13 @@ test("a deployment that is cancelled while it is verified is undone, and its nam
   const answer = await fetch(system().deploymentUrl(stream.deploymentId), { method: "DELETE", headers });
   expect(answer.status).toBe(202);
   await expectFailed(system(), await system().finish(stream), app, "DeploymentCancelled");
+  await system().agent.restart(SHORT);
   expect((await system().deploy(app)).final.status).toBe("Success");
   expect(await page(port)).toContain("edge-agent test app");
 });
 
 test("a request repeated with its Idempotency-Key joins the deployment it began", async () => {
+  await system().agent.restart(SHORT);
   const app = { name: system().name(), image: await system().load(await sleeperImage()) };
   const headers = { "Idempotency-Key": "once" };
   const first = await system().open(app, { headers });
@@ -39,8 +46,7 @@ test("a request repeated with its Idempotency-Key joins the deployment it began"
 });
 
 test("a key that is revoked ends its streams at once, and the deployment goes on", async () => {
-  const { agent, control, account } = system();
-  await agent.restart({ deploy: { settle_window_s: 60 } });
+  const { control, account } = system();
   const app = { name: system().name(), image: await system().load(await sleeperImage()) };
   const key = await control.administer("key", "create", "--account", account.accountId, "--name", "short-lived");
   const stream = await system().open(app, { apiKey: key["api_key"] ?? "" });

@@ -84,7 +84,7 @@ describe.skipIf(noEngine !== undefined)(`an engine that goes away${unless(noEngi
     process.kill(daemon, "SIGSTOP");
     try {
       const stream = await system().open({ name: system().name(), image });
-      await stream.event("the wait for the engine", waitsForEngine, 20_000);
+      await stream.event("the wait for the engine", waitsForEngine);
       process.kill(daemon, "SIGCONT");
       expect((await system().finish(stream)).final.status).toBe("Success");
     } finally {
@@ -95,7 +95,7 @@ describe.skipIf(noEngine !== undefined)(`an engine that goes away${unless(noEngi
   test("in the middle of a deployment is waited for", async () => {
     const image = await system().load(await webImage());
     const port = await freeHostPort();
-    await system().agent.restart({ deploy: { settle_window_s: 3 } });
+    await system().agent.restart({ deploy: { settle_window_s: 6 } });
     const ports = [{ host_port: port, target_port: WEB_PORT }];
     const stream = await system().open({ name: system().name(), image, ports });
     await stream.event("verifying", ({ step }) => step === "verifying");

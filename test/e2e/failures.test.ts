@@ -1,6 +1,6 @@
 import { mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { freeHostPort, freePort } from "../support/free-port.ts";
 import {
   bigImage,
@@ -196,7 +196,15 @@ describe("too little disk space: InsufficientDisk", () => {
 });
 
 describe("a deployment that does not end in time: DeploymentTimeout", () => {
-  const system = sharedSystem(() => ({ controlFlags: ["--deployment-timeout-s", "3"] }));
+  const system = sharedSystem();
+
+  async function restartService(...flags: readonly string[]): Promise<void> {
+    await system().control.stop();
+    system().control.useFlags(...flags);
+    await system().control.start();
+    await system().untilOnline();
+  }
+  beforeEach(() => restartService("--deployment-timeout-s", "3"));
 
   test("in its pull, and the device stops it", async () => {
     await using slow = await SlowLink.to(registry.port, 200_000);
@@ -217,7 +225,8 @@ describe("a deployment that does not end in time: DeploymentTimeout", () => {
       (line) => line["deployment"] === deploymentId && line["code"] === "DeploymentCancelled",
     );
     await waitFor("its container to be gone", async () => (await system().containersOf(deploymentId)).length === 0);
-    // Its name and port can be had again.
+    // Its name and port can be had again, with as much time as it takes.
+    await restartService();
     const again = { ...request, image: await system().load(await sleeperImage()) };
     expect((await system().deploy(again)).final.status).toBe("Success");
   }

@@ -48,7 +48,7 @@ export class EventStream implements Disposable {
   }
 
   /** Waits until the condition holds. Fails when the time is up, or when the stream ends before. */
-  async until(what: string, condition: (stream: this) => boolean, timeoutMs = 10_000): Promise<void> {
+  async until(what: string, condition: (stream: this) => boolean, timeoutMs = 30_000): Promise<void> {
     const deadline = performance.now() + timeoutMs;
     while (!condition(this)) {
       if (this.#isEnded || performance.now() > deadline) throw new Error(`in vain for ${what}; received: ${this.text}`);
