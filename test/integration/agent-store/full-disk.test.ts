@@ -1,5 +1,4 @@
-import { closeSync, openSync, rmSync, writeSync } from "node:fs";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { pino } from "pino";
 import { describe, expect, it } from "vitest";
 import { newRecord } from "../../../src/agent/core/deployment.ts";
@@ -7,26 +6,12 @@ import { openStore } from "../../../src/agent/store/open-store.ts";
 import { StoreError } from "../../../src/agent/store/store.ts";
 import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
+import { fillDisk } from "../../support/fill-disk.ts";
 import { smallDisk } from "../../support/small-disk.ts";
 
 const parsed = parseAppSpec({ name: "app", image: "example/app:1" });
 if (!parsed.ok) throw parsed.error;
 const { spec } = parsed;
-
-/** Takes every free byte of a directory's disk, as an app that logs too much would. */
-function fill(directory: string): string {
-  const path = join(directory, "filler");
-  const file = openSync(path, "w");
-  for (let size = 1 << 20; size >= 512; size /= 2) {
-    try {
-      for (;;) writeSync(file, Buffer.alloc(size, 1));
-    } catch {
-      // Full for chunks of this size.
-    }
-  }
-  closeSync(file);
-  return path;
-}
 
 describe.skipIf(process.getuid?.() !== 0)("the agent's store on a full disk (needs root to mount one)", () => {
   it("still records the end of what was accepted, refuses anything new, and recovers by itself", async () => {
@@ -37,7 +22,7 @@ describe.skipIf(process.getuid?.() !== 0)("the agent's store on a full disk (nee
     using store = open();
     const record = newRecord("d1", 1, spec);
     store.save({ deployment: record });
-    const filler = fill(disk.path);
+    const filler = fillDisk(disk.path);
 
     // More than fits into what the database has already: the space put by has to be given up.
     const message = "x".repeat(1_500);

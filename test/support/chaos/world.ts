@@ -14,6 +14,13 @@ const ACK_TIMEOUT_S = 4;
 /** How long a deployment may take in a world, in seconds. */
 const DEPLOYMENT_TIMEOUT_S = 60;
 
+interface WorldOptions {
+  /** Keys of the agent's configuration file; the rest fits tests. */
+  readonly agentConfig?: AgentConfig;
+  /** Where the agent keeps its configuration and state. The caller removes it. Default: a directory of its own. */
+  readonly deviceDirectory?: string;
+}
+
 /**
  * Both executables as real processes with everything between them, and between agent and engine, in the hands of the
  * test. Disposing it ends them and removes what they made.
@@ -52,7 +59,7 @@ export class World implements AsyncDisposable {
   }
 
   /** Starts one and waits until its device is online. Only one world may use an engine at a time. */
-  static async start(engineSocket: string, agentConfig: AgentConfig = {}): Promise<World> {
+  static async start(engineSocket: string, { agentConfig = {}, deviceDirectory }: WorldOptions = {}): Promise<World> {
     await using owned = new AsyncDisposableStack();
     const { path: directory } = owned.use(await tempDir());
     const prefix = uniqueName("");
@@ -66,7 +73,7 @@ export class World implements AsyncDisposable {
     const proxy = owned.use(await EngineProxy.to(engineSocket));
     const agent = owned.use(
       new AgentProcess({
-        directory: join(directory, "device"),
+        directory: deviceDirectory ?? join(directory, "device"),
         deviceToken: asset.deviceToken,
         controlPlaneUrl: () => `ws://127.0.0.1:${link.port}/v1/agent`,
         engineSocket: proxy.socketPath,

@@ -1,0 +1,85 @@
+import { rm } from "node:fs/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { PatientClient } from "../support/chaos/client.ts";
+import { checkInvariants } from "../support/chaos/invariants.ts";
+import { World } from "../support/chaos/world.ts";
+import { fillDisk } from "../support/fill-disk.ts";
+import { type LoadedImage, loadImage, sleeperImage } from "../support/images.ts";
+import { PrivateEngine, privateEngineMissing } from "../support/private-engine.ts";
+import { smallDisk, smallDiskMissing } from "../support/small-disk.ts";
+import { listContainers } from "../support/system/engine-containers.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+const noEngine = await privateEngineMissing();
+const noDisk = noEngine ?? (await smallDiskMissing());
+const unless = (missing: string | undefined): string => (missing === undefined ? "" : ` (skipped: ${missing})`);
+
+describe.skipIf(noEngine !== undefined)(`a device in trouble${unless(noEngine)}`, () => {
+  const owned = new AsyncDisposableStack();
+  let engine: PrivateEngine;
+  let image: LoadedImage;
+  beforeAll(async () => {
+    engine = owned.use(await PrivateEngine.start());
+    image = owned.use(await loadImage(engine.socketPath, await sleeperImage("trouble"), "trouble"));
+  });
+  afterAll(() => owned.disposeAsync());
+
+  const sleeper = (world: World): PatientClient => world.deploy({ name: world.name(), image: image.reference });
+
+  test.skipIf(noDisk !== undefined)(
+    `whose state directory is full brings to its end what it accepted, takes nothing new, and recovers${unless(noDisk)}`,
+    async () => {
+      await using disk = await smallDisk(8);
+      const agentConfig = { deploy: { settle_window_s: 3 } };
+      await using world = await World.start(engine.socketPath, { deviceDirectory: disk.path, agentConfig });
+      const accepted = sleeper(world);
+      await world.agent.waitForLog("the verification", ({ step }) => step === "verifying");
+      const filler = fillDisk(disk.path);
+      expect(await accepted.finished).toMatchObject({ status: "Success" });
+      // What little the database has left inside is used up by some of these; then the space put by is.
+      const codes = new Set<string | undefined>();
+      for (let attempt = 0; attempt < 20 && !codes.has("InsufficientDisk"); attempt++) {
+        codes.add((await sleeper(world).finished).code);
+      }
+      expect(codes).toContain("InsufficientDisk");
+      expect(world.agent.isRunning).toBe(true);
+      await rm(filler);
+      expect(await sleeper(world).finished).toMatchObject({ status: "Success" });
+      await checkInvariants(world);
+    },
+  );
+
+  test("whose engine hangs over one deployment ends another one meanwhile, and can cancel the first", async () => {
+    await using world = await World.start(engine.socketPath);
+    let hung = 0;
+    world.proxy.intercept(({ path }) => (path === "/containers/create" && hung++ === 0 ? "hang" : "pass"));
+    const first = sleeper(world);
+    await waitFor("the hung call", () => hung === 1);
+    const second = sleeper(world);
+    expect(await second.finished).toMatchObject({ status: "Success" });
+    expect(first.final).toBeUndefined();
+    world.proxy.intercept();
+    await first.cancel();
+    expect(await first.finished).toMatchObject({ status: "Fail", code: "DeploymentCancelled" });
+    await checkInvariants(world);
+  });
+
+  test("whose engine was killed has its apps again, also those the engine left down", async () => {
+    await using world = await World.start(engine.socketPath);
+    expect(await sleeper(world).finished).toMatchObject({ status: "Success" });
+    await engine.kill();
+    await engine.start();
+    await checkInvariants(world);
+    expect((await listContainers(engine.socketPath)).map(({ State }) => State)).toEqual(["running"]);
+  });
+
+  test("whose engine is restarted in mid-deployment goes on", async () => {
+    await using world = await World.start(engine.socketPath, { agentConfig: { deploy: { settle_window_s: 2 } } });
+    const client = sleeper(world);
+    await world.agent.waitForLog("the verification", ({ step }) => step === "verifying");
+    await engine.stop();
+    await engine.start();
+    expect(await client.finished).toMatchObject({ status: "Success" });
+    await checkInvariants(world);
+  });
+});
