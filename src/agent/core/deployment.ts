@@ -38,8 +38,6 @@ export interface DeploymentRecord {
 export interface ObservedContainer {
   readonly id: string;
   readonly running: boolean;
-  /** Label of the specification it was made from. */
-  readonly specHash: string;
 }
 
 /** An app that runs, or should, because its deployment succeeded. */

@@ -4,6 +4,7 @@ import type { AppRecord } from "../core/deployment.ts";
 import { running } from "../core/announce.ts";
 import type { Step } from "../core/plan.ts";
 import { violation } from "../core/policy.ts";
+import { NOTHING_CREATED } from "./observe.ts";
 import { mustPull } from "../core/pull-decision.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import type { ContainerSummary, ImageFacts } from "../engine/engine.ts";
@@ -31,7 +32,11 @@ export async function runCheck(context: StepContext, { spec }: Extract<Step, { k
       },
     };
   }
-  return { record: { checked: true, ...usable(spec, image) }, events: imagePresent(spec, image) };
+  return {
+    record: { checked: true, ...usable(spec, image) },
+    events: imagePresent(spec, image),
+    observed: NOTHING_CREATED,
+  };
 }
 
 async function observe(context: StepContext, spec: AppSpec): Promise<Omit<Surroundings, "rivals" | "apps">> {

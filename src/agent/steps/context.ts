@@ -3,7 +3,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Semaphore } from "../../lib/semaphore.ts";
 import type { DeploymentRecord, Failure } from "../core/deployment.ts";
-import type { Progress } from "../core/plan.ts";
+import type { Observed, Progress } from "../core/plan.ts";
 import type { Rival } from "../core/check.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -62,4 +62,6 @@ export interface StepResult {
   readonly failure?: Failure;
   readonly progress?: Partial<Progress>;
   readonly events?: readonly EventContent[];
+  /** The deployment's containers as the step left them. Where it is given, the engine need not be asked for them. */
+  readonly observed?: Observed;
 }

@@ -12,8 +12,8 @@ type CreateStep = Extract<Step, { kind: "create" }>;
  * crash left behind was seen before and is adopted instead.
  */
 export async function runCreate(context: StepContext, step: CreateStep): Promise<StepResult> {
-  await context.engine.createContainer(toRequest(context, step), context.signal);
-  return {};
+  const id = await context.engine.createContainer(toRequest(context, step), context.signal);
+  return { observed: { containers: [{ id, running: false }] } };
 }
 
 function toRequest(context: StepContext, { spec, image }: CreateStep): ContainerRequest {

@@ -3,7 +3,7 @@ import { fullJitter } from "../../lib/backoff.ts";
 import { announcement, running } from "../core/announce.ts";
 import type { Rival } from "../core/check.ts";
 import type { AppRecord, DeploymentRecord, Failure } from "../core/deployment.ts";
-import { type Progress, type Step, nextStep } from "../core/plan.ts";
+import { type Progress, type Step, nextStep, type Observed } from "../core/plan.ts";
 import { StoreError } from "../store/store.ts";
 import type { DeployServices, StepContext, StepResult } from "./context.ts";
 import { mayHaveContainer, observe } from "./observe.ts";
@@ -34,6 +34,8 @@ export class DeploymentRun {
   #record: DeploymentRecord;
   #progress: Progress = NO_PROGRESS;
   #events: readonly EventContent[] = [];
+  /** What the last step saw of the containers. Serves the next decision only. */
+  #observed: Observed | undefined;
   #announced: Step["kind"] | undefined;
   #step = new AbortController();
   #engineAwaySince: number | undefined;
@@ -79,7 +81,8 @@ export class DeploymentRun {
 
   async #round(): Promise<void> {
     const { engine } = this.#options.services;
-    const observed = await observe(this.#record, engine, this.#step.signal);
+    const observed = this.#observed ?? (await observe(this.#record, engine, this.#step.signal));
+    this.#observed = undefined;
     const step = nextStep(this.#record, observed, this.#progress);
     if (!step) return;
     if (step.kind === "succeed" || step.kind === "fail") return this.#end(step);
@@ -125,6 +128,7 @@ export class DeploymentRun {
     this.#record = { ...this.#record, ...result.record, ...(result.failure && { failure: result.failure }) };
     this.#progress = { ...this.#progress, ...result.progress };
     this.#events = [...this.#events, ...(result.events ?? [])];
+    this.#observed = result.failure ? undefined : result.observed;
   }
 
   #failIn(kind: Step["kind"], error: unknown): void {

@@ -6,6 +6,7 @@ import { afterFailedPull } from "../core/pull-decision.ts";
 import type { PullProgress } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { StepContext, StepResult } from "./context.ts";
+import { NOTHING_CREATED } from "./observe.ts";
 
 const PROGRESS_INTERVAL_MS = 1_000;
 const RETRY = { baseMs: 1_000, maxMs: 30_000 };
@@ -22,7 +23,7 @@ export async function runPull(context: StepContext, { spec }: PullStep): Promise
   const events = await pullWithRetries(context, spec.image);
   const image = await context.engine.inspectImage(spec.image, context.signal);
   if (!image) throw new EngineError("unknown", `the image ${spec.image} is not there after it was pulled`);
-  return { record: { imageId: image.id }, events };
+  return { record: { imageId: image.id }, events, observed: NOTHING_CREATED };
 }
 
 async function pullWithRetries(context: StepContext, image: string): Promise<EventContent[]> {

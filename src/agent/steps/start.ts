@@ -20,7 +20,10 @@ export async function runStart(context: StepContext, step: Extract<Step, { kind:
       },
     };
   }
-  return { progress: { startedContainerId: step.containerId } };
+  return {
+    progress: { startedContainerId: step.containerId },
+    observed: { containers: [{ id: step.containerId, running: true }] },
+  };
 }
 
 async function takenPort(context: StepContext, step: Extract<Step, { kind: "start" }>, error: EngineError) {

@@ -33,7 +33,10 @@ export async function runVerify(context: StepContext, step: VerifyStep): Promise
     const elapsed = clock.monotonic() - beganAt;
     switch (judge(vitals, baseline, elapsed, window)) {
       case "hold":
-        return { progress: { verifiedContainerId: step.containerId } };
+        return {
+          progress: { verifiedContainerId: step.containerId },
+          observed: { containers: [{ id: step.containerId, running: true }] },
+        };
       case "crashed":
         return { failure: await crashed(context, step, vitals) };
       case "unhealthy":

@@ -19,7 +19,7 @@ interface World {
   record: DeploymentRecord;
   stored: DeploymentRecord;
   progress: Progress;
-  containers: { id: string; running: boolean; specHash: string }[];
+  containers: { id: string; running: boolean }[];
   created: number;
   events: Step["kind"][];
 }
@@ -31,7 +31,7 @@ function carryOut(world: World, step: Step): Partial<DeploymentRecord> {
     case "pull":
       return { imageId: "sha256:1" };
     case "create":
-      world.containers.push({ id: `c${++world.created}`, running: false, specHash: "x" });
+      world.containers.push({ id: `c${++world.created}`, running: false });
       return {};
     case "start":
       world.containers = world.containers.map((c) => (c.id === step.containerId ? { ...c, running: true } : c));
@@ -124,7 +124,7 @@ describe("plan", () => {
 
   it("adopts one container and removes surplus ones", () => {
     const record = { ...newRecord("d1", 1, spec), checked: true, imageId: "i" };
-    const containers = ["a", "b", "c"].map((id) => ({ id, running: false, specHash: "x" }));
+    const containers = ["a", "b", "c"].map((id) => ({ id, running: false }));
     expect(nextStep(record, { containers }, FORGOTTEN)).toEqual({ kind: "clean", containerIds: ["b", "c"] });
   });
 });
