@@ -38,7 +38,7 @@ export const ERRORS = {
     http: 200,
     fixedMessage: true,
     retryable: true,
-    hint: "Check the device's power and link; on the device `edge-agent config check` and the agent's log say why.",
+    hint: "Check the device's power and link; on the device `edge-agent doctor` says what is broken.",
   },
   AssetNotFound: {
     message: "Asset not found",
