@@ -1,6 +1,6 @@
 import { stat, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { start } from "../../support/command.ts";
+import { run, start } from "../../support/command.ts";
 import { Device } from "../../support/agent-local/device.ts";
 
 describe("the agent's socket", () => {
@@ -15,6 +15,13 @@ describe("the agent's socket", () => {
     await device.start();
     const { mode } = await stat(device.socketPath);
     expect(mode & 0o777).toBe(0o660);
+  });
+
+  it.skipIf(process.getuid?.() !== 0)("says so to a user who may not use it", async () => {
+    await device.start();
+    const args = ["--reuid", "65534", "--clear-groups", process.execPath, "src/agent/main.ts", "apps"];
+    const { code, stderr } = await run("setpriv", [...args, "--socket", device.socketPath]);
+    expect([code, stderr]).toEqual([5, expect.stringContaining("no permission to use")]);
   });
 
   it("is taken over from a daemon that was killed", async () => {

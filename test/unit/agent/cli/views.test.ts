@@ -1,0 +1,142 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { printHappening } from "../../../../src/agent/cli/happening-view.ts";
+import { Printer } from "../../../../src/agent/cli/printer.ts";
+import { renderApps, renderStatus, shortTime } from "../../../../src/agent/cli/status-view.ts";
+import { troublesOf } from "../../../../src/agent/cli/troubles.ts";
+import type { Happening, Status } from "../../../../src/agent/local/api.ts";
+import { createTheme } from "../../../../src/lib/terminal/theme.ts";
+import { widthOf } from "../../../../src/lib/terminal/width.ts";
+import { MemoryOutput } from "../../../support/edgectl/memory-output.ts";
+
+const ENV = { TERM: "xterm", LANG: "C.UTF-8" };
+const PLAIN = createTheme({ write: () => undefined }, ENV);
+
+const APP: Status["device"]["apps"][number] = {
+  name: "web",
+  image: "registry.example.com/team/web:1",
+  state: "running",
+  trouble: null,
+  ports: [{ host_port: 30_080, target_port: 80 }],
+  host_network: false,
+  restarts: 0,
+  started_at: "2026-11-20T12:48:17.596Z",
+};
+
+const STATUS: Status = {
+  agent: { version: "0.1.0", pid: 1, uptime_s: 3_700, memory_bytes: 61_000_000 },
+  link: {
+    state: "online",
+    control_plane: "wss://control.example.com/v1/agent",
+    for_s: 90,
+    next_try_in_s: null,
+    last_error: null,
+    asset: { uuid: "u", serial_number: "GW-1", name: "Pump house" },
+    reconnects: 0,
+  },
+  device: {
+    engine: { ok: true, kind: "docker", version: "20.10.24" },
+    disk: { path: "/var/lib/docker", free_bytes: 5e9, reserve_bytes: 2e8 },
+    apps: [APP],
+    deployments: [],
+  },
+};
+
+const hostile = fc.string({ unit: "binary", maxLength: 60 });
+// oxlint-disable-next-line no-control-regex
+const CONTROL = /[\u0000-\u0009\u000B-\u001F\u007F-\u009F]/;
+
+function printed(print: (printer: Printer) => void, columns?: number): string {
+  const stdout = new MemoryOutput(columns);
+  print(new Printer({ stdout, stderr: new MemoryOutput(), env: { ...ENV, NO_COLOR: "1" } }, false));
+  return stdout.text;
+}
+
+describe("what is wrong, in the status", () => {
+  it("nothing, when all is well", () => {
+    expect(troublesOf(STATUS)).toEqual([]);
+  });
+
+  it.each<[string, Status, RegExp]>([
+    ["no link", { ...STATUS, link: { ...STATUS.link, state: "waiting" } }, /No link/],
+    ["no engine", { ...STATUS, device: { ...STATUS.device, engine: { ok: false, reason: "gone" } } }, /engine.*gone/],
+    [
+      "no space",
+      { ...STATUS, device: { ...STATUS.device, disk: { path: "/x", free_bytes: 1, reserve_bytes: 2 } } },
+      /disk space at \/x/,
+    ],
+    [
+      "an app that does not run",
+      { ...STATUS, device: { ...STATUS.device, apps: [{ ...APP, trouble: "it keeps stopping" }] } },
+      /web.*edge-agent app web/,
+    ],
+  ])("%s", (_name, status, expected) => {
+    expect(troublesOf(status).join("\n")).toMatch(expected);
+  });
+});
+
+describe("output on a terminal", () => {
+  it("the status tells link, engine, disk and agent", () => {
+    const text = renderStatus(STATUS, PLAIN);
+    expect(text).toMatch(/Link +online for 1 min 30 s, as GW-1 \(Pump house\)/);
+    expect(text).toMatch(/Engine +docker 20\.10\.24/);
+    expect(text).toMatch(/Disk +5\.00 GB free/);
+    expect(text).toMatch(/Agent +0\.1\.0, up 1 h 1 min/);
+  });
+
+  it("apps fit into 80 columns, whatever they are called", () => {
+    const name = fc.stringMatching(/^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$/);
+    fc.assert(
+      fc.property(name, fc.string({ maxLength: 200 }), (name, image) => {
+        for (const line of renderApps([{ ...APP, name, image }], PLAIN, 80).split("\n")) {
+          expect(widthOf(line)).toBeLessThanOrEqual(80);
+        }
+      }),
+    );
+  });
+
+  it("nothing from outside reaches the terminal as a control character", () => {
+    fc.assert(
+      fc.property(hostile, (text) => {
+        const event: Happening = {
+          kind: "event",
+          at: 1,
+          app: text,
+          deployment_id: text,
+          origin: "local",
+          status: "Fail",
+          step: text,
+          message: text,
+          details: { [text]: [text], other: text },
+        };
+        const output = [
+          renderStatus({ ...STATUS, link: { ...STATUS.link, control_plane: text } }, PLAIN),
+          renderApps([{ ...APP, name: text, image: text, state: text }], PLAIN, 80),
+          printed((printer) => printHappening(printer, event), 80),
+          printed((printer) => printer.raw(text)),
+        ].join("");
+        expect(output).not.toMatch(CONTROL);
+      }),
+    );
+  });
+
+  it("long text is broken at spaces on a terminal, and left whole in a file", () => {
+    const event: Happening = { kind: "repair", at: 1, app: "web", reason: "word ".repeat(40).trim() };
+    const narrow = printed((printer) => printHappening(printer, event), 80);
+    for (const line of narrow.split("\n")) expect(widthOf(line)).toBeLessThanOrEqual(80);
+    expect(
+      printed((printer) => printHappening(printer, event))
+        .trimEnd()
+        .split("\n"),
+    ).toHaveLength(1);
+  });
+
+  it.each([
+    ["2026-11-20T12:48:17Z", "2026-11-20 12:48"],
+    ["0001-01-01T00:00:00Z", "-"],
+    [null, "-"],
+    ["\u001B[31m", "-"],
+  ])("the time %j is shown as %s", (time, expected) => {
+    expect(shortTime(time)).toBe(expected);
+  });
+});
