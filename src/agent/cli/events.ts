@@ -1,13 +1,16 @@
 import type { Command } from "commander";
-import { happeningSchema } from "../local/api.ts";
+import { type Happening, happeningSchema } from "../local/api.ts";
+import { DaemonDownError } from "../local/client.ts";
+import { happenings } from "../local/happenings.ts";
 import type { Register } from "./commands.ts";
-import { withCommonOptions } from "./context.ts";
+import { type Context, withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import { printHappening } from "./happening-view.ts";
+import { parseCount } from "./parse-count.ts";
 
 const HELP = `
 Deployments with their steps, repairs and restarts, the oldest first. Times are UTC by the device's clock;
-"?" stands where the device was rebooted in between.
+"?" stands where the device was rebooted in between. With the agent down: what it had stored.
 
 Examples:
   edge-agent events -f
@@ -18,22 +21,41 @@ export function addEvents(program: Command, register: Register): void {
     .command("events")
     .description("what happened to the apps: deployments with their steps, repairs, restarts")
     .option("-f, --follow", "go on with what comes, until Ctrl-C")
-    .option("-n, --entries <number>", "how many of the last deployments and repairs", "20");
-  register(
-    withCommonOptions(command).addHelpText("after", HELP),
-    async ({ client, printer, io }, _argument, options) => {
-      const follow = options["follow"] === true;
-      const query = new URLSearchParams({ entries: String(options["entries"]), ...(follow && { follow: "" }) });
-      let count = 0;
-      for await (const happening of client.stream("GET", `/events?${query.toString()}`, happeningSchema, {
-        signal: io.interrupted,
-      })) {
-        count++;
-        if (printer.json) printer.jsonLine(happening);
-        else printHappening(printer, happening);
-      }
-      if (count === 0 && !printer.json) printer.line("Nothing has happened yet.");
-      return EXIT.ok;
-    },
-  );
+    .option("-n, --entries <number>", "how many of the last deployments and repairs", parseCount, 20);
+  register(withCommonOptions(command).addHelpText("after", HELP), async (context, _argument, options) => {
+    const { printer } = context;
+    const entries = Number(options["entries"]);
+    const follow = options["follow"] === true;
+    let count = 0;
+    const show = (happening: Happening): void => {
+      count++;
+      if (printer.json) printer.jsonLine(happening);
+      else printHappening(printer, happening);
+    };
+    try {
+      for await (const happening of fromDaemon(context, entries, follow)) show(happening);
+    } catch (error) {
+      if (follow || !(error instanceof DaemonDownError) || error.reason !== "down") throw error;
+      for (const happening of fromStore(context, entries, error)) show(happening);
+      throw error;
+    }
+    if (count === 0 && !printer.json) printer.line("Nothing has happened yet.");
+    return EXIT.ok;
+  });
+}
+
+function fromDaemon({ client, io }: Context, entries: number, follow: boolean): AsyncGenerator<Happening> {
+  const query = new URLSearchParams({ entries: String(entries), ...(follow && { follow: "" }) });
+  return client.stream("GET", `/events?${query.toString()}`, happeningSchema, { signal: io.interrupted });
+}
+
+/** What a daemon that does not run has left. Throws `down` where that cannot be read. */
+function fromStore({ config, io }: Context, entries: number, down: DaemonDownError): Happening[] {
+  if (config instanceof Error) throw down;
+  try {
+    using store = io.openReader(config.state_dir);
+    return store.history(entries).flatMap(happenings);
+  } catch {
+    throw down;
+  }
 }

@@ -4,6 +4,7 @@ import { logLineSchema } from "../local/api.ts";
 import type { Register } from "./commands.ts";
 import { withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
+import { parseCount } from "./parse-count.ts";
 
 const HELP = `
 Without APP: what the agent itself has logged since it was started, the last 500 lines at most.
@@ -18,7 +19,7 @@ export function addLogs(program: Command, register: Register): void {
     .command("logs [app]")
     .description("show the output of an app, or the agent's own log")
     .option("-f, --follow", "go on with what comes, until Ctrl-C")
-    .option("-n, --lines <number>", "how many of the last lines", "100");
+    .option("-n, --lines <number>", "how many of the last lines", parseCount, 100);
   register(withCommonOptions(command).addHelpText("after", HELP), async ({ client, printer, io }, app, options) => {
     const query = new URLSearchParams({
       lines: String(options["lines"]),

@@ -81,6 +81,10 @@ describe("commands on a device without an engine", () => {
     expect(stdout).toMatch(/EngineUnavailable/);
     expect(stdout).toMatch(/What to do:/);
     expect((await device.command("events")).stdout).toMatch(/Fail +web: The container engine does not answer/);
+    await device.kill();
+    const stored = await device.command("events");
+    expect(stored).toMatchObject({ code: 3, stdout: expect.stringMatching(/Fail +web:/) as string });
+    await device.start();
     const { code: missing, stdout: story } = await device.command("app", "web");
     expect(missing).toBe(1);
     expect(story).toMatch(/no deployment of it succeeded/);
@@ -105,6 +109,11 @@ describe("commands on a device without an engine", () => {
     await following.waitForOutput("no link to the control plane");
     following.kill("SIGINT");
     expect(await following.exited).toBe(130);
+  });
+
+  it("a number that is none is wrong usage", async () => {
+    const { code, stderr } = await device.command("logs", "--lines", "many");
+    expect([code, stderr]).toEqual([2, expect.stringContaining("whole number")]);
   });
 
   it("every command has help with its exit codes or an example", async () => {
