@@ -1,3 +1,4 @@
+import { localSocketPath, RUNTIME_SOCKET } from "../local/socket-path.ts";
 import type { LinkConfig } from "../link/link-config.ts";
 import type { DeployConfig } from "../steps/context.ts";
 import type { Config } from "./load.ts";
@@ -39,5 +40,6 @@ export function toDeployConfig(config: Config): DeployConfig {
 /** Whoever has one of these has the whole device, or the agent's identity. */
 function guardedPaths(config: Config): string[] {
   const { engine, state_dir, path, device_token_file } = config;
-  return [...ENGINE_SOCKETS, engine.socket, state_dir, path, device_token_file].filter((p) => p !== undefined);
+  const sockets = [...ENGINE_SOCKETS, engine.socket, RUNTIME_SOCKET, localSocketPath(config)];
+  return [...sockets, state_dir, path, device_token_file].filter((p) => p !== undefined);
 }

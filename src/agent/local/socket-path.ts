@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** Made by the service manager for the time the service runs. */
+/** In the directory the service manager makes for the time the service runs. */
 export const RUNTIME_SOCKET = "/run/edge-agent/agent.sock";
 
 /** Where the agent takes local commands: as configured, else in its runtime directory where there is one, else in its state directory. */

@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ConfigError, loadConfig, parseConfig } from "../../../src/agent/config/load.ts";
+import { toDeployConfig } from "../../../src/agent/config/settings.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
 const MINIMAL = { control_plane_url: "wss://control.example.com/v1/agent", device_token: "ed_abc" };
@@ -83,6 +84,20 @@ describe("agent configuration on disk", () => {
       extra_ca_file: write("ca.pem", "-----BEGIN CERTIFICATE-----\n"),
     });
     expect(loadConfig(path)).toMatchObject({ token: "ed_fromfile", extraCa: "-----BEGIN CERTIFICATE-----\n", path });
+  });
+
+  it("keeps apps away from whatever gives the device away, the socket for local commands too", () => {
+    const path = config({ ...MINIMAL, local: { socket: "/srv/agent.sock" }, engine: { socket: "/srv/engine.sock" } });
+    const { guardedPaths } = toDeployConfig(loadConfig(path));
+    for (const guarded of [
+      "/srv/agent.sock",
+      "/run/edge-agent/agent.sock",
+      "/srv/engine.sock",
+      "/run/docker.sock",
+      path,
+    ]) {
+      expect(guardedPaths).toContain(guarded);
+    }
   });
 
   it("says which file is missing", () => {
