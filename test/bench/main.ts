@@ -4,10 +4,13 @@ import { parseArgs } from "node:util";
 import { build } from "../../scripts/bundling/build.ts";
 import { deployPresent } from "./deploy-present.ts";
 import { deployPull } from "./deploy-pull.ts";
+import { durableWrites } from "./durable-writes.ts";
 import { execToOnline } from "./exec-to-online.ts";
 import { idle } from "./idle.ts";
 import { describeMachine } from "./machine.ts";
+import { recovery } from "./recovery.ts";
 import type { Bench, BenchResult } from "./result.ts";
+import { returnOfAFleet } from "./return-of-a-fleet.ts";
 import { assetList } from "./service/asset-list.ts";
 import { assetRead } from "./service/asset-read.ts";
 import { usageYear } from "./service/usage-year.ts";
@@ -20,6 +23,9 @@ const BENCHES: readonly Bench[] = [
   execToOnline,
   idle,
   traffic,
+  recovery,
+  durableWrites,
+  returnOfAFleet,
   assetRead,
   assetList,
   usageYear,

@@ -1,0 +1,60 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { loadImage, sleeperImage, uniqueName } from "../support/images.ts";
+import { engineSocket } from "./engine-socket.ts";
+import { type Bench, atMost } from "./result.ts";
+import { deployed, startSystem } from "./system.ts";
+
+/** What one deployment without a pull costs the flash: durable writes, and bytes, as the kernel counts the agent's. */
+export const durableWrites: Bench = {
+  name: "durable-writes",
+  async run({ quick }) {
+    const deployments = quick ? 2 : 5;
+    await using image = await loadImage(await engineSocket(), await sleeperImage(), "bench");
+    await using system = await startSystem();
+    // What is written once, such as a new database, is not counted.
+    await deployed(system.target, { name: uniqueName("w"), image: image.reference });
+    const log = join(system.folder, "device", "agent", "agent.db-wal");
+    const look = async (): Promise<{ bytes: number; commits: number }> => {
+      await sleep(1_000);
+      return { bytes: writtenBytes(system.agent.pid), commits: commitsIn(readFileSync(log)) };
+    };
+    const before = await look();
+    for (let count = 0; count < deployments; count++) {
+      await deployed(system.target, { name: uniqueName("w"), image: image.reference });
+    }
+    const after = await look();
+    const bytes = (after.bytes - before.bytes) / deployments;
+    const commits = (after.commits - before.commits) / deployments;
+    return {
+      data: { deployments, bytes, commits },
+      rows: [
+        {
+          what: "agent: written to disk per deployment, image present",
+          value: `${(bytes / 1024).toFixed(0)} KiB in ${commits.toFixed(1)} durable writes`,
+          target: atMost(64, "KiB", bytes / 1024),
+        },
+      ],
+    };
+  },
+};
+
+/** Bytes a process has had sent to storage so far. */
+function writtenBytes(pid: number): number {
+  return Number(/^write_bytes: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, "utf8"))?.[1]);
+}
+
+// Format of the log: https://www.sqlite.org/fileformat2.html#the_write_ahead_log
+const HEADER_BYTES = 32;
+const FRAME_HEADER_BYTES = 24;
+
+/** Transactions in a write-ahead log that was not begun anew yet: the frames that carry the size of the database. */
+function commitsIn(log: Buffer): number {
+  const pageSize = log.readUInt32BE(8);
+  let commits = 0;
+  for (let at = HEADER_BYTES; at + FRAME_HEADER_BYTES <= log.length; at += FRAME_HEADER_BYTES + pageSize) {
+    if (log.readUInt32BE(at + 4) !== 0) commits++;
+  }
+  return commits;
+}
