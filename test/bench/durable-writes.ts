@@ -16,9 +16,10 @@ export const durableWrites: Bench = {
     // What is written once, such as a new database, is not counted.
     await deployed(system.target, { name: uniqueName("w"), image: image.reference });
     const log = join(system.folder, "device", "agent", "agent.db-wal");
-    const look = async (): Promise<{ bytes: number; commits: number }> => {
+    const look = async (): Promise<{ bytes: number; commits: number; logged: number }> => {
       await sleep(1_000);
-      return { bytes: writtenBytes(system.agent.pid), commits: commitsIn(readFileSync(log)) };
+      const content = readFileSync(log);
+      return { bytes: writtenBytes(system.agent.pid), commits: commitsIn(content), logged: content.length };
     };
     const before = await look();
     for (let count = 0; count < deployments; count++) {
@@ -27,18 +28,22 @@ export const durableWrites: Bench = {
     const after = await look();
     const bytes = (after.bytes - before.bytes) / deployments;
     const commits = (after.commits - before.commits) / deployments;
+    const logged = (after.logged - before.logged) / deployments;
     return {
-      data: { deployments, bytes, commits },
+      data: { deployments, bytes, commits, logged },
       rows: [
         {
           what: "agent: written to disk per deployment, image present",
-          value: `${(bytes / 1024).toFixed(0)} KiB in ${commits.toFixed(1)} durable writes`,
+          value: `${inKibibytes(bytes)} in ${commits.toFixed(1)} durable writes`,
+          reference: `in its log, without rounding to pages: ${inKibibytes(logged)}`,
           target: atMost(64, "KiB", bytes / 1024),
         },
       ],
     };
   },
 };
+
+const inKibibytes = (bytes: number): string => `${(bytes / 1024).toFixed(0)} KiB`;
 
 /** Bytes a process has had sent to storage so far. */
 function writtenBytes(pid: number): number {
