@@ -30,7 +30,8 @@ export function reconcile(
   for (const { id, deployment } of held) {
     // A finished one needs no confirming: the device sends its last event again and gets the acknowledgement then.
     if (deployment && !isFinished(deployment)) corrections.push({ kind: "confirm", deploymentId: id });
-    const reason = deployment ? cancelReason(deployment) : "unknown";
+    // What nobody has a record of is dealt with when the device says how it ended.
+    const reason = deployment && cancelReason(deployment);
     if (reason) corrections.push({ kind: "cancel", deploymentId: id, reason });
   }
   for (const deployment of unfinished) {

@@ -1,4 +1,4 @@
-import type { DeviceEvent } from "../../protocol/deployment-event.ts";
+import { type DeviceEvent, isFinal } from "../../protocol/deployment-event.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
 import { confirmHeld, connectionLost, failLost } from "../core/connection-remarks.ts";
 import type { Deployment } from "../core/deployment.ts";
@@ -50,9 +50,12 @@ export class DeploymentDeviceHandler implements DeviceHandler {
   }
 
   async event(session: DeviceSession, deploymentId: string, event: DeviceEvent): Promise<Verdict> {
-    if (!(await this.#ownDeployment(session, deploymentId))) {
-      // A device that reports the end of what nobody knows may forget it; anything else it has to undo.
-      if (event.status === "Fail") acknowledgeEvent(session, deploymentId, event);
+    const deployment = await this.#store.findDeployment(deploymentId);
+    if (deployment?.assetUuid !== session.assetUuid) {
+      // Where there is no record at all it is gone: removed with age while the device was away, or lost with a database
+      // that was restored. That is no reason to undo an app that runs well.
+      const mayForget = event.status === "Fail" || (isFinal(event) && deployment === undefined);
+      if (mayForget) acknowledgeEvent(session, deploymentId, event);
       else this.#refuse(session, deploymentId);
       return "foreign";
     }

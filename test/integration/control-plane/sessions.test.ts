@@ -162,6 +162,16 @@ describe("a device that drops out in mid-deployment", () => {
   });
 });
 
+test("a deployment whose record is gone: how it ended is acknowledged, what goes on is undone", async () => {
+  const { deviceToken } = await control.asset(account);
+  await using device = await FakeDevice.connect(control.agentUrl, deviceToken, { held: ["dep_old", "dep_older"] });
+  const seq = device.success("dep_old");
+  expect(await device.next("event_ack")).toEqual({ type: "event_ack", deployment_id: "dep_old", device_seq: seq });
+  device.event("dep_older", {});
+  expect(await device.next("cancel")).toMatchObject({ deployment_id: "dep_older" });
+  expect(device.received.filter(({ type }) => type === "cancel")).toHaveLength(1);
+});
+
 describe("what a device must not send", () => {
   test("events of another asset's deployment are never taken", async () => {
     const victim = await control.asset(account);

@@ -24,10 +24,8 @@ test("what was to be cancelled and is not held is not sent", () => {
   expect(reconcile([deployment("a", { cancelRequestedAtMs: T0 })], [])).toEqual([{ kind: "lost", deploymentId: "a" }]);
 });
 
-test("what nobody knows is cancelled", () => {
-  expect(reconcile([], [{ id: "x", deployment: undefined }])).toEqual([
-    { kind: "cancel", deploymentId: "x", reason: "unknown" },
-  ]);
+test("what nobody knows is left until the device says how it ended", () => {
+  expect(reconcile([], [{ id: "x", deployment: undefined }])).toEqual([]);
 });
 
 test("what is to be cancelled is confirmed as held and cancelled", () => {
