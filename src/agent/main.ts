@@ -7,12 +7,11 @@ import { type Logger, createLogger } from "../lib/logger.ts";
 import { remember } from "../lib/remember.ts";
 import { Semaphore } from "../lib/semaphore.ts";
 import { VERSION } from "../lib/version.ts";
-import { addLocalCommands } from "./cli/commands.ts";
 import { checkConfig, showConfig } from "./cli/config.ts";
-import { DEFAULT_CONFIG } from "./cli/context.ts";
 import { EXIT } from "./cli/exit-code.ts";
 import { fail } from "./cli/fail.ts";
 import { untilStopped } from "./cli/until-stopped.ts";
+import { DEFAULT_CONFIG } from "./config/default-path.ts";
 import { type Config, loadConfig } from "./config/load.ts";
 import { toDeployConfig, toLinkConfig } from "./config/settings.ts";
 import { createDockerEngine } from "./engine/docker/docker-engine.ts";
@@ -65,21 +64,25 @@ config
   .option(...configOption)
   .action(({ config: path }: { config: string }) => showConfig(path));
 
-addLocalCommands(
-  program,
-  {
-    stdout: process.stdout,
-    stderr: process.stderr,
-    env: process.env,
-    clock: systemClock,
-    host: createLinuxHost(),
-    createEngine: ({ engine }) => createDockerEngine({ socketPath: engineSocket(engine), clock: systemClock }),
-    openReader: (stateDir) =>
-      openSqliteReader({ path: join(stateDir, "agent.db"), clock: systemClock, bootId: readBootId() }),
-  },
-  // At once: a look-up that hangs in the system would keep the process. Output to files and terminals is out by now.
-  (code) => process.exit(code),
-);
+// The daemon has no use for the commands of people, and memory is short.
+if (process.argv[2] !== "run") {
+  const { addLocalCommands } = await import("./cli/commands.ts");
+  addLocalCommands(
+    program,
+    {
+      stdout: process.stdout,
+      stderr: process.stderr,
+      env: process.env,
+      clock: systemClock,
+      host: createLinuxHost(),
+      createEngine: ({ engine }) => createDockerEngine({ socketPath: engineSocket(engine), clock: systemClock }),
+      openReader: (stateDir) =>
+        openSqliteReader({ path: join(stateDir, "agent.db"), clock: systemClock, bootId: readBootId() }),
+    },
+    // At once: a look-up that hangs in the system would keep the process. Output to files and terminals is out by now.
+    (code) => process.exit(code),
+  );
+}
 
 function engineSocket({ socket }: Config["engine"]): () => string {
   return createSocketFinder({ configured: socket, environment: process.env });

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
+import { DEFAULT_CONFIG } from "../config/default-path.ts";
 import { ConfigError, parseConfig } from "../config/load.ts";
 import type { ConfigFile } from "../config/schema.ts";
 import { DaemonDownError, LocalClient } from "../local/client.ts";
@@ -9,8 +10,6 @@ import { EXIT } from "./exit-code.ts";
 import { Failure } from "./failure.ts";
 import type { Io } from "./io.ts";
 import { Printer } from "./printer.ts";
-
-export const DEFAULT_CONFIG = "/etc/edge-agent/config.json";
 
 interface CommonOptions {
   readonly config: string;

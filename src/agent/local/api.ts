@@ -2,11 +2,9 @@ import { z } from "zod";
 import { historyEntrySchema } from "../store/history.ts";
 
 /*
- * What the agent answers on its unix socket. Both sides read these schemas. The path carries the version: within one,
- * fields are only added, so that a command and a daemon of neighbouring releases understand each other.
+ * What the agent answers on its unix socket. Commands check answers against these; the daemon only takes the types, and
+ * so does not load them.
  */
-
-export const API = "/v1";
 
 const portSchema = z.object({ host_port: z.int(), target_port: z.int() });
 

@@ -2,7 +2,8 @@ import { request as httpRequest, type IncomingMessage } from "node:http";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import type { z } from "zod";
-import { API, errorSchema } from "./api.ts";
+import { API } from "./api-path.ts";
+import { errorSchema } from "./api.ts";
 import { LocalError } from "./local-error.ts";
 
 /** Nobody listens on the agent's socket, or this user may not use it. */

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Logger } from "../../lib/logger.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { MAX_REQUEST_BYTES } from "../../protocol/limits.ts";
-import { API } from "./api.ts";
+import { API } from "./api-path.ts";
 import { listenLocally } from "./listen.ts";
 import { LocalError } from "./local-error.ts";
 import { findRoute, type Handler, type LocalRequest, type Routes } from "./routes.ts";
