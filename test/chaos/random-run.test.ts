@@ -12,7 +12,7 @@ import { PrivateEngine, privateEngineMissing } from "../support/private-engine.t
  * seed to begin. A seed determines what is done in which order; how fast both processes are meanwhile it does not.
  */
 
-const SECONDS = Number(process.env["CHAOS_SECONDS"] ?? 20);
+const SECONDS = Number(process.env["CHAOS_SECONDS"] ?? 10);
 const ROUNDS_PER_WORLD = 6;
 const missing = await privateEngineMissing();
 

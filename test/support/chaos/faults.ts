@@ -16,7 +16,7 @@ export interface Fault {
 }
 
 /** Everything that may go wrong in a random run. */
-export const FAULTS: readonly Fault[] = [
+const FAULTS: readonly Fault[] = [
   {
     name: "agent killed",
     weight: 6,
