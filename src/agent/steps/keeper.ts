@@ -53,12 +53,22 @@ export class Keeper {
   /** One look at every app, with the repairs it takes. Rejects when the engine cannot be asked. */
   async round(signal: AbortSignal): Promise<void> {
     await this.#adopt(signal);
-    const apps = this.#options.store.apps();
-    if (apps.length === 0) return;
     const containers = await this.#options.engine.listContainers(signal);
     if (this.#engineAway) this.#options.logger.info("the container engine answers again");
     this.#engineAway = false;
-    for (const app of apps) await this.#repair(app, containers, signal);
+    for (const container of containers) await this.#sweep(container, signal);
+    for (const app of this.#options.store.apps()) await this.#repair(app, containers, signal);
+  }
+
+  /** Removes what an engine made late: the deployment had failed by then, and nothing of it was to be seen. */
+  async #sweep({ id, labels }: ContainerSummary, signal: AbortSignal): Promise<void> {
+    const { store, engine, logger } = this.#options;
+    const deployment = labels[LABELS.deployment];
+    if (deployment === undefined || store.endOf(deployment) !== "Fail") return;
+    const outcome = store.deployment(deployment)?.outcome;
+    if (outcome === "pending") return;
+    logger.warn({ deployment, app: labels[LABELS.app] }, "removing a container that was left of a failed deployment");
+    await engine.removeContainer(id, signal);
   }
 
   async #adopt(signal: AbortSignal): Promise<void> {
