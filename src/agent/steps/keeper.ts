@@ -56,8 +56,8 @@ export class Keeper {
     const containers = await this.#options.engine.listContainers(signal);
     if (this.#engineAway) this.#options.logger.info("the container engine answers again");
     this.#engineAway = false;
-    for (const container of containers) await this.#sweep(container, signal);
     for (const app of this.#options.store.apps()) await this.#repair(app, containers, signal);
+    for (const container of containers) await this.#sweep(container, signal);
   }
 
   /** Removes what an engine made late: the deployment had failed by then, and nothing of it was to be seen. */
@@ -65,8 +65,6 @@ export class Keeper {
     const { store, engine, logger } = this.#options;
     const deployment = labels[LABELS.deployment];
     if (deployment === undefined || store.endOf(deployment) !== "Fail") return;
-    const outcome = store.deployment(deployment)?.outcome;
-    if (outcome === "pending") return;
     logger.warn({ deployment, app: labels[LABELS.app] }, "removing a container that was left of a failed deployment");
     await engine.removeContainer(id, signal);
   }

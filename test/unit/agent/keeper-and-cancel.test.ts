@@ -113,6 +113,28 @@ describe("a cancellation of what the store does not know any more", () => {
   });
 });
 
+describe("a container the engine makes after its deployment has failed", () => {
+  it("is removed at the next look", async () => {
+    const { rig, keeper } = await deployed("app");
+    await using _rig = rig;
+    const { request } = rig.engine.container("app")!;
+    rig.deployments.cancel("d-app", "requested");
+    await rig.untilEnd("d-app");
+    await rig.engine.createContainer(request, signal);
+    await keeper.round(signal);
+    nothingIsLeft(rig);
+  });
+
+  it("is left to the deployment while that goes on, and to its owner where it is somebody else's", async () => {
+    const { rig, keeper } = await deployed("app");
+    await using _rig = rig;
+    const { request } = rig.engine.container("app")!;
+    await rig.engine.createContainer({ ...request, name: "other", labels: { [LABELS.deployment]: "d-9" } }, signal);
+    await keeper.round(signal);
+    expect(rig.engine.containers.map(({ request: { name } }) => name)).toEqual(["app", "other"]);
+  });
+});
+
 describe("a command that comes again after the end of its deployment", () => {
   it("does not run a second time", async () => {
     const { rig } = await deployed("app");
