@@ -35,7 +35,7 @@ export class Keeper {
   readonly #options: KeeperOptions;
   readonly #clock: Clock;
   readonly #histories = new Map<string, History>();
-  #engineAway = false;
+  #engineState: "unknown" | "there" | "away" = "unknown";
 
   constructor(options: KeeperOptions) {
     this.#options = options;
@@ -52,12 +52,18 @@ export class Keeper {
 
   /** One look at every app, with the repairs it takes. Rejects when the engine cannot be asked. */
   async round(signal: AbortSignal): Promise<void> {
+    if (this.#engineState !== "there") await this.#greet(signal);
     await this.#adopt(signal);
     const containers = await this.#options.engine.listContainers(signal);
-    if (this.#engineAway) this.#options.logger.info("the container engine answers again");
-    this.#engineAway = false;
     for (const app of this.#options.store.apps()) await this.#repair(app, containers, signal);
     for (const container of containers) await this.#sweep(container, signal);
+  }
+
+  /** Says which engine it is, at the start and when it is back: without one nothing here can work. */
+  async #greet(signal: AbortSignal): Promise<void> {
+    const { kind, version } = await this.#options.engine.info(signal);
+    this.#options.logger.info({ engine: kind, engine_version: version }, "the container engine answers");
+    this.#engineState = "there";
   }
 
   /** Removes what an engine made late: the deployment had failed by then, and nothing of it was to be seen. */
@@ -148,13 +154,13 @@ export class Keeper {
     if (signal.aborted) return;
     const { logger } = this.#options;
     if (!isEngineAway(error)) return logger.error({ err: error }, "looking after the apps failed; trying again");
-    if (!this.#engineAway) {
+    if (this.#engineState !== "away") {
       logger.warn(
         { reason: error.message },
         "the container engine does not answer; apps are looked after when it is back",
       );
     }
-    this.#engineAway = true;
+    this.#engineState = "away";
   }
 }
 

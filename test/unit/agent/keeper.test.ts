@@ -31,6 +31,15 @@ async function deployed() {
 const remove = (rig: AgentRig) => rig.engine.removeContainer("app", new AbortController().signal);
 
 describe("keeper", () => {
+  it("says which engine there is, once", async () => {
+    await using test = await deployed();
+    await test.rig.clock.advance(300_000);
+    const lines = test.rig.log.filter((line) => line.includes("the container engine answers"));
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+      expect.objectContaining({ engine: "docker", engine_version: "20.10.0" }),
+    ]);
+  });
+
   it("leaves a running app alone", async () => {
     await using test = await deployed();
     const before = test.rig.engine.container("app")?.id;
