@@ -52,9 +52,9 @@ export class Keeper {
 
   /** One look at every app, with the repairs it takes. Rejects when the engine cannot be asked. */
   async round(signal: AbortSignal): Promise<void> {
-    if (this.#engineState !== "there") await this.#greet(signal);
     await this.#adopt(signal);
     const containers = await this.#options.engine.listContainers(signal);
+    if (this.#engineState !== "there") await this.#greet(signal);
     for (const app of this.#options.store.apps()) await this.#repair(app, containers, signal);
     for (const container of containers) await this.#sweep(container, signal);
   }
