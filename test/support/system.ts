@@ -28,8 +28,8 @@ export interface SystemOptions {
   readonly controlFlags?: readonly string[];
   /**
    * The engine the agent uses, such as a `PodmanService`; the caller disposes of it after the system. Default: a Docker
-   * of the system's own, or where none can be started, the machine's. Agents should not share one: an agent that is new
-   * on an engine takes the apps it finds there for its own.
+   * of the system's own, or where none can be started, the machine's. One of its own, since privileged apps need a
+   * runtime that the machine's engine may not have, and since tests stop and break it.
    */
   readonly engine?: { readonly socketPath: string };
 }
