@@ -34,7 +34,8 @@ const PINO_WORKERS = ["thread-stream"];
 // compilers, no feedback kept for them) and one arena for malloc save 9 MB; what they cost in speed is lost in the time
 // the container engine takes.
 const FRUGAL = {
-  nodeOptions: ["--max-semi-space-size=1", "--lite-mode"],
+  // Of Node.js's experiments it uses the calls to the C library, and says so to nobody on a device.
+  nodeOptions: ["--max-semi-space-size=1", "--lite-mode", "--disable-warning=ExperimentalWarning"],
   environment: { MALLOC_ARENA_MAX: "1", MALLOC_TRIM_THRESHOLD_: "65536" },
 };
 

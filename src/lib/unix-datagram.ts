@@ -1,0 +1,67 @@
+/** Sends datagrams to unix sockets, which Node.js itself cannot: systemd's two protocols are made of them. */
+export interface DatagramSender extends Disposable {
+  /**
+   * Sends one datagram, without waiting for a receiver whose queue is full.
+   *
+   * @param path of the receiver's socket; a leading `@` stands for Linux's abstract names
+   * @returns whether the kernel took it: not when nobody listens, the queue is full, or it is too long (about 200 KiB)
+   */
+  send(path: string, message: Uint8Array): boolean;
+}
+
+// Of Linux on amd64, arm64 and most others. MIPS numbers them differently.
+const AF_UNIX = 1;
+const SOCK_DGRAM = 2;
+const SOCK_CLOEXEC = 0o2000000;
+const MSG_DONTWAIT = 0x40;
+const MSG_NOSIGNAL = 0x4000;
+
+const FAMILY_BYTES = 2;
+const PATH_BYTES = 108;
+
+/** Opens a sender; `undefined` where this Node.js cannot call the C library, or the kernel refuses a socket. */
+export function openDatagramSender(): DatagramSender | undefined {
+  const library = loadLibrary();
+  if (!library) return undefined;
+  const { socket, sendto, close } = library.functions;
+  const fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return undefined;
+  let open = true;
+  return {
+    send(path, message) {
+      const address = socketAddress(path);
+      if (!open || !address) return false;
+      const flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+      return sendto(fd, message, BigInt(message.length), flags, address, address.length) === BigInt(message.length);
+    },
+    [Symbol.dispose]() {
+      if (open) close(fd);
+      open = false;
+    },
+  };
+}
+
+// The library is never closed: it is the process's own C library, whatever that is called on this system.
+function loadLibrary() {
+  try {
+    // Not imported: loading it costs a megabyte, which only a process under systemd has a use for.
+    return process.getBuiltinModule("node:ffi").dlopen(null, {
+      socket: { arguments: ["i32", "i32", "i32"], return: "i32" },
+      sendto: { arguments: ["i32", "pointer", "u64", "i32", "pointer", "u32"], return: "i64" },
+      close: { arguments: ["i32"], return: "i32" },
+    });
+  } catch {
+    return undefined;
+  }
+}
+
+/** A `sockaddr_un`, or nothing when the path does not fit into one. */
+function socketAddress(path: string): Uint8Array | undefined {
+  const isAbstract = path.startsWith("@");
+  const name = Buffer.from(isAbstract ? `\0${path.slice(1)}` : `${path}\0`);
+  if (path === "" || name.length > PATH_BYTES) return undefined;
+  const address = Buffer.alloc(FAMILY_BYTES + name.length);
+  address.writeUInt16LE(AF_UNIX);
+  address.set(name, FAMILY_BYTES);
+  return address;
+}
