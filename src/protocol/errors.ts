@@ -71,6 +71,12 @@ export const ERRORS = {
     retryable: false,
     hint: "Remove the app first, or deploy under another name.",
   },
+  AppNotFound: {
+    message: "There is no app of this name on the device.",
+    http: 404,
+    retryable: false,
+    hint: "List the device's apps to see which there are.",
+  },
   ErrorNameExists: {
     message: "A container of this name exists on the device and is not managed by edge-agent.",
     http: 200,
@@ -107,6 +113,12 @@ export const ERRORS = {
     retryable: true,
     hint: "Free space on the device; details say how much there is and how much is needed.",
   },
+  DataBudgetExceeded: {
+    message: "The download is larger than allowed.",
+    http: 200,
+    retryable: false,
+    hint: "details hold the bytes to download and the limit; raise max_download_bytes, or the device's own limit.",
+  },
   PolicyDenied: {
     message: "The device's own policy refuses this app.",
     http: 200,
@@ -118,6 +130,12 @@ export const ERRORS = {
     http: 200,
     retryable: true,
     hint: "On the device, check the engine (`systemctl status docker`) and the agent's right to use its socket.",
+  },
+  DeviceTooOld: {
+    message: "The agent on the device is too old for this request.",
+    http: 409,
+    retryable: false,
+    hint: "Update edge-agent on the device.",
   },
   DeploymentTimeout: {
     message: "The deployment did not end in time; the device was told to cancel it.",

@@ -1,4 +1,7 @@
 import { z } from "zod";
+import { reportChangeSchema, reportHashSchema } from "./app-report.ts";
+import { deployOptionsSchema } from "./deploy-options.ts";
+import { appActionSchema } from "./deployment-action.ts";
 import { deviceEventSchema, errorCodeSchema } from "./deployment-event.ts";
 import { MAX_MESSAGE_LENGTH } from "./limits.ts";
 
@@ -8,6 +11,7 @@ import { MAX_MESSAGE_LENGTH } from "./limits.ts";
  */
 
 const deploymentId = z.string().min(1).max(64);
+const queryId = z.string().min(1).max(64);
 
 /** First frame of the agent, and the first of the session. */
 const hello = z.object({
@@ -32,6 +36,20 @@ const refuse = z.object({
 
 const event = z.object({ type: z.literal("event"), deployment_id: deploymentId, event: deviceEventSchema });
 
+/** How the device and its apps are, as differences. Sent when something changed and the control plane has not got it. */
+const report = z.object({ type: z.literal("report"), ...reportChangeSchema.shape });
+
+/** One answer to a query; `body` is checked by the query's kind. */
+const answer = z.object({ type: z.literal("answer"), query_id: queryId, body: z.unknown() });
+
+/** No more answers follow. With `code` the query could not be answered, or not to its end. */
+const queryEnd = z.object({
+  type: z.literal("query_end"),
+  query_id: queryId,
+  code: errorCodeSchema.optional().catch("Internal"),
+  message: z.string().max(MAX_MESSAGE_LENGTH).optional(),
+});
+
 /** Answer to `hello`: the session stands, commands may follow. */
 const welcome = z.object({
   type: z.literal("welcome"),
@@ -40,10 +58,39 @@ const welcome = z.object({
   session_id: z.string().max(64),
   /** Who the control plane takes the device for. */
   asset: z.object({ uuid: z.string(), serial_number: z.string(), name: z.string() }),
+  /** Hash of the device's report that the control plane holds. */
+  report_hash: reportHashSchema.optional(),
 });
 
 /** `spec` is checked by the device itself, with errors of its own, so the frame lets anything pass. */
-const deploy = z.object({ type: z.literal("deploy"), deployment_id: deploymentId, spec: z.unknown() });
+const deploy = z.object({
+  type: z.literal("deploy"),
+  deployment_id: deploymentId,
+  spec: z.unknown(),
+  options: deployOptionsSchema.optional(),
+});
+
+/** Something is to be done to an app that is there. Acknowledged, reported and cancelled like `deploy`. */
+const command = z.object({
+  type: z.literal("command"),
+  deployment_id: deploymentId,
+  action: appActionSchema,
+  app: z.string().max(512),
+  /** For an update: what is to change. Checked by the device itself. */
+  spec: z.unknown().optional(),
+  options: deployOptionsSchema.optional(),
+});
+
+/** A question to the device, of a kind of `QUERIES`; `params` are checked by that. A kind not known is ended with a code. */
+const query = z.object({
+  type: z.literal("query"),
+  query_id: queryId,
+  what: z.string().max(64),
+  params: z.unknown().optional(),
+});
+
+/** Nobody waits for answers to this query any more. */
+const queryCancel = z.object({ type: z.literal("query_cancel"), query_id: queryId });
 
 /**
  * The deployment is not wanted any more, or was already reported as failed: whatever of it runs is undone, also when
@@ -65,10 +112,19 @@ const goodbye = z.object({
   retry_after_s: z.number().min(0).max(3600),
 });
 
-export const agentFrameSchema = z.discriminatedUnion("type", [hello, ack, refuse, event]);
+export const agentFrameSchema = z.discriminatedUnion("type", [hello, ack, refuse, event, report, answer, queryEnd]);
 export type AgentFrame = z.output<typeof agentFrameSchema>;
 
-export const controlFrameSchema = z.discriminatedUnion("type", [welcome, deploy, cancel, eventAck, goodbye]);
+export const controlFrameSchema = z.discriminatedUnion("type", [
+  welcome,
+  deploy,
+  command,
+  cancel,
+  eventAck,
+  query,
+  queryCancel,
+  goodbye,
+]);
 export type ControlFrame = z.output<typeof controlFrameSchema>;
 
 /** Why a session was closed (WebSocket close codes; 4000-4999 are for applications, RFC 6455 section 7.4.2). */

@@ -3,8 +3,11 @@
  * must know about; new optional fields and new frame types do not raise it, since unknown ones are ignored.
  *
  * - 1 (2026-11-20): first version.
+ * - 2 (2026-11-21): `command`, `query`, `report` and their answers; `options` of `deploy`; fields of an app that are
+ *   absent by default. A device that speaks 1 would take an update for a deployment, or a dry run for a real one, so it
+ *   is sent none of these.
  */
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
 
 /** The oldest version this code still speaks. */
 const OLDEST_PROTOCOL_VERSION = 1;

@@ -1,4 +1,5 @@
-import { type AppSpec, normalizePath } from "../../protocol/app-spec.ts";
+import { normalizePath } from "../../protocol/app-fields.ts";
+import type { AppSpec } from "../../protocol/app-spec.ts";
 
 /** Labels on every container of the agent: how it finds its own again, whatever happened in between. */
 export const LABELS = {

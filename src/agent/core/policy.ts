@@ -1,4 +1,5 @@
-import { type AppSpec, normalizePath } from "../../protocol/app-spec.ts";
+import { normalizePath } from "../../protocol/app-fields.ts";
+import type { AppSpec } from "../../protocol/app-spec.ts";
 import { parseImageReference } from "../../protocol/image-reference.ts";
 
 /** What the device allows, whoever asks. Set by its owner in the device's configuration. */

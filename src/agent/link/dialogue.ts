@@ -138,6 +138,11 @@ export class Dialogue implements Disposable {
         return this.#cancel(frame.deployment_id, frame.reason);
       case "event_ack":
         if (!pump.acknowledge(frame.deployment_id, frame.device_seq)) this.#options.meter.count("stray", frame.type);
+        return;
+      case "command":
+      case "query":
+      case "query_cancel":
+        return this.#options.meter.count("stray", frame.type);
     }
   }
 

@@ -122,6 +122,10 @@ export class Session implements DeviceSession {
         return handler.refused(this, frame.deployment_id, frame.code, frame.message);
       case "event":
         return handler.event(this, frame.deployment_id, frame.event);
+      case "report":
+      case "answer":
+      case "query_end":
+        return Promise.resolve("taken");
     }
   }
 

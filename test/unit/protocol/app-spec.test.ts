@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { normalizePath, parseAppSpec } from "../../../src/protocol/app-spec.ts";
+import { normalizePath } from "../../../src/protocol/app-fields.ts";
+import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
 
 const MINIMAL = { name: "app", image: "example/app:1" };
 
@@ -52,12 +53,12 @@ describe("the deployment request", () => {
   });
 
   it("names every unknown field, wherever it stands", () => {
-    const fields = { fleet: "x", cpu: 1, ports: [{ host_port: 30_000, target_port: 80, protocol: "tcp" }] };
+    const fields = { fleet: "x", cpu: 1, ports: [{ host_port: 30_000, target_port: 80, name: "web" }] };
     expect(issuesOf(fields)).toEqual(
       expect.arrayContaining([
         { path: "fleet", reason: "unknown field" },
         { path: "cpu", reason: "unknown field" },
-        { path: "ports[0].protocol", reason: "unknown field" },
+        { path: "ports[0].name", reason: "unknown field" },
       ]),
     );
   });
@@ -96,9 +97,36 @@ describe("the deployment request", () => {
     ],
     [{ volumes: [{ local: "/a", target: "/d", readonly: "yes" }] }, "volumes[0].readonly"],
     [{ privileged: "true" }, "privileged"],
+    [{ ports: [{ host_port: 30_000, target_port: 80, protocol: "sctp" }] }, "ports[0].protocol"],
+    [{ command: [] }, "command"],
+    [{ command: ["a\0b"] }, "command[0]"],
+    [{ cpu_limit: 0 }, "cpu_limit"],
+    [{ memory_limit: 1024 }, "memory_limit"],
+    [{ memory_limit: null }, "memory_limit"],
+    [{ devices: [{ local: "ttyUSB0" }] }, "devices[0].local"],
+    [{ devices: [{ local: "/dev/a", permissions: "rr" }] }, "devices[0].permissions"],
+    [{ devices: [{ local: "/dev/a", permissions: "" }] }, "devices[0].permissions"],
+    [{ healthcheck: { command: [] } }, "healthcheck.command"],
+    [{ healthcheck: { command: ["true"], interval_s: 0 } }, "healthcheck.interval_s"],
+    [{ restart_policy: "never" }, "restart_policy"],
     [{ host_network: null }, "host_network"],
   ])("refuses %j at %s", (fields, path) => {
     expect(issuesOf(fields)).toEqual([expect.objectContaining({ path })]);
+  });
+
+  it("keeps what is absent by default absent, and what is given as it is", () => {
+    const extras = {
+      command: ["serve", "--port=80"],
+      cpu_limit: 0.5,
+      memory_limit: 64 * 1024 * 1024,
+      devices: [{ local: "/dev/ttyUSB0", target: "/dev/serial", permissions: "rw" }],
+      healthcheck: { command: ["true"], interval_s: 5, timeout_s: 1, retries: 2, start_period_s: 0 },
+      restart_policy: "on-failure",
+    };
+    const parsed = parseAppSpec({ ...MINIMAL, ...extras });
+    expect(parsed).toMatchObject({ ok: true, spec: extras });
+    const plain = parseAppSpec(MINIMAL);
+    for (const field of Object.keys(extras)) expect(plain.ok && plain.spec).not.toHaveProperty(field);
   });
 
   it("leaves the range of host ports to the device", () => {

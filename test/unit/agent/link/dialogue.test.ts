@@ -5,6 +5,7 @@ import { type Channel, Dialogue, MAX_BAD_FRAMES, WELCOME_TIMEOUT_MS } from "../.
 import { FrameMeter } from "../../../../src/agent/link/frame-meter.ts";
 import { type AgentFrame, CLOSE_CODES } from "../../../../src/protocol/frames.ts";
 import { MAX_FRAME_BYTES } from "../../../../src/protocol/limits.ts";
+import { PROTOCOL_VERSION } from "../../../../src/protocol/version.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 import { CommandRecorder } from "../../../support/link/command-recorder.ts";
 import { captureLog } from "../../../support/link/log-capture.ts";
@@ -103,7 +104,7 @@ describe("the handshake", () => {
     expect(channel.frames).toEqual([
       {
         type: "hello",
-        protocol: 1,
+        protocol: PROTOCOL_VERSION,
         agent_version: "1.2.3",
         deployments: [{ deployment_id: "d-1" }, { deployment_id: "d-2" }],
       },

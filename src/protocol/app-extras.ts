@@ -1,0 +1,92 @@
+import { z } from "zod";
+import { absolutePath } from "./app-fields.ts";
+
+/*
+ * Fields of an app's specification that the service's first version did not have. Absent by default: without them an
+ * app runs as it always did.
+ */
+
+const NUL = "\0";
+
+const argument = z
+  .string()
+  .max(4096)
+  .refine((value) => !value.includes(NUL), "must not contain NUL");
+
+/** Smallest memory limit container engines take, in bytes. */
+const MIN_MEMORY_BYTES = 6 * 1024 * 1024;
+
+const device = z
+  .strictObject({
+    local: absolutePath.meta({ description: "Device file on the device.", examples: ["/dev/ttyUSB0"] }),
+    target: absolutePath.exactOptional().meta({ description: "Path in the container; as `local` unless given." }),
+    permissions: z
+      .string()
+      .regex(/^(?!.*(.).*\1)[rwm]{1,3}$/, "must be of r (read), w (write) and m (make node), each at most once")
+      .exactOptional()
+      .meta({ description: "What the app may do with it: `rwm` unless given.", examples: ["rw"] }),
+  })
+  .meta({ id: "DeviceMapping" });
+
+const healthcheck = z
+  .strictObject({
+    command: z
+      .array(argument)
+      .min(1, "must not be empty")
+      .max(64)
+      .meta({
+        description: "Run in the container without a shell; exit code 0 is healthy.",
+        examples: [["curl", "--fail", "http://localhost:1880/"]],
+      }),
+    interval_s: z.number().min(1).max(3600).default(30).meta({ description: "Seconds between two runs." }),
+    timeout_s: z.number().min(1).max(600).default(30).meta({ description: "Seconds one run may take." }),
+    retries: z.int().min(1).max(100).default(3).meta({ description: "Failures in a row that make it unhealthy." }),
+    start_period_s: z.number().min(0).max(3600).default(0).meta({
+      description: "Seconds after the start in which failures do not count.",
+    }),
+  })
+  .meta({ id: "Healthcheck" });
+
+const command = z
+  .array(argument)
+  .min(1, "must not be empty")
+  .max(256)
+  .meta({ description: "Arguments in place of the image's own command.", examples: [["node-red", "--safe"]] });
+
+const cpuLimit = z
+  .number()
+  .min(0.01)
+  .max(1024)
+  .meta({ description: "Most processors the app may use; fractions are allowed.", examples: [0.5] });
+
+const memoryLimit = z
+  .int()
+  .min(MIN_MEMORY_BYTES)
+  .max(2 ** 45)
+  .meta({ description: "Most memory the app may use, in bytes.", examples: [268_435_456] });
+
+const devices = z.array(device).max(64);
+
+/** What the engine does when the app ends. */
+const restartPolicy = z.enum(["unless-stopped", "always", "on-failure", "no"]).meta({
+  description: "What happens when the app ends by itself; `unless-stopped` unless given.",
+});
+
+export const appExtras = {
+  command: command.exactOptional(),
+  cpu_limit: cpuLimit.exactOptional(),
+  memory_limit: memoryLimit.exactOptional(),
+  devices: devices.exactOptional(),
+  healthcheck: healthcheck.exactOptional(),
+  restart_policy: restartPolicy.exactOptional(),
+};
+
+/** In an update `null` takes such a field away. */
+export const appExtrasUpdate = {
+  command: command.nullable().exactOptional(),
+  cpu_limit: cpuLimit.nullable().exactOptional(),
+  memory_limit: memoryLimit.nullable().exactOptional(),
+  devices: devices.nullable().exactOptional(),
+  healthcheck: healthcheck.nullable().exactOptional(),
+  restart_policy: restartPolicy.nullable().exactOptional(),
+};

@@ -1,0 +1,94 @@
+import { z } from "zod";
+import { parseImageReference } from "./image-reference.ts";
+import { HOST_PORT_MAX, HOST_PORT_MIN } from "./limits.ts";
+
+/*
+ * The fields of an app's specification, without defaults: a deployment fills them in, an update leaves out what is to
+ * stay as it is.
+ */
+
+const NUL = "\0";
+
+export const appName = z
+  .string()
+  .regex(
+    /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$/,
+    "must be 1 to 63 letters, digits, '_', '.' or '-', beginning with a letter or digit",
+  )
+  .meta({ description: "App name; the container carries it too.", examples: ["node-red"] });
+
+export const imageReference = z
+  .string()
+  .max(512)
+  .refine((value) => parseImageReference(value) !== undefined, "is not a valid container image reference")
+  .meta({ description: "Container image reference.", examples: ["registry.example.com/team/app:1.2"] });
+
+const environment = z
+  .strictObject({
+    key: z
+      .string()
+      .min(1, "must not be empty")
+      .refine((key) => !key.includes("=") && !key.includes(NUL), "must not contain '=' or NUL"),
+    value: z.string().refine((value) => !value.includes(NUL), "must not contain NUL"),
+  })
+  .meta({ id: "EnvironmentVariable" });
+
+// The range of host_port is a rule of the device with an error code of its own, so the schema lets any integer pass.
+const portMapping = z
+  .strictObject({
+    host_port: z.int().meta({
+      description: `Port on the device, ${HOST_PORT_MIN} to ${HOST_PORT_MAX} inclusive, not in use.`,
+      examples: [30_080],
+    }),
+    target_port: z
+      .int()
+      .min(1)
+      .max(65_535)
+      .meta({ description: "Port in the container.", examples: [80] }),
+    protocol: z.enum(["tcp", "udp"]).exactOptional().meta({ description: "`tcp` unless given." }),
+  })
+  .meta({ id: "PortMapping" });
+
+export const absolutePath = z
+  .string()
+  .max(4096)
+  .refine((path) => path.startsWith("/"), "must be an absolute path")
+  .refine((path) => !path.split("/").includes(".."), "must not contain a '..' segment")
+  .refine((path) => !path.includes(NUL), "must not contain NUL");
+
+const volume = z
+  .strictObject({
+    local: absolutePath.meta({ description: "Path on the device.", examples: ["/var/lib/node-red"] }),
+    target: absolutePath
+      .refine((path) => normalizePath(path) !== "/", "must not be the container's root")
+      .meta({ description: "Path in the container.", examples: ["/data"] }),
+    readonly: z.boolean().default(false),
+  })
+  .meta({ id: "Volume" });
+
+export const environments = z
+  .array(environment)
+  .superRefine(unique((entry) => entry.key, "key", "the key appears twice"));
+
+export const ports = z.array(portMapping);
+
+export const volumes = z
+  .array(volume)
+  .superRefine(unique((entry) => normalizePath(entry.target), "target", "the target appears twice"));
+
+/** An absolute path without doubled or trailing slashes and without `.` segments. */
+export function normalizePath(path: string): string {
+  const segments = path.split("/").filter((segment) => segment !== "" && segment !== ".");
+  return `/${segments.join("/")}`;
+}
+
+function unique<T>(key: (entry: T) => string, field: string, message: string) {
+  return (entries: readonly T[], context: z.RefinementCtx): void => {
+    const seen = new Set<string>();
+    for (const [index, entry] of entries.entries()) {
+      const value = key(entry);
+      if (seen.has(value)) context.addIssue({ code: "custom", path: [index, field], message });
+      seen.add(value);
+    }
+  };
+}

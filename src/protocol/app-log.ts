@@ -1,0 +1,44 @@
+import { z } from "zod";
+
+/** Longest text of one log line on the wire, in characters; the rest is cut off and that is said. */
+export const MAX_LOG_LINE_LENGTH = 8_192;
+
+/** Most lines that may be asked for from before now. */
+export const MAX_LOG_TAIL = 10_000;
+
+const logStreamSchema = z.enum(["stdout", "stderr"]);
+
+export const appLogLineSchema = z
+  .object({
+    stream: logStreamSchema,
+    timestamp: z
+      .string()
+      .max(64)
+      .meta({
+        description: "When the app wrote it, by the device's clock: RFC 3339, as exact as the engine says.",
+        examples: ["2026-11-20T10:00:00.123456789Z"],
+      }),
+    text: z.string().max(MAX_LOG_LINE_LENGTH),
+    truncated: z.literal(true).exactOptional().meta({ description: "The line was longer." }),
+  })
+  .meta({ id: "AppLogLine" });
+export type AppLogLine = z.output<typeof appLogLineSchema>;
+
+/** One `answer` to a `logs` query. */
+export const appLogChunkSchema = z.object({
+  lines: z.array(appLogLineSchema).max(MAX_LOG_TAIL),
+  /** Lines left out before these, to keep to the bounds. */
+  omitted_lines: z.int().min(0).default(0),
+  omitted_bytes: z.int().min(0).default(0),
+});
+export type AppLogChunk = z.output<typeof appLogChunkSchema>;
+
+/** Parameters of a `logs` query. */
+export const logsParamsSchema = z.object({
+  app: z.string().max(64),
+  tail: z.int().min(0).max(MAX_LOG_TAIL).default(200),
+  /** Unix seconds: only what was written since. */
+  since: z.int().min(0).exactOptional(),
+  follow: z.boolean().default(false),
+});
+export type LogsParams = z.output<typeof logsParamsSchema>;

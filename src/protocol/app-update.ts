@@ -1,0 +1,34 @@
+import { z } from "zod";
+import { appExtrasUpdate } from "./app-extras.ts";
+import { environments, imageReference, ports, volumes } from "./app-fields.ts";
+import type { EdgeError } from "./errors.ts";
+import { toInvalidRequest } from "./request-error.ts";
+
+/**
+ * A change of an app's specification. Fields left out keep their values; lists are replaced whole, and an empty one
+ * clears; `null` takes a field away that is absent by default. The name cannot change.
+ */
+export const appUpdateSchema = z
+  .strictObject({
+    name: z.never("the name of an app cannot change; deploy under the new name and remove this one").optional(),
+    image: imageReference.exactOptional(),
+    host_network: z.boolean().exactOptional(),
+    privileged: z.boolean().exactOptional(),
+    environments: environments.exactOptional(),
+    ports: ports.exactOptional(),
+    volumes: volumes.exactOptional(),
+    ...appExtrasUpdate,
+  })
+  .meta({ id: "AppUpdate" });
+export type AppUpdate = z.output<typeof appUpdateSchema>;
+
+export type ParsedAppUpdate =
+  | { readonly ok: true; readonly update: AppUpdate }
+  | { readonly ok: false; readonly error: EdgeError };
+
+/** Validates an update from outside. Error: `InvalidRequest` with `details.issues`. */
+export function parseAppUpdate(input: unknown): ParsedAppUpdate {
+  const result = appUpdateSchema.safeParse(input);
+  if (result.success) return { ok: true, update: result.data };
+  return { ok: false, error: toInvalidRequest(result.error) };
+}

@@ -1,0 +1,11 @@
+import { z } from "zod";
+
+/** What a deployment does to its app. */
+export const deploymentActionSchema = z
+  .enum(["deploy", "update", "remove", "stop", "start", "restart"])
+  .meta({ id: "DeploymentAction" });
+export type DeploymentAction = z.output<typeof deploymentActionSchema>;
+
+/** Actions on an app that is there: all but the first deployment. */
+export const appActionSchema = deploymentActionSchema.exclude(["deploy"]);
+export type AppAction = z.output<typeof appActionSchema>;

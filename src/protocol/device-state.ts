@@ -1,0 +1,41 @@
+import { z } from "zod";
+import { deviceFactsSchema } from "./app-report.ts";
+
+const count = z.int().min(0);
+
+const networkInterface = z
+  .object({
+    name: z.string().max(64),
+    kind: z.enum(["ethernet", "wifi", "cellular", "other"]),
+    is_up: z.boolean(),
+    addresses: z.array(z.string().max(64)).max(32),
+    received_bytes: count.nullable().meta({ description: "Since the interface came up, as the kernel counts." }),
+    sent_bytes: count.nullable(),
+  })
+  .meta({ id: "NetworkInterface" });
+
+const container = z
+  .object({
+    name: z.string().max(256),
+    app: z.string().max(64).nullable().meta({ description: "The agent's app it belongs to; null for a foreign one." }),
+    image: z.string().max(512),
+    status: z.string().max(32),
+  })
+  .meta({ id: "DeviceContainer" });
+
+/** The device as it is right now. What cannot be read is null. */
+export const deviceStateSchema = deviceFactsSchema
+  .extend({
+    uptime_s: z.number().min(0).nullable(),
+    agent_uptime_s: z.number().min(0),
+    load_1m: z.number().min(0).nullable(),
+    cpu_percent: z.number().min(0).max(100).nullable().meta({ description: "Of all processors, over about a second." }),
+    memory_available_bytes: count.nullable(),
+    disk_free_bytes: count.nullable(),
+    temperature_celsius: z.number().min(-100).max(300).nullable(),
+    interfaces: z.array(networkInterface).max(64),
+    containers: z.array(container).max(500),
+  })
+  .meta({ id: "DeviceState" });
+export type DeviceState = z.output<typeof deviceStateSchema>;
+export type NetworkInterface = DeviceState["interfaces"][number];

@@ -1,0 +1,58 @@
+import { describe, expect, expectTypeOf, it } from "vitest";
+import {
+  type AppReport,
+  type AppRunState,
+  type DeviceFacts,
+  MAX_REPORTED_APPS,
+  type ReportChange,
+} from "../../../src/protocol/app-report.ts";
+import {
+  type AppLogChunk,
+  type AppLogLine,
+  type LogsParams,
+  MAX_LOG_LINE_LENGTH,
+  MAX_LOG_TAIL,
+} from "../../../src/protocol/app-log.ts";
+import type { DataUsageParams, DeviceDataUsage, TrafficPurpose } from "../../../src/protocol/data-usage.ts";
+import type { AppAction, DeploymentAction } from "../../../src/protocol/deployment-action.ts";
+import { isQueryKind, QUERIES, type QueryAnswer, type QueryParams } from "../../../src/protocol/device-query.ts";
+import type { DeviceState, NetworkInterface } from "../../../src/protocol/device-state.ts";
+
+describe("queries to a device", () => {
+  it("are of a closed set of kinds", () => {
+    expect(Object.keys(QUERIES).every(isQueryKind)).toBe(true);
+    expect(["", "toString", "__proto__", "reboot"].some(isQueryKind)).toBe(false);
+  });
+
+  it("have parameters with sensible defaults", () => {
+    expect(QUERIES.logs.params.parse({ app: "a" })).toEqual({ app: "a", tail: 200, follow: false });
+    expect(QUERIES.app.params.parse({ app: "a" })).toEqual({ app: "a", reveal: false });
+    expect(QUERIES.data_usage.params.safeParse({ from: "2026-11-1", to: "2026-11-02" }).success).toBe(false);
+  });
+
+  it("are bounded, and so are their answers", () => {
+    expect(QUERIES.logs.params.safeParse({ app: "a", tail: MAX_LOG_TAIL + 1 }).success).toBe(false);
+    const line = { stream: "stderr", timestamp: "2026-11-20T10:00:00Z", text: "x".repeat(MAX_LOG_LINE_LENGTH) };
+    expect(QUERIES.logs.answer.safeParse({ lines: [line] }).success).toBe(true);
+    expect(QUERIES.logs.answer.safeParse({ lines: [{ ...line, text: `${line.text}x` }] }).success).toBe(false);
+    const removed_apps = Array.from({ length: MAX_REPORTED_APPS + 1 }, () => "a");
+    const report = { base: null, hash: "h", apps: [], removed_apps: [] };
+    expect(QUERIES.report.answer.safeParse(report).success).toBe(true);
+    expect(QUERIES.report.answer.safeParse({ ...report, removed_apps }).success).toBe(false);
+  });
+
+  it("have answers whose types are those the rest of the protocol uses", () => {
+    expectTypeOf<QueryAnswer<"report">>().toEqualTypeOf<ReportChange>();
+    expectTypeOf<QueryAnswer<"device">>().toEqualTypeOf<DeviceState>();
+    expectTypeOf<QueryAnswer<"logs">>().toEqualTypeOf<AppLogChunk>();
+    expectTypeOf<AppLogChunk["lines"][number]>().toEqualTypeOf<AppLogLine>();
+    expectTypeOf<QueryParams<"logs">>().toEqualTypeOf<LogsParams>();
+    expectTypeOf<QueryParams<"data_usage">>().toEqualTypeOf<DataUsageParams>();
+    expectTypeOf<QueryAnswer<"data_usage">>().toEqualTypeOf<DeviceDataUsage>();
+    expectTypeOf<AppReport["state"]>().toEqualTypeOf<AppRunState>();
+    expectTypeOf<AppAction>().toExtend<DeploymentAction>();
+    expectTypeOf<NetworkInterface["kind"]>().toExtend<string>();
+    expectTypeOf<DeviceState>().toExtend<DeviceFacts>();
+    expectTypeOf<keyof DeviceDataUsage["days"][number]["by_purpose"]>().toEqualTypeOf<TrafficPurpose>();
+  });
+});
