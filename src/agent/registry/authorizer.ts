@@ -1,0 +1,166 @@
+import { z } from "zod";
+import type { Clock } from "../../lib/clock.ts";
+import { isLoopback } from "./address.ts";
+import { type Challenge, parseChallenges } from "./challenge.ts";
+import { readBody } from "./read-body.ts";
+import { RegistryError } from "./registry-error.ts";
+import type { RegistryHttp } from "./registry-http.ts";
+import type { RegistryAuth } from "./registry.ts";
+import { errorOfAnswer, toRegistryError } from "./to-registry-error.ts";
+import type { Incoming, Outgoing } from "./transport.ts";
+
+/** What is to be read, by whom. */
+export interface Access {
+  readonly registry: string;
+  readonly repository: string;
+  readonly auth: RegistryAuth | undefined;
+}
+
+interface Grant {
+  readonly header: string;
+  /** Monotonic milliseconds. */
+  readonly until: number;
+}
+
+const tokenSchema = z.object({
+  token: z.string().min(1).optional(),
+  access_token: z.string().min(1).optional(),
+  expires_in: z.number().optional(),
+});
+
+/** What the specification of tokens says where the server does not. */
+const USUAL_SECONDS = 60;
+/** A token is not used for its last moments: it has to arrive. */
+const MARGIN_MS = 5_000;
+const MAX_TOKEN_BYTES = 65_536;
+const MOST_GRANTS = 64;
+
+/** Gets through a registry's authentication: its challenge, the token server behind it, and what was granted before. */
+export class Authorizer {
+  readonly #http: RegistryHttp;
+  readonly #clock: Clock;
+  readonly #grants = new Map<string, Grant>();
+
+  constructor(http: RegistryHttp, clock: Clock) {
+    this.#http = http;
+    this.#clock = clock;
+  }
+
+  /** The header that was good for this before, if it still may be. */
+  known(access: Access): string | undefined {
+    if (access.auth?.kind === "token") return `Bearer ${access.auth.token}`;
+    const grant = this.#grants.get(keyOf(access));
+    return grant && grant.until > this.#clock.monotonic() ? grant.header : undefined;
+  }
+
+  /**
+   * A new header that answers the challenge of a 401.
+   *
+   * @param shown whether the request that was refused carried what `known` gave
+   * @throws RegistryError of kind `image_denied` where there is nothing better to show
+   */
+  async answer(refusal: Incoming, access: Access, signal: AbortSignal): Promise<string> {
+    const { registry, auth } = access;
+    this.#grants.delete(keyOf(access));
+    const challenges = parseChallenges(refusal.headers["www-authenticate"]);
+    const bearer = challenges.find(({ scheme, parameters }) => scheme === "bearer" && parameters["realm"]);
+    if (auth?.kind === "token") throw denied(`${registry} refuses the token it was shown`);
+    if (bearer) return this.#keep(access, await this.#fetchToken(bearer, access, signal));
+    if (!challenges.some(({ scheme }) => scheme === "basic")) {
+      const offered = challenges.map(({ scheme }) => scheme).join(", ") || "nothing";
+      throw new RegistryError("unsupported", `${registry} wants to be authenticated to with ${offered}`);
+    }
+    if (auth?.kind !== "basic") throw denied(`${registry} wants a user name and a password, and none are known for it`);
+    return this.#keep(access, { header: basic(auth.username, auth.password), until: Number.POSITIVE_INFINITY });
+  }
+
+  #keep(access: Access, grant: Grant): string {
+    const now = this.#clock.monotonic();
+    for (const [key, { until }] of this.#grants) if (until <= now) this.#grants.delete(key);
+    const [oldest] = this.#grants.keys();
+    if (this.#grants.size >= MOST_GRANTS && oldest !== undefined) this.#grants.delete(oldest);
+    this.#grants.set(keyOf(access), grant);
+    return grant.header;
+  }
+
+  async #fetchToken(challenge: Challenge, access: Access, signal: AbortSignal): Promise<Grant> {
+    const asked = this.#clock.monotonic();
+    const outgoing = await this.#tokenRequest(challenge, access, signal);
+    const answer = await this.#http.send(outgoing, signal);
+    if (answer.status !== 200) throw await tokenRefusal(answer, access, this.#clock);
+    const { token, access_token: accessToken, expires_in: seconds } = await this.#readToken(answer, signal);
+    const header = `Bearer ${token ?? accessToken ?? ""}`;
+    return { header, until: asked + Math.max(1, seconds ?? USUAL_SECONDS) * 1000 - MARGIN_MS };
+  }
+
+  async #tokenRequest(challenge: Challenge, access: Access, signal: AbortSignal): Promise<Outgoing> {
+    const { realm = "", service, scope } = challenge.parameters;
+    const { registry, repository, auth } = access;
+    const trust = await this.#http.trustOf(registry, signal);
+    const url = URL.parse(realm);
+    if (!url || !/^https?:$/.test(url.protocol)) {
+      throw new RegistryError("unsupported", `${registry} names a token server that has no address`);
+    }
+    if (url.protocol === "http:" && !trust.insecure && !isLoopback(url.host)) {
+      throw new RegistryError("registry_untrusted", `${registry} names a token server without TLS: ${url.host}`);
+    }
+    const fields = new URLSearchParams();
+    if (service !== undefined) fields.set("service", service);
+    const scopes = (scope ?? `repository:${repository}:pull`).split(" ");
+    if (auth?.kind === "identity") {
+      fields.set("grant_type", "refresh_token");
+      fields.set("refresh_token", auth.identityToken);
+      fields.set("client_id", "edge-agent");
+      fields.set("scope", scopes.join(" "));
+      const headers = { "Content-Type": "application/x-www-form-urlencoded" };
+      return { method: "POST", url, headers, body: fields.toString(), trust };
+    }
+    for (const [name, value] of fields) url.searchParams.set(name, value);
+    for (const one of scopes) url.searchParams.append("scope", one);
+    if (auth?.kind !== "basic") return { method: "GET", url, headers: {}, trust };
+    url.searchParams.set("account", auth.username);
+    return { method: "GET", url, headers: { Authorization: basic(auth.username, auth.password) }, trust };
+  }
+
+  async #readToken(answer: Incoming, signal: AbortSignal): Promise<z.output<typeof tokenSchema>> {
+    try {
+      const options = { clock: this.#clock, maxBytes: MAX_TOKEN_BYTES, stallMs: 15_000 };
+      const text = new TextDecoder().decode(await readBody(answer.body, options));
+      const parsed = tokenSchema.safeParse(parseJson(text)).data;
+      if (parsed?.token !== undefined || parsed?.access_token !== undefined) return parsed;
+    } catch (error) {
+      signal.throwIfAborted();
+      throw toRegistryError(error, answer.url.host, this.#clock);
+    }
+    throw new RegistryError("unsupported", `the token server ${answer.url.host} answered without a token`);
+  }
+}
+
+async function tokenRefusal(answer: Incoming, { registry, auth }: Access, clock: Clock): Promise<RegistryError> {
+  const { status, url } = answer;
+  if (status !== 400 && status !== 401 && status !== 403) return await errorOfAnswer(answer, clock);
+  answer.body.destroy();
+  return auth
+    ? denied(`${url.host} refuses the user name, password or token for ${registry} (HTTP ${status})`)
+    : denied(`${registry} wants credentials, and none are known for it (HTTP ${status})`);
+}
+
+function denied(message: string): RegistryError {
+  return new RegistryError("image_denied", message);
+}
+
+function basic(username: string, password: string): string {
+  return `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
+}
+
+function keyOf({ registry, repository, auth }: Access): string {
+  return JSON.stringify([registry, repository, auth]);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,36 @@
+import type { IncomingMessage } from "node:http";
+import type { Clock } from "../../lib/clock.ts";
+
+/** More came than may be kept in memory. */
+export class BodyTooLongError extends Error {
+  override readonly name = "BodyTooLongError";
+}
+
+export interface ReadOptions {
+  readonly maxBytes: number;
+  /** Longest silence, in milliseconds. How long it takes in all is for the link to say. */
+  readonly stallMs: number;
+  readonly clock: Clock;
+}
+
+/** Reads an answer's body to its end. Rejects with `BodyTooLongError`, a `TimeoutError`, or what cut the connection. */
+export async function readBody(body: IncomingMessage, options: ReadOptions): Promise<Uint8Array> {
+  const { clock, maxBytes, stallMs } = options;
+  const chunks: Buffer[] = [];
+  let length = 0;
+  const expire = (): void => void body.destroy(new DOMException(`nothing came for ${stallMs} ms`, "TimeoutError"));
+  let timer = clock.timer(stallMs, expire);
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      timer[Symbol.dispose]();
+      timer = clock.timer(stallMs, expire);
+      chunks.push(chunk);
+      length += chunk.length;
+      if (length > maxBytes) throw new BodyTooLongError(`more than ${maxBytes} bytes came`);
+    }
+    return Buffer.concat(chunks);
+  } finally {
+    timer[Symbol.dispose]();
+    body.destroy();
+  }
+}

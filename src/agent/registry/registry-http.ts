@@ -1,0 +1,110 @@
+import type { Clock } from "../../lib/clock.ts";
+import { isLoopback, registryHost } from "./address.ts";
+import { RegistryError } from "./registry-error.ts";
+import { speaksNoTls, toRegistryError } from "./to-registry-error.ts";
+import type { HostTrust, Incoming, Outgoing, Transport } from "./transport.ts";
+
+/** What a registry may be trusted with. */
+export type TrustSource = (registry: string, signal: AbortSignal) => Promise<HostTrust>;
+
+export interface RegistryRequest {
+  /** As references name it. */
+  readonly registry: string;
+  /** Begins with `/v2/`. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+const MOST_REDIRECTS = 5;
+
+/** HTTP as registries need it: which scheme, which certificates, redirects to where the bytes really are. */
+export class RegistryHttp {
+  readonly #transport: Transport;
+  readonly #trust: TrustSource;
+  readonly #clock: Clock;
+  /** Registries without TLS that answered so before. */
+  readonly #plain = new Set<string>();
+
+  constructor(transport: Transport, trust: TrustSource, clock: Clock) {
+    this.#transport = transport;
+    this.#trust = trust;
+    this.#clock = clock;
+  }
+
+  /** GET at a registry. Rejects with a `RegistryError` where there is no answer, or with the signal's reason. */
+  async get({ registry, path, headers }: RegistryRequest, signal: AbortSignal): Promise<Incoming> {
+    const host = registryHost(registry);
+    return await this.#guard(host, signal, async () => {
+      const trust = await this.trustOf(registry, signal);
+      const request = (scheme: string): Outgoing => {
+        return { method: "GET", url: new URL(`${scheme}//${host}${path}`), headers, trust };
+      };
+      if (!trust.insecure) return await this.#follow(request("https:"), signal);
+      if (this.#plain.has(host)) return await this.#follow(request("http:"), signal);
+      try {
+        return await this.#follow(request("https:"), signal);
+      } catch (error) {
+        if (error instanceof RegistryError || !mayBePlain(error)) throw error;
+        const answer = await this.#follow(request("http:"), signal);
+        this.#plain.add(host);
+        return answer;
+      }
+    });
+  }
+
+  /** One request to a token server, or wherever else a registry sends its clients. */
+  async send(outgoing: Outgoing, signal: AbortSignal): Promise<Incoming> {
+    return await this.#guard(outgoing.url.host, signal, () => this.#follow(outgoing, signal));
+  }
+
+  async trustOf(registry: string, signal: AbortSignal): Promise<HostTrust> {
+    const trust = await this.#trust(registry, signal);
+    // As engines do: nobody is between this machine and itself.
+    return isLoopback(registryHost(registry)) ? { ...trust, insecure: true } : trust;
+  }
+
+  async #follow(first: Outgoing, signal: AbortSignal): Promise<Incoming> {
+    let outgoing = first;
+    for (let redirects = 0; ; redirects++) {
+      const answer = await this.#transport.send(outgoing, signal);
+      const { location } = answer.headers;
+      if (!REDIRECTS.has(answer.status) || location === undefined) return answer;
+      answer.body.destroy();
+      if (redirects === MOST_REDIRECTS)
+        throw new RegistryError("unsupported", `${first.url.host} redirects in circles`);
+      outgoing = redirected(outgoing, location);
+    }
+  }
+
+  async #guard<T>(host: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      signal.throwIfAborted();
+      throw toRegistryError(error, host, this.#clock);
+    }
+  }
+}
+
+/** Credentials stay with the host they are for: storage hosts authorize by what is in the address. */
+function redirected(from: Outgoing, location: string): Outgoing {
+  const url = URL.parse(location, from.url);
+  if (!url || (url.protocol !== "https:" && url.protocol !== "http:")) {
+    throw new RegistryError("unsupported", `${from.url.host} redirects to something that is no web address`);
+  }
+  const isDowngrade = from.url.protocol === "https:" && url.protocol === "http:";
+  if (isDowngrade && !from.trust.insecure && !isLoopback(url.host)) {
+    throw new RegistryError("registry_untrusted", `${from.url.host} redirects to ${url.host} without TLS`);
+  }
+  const { body: _body, ...rest } = from;
+  const headers = Object.entries(from.headers).filter(([name]) => {
+    return url.origin === from.url.origin || name.toLowerCase() !== "authorization";
+  });
+  return { ...rest, method: from.method === "HEAD" ? "HEAD" : "GET", url, headers: Object.fromEntries(headers) };
+}
+
+function mayBePlain(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === "string" && (speaksNoTls(code) || code === "ECONNREFUSED" || code === "ECONNRESET");
+}

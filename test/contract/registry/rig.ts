@@ -1,0 +1,97 @@
+import { createRegistryClient } from "../../../src/agent/registry/oci-client.ts";
+import { expect } from "vitest";
+import type { RegistryError } from "../../../src/agent/registry/registry-error.ts";
+import type { RegistryAuth, RegistryClient } from "../../../src/agent/registry/registry.ts";
+import { createTrustSource, type TrustOptions } from "../../../src/agent/registry/trust.ts";
+import { systemClock } from "../../../src/lib/clock.ts";
+import { foreignImage, type Image, sleeperImage } from "../../support/images.ts";
+import { Registry } from "../../support/registry.ts";
+import { type FrontOptions, RegistryFront } from "../../support/registry/front.ts";
+import { tempDir } from "../../support/temp-dir.ts";
+
+export const MACHINE = { os: "linux", architecture: process.arch === "arm64" ? "arm64" : "amd64" };
+export const USER = { name: "user", password: "secret word" };
+export const BASIC: RegistryAuth = { kind: "basic", username: USER.name, password: USER.password };
+
+/** Real registries with an image in them, and fronts to put before them. Disposing it ends them all. */
+export class RegistryRig implements AsyncDisposable {
+  readonly image: Image;
+  /** Serves anybody. */
+  readonly open: Registry;
+  /** Serves `USER` only. */
+  readonly closed: Registry;
+  readonly directory: string;
+  readonly #owned: AsyncDisposableStack;
+
+  private constructor(
+    image: Image,
+    registries: readonly [Registry, Registry],
+    directory: string,
+    owned: AsyncDisposableStack,
+  ) {
+    this.image = image;
+    [this.open, this.closed] = registries;
+    this.directory = directory;
+    this.#owned = owned;
+  }
+
+  static async start(): Promise<RegistryRig> {
+    await using owned = new AsyncDisposableStack();
+    const image = await sleeperImage("registry client");
+    const open = owned.use(await Registry.start());
+    const closed = owned.use(await Registry.start({ user: USER }));
+    const { path } = owned.use(await tempDir());
+    for (const registry of [open, closed]) await registry.push(image, "team/app:1");
+    await open.push(await foreignImage(), "team/foreign:1");
+    return new RegistryRig(image, [open, closed], path, owned.move());
+  }
+
+  /** Something before the open registry. */
+  async front(options: Omit<FrontOptions, "upstream"> = {}): Promise<RegistryFront> {
+    return this.#owned.use(await RegistryFront.start({ upstream: this.open.host, ...options }));
+  }
+
+  /** The compressed bytes of the first layer. */
+  get layerBytes(): Buffer {
+    return this.image.layers[0]?.compressed ?? Buffer.alloc(0);
+  }
+
+  /** Reads the first layer from a registry, by a client of its own. */
+  async readLayer(host: string, auth?: RegistryAuth, offset: number = 0): Promise<Buffer> {
+    const blob = { mediaType: "", digest: this.image.layers[0]?.digest ?? "", size: this.layerBytes.length };
+    const image = { registry: host, repository: "team/app" };
+    const { stream } = await client().openBlob(image, blob, { offset, auth, signal: soon() });
+    const chunks: Buffer[] = [];
+    for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk);
+    return Buffer.concat(chunks);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#owned.disposeAsync();
+  }
+}
+
+/** A client that trusts nothing in particular, unless told. */
+export function client(trust: Partial<TrustOptions> = {}, answerMs: number = 10_000): RegistryClient {
+  const source = createTrustSource({
+    extraCa: undefined,
+    registries: new Map(),
+    engineInsecure: async () => [],
+    certificateDirectories: [],
+    ...trust,
+  });
+  return createRegistryClient({ clock: systemClock, trust: source, userAgent: "test", answerMs });
+}
+
+/** Aborts before the test's own time is over. */
+export function soon(): AbortSignal {
+  return AbortSignal.timeout(30_000);
+}
+
+/** What the work fails with. */
+export async function failure(work: Promise<unknown>): Promise<RegistryError> {
+  return await work.then(
+    () => expect.unreachable("it should have failed"),
+    (error: unknown) => error as RegistryError,
+  );
+}

@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { imageAddress, isLoopback, registryHost } from "../../../../src/agent/registry/address.ts";
+
+const DIGEST = `sha256:${"a".repeat(64)}`;
+
+test.each([
+  ["nginx", "docker.io", "library/nginx", undefined, undefined],
+  ["nginx:1.27", "docker.io", "library/nginx", "1.27", undefined],
+  ["team/app", "docker.io", "team/app", undefined, undefined],
+  ["docker.io/nginx", "docker.io", "library/nginx", undefined, undefined],
+  ["index.docker.io/team/app", "docker.io", "team/app", undefined, undefined],
+  ["registry.example.com/nginx:1", "registry.example.com", "nginx", "1", undefined],
+  ["registry.example.com:5000/a/b/c@" + DIGEST, "registry.example.com:5000", "a/b/c", undefined, DIGEST],
+  ["localhost/app:1@" + DIGEST, "localhost", "app", "1", DIGEST],
+])("%s is at %s %s", (reference, registry, repository, tag, digest) => {
+  expect(imageAddress(reference)).toEqual({ registry, repository, tag, digest });
+});
+
+test("Docker Hub answers at another name than references give it", () => {
+  expect(registryHost("docker.io")).toBe("registry-1.docker.io");
+  expect(registryHost("registry.example.com:5000")).toBe("registry.example.com:5000");
+});
+
+test.each([
+  ["localhost", true],
+  ["localhost:5000", true],
+  ["127.0.0.1:5000", true],
+  ["[::1]:5000", true],
+  ["localhost.example.com", false],
+  ["127.example.com", false],
+  ["10.0.0.1", false],
+])("whether %s is this machine: %s", (host, expected) => {
+  expect(isLoopback(host)).toBe(expected);
+});

@@ -1,0 +1,72 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { parseChallenges } from "../../../../src/agent/registry/challenge.ts";
+
+const TOKEN = /^[A-Za-z][A-Za-z0-9_-]{0,8}$/;
+const token = fc.stringMatching(TOKEN);
+const challenge = fc.record({
+  scheme: token.map((name) => name.toLowerCase()),
+  parameters: fc.dictionary(
+    token.map((name) => name.toLowerCase()),
+    fc.string({ unit: "grapheme-ascii" }),
+    { minKeys: 1, maxKeys: 4, noNullPrototype: true },
+  ),
+});
+
+test("any list of challenges that was written by the rules is read back", () => {
+  fc.assert(
+    fc.property(fc.array(challenge, { maxLength: 3 }), fc.constantFrom(",", ", ", " , "), (list, comma) => {
+      const header = list.map(({ scheme, parameters }) => {
+        return `${scheme} ${Object.entries(parameters)
+          .map(([name, value]) => `${name}=${quoted(value)}`)
+          .join(comma)}`;
+      });
+      expect(parseChallenges(header.join(", "))).toEqual(list);
+    }),
+  );
+});
+
+test("anything at all is read without an error, and quickly", () => {
+  fc.assert(
+    fc.property(fc.string({ maxLength: 500 }), (text) => {
+      expect(parseChallenges(text)).toBeInstanceOf(Array);
+    }),
+  );
+  for (const text of [
+    'Bearer realm="',
+    "a=".repeat(4000),
+    ",".repeat(8000),
+    `Bearer ${"x ".repeat(4000)}`,
+    "x".repeat(1e6),
+  ]) {
+    const before = performance.now();
+    parseChallenges(text);
+    expect(performance.now() - before).toBeLessThan(500);
+  }
+});
+
+test("challenges of real registries", () => {
+  expect(
+    parseChallenges(
+      'Bearer realm="https://auth.docker.io/token",service="registry.docker.io",scope="repository:library/nginx:pull"',
+    ),
+  ).toEqual([
+    {
+      scheme: "bearer",
+      parameters: {
+        realm: "https://auth.docker.io/token",
+        service: "registry.docker.io",
+        scope: "repository:library/nginx:pull",
+      },
+    },
+  ]);
+  expect(parseChallenges('Basic realm="Registry Realm"')).toEqual([
+    { scheme: "basic", parameters: { realm: "Registry Realm" } },
+  ]);
+  expect(parseChallenges("Negotiate, BASIC realm=x").map(({ scheme }) => scheme)).toEqual(["negotiate", "basic"]);
+  expect(parseChallenges(undefined)).toEqual([]);
+});
+
+function quoted(text: string): string {
+  return `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
+}
