@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { build } from "rolldown";
 import { lazyBuiltins } from "./builtins.ts";
 import type { Executable } from "./executables.ts";
+import { lateSegmenter } from "./late-segmenter.ts";
 import { leaveOut } from "./left-out.ts";
 
 /**
@@ -13,7 +14,7 @@ export async function bundle(executable: Executable, folder: string): Promise<vo
   const { output } = await build({
     input: `./${executable.entry}`,
     platform: "node",
-    plugins: [lazyBuiltins(), leaveOut(executable.leftOut)],
+    plugins: [lazyBuiltins(), leaveOut(executable.leftOut), lateSegmenter()],
     // An import that is not found would only show on the device.
     onLog: (level, log, handle) => handle(log.code === "UNRESOLVED_IMPORT" ? "error" : level, log),
     output: {

@@ -7,8 +7,8 @@ export interface Executable {
   readonly leftOut: LeftOut;
   /** Puts what it imports when it needs it into files of their own, so that nothing else waits for that to be read. */
   readonly splits: boolean;
-  /** Options of Node.js it runs with. */
-  readonly nodeOptions: readonly string[];
+  /** The command that stays, and the options of Node.js it runs with. The others are over before they would help. */
+  readonly daemon?: { readonly command: string; readonly nodeOptions: readonly string[] };
   /** Variables it runs with, unless the environment says otherwise. */
   readonly environment: Readonly<Record<string, string>>;
 }
@@ -34,19 +34,22 @@ const PINO_WORKERS = ["thread-stream"];
 // compilers, no feedback kept for them) and one arena for malloc save 9 MB; what they cost in speed is lost in the time
 // the container engine takes.
 const FRUGAL = {
-  // Of Node.js's experiments it uses the calls to the C library, and says so to nobody on a device.
-  nodeOptions: ["--max-semi-space-size=1", "--lite-mode", "--disable-warning=ExperimentalWarning"],
+  daemon: {
+    command: "run",
+    // Of Node.js's experiments it uses the calls to the C library, and says so to nobody on a device.
+    nodeOptions: ["--max-semi-space-size=1", "--lite-mode", "--disable-warning=ExperimentalWarning"],
+  },
   environment: { MALLOC_ARENA_MAX: "1", MALLOC_TRIM_THRESHOLD_: "65536" },
 };
 
-const PLAIN = { nodeOptions: [], environment: {} };
+const PLAIN = { environment: {} };
 
 export const EXECUTABLES: readonly Executable[] = [
   {
     name: "edge-agent",
     entry: "src/agent/main.ts",
     leftOut: { absent: WS_NATIVES, unused: [...DOCKERODE_EXTRAS, ...PINO_WORKERS] },
-    splits: false,
+    splits: true,
     ...FRUGAL,
   },
   {

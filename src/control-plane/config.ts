@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { LOG_LEVELS } from "../lib/logger.ts";
+import { LOG_LEVELS } from "../lib/log/levels.ts";
 import { ACK_TIMEOUT_MS, DEPLOYMENT_TIMEOUT_MS } from "../protocol/limits.ts";
 
 const seconds = z.number().positive();

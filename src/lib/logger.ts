@@ -2,12 +2,10 @@ import { type DestinationStream, type Logger, pino } from "pino";
 import type { Clock } from "./clock.ts";
 import { BurstFilter } from "./log/burst-filter.ts";
 import { isJournal, journalLine } from "./log/journal.ts";
+import type { LogLevel } from "./log/levels.ts";
 import { MASK, maskTokens } from "./redact.ts";
 
 export type { Logger } from "pino";
-
-export const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace"] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
 
 export interface LoggerOptions {
   readonly name: string;

@@ -1,20 +1,10 @@
 import type { Command } from "commander";
-import { addApp } from "./app.ts";
-import { addApps } from "./apps.ts";
 import { type Context, createContext, toFailure } from "./context.ts";
-import { addDeploy } from "./deploy.ts";
-import { addDoctor } from "./doctor.ts";
-import { addEvents } from "./events.ts";
-import { addEnroll } from "./enroll.ts";
 import type { ExitCode } from "./exit-code.ts";
 import { EXIT, EXIT_CODE_HELP } from "./exit-code.ts";
 import { onInterrupt } from "./interruption.ts";
 import type { Io } from "./io.ts";
-import { addLogs } from "./logs.ts";
 import { Printer } from "./printer.ts";
-import { addRestart } from "./restart.ts";
-import { addStatus } from "./status.ts";
-import { addSupportBundle } from "./support-bundle.ts";
 
 /** Does what a command is for. Throws what `toFailure` knows to explain. */
 export type Action = (
@@ -26,23 +16,35 @@ export type Action = (
 /** Registers a command's action so that whatever goes wrong is told in one way. */
 export type Register = (command: Command, action: Action) => void;
 
-const COMMANDS = [
-  addStatus,
-  addApps,
-  addApp,
-  addLogs,
-  addEvents,
-  addRestart,
-  addDeploy,
-  addDoctor,
-  addSupportBundle,
-  addEnroll,
-] as const;
+/** Where each command is, to be loaded when it is asked for. */
+const COMMANDS: Readonly<Record<string, () => Promise<(program: Command, register: Register) => void>>> = {
+  status: async () => (await import("./status.ts")).addStatus,
+  apps: async () => (await import("./apps.ts")).addApps,
+  app: async () => (await import("./app.ts")).addApp,
+  logs: async () => (await import("./logs.ts")).addLogs,
+  events: async () => (await import("./events.ts")).addEvents,
+  restart: async () => (await import("./restart.ts")).addRestart,
+  deploy: async () => (await import("./deploy.ts")).addDeploy,
+  doctor: async () => (await import("./doctor.ts")).addDoctor,
+  "support-bundle": async () => (await import("./support-bundle.ts")).addSupportBundle,
+  enroll: async () => (await import("./enroll.ts")).addEnroll,
+  config: async () => (await import("./config.ts")).addConfig,
+};
 
 type Surroundings = Omit<Io, "interrupted">;
 
-/** Adds the commands for people on the device. @param exit told how a command ended */
-export function addLocalCommands(program: Command, io: Surroundings, exit: (code: ExitCode) => void): void {
+/**
+ * Adds the commands for people on the device.
+ *
+ * @param wanted the command that is asked for; it alone is added then, otherwise all are, to be listed
+ * @param exit told how a command ended
+ */
+export async function addLocalCommands(
+  program: Command,
+  io: Surroundings,
+  wanted: string | undefined,
+  exit: (code: ExitCode) => void,
+): Promise<void> {
   program.addHelpText("after", `\n${EXIT_CODE_HELP}`);
   const register: Register = (command, action) => {
     command.action(async (...args: unknown[]) => {
@@ -51,7 +53,10 @@ export function addLocalCommands(program: Command, io: Surroundings, exit: (code
       exit(await perform(io, options, (context) => action(context, argument, options)));
     });
   };
-  for (const add of COMMANDS) add(program, register);
+  const isKnown = wanted !== undefined && Object.hasOwn(COMMANDS, wanted);
+  for (const [name, load] of Object.entries(COMMANDS)) {
+    if (!isKnown || name === wanted) (await load())(program, register);
+  }
 }
 
 async function perform(

@@ -1,15 +1,28 @@
+import type { Command } from "commander";
 import { MASK } from "../../lib/redact.ts";
 import { loadConfig } from "../config/load.ts";
+import type { Register } from "./commands.ts";
+import { withCommonOptions } from "./context.ts";
+import { EXIT } from "./exit-code.ts";
 
-/** Says that the configuration can be used. Throws `ConfigError` otherwise. */
-export function checkConfig(path: string): void {
-  const { control_plane_url: url } = loadConfig(path);
-  process.stdout.write(`${path} is valid; the control plane is ${url}\n`);
-}
+const HELP = `
+Exit codes: 0 it can be used, 2 it cannot.`;
 
-/** Prints the configuration in force. */
-export function showConfig(path: string): void {
-  const { token: _token, extraCa: _extraCa, path: _path, ...file } = loadConfig(path);
-  const masked = { ...file, ...(file.device_token !== undefined && { device_token: MASK }) };
-  process.stdout.write(`${JSON.stringify(masked, undefined, 2)}\n`);
+export function addConfig(program: Command, register: Register): void {
+  const group = program.command("config").description("look at the configuration without running anything");
+  const check = group.command("check").description("say whether the configuration can be used, and what is wrong");
+  register(withCommonOptions(check).addHelpText("after", HELP), async ({ printer, configPath }) => {
+    const { control_plane_url: url } = loadConfig(configPath);
+    if (printer.json) printer.document({ file: configPath, valid: true, control_plane_url: url });
+    else printer.raw(`${configPath} is valid; the control plane is ${url}`);
+    return EXIT.ok;
+  });
+  const show = group
+    .command("show")
+    .description("print the configuration in force, defaults filled in, secrets masked");
+  register(withCommonOptions(show).addHelpText("after", HELP), async ({ printer, configPath }) => {
+    const { token: _token, extraCa: _extraCa, path: _path, ...file } = loadConfig(configPath);
+    printer.document({ ...file, ...(file.device_token !== undefined && { device_token: MASK }) });
+    return EXIT.ok;
+  });
 }

@@ -33,12 +33,12 @@ export function addDoctor(program: Command, register: Register): void {
 }
 
 /** Makes all checks on this device. */
-export function examine({ io, configPath }: Context): Promise<Verdicts> {
+export async function examine({ io, configPath }: Context): Promise<Verdicts> {
   const config = tryConfig(configPath);
   const { clock, host } = io;
-  const engine = io.createEngine(config instanceof Error ? { engine: {} } : config);
+  const engine = await io.createEngine(config instanceof Error ? { engine: {} } : config);
   const patient: Patient = { config, clock, host, engine, openStore: io.openReader, agentVersion: VERSION };
-  return runChecks(PROBES, patient, clock);
+  return await runChecks(PROBES, patient, clock);
 }
 
 /** For programs, and for a support bundle. */

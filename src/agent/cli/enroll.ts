@@ -112,20 +112,20 @@ async function link(context: Context, config: Config): Promise<Attempt> {
 
 const notOnTheWay: Probe = async () => ({ verdict: "good", text: "" });
 
-function checkTheWay({ io }: Context, config: Config): Promise<Verdicts> {
+async function checkTheWay({ io }: Context, config: Config): Promise<Verdicts> {
   const { clock, host } = io;
   const patient = {
     config,
     clock,
     host,
-    engine: io.createEngine(config),
+    engine: await io.createEngine(config),
     openStore: io.openReader,
     agentVersion: VERSION,
   };
   const probes = Object.fromEntries(
     Object.entries(PROBES).map(([id, probe]) => [id, ON_THE_WAY.has(id) ? probe : notOnTheWay]),
   ) as unknown as typeof PROBES;
-  return runChecks(probes, patient, clock);
+  return await runChecks(probes, patient, clock);
 }
 
 function firstOnTheWay(verdicts: Verdicts): Attempt | undefined {

@@ -36,7 +36,7 @@ export function addEvents(program: Command, register: Register): void {
       for await (const happening of fromDaemon(context, entries, follow)) show(happening);
     } catch (error) {
       if (follow || !(error instanceof DaemonDownError) || error.reason !== "down") throw error;
-      for (const happening of fromStore(context, entries, error)) show(happening);
+      for (const happening of await fromStore(context, entries, error)) show(happening);
       throw error;
     }
     if (count === 0 && !printer.json) printer.line("Nothing has happened yet.");
@@ -50,10 +50,10 @@ function fromDaemon({ client, io }: Context, entries: number, follow: boolean): 
 }
 
 /** What a daemon that does not run has left. Throws `down` where that cannot be read. */
-function fromStore({ config, io }: Context, entries: number, down: DaemonDownError): Happening[] {
+async function fromStore({ config, io }: Context, entries: number, down: DaemonDownError): Promise<Happening[]> {
   if (config instanceof Error) throw down;
   try {
-    using store = io.openReader(config.state_dir);
+    using store = await io.openReader(config.state_dir);
     return store.history(entries).flatMap(happenings);
   } catch {
     throw down;

@@ -14,7 +14,7 @@ export interface Io {
   /** Aborts at Ctrl-C. */
   readonly interrupted: AbortSignal;
   readonly host: Host;
-  readonly createEngine: (config: Pick<ConfigFile, "engine">) => Engine;
-  /** What a daemon that does not run has left on disk, to be read only. Throws `StoreError`. */
-  readonly openReader: (stateDir: string) => Remembered & Disposable;
+  readonly createEngine: (config: Pick<ConfigFile, "engine">) => Promise<Engine>;
+  /** What a daemon that does not run has left on disk, to be read only. Rejects with `StoreError`. */
+  readonly openReader: (stateDir: string) => Promise<Remembered & Disposable>;
 }

@@ -72,10 +72,10 @@ async function showDown(context: Context, error: DaemonDownError): Promise<ExitC
 async function lookWithoutDaemon({ config, io }: Context): Promise<DeviceStatus | string> {
   if (config instanceof ConfigError) return config.message;
   try {
-    using store = io.openReader(config.state_dir);
+    using store = await io.openReader(config.state_dir);
     const { host, clock } = io;
     const sources = {
-      engine: io.createEngine(config),
+      engine: await io.createEngine(config),
       host,
       store,
       clock,

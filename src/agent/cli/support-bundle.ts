@@ -29,7 +29,7 @@ export function addSupportBundle(program: Command, register: Register): void {
   const command = program.command("support-bundle <file>").description("collect what support needs, secrets masked");
   register(withCommonOptions(command).addHelpText("after", HELP), async (context, file = "") => {
     const { printer, io } = context;
-    const masked = mask(await collect(context), secretsOn(context));
+    const masked = mask(await collect(context), await secretsOn(context));
     const folder = basename(file).replace(/\.(tar\.gz|tgz)$/, "") || "support";
     const content = await archive(folder, masked, io.clock.now());
     try {
@@ -76,7 +76,7 @@ async function appParts({ client, io }: Context): Promise<BundleFile[]> {
 }
 
 async function engineFacts({ io, config }: Context) {
-  const engine = io.createEngine(config instanceof Error ? { engine: {} } : config);
+  const engine = await io.createEngine(config instanceof Error ? { engine: {} } : config);
   const signal = AbortSignal.any([io.interrupted, AbortSignal.timeout(10_000)]);
   return { info: await engine.info(signal), containers: await engine.listContainers(signal) };
 }
@@ -112,7 +112,7 @@ function mask(files: readonly BundleFile[], secrets: readonly string[]): BundleF
   }));
 }
 
-function secretsOn({ io, config, configPath }: Context): string[] {
+async function secretsOn({ io, config, configPath }: Context): Promise<string[]> {
   const { env } = io;
   let full = config;
   try {
@@ -122,7 +122,7 @@ function secretsOn({ io, config, configPath }: Context): string[] {
   }
   if (config instanceof Error) return knownSecrets({ config: full, store: undefined, env });
   try {
-    using store = io.openReader(config.state_dir);
+    using store = await io.openReader(config.state_dir);
     return knownSecrets({ config: full, store, env });
   } catch {
     // The same: only the daemon could tell of the apps, and masks what it tells.

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { LOG_LEVELS } from "../../lib/logger.ts";
+import { LOG_LEVELS } from "../../lib/log/levels.ts";
 
 /*
  * The agent's configuration file, once: the example file, the reference in the documentation and the JSON Schema are

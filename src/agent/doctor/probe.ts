@@ -12,8 +12,8 @@ export interface Patient {
   readonly clock: Clock;
   readonly host: Host;
   readonly engine: Engine;
-  /** Opens the store to be read, and checks it. Throws `StoreError`. */
-  readonly openStore: (stateDir: string) => Disposable;
+  /** Opens the store to be read, and checks it. Rejects with `StoreError`. */
+  readonly openStore: (stateDir: string) => Promise<Disposable>;
   readonly agentVersion: string;
 }
 

@@ -54,8 +54,10 @@ export class LocalClient {
 
   async #send(method: Method, path: string, { body, signal }: CallOptions): Promise<IncomingMessage> {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      // Without a name Node.js takes "localhost" and looks whether that is an address, which takes it 5 ms.
+      const headers = { Host: "agent" };
       const call = httpRequest(
-        { socketPath: this.#path, method, path: API + path, agent: false, ...(signal && { signal }) },
+        { socketPath: this.#path, method, path: API + path, headers, agent: false, ...(signal && { signal }) },
         resolve,
       );
       call.on("error", (error) => reject(toDown(error, this.#path)));

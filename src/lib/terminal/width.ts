@@ -1,7 +1,6 @@
 import stringWidth from "string-width";
 
 const ELLIPSIS = "…";
-const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
 /** Columns a text takes on a terminal. */
 export function widthOf(text: string): number {
@@ -23,7 +22,7 @@ export function truncate(text: string, width: number): string {
   if (widthOf(text) <= width) return text;
   let result = "";
   let used = 0;
-  for (const { segment } of graphemes.segment(text)) {
+  for (const { segment } of new Intl.Segmenter(undefined, { granularity: "grapheme" }).segment(text)) {
     const next = used + widthOf(segment);
     if (next > width - 1) break;
     result += segment;

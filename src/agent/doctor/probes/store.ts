@@ -8,7 +8,7 @@ export const probeStore: Probe = async (patient) => {
   if (!existsSync(join(stateDir, "agent.db")))
     return good("There is none yet: the agent has not run here, or this user may not look.");
   try {
-    patient.openStore(stateDir)[Symbol.dispose]();
+    (await patient.openStore(stateDir))[Symbol.dispose]();
     return good("It is sound.");
   } catch (error) {
     return bad(

@@ -1,0 +1,30 @@
+import { join } from "node:path";
+import type { Command } from "commander";
+import { systemClock } from "../../lib/clock.ts";
+import { createLinuxHost } from "../host/linux-host.ts";
+import { addLocalCommands } from "./commands.ts";
+import type { Io } from "./io.ts";
+
+/** Adds the commands for people. @param wanted the one that is asked for, where one is */
+export async function addCommands(program: Command, wanted: string | undefined): Promise<void> {
+  const io: Omit<Io, "interrupted"> = {
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: process.env,
+    clock: systemClock,
+    host: createLinuxHost(),
+    async createEngine({ engine }) {
+      const { createDockerEngine } = await import("../engine/docker/docker-engine.ts");
+      const { createSocketFinder } = await import("../engine/find-socket.ts");
+      const socketPath = createSocketFinder({ configured: engine.socket, environment: process.env });
+      return createDockerEngine({ socketPath, clock: systemClock });
+    },
+    async openReader(stateDir) {
+      const { openSqliteReader } = await import("../store/sqlite-store.ts");
+      const { readBootId } = await import("../host/boot-id.ts");
+      return openSqliteReader({ path: join(stateDir, "agent.db"), clock: systemClock, bootId: readBootId() });
+    },
+  };
+  // At once: a look-up that hangs in the system would keep the process. Output to files and terminals is out by now.
+  await addLocalCommands(program, io, wanted, (code) => process.exit(code));
+}

@@ -1,0 +1,92 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { systemClock } from "../../lib/clock.ts";
+import { tryLock } from "../../lib/instance-lock.ts";
+import { type Logger, createLogger } from "../../lib/logger.ts";
+import { remember } from "../../lib/remember.ts";
+import { Semaphore } from "../../lib/semaphore.ts";
+import { VERSION } from "../../lib/version.ts";
+import { type Config, loadConfig } from "../config/load.ts";
+import { toDeployConfig, toLinkConfig } from "../config/settings.ts";
+import { createDockerEngine } from "../engine/docker/docker-engine.ts";
+import { createSocketFinder } from "../engine/find-socket.ts";
+import { readBootId } from "../host/boot-id.ts";
+import { createLinuxHost } from "../host/linux-host.ts";
+import { createUplink } from "../link/uplink.ts";
+import { linkWatch } from "../local/link-watch.ts";
+import { localRoutes } from "../local/local-routes.ts";
+import { LogRing } from "../local/log-ring.ts";
+import { serveLocally } from "../local/server.ts";
+import { localSocketPath } from "../local/socket-path.ts";
+import type { DeployServices } from "../steps/context.ts";
+import { Deployments } from "../steps/deployments.ts";
+import { Keeper } from "../steps/keeper.ts";
+import { NotifyingStore } from "../store/notifying-store.ts";
+import { openStore } from "../store/open-store.ts";
+import { untilStopped } from "./until-stopped.ts";
+
+const DATA_ROOT_SERVES_MS = 600_000;
+
+/** Runs the daemon until it is stopped by SIGTERM or SIGINT. @param path of the configuration file */
+export async function runDaemon(path: string): Promise<void> {
+  const config = loadConfig(path);
+  const log = new LogRing();
+  const tap = (line: string): void => log.write(line);
+  const logger = await createLogger({ name: "edge-agent", level: config.log.level, tap, sumUpBursts: systemClock });
+  await run(config, logger, log);
+}
+
+/** The composition root: the only place that names concrete implementations. */
+async function run(config: Config, logger: Logger, log: LogRing): Promise<void> {
+  const clock = systemClock;
+  mkdirSync(config.state_dir, { recursive: true, mode: 0o700 });
+  using lock = tryLock(join(config.state_dir, "agent.lock"));
+  if (!lock) throw new Error(`${config.state_dir} is in use by another edge-agent`);
+
+  const opened = openStore({ directory: config.state_dir, clock, logger, bootId: readBootId() });
+  using store = new NotifyingStore(opened.store);
+  const engine = createDockerEngine({
+    socketPath: createSocketFinder({ configured: config.engine.socket, environment: process.env }),
+    clock,
+  });
+  const services = {
+    engine,
+    host: createLinuxHost(),
+    store,
+    clock,
+    random: Math.random,
+    logger,
+    config: toDeployConfig(config),
+    dataRoot: remember(clock, DATA_ROOT_SERVES_MS, async (signal) => (await engine.info(signal)).dataRoot),
+    pulls: new Semaphore(config.deploy.concurrent_pulls),
+  } satisfies DeployServices;
+  await using deployments = new Deployments(services);
+  const keeper = new Keeper({ ...services, rebuild: opened.rebuild, hold: (app) => deployments.hold(app) });
+  const uplink = createUplink({
+    config: toLinkConfig(config),
+    commands: deployments,
+    events: store,
+    clock,
+    logger,
+    agentVersion: VERSION,
+  });
+
+  await using _local = await serveLocally({
+    path: localSocketPath(config),
+    routes: localRoutes({
+      services,
+      deployments,
+      link: () => uplink.status(),
+      linkSince: linkWatch(uplink, clock),
+      controlPlaneUrl: config.control_plane_url,
+      log,
+      version: VERSION,
+    }),
+    logger,
+  });
+
+  logger.info({ version: VERSION, config: config.path, state_dir: config.state_dir }, "edge-agent starts");
+  deployments.resume();
+  await untilStopped(logger, (signal) => Promise.all([uplink.run(signal), keeper.run(signal)]));
+  logger.info("edge-agent stops; the apps keep running");
+}
