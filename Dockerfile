@@ -13,6 +13,6 @@
 ARG BASE=debian:stable-slim
 FROM ${BASE}
 COPY dist/lib/ /usr/lib/
-COPY dist/node dist/edge-agent dist/edge-agent.mjs /usr/local/bin/
+COPY dist/node dist/edge-agent dist/edge-agent*.mjs /usr/local/bin/
 ENTRYPOINT ["/usr/local/bin/edge-agent"]
 CMD ["run", "--config", "/etc/edge-agent/config.json"]

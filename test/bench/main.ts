@@ -14,6 +14,7 @@ import { returnOfAFleet } from "./return-of-a-fleet.ts";
 import { assetList } from "./service/asset-list.ts";
 import { assetRead } from "./service/asset-read.ts";
 import { usageYear } from "./service/usage-year.ts";
+import { statusCommand } from "./status-command.ts";
 import { table } from "./table.ts";
 import { traffic } from "./traffic.ts";
 
@@ -21,6 +22,7 @@ const BENCHES: readonly Bench[] = [
   deployPresent,
   deployPull,
   execToOnline,
+  statusCommand,
   idle,
   traffic,
   recovery,
