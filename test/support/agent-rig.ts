@@ -1,5 +1,7 @@
 import { pino } from "pino";
 import type { Host } from "../../src/agent/host/host.ts";
+import { OPEN_GATE } from "../../src/agent/ledger/pull-gate.ts";
+import { Tally } from "../../src/agent/ledger/tally.ts";
 import type { DeployConfig, DeployServices } from "../../src/agent/steps/context.ts";
 import { Deployments } from "../../src/agent/steps/deployments.ts";
 import { NotifyingStore } from "../../src/agent/store/notifying-store.ts";
@@ -49,6 +51,7 @@ export class AgentRig implements AsyncDisposable {
   readonly clock = new FakeClock();
   readonly engine = new FakeEngine(this.clock);
   readonly host = new FakeHost();
+  readonly ledger = new Tally();
   readonly log: string[] = [];
   readonly store: NotifyingStore;
   deployments: Deployments;
@@ -106,6 +109,8 @@ export class AgentRig implements AsyncDisposable {
       config: this.#config,
       dataRoot: async (signal) => (await this.engine.info(signal)).dataRoot,
       pulls: new Semaphore(2),
+      gate: OPEN_GATE,
+      ledger: this.ledger,
     };
   }
 
