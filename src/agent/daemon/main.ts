@@ -14,6 +14,8 @@ import { createDockerEngine } from "../engine/docker/docker-engine.ts";
 import { createSocketFinder } from "../engine/find-socket.ts";
 import { readBootId } from "../host/boot-id.ts";
 import { createLinuxHost } from "../host/linux-host.ts";
+import { OPEN_GATE } from "../ledger/pull-gate.ts";
+import { Tally } from "../ledger/tally.ts";
 import { createUplink } from "../link/uplink.ts";
 import { linkWatch } from "../local/link-watch.ts";
 import { localRoutes } from "../local/local-routes.ts";
@@ -67,6 +69,8 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     config: toDeployConfig(config),
     dataRoot: remember(clock, DATA_ROOT_SERVES_MS, async (signal) => (await engine.info(signal)).dataRoot),
     pulls: new Semaphore(config.deploy.concurrent_pulls),
+    gate: OPEN_GATE,
+    ledger: new Tally(),
   } satisfies DeployServices;
   await using deployments = new Deployments(services);
   const keeper = new Keeper({ ...services, rebuild: opened.rebuild, hold: (app) => deployments.hold(app) });

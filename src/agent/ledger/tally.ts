@@ -14,20 +14,22 @@ export interface Counted extends Bytes {
   readonly deployment: string;
 }
 
+type Line = { -readonly [K in keyof Counted]: Counted[K] };
+
 /** Counts in memory. */
 export class Tally implements Ledger {
-  readonly #lines = new Map<string, { line: Omit<Counted, keyof Bytes>; sent: number; received: number }>();
+  readonly #lines = new Map<string, Line>();
 
   count({ purpose, direction, bytes, app = "", deployment = "" }: Traffic): void {
     const key = `${purpose} ${app} ${deployment}`;
-    const counted = this.#lines.get(key) ?? { line: { purpose, app, deployment }, sent: 0, received: 0 };
-    counted[direction] += bytes;
-    this.#lines.set(key, counted);
+    const line = this.#lines.get(key) ?? { purpose, app, deployment, sent: 0, received: 0 };
+    line[direction] += bytes;
+    this.#lines.set(key, line);
   }
 
   /** What was counted since the last call. */
   take(): Counted[] {
-    const lines = [...this.#lines.values()].map(({ line, sent, received }) => ({ ...line, sent, received }));
+    const lines = [...this.#lines.values()];
     this.#lines.clear();
     return lines;
   }
