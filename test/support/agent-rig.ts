@@ -1,4 +1,5 @@
 import { pino } from "pino";
+import type { HostPort } from "../../src/agent/core/host-port.ts";
 import type { Host } from "../../src/agent/host/host.ts";
 import { OPEN_GATE } from "../../src/agent/ledger/pull-gate.ts";
 import { Tally } from "../../src/agent/ledger/tally.ts";
@@ -27,13 +28,20 @@ const DEPLOY_CONFIG: DeployConfig = {
 /** A machine that shows what a test says. */
 class FakeHost implements Host {
   readonly listening = new Map<number, { pid: number; name: string }>();
+  readonly devices = new Set<string>();
   free: number | undefined = 1_000_000_000;
 
   async listeningPorts() {
-    return [...this.listening.keys()].map((port) => ({ address: "0.0.0.0", port, uid: 0, inode: port }));
+    return [...this.listening.keys()].map((port) => ({
+      address: "0.0.0.0",
+      port,
+      protocol: "tcp" as const,
+      uid: 0,
+      inode: port,
+    }));
   }
 
-  async holderOf(port: number) {
+  async holderOf({ port }: HostPort) {
     return this.listening.get(port);
   }
 
@@ -43,6 +51,14 @@ class FakeHost implements Host {
 
   async realPath(path: string) {
     return path;
+  }
+
+  async isDevice(path: string) {
+    return this.devices.has(path);
+  }
+
+  machine() {
+    return { memoryBytes: 1_000_000_000, cpus: 4 };
   }
 }
 

@@ -61,6 +61,16 @@ const policy = z.strictObject({
   max_image_bytes: z.int().min(1).optional().meta({
     description: "Largest image that is downloaded, in compressed bytes, whether parts of it are there or not.",
   }),
+  devices: z
+    .strictObject({
+      allow: prefixes.meta({ description: "Path prefixes of device files apps may use; empty for all." }),
+      deny: prefixes.meta({ description: "Path prefixes of device files apps may never use." }),
+    })
+    .optional()
+    .meta({
+      description:
+        "Which device files apps may use. Left out, every one if apps may be privileged, and none otherwise.",
+    }),
   registries: z
     .strictObject({
       allow: z.array(z.string().min(1)).default([]).meta({
