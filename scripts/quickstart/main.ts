@@ -1,8 +1,7 @@
-import { parseArgs } from "node:util";
 import { demonstrate } from "./demonstration.ts";
 import { interruption, untilAborted } from "./interruption.ts";
 
-const { once } = readOptions();
+const once = process.argv.includes("--once");
 using interrupted = interruption();
 const { signal } = interrupted;
 const owner = new AsyncDisposableStack();
@@ -15,15 +14,4 @@ try {
 } finally {
   console.log("\nStopping, and removing what was made …");
   await owner.disposeAsync();
-}
-
-function readOptions(): { readonly once: boolean } {
-  try {
-    return parseArgs({ options: { once: { type: "boolean", default: false } } }).values;
-  } catch (error) {
-    console.error(
-      `quickstart: ${(error as Error).message.split(". ")[0]}. Its one option is --once: show everything, then end.`,
-    );
-    process.exit(2);
-  }
 }

@@ -95,23 +95,18 @@ export interface StreamRequest {
 /** Makes a request and resolves when the response's headers are there. */
 export function openStream(url: string, options: StreamRequest = {}): Promise<EventStream> {
   const { method = options.body === undefined ? "GET" : "POST", apiKey, headers, body } = options;
-  const payload = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
   return new Promise((resolve, reject) => {
     const outgoing = request(url, {
       method,
       agent: false,
       headers: {
         ...(apiKey !== undefined && { "X-API-Key": apiKey }),
-        // The length is said, since Node leaves it out for DELETE.
-        ...(payload !== undefined && {
-          "Content-Type": "application/json",
-          "Content-Length": Buffer.byteLength(payload),
-        }),
+        ...(body !== undefined && { "Content-Type": "application/json" }),
         ...headers,
       },
     });
     outgoing.once("response", (response) => resolve(new EventStream(response)));
     outgoing.once("error", reject);
-    outgoing.end(payload);
+    outgoing.end(body === undefined || typeof body === "string" ? body : JSON.stringify(body));
   });
 }

@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { type HostPort, includesPort } from "../../src/agent/core/host-port.ts";
 import type {
   ContainerMakeup,
   ContainerRequest,
@@ -53,7 +52,7 @@ export class FakeEngine implements Engine {
     this.#registry.set(reference, image);
   }
 
-  /** A process that is no container takes a TCP port, until disposed. */
+  /** A process that is no container takes a port, until disposed. */
   occupyPort(port: number): Disposable {
     this.#foreignPorts.add(port);
     return { [Symbol.dispose]: () => void this.#foreignPorts.delete(port) };
@@ -118,6 +117,24 @@ export class FakeEngine implements Engine {
     });
   }
 
+  tagImage(id: string, reference: string, signal: AbortSignal): Promise<void> {
+    return this.faults.around("tagImage", [id, reference], signal, () => {
+      const image = this.#imageById(id);
+      if (!image) throw new EngineError("image_not_found", `No such image: ${id}`);
+      this.#images.set(reference, image);
+    });
+  }
+
+  untagImage(reference: string, signal: AbortSignal): Promise<void> {
+    return this.faults.around("untagImage", [reference], signal, () => {
+      const image = this.#images.get(reference);
+      const isLast = [...this.#images.values()].filter((other) => other === image).length === 1;
+      const isUsed = this.containers.some(({ request }) => this.#images.get(request.image) === image);
+      if (image && isLast && isUsed) throw new EngineError("conflict", `unable to remove ${reference}: in use`);
+      this.#images.delete(reference);
+    });
+  }
+
   createContainer(request: ContainerRequest, signal: AbortSignal): Promise<string> {
     return this.faults.around("createContainer", [request], signal, () => {
       const image = this.#images.get(request.image) ?? this.#imageById(request.image);
@@ -137,7 +154,7 @@ export class FakeEngine implements Engine {
       if (container.status === "running") return;
       const taken = container.ports.find((port) => this.#isTaken(port, container));
       if (taken !== undefined) {
-        throw new EngineError("port_in_use", `Bind for 0.0.0.0:${taken.port} failed: port is already allocated`);
+        throw new EngineError("port_in_use", `Bind for 0.0.0.0:${taken} failed: port is already allocated`);
       }
       container.start();
     });
@@ -186,9 +203,9 @@ export class FakeEngine implements Engine {
     return container;
   }
 
-  #isTaken(port: HostPort, starting: FakeContainer): boolean {
-    if (port.protocol === "tcp" && this.#foreignPorts.has(port.port)) return true;
-    return this.containers.some((container) => container !== starting && includesPort(container.heldPorts, port));
+  #isTaken(port: number, starting: FakeContainer): boolean {
+    if (this.#foreignPorts.has(port)) return true;
+    return this.containers.some((container) => container !== starting && container.heldPorts.includes(port));
   }
 
   async #download(image: FakeImage, onProgress: (progress: PullProgress) => void, signal: AbortSignal): Promise<void> {

@@ -1,5 +1,3 @@
-import type { HostPort } from "../core/host-port.ts";
-
 /** The container engine as the agent needs it. Docker and Podman implement it, and a fake for tests. */
 export interface Engine {
   /** Version and place of the engine. Answers quickly or fails with `unavailable`. */
@@ -13,7 +11,22 @@ export interface Engine {
   /** `undefined` where the image is not on the machine. */
   inspectImage(reference: string, signal: AbortSignal): Promise<ImageFacts | undefined>;
   /** Pulls an image with the engine's own client. Aborting the signal ends the pull. */
-  pullImage(reference: string, onProgress: (progress: PullProgress) => void, signal: AbortSignal): Promise<void>;
+  pullImage(
+    reference: string,
+    onProgress: (progress: PullProgress) => void,
+    signal: AbortSignal,
+    options?: PullOptions,
+  ): Promise<void>;
+  /**
+   * Gives an image on the machine a further name, taken off whatever had it before. Also one with a digest: it is then
+   * found by that. Error `image_not_found` where there is no such image.
+   */
+  tagImage(id: string, reference: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Takes a name off an image, which goes with its last one. A name that is not there is no error. Error `conflict` where
+   * it is the last one and a container uses the image.
+   */
+  untagImage(reference: string, signal: AbortSignal): Promise<void>;
   /** Creates a container, stopped, and answers its id. Error `conflict` when the name is taken. */
   createContainer(request: ContainerRequest, signal: AbortSignal): Promise<string>;
   /** Starting a running container is no error. Error `port_in_use` when a port cannot be bound. */
@@ -58,8 +71,8 @@ export interface ContainerSummary {
   readonly image: string;
   readonly status: ContainerStatus;
   readonly labels: Readonly<Record<string, string>>;
-  /** Host ports published right now. */
-  readonly hostPorts: readonly HostPort[];
+  /** Host ports published right now, TCP and UDP. */
+  readonly hostPorts: readonly number[];
 }
 
 export interface ContainerState {
@@ -103,37 +116,18 @@ export interface ImageFacts {
   readonly repoDigests: readonly string[];
 }
 
+export interface PullOptions {
+  /** The registry may be spoken to without TLS, as one on this machine. */
+  readonly isInsecure?: boolean;
+  /** Asked when the engine has said nothing for long: whether it has a reason, such as bytes that are still to come. */
+  readonly mayBeSilent?: () => boolean;
+}
+
 /** Sums over all layers known so far, in bytes. `total` may grow while manifests are still being read. */
 export interface PullProgress {
   readonly done: number;
   readonly total: number;
 }
-
-/** `tcp` where no protocol is given. */
-export interface PortRequest {
-  readonly hostPort: number;
-  readonly targetPort: number;
-  readonly protocol?: "tcp" | "udp";
-}
-
-/** A device file of the machine. `permissions` are of `r`, `w` and `m`. */
-export interface DeviceRequest {
-  readonly local: string;
-  readonly target: string;
-  readonly permissions: string;
-}
-
-/** A health check. Durations in seconds. */
-export interface HealthcheckRequest {
-  /** Run in the container, without a shell. */
-  readonly command: readonly string[];
-  readonly intervalS: number;
-  readonly timeoutS: number;
-  readonly retries: number;
-  readonly startPeriodS: number;
-}
-
-export type RestartPolicy = "unless-stopped" | "always" | "on-failure" | "no";
 
 export interface ContainerRequest {
   readonly name: string;
@@ -142,20 +136,11 @@ export interface ContainerRequest {
   readonly labels: Readonly<Record<string, string>>;
   /** `KEY=value`, in order. */
   readonly environment: readonly string[];
-  readonly ports: readonly PortRequest[];
+  readonly ports: readonly { readonly hostPort: number; readonly targetPort: number }[];
   readonly volumes: readonly { readonly local: string; readonly target: string; readonly readonly: boolean }[];
   readonly hostNetwork: boolean;
   readonly privileged: boolean;
-  readonly restartPolicy: RestartPolicy;
-  /** In place of the image's own command. */
-  readonly command?: readonly string[];
-  /** Most processors it may use, fractions allowed. */
-  readonly cpuLimit?: number;
-  /** Most memory it may use, in bytes. */
-  readonly memoryLimit?: number;
-  readonly devices?: readonly DeviceRequest[];
-  /** In place of the image's own health check. */
-  readonly healthcheck?: HealthcheckRequest;
+  readonly restartPolicy: "unless-stopped";
   /** Bound of the container's log: size of one file in bytes, and number of files. */
   readonly logLimit: { readonly maxBytes: number; readonly maxFiles: number };
 }

@@ -50,6 +50,8 @@ function kindOfStatus(status: number): RegistryErrorKind {
   if (status === 401 || status === 403) return "image_denied";
   if (status === 404) return "image_not_found";
   if (status === 429) return "rate_limited";
+  // The blob ends before the byte it was to go on from.
+  if (status === 416) return "wrong_content";
   return status === 408 || status >= 500 ? "registry_unreachable" : "unsupported";
 }
 

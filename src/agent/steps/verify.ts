@@ -1,4 +1,3 @@
-import { running } from "../core/announce.ts";
 import type { Step } from "../core/plan.ts";
 import { maskSecrets } from "../../lib/redact.ts";
 import { secretsOf } from "../core/container.ts";
@@ -25,8 +24,7 @@ type VerifyStep = Extract<Step, { kind: "verify" }>;
  */
 export async function runVerify(context: StepContext, step: VerifyStep): Promise<StepResult> {
   const { clock, config, signal } = context;
-  const { settleMs, healthTimeoutMs } = config;
-  const window = { settleMs, healthTimeoutMs, restartPolicy: step.spec.restart_policy };
+  const window = { settleMs: config.settleMs, healthTimeoutMs: config.healthTimeoutMs };
   const beganAt = clock.monotonic();
   let baseline: Baseline | undefined;
   for (;;) {
@@ -38,12 +36,6 @@ export async function runVerify(context: StepContext, step: VerifyStep): Promise
         return {
           progress: { verifiedContainerId: step.containerId },
           observed: { containers: [{ id: step.containerId, running: true }] },
-        };
-      case "ended":
-        return {
-          progress: { verifiedContainerId: step.containerId },
-          observed: { containers: [{ id: step.containerId, running: false }] },
-          events: [running("verifying", "The app ended by itself, without an error, as its restart policy allows.")],
         };
       case "crashed":
         return { failure: await crashed(context, step, vitals) };

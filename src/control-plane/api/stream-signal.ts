@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { EdgeError } from "../../protocol/errors.ts";
 import { keyOf } from "./auth.ts";
 import type { ApiContext } from "./context.ts";
 
@@ -16,11 +15,11 @@ export function streamSignal(
       const key = await store.keys.findKey(id);
       return key !== undefined && key.revokedAt === undefined;
     },
-    () => controller.abort(new EdgeError("Unauthorized")),
+    () => controller.abort(),
   );
   reply.raw.once("close", () => {
     watching[Symbol.dispose]();
-    controller.abort(new EdgeError("BadRequest", "The client is gone."));
+    controller.abort();
   });
   return controller.signal;
 }

@@ -56,5 +56,4 @@ const CANCEL_REASONS: Partial<Record<ErrorCode, CancelReason>> = {
   DeviceNotReachable: "not_reachable",
   DeploymentCancelled: "requested",
   Internal: "unknown",
-  RegistryAuthLost: "unknown",
 };

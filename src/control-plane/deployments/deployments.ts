@@ -1,22 +1,20 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
+import type { AppSpec } from "../../protocol/app-spec.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Asset } from "../core/asset.ts";
-import type { AppCommand } from "../core/command.ts";
 import { streamInterrupted } from "../core/connection-remarks.ts";
 import { type Deadline, expire } from "../core/deadlines.ts";
 import { type Deployment, isFinished, newDeployment } from "../core/deployment.ts";
 import { appendEvent } from "../core/event-log.ts";
 import { cancelReason } from "../core/reconcile.ts";
-import { fail, received, requestCancel } from "../core/transitions.ts";
+import { fail, RECEIVED, requestCancel } from "../core/transitions.ts";
 import { createId } from "../secrets.ts";
 import type { DeploymentStore, Idempotency, StoredEvent } from "../store/deployments.ts";
-import { Credentials } from "./credentials.ts";
 import { Deadlines } from "./deadlines.ts";
 import { DeploymentDeviceHandler } from "./device-handler.ts";
 import type { DeviceDirectory, DeviceHandler } from "./devices.ts";
-import { Dispatcher } from "./dispatcher.ts";
 import { readEvents } from "./event-reader.ts";
 import { Recorder } from "./recorder.ts";
 
@@ -39,9 +37,7 @@ export class Deployments {
   readonly deviceHandler: DeviceHandler;
   readonly #parts: DeploymentsParts;
   readonly #deadlines: Deadlines;
-  readonly #credentials = new Credentials();
   readonly #recorder: Recorder;
-  readonly #dispatcher: Dispatcher;
   readonly #drain = new AbortController();
   /** How many streams are open of each deployment. */
   readonly #streams = new Map<string, number>();
@@ -50,10 +46,8 @@ export class Deployments {
     const { store, bus, clock, logger, ackTimeoutMs } = parts;
     this.#parts = parts;
     this.#deadlines = new Deadlines({ clock, logger, ackTimeoutMs, onExpired: (id, kind) => this.#expire(id, kind) });
-    const credentials = this.#credentials;
-    this.#recorder = new Recorder({ store, bus, clock, logger, deadlines: this.#deadlines, credentials });
-    this.#dispatcher = new Dispatcher(this.#recorder, credentials);
-    this.deviceHandler = new DeploymentDeviceHandler(store, this.#recorder, this.#dispatcher);
+    this.#recorder = new Recorder({ store, bus, clock, logger, deadlines: this.#deadlines });
+    this.deviceHandler = new DeploymentDeviceHandler(store, this.#recorder);
   }
 
   /** Takes up the deployments an earlier process left unfinished. */
@@ -62,37 +56,29 @@ export class Deployments {
   }
 
   /**
-   * Records what is asked for and sends it to the device. Answers its id, or that of the earlier one where the same request
+   * Records a deployment and sends it to the device. Answers its id, or that of the earlier one where the same request
    * is repeated. Error: `IdempotencyKeyReused`.
    */
-  async request(asset: Asset, command: AppCommand, idempotency?: Idempotency): Promise<string> {
+  async request(asset: Asset, spec: AppSpec, idempotency?: Idempotency): Promise<string> {
     const { store, clock, logger, devices, deploymentTimeoutMs } = this.#parts;
-    const { action, app, spec } = command;
-    const { registry_auth: registryAuth, ...options } = command.options;
+    const nowMs = clock.now();
     const deployment = newDeployment({
       id: createId("dep_"),
       accountId: asset.accountId,
       assetUuid: asset.uuid,
-      app,
-      action,
+      app: spec.name,
       spec,
-      options,
-      hasRegistryAuth: registryAuth !== undefined,
-      nowMs: clock.now(),
+      nowMs,
       timeoutMs: deploymentTimeoutMs,
     });
-    const { id } = deployment;
-    // Before it is on record: from then on a device that connects is sent it.
-    if (registryAuth) this.#credentials.keep(id, registryAuth);
     const result = await store.createDeployment(deployment, firstEvent(deployment), idempotency);
-    if (result.kind !== "created") this.#credentials.drop(id);
     if (result.kind === "conflict") throw new EdgeError("IdempotencyKeyReused");
     if (result.kind === "repeated") return result.id;
+    const { id } = deployment;
     this.#deadlines.watch(deployment);
-    const { image } = (spec ?? {}) as { image?: string };
-    logger.info({ deployment_id: id, app, action, image, asset: asset.uuid }, "deployment received");
+    logger.info({ deployment_id: id, app: spec.name, image: spec.image, asset: asset.uuid }, "deployment received");
     const session = devices.find(asset.uuid);
-    if (session) await this.#dispatcher.send(session, deployment);
+    if (session) session.send({ type: "deploy", deployment_id: id, spec });
     else await this.#recorder.change(id, (current, now) => fail(current, now, "DeviceNotReachable"));
     return id;
   }
@@ -155,7 +141,7 @@ export class Deployments {
 }
 
 function firstEvent(deployment: Deployment) {
-  const change = appendEvent(deployment, received(deployment), deployment.createdAtMs);
+  const change = appendEvent(deployment, RECEIVED, deployment.createdAtMs);
   if (!change?.event) throw new Error("a new deployment takes its first event");
   return change.event;
 }

@@ -5,6 +5,7 @@ import { containerContract } from "./container-contract.ts";
 import type { EngineHarness } from "./harness.ts";
 import { plainRequest } from "./harness.ts";
 import { healthContract } from "./health-contract.ts";
+import { imageNameContract } from "./image-name-contract.ts";
 import { logContract } from "./log-contract.ts";
 import { pullContract } from "./pull-contract.ts";
 
@@ -41,6 +42,8 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
           engine.describeContainer(name, signal),
           engine.inspectImage(images.sleeper, signal),
           engine.pullImage(images.sleeper, () => {}, signal),
+          engine.tagImage(images.sleeper, `example/${name}:1`, signal),
+          engine.untagImage(images.sleeper, signal),
           engine.createContainer(plainRequest(name, images.sleeper), signal),
           engine.startContainer(name, signal),
           engine.removeContainer(name, signal),
@@ -55,6 +58,7 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
       containerContract(harness);
       healthContract(harness);
       logContract(harness);
+      imageNameContract(harness);
       pullContract(harness);
     },
   );

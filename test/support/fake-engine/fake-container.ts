@@ -1,4 +1,3 @@
-import { type HostPort, includesPort } from "../../../src/agent/core/host-port.ts";
 import type {
   ContainerRequest,
   ContainerState,
@@ -48,17 +47,14 @@ export class FakeContainer {
   }
 
   /** Host ports it publishes when it runs. */
-  get ports(): readonly HostPort[] {
-    if (this.request.hostNetwork) return [];
-    const ports = this.request.ports.map(({ hostPort, protocol = "tcp" }) => ({ port: hostPort, protocol }));
-    return ports.filter((port, index) => !includesPort(ports.slice(0, index), port));
+  get ports(): readonly number[] {
+    return this.request.hostNetwork ? [] : [...new Set(this.request.ports.map((port) => port.hostPort))];
   }
 
   /** Host ports nobody else can take: those published, and those its app listens on in the host's network. */
-  get heldPorts(): readonly HostPort[] {
+  get heldPorts(): readonly number[] {
     if (!["running", "paused", "restarting"].includes(this.#status)) return [];
-    if (!this.request.hostNetwork) return this.ports;
-    return (this.#behaviour.hostNetworkPorts ?? []).map((port) => ({ port, protocol: "tcp" }));
+    return this.request.hostNetwork ? (this.#behaviour.hostNetworkPorts ?? []) : this.ports;
   }
 
   /** Begins a run. */
@@ -80,18 +76,12 @@ export class FakeContainer {
     this.#exitCode = code;
     this.#oomKilled = oomKilled;
     if (this.#clock.monotonic() - this.#startedMonotonic >= LONG_RUN_MS) this.#restartMs = FIRST_RESTART_MS;
-    if (!this.#isRestarted(code)) return;
     this.#status = "restarting";
     this.#after(this.#restartMs, () => {
       this.#restartCount++;
       this.start();
     });
     this.#restartMs = Math.min(this.#restartMs * 2, LONGEST_RESTART_MS);
-  }
-
-  #isRestarted(code: number): boolean {
-    const { restartPolicy } = this.request;
-    return restartPolicy === "on-failure" ? code !== 0 : restartPolicy !== "no";
   }
 
   /** Ends the run, for good: nothing it set in motion happens any more. */

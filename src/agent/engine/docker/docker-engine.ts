@@ -8,6 +8,7 @@ import type {
   Engine,
   EngineInfo,
   ImageFacts,
+  PullOptions,
   PullProgress,
 } from "../engine.ts";
 import { EngineError } from "../engine-error.ts";
@@ -19,7 +20,8 @@ import { createOptions } from "./create-options.ts";
 import { describeContainer } from "./describe-container.ts";
 import { findContainer, requireContainer } from "./find-container.ts";
 import { getStream } from "./get.ts";
-import { inspectImage } from "./inspect-image.ts";
+import { tagImage, untagImage } from "./image-names.ts";
+import { inspectImage, nameOnMachine } from "./inspect-image.ts";
 import { eachLogLine, readLogLines } from "./log-lines.ts";
 import { pull } from "./pull.ts";
 import { removeUntilGone } from "./remove.ts";
@@ -44,6 +46,8 @@ export interface DockerEngineOptions {
 }
 
 const KIND_SERVES_MS = 600_000;
+/** How many times longer Podman may say nothing: through its own API it does not tell how far it has unpacked a layer. */
+const PODMAN_SILENCE = 5;
 
 /** Docker 20.10 and later, or Podman 4.3 and later through its Docker-compatible socket. */
 export function createDockerEngine(options: DockerEngineOptions): Engine {
@@ -103,19 +107,35 @@ class DockerEngine implements Engine {
     return this.#query(signal, (abortSignal) => inspectImage(this.#connect(), reference, abortSignal));
   }
 
-  async pullImage(reference: string, onProgress: (progress: PullProgress) => void, signal: AbortSignal): Promise<void> {
-    const options = { reference, onProgress, stallMs: this.#pullStallMs };
+  async pullImage(
+    reference: string,
+    onProgress: (progress: PullProgress) => void,
+    signal: AbortSignal,
+    { isInsecure = false, mayBeSilent = () => false }: PullOptions = {},
+  ): Promise<void> {
+    const kind = isInsecure ? await this.#query(signal, this.#kind) : "docker";
+    const stallMs = this.#pullStallMs * (kind === "podman" ? PODMAN_SILENCE : 1);
+    const options = { reference, onProgress, stallMs, mayBeSilent, kind };
     await pull(this.#connect, this.#clock, options, signal);
     if (!(await this.inspectImage(reference, signal))) {
       throw new EngineError("registry_unreachable", "the image is not on the machine after the pull");
     }
   }
 
+  tagImage(id: string, reference: string, signal: AbortSignal): Promise<void> {
+    return this.#change(signal, (abortSignal) => tagImage(this.#connect(), id, reference, abortSignal));
+  }
+
+  untagImage(reference: string, signal: AbortSignal): Promise<void> {
+    return this.#change(signal, (abortSignal) => untagImage(this.#connect(), reference, abortSignal));
+  }
+
   createContainer(request: ContainerRequest, signal: AbortSignal): Promise<string> {
     return this.#change(signal, async (abortSignal) => {
       const docker = this.#connect();
       const kind = await this.#kind(abortSignal);
-      const container = await docker.createContainer({ ...createOptions(request, kind), abortSignal });
+      const image = await nameOnMachine(docker, request.image, abortSignal);
+      const container = await docker.createContainer({ ...createOptions({ ...request, image }, kind), abortSignal });
       return withFields(container, { id: "" }).id;
     });
   }

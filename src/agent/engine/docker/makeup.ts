@@ -1,6 +1,6 @@
 import type { ContainerInspectInfo } from "dockerode";
 import type { ContainerMakeup } from "../engine.ts";
-import { protocolOf } from "./container-mapping.ts";
+import { namedReference } from "./engine-reference.ts";
 
 /** What Podman adds to every container by itself. */
 const PODMAN_ENVIRONMENT = ["container=podman", "TERM=xterm", "HOME=/root"];
@@ -14,7 +14,7 @@ export function toMakeup(info: ContainerInspectInfo, imageEnvironment: readonly 
   const { HostConfig: host, Config: config } = info;
   const own = new Set([...imageEnvironment, ...PODMAN_ENVIRONMENT, `HOSTNAME=${config.Hostname}`]);
   return {
-    image: config.Image,
+    image: namedReference(config.Image),
     imageId: info.Image,
     environment: (config.Env ?? []).filter((entry) => !own.has(entry)),
     ports: ports(host.PortBindings as Bindings),
@@ -28,13 +28,8 @@ type Bindings = Readonly<Record<string, readonly { readonly HostPort?: string }[
 
 function ports(bindings: Bindings): ContainerMakeup["ports"] {
   return Object.entries(bindings ?? {}).flatMap(([target, list]) =>
-    (list ?? []).map(({ HostPort }) => port(Number(HostPort), target)),
+    (list ?? []).map(({ HostPort }) => ({ hostPort: Number(HostPort), targetPort: Number.parseInt(target, 10) })),
   );
-}
-
-function port(hostPort: number, target: string): ContainerMakeup["ports"][number] {
-  const tcp = { hostPort, targetPort: Number.parseInt(target, 10) };
-  return protocolOf(target) === "udp" ? { ...tcp, protocol: "udp" } : tcp;
 }
 
 /** `local:target[:options]`. Paths with a colon never stand here: they are mounts. */

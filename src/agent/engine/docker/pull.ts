@@ -1,10 +1,12 @@
+import type Docker from "dockerode";
 import type { Clock } from "../../../lib/clock.ts";
-import type { PullProgress } from "../engine.ts";
+import type { EngineInfo, PullProgress } from "../engine.ts";
 import { EngineError } from "../engine-error.ts";
 import { settleOrAbort } from "./call.ts";
 import type { Connect } from "./connection.ts";
-import { pullTarget } from "./engine-reference.ts";
+import { localReference, pullTarget } from "./engine-reference.ts";
 import { readJsonLines } from "./json-lines.ts";
+import { podmanPull } from "./podman-pull.ts";
 import { PullProgressSum } from "./pull-progress.ts";
 import { toPullError } from "./to-engine-error.ts";
 
@@ -13,12 +15,16 @@ interface PullOptions {
   readonly onProgress: (progress: PullProgress) => void;
   /** The pull has failed when the engine says nothing for so long. A slow link has no other deadline. */
   readonly stallMs: number;
+  /** Whether the engine has a reason to say nothing. */
+  readonly mayBeSilent: () => boolean;
+  /** The API to pull through. */
+  readonly kind: EngineInfo["kind"];
 }
 
 /** Pulls an image. Whether it is on the machine afterwards is for the caller to see. */
 export async function pull(connect: Connect, clock: Clock, options: PullOptions, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
-  using watchdog = stallWatchdog(clock, options.stallMs, signal);
+  using watchdog = stallWatchdog(clock, options, signal);
   try {
     await settleOrAbort(followPull(connect, options, watchdog), watchdog.signal);
   } catch (error) {
@@ -29,7 +35,7 @@ export async function pull(connect: Connect, clock: Clock, options: PullOptions,
 }
 
 async function followPull(connect: Connect, options: PullOptions, watchdog: Watchdog): Promise<void> {
-  const stream = await connect().createImage({ ...pullTarget(options.reference), abortSignal: watchdog.signal });
+  const stream = await open(connect(), options, watchdog.signal);
   const sum = new PullProgressSum();
   let finished = false;
   for await (const message of readJsonLines(stream as AsyncIterable<Buffer>)) {
@@ -42,6 +48,11 @@ async function followPull(connect: Connect, options: PullOptions, watchdog: Watc
   if (!finished) throw new EngineError("registry_unreachable", "the pull ended before it was complete");
 }
 
+async function open(docker: Docker, { kind, reference }: PullOptions, abortSignal: AbortSignal) {
+  if (kind === "podman") return await podmanPull(docker, localReference(reference), abortSignal);
+  return await docker.createImage({ ...pullTarget(reference), abortSignal });
+}
+
 function throwIfError(message: Readonly<Record<string, unknown>>, reference: string): void {
   const detail = message["errorDetail"];
   const text =
@@ -49,8 +60,9 @@ function throwIfError(message: Readonly<Record<string, unknown>>, reference: str
   if (typeof text === "string" && text !== "") throw toPullError(new Error(text), reference);
 }
 
-/** Docker ends with `Status: ...`, Podman with a message that names the image as complete. */
-function isFinal({ status }: Readonly<Record<string, unknown>>): boolean {
+/** Docker ends with `Status: ...`, Podman with a message that names the image as complete, or with its id. */
+function isFinal({ status, id, images }: Readonly<Record<string, unknown>>): boolean {
+  if (Array.isArray(images) && typeof id === "string") return true;
   return typeof status === "string" && /^Status: |^(?:Download|Pull) complete$/.test(status);
 }
 
@@ -59,12 +71,17 @@ interface Watchdog extends Disposable {
   feed(): void;
 }
 
-function stallWatchdog(clock: Clock, ms: number, parent: AbortSignal): Watchdog {
+function stallWatchdog(
+  clock: Clock,
+  { stallMs: ms, mayBeSilent }: Pick<PullOptions, "stallMs" | "mayBeSilent">,
+  parent: AbortSignal,
+): Watchdog {
   const controller = new AbortController();
   const onAbort = (): void => controller.abort(parent.reason);
   const start = (): Disposable =>
     clock.timer(ms, () => {
-      controller.abort(new EngineError("registry_unreachable", `the pull made no progress for ${ms} ms`));
+      if (mayBeSilent()) timer = start();
+      else controller.abort(new EngineError("registry_unreachable", `the pull made no progress for ${ms} ms`));
     });
   parent.addEventListener("abort", onAbort, { once: true });
   let timer = start();

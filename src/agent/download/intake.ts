@@ -1,0 +1,195 @@
+import type { Readable } from "node:stream";
+import type { Clock } from "../../lib/clock.ts";
+import type { Throttle } from "./throttle.ts";
+
+/** How a body ended, other than by an error of whoever takes its bytes. */
+export type BodyEnd =
+  /** As many bytes came as were wanted. */
+  | { readonly kind: "enough" }
+  /** The sender says that this was all, with less than was wanted. */
+  | { readonly kind: "short" }
+  | { readonly kind: "cut"; readonly error: unknown }
+  | { readonly kind: "stalled" };
+
+export interface BodyOptions {
+  readonly clock: Clock;
+  /** Bytes at the beginning that are known already. */
+  readonly skip: number;
+  /** Bytes wanted after those. */
+  readonly wanted: number;
+  /** Silence that is taken for a dead connection, in milliseconds. */
+  readonly stallMs: number;
+  readonly throttle: Throttle;
+  /** Puts bytes by. Asked for one call at a time. */
+  readonly write: (buffers: readonly Buffer[]) => Promise<void>;
+  /** Bytes as they come off the connection, also those that are skipped. */
+  readonly onReceived: (bytes: number) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Bytes waiting to be written at which the sender is held up, and those at which it goes on. */
+const HIGH_WATER = 512 * 1024;
+const LOW_WATER = 128 * 1024;
+/** Pauses to keep a rate are gathered until they are worth a timer. */
+const SHORTEST_PAUSE_MS = 50;
+/** How long the end of a body may take after its last byte. */
+const LONGEST_END_MS = 1_000;
+
+/**
+ * Reads a body with bounded memory. Every byte that reached this process is written, whatever happens to the connection
+ * behind it: on a link that is cut all the time, what a stream would throw away with its buffer is money. Rejects with
+ * what `write` rejects with, or the signal's reason.
+ */
+export async function takeBody(stream: Readable, options: BodyOptions): Promise<BodyEnd> {
+  using intake = new Intake(stream, options);
+  const end = await intake.ended;
+  await intake.written;
+  options.signal.throwIfAborted();
+  return end;
+}
+
+class Intake implements Disposable {
+  readonly #stream: Readable;
+  readonly #options: BodyOptions;
+  readonly #end = Promise.withResolvers<BodyEnd>();
+  #queue: Buffer[] = [];
+  #queued = 0;
+  #skip: number;
+  #wanted: number;
+  #writing: Promise<void> | undefined;
+  #writeError: { readonly error: unknown } | undefined;
+  #isOver = false;
+  #lastAt: number;
+  #stall: Disposable;
+  #pause: Disposable | undefined;
+
+  constructor(stream: Readable, options: BodyOptions) {
+    this.#stream = stream;
+    this.#options = options;
+    this.#skip = options.skip;
+    this.#wanted = options.wanted;
+    this.#lastAt = options.clock.monotonic();
+    this.#stall = this.#watch(options.stallMs);
+    stream.on("data", this.#onData);
+    stream.on("end", () => this.#finish({ kind: "short" }));
+    stream.on("error", (error: unknown) => this.#finish({ kind: "cut", error }));
+    stream.on("close", () => this.#finish({ kind: "cut", error: new Error("the connection was closed") }));
+    options.signal.addEventListener("abort", this.#onAbort, { once: true });
+    if (options.signal.aborted) this.#onAbort();
+    else if (stream.errored) this.#finish({ kind: "cut", error: stream.errored });
+    else if (stream.destroyed) this.#finish({ kind: "cut", error: new Error("the connection was closed") });
+    else if (this.#wanted === 0) this.#finish({ kind: "enough" });
+  }
+
+  /** How it ended; what came until then may still be on its way to the disk. */
+  get ended(): Promise<BodyEnd> {
+    return this.#end.promise;
+  }
+
+  /** Resolves when everything that came is written. */
+  get written(): Promise<void> {
+    return this.#flushed();
+  }
+
+  [Symbol.dispose](): void {
+    this.#finish({ kind: "enough" });
+    this.#options.signal.removeEventListener("abort", this.#onAbort);
+  }
+
+  readonly #onAbort = (): void => this.#finish({ kind: "enough" });
+
+  readonly #onData = (chunk: Buffer): void => {
+    if (this.#isOver) return;
+    const { clock, onReceived, throttle } = this.#options;
+    onReceived(chunk.length);
+    this.#lastAt = clock.monotonic();
+    const known = Math.min(this.#skip, chunk.length);
+    this.#skip -= known;
+    const piece = chunk.subarray(known, known + this.#wanted);
+    this.#wanted -= piece.length;
+    if (piece.length > 0) this.#put(piece);
+    if (this.#wanted === 0) {
+      this.#finish({ kind: "enough" }, "let end");
+      return;
+    }
+    const ahead = throttle.take(chunk.length);
+    if (ahead >= SHORTEST_PAUSE_MS) this.#rest(ahead);
+    else if (this.#queued > HIGH_WATER) this.#stream.pause();
+  };
+
+  #put(piece: Buffer): void {
+    this.#queue.push(piece);
+    this.#queued += piece.length;
+    this.#writing ??= this.#drain();
+  }
+
+  async #drain(): Promise<void> {
+    try {
+      while (this.#queue.length > 0) {
+        const pieces = this.#queue;
+        this.#queue = [];
+        await this.#options.write(pieces);
+        this.#queued -= pieces.reduce((sum, { length }) => sum + length, 0);
+        if (this.#queued < LOW_WATER) this.#goOn();
+      }
+    } catch (error) {
+      this.#writeError = { error };
+      this.#queue = [];
+      this.#finish({ kind: "cut", error });
+    }
+    this.#writing = undefined;
+  }
+
+  async #flushed(): Promise<void> {
+    while (this.#writing) await this.#writing;
+    if (this.#writeError) throw this.#writeError.error;
+  }
+
+  /** Takes nothing for a while, to keep the rate. What the network delivers meanwhile waits in the kernel. */
+  #rest(ms: number): void {
+    this.#stream.pause();
+    this.#pause?.[Symbol.dispose]();
+    this.#pause = this.#options.clock.timer(ms, () => {
+      this.#pause = undefined;
+      if (this.#queued <= HIGH_WATER) this.#goOn();
+    });
+  }
+
+  #goOn(): void {
+    if (this.#pause || this.#isOver || !this.#stream.isPaused()) return;
+    this.#lastAt = this.#options.clock.monotonic();
+    this.#stream.resume();
+  }
+
+  /** Looks after `ms` milliseconds whether anything came meanwhile. A pause of our own is no silence of the sender. */
+  #watch(ms: number): Disposable {
+    const { clock, stallMs } = this.#options;
+    return clock.timer(ms, () => {
+      if (this.#isOver) return;
+      const silent = this.#stream.isPaused() ? 0 : clock.monotonic() - this.#lastAt;
+      if (silent >= stallMs) this.#finish({ kind: "stalled" });
+      else this.#stall = this.#watch(stallMs - silent);
+    });
+  }
+
+  #finish(end: BodyEnd, connection: "destroy" | "let end" = "destroy"): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#stall[Symbol.dispose]();
+    this.#pause?.[Symbol.dispose]();
+    this.#stream.off("data", this.#onData);
+    if (connection === "let end") this.#letEnd();
+    else if (!this.#stream.readableEnded) this.#stream.destroy();
+    this.#end.resolve(end);
+  }
+
+  /** A body that ends where it should leaves its connection for the next request; one that goes on is cut off. */
+  #letEnd(): void {
+    const stream = this.#stream;
+    const cutOff = (): void => void (stream.readableEnded || stream.destroy());
+    stream.once("data", cutOff);
+    stream.resume();
+    const limit = this.#options.clock.timer(LONGEST_END_MS, cutOff);
+    stream.once("close", () => limit[Symbol.dispose]());
+  }
+}

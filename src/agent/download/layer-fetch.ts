@@ -1,0 +1,112 @@
+import type { Descriptor, OpenBlob } from "../registry/registry.ts";
+import { DownloadError } from "./download-error.ts";
+import { type FetchTrouble, fillPart, type FillOptions } from "./fill-part.ts";
+import { Lanes } from "./lanes.ts";
+import type { Part } from "./part.ts";
+import type { PartStore } from "./part-store.ts";
+import { Transfer } from "./transfer.ts";
+
+export interface LayerFetchOptions {
+  readonly fill: Pick<FillOptions, "clock" | "random" | "bounds" | "stallMs" | "throttle">;
+  readonly parts: PartStore;
+  readonly layers: readonly Descriptor[];
+  readonly expectedBytes: number | undefined;
+  readonly open: (layer: Descriptor, offset: number, signal: AbortSignal) => Promise<OpenBlob>;
+  /** Makes room where downloads are kept; answers whether there is more than before. */
+  readonly makeRoom: () => Promise<boolean>;
+  readonly onReceived: (bytes: number) => void;
+  readonly onChange: () => void;
+  readonly onTrouble: (trouble: FetchTrouble) => void;
+  readonly onDropped: () => void;
+  /** A layer cannot be fetched. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+/**
+ * The layers of one pull. A layer is fetched once the engine asks for it, so that nothing is fetched that it has. Holds
+ * their parts until disposed; then the fetching stops, and what there is stays on disk.
+ */
+export class LayerFetch implements AsyncDisposable {
+  readonly transfer: Transfer;
+  readonly #options: LayerFetchOptions;
+  readonly #held = new AsyncDisposableStack();
+  readonly #lanes = new Lanes();
+  readonly #stopped = new AbortController();
+  readonly #wanted = new Map<string, Promise<Part>>();
+  readonly #jobs: Promise<void>[] = [];
+
+  constructor(options: LayerFetchOptions) {
+    this.#options = options;
+    this.transfer = new Transfer(options.expectedBytes);
+  }
+
+  /** What there is of a layer; the rest is on its way. */
+  part(digest: string): Promise<Part> {
+    const wanted = this.#wanted.get(digest) ?? this.#begin(digest);
+    this.#wanted.set(digest, wanted);
+    return wanted;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopped.abort(new DOMException("the pull is over", "AbortError"));
+    await Promise.all(this.#jobs);
+    await this.#held.disposeAsync();
+  }
+
+  async #begin(digest: string): Promise<Part> {
+    const layer = this.#options.layers.find((candidate) => candidate.digest === digest);
+    if (!layer) throw new Error("not a layer of the image");
+    try {
+      const { part } = this.#held.use(await this.#options.parts.hold(layer));
+      this.#note(part);
+      this.#jobs.push(this.#fetch(layer, part));
+      return part;
+    } catch (error) {
+      this.#options.onFailure(error);
+      throw error;
+    }
+  }
+
+  /** Never rejects. */
+  async #fetch(layer: Descriptor, part: Part): Promise<void> {
+    const { signal } = this.#stopped;
+    try {
+      using _lane = await this.#lanes.acquire(signal);
+      await this.#fill(layer, part).catch(async (error: unknown) => {
+        const isFull = error instanceof DownloadError && error.kind === "no_space";
+        if (!isFull || !(await this.#options.makeRoom())) throw error;
+        await this.#fill(layer, part);
+      });
+    } catch (error) {
+      if (!signal.aborted) this.#options.onFailure(error);
+    }
+    this.#note(part);
+  }
+
+  #fill(layer: Descriptor, part: Part): Promise<void> {
+    const { fill, open, onReceived, onDropped } = this.#options;
+    return fillPart(part, {
+      ...fill,
+      open: (offset, signal) => open(layer, offset, signal),
+      onReceived: (bytes) => {
+        this.transfer.received(bytes);
+        onReceived(bytes);
+      },
+      onAppended: () => this.#note(part),
+      onTrouble: (trouble) => this.#meet(trouble),
+      onDropped,
+      signal: this.#stopped.signal,
+    });
+  }
+
+  #meet(trouble: FetchTrouble): void {
+    this.#lanes.narrow();
+    if (trouble.kind === "cut") this.transfer.cut();
+    this.#options.onTrouble(trouble);
+  }
+
+  #note(part: Part): void {
+    this.transfer.layer(part.blob.digest, part.blob.size, part.size);
+    this.#options.onChange();
+  }
+}

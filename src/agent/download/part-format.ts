@@ -1,0 +1,58 @@
+import { crc32 } from "node:zlib";
+
+/*
+ * A part is kept as frames of 64 KiB, each followed by its CRC-32, so that after a power cut it shows by itself how far
+ * it can be trusted: what a file system has not written yet may come back as zeros, or as what was there before. A
+ * checksum of its own file would have to reach the disk in step with the bytes, at twice the writes.
+ */
+
+/** Bytes of the blob in one frame. */
+export const FRAME_DATA = 64 * 1024;
+const CHECKSUM = 4;
+/** Bytes a full frame takes in the file. */
+export const FRAME = FRAME_DATA + CHECKSUM;
+
+/** Where in the file a byte of the blob is. */
+export function filePosition(position: number): number {
+  return position + Math.floor(position / FRAME_DATA) * CHECKSUM;
+}
+
+/** Whether a full frame is as it was written. */
+export function isSound(frame: Buffer): boolean {
+  return frame.length === FRAME && crc32(frame.subarray(0, FRAME_DATA)) === frame.readUInt32LE(FRAME_DATA);
+}
+
+/** Cuts a stream of bytes into frames: puts the checksum in wherever one is full. */
+export class Framer {
+  #filled: number;
+  #checksum = 0;
+
+  /** @param position byte of the blob the stream begins with, at the beginning of a frame */
+  constructor(position: number) {
+    this.#filled = position % FRAME_DATA;
+  }
+
+  /** The bytes as they stand in the file. The buffers given are used, not copied. */
+  frame(buffers: readonly Buffer[]): Buffer[] {
+    const framed: Buffer[] = [];
+    for (const buffer of buffers) {
+      for (let rest = buffer; rest.length > 0;) {
+        const piece = rest.subarray(0, FRAME_DATA - this.#filled);
+        rest = rest.subarray(piece.length);
+        framed.push(piece);
+        this.#checksum = crc32(piece, this.#checksum);
+        this.#filled += piece.length;
+        if (this.#filled === FRAME_DATA) framed.push(this.#close());
+      }
+    }
+    return framed;
+  }
+
+  #close(): Buffer {
+    const checksum = Buffer.allocUnsafe(CHECKSUM);
+    checksum.writeUInt32LE(this.#checksum);
+    this.#filled = 0;
+    this.#checksum = 0;
+    return checksum;
+  }
+}

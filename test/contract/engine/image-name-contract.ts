@@ -1,0 +1,59 @@
+import { describe, expect, test } from "vitest";
+import { uniqueName } from "../../support/images.ts";
+import type { EngineHarness } from "./harness.ts";
+import { plainRequest } from "./harness.ts";
+import { expectKind, unaborted } from "./steps.ts";
+
+const DIGEST = `sha256:${"5".repeat(64)}`;
+
+export function imageNameContract(harness: () => EngineHarness): void {
+  const idOf = async (reference: string): Promise<string | undefined> => {
+    return (await harness().engine.inspectImage(reference, unaborted))?.id;
+  };
+
+  describe("names of images", () => {
+    test.each([
+      ["a tag", () => `registry.example.com/team/${uniqueName("tagged")}:1.0`],
+      ["no tag", () => `registry.example.com/team/${uniqueName("plain")}`],
+      ["a digest", () => `registry.example.com/team/${uniqueName("fixed")}@${DIGEST}`],
+      ["a tag and a digest", () => `registry.example.com/team/${uniqueName("both")}:1.0@${DIGEST}`],
+      ["no registry", () => `${uniqueName("short")}:1.0`],
+    ])("an image gets a further one with %s, can be run by it, and loses it", async (_what, name) => {
+      const { engine, images } = harness();
+      const reference = name();
+      const id = (await idOf(images.sleeper)) ?? "";
+      await engine.tagImage(id, reference, unaborted);
+      expect(await idOf(reference)).toBe(id);
+      const container = await engine.createContainer(plainRequest(uniqueName("app"), reference), unaborted);
+      try {
+        const makeup = await engine.describeContainer(container, unaborted);
+        expect(makeup?.imageId).toBe(id);
+        expect(await idOf(makeup?.image ?? "")).toBe(id);
+        expect(makeup?.image.includes("@sha256:")).toBe(reference.includes("@"));
+      } finally {
+        await engine.removeContainer(container, unaborted);
+      }
+      await engine.untagImage(reference, unaborted);
+      expect(await idOf(reference)).toBeUndefined();
+      expect(await idOf(images.sleeper)).toBe(id);
+    });
+
+    test("a name goes over to another image", async () => {
+      const { engine, images } = harness();
+      const reference = `registry.example.com/team/${uniqueName("moving")}:1.0`;
+      for (const image of [images.sleeper, images.crasher]) {
+        await engine.tagImage((await idOf(image)) ?? "", reference, unaborted);
+        expect(await idOf(reference)).toBe(await idOf(image));
+      }
+      await engine.untagImage(reference, unaborted);
+      expect(await idOf(images.sleeper)).toBeDefined();
+    });
+
+    test("a name that is not there can be taken off, and an image that is not there gets none", async () => {
+      const { engine } = harness();
+      const reference = `registry.example.com/team/${uniqueName("absent")}:1.0`;
+      await engine.untagImage(reference, unaborted);
+      await expectKind(engine.tagImage(DIGEST, reference, unaborted), "image_not_found");
+    });
+  });
+}

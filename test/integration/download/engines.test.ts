@@ -1,0 +1,186 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  type ImageDownloader,
+  LoopbackUnreachable,
+  createImageDownloader,
+} from "../../../src/agent/download/image-downloader.ts";
+import type { FetchTrouble } from "../../../src/agent/download/fill-part.ts";
+import { PartStore } from "../../../src/agent/download/part-store.ts";
+import type { TransferProgress } from "../../../src/agent/download/transfer.ts";
+import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engine.ts";
+import type { Engine } from "../../../src/agent/engine/engine.ts";
+import { systemClock } from "../../../src/lib/clock.ts";
+import { dockerSocket } from "../../support/docker-socket.ts";
+import { plainClient } from "../../support/download/layer-rig.ts";
+import { type Image, bigImage, engineRequest, removeImage, uniqueName } from "../../support/images.ts";
+import { buildImage, fileLayer } from "../../support/images/image.ts";
+import { LossyLink } from "../../support/link/lossy-link.ts";
+import { podmanMissing, startPodman } from "../../support/podman-service.ts";
+import { Registry } from "../../support/registry.ts";
+import { FaultyRegistry } from "../../support/registry/faulty-registry.ts";
+import { tempDir } from "../../support/temp-dir.ts";
+
+const onNothing = (): void => {};
+
+const docker = await dockerSocket();
+const ENGINES = [
+  ["Docker", docker === undefined ? "no Docker engine answers" : undefined, async () => ({ socketPath: docker ?? "" })],
+  ["Podman", await podmanMissing(), startPodman],
+] as const;
+
+describe.each(ENGINES)("%s, served on loopback", (_name, missing, startEngine) => {
+  const skip = missing !== undefined;
+  const owned = new AsyncDisposableStack();
+  let socketPath: string;
+  let engine: Engine;
+  let registry: Registry;
+  let parts: PartStore;
+  let downloader: ImageDownloader;
+
+  beforeAll(async () => {
+    if (skip) return;
+    const service = await startEngine();
+    if (Symbol.asyncDispose in service) owned.use(service);
+    ({ socketPath } = service);
+    registry = owned.use(await Registry.start());
+    parts = new PartStore(join(owned.use(await tempDir()).path, "downloads"));
+    engine = createDockerEngine({ socketPath: () => socketPath, clock: systemClock });
+    downloader = createImageDownloader(options());
+  });
+  afterAll(() => owned.disposeAsync());
+
+  const options = () => ({
+    engine,
+    registry: plainClient(),
+    parts,
+    makeRoom: async () => false,
+    clock: systemClock,
+    random: () => 0.5,
+    bounds: { patienceMs: 20_000, baseMs: 20, maxMs: 200 },
+    stallMs: 5_000,
+    rate: () => undefined,
+  });
+
+  const push = async (image: Image, host: string = registry.host): Promise<string> => {
+    const name = `${uniqueName("team")}/app:1.0`;
+    const reference = (await registry.push(image, name)).replace(registry.host, host);
+    owned.defer(() => removeImage(socketPath, reference));
+    return reference;
+  };
+
+  const download = async (reference: string, signal: AbortSignal = AbortSignal.timeout(60_000)) => {
+    const { os, architecture } = await engine.info(signal);
+    const image = await plainClient().resolve(reference, { os, architecture }, undefined, signal);
+    const progress: TransferProgress[] = [];
+    const troubles: FetchTrouble[] = [];
+    const result = await downloader.download({
+      image,
+      auth: undefined,
+      onProgress: (now) => progress.push(now),
+      onTrouble: (trouble) => troubles.push(trouble),
+      onReceived: onNothing,
+      signal,
+    });
+    return { image, result, progress, troubles };
+  };
+
+  /** Every name of every image. */
+  const names = async (): Promise<string[]> => {
+    const { body } = await engineRequest(socketPath, "GET", "/images/json");
+    const images = JSON.parse(body) as { RepoTags?: string[] | null; RepoDigests?: string[] | null }[];
+    return images.flatMap(({ RepoTags, RepoDigests }) => [RepoTags ?? [], RepoDigests ?? []].flat());
+  };
+
+  test.skipIf(skip)("gets an image under its own name, and nothing else is left of the pull", async () => {
+    const reference = await push(await bigImage(3));
+    const { image, result, progress } = await download(reference);
+    expect(await engine.inspectImage(reference, AbortSignal.timeout(5_000))).toMatchObject({ id: result.imageId });
+    expect(result.imageId).toBe(image.config.digest);
+    const ports = (await names()).filter((name) => /^127\.0\.0\.1:\d+\/[0-9a-f]{32}/.test(name));
+    expect(ports).toEqual([]);
+    expect(await parts.idle()).toEqual([]);
+    const size = image.layers.reduce((sum, layer) => sum + layer.size, 0);
+    expect(progress.at(-1)).toMatchObject({ done: result.total, cuts: 0 });
+    expect(result.total).toBeLessThanOrEqual(size);
+    for (const [index, { done, total }] of progress.entries()) {
+      expect(done).toBeGreaterThanOrEqual(progress[index - 1]?.done ?? 0);
+      expect(done).toBeLessThanOrEqual(total);
+    }
+  });
+
+  test.skipIf(skip)("finds an image by its digest, when that is how it was asked for", async () => {
+    const tagged = await push(await bigImage(1));
+    const name = tagged.slice(registry.host.length + 1);
+    const reference = `${tagged.replace(/:1\.0$/, "")}@${await registry.digest(name)}`;
+    owned.defer(() => engine.untagImage(reference, AbortSignal.timeout(5_000)));
+    const { result } = await download(reference);
+    expect(await engine.inspectImage(reference, AbortSignal.timeout(5_000))).toMatchObject({ id: result.imageId });
+  });
+
+  test.skipIf(skip)("asks for no layer it has: of two images that share one, it comes once", async () => {
+    const base = await bigImage(4);
+    const shared = await push(base);
+    await download(shared);
+    const own = await fileLayer([{ path: "own", content: Buffer.alloc(100_000, uniqueName("x")) }]);
+    const config = JSON.parse(base.config.toString()) as { config: object };
+    const other = buildImage([...base.layers, own], config.config);
+    const { result } = await download(await push(other));
+    expect(result.received).toBe(own.compressed.length);
+    const again = await download(await push(other));
+    expect(again.result.received).toBe(0);
+  });
+
+  test.skipIf(skip)(
+    "gets an image over a link that is cut all the time, and no wrong byte from a registry that errs",
+    async () => {
+      await using faulty = await FaultyRegistry.before(registry.port);
+      await using link = await LossyLink.to(faulty.port, { cutAfter: 700_000, bytesPerSecond: 20_000_000 });
+      faulty.fault = ({ number, range }) => (number < 4 && range ? { kind: "corrupt", at: 1_000 } : undefined);
+      const reference = await push(await bigImage(5), link.host);
+      const { result, troubles } = await download(reference);
+      expect(await engine.inspectImage(reference, AbortSignal.timeout(5_000))).toMatchObject({ id: result.imageId });
+      expect(result.cuts).toBeGreaterThan(5);
+      expect(troubles.filter(({ kind }) => kind === "wrong_content").length).toBe(1);
+    },
+  );
+
+  test.skipIf(skip)("cannot be served where this machine's loopback is not its own, and says so", async () => {
+    const elsewhere: Engine = Object.create(engine, {
+      // As it looks to an engine in a network of its own.
+      pullImage: {
+        value: (_reference: string, ...rest: [() => void, AbortSignal]) =>
+          engine.pullImage(`127.0.0.1:1/nothing@sha256:${"0".repeat(64)}`, ...rest),
+      },
+    }) as Engine;
+    const reference = await push(await bigImage(1));
+    const { os, architecture } = await engine.info(AbortSignal.timeout(5_000));
+    const signal = AbortSignal.timeout(60_000);
+    const image = await plainClient().resolve(reference, { os, architecture }, undefined, signal);
+    const request = {
+      image,
+      auth: undefined,
+      onProgress: onNothing,
+      onTrouble: onNothing,
+      onReceived: onNothing,
+      signal,
+    };
+    const failed = createImageDownloader({ ...options(), engine: elsewhere }).download(request);
+    await expect(failed).rejects.toBeInstanceOf(LoopbackUnreachable);
+  });
+
+  test.skipIf(skip)("gets the rest of an image whose pull was stopped in the middle", async () => {
+    await using link = await LossyLink.to(registry.port, { stallAfter: 3_000_000, bytesPerSecond: 20_000_000 });
+    const reference = await push(await bigImage(6), link.host);
+    const stopped = new AbortController();
+    const stop = setTimeout(() => stopped.abort(new Error("power cut")), 1_500);
+    await expect(download(reference, stopped.signal)).rejects.toThrow("power cut");
+    clearTimeout(stop);
+    const [part] = (await parts.idle()).toSorted((a, b) => b.bytes - a.bytes);
+    expect(part?.bytes).toBeGreaterThan(2_000_000);
+    link.weather = {};
+    const { result } = await download(reference);
+    expect(result.received).toBeLessThan(result.total - 2_000_000);
+    expect(await parts.idle()).toEqual([]);
+  });
+});

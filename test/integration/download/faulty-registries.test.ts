@@ -1,0 +1,118 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { LayerRig } from "../../support/download/layer-rig.ts";
+import { FaultyRegistry } from "../../support/registry/faulty-registry.ts";
+import { RegistryFront } from "../../support/registry/front.ts";
+
+const MEGABYTES = 4;
+
+let rig: LayerRig;
+beforeAll(async () => void (rig = await LayerRig.start(MEGABYTES)));
+afterAll(() => rig[Symbol.asyncDispose]());
+afterEach(() => rig.clear());
+
+const before = (): Promise<FaultyRegistry> => FaultyRegistry.before(rig.registry.port);
+
+describe("a registry", () => {
+  test("that sends a wrong byte is asked once more, and no wrong byte is left", async () => {
+    await using registry = await before();
+    registry.fault = ({ number }) => (number === 1 ? { kind: "corrupt", at: 1_000_000 } : undefined);
+    const log = await rig.fetch(registry.host);
+    expect(await rig.isThere()).toBe(true);
+    expect(log.drops).toBe(1);
+    expect(log.troubles.map(({ kind }) => kind)).toEqual(["wrong_content"]);
+    expect(log.received).toBe(2 * rig.blob.size);
+  });
+
+  test("that always sends a wrong byte is asked three times, and nothing of it is left", async () => {
+    await using registry = await before();
+    registry.fault = () => ({ kind: "corrupt", at: 1_000_000 });
+    await expect(rig.fetch(registry.host)).rejects.toMatchObject({ kind: "wrong_content" });
+    expect(registry.requests.length).toBe(3);
+    expect(await rig.parts.idle()).toEqual([expect.objectContaining({ bytes: 0 })]);
+  });
+
+  test("that ends too early is asked for the rest", async () => {
+    await using registry = await before();
+    registry.fault = ({ number }) => (number <= 2 ? { kind: "truncate", after: 1_500_000 } : undefined);
+    const log = await rig.fetch(registry.host);
+    expect(log.received).toBe(rig.blob.size);
+    expect(registry.requests.map(({ range }) => range)).toEqual([undefined, "bytes=1500000-", "bytes=3000000-"]);
+  });
+
+  test.each([
+    ["more", 1_000],
+    ["fewer", -1_000],
+  ])("that announces %s bytes than there are loses none", async (_what, by) => {
+    await using registry = await before();
+    registry.fault = ({ number }) => (number === 1 ? { kind: "wrong length", by } : undefined);
+    const log = await rig.fetch(registry.host);
+    expect(await rig.isThere()).toBe(true);
+    expect(log.received).toBe(rig.blob.size);
+  });
+
+  test("that knows no ranges sends again what is there; that is counted, and the layer arrives", async () => {
+    await using registry = await before();
+    registry.fault = ({ number }) => (number === 1 ? { kind: "truncate", after: 1_000_000 } : { kind: "no ranges" });
+    const log = await rig.fetch(registry.host);
+    expect(await rig.isThere()).toBe(true);
+    expect(log.received).toBe(rig.blob.size + 1_000_000);
+    expect(log.drops).toBe(0);
+  });
+
+  test("that has no such range makes the beginning suspect: it is fetched again", async () => {
+    await using registry = await before();
+    registry.fault = ({ number }) => {
+      if (number === 1) return { kind: "cut", after: 1_000_000 };
+      return number === 2 ? { kind: "refuse", status: 416 } : undefined;
+    };
+    const log = await rig.fetch(registry.host);
+    expect(await rig.isThere()).toBe(true);
+    expect(log.drops).toBe(1);
+  });
+
+  test.each([429, 503])("that answers %i is left alone for as long as it asks", async (status) => {
+    await using registry = await before();
+    registry.fault = ({ number }) => (number === 1 ? { kind: "refuse", status, retryAfter: "1" } : undefined);
+    const began = performance.now();
+    const log = await rig.fetch(registry.host);
+    expect(performance.now() - began).toBeGreaterThan(990);
+    expect(log.troubles).toMatchObject([{ kind: "refused", retryInMs: 1_000 }]);
+    expect(await rig.isThere()).toBe(true);
+  });
+
+  test("that sends elsewhere is followed each time anew", async () => {
+    await using registry = await before();
+    let cut = false;
+    registry.fault = () => ({ kind: "redirect" });
+    const log = await rig.fetch(registry.host, {
+      onReceived: () => {
+        if (!cut) registry.cut();
+        cut = true;
+      },
+    });
+    expect(await rig.isThere()).toBe(true);
+    expect(log.cuts).toBe(1);
+    expect(registry.requests.length).toBe(2);
+  });
+
+  test("whose token expires in the middle of a layer gives a new one, and goes on where it was", async () => {
+    await using front = await RegistryFront.start({ upstream: rig.registry.host, tokens: {} });
+    await using registry = await FaultyRegistry.before(front.port);
+    registry.fault = ({ number }) => (number === 2 ? { kind: "cut", after: 1_000_000 } : undefined);
+    const log = await rig.fetch(registry.host, { onTrouble: () => front.revokeTokens() });
+    expect(await rig.isThere()).toBe(true);
+    expect(log.received).toBeLessThanOrEqual(rig.blob.size);
+    const authorizations = registry.requests.map(({ authorization }) => authorization);
+    expect(new Set(authorizations).size).toBe(3);
+    expect(registry.requests.at(-1)?.range).toMatch(/^bytes=\d{6,}-$/);
+  });
+
+  test.each([
+    [404, "image_not_found"],
+    [401, "image_denied"],
+  ])("that answers %i in the middle ends the download", async (status, kind) => {
+    await using registry = await before();
+    registry.fault = ({ number }) => (number === 1 ? { kind: "cut", after: 1_000_000 } : { kind: "refuse", status });
+    await expect(rig.fetch(registry.host)).rejects.toMatchObject({ kind });
+  });
+});

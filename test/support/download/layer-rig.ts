@@ -1,0 +1,109 @@
+import { join } from "node:path";
+import { type FetchTrouble, type FillOptions, fillPart } from "../../../src/agent/download/fill-part.ts";
+import type { Part } from "../../../src/agent/download/part.ts";
+import { PartStore } from "../../../src/agent/download/part-store.ts";
+import { Throttle } from "../../../src/agent/download/throttle.ts";
+import { createRegistryClient } from "../../../src/agent/registry/oci-client.ts";
+import type { Descriptor, RegistryClient } from "../../../src/agent/registry/registry.ts";
+import { systemClock } from "../../../src/lib/clock.ts";
+import { bigImage } from "../images.ts";
+import type { Layer } from "../images/image.ts";
+import { Registry } from "../registry.ts";
+import { tempDir } from "../temp-dir.ts";
+
+const REPOSITORY = "team/big";
+
+/** What a fetch met, and what it took. */
+export class FetchLog {
+  received = 0;
+  drops = 0;
+  readonly troubles: FetchTrouble[] = [];
+
+  get cuts(): number {
+    return this.troubles.filter(({ kind }) => kind === "cut").length;
+  }
+}
+
+/** A client that speaks to test registries, which have no TLS. */
+export function plainClient(): RegistryClient {
+  return createRegistryClient({
+    clock: systemClock,
+    trust: async () => ({ insecure: true }),
+    userAgent: "edge-agent/test",
+  });
+}
+
+/** A registry with one large layer in it, and a place to download it to. */
+export class LayerRig implements AsyncDisposable {
+  readonly registry: Registry;
+  readonly layer: Layer;
+  readonly directory: string;
+  readonly parts: PartStore;
+  readonly #owned: AsyncDisposableStack;
+
+  private constructor(registry: Registry, layer: Layer, directory: string, owned: AsyncDisposableStack) {
+    this.registry = registry;
+    this.layer = layer;
+    this.directory = directory;
+    this.parts = new PartStore(join(directory, "downloads"));
+    this.#owned = owned;
+  }
+
+  static async start(megabytes: number): Promise<LayerRig> {
+    await using owned = new AsyncDisposableStack();
+    const registry = owned.use(await Registry.start());
+    const image = await bigImage(megabytes);
+    await registry.push(image, `${REPOSITORY}:1`);
+    const layer = image.layers.toSorted((a, b) => b.compressed.length - a.compressed.length)[0];
+    if (!layer) throw new Error("an image without layers");
+    const { path } = owned.use(await tempDir());
+    return new LayerRig(registry, layer, path, owned.move());
+  }
+
+  get blob(): Descriptor {
+    const { digest, compressed } = this.layer;
+    return { digest, size: compressed.length, mediaType: "application/octet-stream" };
+  }
+
+  /** Fetches the layer from a host that leads to the registry. A part that is held already is filled, else one of its own. */
+  async fetch(host: string, changes: Partial<FillOptions> = {}, log: FetchLog = new FetchLog()): Promise<FetchLog> {
+    await using held = await this.parts.hold(this.blob);
+    await this.fill(held.part, host, changes, log);
+    return log;
+  }
+
+  async fill(part: Part, host: string, changes: Partial<FillOptions> = {}, log: FetchLog = new FetchLog()) {
+    const client = plainClient();
+    await fillPart(part, {
+      clock: systemClock,
+      random: () => 0.5,
+      bounds: { patienceMs: 20_000, baseMs: 20, maxMs: 200 },
+      stallMs: 10_000,
+      throttle: new Throttle(systemClock, () => undefined),
+      open: (offset, signal) => {
+        return client.openBlob({ registry: host, repository: REPOSITORY }, this.blob, { offset, signal });
+      },
+      onReceived: (bytes) => void (log.received += bytes),
+      onAppended: () => {},
+      onTrouble: (trouble) => void log.troubles.push(trouble),
+      onDropped: () => void log.drops++,
+      signal: AbortSignal.timeout(60_000),
+      ...changes,
+    });
+  }
+
+  /** Whether the whole layer is on disk, and right. */
+  async isThere(): Promise<boolean> {
+    await using held = await this.parts.hold(this.blob);
+    return held.part.isVerified;
+  }
+
+  /** Forgets what was downloaded. */
+  async clear(): Promise<void> {
+    await this.parts.remove([this.blob.digest]);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#owned.disposeAsync();
+  }
+}

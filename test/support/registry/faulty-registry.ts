@@ -1,0 +1,133 @@
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** What becomes of one answer with a layer in it. */
+export type Fault =
+  /** The byte at this place is another one. */
+  | { readonly kind: "corrupt"; readonly at: number }
+  /** The answer ends after so many bytes as if that were all. */
+  | { readonly kind: "truncate"; readonly after: number }
+  /** `Content-Length` names so many bytes more than come, or fewer. */
+  | { readonly kind: "wrong length"; readonly by: number }
+  /** The registry knows no ranges. */
+  | { readonly kind: "no ranges" }
+  /** The registry refuses for now. */
+  | { readonly kind: "refuse"; readonly status: number; readonly retryAfter?: string }
+  /** The bytes are elsewhere. */
+  | { readonly kind: "redirect" }
+  /** The connection is cut after so many bytes. */
+  | { readonly kind: "cut"; readonly after: number };
+
+interface LayerRequest {
+  /** From 1, of all requests for layers. */
+  readonly number: number;
+  readonly path: string;
+  readonly range: string | undefined;
+  readonly authorization: string | undefined;
+}
+
+/** A registry that does what registries and the boxes between do wrong, before one that works. */
+export class FaultyRegistry implements AsyncDisposable {
+  /** Every request for a layer, in order. */
+  readonly requests: LayerRequest[] = [];
+  /** What becomes of it. Requests for anything else pass. */
+  fault: (request: LayerRequest) => Fault | undefined = () => undefined;
+  readonly #server: Server;
+  readonly #port: number;
+
+  private constructor(port: number) {
+    this.#port = port;
+    this.#server = createServer((incoming, outgoing) => this.#answer(incoming, outgoing));
+  }
+
+  /** @param port where the working registry answers, on loopback */
+  static async before(port: number): Promise<FaultyRegistry> {
+    const registry = new FaultyRegistry(port);
+    await new Promise<void>((resolve) => {
+      registry.#server.listen(0, "127.0.0.1", resolve);
+    });
+    return registry;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** `127.0.0.1:PORT` of this end. */
+  get host(): string {
+    return `127.0.0.1:${this.port}`;
+  }
+
+  /** Cuts every connection. */
+  cut(): void {
+    this.#server.closeAllConnections();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => {
+      this.#server.close(resolve);
+    });
+  }
+
+  #answer(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    const path = incoming.url ?? "";
+    const { range, authorization } = incoming.headers;
+    const isLayer = /\/blobs\/sha256:/.test(path) && incoming.method === "GET" && !path.includes("?elsewhere");
+    let fault: Fault | undefined;
+    if (isLayer) {
+      const asked = { number: this.requests.length + 1, path, range, authorization };
+      this.requests.push(asked);
+      fault = this.fault(asked);
+    }
+    if (fault?.kind === "refuse") {
+      outgoing.writeHead(fault.status, fault.retryAfter === undefined ? {} : { "Retry-After": fault.retryAfter });
+      return void outgoing.end();
+    }
+    if (fault?.kind === "redirect") {
+      outgoing.writeHead(307, { Location: `http://${this.host}${path}?elsewhere=1` });
+      return void outgoing.end();
+    }
+    this.#relay(incoming, outgoing, fault);
+  }
+
+  #relay(incoming: IncomingMessage, outgoing: ServerResponse, fault: Fault | undefined): void {
+    const headers = { ...incoming.headers };
+    if (fault?.kind === "no ranges") delete headers.range;
+    const path = (incoming.url ?? "").replace(/\?elsewhere=1$/, "");
+    const onward = request({ host: "127.0.0.1", port: this.#port, method: incoming.method, path, headers });
+    outgoing.on("close", () => onward.destroy());
+    onward.on("error", () => outgoing.destroy());
+    onward.on("response", (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, changedHeaders(answer.headers, fault));
+      send(answer, outgoing, fault).catch(() => outgoing.destroy());
+    });
+    incoming.pipe(onward);
+  }
+}
+
+function changedHeaders(headers: IncomingMessage["headers"], fault: Fault | undefined): IncomingMessage["headers"] {
+  const length = Number(headers["content-length"]);
+  if (fault?.kind === "truncate") return { ...headers, "content-length": String(Math.min(length, fault.after)) };
+  if (fault?.kind === "wrong length") return { ...headers, "content-length": String(length + fault.by) };
+  return headers;
+}
+
+async function send(answer: IncomingMessage, outgoing: ServerResponse, fault: Fault | undefined): Promise<void> {
+  const last = fault?.kind === "truncate" || fault?.kind === "cut" ? fault.after : Infinity;
+  let at = 0;
+  for await (const piece of answer as AsyncIterable<Buffer>) {
+    const chunk = Buffer.from(piece.subarray(0, last - at));
+    const place = fault?.kind === "corrupt" ? fault.at - at : -1;
+    if (place >= 0 && place < chunk.length) chunk[place] = (chunk[place] ?? 0) ^ 0xff;
+    at += chunk.length;
+    await new Promise<void>((resolve) => {
+      outgoing.write(chunk, () => resolve());
+    });
+    if (at >= last) break;
+  }
+  if (fault?.kind === "cut") outgoing.socket?.resetAndDestroy();
+  // A length that is not reached leaves the receiver waiting; a server that dies closes the connection.
+  else if (fault?.kind === "wrong length" && fault.by > 0) outgoing.socket?.end();
+  else outgoing.end();
+}

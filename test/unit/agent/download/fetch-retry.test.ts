@@ -1,0 +1,41 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { afterFailedTry, WORTH_A_CONNECTION } from "../../../../src/agent/core/fetch-retry.ts";
+
+const BOUNDS = { patienceMs: 600_000, baseMs: 1_000, maxMs: 60_000 };
+const nothing = { gained: 0, silentMs: 0, retryAfterMs: undefined };
+
+describe("after a try that did not bring the whole blob", () => {
+  test("one that was worth its connection is followed at once", () => {
+    const failed = { ...nothing, gained: WORTH_A_CONNECTION };
+    expect(afterFailedTry(failed, 7, BOUNDS, 0.9)).toEqual({ kind: "retry", afterMs: 0, failures: 0 });
+  });
+
+  test("a few bytes are no reason to come back at once, nor to give up", () => {
+    const failed = { ...nothing, gained: 10, silentMs: 10_000_000 };
+    expect(afterFailedTry(failed, 2, BOUNDS, 0.5)).toEqual({ kind: "retry", afterMs: 2_000, failures: 3 });
+  });
+
+  test("as long as the registry asks for is waited, within the patience", () => {
+    const failed = { ...nothing, retryAfterMs: 120_000 };
+    expect(afterFailedTry(failed, 0, BOUNDS, 0)).toMatchObject({ afterMs: 120_000 });
+    expect(afterFailedTry({ ...failed, silentMs: 590_000 }, 0, BOUNDS, 0)).toMatchObject({ afterMs: 10_000 });
+  });
+
+  test("it is given up exactly when no byte came for as long as the device is patient", () => {
+    const tries = fc.record({
+      gained: fc.nat(200_000),
+      silentMs: fc.nat(1_000_000),
+      retryAfterMs: fc.option(fc.nat(1_000_000), { nil: undefined }),
+    });
+    fc.assert(
+      fc.property(tries, fc.nat(100), fc.double({ min: 0, max: 0.999, noNaN: true }), (failed, failures, random) => {
+        const next = afterFailedTry(failed, failures, BOUNDS, random);
+        expect(next.kind === "give_up").toBe(failed.gained === 0 && failed.silentMs >= BOUNDS.patienceMs);
+        if (next.kind === "give_up") return;
+        expect(next.afterMs).toBeLessThanOrEqual(Math.max(BOUNDS.maxMs, failed.retryAfterMs ?? 0));
+        expect(next.afterMs).toBeLessThanOrEqual(BOUNDS.patienceMs);
+      }),
+    );
+  });
+});

@@ -1,0 +1,151 @@
+import { createHash, randomBytes } from "node:crypto";
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Part } from "../../../../src/agent/download/part.ts";
+import { FRAME, FRAME_DATA } from "../../../../src/agent/download/part-format.ts";
+import { tempDir } from "../../../support/temp-dir.ts";
+
+let folder: Awaited<ReturnType<typeof tempDir>>;
+let files = 0;
+beforeEach(async () => void (folder = await tempDir()));
+afterEach(() => folder[Symbol.asyncDispose]());
+
+const digestOf = (bytes: Buffer): string => `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
+const freshPath = (): string => join(folder.path, `${++files}.part`);
+const open = (bytes: Buffer, path: string): Promise<Part> => {
+  return Part.open({ digest: digestOf(bytes), size: bytes.length }, folder.path, path);
+};
+
+/** Everything that may be handed on, from a position on. */
+async function readAll(part: Part, from = 0): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for (let at = from; ;) {
+    const buffer = Buffer.alloc(FRAME_DATA);
+    const length = await part.read(at, buffer);
+    if (length === 0) return Buffer.concat(pieces);
+    pieces.push(buffer.subarray(0, length));
+    at += length;
+  }
+}
+
+describe("a part", () => {
+  test("gives back what was put into it, in whatever pieces, from any byte", async () => {
+    const sizes = fc.array(fc.integer({ min: 1, max: 3 * FRAME_DATA }), { minLength: 1, maxLength: 6 });
+    await fc.assert(
+      fc.asyncProperty(sizes, fc.nat(), async (lengths, from) => {
+        const bytes = randomBytes(lengths.reduce((sum, length) => sum + length, 0));
+        await using part = await open(bytes, freshPath());
+        let at = 0;
+        for (const length of lengths) {
+          expect(part.verify()).toBe(false);
+          await part.append([bytes.subarray(at, at + 1), bytes.subarray(at + 1, at + length)]);
+          at += length;
+        }
+        expect(part.verify()).toBe(true);
+        const start = from % bytes.length;
+        expect((await readAll(part, start)).equals(bytes.subarray(start))).toBe(true);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test("keeps its last byte to itself until all are known to be right", async () => {
+    const bytes = randomBytes(100_000);
+    await using part = await open(bytes, freshPath());
+    await part.append([bytes]);
+    expect((await readAll(part)).length).toBe(bytes.length - 1);
+    part.verify();
+    expect((await readAll(part)).length).toBe(bytes.length);
+  });
+
+  test("is empty again after wrong bytes were dropped", async () => {
+    const bytes = randomBytes(100_000);
+    await using part = await open(bytes, freshPath());
+    await part.append([Buffer.alloc(bytes.length)]);
+    expect(part.verify()).toBe(false);
+    await part.drop();
+    await part.append([bytes]);
+    expect(part.verify()).toBe(true);
+  });
+
+  test("tells when there is more", async () => {
+    const bytes = randomBytes(10);
+    await using part = await open(bytes, freshPath());
+    const { changed } = part;
+    await part.append([bytes]);
+    await changed;
+  });
+
+  test("takes no more bytes than the blob has", async () => {
+    const bytes = randomBytes(10);
+    await using part = await open(bytes, freshPath());
+    await expect(part.append([Buffer.alloc(11)])).rejects.toThrow(RangeError);
+  });
+
+  test("of an empty blob is whole from the beginning", async () => {
+    await using part = await open(Buffer.alloc(0), freshPath());
+    expect(part.verify()).toBe(true);
+  });
+});
+
+describe("a part after a crash", () => {
+  const bytes = randomBytes(5 * FRAME_DATA + 1234);
+  const written = async (length: number): Promise<string> => {
+    const path = freshPath();
+    await using part = await open(bytes, path);
+    await part.append([bytes.subarray(0, length)]);
+    return path;
+  };
+
+  test.each([0, 1, FRAME_DATA - 1, FRAME_DATA, 2 * FRAME_DATA + 5, 5 * FRAME_DATA])(
+    "has every full frame of %i bytes, and goes on from there",
+    async (length) => {
+      await using part = await open(bytes, await written(length));
+      expect(part.size).toBe(Math.floor(length / FRAME_DATA) * FRAME_DATA);
+      await part.append([bytes.subarray(part.size)]);
+      expect(part.verify()).toBe(true);
+      expect((await readAll(part)).equals(bytes)).toBe(true);
+    },
+  );
+
+  test("that was whole is whole, without the network", async () => {
+    await using part = await open(bytes, await written(bytes.length));
+    expect(part.isVerified).toBe(true);
+    expect((await readAll(part)).equals(bytes)).toBe(true);
+  });
+
+  test("keeps nothing behind the first byte that is not as it was written, and never takes a wrong one", async () => {
+    const path = await written(bytes.length);
+    const whole = await readFile(path);
+    await fc.assert(
+      fc.asyncProperty(fc.nat(whole.length - 1), fc.nat(whole.length), async (place, length) => {
+        const damaged = Buffer.from(whole.subarray(0, Math.max(length, place + 1)));
+        damaged[place] = (damaged[place] ?? 0) ^ 1;
+        await writeFile(path, damaged);
+        await using part = await open(bytes, path);
+        expect(part.isVerified).toBe(false);
+        expect(part.size).toBe(Math.floor(place / FRAME) * FRAME_DATA);
+        await part.append([bytes.subarray(part.size)]);
+        expect(part.verify()).toBe(true);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test("keeps nothing of what a file system gave back as zeros", async () => {
+    const path = await written(3 * FRAME_DATA);
+    await writeFile(path, Buffer.alloc((await stat(path)).size));
+    await using part = await open(bytes, path);
+    expect(part.size).toBe(0);
+  });
+
+  test("keeps nothing of a longer file than the blob can have", async () => {
+    const path = await written(bytes.length);
+    const { digest } = (await open(bytes, path)).blob;
+    await using part = await Part.open({ digest, size: FRAME_DATA }, folder.path, path);
+    expect(part.size).toBe(FRAME_DATA);
+    expect(part.verify()).toBe(false);
+  });
+});
