@@ -1,5 +1,5 @@
 #!/bin/sh
-# Usage: sh scripts/with-setup.sh node|engine|tests FILE.ts [ARGUMENT...]
+# Usage: sh scripts/with-setup.sh node|engine|package|tests FILE.ts [ARGUMENT...]
 #
 # Runs a script of this project with the Node.js it was made for, after making sure that everything the script needs
 # is there. Needs nothing but npm and the Node.js, however old, that came with it.

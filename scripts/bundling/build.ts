@@ -8,6 +8,7 @@ import { LIBRARIES, addRuntime } from "./runtime.ts";
 import { sizeTable } from "./sizes.ts";
 
 const FOLDER = "dist";
+const PACKAGES = "packages";
 const FINGERPRINT_FILE = join(FOLDER, ".fingerprint");
 
 /**
@@ -51,7 +52,9 @@ async function replace(from: string, to: string): Promise<void> {
     if (entry === LIBRARIES) await rm(join(to, entry), { recursive: true, force: true });
     await rename(join(from, entry), join(to, entry));
   }
-  for (const stale of (await readdir(to)).filter((entry) => !built.includes(entry))) {
+  // Packages of devices are made of this and stay until the next ones; their names say what they are.
+  const kept = new Set([...built, PACKAGES]);
+  for (const stale of (await readdir(to)).filter((entry) => !kept.has(entry))) {
     await rm(join(to, stale), { recursive: true });
   }
 }

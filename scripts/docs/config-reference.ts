@@ -30,8 +30,9 @@ function flatten(prefix: string, node: Node): string[] {
   return Object.entries(node.properties ?? {}).flatMap(([name, child]) => {
     const key = prefix + name;
     if (child.properties) return flatten(`${key}.`, child);
+    const entries = child.items?.properties ? flatten(`${key}[].`, child.items) : [];
     const isRequired = node.required?.includes(name) ?? false;
-    return [`| \`${key}\` | ${values(child)} | ${fallback(child, isRequired)} | ${meaning(child)} |`];
+    return [`| \`${key}\` | ${values(child)} | ${fallback(child, isRequired)} | ${meaning(child)} |`].concat(entries);
   });
 }
 

@@ -1,7 +1,8 @@
+import { parseArgs } from "node:util";
 import { demonstrate } from "./demonstration.ts";
 import { interruption, untilAborted } from "./interruption.ts";
 
-const once = process.argv.includes("--once");
+const { once } = readOptions();
 using interrupted = interruption();
 const { signal } = interrupted;
 const owner = new AsyncDisposableStack();
@@ -14,4 +15,15 @@ try {
 } finally {
   console.log("\nStopping, and removing what was made …");
   await owner.disposeAsync();
+}
+
+function readOptions(): { readonly once: boolean } {
+  try {
+    return parseArgs({ options: { once: { type: "boolean", default: false } } }).values;
+  } catch (error) {
+    console.error(
+      `quickstart: ${(error as Error).message.split(". ")[0]}. Its one option is --once: show everything, then end.`,
+    );
+    process.exit(2);
+  }
 }

@@ -4,11 +4,11 @@ import { ensurePackages } from "./packages.ts";
 import { requirementsFor } from "./requirements.ts";
 
 const level = process.argv[2];
-if (level !== "engine" && level !== "tests") throw new Error(`unknown set-up level: ${level}`);
+if (level !== "engine" && level !== "package" && level !== "tests") throw new Error(`unknown set-up level: ${level}`);
 
 try {
   await ensurePackages(await requirementsFor(level));
-  await ensureEngine();
+  if (level !== "package") await ensureEngine();
 } catch (error) {
   if (!(error instanceof SetupError)) throw error;
   console.error(`set-up: ${error.message}`);

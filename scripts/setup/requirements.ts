@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { engineAnswers } from "./engine.ts";
 import { canInstall } from "./packages.ts";
 import { findProgram, findStaticBusybox } from "./programs.ts";
@@ -30,17 +31,42 @@ const ENGINE = [
   program("iptables", "the engine publishes ports with it"),
 ];
 
+const PACKAGING = [
+  program("dpkg-deb", "makes the device packages", ["dpkg"]),
+  program("xz", "compresses what goes into device packages", ["xz-utils"]),
+  program("patchelf", "lets the packaged Node.js find its libraries"),
+  program("x86_64-linux-gnu-strip", "takes the symbols out of Node.js", ["binutils-x86-64-linux-gnu"]),
+  program("aarch64-linux-gnu-strip", "takes the symbols out of Node.js", ["binutils-aarch64-linux-gnu"]),
+  libatomic("x86_64-linux-gnu", "amd64"),
+  libatomic("aarch64-linux-gnu", "arm64"),
+];
+
+/** A library Node.js needs, for the packages of an architecture: the machine's own, or one made for cross-compiling. */
+function libatomic(triplet: string, architecture: "amd64" | "arm64"): Requirement {
+  const isOwn = process.arch === (architecture === "amd64" ? "x64" : "arm64");
+  return {
+    name: `libatomic for ${architecture}`,
+    purpose: "Node.js on devices needs it",
+    present: () => [`/usr/lib/${triplet}`, `/usr/${triplet}/lib`].some((dir) => existsSync(`${dir}/libatomic.so.1`)),
+    packages: [isOwn ? "libatomic1" : `libatomic1-${architecture}-cross`],
+  };
+}
+
 const TESTS = [
   // Debian 13 has the engine's command in a package of its own.
   program("docker", "the engine's command, to compare with", ["docker-cli", "docker.io"]),
   program("docker-registry", "the registry that tests pull from"),
   program("podman", "the second engine"),
   program("openssl", "certificates for TLS tests"),
-  program("xz", "compresses what goes into device packages", ["xz-utils"]),
+  ...PACKAGING,
 ];
 
+/** How much of the machine a script needs. */
+export type Level = "engine" | "package" | "tests";
+
 /** What the level needs. An engine that answers is taken as it is, whatever it was installed from. */
-export async function requirementsFor(level: "engine" | "tests"): Promise<Requirement[]> {
+export async function requirementsFor(level: Level): Promise<Requirement[]> {
+  if (level === "package") return PACKAGING;
   const engine = (await engineAnswers()) ? [] : ENGINE;
   if (level === "tests") return [...engine, STATIC_BUSYBOX, ...TESTS];
   // The quickstart pulls a busybox where none can be installed.

@@ -9,6 +9,9 @@ import type { Bus } from "./bus/bus.ts";
 import type { Config } from "./config.ts";
 import { Deployments } from "./deployments/deployments.ts";
 import { Retention } from "./deployments/retention.ts";
+import { DeviceQueries } from "./queries/device-queries.ts";
+import { DeviceReports } from "./reports/device-reports.ts";
+import { LastSeen } from "./reports/last-seen.ts";
 import { DeviceHub } from "./hub/hub.ts";
 import type { SimOperator } from "./sim-operator/sim-operator.ts";
 import type { Store } from "./store/store.ts";
@@ -57,9 +60,12 @@ export async function startServer({
     ackTimeoutMs: config.ack_timeout_s * 1000,
     deploymentTimeoutMs: config.deployment_timeout_s * 1000,
   });
-  hub.serve(deployments.deviceHandler);
+  const lastSeen = new LastSeen(store.devices, clock, logger);
+  hub.serve(deployments.deviceHandler, new DeviceReports({ store: store.devices, lastSeen, clock, logger }));
+  const queries = new DeviceQueries(hub, clock);
   const assetUpdater = new AssetUpdater({ store, simOperator, clock, logger, stopping: stopping.signal });
-  const context = { config, store, simOperator, assetUpdater, deployments, access, clock, logger };
+  const insight = { devices: hub, queries, lastSeen };
+  const context = { config, store, simOperator, assetUpdater, deployments, ...insight, access, clock, logger };
   const api = await buildServer({ ...context, stopping: stopping.signal });
   api.server.on("upgrade", hub.upgrade);
   await deployments.recover();
@@ -74,6 +80,7 @@ export async function startServer({
     retention[Symbol.dispose]();
     const closed = closeApi(api, clock);
     await Promise.all([deployments.stop(), hub.stop(), closed]);
+    await lastSeen[Symbol.asyncDispose]();
     access[Symbol.dispose]();
     logger.info("stopped");
   };

@@ -7,7 +7,7 @@ export const EXIT = {
   usage: 2,
   /** Not logged in, or the key was refused. */
   unauthorized: 3,
-  /** No such asset, SIM or deployment. */
+  /** No such asset, SIM, app or deployment. */
   notFound: 4,
   /** No usable answer from the server: network, TLS, proxy, or not the service at all. */
   unreachable: 5,
@@ -23,6 +23,6 @@ export const EXIT_CODE_HELP = `Exit codes:
   1    the operation failed; for deploy and watch: it ended in Fail
   2    wrong usage; nothing was sent
   3    not logged in, or the API key was refused
-  4    no such asset, SIM or deployment
+  4    no such asset, SIM, app or deployment
   5    the server could not be reached
   130  interrupted with Ctrl-C; a deployment goes on`;

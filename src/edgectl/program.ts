@@ -1,8 +1,13 @@
 import { Command } from "commander";
+import { addAppsActions } from "./commands/apps-act.ts";
+import { addAppsLogs } from "./commands/apps-logs.ts";
+import { addAppsList, addAppsShow } from "./commands/apps-read.ts";
+import { addAppsUpdate } from "./commands/apps-update.ts";
 import { addAssetsList } from "./commands/assets-list.ts";
 import { addAssetsShow } from "./commands/assets-show.ts";
 import { addAssetsUpdate } from "./commands/assets-update.ts";
 import { addCompletion } from "./commands/completion.ts";
+import { addDataUsage } from "./commands/data-usage.ts";
 import { addDeploy } from "./commands/deploy.ts";
 import {
   addDeploymentsCancel,
@@ -10,6 +15,7 @@ import {
   addDeploymentsShow,
   addDeploymentsWatch,
 } from "./commands/deployments.ts";
+import { addDevice } from "./commands/device.ts";
 import { addLogin } from "./commands/login.ts";
 import { addLogout } from "./commands/logout.ts";
 import { addUsage } from "./commands/usage.ts";
@@ -37,7 +43,7 @@ export function createProgram(io: Io): Command {
     .option("--url <url>", "address of the service")
     .option("--json", "print JSON for programs: one document, or one per line for a stream of events")
     .exitOverride()
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({ showGlobalOptions: true, minWidthToWrap: 30 })
     .configureOutput({
       writeOut: (text) => void io.stdout.write(text),
       writeErr: (text) => void io.stderr.write(text),
@@ -55,12 +61,20 @@ export function createProgram(io: Io): Command {
   addAssetsShow(assets, io);
   addAssetsUpdate(assets, io);
   addDeploy(program, io);
+  const apps = program.command("apps").description("list, show, change and control the apps of a device");
+  addAppsList(apps, io);
+  addAppsShow(apps, io);
+  addAppsUpdate(apps, io);
+  addAppsActions(apps, io);
+  addAppsLogs(apps, io);
   const deployments = program.command("deployments").description("list, show, watch and cancel deployments");
   addDeploymentsList(deployments, io);
   addDeploymentsShow(deployments, io);
   addDeploymentsWatch(deployments, io);
   addDeploymentsCancel(deployments, io);
+  addDevice(program, io);
   addUsage(program, io);
+  addDataUsage(program, io);
   addCompletion(program, io);
   return program;
 }

@@ -8,7 +8,7 @@ const bytes = z.int().min(0);
 const both = { sent_bytes: bytes, received_bytes: bytes };
 
 /** A day of UTC, as `YYYY-MM-DD`. */
-const utcDaySchema = z.string().regex(/^\d{4}-\d{2}-\d{2}$/, "must be a day: YYYY-MM-DD");
+export const utcDaySchema = z.string().regex(/^\d{4}-\d{2}-\d{2}$/, "must be a day: YYYY-MM-DD");
 
 const purposes = z
   .partialRecord(trafficPurposeSchema, z.object(both))

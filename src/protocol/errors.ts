@@ -131,6 +131,18 @@ export const ERRORS = {
     retryable: true,
     hint: "On the device, check the engine (`systemctl status docker`) and the agent's right to use its socket.",
   },
+  RegistryAuthLost: {
+    message: "The service was restarted before the device had the registry credentials; they are never stored.",
+    http: 200,
+    retryable: true,
+    hint: "Send the request again, with its registry_auth.",
+  },
+  DeviceFailed: {
+    message: "The device could not answer the request.",
+    http: 502,
+    retryable: true,
+    hint: "The message says why; the agent's log on the device has the particulars.",
+  },
   DeviceTooOld: {
     message: "The agent on the device is too old for this request.",
     http: 409,

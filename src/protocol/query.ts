@@ -11,3 +11,13 @@ export function decimal(min: number, max: number) {
     .pipe(z.int().min(min).max(max))
     .meta({ type: "integer", minimum: min, maximum: max });
 }
+
+/** A yes or no in a query string: `true` or `false`, in these words. */
+export function flag() {
+  return z
+    .string()
+    .refine((text) => text === "true" || text === "false", "must be true or false")
+    .transform((text) => text === "true")
+    .pipe(z.boolean())
+    .meta({ type: "boolean" });
+}

@@ -1,5 +1,8 @@
 import { pino } from "pino";
+import type { HostPort } from "../../src/agent/core/host-port.ts";
 import type { Host } from "../../src/agent/host/host.ts";
+import { OPEN_GATE } from "../../src/agent/ledger/pull-gate.ts";
+import { Tally } from "../../src/agent/ledger/tally.ts";
 import type { DeployConfig, DeployServices } from "../../src/agent/steps/context.ts";
 import { Deployments } from "../../src/agent/steps/deployments.ts";
 import { NotifyingStore } from "../../src/agent/store/notifying-store.ts";
@@ -25,13 +28,20 @@ const DEPLOY_CONFIG: DeployConfig = {
 /** A machine that shows what a test says. */
 class FakeHost implements Host {
   readonly listening = new Map<number, { pid: number; name: string }>();
+  readonly devices = new Set<string>();
   free: number | undefined = 1_000_000_000;
 
   async listeningPorts() {
-    return [...this.listening.keys()].map((port) => ({ address: "0.0.0.0", port, uid: 0, inode: port }));
+    return [...this.listening.keys()].map((port) => ({
+      address: "0.0.0.0",
+      port,
+      protocol: "tcp" as const,
+      uid: 0,
+      inode: port,
+    }));
   }
 
-  async holderOf(port: number) {
+  async holderOf({ port }: HostPort) {
     return this.listening.get(port);
   }
 
@@ -42,6 +52,14 @@ class FakeHost implements Host {
   async realPath(path: string) {
     return path;
   }
+
+  async isDevice(path: string) {
+    return this.devices.has(path);
+  }
+
+  machine() {
+    return { memoryBytes: 1_000_000_000, cpus: 4 };
+  }
 }
 
 /** The deployment part of an agent on a fake engine, with a real store in memory that outlives its restarts. */
@@ -49,6 +67,7 @@ export class AgentRig implements AsyncDisposable {
   readonly clock = new FakeClock();
   readonly engine = new FakeEngine(this.clock);
   readonly host = new FakeHost();
+  readonly ledger = new Tally();
   readonly log: string[] = [];
   readonly store: NotifyingStore;
   deployments: Deployments;
@@ -106,6 +125,8 @@ export class AgentRig implements AsyncDisposable {
       config: this.#config,
       dataRoot: async (signal) => (await this.engine.info(signal)).dataRoot,
       pulls: new Semaphore(2),
+      gate: OPEN_GATE,
+      ledger: this.ledger,
     };
   }
 

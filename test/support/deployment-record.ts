@@ -1,7 +1,7 @@
 import { type Deployment, newDeployment } from "../../src/control-plane/core/deployment.ts";
 import type { Change } from "../../src/control-plane/core/deployment.ts";
 import { appendEvent } from "../../src/control-plane/core/event-log.ts";
-import { RECEIVED } from "../../src/control-plane/core/transitions.ts";
+import { received } from "../../src/control-plane/core/transitions.ts";
 
 /** When the deployments of the unit tests were asked for, Unix milliseconds. */
 export const T0 = 1_800_000_000_000;
@@ -19,9 +19,12 @@ export function receivedDeployment(fields: Partial<Deployment> = {}): Deployment
     accountId: "acc_1",
     assetUuid: "11111111-1111-4111-8111-111111111111",
     app: "web",
+    action: "deploy",
+    options: {},
+    hasRegistryAuth: false,
     spec: { name: "web", environments: [{ key: "A", value: "secret" }] },
     nowMs: T0,
     timeoutMs: 900_000,
   });
-  return { ...applyChange(fresh, appendEvent(fresh, RECEIVED, T0)), ...fields };
+  return { ...applyChange(fresh, appendEvent(fresh, received(fresh), T0)), ...fields };
 }

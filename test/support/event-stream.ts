@@ -95,18 +95,23 @@ export interface StreamRequest {
 /** Makes a request and resolves when the response's headers are there. */
 export function openStream(url: string, options: StreamRequest = {}): Promise<EventStream> {
   const { method = options.body === undefined ? "GET" : "POST", apiKey, headers, body } = options;
+  const payload = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
   return new Promise((resolve, reject) => {
     const outgoing = request(url, {
       method,
       agent: false,
       headers: {
         ...(apiKey !== undefined && { "X-API-Key": apiKey }),
-        ...(body !== undefined && { "Content-Type": "application/json" }),
+        // The length is said, since Node leaves it out for DELETE.
+        ...(payload !== undefined && {
+          "Content-Type": "application/json",
+          "Content-Length": Buffer.byteLength(payload),
+        }),
         ...headers,
       },
     });
     outgoing.once("response", (response) => resolve(new EventStream(response)));
     outgoing.once("error", reject);
-    outgoing.end(body === undefined || typeof body === "string" ? body : JSON.stringify(body));
+    outgoing.end(payload);
   });
 }

@@ -1,4 +1,5 @@
 import { WebSocket } from "ws";
+import type { ReportChange } from "../../src/protocol/app-report.ts";
 import type { DeviceEvent } from "../../src/protocol/deployment-event.ts";
 import { type ControlFrame, decodeControlFrame } from "../../src/protocol/frames.ts";
 import { PROTOCOL_VERSION } from "../../src/protocol/version.ts";
@@ -10,7 +11,7 @@ export interface FakeDeviceOptions {
   readonly held?: readonly string[];
   /** Protocol version `hello` names. */
   readonly protocol?: number;
-  /** Acknowledges deployments by itself; true unless set. */
+  /** Acknowledges deployments and commands by itself; true unless set. */
   readonly acknowledges?: boolean;
 }
 
@@ -87,6 +88,21 @@ export class FakeDevice implements AsyncDisposable {
     return this.event(deploymentId, { status: "Success", message: "The app runs.", step: "done" });
   }
 
+  /** Answers a query, any number of times. */
+  answer(queryId: string, body: unknown): void {
+    this.send({ type: "answer", query_id: queryId, body });
+  }
+
+  /** Ends a query, with an error where there is a code. */
+  endQuery(queryId: string, code?: string, message?: string): void {
+    this.send({ type: "query_end", query_id: queryId, ...(code && { code }), ...(message && { message }) });
+  }
+
+  /** Sends a report: complete unless it has a `base`. */
+  report(change: Partial<ReportChange> & Pick<ReportChange, "hash">): void {
+    this.send({ type: "report", base: null, apps: [], removed_apps: [], ...change });
+  }
+
   /** Sends anything: text and bytes as they are, everything else as JSON. */
   send(frame: unknown): void {
     this.#socket.send(typeof frame === "string" || Buffer.isBuffer(frame) ? frame : JSON.stringify(frame));
@@ -141,7 +157,8 @@ export class FakeDevice implements AsyncDisposable {
     const decoded = decodeControlFrame(text);
     if (decoded.kind !== "frame") throw new Error(`the control plane sent something that is no frame: ${text}`);
     this.received.push(decoded.frame);
-    if (decoded.frame.type === "deploy" && this.#acknowledges) this.ack(decoded.frame.deployment_id);
+    const isCommand = decoded.frame.type === "deploy" || decoded.frame.type === "command";
+    if (isCommand && this.#acknowledges) this.ack(decoded.frame.deployment_id);
     this.#wake();
   }
 

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { type HostPort, includesPort } from "../../src/agent/core/host-port.ts";
 import type {
   ContainerMakeup,
   ContainerRequest,
@@ -52,7 +53,7 @@ export class FakeEngine implements Engine {
     this.#registry.set(reference, image);
   }
 
-  /** A process that is no container takes a port, until disposed. */
+  /** A process that is no container takes a TCP port, until disposed. */
   occupyPort(port: number): Disposable {
     this.#foreignPorts.add(port);
     return { [Symbol.dispose]: () => void this.#foreignPorts.delete(port) };
@@ -154,7 +155,7 @@ export class FakeEngine implements Engine {
       if (container.status === "running") return;
       const taken = container.ports.find((port) => this.#isTaken(port, container));
       if (taken !== undefined) {
-        throw new EngineError("port_in_use", `Bind for 0.0.0.0:${taken} failed: port is already allocated`);
+        throw new EngineError("port_in_use", `Bind for 0.0.0.0:${taken.port} failed: port is already allocated`);
       }
       container.start();
     });
@@ -203,9 +204,9 @@ export class FakeEngine implements Engine {
     return container;
   }
 
-  #isTaken(port: number, starting: FakeContainer): boolean {
-    if (this.#foreignPorts.has(port)) return true;
-    return this.containers.some((container) => container !== starting && container.heldPorts.includes(port));
+  #isTaken(port: HostPort, starting: FakeContainer): boolean {
+    if (port.protocol === "tcp" && this.#foreignPorts.has(port.port)) return true;
+    return this.containers.some((container) => container !== starting && includesPort(container.heldPorts, port));
   }
 
   async #download(image: FakeImage, onProgress: (progress: PullProgress) => void, signal: AbortSignal): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { MASK } from "../../lib/redact.ts";
 import { loadConfig } from "../config/load.ts";
+import { maskedConfig } from "../config/masked.ts";
 import type { Register } from "./commands.ts";
 import { withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
@@ -22,7 +22,7 @@ export function addConfig(program: Command, register: Register): void {
     .description("print the configuration in force, defaults filled in, secrets masked");
   register(withCommonOptions(show).addHelpText("after", HELP), async ({ printer, configPath }) => {
     const { token: _token, extraCa: _extraCa, path: _path, ...file } = loadConfig(configPath);
-    printer.document({ ...file, ...(file.device_token !== undefined && { device_token: MASK }) });
+    printer.document(maskedConfig(file));
     return EXIT.ok;
   });
 }

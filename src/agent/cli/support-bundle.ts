@@ -1,9 +1,10 @@
 import { basename } from "node:path";
 import type { Command } from "commander";
-import { MASK, maskSecrets } from "../../lib/redact.ts";
+import { maskSecrets } from "../../lib/redact.ts";
 import { VERSION } from "../../lib/version.ts";
 import { writeAtomically } from "../../lib/write-atomically.ts";
 import { loadConfig } from "../config/load.ts";
+import { maskedConfig } from "../config/masked.ts";
 import { appFactsSchema, happeningSchema, logLineSchema, statusSchema } from "../local/api.ts";
 import { archive, type BundleFile } from "../support/archive.ts";
 import { knownSecrets } from "../support/known-secrets.ts";
@@ -83,7 +84,7 @@ async function engineFacts({ io, config }: Context) {
 
 function readableConfig({ config }: Context) {
   if (config instanceof Error) throw config;
-  return { ...config, ...(config.device_token !== undefined && { device_token: MASK }) };
+  return maskedConfig(config);
 }
 
 /** A file of the archive; where it cannot be had, it says why. */

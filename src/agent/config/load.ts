@@ -27,11 +27,16 @@ export function loadConfig(path: string): Config {
   if (!/^[\x21-\x7e]+$/.test(token)) {
     throw new ConfigError(`${path}: the device token is empty or holds characters that no token has`);
   }
-  const extraCa = file.extra_ca_file === undefined ? undefined : readText(file.extra_ca_file, "extra_ca_file");
-  if (extraCa !== undefined && !extraCa.includes("-----BEGIN CERTIFICATE-----")) {
-    throw new ConfigError(`${path}: extra_ca_file: ${file.extra_ca_file} holds no PEM certificate`);
-  }
+  const extraCa = readCertificates(path, "extra_ca_file", file.extra_ca_file);
+  // Read again at each pull; what is wrong with them is better known at once.
+  for (const { host, ca_file: ca } of file.registries) readCertificates(path, `ca_file of ${host}`, ca);
   return { ...file, token, extraCa, path };
+}
+
+function readCertificates(path: string, what: string, file: string | undefined): string | undefined {
+  const pem = file === undefined ? undefined : readText(file, what);
+  if (pem === undefined || pem.includes("-----BEGIN CERTIFICATE-----")) return pem;
+  throw new ConfigError(`${path}: ${what}: ${file} holds no PEM certificate`);
 }
 
 /** Checks the text of a configuration file. Throws `ConfigError`. */

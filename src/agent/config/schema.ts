@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { registries } from "./registries.ts";
 import { LOG_LEVELS } from "../../lib/log/levels.ts";
 
 /*
@@ -30,6 +31,9 @@ const deploy = z.strictObject({
   engine_patience_s: seconds(60, 0, 3600).meta({
     description: "How long an engine that stops answering during a deployment is waited for.",
   }),
+  max_download_bytes: z.int().min(0).optional().meta({
+    description: "Most compressed bytes one deployment may download; a higher price is `DataBudgetExceeded`.",
+  }),
   disk_reserve_bytes: z.int().min(0).default(209_715_200).meta({
     description: "Free space that must remain where the engine keeps images; below it nothing is deployed.",
   }),
@@ -54,6 +58,19 @@ const policy = z.strictObject({
       deny: prefixes.meta({ description: "Path prefixes apps may never mount, nor a directory that holds one." }),
     })
     .prefault({}),
+  max_image_bytes: z.int().min(1).optional().meta({
+    description: "Largest image that is downloaded, in compressed bytes, whether parts of it are there or not.",
+  }),
+  devices: z
+    .strictObject({
+      allow: prefixes.meta({ description: "Path prefixes of device files apps may use; empty for all." }),
+      deny: prefixes.meta({ description: "Path prefixes of device files apps may never use." }),
+    })
+    .optional()
+    .meta({
+      description:
+        "Which device files apps may use. Left out, every one if apps may be privileged, and none otherwise.",
+    }),
   registries: z
     .strictObject({
       allow: z.array(z.string().min(1)).default([]).meta({
@@ -123,6 +140,16 @@ export const configSchema = z
     deploy: deploy.prefault({}),
     container_logs: containerLogs.prefault({}),
     policy: policy.prefault({}),
+    registries: registries.meta({ description: "Registries that want credentials, or are not trusted as they are." }),
+    docker_config_file: z
+      .string()
+      .startsWith("/", "must be an absolute path")
+      .optional()
+      .meta({
+        description:
+          "A config.json of Docker whose logins and credential helpers serve for registries not listed here.",
+        examples: ["/root/.docker/config.json"],
+      }),
   })
   .superRefine((config, context) => {
     if ((config.device_token === undefined) === (config.device_token_file === undefined)) {

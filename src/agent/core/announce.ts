@@ -1,7 +1,9 @@
+import type { AppSpec } from "../../protocol/app-spec.ts";
 import type { EventContent } from "../../protocol/deployment-event.ts";
 import { errorEntry } from "../../protocol/errors.ts";
 import type { Failure } from "./deployment.ts";
 import type { Step } from "./plan.ts";
+import { mayEnd } from "./restart-policy.ts";
 
 /** What the client is told when a step begins; nothing where the step speaks for itself. */
 export function announcement(step: Step): EventContent[] {
@@ -22,12 +24,17 @@ export function announcement(step: Step): EventContent[] {
     case "verify":
       return [running("verifying", "Verifying that the app stays up.")];
     case "succeed":
-      return [{ status: "Success", step: "done", message: `App ${step.spec.name} is running.` }];
+      return [{ status: "Success", step: "done", message: successText(step.spec) }];
     case "fail":
       return [failEvent(step.failure)];
     case "clean":
       return [];
   }
+}
+
+function successText({ name, restart_policy }: AppSpec): string {
+  // It may have ended by now, and that may be what it was deployed for.
+  return mayEnd(restart_policy) ? `App ${name} is deployed.` : `App ${name} is running.`;
 }
 
 /** A `Running` event. */

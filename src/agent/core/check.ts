@@ -1,7 +1,9 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import type { ErrorCode, ErrorDetails } from "../../protocol/errors.ts";
 import { HOST_PORT_MAX, HOST_PORT_MIN } from "../../protocol/limits.ts";
+import { type HostPort, hostPortsOf, includesPort, toHostPort } from "./host-port.ts";
 import type { PolicyViolation } from "./policy.ts";
+import { withinMachine } from "./check-limits.ts";
 
 /** Who holds a port or a name. */
 export type Holder =
@@ -15,28 +17,37 @@ export type Holder =
 export interface Rival {
   readonly id: string;
   readonly app: string;
-  readonly hostPorts: readonly number[];
+  readonly hostPorts: readonly HostPort[];
 }
 
 /** A container on the machine that does not belong to this deployment. */
 export interface OtherContainer {
   readonly name: string;
-  readonly hostPorts: readonly number[];
+  readonly hostPorts: readonly HostPort[];
   /** Name of the agent's app it belongs to; `undefined` for a foreign container. */
   readonly app: string | undefined;
+}
+
+/** What the machine has in all. */
+export interface Machine {
+  readonly memoryBytes: number;
+  readonly cpus: number;
 }
 
 /** The machine as far as the checks need it. */
 export interface Surroundings {
   readonly containers: readonly OtherContainer[];
   /** Installed apps, whether they run right now or not: they come back after a reboot. */
-  readonly apps: readonly { readonly name: string; readonly hostPorts: readonly number[] }[];
+  readonly apps: readonly { readonly name: string; readonly hostPorts: readonly HostPort[] }[];
   readonly rivals: readonly Rival[];
-  /** TCP ports a process of the machine listens on. */
-  readonly listening: ReadonlySet<number>;
+  /** Ports a process of the machine listens on, or receives datagrams on. */
+  readonly listening: readonly HostPort[];
   /** Free bytes where the engine keeps images; `undefined` where that cannot be seen. */
   readonly freeBytes: number | undefined;
   readonly reserveBytes: number;
+  readonly machine: Machine;
+  /** Device files the request names that are not there, or are none. */
+  readonly missingDevices: readonly string[];
   readonly policyViolation: PolicyViolation | undefined;
   /** The name the container would get. */
   readonly containerName: string;
@@ -55,6 +66,7 @@ export function check(spec: AppSpec, around: Surroundings): Refusal | undefined 
     portsDistinct(spec) ??
     nameFree(spec, around) ??
     allowed(around) ??
+    withinMachine(spec, around) ??
     portsFree(spec, around) ??
     diskFree(around)
   );
@@ -66,12 +78,9 @@ function portsInRange(spec: AppSpec): Refusal | undefined {
 }
 
 function portsDistinct(spec: AppSpec): Refusal | undefined {
-  const seen = new Set<number>();
-  for (const { host_port } of spec.ports) {
-    if (seen.has(host_port)) return portInUse(host_port, { kind: "request" });
-    seen.add(host_port);
-  }
-  return undefined;
+  const ports = spec.ports.map(toHostPort);
+  const twice = ports.find((port, index) => includesPort(ports.slice(0, index), port));
+  return twice && portInUse(twice, { kind: "request" });
 }
 
 function nameFree(spec: AppSpec, around: Surroundings): Refusal | undefined {
@@ -101,23 +110,21 @@ function allowed({ policyViolation }: Surroundings): Refusal | undefined {
 }
 
 function portsFree(spec: AppSpec, around: Surroundings): Refusal | undefined {
-  // On the host's network the mapping has no effect, so nothing is claimed.
-  if (spec.host_network) return undefined;
-  for (const { host_port } of spec.ports) {
-    const holder = holderOf(host_port, around);
-    if (holder) return portInUse(host_port, holder);
+  for (const port of hostPortsOf(spec)) {
+    const holder = holderOf(port, around);
+    if (holder) return portInUse(port, holder);
   }
   return undefined;
 }
 
-function holderOf(port: number, around: Surroundings): Holder | undefined {
-  const rival = around.rivals.find(({ hostPorts }) => hostPorts.includes(port));
+function holderOf(port: HostPort, around: Surroundings): Holder | undefined {
+  const rival = around.rivals.find(({ hostPorts }) => includesPort(hostPorts, port));
   if (rival) return { kind: "deployment", name: rival.app, deployment_id: rival.id };
-  const app = around.apps.find(({ hostPorts }) => hostPorts.includes(port));
+  const app = around.apps.find(({ hostPorts }) => includesPort(hostPorts, port));
   if (app) return { kind: "app", name: app.name };
-  const container = around.containers.find(({ hostPorts }) => hostPorts.includes(port));
+  const container = around.containers.find(({ hostPorts }) => includesPort(hostPorts, port));
   if (container) return { kind: "container", name: container.name };
-  return around.listening.has(port) ? { kind: "process" } : undefined;
+  return includesPort(around.listening, port) ? { kind: "process" } : undefined;
 }
 
 function diskFree({ freeBytes, reserveBytes }: Surroundings): Refusal | undefined {
@@ -134,6 +141,7 @@ function megabytes(bytes: number): number {
 }
 
 /** The refusal for a taken port, with what is known of its holder. */
-export function portInUse(hostPort: number, holder: Holder | undefined): Refusal {
-  return { code: "ErrorPortInUse", details: { host_port: hostPort, ...(holder && { holder }) } };
+export function portInUse({ port, protocol }: HostPort, holder: Holder | undefined): Refusal {
+  const details = { host_port: port, ...(protocol === "udp" && { protocol }), ...(holder && { holder }) };
+  return { code: "ErrorPortInUse", details };
 }

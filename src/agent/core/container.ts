@@ -8,6 +8,8 @@ export const LABELS = {
   specHash: "io.edge-agent.spec-hash",
   /** State directory of the agent it belongs to: more than one agent may share an engine, as on a test machine. */
   stateDir: "io.edge-agent.state-dir",
+  /** Fields of the specification that engines do not give back as they were given, as JSON. Absent where it has none. */
+  extras: "io.edge-agent.extras",
 } as const;
 
 /** The container of an app is named as the app, except that engines refuse names of one character. */
@@ -26,9 +28,49 @@ export function canonicalSpec(spec: AppSpec): string {
     spec.host_network,
     spec.privileged,
     spec.environments.map(({ key, value }) => [key, value]),
-    spec.ports.map(({ host_port, target_port }) => [host_port, target_port]),
+    spec.ports.map(({ host_port, target_port, protocol }) => [
+      host_port,
+      target_port,
+      ...(protocol === "udp" ? [protocol] : []),
+    ]),
     spec.volumes.map(({ local, target, readonly }) => [normalizePath(local), normalizePath(target), readonly]),
+    // Without any of these the text is as it was before there were any.
+    ...(hasExtras(spec) ? [extrasOf(spec)] : []),
   ]);
+}
+
+/**
+ * The fields of a specification that are absent by default, without those that say what holds anyway, in one order: as
+ * text they make the label they are read back from.
+ */
+export function extrasOf(spec: AppSpec): Partial<AppSpec> {
+  const { command, cpu_limit, memory_limit, devices = [], healthcheck, restart_policy } = spec;
+  return {
+    ...(command && { command }),
+    ...(cpu_limit !== undefined && { cpu_limit }),
+    ...(memory_limit !== undefined && { memory_limit }),
+    ...(devices.length > 0 && { devices: devices.map(canonicalDevice) }),
+    ...(healthcheck && { healthcheck: canonicalHealthcheck(healthcheck) }),
+    ...(restart_policy !== undefined && restart_policy !== "unless-stopped" && { restart_policy }),
+  };
+}
+
+/** Whether the specification has any field that is absent by default. */
+export function hasExtras(spec: AppSpec): boolean {
+  return Object.keys(extrasOf(spec)).length > 0;
+}
+
+type Device = NonNullable<AppSpec["devices"]>[number];
+type Healthcheck = NonNullable<AppSpec["healthcheck"]>;
+
+function canonicalDevice({ local, target = local, permissions = "rwm" }: Device): Device {
+  const inOrder = ["r", "w", "m"].filter((letter) => permissions.includes(letter)).join("");
+  return { local: normalizePath(local), target: normalizePath(target), permissions: inOrder };
+}
+
+function canonicalHealthcheck(check: Healthcheck): Healthcheck {
+  const { command, interval_s, timeout_s, retries, start_period_s } = check;
+  return { command, interval_s, timeout_s, retries, start_period_s };
 }
 
 /** Values of the environment: the secrets of a specification. */

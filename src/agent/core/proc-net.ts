@@ -1,31 +1,35 @@
-/** A TCP socket that listens. */
-export interface ListeningPort {
+import type { HostPort } from "./host-port.ts";
+
+/** A socket that listens, or with UDP one that waits for datagrams of anybody. */
+export interface ListeningPort extends HostPort {
   /** Local address; `0.0.0.0` and `::` stand for all. */
   readonly address: string;
-  readonly port: number;
   /** User the socket belongs to. */
   readonly uid: number;
   readonly inode: number;
 }
 
-const STATE_LISTEN = "0A";
+// As the kernel numbers the states of TCP. A UDP socket without a fixed other side is in the state of a closed one.
+const WAITING_STATE = { tcp: "0A", udp: "07" } as const;
 
 /**
- * Reads the listening sockets out of `/proc/net/tcp` or `/proc/net/tcp6`. Lines that do not have the kernel's form are
+ * Reads the listening sockets out of `/proc/net/tcp`, `udp`, `tcp6` or `udp6`. Lines that do not have the kernel's form are
  * passed over, the heading among them.
  */
-export function parseProcNetTcp(text: string): ListeningPort[] {
-  return text.split("\n").flatMap((line) => parseLine(line) ?? []);
+export function parseProcNet(text: string, protocol: HostPort["protocol"]): ListeningPort[] {
+  return text.split("\n").flatMap((line) => parseLine(line, protocol) ?? []);
 }
 
-function parseLine(line: string): ListeningPort | undefined {
+function parseLine(line: string, protocol: HostPort["protocol"]): ListeningPort | undefined {
   // sl, local_address, rem_address, st, tx_queue:rx_queue, tr:tm->when, retrnsmt, uid, timeout, inode
   const fields = line.trim().split(/\s+/);
   const [local, state, uid, inode] = [fields[1], fields[3], fields[7], fields[9]];
   const match = /^([0-9A-F]{8}|[0-9A-F]{32}):([0-9A-F]{4})$/.exec(local ?? "");
-  if (!match || state !== STATE_LISTEN || !/^\d+$/.test(uid ?? "") || !/^\d+$/.test(inode ?? "")) return undefined;
-  const [, address = "", port = ""] = match;
-  return { address: parseAddress(address), port: Number.parseInt(port, 16), uid: Number(uid), inode: Number(inode) };
+  if (!match || state !== WAITING_STATE[protocol]) return undefined;
+  if (!/^\d+$/.test(uid ?? "") || !/^\d+$/.test(inode ?? "")) return undefined;
+  const [, hexAddress = "", hexPort = ""] = match;
+  const [address, port] = [parseAddress(hexAddress), Number.parseInt(hexPort, 16)];
+  return { address, port, protocol, uid: Number(uid), inode: Number(inode) };
 }
 
 /** The kernel prints an address as words of 32 bits in the byte order of the machine: little endian, here. */

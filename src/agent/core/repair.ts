@@ -1,10 +1,13 @@
 import type { AppRecord } from "./deployment.ts";
 import type { Step } from "./plan.ts";
+import { staysEnded } from "./restart-policy.ts";
 
 /** A container of an installed app as the engine shows it. */
 export interface AppContainer {
   readonly id: string;
   readonly status: string;
+  /** Of the last run, where it matters and is known. */
+  readonly exitCode?: number | undefined;
 }
 
 /** What has to be done so that an app runs as it should, and why: for the log and whoever reads it. */
@@ -16,11 +19,13 @@ export interface Repair {
 /**
  * The next thing to put right about an app, or `undefined` when it is as it should be. An app that crashes is none of
  * this: the engine restarts it by its restart policy, and what it is then shows in its state. A paused one was paused
- * by somebody for a reason.
+ * by somebody for a reason. One whose restart policy lets it end is left alone once it has.
  */
 export function nextRepair(app: AppRecord, containers: readonly AppContainer[]): Repair | undefined {
   const { spec } = app;
   const [container, ...surplus] = containers;
+  // Run to its end, and cleared away since, for all that can be seen.
+  if (!container && spec.restart_policy === "no") return undefined;
   // By the image's id: the reference may have moved on to another image since, and the registry may be out of reach.
   if (!container) return { step: { kind: "create", spec, image: app.imageId }, reason: "its container was removed" };
   if (surplus.length > 0) {
@@ -33,6 +38,7 @@ export function nextRepair(app: AppRecord, containers: readonly AppContainer[]):
     case "created":
       return { step: { kind: "start", spec, containerId: container.id }, reason: "its container was never started" };
     case "exited":
+      if (staysEnded(spec.restart_policy, container.exitCode)) return undefined;
       return { step: { kind: "start", spec, containerId: container.id }, reason: "its container was stopped" };
     case "dead":
       return {

@@ -1,3 +1,6 @@
+import type { AppSpec } from "../../protocol/app-spec.ts";
+import { endedWell } from "./restart-policy.ts";
+
 /** What a look at the app's container showed. */
 export interface Vitals {
   readonly status: string;
@@ -14,22 +17,26 @@ export interface Baseline {
   readonly startedAt: string;
 }
 
-export type Verdict = "hold" | "wait" | "crashed" | "unhealthy";
+/** `ended`: it did what it was to do, and may stay down. */
+export type Verdict = "hold" | "ended" | "wait" | "crashed" | "unhealthy";
 
 export interface VerifyWindow {
   readonly settleMs: number;
   readonly healthTimeoutMs: number;
+  /** What the app asks for when it ends by itself. */
+  readonly restartPolicy: AppSpec["restart_policy"];
 }
 
 /**
  * Judges one look. An app has crashed when it is not running, or is not the same run as at the first look: an app that
  * restarts quickly enough looks alive at every single look. With a health check, health alone decides; without one,
- * staying up for the settle window does.
+ * staying up for the settle window does. An app that may end by itself has proved itself when it ended without an error.
  *
  * @param elapsedMs since the first look
  */
 export function judge(vitals: Vitals, baseline: Baseline, elapsedMs: number, window: VerifyWindow): Verdict {
   const sameRun = vitals.restartCount === baseline.restartCount && vitals.startedAt === baseline.startedAt;
+  if (vitals.status === "exited" && sameRun && endedWell(window.restartPolicy, vitals.exitCode)) return "ended";
   if (vitals.status !== "running" || !sameRun) return "crashed";
   switch (vitals.health) {
     case "healthy":

@@ -1,10 +1,12 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { isatty } from "node:tty";
 import { systemClock } from "../../lib/clock.ts";
 import { tryLock } from "../../lib/instance-lock.ts";
 import { type Logger, createLogger } from "../../lib/logger.ts";
 import { remember } from "../../lib/remember.ts";
 import { Semaphore } from "../../lib/semaphore.ts";
+import { openDatagramSender } from "../../lib/unix-datagram.ts";
 import { VERSION } from "../../lib/version.ts";
 import { type Config, loadConfig } from "../config/load.ts";
 import { toDeployConfig, toLinkConfig } from "../config/settings.ts";
@@ -12,12 +14,18 @@ import { createDockerEngine } from "../engine/docker/docker-engine.ts";
 import { createSocketFinder } from "../engine/find-socket.ts";
 import { readBootId } from "../host/boot-id.ts";
 import { createLinuxHost } from "../host/linux-host.ts";
+import { OPEN_GATE } from "../ledger/pull-gate.ts";
+import { Tally } from "../ledger/tally.ts";
 import { createUplink } from "../link/uplink.ts";
 import { linkWatch } from "../local/link-watch.ts";
 import { localRoutes } from "../local/local-routes.ts";
 import { LogRing } from "../local/log-ring.ts";
 import { serveLocally } from "../local/server.ts";
 import { localSocketPath } from "../local/socket-path.ts";
+import { reloadOnHangup } from "../service/reload.ts";
+import { findServiceManager } from "../service/service-manager.ts";
+import { reportStatus } from "../service/status-report.ts";
+import { feedWatchdog } from "../service/watchdog.ts";
 import type { DeployServices } from "../steps/context.ts";
 import { Deployments } from "../steps/deployments.ts";
 import { Keeper } from "../steps/keeper.ts";
@@ -39,6 +47,8 @@ export async function runDaemon(path: string): Promise<void> {
 /** The composition root: the only place that names concrete implementations. */
 async function run(config: Config, logger: Logger, log: LogRing): Promise<void> {
   const clock = systemClock;
+  const { env: environment, pid } = process;
+  using manager = findServiceManager({ environment, pid, clock, openSender: openDatagramSender });
   mkdirSync(config.state_dir, { recursive: true, mode: 0o700 });
   using lock = tryLock(join(config.state_dir, "agent.lock"));
   if (!lock) throw new Error(`${config.state_dir} is in use by another edge-agent`);
@@ -59,6 +69,8 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     config: toDeployConfig(config),
     dataRoot: remember(clock, DATA_ROOT_SERVES_MS, async (signal) => (await engine.info(signal)).dataRoot),
     pulls: new Semaphore(config.deploy.concurrent_pulls),
+    gate: OPEN_GATE,
+    ledger: new Tally(),
   } satisfies DeployServices;
   await using deployments = new Deployments(services);
   const keeper = new Keeper({ ...services, rebuild: opened.rebuild, hold: (app) => deployments.hold(app) });
@@ -87,6 +99,14 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
 
   logger.info({ version: VERSION, config: config.path, state_dir: config.state_dir }, "edge-agent starts");
   deployments.resume();
-  await untilStopped(logger, (signal) => Promise.all([uplink.run(signal), keeper.run(signal)]));
+  using _status = reportStatus({ manager, uplink, store, clock });
+  using _watchdog = feedWatchdog(manager, clock);
+  // Started by hand in a terminal, it ends with that, as anything does.
+  using _reload = isatty(0) ? undefined : reloadOnHangup({ config, logger, manager });
+  manager.ready();
+  await untilStopped(logger, (signal) => {
+    signal.addEventListener("abort", () => manager.stopping(), { once: true });
+    return Promise.all([uplink.run(signal), keeper.run(signal)]);
+  });
   logger.info("edge-agent stops; the apps keep running");
 }

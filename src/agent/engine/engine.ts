@@ -1,3 +1,5 @@
+import type { HostPort } from "../core/host-port.ts";
+
 /** The container engine as the agent needs it. Docker and Podman implement it, and a fake for tests. */
 export interface Engine {
   /** Version and place of the engine. Answers quickly or fails with `unavailable`. */
@@ -71,8 +73,8 @@ export interface ContainerSummary {
   readonly image: string;
   readonly status: ContainerStatus;
   readonly labels: Readonly<Record<string, string>>;
-  /** Host ports published right now, TCP and UDP. */
-  readonly hostPorts: readonly number[];
+  /** Host ports published right now. */
+  readonly hostPorts: readonly HostPort[];
 }
 
 export interface ContainerState {
@@ -129,6 +131,32 @@ export interface PullProgress {
   readonly total: number;
 }
 
+/** `tcp` where no protocol is given. */
+export interface PortRequest {
+  readonly hostPort: number;
+  readonly targetPort: number;
+  readonly protocol?: "tcp" | "udp";
+}
+
+/** A device file of the machine. `permissions` are of `r`, `w` and `m`. */
+export interface DeviceRequest {
+  readonly local: string;
+  readonly target: string;
+  readonly permissions: string;
+}
+
+/** A health check. Durations in seconds. */
+export interface HealthcheckRequest {
+  /** Run in the container, without a shell. */
+  readonly command: readonly string[];
+  readonly intervalS: number;
+  readonly timeoutS: number;
+  readonly retries: number;
+  readonly startPeriodS: number;
+}
+
+export type RestartPolicy = "unless-stopped" | "always" | "on-failure" | "no";
+
 export interface ContainerRequest {
   readonly name: string;
   /** Image reference or id. */
@@ -136,11 +164,20 @@ export interface ContainerRequest {
   readonly labels: Readonly<Record<string, string>>;
   /** `KEY=value`, in order. */
   readonly environment: readonly string[];
-  readonly ports: readonly { readonly hostPort: number; readonly targetPort: number }[];
+  readonly ports: readonly PortRequest[];
   readonly volumes: readonly { readonly local: string; readonly target: string; readonly readonly: boolean }[];
   readonly hostNetwork: boolean;
   readonly privileged: boolean;
-  readonly restartPolicy: "unless-stopped";
+  readonly restartPolicy: RestartPolicy;
+  /** In place of the image's own command. */
+  readonly command?: readonly string[];
+  /** Most processors it may use, fractions allowed. */
+  readonly cpuLimit?: number;
+  /** Most memory it may use, in bytes. */
+  readonly memoryLimit?: number;
+  readonly devices?: readonly DeviceRequest[];
+  /** In place of the image's own health check. */
+  readonly healthcheck?: HealthcheckRequest;
   /** Bound of the container's log: size of one file in bytes, and number of files. */
   readonly logLimit: { readonly maxBytes: number; readonly maxFiles: number };
 }

@@ -1,3 +1,5 @@
+import type { HostPort } from "../core/host-port.ts";
+import type { Machine } from "../core/check.ts";
 import type { ListeningPort } from "../core/proc-net.ts";
 
 export type { ListeningPort } from "../core/proc-net.ts";
@@ -11,12 +13,16 @@ export interface HostProcess {
 
 /** The machine the agent runs on, apart from its container engine. */
 export interface Host {
-  /** TCP sockets that listen, IPv4 and IPv6. */
+  /** TCP sockets that listen and UDP sockets that wait for datagrams, IPv4 and IPv6. */
   listeningPorts(signal: AbortSignal): Promise<ListeningPort[]>;
-  /** The process that listens on a TCP port; `undefined` where there is none or the agent may not see it. */
-  holderOf(port: number, signal: AbortSignal): Promise<HostProcess | undefined>;
+  /** The process that listens on a port; `undefined` where there is none or the agent may not see it. */
+  holderOf(port: HostPort, signal: AbortSignal): Promise<HostProcess | undefined>;
   /** Bytes that an ordinary process may still write to the file system of a path; `undefined` where that cannot be seen. */
   freeBytes(path: string): Promise<number | undefined>;
   /** The absolute path with all symbolic links resolved, as far as it exists; the rest stays as it is. */
   realPath(path: string): Promise<string>;
+  /** Whether a device file is at the path, symbolic links followed; a directory of them counts too. */
+  isDevice(path: string): Promise<boolean>;
+  /** What the machine has in all. */
+  machine(): Machine;
 }

@@ -1,7 +1,10 @@
-import { readFile, statfs } from "node:fs/promises";
+import { readFile, stat, statfs } from "node:fs/promises";
+import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
+import type { Machine } from "../core/check.ts";
 import type { ListeningPort } from "../core/proc-net.ts";
-import { parseProcNetTcp } from "../core/proc-net.ts";
+import { type HostPort, isSamePort } from "../core/host-port.ts";
+import { parseProcNet } from "../core/proc-net.ts";
 import type { Host, HostProcess } from "./host.ts";
 import { resolveRealPath } from "./real-path.ts";
 import { findSocketHolder } from "./socket-holder.ts";
@@ -19,12 +22,14 @@ class LinuxHost implements Host {
   }
 
   async listeningPorts(signal: AbortSignal): Promise<ListeningPort[]> {
-    const tables = await Promise.all(["tcp", "tcp6"].map((table) => this.#readTable(table, signal)));
-    return tables.flatMap(parseProcNetTcp);
+    const read = async (protocol: HostPort["protocol"], table: string): Promise<ListeningPort[]> =>
+      parseProcNet(await this.#readTable(table, signal), protocol);
+    const tables = [read("tcp", "tcp"), read("tcp", "tcp6"), read("udp", "udp"), read("udp", "udp6")];
+    return (await Promise.all(tables)).flat();
   }
 
-  async holderOf(port: number, signal: AbortSignal): Promise<HostProcess | undefined> {
-    const sockets = (await this.listeningPorts(signal)).filter((socket) => socket.port === port);
+  async holderOf(port: HostPort, signal: AbortSignal): Promise<HostProcess | undefined> {
+    const sockets = (await this.listeningPorts(signal)).filter((socket) => isSamePort(socket, port));
     return await findSocketHolder(this.#proc, new Set(sockets.map(({ inode }) => inode)), signal);
   }
 
@@ -39,6 +44,19 @@ class LinuxHost implements Host {
 
   realPath(path: string): Promise<string> {
     return resolveRealPath(path);
+  }
+
+  async isDevice(path: string): Promise<boolean> {
+    try {
+      const found = await stat(path);
+      return found.isCharacterDevice() || found.isBlockDevice() || found.isDirectory();
+    } catch {
+      return false;
+    }
+  }
+
+  machine(): Machine {
+    return { memoryBytes: totalmem(), cpus: cpus().length };
   }
 
   async #readTable(table: string, signal: AbortSignal): Promise<string> {

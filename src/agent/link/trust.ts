@@ -7,22 +7,26 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
  * The certificates in a PEM text. Throws where there is none, or one that cannot be read: Node itself takes such a
  * file without a word and trusts nothing from it.
  */
-function readCertificates(pem: string): string[] {
+function readCertificates(pem: string, what: string): string[] {
   const certificates = pem.match(CERTIFICATE) ?? [];
-  if (certificates.length === 0) throw new Error("extra_ca_file holds no certificate in PEM form");
+  if (certificates.length === 0) throw new Error(`${what} holds no certificate in PEM form`);
   for (const [index, certificate] of certificates.entries()) {
     try {
       void new X509Certificate(certificate);
     } catch {
-      throw new Error(`certificate number ${index + 1} of extra_ca_file cannot be read`);
+      throw new Error(`certificate number ${index + 1} of ${what} cannot be read`);
     }
   }
   return certificates;
 }
 
-/** Trusts the given certificates beside Node's own and the system's. Takes some tens of milliseconds: make it once. */
-export function trustAlso(pem: string): SecureContext {
-  const extra = readCertificates(pem);
+/**
+ * Trusts the given certificates beside Node's own and the system's. Takes some tens of milliseconds: make it once.
+ *
+ * @param what where they are from, for the error
+ */
+export function trustAlso(pem: string, what: string = "extra_ca_file"): SecureContext {
+  const extra = readCertificates(pem, what);
   return createSecureContext({
     ca: [...new Set([...getCACertificates("default"), ...getCACertificates("system"), ...extra])],
   });

@@ -2,8 +2,8 @@ import { deadline } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";
 import { secretsOf } from "../core/container.ts";
 import type { AppRecord } from "../core/deployment.ts";
+import { hostPortsOf, includesPort } from "../core/host-port.ts";
 import type { ContainerState } from "../engine/engine.ts";
-import { hostPortsOf } from "../steps/check.ts";
 import type { AppFacts } from "./api.ts";
 import { type DeviceStatusSources, goingOn, ownContainer, reasonOf } from "./device-status.ts";
 
@@ -90,11 +90,16 @@ async function takenPorts(
 ): Promise<AppFacts["taken_ports"]> {
   const [containers, listening] = await Promise.all([engine.listContainers(signal), host.listeningPorts(signal)]);
   const taken = hostPortsOf(app.spec).map(async (port) => {
-    const other = containers.find(({ id, hostPorts }) => id !== app.containerId && hostPorts.includes(port));
-    if (other) return [{ port, holder: `container ${other.name}` }];
-    if (!listening.some((socket) => socket.port === port)) return [];
+    const other = containers.find(({ id, hostPorts }) => id !== app.containerId && includesPort(hostPorts, port));
+    if (other) return [{ port: port.port, holder: `container ${other.name}` }];
+    if (!includesPort(listening, port)) return [];
     const process = await host.holderOf(port, signal);
-    return [{ port, holder: process ? `process ${process.name} (pid ${process.pid})` : "a process of another user" }];
+    return [
+      {
+        port: port.port,
+        holder: process ? `process ${process.name} (pid ${process.pid})` : "a process of another user",
+      },
+    ];
   });
   return (await Promise.all(taken)).flat();
 }

@@ -25,7 +25,7 @@ export function imageAddress(reference: string): ImageAddress {
 }
 
 /** One name for each registry: Docker Hub has several. */
-function canonicalRegistry(registry: string): string {
+export function canonicalRegistry(registry: string): string {
   const host = registry.toLowerCase();
   return DOCKER_HUB.has(host) ? "docker.io" : host;
 }

@@ -2,42 +2,76 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { SecureContext } from "node:tls";
 import { trustAlso } from "../link/trust.ts";
-import { registryHost } from "./address.ts";
+import { canonicalRegistry, registryHost } from "./address.ts";
+import { RegistryError } from "./registry-error.ts";
 import type { TrustSource } from "./registry-http.ts";
 
 export interface TrustOptions {
   /** PEM of authorities trusted for every host. */
   readonly extraCa: string | undefined;
-  /** What the configuration says of single registries, by the name references give them. */
-  readonly registries: ReadonlyMap<string, { readonly insecure: boolean; readonly ca: string | undefined }>;
+  /** What the configuration says of single registries, by the names references give them. */
+  readonly registries: readonly RegistryTrust[];
   /** Registries the engine takes without TLS, by the same names. Empty where the engine cannot be asked. */
   readonly engineInsecure: (signal: AbortSignal) => Promise<readonly string[]>;
   /** Where engines look for certificates, a directory for each registry. */
   readonly certificateDirectories?: readonly string[];
 }
 
+export interface RegistryTrust {
+  readonly host: string;
+  readonly ca_file?: string | undefined;
+  /** Plain HTTP will do, and any certificate. */
+  readonly insecure: boolean;
+}
+
 const ENGINE_DIRECTORIES = ["/etc/docker/certs.d", "/etc/containers/certs.d"];
+const CERTIFICATE = "-----BEGIN CERTIFICATE-----";
 
 /**
  * Trusts a registry as the configuration says, and as the engine would: whoever set up a registry of his own has put
- * its certificate where the engine looks.
+ * its certificate where the engine looks. Files are read each time, since certificates are renewed.
  */
 export function createTrustSource(options: TrustOptions): TrustSource {
-  const { extraCa, registries, engineInsecure, certificateDirectories = ENGINE_DIRECTORIES } = options;
-  // Making one takes tens of milliseconds.
+  const { extraCa, engineInsecure, certificateDirectories = ENGINE_DIRECTORIES } = options;
+  const registries = new Map(options.registries.map((entry) => [canonicalRegistry(entry.host), entry]));
   const contexts = new Map<string, SecureContext>();
-  const contextOf = (pem: string): SecureContext => {
-    const context = contexts.get(pem) ?? trustAlso(pem);
+  const contextOf = (pem: string, registry: string): SecureContext => {
+    // Making one takes tens of milliseconds.
+    const context = contexts.get(pem) ?? makeContext(pem, registry);
     contexts.set(pem, context);
     return context;
   };
   return async (registry, signal) => {
-    const own = registries.get(registry);
-    const pems = [extraCa, own?.ca, ...(await certificatesFor(registryHost(registry), certificateDirectories))];
+    const own = registries.get(canonicalRegistry(registry));
+    const pems = [
+      extraCa,
+      own?.ca_file === undefined ? undefined : await readCa(own.ca_file, registry),
+      ...(await certificatesFor(registryHost(registry), certificateDirectories)),
+    ];
     const known = pems.filter((pem) => pem !== undefined);
-    const insecure = own?.insecure ?? (await engineInsecure(signal)).includes(registry);
-    return { insecure, secureContext: known.length > 0 ? contextOf(known.join("\n")) : undefined };
+    const insecure = own?.insecure || (await engineInsecure(signal)).includes(registry);
+    return { insecure, secureContext: known.length > 0 ? contextOf(known.join("\n"), registry) : undefined };
   };
+}
+
+function makeContext(pem: string, registry: string): SecureContext {
+  const what = `the file of trusted authorities for ${registry}`;
+  try {
+    return trustAlso(pem, what);
+  } catch (error) {
+    throw new RegistryError("registry_untrusted", error instanceof Error ? error.message : what, { cause: error });
+  }
+}
+
+async function readCa(file: string, registry: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    const { code = "error" } = error as NodeJS.ErrnoException;
+    throw new RegistryError("registry_untrusted", `ca_file of ${registry} (${file}) cannot be read: ${code}`, {
+      cause: error,
+    });
+  }
 }
 
 async function certificatesFor(host: string, directories: readonly string[]): Promise<string[]> {
@@ -48,7 +82,7 @@ async function certificatesFor(host: string, directories: readonly string[]): Pr
     for (const name of names.filter((file) => file.endsWith(".crt")).toSorted()) {
       const text = await readFile(join(home, name), "utf8").catch(() => "");
       // What is no certificate is the engine's to complain of.
-      if (text.includes("-----BEGIN CERTIFICATE-----")) texts.push(text);
+      if (text.includes(CERTIFICATE)) texts.push(text);
     }
   }
   return texts;

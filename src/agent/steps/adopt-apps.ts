@@ -18,7 +18,7 @@ export async function adoptApps({ engine, store, logger, config }: DeployService
     const deploymentId = labels[LABELS.deployment];
     if (app === undefined || deploymentId === undefined || known.has(deploymentId) || status === "created") continue;
     const makeup = await engine.describeContainer(id, signal);
-    const record = makeup && adopt({ ...makeup, app, deploymentId, containerId: id });
+    const record = makeup && adopt({ ...makeup, app, deploymentId, containerId: id, extras: labels[LABELS.extras] });
     const log = logger.child({ app, deployment: deploymentId });
     // Cancelled since the look.
     if (store.deployment(deploymentId) || store.endOf(deploymentId) === "Fail") continue;

@@ -1,5 +1,6 @@
 import { type Surroundings, check } from "../core/check.ts";
 import { LABELS, containerName } from "../core/container.ts";
+import { type HostPort, hostPortsOf } from "../core/host-port.ts";
 import type { AppRecord } from "../core/deployment.ts";
 import { running } from "../core/announce.ts";
 import type { Step } from "../core/plan.ts";
@@ -41,22 +42,31 @@ export async function runCheck(context: StepContext, { spec }: Extract<Step, { k
 
 async function observe(context: StepContext, spec: AppSpec): Promise<Omit<Surroundings, "rivals" | "apps">> {
   const { engine, host, config, signal, record } = context;
-  const [containers, listening, freeBytes, resolved] = await Promise.all([
+  const [containers, listening, freeBytes, resolved, devices, missingDevices] = await Promise.all([
     engine.listContainers(signal),
     host.listeningPorts(signal),
     context.dataRoot(signal).then((directory) => host.freeBytes(directory)),
     Promise.all(spec.volumes.map(({ local }) => host.realPath(local))),
+    Promise.all((spec.devices ?? []).map(({ local }) => host.realPath(local))),
+    missing(spec, context),
   ]);
   return {
     containers: containers
       .filter(({ labels }) => labels[LABELS.deployment] !== record.id)
       .map((container) => toOther(container, config.stateDir)),
-    listening: new Set(listening.map(({ port }) => port)),
+    listening,
     freeBytes,
     reserveBytes: config.diskReserveBytes,
-    policyViolation: violation(spec, config.policy, resolved, config.guardedPaths),
+    policyViolation: violation(spec, config.policy, { volumes: resolved, devices }, config.guardedPaths),
+    machine: host.machine(),
+    missingDevices,
     containerName: containerName(spec.name),
   };
+}
+
+async function missing({ devices = [] }: AppSpec, { host }: StepContext): Promise<string[]> {
+  const found = await Promise.all(devices.map(({ local }) => host.isDevice(local)));
+  return devices.flatMap(({ local }, index) => (found[index] ? [] : [local]));
 }
 
 function toOther({ name, hostPorts, labels }: ContainerSummary, stateDir: string): Surroundings["containers"][number] {
@@ -68,11 +78,6 @@ function claims({ name, spec }: AppRecord): Surroundings["apps"][number] {
   return { name, hostPorts: hostPortsOf(spec) };
 }
 
-/** Ports the app takes on the device: none on the host's network, where the mapping has no effect. */
-export function hostPortsOf(spec: AppSpec): number[] {
-  return spec.host_network ? [] : spec.ports.map(({ host_port }) => host_port);
-}
-
 function usable(spec: AppSpec, image: ImageFacts | undefined): { imageId?: string } {
   return image && !mustPull(spec.image, true) ? { imageId: image.id } : {};
 }
@@ -82,9 +87,15 @@ function imagePresent(spec: AppSpec, image: ImageFacts | undefined) {
   return isUsed ? [running("pulling", `Image ${spec.image} is already on the device.`)] : [];
 }
 
+interface PortDetails {
+  readonly host_port?: number;
+  readonly protocol?: HostPort["protocol"];
+  readonly holder?: { readonly kind: string };
+}
+
 async function nameHolder(context: StepContext, details: Readonly<Record<string, unknown>>) {
-  const { host_port: port, holder } = details as { host_port?: number; holder?: { kind: string } };
+  const { host_port: port, protocol = "tcp", holder } = details as PortDetails;
   if (port === undefined || holder?.kind !== "process") return details;
-  const process = await context.host.holderOf(port, context.signal);
+  const process = await context.host.holderOf({ port, protocol }, context.signal);
   return { ...details, holder: { ...holder, ...process } };
 }

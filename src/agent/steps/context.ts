@@ -8,6 +8,8 @@ import type { Rival } from "../core/check.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { PullGate } from "../ledger/pull-gate.ts";
 import type { AgentStore } from "../store/store.ts";
 
 /** Settings of the deployment steps. Durations in milliseconds, sizes in bytes. */
@@ -43,6 +45,10 @@ export interface DeployServices {
   readonly dataRoot: (signal: AbortSignal) => Promise<string>;
   /** Bounds how many images are pulled at once. */
   readonly pulls: Semaphore;
+  /** When images may be pulled, and how fast. To be asked before a place among `pulls` is taken. */
+  readonly gate: PullGate;
+  /** Where what was pulled is counted. */
+  readonly ledger: Ledger;
 }
 
 /** What one step of one deployment gets. */

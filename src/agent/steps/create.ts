@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import type { AppSpec } from "../../protocol/app-spec.ts";
-import { LABELS, canonicalSpec, containerName } from "../core/container.ts";
+import { LABELS, canonicalSpec, containerName, extrasOf, hasExtras } from "../core/container.ts";
 import type { Step } from "../core/plan.ts";
 import type { ContainerRequest } from "../engine/engine.ts";
 import type { StepContext, StepResult } from "./context.ts";
+import { requestExtras } from "./request-extras.ts";
 
 type CreateStep = Extract<Step, { kind: "create" }>;
 
@@ -25,14 +26,20 @@ function toRequest(context: StepContext, { spec, image }: CreateStep): Container
       [LABELS.deployment]: context.record.id,
       [LABELS.specHash]: specHash(spec),
       [LABELS.stateDir]: context.config.stateDir,
+      ...(hasExtras(spec) && { [LABELS.extras]: JSON.stringify(extrasOf(spec)) }),
     },
     environment: spec.environments.map(({ key, value }) => `${key}=${value}`),
-    ports: spec.ports.map(({ host_port, target_port }) => ({ hostPort: host_port, targetPort: target_port })),
+    ports: spec.ports.map(({ host_port, target_port, protocol }) => ({
+      hostPort: host_port,
+      targetPort: target_port,
+      ...(protocol && { protocol }),
+    })),
     volumes: spec.volumes,
     hostNetwork: spec.host_network,
     privileged: spec.privileged,
-    restartPolicy: "unless-stopped",
+    restartPolicy: spec.restart_policy ?? "unless-stopped",
     logLimit: context.config.containerLog,
+    ...requestExtras(spec),
   };
 }
 

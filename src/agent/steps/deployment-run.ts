@@ -11,6 +11,8 @@ import { type EffectStep, execute } from "./table.ts";
 import { isEngineAway, stepName, toFailure } from "./trouble.ts";
 
 const RETRY = { baseMs: 500, maxMs: 15_000 };
+/** A step that has not ended by then is told of by itself, in milliseconds. */
+const TOLD_AFTER_MS = 1_000;
 const NO_PROGRESS: Progress = { startedContainerId: undefined, verifiedContainerId: undefined };
 
 export interface RunOptions {
@@ -40,10 +42,14 @@ export class DeploymentRun {
   #step = new AbortController();
   #engineAwaySince: number | undefined;
   #attempt = 0;
+  /** The record as it is on disk. */
+  #stored: DeploymentRecord;
+  #telling: Disposable | undefined;
 
   constructor(options: RunOptions) {
     this.#options = options;
     this.#record = options.record;
+    this.#stored = options.record;
     this.#announced = options.announced;
   }
 
@@ -57,12 +63,14 @@ export class DeploymentRun {
     const record = { ...this.#record, failure };
     this.#options.services.store.save({ deployment: record });
     this.#record = record;
+    this.#stored = record;
     this.#step.abort(failure);
   }
 
   /** Leaves the deployment where it is, to be resumed later. */
   stop(): void {
     this.#stopped.abort(new DOMException("the agent is stopping", "AbortError"));
+    this.#telling?.[Symbol.dispose]();
     this.#step.abort(this.#stopped.signal.reason);
   }
 
@@ -119,13 +127,28 @@ export class DeploymentRun {
       ...(resumed ? [running(stepName(step.kind), "The agent was restarted; the deployment goes on.")] : []),
       ...(isNew ? announcement(step) : []),
     ];
-    // Nothing to say and nothing new to remember: spare the write.
-    if (events.length > 0 || this.#events.length > 0) this.#save(this.#record, events);
     this.#announced = step.kind;
+    // Nothing to say and nothing new to remember: spare the write.
+    if (events.length === 0 && this.#events.length === 0) return;
+    if (step.kind === "start" && this.#record === this.#stored) this.#tellSoon(events);
+    else this.#save(this.#record, events);
+  }
+
+  /** Starting takes a moment and changes nothing that is remembered: what is said of it goes into the write that follows. */
+  #tellSoon(events: readonly EventContent[]): void {
+    this.#events = [...this.#events, ...events];
+    this.#telling = this.#options.services.clock.timer(TOLD_AFTER_MS, () => {
+      try {
+        this.#save(this.#record, []);
+      } catch (error) {
+        this.#log().warn({ err: error }, "what a deployment does cannot be stored at the moment");
+      }
+    });
   }
 
   #take(result: StepResult): void {
-    this.#record = { ...this.#record, ...result.record, ...(result.failure && { failure: result.failure }) };
+    if (result.record) this.#record = { ...this.#record, ...result.record };
+    if (result.failure) this.#record = { ...this.#record, failure: result.failure };
     this.#progress = { ...this.#progress, ...result.progress };
     this.#events = [...this.#events, ...(result.events ?? [])];
     this.#observed = result.failure ? undefined : result.observed;
@@ -163,9 +186,11 @@ export class DeploymentRun {
   }
 
   #save(record: DeploymentRecord, events: readonly EventContent[], more: { readonly app?: AppRecord } = {}): void {
+    this.#telling?.[Symbol.dispose]();
     const all = [...this.#events, ...events];
     this.#options.services.store.save({ deployment: record, events: all, ...more });
     this.#record = record;
+    this.#stored = record;
     this.#events = [];
     for (const event of all) this.#logEvent(event);
   }

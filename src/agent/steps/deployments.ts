@@ -3,8 +3,8 @@ import { EdgeError } from "../../protocol/errors.ts";
 import { announcement } from "../core/announce.ts";
 import type { Rival } from "../core/check.ts";
 import { type DeploymentRecord, type Failure, newRecord } from "../core/deployment.ts";
+import { hostPortsOf } from "../core/host-port.ts";
 import type { CommandHandler } from "../link/ports.ts";
-import { hostPortsOf } from "./check.ts";
 import type { DeployServices } from "./context.ts";
 import { DeploymentRun } from "./deployment-run.ts";
 

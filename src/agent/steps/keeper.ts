@@ -2,7 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";
 import { LABELS, secretsOf } from "../core/container.ts";
 import { type AppRecord, newRecord } from "../core/deployment.ts";
-import { nextRepair, repairDelay } from "../core/repair.ts";
+import { type AppContainer, nextRepair, repairDelay } from "../core/repair.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
 import { adoptApps } from "./adopt-apps.ts";
 import type { DeployServices } from "./context.ts";
@@ -88,7 +88,7 @@ export class Keeper {
     if (history && now - history.lastTryAt > FORGIVEN_AFTER_MS) this.#histories.delete(app.name);
     const failures = this.#histories.get(app.name)?.failures ?? 0;
     if (history && now - history.lastTryAt < repairDelay(failures)) return;
-    const repair = nextRepair(app, own(app, all));
+    const repair = nextRepair(app, await this.#own(app, all, signal));
     using held = repair && this.#options.hold(app.name);
     if (!repair || !held || !this.#isInstalled(app)) return;
     this.#histories.set(app.name, { failures: failures + 1, lastTryAt: now });
@@ -123,7 +123,7 @@ export class Keeper {
 
   async #putRight(app: AppRecord, all: readonly ContainerSummary[], signal: AbortSignal): Promise<void> {
     const { logger, engine, store } = this.#options;
-    let containers = own(app, all);
+    let containers = await this.#own(app, all, signal);
     for (let steps = 0; steps < MOST_STEPS; steps++) {
       const repair = nextRepair(app, containers);
       if (!repair || !this.#isInstalled(app)) return;
@@ -133,12 +133,21 @@ export class Keeper {
         repair.step,
       );
       if (result.failure) throw new Error(result.failure.message || result.failure.code);
-      containers = own(app, await engine.listContainers(signal));
+      containers = await this.#own(app, await engine.listContainers(signal), signal);
       const container = containers[0];
       if (!container || container.id === app.containerId || !this.#isInstalled(app)) continue;
       store.save({ app: { ...app, containerId: container.id } });
     }
     throw new Error(`the app is still not as it should be after ${MOST_STEPS} steps`);
+  }
+
+  /** The app's containers. How one ended is asked for only where that decides what follows. */
+  async #own(app: AppRecord, all: readonly ContainerSummary[], signal: AbortSignal): Promise<AppContainer[]> {
+    const containers = all.filter(({ labels }) => labels[LABELS.deployment] === app.deploymentId);
+    const [container] = containers;
+    if (app.spec.restart_policy !== "on-failure" || container?.status !== "exited") return containers;
+    const state = await this.#options.engine.inspectContainer(container.id, signal);
+    return [{ id: container.id, status: container.status, exitCode: state?.exitCode }, ...containers.slice(1)];
   }
 
   /** Whether the app is still wanted: it may have been cancelled since it was read. */
@@ -162,8 +171,4 @@ export class Keeper {
     }
     this.#engineState = "away";
   }
-}
-
-function own(app: AppRecord, all: readonly ContainerSummary[]): ContainerSummary[] {
-  return all.filter(({ labels }) => labels[LABELS.deployment] === app.deploymentId);
 }

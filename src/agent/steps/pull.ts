@@ -18,6 +18,8 @@ type PullStep = Extract<Step, { kind: "pull" }>;
  * crash does no harm. Precondition: the checks passed, and the image is absent or its tag moves.
  */
 export async function runPull(context: StepContext, { spec }: PullStep): Promise<StepResult> {
+  const { gate, emit, signal } = context;
+  await gate.admit({ bytes: 0, urgent: false, emit, signal });
   if (context.pulls.isFull) context.emit(running("pulling", "Waiting for another download to finish."));
   using _turn = await context.pulls.acquire(context.signal);
   const events = await pullWithRetries(context, spec.image);

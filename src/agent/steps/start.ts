@@ -1,7 +1,7 @@
 import { portInUse } from "../core/check.ts";
+import { hostPortsOf, includesPort } from "../core/host-port.ts";
 import type { Step } from "../core/plan.ts";
 import { EngineError } from "../engine/engine-error.ts";
-import { hostPortsOf } from "./check.ts";
 import type { StepContext, StepResult } from "./context.ts";
 
 /** Starts the app. Precondition: its container exists; starting one that runs already is no error. */
@@ -28,9 +28,10 @@ export async function runStart(context: StepContext, step: Extract<Step, { kind:
 
 async function takenPort(context: StepContext, step: Extract<Step, { kind: "start" }>, error: EngineError) {
   const ports = hostPortsOf(step.spec);
-  const listening = new Set((await context.host.listeningPorts(context.signal)).map(({ port }) => port));
+  const listening = await context.host.listeningPorts(context.signal);
   const port =
-    ports.find((candidate) => error.message.includes(String(candidate))) ?? ports.find((p) => listening.has(p));
+    ports.find((candidate) => error.message.includes(String(candidate.port))) ??
+    ports.find((candidate) => includesPort(listening, candidate));
   if (port === undefined) return {};
   const holder = await context.host.holderOf(port, context.signal);
   return portInUse(port, holder && { kind: "process", ...holder }).details ?? {};

@@ -1,3 +1,4 @@
+import { running } from "../core/announce.ts";
 import type { Step } from "../core/plan.ts";
 import { maskSecrets } from "../../lib/redact.ts";
 import { secretsOf } from "../core/container.ts";
@@ -24,7 +25,8 @@ type VerifyStep = Extract<Step, { kind: "verify" }>;
  */
 export async function runVerify(context: StepContext, step: VerifyStep): Promise<StepResult> {
   const { clock, config, signal } = context;
-  const window = { settleMs: config.settleMs, healthTimeoutMs: config.healthTimeoutMs };
+  const { settleMs, healthTimeoutMs } = config;
+  const window = { settleMs, healthTimeoutMs, restartPolicy: step.spec.restart_policy };
   const beganAt = clock.monotonic();
   let baseline: Baseline | undefined;
   for (;;) {
@@ -36,6 +38,12 @@ export async function runVerify(context: StepContext, step: VerifyStep): Promise
         return {
           progress: { verifiedContainerId: step.containerId },
           observed: { containers: [{ id: step.containerId, running: true }] },
+        };
+      case "ended":
+        return {
+          progress: { verifiedContainerId: step.containerId },
+          observed: { containers: [{ id: step.containerId, running: false }] },
+          events: [running("verifying", "The app ended by itself, without an error, as its restart policy allows.")],
         };
       case "crashed":
         return { failure: await crashed(context, step, vitals) };

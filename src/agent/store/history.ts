@@ -6,11 +6,15 @@ import type { DeploymentRecord } from "../core/deployment.ts";
 /** How many entries of each kind are kept; older ones make room. */
 export const HISTORY_LENGTH = 200;
 
+/** How many more there may be before room is made, in one go: making it costs pages of the flash, too. */
+export const HISTORY_SLACK = 50;
+
 /** Longest text of `details` kept of one event, in characters: last log lines fit, and the file stays small. */
 const MAX_DETAILS_LENGTH = 4_000;
 
 const timedEventSchema = z.object({
-  status: deploymentStatusSchema,
+  /** Left out on disk where it is `Running`, as of nearly every event: an entry is to fit into one page of the database. */
+  status: deploymentStatusSchema.default("Running"),
   step: deploymentStepSchema,
   message: z.string(),
   code: z.string().exactOptional(),
@@ -90,11 +94,12 @@ export class HistoryTable {
     this.#sql("INSERT INTO history (kind, deployment_id, entry) VALUES (?, ?, ?)").run(
       entry.kind,
       id,
-      JSON.stringify(entry),
+      JSON.stringify(entry, leaveOutRunning),
     );
     this.#sql(
-      `DELETE FROM history WHERE kind = ?1 AND position <=
-         (SELECT position FROM history WHERE kind = ?1 ORDER BY position DESC LIMIT 1 OFFSET ${HISTORY_LENGTH})`,
+      `DELETE FROM history WHERE kind = ?1
+         AND position <= (SELECT position FROM history WHERE kind = ?1 ORDER BY position DESC LIMIT 1 OFFSET ${HISTORY_LENGTH})
+         AND (SELECT count(*) FROM history WHERE kind = ?1) > ${HISTORY_LENGTH + HISTORY_SLACK}`,
     ).run(entry.kind);
   }
 
@@ -111,6 +116,10 @@ export class HistoryTable {
     const rows = this.#sql("SELECT entry FROM history ORDER BY position DESC LIMIT ?").all(limit);
     return rows.toReversed().flatMap((row) => parseEntry(String(row["entry"])) ?? []);
   }
+}
+
+function leaveOutRunning(key: string, value: unknown): unknown {
+  return key === "status" && value === "Running" ? undefined : value;
 }
 
 function parseEntry(text: string): HistoryEntry | undefined {

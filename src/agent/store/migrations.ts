@@ -33,4 +33,44 @@ export const MIGRATIONS: readonly string[] = [
     entry TEXT NOT NULL
   ) STRICT;
   `,
+  /* sql */ `
+  -- What a deployment writes wears the flash. So no index, no sequence and no counter is written beside a row, ids that
+  -- repeat are replaced by numbers, and rows are kept whole within one page as long as they are short: rowid tables do
+  -- that, others move anything above a quarter of a page out. The tables are short enough to be searched as they are.
+  CREATE TABLE lean_deployments (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
+    record TEXT NOT NULL
+  ) STRICT;
+  INSERT INTO lean_deployments (id, record) SELECT id, record FROM deployments ORDER BY id;
+
+  -- The number of a deployment's next event follows from its last one, which stays until the deployment is forgotten.
+  CREATE TABLE lean_outbox (
+    position INTEGER PRIMARY KEY,
+    deployment INTEGER NOT NULL,
+    device_seq INTEGER NOT NULL,
+    is_progress INTEGER NOT NULL,
+    is_final INTEGER NOT NULL,
+    boot_id TEXT NOT NULL,
+    monotonic_ms INTEGER NOT NULL,
+    content TEXT NOT NULL
+  ) STRICT;
+  INSERT INTO lean_outbox
+    SELECT o.position, d.number, o.device_seq, o.is_progress, o.is_final, o.boot_id, o.monotonic_ms, o.content
+    FROM outbox o JOIN lean_deployments d ON d.id = o.deployment_id;
+
+  CREATE TABLE lean_apps (
+    number INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    record TEXT NOT NULL
+  ) STRICT;
+  INSERT INTO lean_apps (name, record) SELECT name, record FROM apps ORDER BY name;
+
+  DROP TABLE outbox;
+  DROP TABLE deployments;
+  DROP TABLE apps;
+  ALTER TABLE lean_deployments RENAME TO deployments;
+  ALTER TABLE lean_outbox RENAME TO outbox;
+  ALTER TABLE lean_apps RENAME TO apps;
+  `,
 ];

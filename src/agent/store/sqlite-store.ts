@@ -5,6 +5,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { openSqlite, transaction } from "../../lib/sqlite.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment.ts";
 import type { OutboxEvent } from "../link/ports.ts";
+import { DeploymentTables } from "./deployment-tables.ts";
 import type { DiskReserve } from "./disk-reserve.ts";
 import { deploymentEntry, type HistoryEntry, HistoryTable, type TimedEvent, timedEvent } from "./history.ts";
 import { MIGRATIONS } from "./migrations.ts";
@@ -13,12 +14,6 @@ import { type AgentStore, type StoreChange, StoreError, type StoreErrorKind } fr
 
 // One commit touches a handful of pages; small ones wear the flash less.
 const PAGE_SIZE = 1024;
-
-// Events of deployments asked for on the device itself are nobody else's.
-const PENDING_EVENTS = /* sql */ `
-  SELECT * FROM outbox WHERE position > ?
-    AND deployment_id NOT IN (SELECT id FROM deployments WHERE record ->> 'origin' = 'local')
-  ORDER BY position`;
 
 export interface SqliteStoreOptions {
   /** Path of the database file, or `:memory:`. */
@@ -62,25 +57,27 @@ class SqliteStore implements AgentStore {
   /** Highest acknowledged `device_seq` of deployments that go on; forgotten with the process. */
   readonly #acknowledged = new Map<string, number>();
   readonly #history = new HistoryTable((text) => this.#sql(text));
+  readonly #deployments: DeploymentTables;
 
   constructor(database: DatabaseSync, options: SqliteStoreOptions) {
     this.#database = database;
     this.#options = options;
+    const { clock, bootId } = options;
+    this.#deployments = new DeploymentTables({ sql: (text) => this.#sql(text), clock, bootId });
   }
 
   deployments(): readonly DeploymentRecord[] {
     return guarded("read", () => {
-      const rows = this.#sql("SELECT id, record FROM deployments").all();
-      const records = rows.flatMap((row) =>
-        this.#parse(deploymentRecordSchema, row["record"], `deployment ${String(row["id"])}`),
-      );
+      const records = this.#deployments
+        .all()
+        .flatMap((row) => this.#parse(deploymentRecordSchema, row["record"], `deployment ${String(row["id"])}`));
       return records.toSorted((a, b) => a.order - b.order);
     });
   }
 
   deployment(id: string): DeploymentRecord | undefined {
     return guarded("read", () => {
-      const row = this.#sql("SELECT record FROM deployments WHERE id = ?").get(id);
+      const row = this.#deployments.find(id);
       return row && this.#parse(deploymentRecordSchema, row["record"], `deployment ${id}`)[0];
     });
   }
@@ -129,8 +126,7 @@ class SqliteStore implements AgentStore {
   pendingEvents(position: number, limit: number): readonly OutboxEvent[] {
     return guarded("read", () => {
       const events: OutboxEvent[] = [];
-      for (const row of this.#sql(PENDING_EVENTS).iterate(position)) {
-        const event = this.#toOutboxEvent(row);
+      for (const event of this.#deployments.eventsAfter(position)) {
         if (event.event.device_seq > (this.#acknowledged.get(event.deploymentId) ?? 0)) events.push(event);
         if (events.length >= limit) break;
       }
@@ -140,14 +136,12 @@ class SqliteStore implements AgentStore {
 
   acknowledge(deploymentId: string, deviceSeq: number): void {
     guarded("write", () => {
-      const final = this.#sql("SELECT max(device_seq) AS seq FROM outbox WHERE deployment_id = ? AND is_final = 1").get(
-        deploymentId,
-      )?.["seq"];
-      if (typeof final !== "number" || deviceSeq < final) {
+      const final = this.#deployments.finalSeq(deploymentId);
+      if (final === undefined || deviceSeq < final) {
         this.#acknowledged.set(deploymentId, Math.max(deviceSeq, this.#acknowledged.get(deploymentId) ?? 0));
         return;
       }
-      this.#sql("DELETE FROM deployments WHERE id = ?").run(deploymentId);
+      transaction(this.#database, () => this.#deployments.forget(deploymentId));
       this.#acknowledged.delete(deploymentId);
     });
   }
@@ -160,12 +154,7 @@ class SqliteStore implements AgentStore {
     guarded("write", () =>
       transaction(this.#database, () => {
         if (change.deployment) this.#saveDeployment(change.deployment, change.events ?? []);
-        if (change.app) {
-          this.#sql("INSERT OR REPLACE INTO apps (name, record) VALUES (?, ?)").run(
-            change.app.name,
-            JSON.stringify(change.app),
-          );
-        }
+        if (change.app) this.#saveApp(change.app);
         if (change.happened) this.#history.add(change.happened);
         if (change.removedApp !== undefined) this.#sql("DELETE FROM apps WHERE name = ?").run(change.removedApp);
       }),
@@ -173,60 +162,24 @@ class SqliteStore implements AgentStore {
   }
 
   #saveDeployment(record: DeploymentRecord, events: readonly EventContent[]): void {
-    this.#sql(
-      `INSERT INTO deployments (id, next_seq, record) VALUES (?, 1, ?)
-       ON CONFLICT (id) DO UPDATE SET record = excluded.record`,
-    ).run(record.id, JSON.stringify(record));
-    for (const event of events) this.#append(record.id, event);
+    this.#deployments.save(record, events);
     if (!events.some(isFinal)) return;
     this.#history.add(deploymentEntry(record, this.#eventsOf(record.id)));
     // Nobody has to acknowledge it: what was to be remembered is in the history.
-    if (record.origin === "local") this.#sql("DELETE FROM deployments WHERE id = ?").run(record.id);
+    if (record.origin === "local") this.#deployments.forget(record.id);
+  }
+
+  #saveApp(app: AppRecord): void {
+    const text = JSON.stringify(app);
+    const { changes } = this.#sql("UPDATE apps SET record = ? WHERE name = ?").run(text, app.name);
+    if (changes === 0) this.#sql("INSERT INTO apps (name, record) VALUES (?, ?)").run(app.name, text);
   }
 
   #eventsOf(deploymentId: string): TimedEvent[] {
-    const rows = this.#sql("SELECT * FROM outbox WHERE deployment_id = ? ORDER BY device_seq").all(deploymentId);
-    return rows.map((row) => {
-      const { event } = this.#toOutboxEvent(row);
+    return this.#deployments.eventsOf(deploymentId).map(({ event }) => {
       const at = event.age_ms === undefined ? null : Math.floor((this.#options.clock.now() - event.age_ms) / 1000);
       return timedEvent(event, at);
     });
-  }
-
-  #append(deploymentId: string, content: EventContent): void {
-    const row = this.#sql(
-      "UPDATE deployments SET next_seq = next_seq + 1 WHERE id = ? RETURNING next_seq - 1 AS seq",
-    ).get(deploymentId);
-    const isProgress = content.progress !== undefined;
-    if (isProgress) {
-      this.#sql("DELETE FROM outbox WHERE deployment_id = ? AND is_progress = 1").run(deploymentId);
-    }
-    this.#sql(
-      `INSERT INTO outbox (deployment_id, device_seq, is_progress, is_final, boot_id, monotonic_ms, content)
-       VALUES (?, ?, ?, ?, ?, ?, ?)`,
-    ).run(
-      deploymentId,
-      Number(row?.["seq"]),
-      Number(isProgress),
-      Number(isFinal(content)),
-      this.#options.bootId,
-      Math.floor(this.#options.clock.monotonic()),
-      JSON.stringify(content),
-    );
-  }
-
-  #toOutboxEvent(row: Record<string, unknown>): OutboxEvent {
-    const isThisBoot = row["boot_id"] === this.#options.bootId;
-    const age = Math.floor(this.#options.clock.monotonic()) - Number(row["monotonic_ms"]);
-    return {
-      position: Number(row["position"]),
-      deploymentId: String(row["deployment_id"]),
-      event: {
-        ...(JSON.parse(String(row["content"])) as EventContent),
-        device_seq: Number(row["device_seq"]),
-        ...(isThisBoot && age >= 0 && { age_ms: age }),
-      },
-    };
   }
 
   /** The row's record, or nothing where it is not what this program would have written. */

@@ -1,9 +1,11 @@
+import { configSecrets } from "../config/masked.ts";
+import type { ConfigFile } from "../config/schema.ts";
 import { secretsOf } from "../core/container.ts";
 import type { Remembered } from "../local/device-status.ts";
 
 interface Sources {
   readonly config:
-    | { readonly control_plane_url: string; readonly token?: string; readonly device_token?: string | undefined }
+    | (Pick<ConfigFile, "control_plane_url" | "device_token" | "registries"> & { readonly token?: string })
     | Error;
   /** What the agent remembers; `undefined` where it may not be read. */
   readonly store: Pick<Remembered, "apps" | "deployments"> | undefined;
@@ -14,7 +16,9 @@ interface Sources {
 export function knownSecrets({ config, store, env }: Sources): string[] {
   const addresses = Object.entries(env).flatMap(([name, value]) => (/_proxy$/i.test(name) ? [value ?? ""] : []));
   const own =
-    config instanceof Error ? [] : [config.token, config.device_token, ...passwordsIn(config.control_plane_url)];
+    config instanceof Error
+      ? []
+      : [config.token, config.device_token, ...configSecrets(config), ...passwordsIn(config.control_plane_url)];
   const specs = store ? [...store.apps(), ...store.deployments()].flatMap(({ spec }) => secretsOf(spec)) : [];
   return [...own, ...specs, ...addresses.flatMap(passwordsIn)].flatMap((secret) => (secret ? [secret] : []));
 }

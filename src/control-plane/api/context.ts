@@ -7,6 +7,9 @@ import type { AccessWatch } from "../access-watch.ts";
 import type { AssetUpdater } from "../assets/update-asset.ts";
 import type { Config } from "../config.ts";
 import type { Deployments } from "../deployments/deployments.ts";
+import type { DeviceDirectory } from "../deployments/devices.ts";
+import type { DeviceQueries } from "../queries/device-queries.ts";
+import type { LastSeen } from "../reports/last-seen.ts";
 import type { SimOperator } from "../sim-operator/sim-operator.ts";
 import type { Store } from "../store/store.ts";
 
@@ -26,6 +29,9 @@ export interface ApiContext {
   readonly simOperator: SimOperator;
   readonly assetUpdater: AssetUpdater;
   readonly deployments: Deployments;
+  readonly devices: DeviceDirectory;
+  readonly queries: DeviceQueries;
+  readonly lastSeen: LastSeen;
   readonly access: AccessWatch;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../../lib/logger.ts";
-import { EdgeError, type ErrorCode, errorEntry } from "../../protocol/errors.ts";
+import { EdgeError, type ErrorCode } from "../../protocol/errors.ts";
+import { refusalStatus } from "./refusal-status.ts";
 
 /** Body of every error outside a deploy stream. */
 export interface ErrorBody {
@@ -16,6 +17,9 @@ const FRAMEWORK_CODES: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_EMPTY_JSON_BODY: "InvalidJson",
   FST_ERR_CTP_INVALID_JSON_BODY: "InvalidJson",
 };
+
+/** When whoever asks too much at once may try again, where nothing better is known. */
+const RETRY_S = 5;
 
 /** The typed error for whatever was thrown; anything that is nobody's fault but ours becomes `Internal`. */
 function toEdgeError(error: unknown): EdgeError {
@@ -50,6 +54,7 @@ export function reportError(error: unknown, request: FastifyRequest, logger: Log
 export function jsonErrorHandler(logger: Logger) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const shown = reportError(error, request, logger);
-    void reply.code(errorEntry(shown.code).http).send(request.method === "HEAD" ? undefined : toErrorBody(shown));
+    if (shown.code === "TooManyRequests" && !reply.hasHeader("Retry-After")) void reply.header("Retry-After", RETRY_S);
+    void reply.code(refusalStatus(shown.code)).send(request.method === "HEAD" ? undefined : toErrorBody(shown));
   };
 }

@@ -1,3 +1,10 @@
+import { appLogs } from "./apps/app-logs.ts";
+import { deployApp } from "./apps/deploy-app.ts";
+import { getApp } from "./apps/get-app.ts";
+import { listApps } from "./apps/list-apps.ts";
+import { removeApp } from "./apps/remove-app.ts";
+import { switchApp } from "./apps/switch-app.ts";
+import { updateApp } from "./apps/update-app.ts";
 import { getAsset } from "./assets/get-asset.ts";
 import { listAssets } from "./assets/list-assets.ts";
 import { registerAsset } from "./assets/register-asset.ts";
@@ -5,10 +12,11 @@ import { removeAsset } from "./assets/remove-asset.ts";
 import { updateAsset } from "./assets/update-asset.ts";
 import type { Route } from "./context.ts";
 import { cancelDeployment } from "./deployments/cancel-deployment.ts";
-import { deployApp } from "./deployments/deploy-app.ts";
 import { getDeployment } from "./deployments/get-deployment.ts";
 import { listDeployments } from "./deployments/list-deployments.ts";
 import { streamEvents } from "./deployments/stream-events.ts";
+import { getDataUsage } from "./device/get-data-usage.ts";
+import { getDevice } from "./device/get-device.ts";
 import { legacyUpdateSim } from "./legacy/legacy-update-sim.ts";
 import { legacyUsage } from "./legacy/legacy-usage.ts";
 import { getUsage } from "./usage/get-usage.ts";
@@ -21,10 +29,18 @@ export const ROUTES: readonly Route[] = [
   updateAsset,
   removeAsset,
   deployApp,
+  listApps,
+  getApp,
+  updateApp,
+  removeApp,
+  switchApp,
+  appLogs,
   listDeployments,
   getDeployment,
   streamEvents,
   cancelDeployment,
+  getDevice,
+  getDataUsage,
   getUsage,
   legacyUpdateSim,
   legacyUsage,

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { EdgeError } from "../../protocol/errors.ts";
 import { keyOf } from "./auth.ts";
 import type { ApiContext } from "./context.ts";
 
@@ -15,11 +16,11 @@ export function streamSignal(
       const key = await store.keys.findKey(id);
       return key !== undefined && key.revokedAt === undefined;
     },
-    () => controller.abort(),
+    () => controller.abort(new EdgeError("Unauthorized")),
   );
   reply.raw.once("close", () => {
     watching[Symbol.dispose]();
-    controller.abort();
+    controller.abort(new EdgeError("BadRequest", "The client is gone."));
   });
   return controller.signal;
 }

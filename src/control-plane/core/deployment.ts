@@ -1,5 +1,10 @@
 import { type DeploymentEvent, type DeploymentStatus, isFinal } from "../../protocol/deployment-event.ts";
+import type { DeployOptions } from "../../protocol/deploy-options.ts";
+import type { DeploymentAction } from "../../protocol/deployment-action.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
+
+/** How it is to be carried out, as far as that is kept on record. */
+export type RecordedOptions = Omit<DeployOptions, "registry_auth">;
 
 /** A deployment as the control plane knows it. Times of day are Unix milliseconds. */
 export interface Deployment {
@@ -7,8 +12,15 @@ export interface Deployment {
   readonly accountId: string;
   readonly assetUuid: string;
   readonly app: string;
-  /** What the device is sent. Once it is not needed for that any more, the values of `environments` are masked. */
+  readonly action: DeploymentAction;
+  /**
+   * What the device is sent: the app for a deployment, what changes for an update, `null` for all else. Once it is not
+   * needed for that any more, the values of `environments` are masked.
+   */
   readonly spec: unknown;
+  readonly options: RecordedOptions;
+  /** Whether credentials for a registry came with the request. They are held in memory until the device has them. */
+  readonly hasRegistryAuth: boolean;
   readonly status: DeploymentStatus;
   /** With `Fail`: what went wrong. */
   readonly code: ErrorCode | undefined;
@@ -40,12 +52,10 @@ export interface Change {
 }
 
 /** What a new deployment is made of. */
-export interface NewDeployment {
-  readonly id: string;
-  readonly accountId: string;
-  readonly assetUuid: string;
-  readonly app: string;
-  readonly spec: unknown;
+export interface NewDeployment extends Pick<
+  Deployment,
+  "id" | "accountId" | "assetUuid" | "app" | "action" | "spec" | "options" | "hasRegistryAuth"
+> {
   /** Unix milliseconds. */
   readonly nowMs: number;
   /** How long it may take in all, in milliseconds. */

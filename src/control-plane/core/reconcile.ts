@@ -56,4 +56,5 @@ const CANCEL_REASONS: Partial<Record<ErrorCode, CancelReason>> = {
   DeviceNotReachable: "not_reachable",
   DeploymentCancelled: "requested",
   Internal: "unknown",
+  RegistryAuthLost: "unknown",
 };

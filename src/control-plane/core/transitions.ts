@@ -1,11 +1,25 @@
 import type { DeviceEvent, EventContent } from "../../protocol/deployment-event.ts";
+import type { DeploymentAction } from "../../protocol/deployment-action.ts";
 import { type ErrorCode, errorEntry } from "../../protocol/errors.ts";
 import { type Change, type Deployment, isFinished } from "./deployment.ts";
 import { appendEvent } from "./event-log.ts";
 import { maskSpec } from "./masked-spec.ts";
 
+const RECEIVED_MESSAGES: Readonly<Record<DeploymentAction, string>> = {
+  deploy: "Deployment received.",
+  update: "Update received.",
+  remove: "Removal received.",
+  stop: "Request to stop the app received.",
+  start: "Request to start the app received.",
+  restart: "Request to restart the app received.",
+};
+
 /** What the first event says. */
-export const RECEIVED: EventContent = { status: "Running", message: "Deployment received.", step: "received" };
+export function received({ action, options }: Pick<Deployment, "action" | "options">): EventContent {
+  const message = RECEIVED_MESSAGES[action];
+  const remark = options.dry_run ? " Dry run: nothing will be changed." : "";
+  return { status: "Running", message: message + remark, step: "received" };
+}
 
 /** Ends the deployment with an error of the control plane's own; nothing if it has ended already. */
 export function fail(

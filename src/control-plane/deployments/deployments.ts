@@ -1,20 +1,22 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { AppSpec } from "../../protocol/app-spec.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Asset } from "../core/asset.ts";
+import type { AppCommand } from "../core/command.ts";
 import { streamInterrupted } from "../core/connection-remarks.ts";
 import { type Deadline, expire } from "../core/deadlines.ts";
 import { type Deployment, isFinished, newDeployment } from "../core/deployment.ts";
 import { appendEvent } from "../core/event-log.ts";
 import { cancelReason } from "../core/reconcile.ts";
-import { fail, RECEIVED, requestCancel } from "../core/transitions.ts";
+import { fail, received, requestCancel } from "../core/transitions.ts";
 import { createId } from "../secrets.ts";
 import type { DeploymentStore, Idempotency, StoredEvent } from "../store/deployments.ts";
+import { Credentials } from "./credentials.ts";
 import { Deadlines } from "./deadlines.ts";
 import { DeploymentDeviceHandler } from "./device-handler.ts";
 import type { DeviceDirectory, DeviceHandler } from "./devices.ts";
+import { Dispatcher } from "./dispatcher.ts";
 import { readEvents } from "./event-reader.ts";
 import { Recorder } from "./recorder.ts";
 
@@ -37,7 +39,9 @@ export class Deployments {
   readonly deviceHandler: DeviceHandler;
   readonly #parts: DeploymentsParts;
   readonly #deadlines: Deadlines;
+  readonly #credentials = new Credentials();
   readonly #recorder: Recorder;
+  readonly #dispatcher: Dispatcher;
   readonly #drain = new AbortController();
   /** How many streams are open of each deployment. */
   readonly #streams = new Map<string, number>();
@@ -46,8 +50,10 @@ export class Deployments {
     const { store, bus, clock, logger, ackTimeoutMs } = parts;
     this.#parts = parts;
     this.#deadlines = new Deadlines({ clock, logger, ackTimeoutMs, onExpired: (id, kind) => this.#expire(id, kind) });
-    this.#recorder = new Recorder({ store, bus, clock, logger, deadlines: this.#deadlines });
-    this.deviceHandler = new DeploymentDeviceHandler(store, this.#recorder);
+    const credentials = this.#credentials;
+    this.#recorder = new Recorder({ store, bus, clock, logger, deadlines: this.#deadlines, credentials });
+    this.#dispatcher = new Dispatcher(this.#recorder, credentials);
+    this.deviceHandler = new DeploymentDeviceHandler(store, this.#recorder, this.#dispatcher);
   }
 
   /** Takes up the deployments an earlier process left unfinished. */
@@ -56,29 +62,37 @@ export class Deployments {
   }
 
   /**
-   * Records a deployment and sends it to the device. Answers its id, or that of the earlier one where the same request
+   * Records what is asked for and sends it to the device. Answers its id, or that of the earlier one where the same request
    * is repeated. Error: `IdempotencyKeyReused`.
    */
-  async request(asset: Asset, spec: AppSpec, idempotency?: Idempotency): Promise<string> {
+  async request(asset: Asset, command: AppCommand, idempotency?: Idempotency): Promise<string> {
     const { store, clock, logger, devices, deploymentTimeoutMs } = this.#parts;
-    const nowMs = clock.now();
+    const { action, app, spec } = command;
+    const { registry_auth: registryAuth, ...options } = command.options;
     const deployment = newDeployment({
       id: createId("dep_"),
       accountId: asset.accountId,
       assetUuid: asset.uuid,
-      app: spec.name,
+      app,
+      action,
       spec,
-      nowMs,
+      options,
+      hasRegistryAuth: registryAuth !== undefined,
+      nowMs: clock.now(),
       timeoutMs: deploymentTimeoutMs,
     });
+    const { id } = deployment;
+    // Before it is on record: from then on a device that connects is sent it.
+    if (registryAuth) this.#credentials.keep(id, registryAuth);
     const result = await store.createDeployment(deployment, firstEvent(deployment), idempotency);
+    if (result.kind !== "created") this.#credentials.drop(id);
     if (result.kind === "conflict") throw new EdgeError("IdempotencyKeyReused");
     if (result.kind === "repeated") return result.id;
-    const { id } = deployment;
     this.#deadlines.watch(deployment);
-    logger.info({ deployment_id: id, app: spec.name, image: spec.image, asset: asset.uuid }, "deployment received");
+    const { image } = (spec ?? {}) as { image?: string };
+    logger.info({ deployment_id: id, app, action, image, asset: asset.uuid }, "deployment received");
     const session = devices.find(asset.uuid);
-    if (session) session.send({ type: "deploy", deployment_id: id, spec });
+    if (session) await this.#dispatcher.send(session, deployment);
     else await this.#recorder.change(id, (current, now) => fail(current, now, "DeviceNotReachable"));
     return id;
   }
@@ -141,7 +155,7 @@ export class Deployments {
 }
 
 function firstEvent(deployment: Deployment) {
-  const change = appendEvent(deployment, RECEIVED, deployment.createdAtMs);
+  const change = appendEvent(deployment, received(deployment), deployment.createdAtMs);
   if (!change?.event) throw new Error("a new deployment takes its first event");
   return change.event;
 }

@@ -6,16 +6,19 @@ import { cancelReason, type Correction, reconcile } from "../core/reconcile.ts";
 import { acknowledge, fail, replyToEvent, takeDeviceEvent } from "../core/transitions.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
 import type { DeviceHandler, DeviceSession, Verdict } from "./devices.ts";
+import type { Dispatcher } from "./dispatcher.ts";
 import type { Recorder } from "./recorder.ts";
 
 /** Takes what devices say about their deployments into the record, and answers them. */
 export class DeploymentDeviceHandler implements DeviceHandler {
   readonly #store: DeploymentStore;
   readonly #recorder: Recorder;
+  readonly #dispatcher: Dispatcher;
 
-  constructor(store: DeploymentStore, recorder: Recorder) {
+  constructor(store: DeploymentStore, recorder: Recorder, dispatcher: Dispatcher) {
     this.#store = store;
     this.#recorder = recorder;
+    this.#dispatcher = dispatcher;
   }
 
   async connected(session: DeviceSession, held: readonly string[]): Promise<void> {
@@ -80,11 +83,9 @@ export class DeploymentDeviceHandler implements DeviceHandler {
         // A device that lost its memory may still run what it began: it finds it by the container's label.
         session.send({ type: "cancel", deployment_id: correction.deploymentId, reason: "unknown" });
         break;
-      case "send": {
-        const { id, spec } = correction.deployment;
-        session.send({ type: "deploy", deployment_id: id, spec });
+      case "send":
+        await this.#dispatcher.send(session, correction.deployment);
         break;
-      }
       case "cancel":
         session.send({ type: "cancel", deployment_id: correction.deploymentId, reason: correction.reason });
         break;

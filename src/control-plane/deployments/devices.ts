@@ -1,15 +1,35 @@
+import type { ReportChange } from "../../protocol/app-report.ts";
 import type { DeviceEvent } from "../../protocol/deployment-event.ts";
-import type { ErrorCode } from "../../protocol/errors.ts";
+import type { QueryKind } from "../../protocol/device-query.ts";
+import type { EdgeError, ErrorCode } from "../../protocol/errors.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
+
+/** The first version of the protocol in which a device answers questions and tells of itself. */
+export const TELLING_PROTOCOL = 2;
 
 /** A device that is connected right now. */
 export interface DeviceSession {
   readonly id: string;
   readonly assetUuid: string;
+  /** The version of the protocol both sides speak. */
+  readonly protocol: number;
   /** Hands the frame to the connection; there is no telling whether it arrives. */
   send(frame: ControlFrame): void;
+  /**
+   * Asks the device something. Dispose of it when nobody waits for answers any more; the device is told, unless it has
+   * answered to the end.
+   */
+  query(what: QueryKind, params: unknown, sink: QuerySink): Disposable;
   /** Ends the session unless the device shows a sign of life soon. */
   probe(): void;
+}
+
+/** Who waits for the answers to a query. */
+export interface QuerySink {
+  /** One answer, not checked yet. The device is held back until it is dealt with. */
+  answer(body: unknown): void | Promise<void>;
+  /** Nothing follows. With an error the query was not answered, or not to its end. Called at most once. */
+  end(error: EdgeError | undefined): void;
 }
 
 /** Who is connected. */
@@ -18,7 +38,16 @@ export interface DeviceDirectory {
   find(assetUuid: string): DeviceSession | undefined;
 }
 
-/** What devices say. Calls for one session come one after the other. */
+/** What devices say of themselves. Calls for one session come one after the other. */
+export interface ReportHandler {
+  /** The session stands. Answers the hash of the report that is held, for the device to go on from. */
+  greeted(session: DeviceSession): Promise<string | undefined>;
+  reported(session: DeviceSession, change: ReportChange): Promise<void>;
+  /** The session ended and no other took its place. */
+  left(session: DeviceSession): void;
+}
+
+/** What devices say of deployments. Calls for one session come one after the other. */
 export interface DeviceHandler {
   /** The session stands. `held` are the deployments whose end the device has not seen acknowledged. */
   connected(session: DeviceSession, held: readonly string[]): Promise<void>;

@@ -3,6 +3,7 @@ import type { Logger } from "../../lib/logger.ts";
 import type { Bus } from "../bus/bus.ts";
 import { type Change, type Deployment, isFinished } from "../core/deployment.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
+import type { Credentials } from "./credentials.ts";
 import type { Deadlines } from "./deadlines.ts";
 
 /** The topic that is published when a deployment has a new event. */
@@ -16,6 +17,7 @@ export interface RecorderParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly deadlines: Deadlines;
+  readonly credentials: Credentials;
 }
 
 /** The one way a deployment changes: stored first, then told to those who wait. */
@@ -34,7 +36,7 @@ export class Recorder {
     id: string,
     decide: (deployment: Deployment, nowMs: number) => Change | undefined,
   ): Promise<Deployment | undefined> {
-    const { store, bus, clock, deadlines } = this.#parts;
+    const { store, bus, clock, deadlines, credentials } = this.#parts;
     const made: { change?: Change | undefined } = {};
     const after = await store.updateDeployment(id, (deployment) => {
       made.change = decide(deployment, clock.now());
@@ -42,14 +44,15 @@ export class Recorder {
     });
     if (!after || !made.change) return after;
     deadlines.watch(after);
+    credentials.review(after);
     if (made.change.event) bus.publish(eventsTopic(id));
     if (made.change.event && isFinished(after)) this.#logEnd(after);
     return after;
   }
 
-  #logEnd({ id, app, assetUuid, status, code, createdAtMs, finishedAtMs = createdAtMs }: Deployment): void {
+  #logEnd({ id, app, action, assetUuid, status, code, createdAtMs, finishedAtMs = createdAtMs }: Deployment): void {
     this.#parts.logger.info(
-      { deployment_id: id, app, asset: assetUuid, status, code, ms: finishedAtMs - createdAtMs },
+      { deployment_id: id, app, action, asset: assetUuid, status, code, ms: finishedAtMs - createdAtMs },
       "deployment ended",
     );
   }

@@ -8,7 +8,7 @@ import { CLOSE_CODES } from "../../protocol/frames.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import type { AccessWatch } from "../access-watch.ts";
 import type { Asset } from "../core/asset.ts";
-import type { DeviceDirectory, DeviceHandler, DeviceSession } from "../deployments/devices.ts";
+import type { DeviceDirectory, DeviceHandler, DeviceSession, ReportHandler } from "../deployments/devices.ts";
 import { hashSecret } from "../secrets.ts";
 import type { AssetStore } from "../store/assets.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
@@ -22,6 +22,11 @@ const CLOSE_GRACE_MS = 1_000;
 /** Longer than any agent is silent, so that only dead connections cost traffic. */
 const TCP_KEEPALIVE_MS = 70 * 60_000;
 const BEARER = /^Bearer (ed_[A-Za-z0-9_-]{1,100})$/i;
+
+interface Handlers {
+  readonly handler: DeviceHandler;
+  readonly reports: ReportHandler;
+}
 
 export interface HubOptions {
   readonly assets: AssetStore;
@@ -42,7 +47,7 @@ export class DeviceHub implements DeviceDirectory {
     maxPayload: MAX_FRAME_BYTES,
     perMessageDeflate: false,
   });
-  #handler: DeviceHandler | undefined;
+  #handlers: Handlers | undefined;
   #isStopping = false;
 
   constructor(options: HubOptions) {
@@ -50,8 +55,8 @@ export class DeviceHub implements DeviceDirectory {
   }
 
   /** Names who is told what devices say. To be called before the first connection. */
-  serve(handler: DeviceHandler): void {
-    this.#handler = handler;
+  serve(handler: DeviceHandler, reports: ReportHandler): void {
+    this.#handlers = { handler, reports };
   }
 
   find(assetUuid: string): DeviceSession | undefined {
@@ -110,8 +115,8 @@ export class DeviceHub implements DeviceDirectory {
 
   #accept(socket: WebSocket, asset: Asset, tokenHash: Uint8Array): void {
     const { assets, access, clock } = this.#options;
-    const handler = this.#handler;
-    if (!handler || this.#isStopping) return socket.close(CLOSE_CODES.restart);
+    const handlers = this.#handlers;
+    if (!handlers || this.#isStopping) return socket.close(CLOSE_CODES.restart);
     const id = randomUUID();
     const logger = this.#options.logger.child({ session: id, asset: asset.uuid });
     const session = new Session({
@@ -120,11 +125,11 @@ export class DeviceHub implements DeviceDirectory {
       asset,
       clock,
       logger,
-      handler,
+      ...handlers,
       onLive: (live) => this.#replace(live),
       onClosed: (closed) => {
         watching[Symbol.dispose]();
-        this.#drop(closed, handler);
+        this.#drop(closed, handlers);
       },
       isCurrent: (other) => this.#live.get(other.assetUuid) === other,
     });
@@ -141,11 +146,12 @@ export class DeviceHub implements DeviceDirectory {
     older?.close(CLOSE_CODES.replaced, "replaced by a newer connection");
   }
 
-  #drop(session: Session, handler: DeviceHandler): void {
+  #drop(session: Session, { handler, reports }: Handlers): void {
     this.#open.delete(session);
     if (this.#open.size === 0) this.#onAllClosed?.();
     if (this.#live.get(session.assetUuid) !== session) return;
     this.#live.delete(session.assetUuid);
+    reports.left(session);
     if (this.#isStopping) return;
     handler.disconnected(session).catch((error: unknown) => {
       this.#options.logger.error({ err: error, asset: session.assetUuid }, "cannot record that a device is offline");

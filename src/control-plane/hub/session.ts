@@ -4,8 +4,10 @@ import type { Logger } from "../../lib/logger.ts";
 import { type AgentFrame, CLOSE_CODES, type ControlFrame, decodeAgentFrame } from "../../protocol/frames.ts";
 import { negotiate } from "../../protocol/version.ts";
 import type { Asset } from "../core/asset.ts";
-import type { DeviceHandler, DeviceSession, Verdict } from "../deployments/devices.ts";
+import type { QueryKind } from "../../protocol/device-query.ts";
+import type { DeviceHandler, DeviceSession, QuerySink, ReportHandler, Verdict } from "../deployments/devices.ts";
 import { Inbox } from "./inbox.ts";
+import { SessionQueries } from "./session-queries.ts";
 import { Strikes } from "./strikes.ts";
 
 const HELLO_TIMEOUT_MS = 10_000;
@@ -13,6 +15,7 @@ const PROBE_TIMEOUT_MS = 10_000;
 /** Most bytes that may wait for a slow device: a few deployments and their acknowledgements. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
+type DeploymentFrame = Extract<AgentFrame, { type: "ack" | "refuse" | "event" }>;
 type Hello = Extract<AgentFrame, { type: "hello" }>;
 
 export interface SessionOptions {
@@ -22,6 +25,7 @@ export interface SessionOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly handler: DeviceHandler;
+  readonly reports: ReportHandler;
   /** Called when the device has said hello, before it is welcomed. */
   readonly onLive: (session: Session) => void;
   readonly onClosed: (session: Session) => void;
@@ -36,9 +40,11 @@ export class Session implements DeviceSession {
   readonly #options: SessionOptions;
   readonly #strikes: Strikes;
   readonly #inbox: Inbox<AgentFrame>;
+  readonly #queries = new SessionQueries((frame) => this.send(frame));
   readonly #helloTimer: Disposable;
   #probeTimer: Disposable | undefined;
   #isLive = false;
+  #protocol = 0;
 
   constructor(options: SessionOptions) {
     const { id, socket, asset, clock, logger } = options;
@@ -57,6 +63,14 @@ export class Session implements DeviceSession {
     socket.on("pong", () => this.#alive());
     socket.on("error", (error) => logger.warn({ reason: error.message }, "connection error"));
     socket.on("close", (code) => this.#closed(code));
+  }
+
+  get protocol(): number {
+    return this.#protocol;
+  }
+
+  query(what: QueryKind, params: unknown, sink: QuerySink): Disposable {
+    return this.#queries.open(what, params, sink);
   }
 
   send(frame: ControlFrame): void {
@@ -81,6 +95,7 @@ export class Session implements DeviceSession {
   /** Closes the connection, politely at first. Nothing the device sends after that is dealt with. */
   close(code: number, reason: string): void {
     this.#inbox.close();
+    this.#queries.close();
     this.#options.socket.close(code, reason);
   }
 
@@ -109,11 +124,23 @@ export class Session implements DeviceSession {
   async #handle(frame: AgentFrame): Promise<void> {
     if (frame.type === "hello") return this.#greet(frame);
     if (!this.#options.isCurrent(this)) return;
-    const verdict = await this.#dispatch(frame);
-    if (verdict === "foreign") this.#strike(`${frame.type} for a deployment this device does not have`);
+    switch (frame.type) {
+      case "report":
+        return this.#options.reports.reported(this, frame);
+      case "answer":
+        return this.#queries.answer(frame.query_id, frame.body);
+      case "query_end":
+        return this.#queries.end(frame.query_id, frame.code, frame.message);
+      case "ack":
+      case "refuse":
+      case "event":
+        if ((await this.#takeDeploymentFrame(frame)) === "foreign") {
+          this.#strike(`${frame.type} for a deployment this device does not have`);
+        }
+    }
   }
 
-  #dispatch(frame: Exclude<AgentFrame, Hello>): Promise<Verdict> {
+  #takeDeploymentFrame(frame: DeploymentFrame): Promise<Verdict> {
     const { handler } = this.#options;
     switch (frame.type) {
       case "ack":
@@ -122,24 +149,30 @@ export class Session implements DeviceSession {
         return handler.refused(this, frame.deployment_id, frame.code, frame.message);
       case "event":
         return handler.event(this, frame.deployment_id, frame.event);
-      case "report":
-      case "answer":
-      case "query_end":
-        return Promise.resolve("taken");
     }
   }
 
   async #greet(hello: Hello): Promise<void> {
-    const { asset, handler, logger, onLive } = this.#options;
+    const { socket, asset, handler, reports, logger, onLive } = this.#options;
     this.#helloTimer[Symbol.dispose]();
     const protocol = negotiate(hello.protocol);
     if (protocol === undefined) {
       logger.warn({ protocol: hello.protocol, agent_version: hello.agent_version }, "agent too old");
       return this.close(CLOSE_CODES.unsupportedProtocol, "protocol version not supported");
     }
+    this.#protocol = protocol;
+    const reportHash = await reports.greeted(this);
+    // Closed meanwhile: it must not be found any more.
+    if (socket.readyState !== socket.OPEN) return;
     onLive(this);
     const { uuid, serialNumber, name } = asset;
-    this.send({ type: "welcome", protocol, session_id: this.id, asset: { uuid, serial_number: serialNumber, name } });
+    this.send({
+      type: "welcome",
+      protocol,
+      session_id: this.id,
+      asset: { uuid, serial_number: serialNumber, name },
+      ...(reportHash !== undefined && { report_hash: reportHash }),
+    });
     logger.info(
       { agent_version: hello.agent_version, protocol, deployments: hello.deployments.length },
       "device online",
@@ -170,6 +203,7 @@ export class Session implements DeviceSession {
     this.#inbox.close();
     this.#helloTimer[Symbol.dispose]();
     this.#alive();
+    this.#queries.close();
     logger.info({ close_code: code, ...this.#strikes.counts }, this.#isLive ? "device offline" : "connection closed");
     onClosed(this);
   }

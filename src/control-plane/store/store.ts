@@ -1,6 +1,7 @@
 import type { AccountStore, KeyStore } from "./accounts.ts";
 import type { AssetStore } from "./assets.ts";
 import type { DeploymentStore } from "./deployments.ts";
+import type { DeviceStore } from "./devices.ts";
 import type { NetworkGroupStore } from "./network-groups.ts";
 import type { SimStore } from "./sims.ts";
 import type { UsageStore } from "./usage.ts";
@@ -14,6 +15,7 @@ export interface Store extends AsyncDisposable {
   readonly networkGroups: NetworkGroupStore;
   readonly usage: UsageStore;
   readonly deployments: DeploymentStore;
+  readonly devices: DeviceStore;
   /** Throws when the store does not answer. */
   check(): Promise<void>;
   /** A number that differs from the last answer after another process has changed something. */

@@ -5,6 +5,7 @@ import { apiPath } from "./path.ts";
 const deploymentSchema = z.looseObject({
   deployment_id: z.string(),
   app: z.string(),
+  action: z.string().default("deploy"),
   image: z.string().optional(),
   status: z.string(),
   code: z.string().nullish(),

@@ -1,12 +1,10 @@
 import type { Clock } from "../../lib/clock.ts";
+import { Connection } from "./connection.ts";
 import type { ApiClient, ApiRequest } from "./client.ts";
 import { parseStreamedEvent, type StreamedEvent } from "./deployment-event.ts";
 import { EventLineReader, StreamGrammarError } from "./event-lines.ts";
 import { NetworkFailure } from "./network-failure.ts";
 import { toServiceFailure } from "./service-failure.ts";
-
-/** The service sends at least an empty line every 15 s; three missed ones mean that the link is dead. */
-export const SILENCE_LIMIT_MS = 45_000;
 
 /** A stream whose headers have come. Dispose it to let go of the connection. */
 export interface EventStream extends Disposable {
@@ -79,30 +77,4 @@ function toGrammarFailure(client: ApiClient, error: StreamGrammarError): Network
     maybeSent: true,
     cause: error,
   });
-}
-
-/** Aborts a request when its caller does, when it is disposed of, and when nothing has come for too long. */
-class Connection implements Disposable {
-  readonly #controller = new AbortController();
-  readonly #clock: Clock;
-  readonly signal: AbortSignal;
-  #watchdog: Disposable | undefined;
-
-  constructor(clock: Clock, parent: AbortSignal) {
-    this.#clock = clock;
-    this.signal = AbortSignal.any([parent, this.#controller.signal]);
-  }
-
-  /** Something came. */
-  touch(): void {
-    this.#watchdog?.[Symbol.dispose]();
-    this.#watchdog = this.#clock.timer(SILENCE_LIMIT_MS, () => {
-      this.#controller.abort(new DOMException("nothing came for too long", "TimeoutError"));
-    });
-  }
-
-  [Symbol.dispose](): void {
-    this.#watchdog?.[Symbol.dispose]();
-    this.#controller.abort();
-  }
 }

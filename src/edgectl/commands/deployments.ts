@@ -7,7 +7,7 @@ import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { renderDeployment, renderDeployments } from "../views/deployment-table.ts";
-import { wholeNumber } from "./options.ts";
+import { ASSET, wholeNumber } from "./options.ts";
 import { retryForOption } from "./retry-for.ts";
 
 interface ListOptions {
@@ -17,7 +17,6 @@ interface ListOptions {
 }
 
 const LARGEST_PAGE = 200;
-const ASSET = ["<asset>", "serial number, SIM SID, ICCID or UUID"] as const;
 const ID = ["<deployment>", "id of the deployment"] as const;
 
 export function addDeploymentsList(deployments: Command, io: Io): void {

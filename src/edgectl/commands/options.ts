@@ -13,3 +13,9 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
     return value;
   };
 }
+
+/** The argument that names an asset. */
+export const ASSET = ["<asset>", "serial number, SIM SID, ICCID or UUID"] as const;
+
+/** The argument that names an app of a device. */
+export const APP = ["<app>", "name of the app"] as const;

@@ -1,19 +1,23 @@
 import type { AppSpec, PortMapping, Volume } from "../../protocol/app-spec.ts";
 import { usageFailure } from "../failure.ts";
+import type { DeviceMapping } from "./parse-device.ts";
 import type { EnvironmentEntry } from "./parse-env.ts";
 
 /** What the command line says about an app. */
 export interface AppFlags {
-  readonly name?: string | undefined;
-  readonly image?: string | undefined;
+  /** Fields with one value, as they stand in a request. Those left out are `undefined`. */
+  readonly single: Readonly<Partial<Record<keyof AppSpec, unknown>>>;
   readonly ports: readonly PortMapping[];
   readonly environments: readonly EnvironmentEntry[];
   readonly volumes: readonly Volume[];
-  readonly hostNetwork?: boolean | undefined;
-  readonly privileged?: boolean | undefined;
+  readonly devices: readonly DeviceMapping[];
 }
 
-type AppRequest = Readonly<Record<string, unknown>>;
+export type AppRequest = Readonly<Record<string, unknown>>;
+
+/** The lists of an app. */
+export const LISTS = ["environments", "ports", "volumes", "devices"] as const;
+export type AppList = (typeof LISTS)[number];
 
 /**
  * Puts the file and the command line together. Single values on the command line win. An entry of a list replaces the
@@ -21,16 +25,12 @@ type AppRequest = Readonly<Record<string, unknown>>;
  * comes in addition. Whether the outcome is a valid app is for the service to say, which may know more than this version.
  */
 export function buildAppRequest(file: AppRequest | undefined, flags: AppFlags): AppRequest {
-  const single: Partial<Record<keyof AppSpec, unknown>> = {
-    ...(flags.name !== undefined && { name: flags.name }),
-    ...(flags.image !== undefined && { image: flags.image }),
-    ...(flags.hostNetwork !== undefined && { host_network: flags.hostNetwork }),
-    ...(flags.privileged !== undefined && { privileged: flags.privileged }),
-  };
-  const request: Record<string, unknown> = { ...file, ...single };
-  mergeList(request, "environments", flags.environments, "key");
-  mergeList(request, "ports", flags.ports, "target_port");
-  mergeList(request, "volumes", flags.volumes, "target");
+  const given = Object.entries(flags.single).filter(([, value]) => value !== undefined);
+  const request: Record<string, unknown> = { ...file, ...Object.fromEntries(given) };
+  mergeList(request, "environments", flags.environments, ({ key }) => String(key));
+  mergeList(request, "ports", flags.ports, (port) => `${port.target_port}/${port.protocol ?? "tcp"}`);
+  mergeList(request, "volumes", flags.volumes, ({ target }) => String(target));
+  mergeList(request, "devices", flags.devices, ({ local, target }) => String(target ?? local));
   return request;
 }
 
@@ -48,20 +48,20 @@ export function parseAppFile(text: string, fileName: string): AppRequest {
   return value as AppRequest;
 }
 
-const HINT = 'The file is the deploy request, such as {"name": "web", "image": "nginx:1.29"}.';
+const HINT = 'The file is the request as the API takes it, such as {"name": "web", "image": "nginx:1.29"}.';
 
 function mergeList<T extends object>(
   request: Record<string, unknown>,
-  field: keyof AppSpec,
+  field: AppList,
   entries: readonly T[],
-  identity: keyof T,
+  identify: (entry: Partial<T>) => string,
 ): void {
   if (entries.length === 0) return;
   const existing = request[field] ?? [];
   // A file with something else in this place goes to the service as it is, to be refused there.
   if (!Array.isArray(existing)) return;
-  const replaced = new Set(entries.map((entry) => entry[identity]));
-  const kept = existing.filter((entry: Partial<T> | null) => !replaced.has(entry?.[identity] as T[keyof T]));
+  const replaced = new Set(entries.map(identify));
+  const kept = existing.filter((entry: Partial<T> | null) => entry === null || !replaced.has(identify(entry)));
   request[field] = [...kept, ...entries];
 }
 

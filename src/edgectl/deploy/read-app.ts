@@ -2,10 +2,11 @@ import { readFile } from "node:fs/promises";
 import type { PortMapping, Volume } from "../../protocol/app-spec.ts";
 import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
-import { type AppFlags, buildAppRequest, parseAppFile } from "./app-request.ts";
-import { parseEnv, parseEnvFile } from "./parse-env.ts";
+import { type AppFlags, type AppRequest, parseAppFile } from "./app-request.ts";
+import type { DeviceMapping } from "./parse-device.ts";
+import { type EnvironmentEntry, parseEnv, parseEnvFile } from "./parse-env.ts";
 
-/** The options of `deploy` that describe the app, as commander hands them over. */
+/** The options that describe an app, as commander hands them over. Durations in seconds, sizes in bytes. */
 export interface AppOptions {
   readonly file?: string;
   readonly name?: string;
@@ -16,40 +17,71 @@ export interface AppOptions {
   readonly volume?: readonly Volume[];
   readonly hostNetwork?: boolean;
   readonly privileged?: boolean;
+  readonly device?: readonly DeviceMapping[];
+  readonly cpus?: number;
+  readonly memory?: number;
+  readonly restart?: string;
+  readonly healthCmd?: string;
+  readonly healthInterval?: number;
+  readonly healthTimeout?: number;
+  readonly healthRetries?: number;
+  readonly healthStartPeriod?: number;
 }
 
-/** Reads the files the options name and makes the deploy request. Errors: exit code 2 */
-export async function readApp(options: AppOptions, io: Io): Promise<Readonly<Record<string, unknown>>> {
-  if (options.file === undefined && (options.image === undefined || options.name === undefined)) {
-    throw usageFailure("It is not said what to deploy.", "Give an app file with -f, or both --name and --image.");
-  }
-  const file = options.file === undefined ? undefined : await readAppFile(options.file, io);
-  const environments = new Map<string, string>();
-  for (const name of options.envFile ?? []) {
-    for (const { key, value } of parseEnvFile(await readText(name), io.env, name)) environments.set(key, value);
-  }
-  for (const { key, value } of (options.env ?? []).map((text) => parseEnv(text, io.env))) environments.set(key, value);
-  const flags: AppFlags = {
-    name: options.name,
-    image: options.image,
+/** What the options and the arguments after `--` say of an app. Errors: exit code 2 */
+export async function readFlags(options: AppOptions, command: readonly string[], io: Io): Promise<AppFlags> {
+  return {
+    single: {
+      name: options.name,
+      image: options.image,
+      host_network: options.hostNetwork,
+      privileged: options.privileged,
+      command: command.length > 0 ? command : undefined,
+      cpu_limit: options.cpus,
+      memory_limit: options.memory,
+      healthcheck: healthcheckOf(options),
+      restart_policy: options.restart,
+    },
     ports: options.port ?? [],
-    environments: [...environments].map(([key, value]) => ({ key, value })),
+    environments: await readEnvironments(options, io),
     volumes: options.volume ?? [],
-    hostNetwork: options.hostNetwork,
-    privileged: options.privileged,
+    devices: options.device ?? [],
   };
-  return buildAppRequest(file, flags);
 }
 
-async function readAppFile(name: string, io: Io): Promise<Readonly<Record<string, unknown>>> {
+/** The app file that `-f` names, `-` for standard input. Errors: exit code 2 */
+export async function readAppFile(name: string, io: Io): Promise<AppRequest> {
   if (name === "-") return parseAppFile(await io.stdin.readAll(), "Standard input");
   return parseAppFile(await readText(name), name);
 }
 
-async function readText(name: string): Promise<string> {
+/** The text of a file somebody named. Errors: exit code 2 */
+export async function readText(name: string): Promise<string> {
   try {
     return await readFile(name, "utf8");
   } catch (error) {
     throw usageFailure(`${name} cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown reason"}).`);
   }
+}
+
+async function readEnvironments(options: AppOptions, io: Io): Promise<EnvironmentEntry[]> {
+  const environments = new Map<string, string>();
+  for (const name of options.envFile ?? []) {
+    for (const { key, value } of parseEnvFile(await readText(name), io.env, name)) environments.set(key, value);
+  }
+  for (const { key, value } of (options.env ?? []).map((text) => parseEnv(text, io.env))) environments.set(key, value);
+  return [...environments].map(([key, value]) => ({ key, value }));
+}
+
+function healthcheckOf(options: AppOptions): Record<string, unknown> | undefined {
+  const { healthCmd, healthInterval, healthTimeout, healthRetries, healthStartPeriod } = options;
+  const times = {
+    ...(healthInterval !== undefined && { interval_s: healthInterval }),
+    ...(healthTimeout !== undefined && { timeout_s: healthTimeout }),
+    ...(healthRetries !== undefined && { retries: healthRetries }),
+    ...(healthStartPeriod !== undefined && { start_period_s: healthStartPeriod }),
+  };
+  if (healthCmd !== undefined) return { command: ["sh", "-c", healthCmd], ...times };
+  if (Object.keys(times).length > 0) throw usageFailure("There is no health check to time.", "Give --health-cmd too.");
+  return undefined;
 }

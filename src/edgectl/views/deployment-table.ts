@@ -8,6 +8,7 @@ export function renderDeployments(rows: readonly Deployment[], theme: Theme, wid
   if (rows.length === 0) return "No deployments.";
   const columns: Column<Deployment>[] = [
     { header: "DEPLOYMENT", cell: (row) => sanitizeLine(row.deployment_id) },
+    { header: "ACTION", cell: (row) => sanitizeLine(row.action) },
     { header: "APP", cell: (row) => sanitizeLine(row.app), shrinks: true },
     {
       header: "STATUS",
@@ -23,6 +24,7 @@ export function renderDeployments(rows: readonly Deployment[], theme: Theme, wid
 export function renderDeployment(row: Deployment, theme: Theme): string {
   const fields: [string, string][] = [
     ["Deployment", sanitizeLine(row.deployment_id)],
+    ["Action", sanitizeLine(row.action)],
     ["App", sanitizeLine(row.app)],
   ];
   if (row.image) fields.push(["Image", sanitizeLine(row.image)]);

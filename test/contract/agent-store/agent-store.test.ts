@@ -1,8 +1,11 @@
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { newRecord } from "../../../src/agent/core/deployment.ts";
+import { MIGRATIONS } from "../../../src/agent/store/migrations.ts";
 import { openSqliteStore } from "../../../src/agent/store/sqlite-store.ts";
 import { type AgentStore, StoreError } from "../../../src/agent/store/store.ts";
+import { openSqlite } from "../../../src/lib/sqlite.ts";
 import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
 import type { EventContent } from "../../../src/protocol/deployment-event.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
@@ -117,7 +120,6 @@ describe("agent store", () => {
     store.save({ deployment: newRecord("d1", 1, spec), events: [DONE] });
     const before = store.pendingEvents(0, 1)[0]?.position ?? 0;
     store.acknowledge("d1", 1);
-    reopen();
     store.save({ deployment: newRecord("d2", 1, spec), events: [say("later")] });
     expect(messages(before)).toEqual(["later"]);
   });
@@ -138,6 +140,48 @@ describe("agent store", () => {
     expect(() => store.save(change)).toThrow(StoreError);
     expect(store.deployments()).toEqual([]);
     expect(messages()).toEqual([]);
+  });
+
+  it("goes on numbering after a restart, also when progress was replaced meanwhile", () => {
+    store.save({ deployment: newRecord("d1", 1, spec), events: [say("one"), percent(10)] });
+    reopen();
+    store.save({ deployment: newRecord("d1", 1, spec), events: [percent(20)] });
+    reopen();
+    store.save({ deployment: newRecord("d1", 1, spec), events: [DONE] });
+    expect(store.pendingEvents(0, 100).map(({ event }) => event.device_seq)).toEqual([1, 3, 4]);
+  });
+
+  it("writes no more than a page for an event of a deployment that is otherwise as it was", () => {
+    const log = join(directory.path, "agent.db-wal");
+    store.save({ deployment: newRecord("d1", 1, spec), events: [say("one")] });
+    const before = statSync(log).size;
+    store.save({ deployment: newRecord("d1", 1, spec), events: [say("two")] });
+    // A page of 1024 bytes and the head of its frame.
+    expect(statSync(log).size - before).toBe(1_048);
+  });
+
+  it("takes over what an agent of the first version left", () => {
+    store[Symbol.dispose]();
+    const path = join(directory.path, "old.db");
+    const old = openSqlite(path, { migrations: MIGRATIONS.slice(0, 1) });
+    const record = JSON.stringify(newRecord("d1", 1, spec));
+    const app = { name: "app", deploymentId: "d0", spec, imageId: "i", containerId: "c" };
+    old.prepare("INSERT INTO deployments VALUES ('d1', 3, ?)").run(record);
+    old.prepare("INSERT INTO apps VALUES ('app', ?)").run(JSON.stringify(app));
+    const add = old.prepare("INSERT INTO outbox VALUES (?, 'd1', ?, 0, 0, 'b', 5, ?)");
+    add.run(7, 1, JSON.stringify(say("one")));
+    add.run(9, 2, JSON.stringify(say("two")));
+    old.close();
+    store = openSqliteStore({ path, clock, bootId: "boot-1" });
+    store.save({ deployment: newRecord("d1", 1, spec), events: [DONE] });
+    expect(store.pendingEvents(0, 100).map(({ event }) => [event.device_seq, event.message])).toEqual([
+      [1, "one"],
+      [2, "two"],
+      [3, "done"],
+    ]);
+    expect(store.apps()).toEqual([app]);
+    store.acknowledge("d1", 3);
+    expect(store.deployments()).toEqual([]);
   });
 
   it("names a store it cannot open", () => {

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { newRecord } from "../../../src/agent/core/deployment.ts";
-import { HISTORY_LENGTH, type HistoryEntry } from "../../../src/agent/store/history.ts";
+import { HISTORY_LENGTH, HISTORY_SLACK, type HistoryEntry } from "../../../src/agent/store/history.ts";
 import { openSqliteStore } from "../../../src/agent/store/sqlite-store.ts";
 import type { AgentStore } from "../../../src/agent/store/store.ts";
 import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
@@ -83,13 +83,14 @@ describe("history of the agent's store", () => {
 
   it("is bounded: the oldest of a kind make room, and never those of another", () => {
     store.save({ deployment: { ...newRecord("d1", 1, spec), outcome: "succeeded" }, events: [DONE] });
-    for (let at = 0; at < HISTORY_LENGTH + 20; at++) {
+    const written = HISTORY_LENGTH + HISTORY_SLACK + 1;
+    for (let at = 0; at < written; at++) {
       store.save({ happened: { kind: "repair", app: "app", at, reason: "it was stopped" } });
     }
     const entries = store.history(10_000);
     expect(entries).toHaveLength(HISTORY_LENGTH + 1);
     expect(entries[0]).toMatchObject({ kind: "deployment" });
-    expect(entries[1]).toMatchObject({ kind: "repair", at: 20 });
+    expect(entries[1]).toMatchObject({ kind: "repair", at: written - HISTORY_LENGTH });
   });
 
   it("does not let an event with much in it grow the file", () => {

@@ -96,6 +96,17 @@ export function containerContract(harness: () => EngineHarness): void {
       expect((await engine.listContainers(unaborted)).map((container) => container.id)).not.toContain(id);
     });
 
+    test("an app that is not to be restarted ends for good", async () => {
+      const { id } = await run(harness(), harness().images.crasher, { restartPolicy: "no" });
+      const ended = await waitForState(harness(), id, "its end", ({ status }) => status === "exited");
+      expect(ended).toMatchObject({ exitCode: 7, restartCount: 0 });
+    });
+
+    test("an app that is to be restarted after failures is", async () => {
+      const { id } = await run(harness(), harness().images.crasher, { restartPolicy: "on-failure" });
+      await waitForState(harness(), id, "a restart", ({ restartCount }) => restartCount >= 1);
+    });
+
     test("an app that keeps ending is started over and over", async () => {
       const { id } = await run(harness(), harness().images.crasher);
       const first = await waitForState(harness(), id, "a first restart", (state) => state.restartCount >= 1);
@@ -118,11 +129,30 @@ export function containerContract(harness: () => EngineHarness): void {
       const { id } = await create(harness(), images.sleeper, { ports });
       const listed = async (): Promise<readonly number[] | undefined> => {
         const all = await engine.listContainers(unaborted);
-        return all.find((container) => container.id === id)?.hostPorts.toSorted((a, b) => a - b);
+        return all
+          .find((container) => container.id === id)
+          ?.hostPorts.map(({ port }) => port)
+          .toSorted((a, b) => a - b);
       };
       expect(await listed()).toEqual([]);
       await engine.startContainer(id, unaborted);
       expect(await listed()).toEqual([first, second].toSorted((a, b) => a - b));
+    });
+
+    test("a TCP and a UDP port of one number are two", async () => {
+      const { engine, images } = harness();
+      const hostPort = await freeHostPort();
+      const tcp = { hostPort, targetPort: 53 };
+      const udp = { ...tcp, protocol: "udp" as const };
+      const { id } = await run(harness(), images.sleeper, { ports: [tcp] });
+      const other = await run(harness(), images.sleeper, { ports: [udp] });
+      const listed = await engine.listContainers(unaborted);
+      const portsOf = (id: string) => listed.find((container) => container.id === id)?.hostPorts;
+      expect(portsOf(id)).toEqual([{ port: hostPort, protocol: "tcp" }]);
+      expect(portsOf(other.id)).toEqual([{ port: hostPort, protocol: "udp" }]);
+      expect((await engine.describeContainer(other.id, unaborted))?.ports).toEqual([udp]);
+      const third = await create(harness(), images.sleeper, { ports: [udp] });
+      await expectKind(engine.startContainer(third.id, unaborted), "port_in_use");
     });
 
     test("on the host's network none are published", async () => {

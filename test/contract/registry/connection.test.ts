@@ -30,9 +30,9 @@ describe("TLS", () => {
     await writeFile(join(certs, host, "ca.crt"), authority.cert);
     const ways: Partial<TrustOptions>[] = [
       { extraCa: authority.cert },
-      { registries: new Map([[host, { insecure: false, ca: authority.cert }]]) },
+      { registries: [{ host, insecure: false, ca_file: join(certs, host, "ca.crt") }] },
       { certificateDirectories: [certs] },
-      { registries: new Map([[host, { insecure: true, ca: undefined }]]) },
+      { registries: [{ host, insecure: true }] },
       { engineInsecure: async () => [host] },
     ];
     for (const way of ways) {
@@ -47,7 +47,7 @@ describe("TLS", () => {
     const error = await failure(client().resolve(`${host}/team/app:1`, MACHINE, BASIC, soon()));
     expect(error).toMatchObject({ kind: "registry_untrusted", message: expect.stringContaining("does not speak TLS") });
     expect(plain.requests).toEqual([]);
-    const insecure = { registries: new Map([[host, { insecure: true, ca: undefined }]]) };
+    const insecure = { registries: [{ host, insecure: true }] };
     await client(insecure).resolve(`${host}/team/app:1`, MACHINE, undefined, soon());
   });
 
@@ -113,7 +113,7 @@ function useProxy(port: number): void {
 describe("a proxy", () => {
   test("is used for registries elsewhere, and its refusal is told as its own", async () => {
     const registry = await rig.front();
-    const insecure = { registries: new Map([[registry.outsideHost, { insecure: true, ca: undefined }]]) };
+    const insecure = { registries: [{ host: registry.outsideHost, insecure: true }] };
     const reference = `${registry.outsideHost}/team/app:1`;
     await using proxy = await ConnectProxy.start();
     await using refusing = await ConnectProxy.start({ answer: "HTTP/1.1 407 Who are you\r\n\r\n" });

@@ -75,7 +75,7 @@ export class RegistryRig implements AsyncDisposable {
 export function client(trust: Partial<TrustOptions> = {}, answerMs: number = 10_000): RegistryClient {
   const source = createTrustSource({
     extraCa: undefined,
-    registries: new Map(),
+    registries: [],
     engineInsecure: async () => [],
     certificateDirectories: [],
     ...trust,

@@ -53,6 +53,7 @@ const BODIES = [
   ["PATCH", "/v1/assets/ID/sim"],
   ["PATCH", "/assets/ID/sim"],
   ["POST", "/v1/assets/ID/edge/apps"],
+  ["PATCH", "/v1/assets/ID/edge/apps/web"],
 ] as const;
 
 describe.each(BODIES)("%s %s", (method, template) => {
@@ -110,7 +111,11 @@ describe("methods", () => {
     ["/v1/assets/ID/sims/supersim/usages", "GET, HEAD"],
     ["/v1/assets/ID/sim", "PATCH"],
     ["/assets/ID/sim/usages", "GET, HEAD"],
-    ["/v1/assets/ID/edge/apps", "POST"],
+    ["/v1/assets/ID/edge/apps", "GET, HEAD, POST"],
+    ["/v1/assets/ID/edge/apps/web", "DELETE, GET, HEAD, PATCH"],
+    ["/v1/assets/ID/edge/apps/web/stop", "POST"],
+    ["/v1/assets/ID/edge/apps/web/logs", "GET"],
+    ["/v1/assets/ID/edge/device", "GET, HEAD"],
     ["/healthz", "GET, HEAD"],
   ])("%s allows %s and no other", async (template, allowed) => {
     const path = template.replace("ID", uuid);
@@ -151,11 +156,20 @@ describe("the identifier in the path", () => {
     ["GET", "/sim/usages"],
     ["PATCH", "/sim"],
     ["POST", "/edge/apps"],
+    ["GET", "/edge/apps"],
+    ["GET", "/edge/apps/web"],
+    ["PATCH", "/edge/apps/web"],
+    ["DELETE", "/edge/apps/web"],
+    ["POST", "/edge/apps/web/restart"],
+    ["GET", "/edge/apps/web/logs"],
+    ["GET", "/edge/device"],
+    ["GET", "/edge/data-usage"],
     ["GET", "/edge/deployments"],
   ] as const;
   const bodies: Readonly<Record<string, string>> = {
     PATCH: '{"name":"Changed"}',
     "PATCH/sim": '{"status":"inactive"}',
+    "PATCH/edge/apps/web": "{}",
     "POST/edge/apps": '{"name":"app","image":"app"}',
   };
 

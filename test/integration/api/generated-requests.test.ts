@@ -51,10 +51,11 @@ test("any request made up from the document gets an answer with a code of the ta
       const controller = new AbortController();
       const response = await send(request, controller.signal);
       statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
-      expect(response.status).toBeLessThan(500);
       if (response.status >= 400) {
         const { code } = JSON.parse((await response.text()).replace(/^data: /, "")) as { code: string };
         expect(Object.keys(ERRORS)).toContain(code);
+        // No device is connected here; that is the one thing an answer of the service's own may fail for.
+        if (code !== "DeviceNotReachable") expect(response.status).toBeLessThan(500);
       } else {
         // A deployment's stream would go on for as long as the deployment does.
         controller.abort();

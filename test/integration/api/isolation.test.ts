@@ -42,7 +42,14 @@ afterAll(() => control[Symbol.asyncDispose]());
 /** Everything the owner can see. */
 async function ownersView(): Promise<string> {
   const api = apiClient(control, owner);
-  const paths = ["", "/sims/supersim/usages?start_time=1785000000&end_time=1785540000", "/edge/deployments"];
+  const paths = [
+    "",
+    "/edge/apps",
+    "/edge/device",
+    "/edge/data-usage",
+    "/sims/supersim/usages?start_time=1785000000&end_time=1785540000",
+    "/edge/deployments",
+  ];
   const answers = [
     await api.get("/v1/assets"),
     ...(await Promise.all(paths.map((path) => api.get(`/v1/assets/${theirs.uuid}${path}`)))),
@@ -56,6 +63,7 @@ async function send(request: SampleRequest, account: TestAccount, assetId: strin
   const path = request.path
     .replace("{asset_id}", encodeURIComponent(assetId))
     .replace("{deployment_id}", deploymentId)
+    .replace("{name}", "web")
     .replace("{sim_type}", "supersim");
   const response = await fetch(control.url + path, {
     method: request.method,

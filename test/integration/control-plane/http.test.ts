@@ -45,7 +45,7 @@ test("an unknown address is a typed 404", async () => {
 
 test.each([
   ["PUT", "/v1/assets/x", /GET/],
-  ["GET", "/v1/assets/x/edge/apps", /^POST$/],
+  ["PUT", "/v1/assets/x/edge/apps", /^GET, HEAD, POST$/],
   ["PATCH", "/v1/assets/x/edge/deployments/y", /^DELETE, GET, HEAD$/],
   ["HEAD", "/v1/assets/x/edge/deployments/y/events", /^GET$/],
   ["POST", "/healthz", /^GET, HEAD$/],

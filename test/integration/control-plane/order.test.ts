@@ -132,6 +132,7 @@ test("the record tells what was streamed, newest first, page by page, and nothin
     deployment_id: ids[0],
     asset_uuid: uuid,
     app: "c",
+    action: "deploy",
     image: "web:1",
     status: "Fail",
     message: "Taken.",

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import { CLOSE_CODES } from "../../../src/protocol/frames.ts";
 import { MAX_FRAME_BYTES } from "../../../src/protocol/limits.ts";
+import { PROTOCOL_VERSION } from "../../../src/protocol/version.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
 import { type EventStream, openStream } from "../../support/event-stream.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
@@ -36,7 +37,7 @@ describe("the handshake", () => {
     device.hello({ protocol: 99 });
     expect(await device.next("welcome")).toEqual({
       type: "welcome",
-      protocol: 1,
+      protocol: PROTOCOL_VERSION,
       session_id: expect.any(String),
       asset: { uuid: asset.uuid, serial_number: asset.serialNumber, name: asset.name },
     });

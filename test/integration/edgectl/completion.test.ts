@@ -16,11 +16,13 @@ describe("edgectl completion", () => {
     const { code, stdout: script } = await user.run(["completion", "bash"]);
     expect(code).toBe(0);
     expect(await complete(script, "edgectl", "")).toEqual(expect.arrayContaining(["login", "assets", "deploy"]));
-    expect(await complete(script, "edgectl", "de")).toEqual(["deploy", "deployments"]);
+    expect(await complete(script, "edgectl", "de")).toEqual(["deploy", "deployments", "device"]);
     expect(await complete(script, "edgectl", "assets", "")).toEqual(["list", "show", "update"]);
     expect(await complete(script, "edgectl", "deployments", "watch", "GW-1", "--re")).toEqual(["--retry-for"]);
     expect(await complete(script, "edgectl", "usage", "GW-1", "--sim", "")).toEqual(["supersim", "prosim"]);
     expect(await complete(script, "edgectl", "--json", "usage", "--granularity", "m")).toEqual(["month"]);
+    expect(await complete(script, "edgectl", "apps", "st")).toEqual(["stop", "start"]);
+    expect(await complete(script, "edgectl", "apps", "update", "GW-1", "web", "--restart", "")).toContain("on-failure");
     expect(await complete(script, "edgectl", "completion", "")).toEqual(["bash", "zsh", "fish"]);
     expect(await complete(script, "edgectl", "deploy", "GW-1", "--file", "")).toEqual([]);
   });
@@ -39,16 +41,24 @@ describe("edgectl completion", () => {
 });
 
 describe("edgectl's help", () => {
-  test.each([[[]], [["deploy"]], [["usage"]], [["login"]], [["completion"]], [["deployments", "cancel"]]])(
-    "%j is readable at 80 columns and documents the exit codes at the top",
-    async (path) => {
-      await using user = await edgectlUser();
-      const { code, stdout, stderr } = await user.run([...path, "--help"]);
-      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-      for (const line of stdout.split("\n")) expect(line.length, line).toBeLessThanOrEqual(80);
-      if (path.length === 0) expect(stdout).toContain("130  interrupted");
-    },
-  );
+  test.each([
+    [[]],
+    [["deploy"]],
+    [["usage"]],
+    [["login"]],
+    [["completion"]],
+    [["deployments", "cancel"]],
+    [["apps"]],
+    [["apps", "update"]],
+    [["apps", "logs"]],
+    [["data-usage"]],
+  ])("%j is readable at 80 columns and documents the exit codes at the top", async (path) => {
+    await using user = await edgectlUser();
+    const { code, stdout, stderr } = await user.run([...path, "--help"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    for (const line of stdout.split("\n")) expect(line.length, line).toBeLessThanOrEqual(80);
+    if (path.length === 0) expect(stdout).toContain("130  interrupted");
+  });
 
   test.each([
     [["deploi"], "Unknown command 'deploi' (Did you mean deploy?)"],

@@ -141,6 +141,46 @@ export function deployedContainerSuite(name: string, setUp: () => Promise<Engine
       expect(capabilities(await processStatus(false)) & SYS_ADMIN).toBe(0n);
     });
 
+    test("a command takes the place of the image's own", async () => {
+      const command = ["/bin/sh", "-c", 'echo "said $1"; exec sleep 2147483', "sh", "with a space"];
+      const { id } = await serve({ command });
+      await waitFor("its output", async () => (await engine.tailLogs(id, 5, unaborted)).includes("said with a space"));
+    });
+
+    test("a device of the host is there, under the name asked for", async () => {
+      const { id } = await serve({
+        devices: [{ local: "/dev/null", target: "/dev/nothing", permissions: "rw" }],
+        command: ["/bin/sh", "-c", "echo gone > /dev/nothing && echo took it; exec sleep 2147483"],
+      });
+      await waitFor("its output", async () => (await engine.tailLogs(id, 5, unaborted)).includes("took it"));
+    });
+
+    test("a device that is not there is refused as invalid", async () => {
+      const devices = [{ local: "/dev/no-such-device", target: "/dev/x", permissions: "rwm" }];
+      await expect(serve({ devices })).rejects.toMatchObject({ kind: "invalid" });
+    });
+
+    test("memory and processors are limited as asked for", async () => {
+      const { id } = await serve({ memoryLimit: 64 * 1024 * 1024, cpuLimit: 0.25 });
+      const { HostConfig } = await inspect(id);
+      expect(HostConfig).toMatchObject({ Memory: 64 * 1024 * 1024, NanoCpus: 250_000_000 });
+    });
+
+    test("a health check takes the place of the image's own", async () => {
+      const healthcheck = {
+        command: ["test", "-e", "/no-file"],
+        intervalS: 1,
+        timeoutS: 2,
+        retries: 1,
+        startPeriodS: 0,
+      };
+      const { id } = await serve({ healthcheck });
+      const state = await engine.inspectContainer(id, unaborted);
+      expect(state?.health).not.toBe("none");
+      if (host.kind === "podman") return;
+      await waitFor("its failure", async () => (await engine.inspectContainer(id, unaborted))?.health === "unhealthy");
+    });
+
     test("it is restarted unless stopped, and its log is bounded", async () => {
       const { id } = await serve({});
       const { HostConfig } = await inspect(id);

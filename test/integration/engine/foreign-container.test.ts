@@ -28,7 +28,7 @@ describe.skipIf(socketPath === undefined)(
         .start();
       try {
         const listed = (await engine.listContainers(unaborted)).find((entry) => entry.name === name);
-        expect(listed).toMatchObject({ status: "running", hostPorts: [port] });
+        expect(listed).toMatchObject({ status: "running", hostPorts: [{ port, protocol: "tcp" }] });
         expect(Object.keys(listed?.labels ?? {}).filter((label) => label.startsWith("io.edge-agent."))).toEqual([]);
       } finally {
         await container.stop();

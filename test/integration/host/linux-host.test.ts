@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { createSocket } from "node:dgram";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -31,13 +32,36 @@ const ipv6 = existsSync("/proc/net/if_inet6") ? ["::1", "::"] : [];
 test.each(["127.0.0.1", "0.0.0.0", ...ipv6])("a socket that listens on %s is seen", async (address) => {
   const port = await listen(address);
   const found = (await host.listeningPorts(unaborted)).filter((socket) => socket.port === port);
-  expect(found).toEqual([{ address, port, uid: process.getuid?.(), inode: expect.any(Number) as number }]);
+  const inode = expect.any(Number) as number;
+  expect(found).toEqual([{ address, port, protocol: "tcp", uid: process.getuid?.(), inode }]);
 });
 
 test("the process that listens is named, without its arguments", async () => {
   const port = await listen("127.0.0.1");
   const name = (await readFile("/proc/self/comm", "utf8")).trim();
-  expect(await host.holderOf(port, unaborted)).toEqual({ pid: process.pid, name });
+  expect(await host.holderOf({ port, protocol: "tcp" }, unaborted)).toEqual({ pid: process.pid, name });
+});
+
+test("a UDP socket is seen, and told from a TCP one of the same number", async () => {
+  const socket = createSocket("udp4");
+  onTestFinished(() => void socket.close());
+  const port = await new Promise<number>((resolve) => {
+    socket.bind(0, "127.0.0.1", () => resolve(socket.address().port));
+  });
+  const found = (await host.listeningPorts(unaborted)).filter((one) => one.port === port);
+  expect(found).toMatchObject([{ address: "127.0.0.1", protocol: "udp" }]);
+  expect(await host.holderOf({ port, protocol: "udp" }, unaborted)).toMatchObject({ pid: process.pid });
+  expect(await host.holderOf({ port, protocol: "tcp" }, unaborted)).toBeUndefined();
+});
+
+test("a device file is one, also through a symbolic link; a file and nothing are none", async () => {
+  const folder = await directory();
+  await symlink("/dev/null", join(folder, "link"));
+  await writeFile(join(folder, "file"), "");
+  expect(await host.isDevice("/dev/null")).toBe(true);
+  expect(await host.isDevice(join(folder, "link"))).toBe(true);
+  expect(await host.isDevice(join(folder, "file"))).toBe(false);
+  expect(await host.isDevice(join(folder, "nothing"))).toBe(false);
 });
 
 test("nobody holds a port that is free", async () => {
@@ -49,7 +73,7 @@ test("nobody holds a port that is free", async () => {
   await new Promise((resolve) => {
     server.close(resolve);
   });
-  expect(await host.holderOf(port, unaborted)).toBeUndefined();
+  expect(await host.holderOf({ port, protocol: "tcp" }, unaborted)).toBeUndefined();
 });
 
 test("a machine without IPv6 has its IPv4 sockets all the same", async () => {

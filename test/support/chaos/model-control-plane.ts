@@ -6,7 +6,7 @@ import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
 import { cancelReason, reconcile } from "../../../src/control-plane/core/reconcile.ts";
 import {
   acknowledge,
-  RECEIVED,
+  received,
   replyToEvent,
   requestCancel,
   takeDeviceEvent,
@@ -52,13 +52,16 @@ export class ModelControlPlane {
       accountId: "acc",
       assetUuid: "asset",
       app: spec.name,
+      action: "deploy",
       spec,
+      options: {},
+      hasRegistryAuth: false,
       nowMs: this.#clock.now(),
       timeoutMs: 900_000,
     });
     this.#deployments.set(id, deployment);
     this.streams.set(id, []);
-    this.#change(id, (current, now) => appendEvent(current, RECEIVED, now));
+    this.#change(id, (current, now) => appendEvent(current, received(current), now));
   }
 
   /** A client asks for it to be cancelled. */

@@ -1,3 +1,4 @@
+import { type HostPort, includesPort } from "../../../src/agent/core/host-port.ts";
 import type {
   ContainerRequest,
   ContainerState,
@@ -47,14 +48,17 @@ export class FakeContainer {
   }
 
   /** Host ports it publishes when it runs. */
-  get ports(): readonly number[] {
-    return this.request.hostNetwork ? [] : [...new Set(this.request.ports.map((port) => port.hostPort))];
+  get ports(): readonly HostPort[] {
+    if (this.request.hostNetwork) return [];
+    const ports = this.request.ports.map(({ hostPort, protocol = "tcp" }) => ({ port: hostPort, protocol }));
+    return ports.filter((port, index) => !includesPort(ports.slice(0, index), port));
   }
 
   /** Host ports nobody else can take: those published, and those its app listens on in the host's network. */
-  get heldPorts(): readonly number[] {
+  get heldPorts(): readonly HostPort[] {
     if (!["running", "paused", "restarting"].includes(this.#status)) return [];
-    return this.request.hostNetwork ? (this.#behaviour.hostNetworkPorts ?? []) : this.ports;
+    if (!this.request.hostNetwork) return this.ports;
+    return (this.#behaviour.hostNetworkPorts ?? []).map((port) => ({ port, protocol: "tcp" }));
   }
 
   /** Begins a run. */
@@ -76,12 +80,18 @@ export class FakeContainer {
     this.#exitCode = code;
     this.#oomKilled = oomKilled;
     if (this.#clock.monotonic() - this.#startedMonotonic >= LONG_RUN_MS) this.#restartMs = FIRST_RESTART_MS;
+    if (!this.#isRestarted(code)) return;
     this.#status = "restarting";
     this.#after(this.#restartMs, () => {
       this.#restartCount++;
       this.start();
     });
     this.#restartMs = Math.min(this.#restartMs * 2, LONGEST_RESTART_MS);
+  }
+
+  #isRestarted(code: number): boolean {
+    const { restartPolicy } = this.request;
+    return restartPolicy === "on-failure" ? code !== 0 : restartPolicy !== "no";
   }
 
   /** Ends the run, for good: nothing it set in motion happens any more. */

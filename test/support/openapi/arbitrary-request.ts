@@ -83,7 +83,7 @@ function operationRequest(
 }
 
 function pathValue({ name, schema }: Parameter, identifiers: readonly string[]): fc.Arbitrary<string> {
-  const known = name === "asset_id" ? identifiers : ((schema.enum ?? []) as readonly string[]);
+  const known = name === "asset_id" ? identifiers : ((schema.enum ?? schema.examples ?? []) as readonly string[]);
   const other = fc.string({ minLength: 1, unit: "grapheme" }).filter((value) => !/^\.{1,2}$/.test(value));
   return known.length === 0 ? other : fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...known) }, other);
 }

@@ -100,7 +100,8 @@ export class Conformance {
     const reference = [prefix, template, method, "responses", String(status), "content", type, "schema"];
     const validate = this.#ajv.getSchema(`${DOCUMENT_ID}#/${reference.map(escapePointer).join("/")}`);
     if (!validate) return [`the document has no schema for ${type}`];
-    const values = type === "text/event-stream" ? eventsOf(body) : [body];
+    if (type === "text/plain") return [];
+    const values = type === "text/event-stream" ? eventsOf(body) : type.endsWith("ndjson") ? linesOf(body) : [body];
     return values.flatMap((value) => this.#validate(validate as ValidateFunction, value));
   }
 
@@ -130,8 +131,13 @@ function escapePointer(key: string): string {
   return encodeURIComponent(key.replaceAll("~", "~0").replaceAll("/", "~1"));
 }
 
+/** Every complete line that is not empty. */
+function linesOf(body: string): string[] {
+  const lines = body.slice(0, body.lastIndexOf("\n") + 1).split("\n");
+  return lines.filter((line) => line !== "");
+}
+
 /** The JSON of every complete event; a line that is none is handed on to fail. */
 function eventsOf(body: string): string[] {
-  const lines = body.slice(0, body.lastIndexOf("\n") + 1).split("\n");
-  return lines.filter((line) => line !== "").map((line) => (line.startsWith("data:") ? line.slice(5) : line));
+  return linesOf(body).map((line) => (line.startsWith("data:") ? line.slice(5) : line));
 }

@@ -13,13 +13,16 @@ const EMPTY: Surroundings = {
   containers: [],
   apps: [],
   rivals: [],
-  listening: new Set(),
+  listening: [],
+  machine: { memoryBytes: 1_000_000_000, cpus: 2 },
+  missingDevices: [],
   freeBytes: 1_000,
   reserveBytes: 1_000,
   policyViolation: undefined,
   containerName: "app",
 };
 
+const tcp = (port: number) => ({ port, protocol: "tcp" as const });
 const port = (host_port: number) => spec({ ports: [{ host_port, target_port: 80 }] });
 
 describe("check", () => {
@@ -50,20 +53,20 @@ describe("check", () => {
   it.each([
     [
       "a running container",
-      { containers: [{ name: "web", hostPorts: [30_001], app: undefined }] },
+      { containers: [{ name: "web", hostPorts: [tcp(30_001)], app: undefined }] },
       { kind: "container", name: "web" },
     ],
     [
       "an app that does not run right now",
-      { apps: [{ name: "web", hostPorts: [30_001] }] },
+      { apps: [{ name: "web", hostPorts: [tcp(30_001)] }] },
       { kind: "app", name: "web" },
     ],
     [
       "an earlier deployment",
-      { rivals: [{ id: "d0", app: "web", hostPorts: [30_001] }] },
+      { rivals: [{ id: "d0", app: "web", hostPorts: [tcp(30_001)] }] },
       { kind: "deployment", name: "web", deployment_id: "d0" },
     ],
-    ["a listening process", { listening: new Set([30_001]) }, { kind: "process" }],
+    ["a listening process", { listening: [tcp(30_001)] }, { kind: "process" }],
   ])("finds a port held by %s", (_who, around, holder) => {
     expect(check(port(30_001), { ...EMPTY, ...around })).toMatchObject({
       code: "ErrorPortInUse",
@@ -72,9 +75,37 @@ describe("check", () => {
     expect(check(port(30_002), { ...EMPTY, ...around })).toBeUndefined();
   });
 
+  it("tells a TCP port from a UDP port of the same number", () => {
+    const both = [
+      { host_port: 30_001, target_port: 53 } as const,
+      { host_port: 30_001, target_port: 53, protocol: "udp" } as const,
+    ];
+    expect(check(spec({ ports: both }), EMPTY)).toBeUndefined();
+    const udp = spec({ ports: [both[1]] });
+    expect(check(udp, { ...EMPTY, listening: [tcp(30_001)] })).toBeUndefined();
+    expect(check(udp, { ...EMPTY, listening: [{ port: 30_001, protocol: "udp" }] })).toMatchObject({
+      code: "ErrorPortInUse",
+      details: { host_port: 30_001, protocol: "udp", holder: { kind: "process" } },
+    });
+  });
+
+  it("refuses what the machine does not have", () => {
+    const { machine } = EMPTY;
+    expect(check(spec({ memory_limit: machine.memoryBytes, cpu_limit: machine.cpus }), EMPTY)).toBeUndefined();
+    expect(check(spec({ memory_limit: machine.memoryBytes + 1 }), EMPTY)).toMatchObject({
+      code: "InvalidRequest",
+      details: { memory_limit: machine.memoryBytes + 1, memory_bytes: machine.memoryBytes },
+    });
+    expect(check(spec({ cpu_limit: 2.5 }), EMPTY)).toMatchObject({ code: "InvalidRequest", details: { cpus: 2 } });
+    expect(check(spec(), { ...EMPTY, missingDevices: ["/dev/ttyUSB7"] })).toMatchObject({
+      code: "InvalidRequest",
+      message: expect.stringContaining("/dev/ttyUSB7") as string,
+    });
+  });
+
   it("lets an app on the host's network name a port that is in use, since the mapping has no effect", () => {
     const onHost = spec({ host_network: true, ports: [{ host_port: 30_001, target_port: 80 }] });
-    expect(check(onHost, { ...EMPTY, listening: new Set([30_001]) })).toBeUndefined();
+    expect(check(onHost, { ...EMPTY, listening: [tcp(30_001)] })).toBeUndefined();
   });
 
   it.each([

@@ -32,6 +32,15 @@ describe("agent configuration", () => {
     ["an http address", { control_plane_url: "https://control.example.com" }, /control_plane_url: must be a URL/],
     ["both tokens", { device_token_file: "/t" }, /device_token: set either/],
     ["no token", { device_token: undefined }, /device_token: set either/],
+    [
+      "two ways to log in",
+      { registries: [{ host: "r.io", token: "t", identity_token: "i" }] },
+      /\[?0\]?.*set only one/,
+    ],
+    ["a user without a password", { registries: [{ host: "r.io", username: "u" }] }, /set password or password_file/],
+    ["a password without a user", { registries: [{ host: "r.io", password: "p" }] }, /set username beside password/],
+    ["a registry that appears twice", { registries: [{ host: "r.io" }, { host: "R.io" }] }, /appears twice/],
+    ["an address in place of a registry", { registries: [{ host: "https://r.io/v2/" }] }, /must be a host/],
     ["an unknown log level", { log: { level: "loud" } }, /log\.level/],
     ["a second problem as well", { state_dir: "a", log: 3 }, /state_dir: .*; .*log: |log: .*; .*state_dir: /],
   ])("refuses %s", (_what, fields, message) => {

@@ -15,9 +15,12 @@ function rule(fields: Record<string, unknown>, policy: Partial<Policy> = {}, res
   const parsed = parseAppSpec({ name: "app", image: "example/app:1", ...fields });
   if (!parsed.ok) throw parsed.error;
   const real = resolved ?? parsed.spec.volumes.map(({ local }) => local);
-  return violation(parsed.spec, { ...OPEN, ...policy }, real, GUARDED)?.rule;
+  const devices = (parsed.spec.devices ?? []).map(({ local }) => realDevices[local] ?? local);
+  return violation(parsed.spec, { ...OPEN, ...policy }, { volumes: real, devices }, GUARDED)?.rule;
 }
 
+const realDevices: Record<string, string> = { "/dev/serial/by-id/modem": "/dev/ttyUSB0" };
+const device = (local: string) => ({ devices: [{ local }] });
 const mount = (local: string) => ({ volumes: [{ local, target: "/mnt" }] });
 
 describe("policy", () => {
@@ -62,6 +65,23 @@ describe("policy", () => {
     const only = { allow: ["/run/docker.sock", "/data"], deny: [] };
     expect(rule(mount("/run/docker.sock"), { mounts: only })).toBeUndefined();
     expect(rule(mount("/run/docker.sock"), { mounts: { allow: ["/run"], deny: [] } })).toBe("policy.mounts.deny");
+  });
+
+  it("lets apps use devices exactly if they may be privileged, where nothing is said", () => {
+    expect(rule(device("/dev/ttyUSB0"))).toBeUndefined();
+    expect(rule(device("/dev/ttyUSB0"), { privileged: false })).toBe("policy.devices");
+    expect(rule({}, { privileged: false })).toBeUndefined();
+  });
+
+  it("holds devices against their own prefixes, also where a symbolic link leads", () => {
+    const only = { privileged: false, devices: { allow: ["/dev/ttyUSB0", "/dev/serial"], deny: [] } };
+    expect(rule(device("/dev/ttyUSB0"), only)).toBeUndefined();
+    expect(rule(device("/dev/serial/by-id/modem"), only)).toBeUndefined();
+    expect(rule(device("/dev/sda"), only)).toBe("policy.devices.allow");
+    const without = { devices: { allow: [], deny: ["/dev/ttyUSB0"] } };
+    expect(rule(device("/dev/serial/by-id/modem"), without)).toBe("policy.devices.deny");
+    expect(rule(device("/dev"), without)).toBe("policy.devices.deny");
+    expect(rule(device("/dev/ttyUSB1"), without)).toBeUndefined();
   });
 
   it("never allows more when a path is denied as well", () => {

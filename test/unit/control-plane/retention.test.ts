@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Deployment, newDeployment } from "../../../src/control-plane/core/deployment.ts";
 import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
-import { fail, RECEIVED } from "../../../src/control-plane/core/transitions.ts";
+import { fail, received } from "../../../src/control-plane/core/transitions.ts";
 import { Retention } from "../../../src/control-plane/deployments/retention.ts";
 import { MIGRATIONS } from "../../../src/control-plane/store/sqlite/migrations.ts";
 import { REMOVE_FINISHED_SQL } from "../../../src/control-plane/store/sqlite/deployments.ts";
@@ -28,9 +28,19 @@ afterEach(() => store[Symbol.asyncDispose]());
 /** Stores a deployment that was asked for now; it ends now, too, unless `unfinished`. */
 async function deploy(id: string, unfinished = false): Promise<void> {
   const nowMs = clock.now();
-  const given = { id, accountId: "acc_1", assetUuid: ASSET, app: "web", spec: {}, nowMs, timeoutMs: 900_000 };
-  const deployment: Deployment = newDeployment(given);
-  const first = appendEvent(deployment, RECEIVED, nowMs)?.event;
+  const deployment: Deployment = newDeployment({
+    id,
+    accountId: "acc_1",
+    assetUuid: ASSET,
+    app: "web",
+    action: "deploy",
+    spec: {},
+    options: {},
+    hasRegistryAuth: false,
+    nowMs,
+    timeoutMs: 900_000,
+  });
+  const first = appendEvent(deployment, received(deployment), nowMs)?.event;
   if (!first) throw new Error("a new deployment takes its first event");
   await store.deployments.createDeployment(deployment, first);
   if (!unfinished) await store.deployments.updateDeployment(id, (current) => fail(current, nowMs, "Internal"));

@@ -1,23 +1,26 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { buildAppRequest, parseAppFile } from "../../../src/edgectl/deploy/app-request.ts";
+import { parseDevice } from "../../../src/edgectl/deploy/parse-device.ts";
 import { parseEnv, parseEnvFile } from "../../../src/edgectl/deploy/parse-env.ts";
 import { parsePort } from "../../../src/edgectl/deploy/parse-port.ts";
+import { parseSize } from "../../../src/edgectl/deploy/parse-size.ts";
 import { parseVolume } from "../../../src/edgectl/deploy/parse-volume.ts";
 import { Failure } from "../../../src/edgectl/failure.ts";
 
-const NO_FLAGS = { ports: [], environments: [], volumes: [] };
+const NO_FLAGS = { single: {}, ports: [], environments: [], volumes: [], devices: [] };
 
 describe("--port", () => {
   test("reads HOST:TARGET and leaves the range to the service", () => {
     expect(parsePort("30080:80")).toEqual({ host_port: 30080, target_port: 80 });
     expect(parsePort("80:80/tcp")).toEqual({ host_port: 80, target_port: 80 });
+    expect(parsePort("30053:53/udp")).toEqual({ host_port: 30053, target_port: 53, protocol: "udp" });
   });
 
-  test.each(["80", "", ":", "a:b", "1:2:3", "0.0.0.0:30080:80", "30080:80/udp", "-1:80", "1e3:80", "999999:1"])(
+  test.each(["80", "", ":", "a:b", "1:2:3", "0.0.0.0:30080:80", "30080:80/sctp", "-1:80", "1e3:80", "999999:1"])(
     "refuses %j",
     (text) => {
-      expect(() => parsePort(text)).toThrow(/HOST:TARGET|Only TCP/);
+      expect(() => parsePort(text)).toThrow(/HOST:TARGET/);
     },
   );
 });
@@ -31,6 +34,34 @@ describe("--volume", () => {
 
   test.each(["", "/a", "a:/b", "/a:b", "/a:/b:rx", "/a:/b:ro:z"])("refuses %j", (text) => {
     expect(() => parseVolume(text)).toThrow(/LOCAL:TARGET|ro or rw/);
+  });
+});
+
+describe("--device", () => {
+  test("reads LOCAL with or without a path in the container and permissions", () => {
+    expect(parseDevice("/dev/a")).toEqual({ local: "/dev/a" });
+    expect(parseDevice("/dev/a:/dev/b:rw")).toEqual({ local: "/dev/a", target: "/dev/b", permissions: "rw" });
+  });
+
+  test.each(["", "dev/a", "/dev/a:b", "/dev/a:/dev/b:rw:x"])("refuses %j", (text) => {
+    expect(() => parseDevice(text)).toThrow("LOCAL");
+  });
+});
+
+describe("sizes", () => {
+  test.each([
+    ["0", 0],
+    ["1500", 1500],
+    ["50MB", 50_000_000],
+    ["1.5 kB", 1500],
+    ["256MiB", 268_435_456],
+    ["2GiB", 2_147_483_648],
+  ])("%s is %i bytes", (text, bytes) => {
+    expect(parseSize(text)).toBe(bytes);
+  });
+
+  test.each(["", "MB", "-1", "5m", "5TB", "1e3", "99999999GB9"])("refuses %j", (text) => {
+    expect(() => parseSize(text)).toThrow("Write a size");
   });
 });
 
@@ -83,8 +114,8 @@ describe("file and flags together", () => {
 
   test("flags win: single values, and entries for the same thing", () => {
     const request = buildAppRequest(file, {
-      image: "web:2",
-      privileged: false,
+      ...NO_FLAGS,
+      single: { image: "web:2", privileged: false, memory_limit: undefined },
       environments: [{ key: "A", value: "flag" }],
       ports: [
         { host_port: 30081, target_port: 80 },
@@ -105,6 +136,19 @@ describe("file and flags together", () => {
         { host_port: 30443, target_port: 443 },
       ],
       volumes: [{ local: "/a", target: "/b", readonly: true }],
+    });
+  });
+
+  test("TCP and UDP of one port are two things, and a device is known by its path in the container", () => {
+    const ports = [{ host_port: 30053, target_port: 53, protocol: "udp" as const }];
+    const devices = [{ local: "/dev/ttyUSB1", target: "/dev/serial" }];
+    const given = {
+      ports: [{ host_port: 30054, target_port: 53 }],
+      devices: [{ local: "/dev/serial" }, { local: "/dev/video0" }],
+    };
+    expect(buildAppRequest(given, { ...NO_FLAGS, ports, devices })).toEqual({
+      ports: [...given.ports, ...ports],
+      devices: [{ local: "/dev/video0" }, ...devices],
     });
   });
 

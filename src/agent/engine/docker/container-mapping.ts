@@ -1,4 +1,5 @@
 import type { ContainerInfo, ContainerInspectInfo } from "dockerode";
+import { type HostPort, includesPort } from "../../core/host-port.ts";
 import type { ContainerState, ContainerStatus, ContainerSummary } from "../engine.ts";
 import { withFields } from "./shape.ts";
 
@@ -29,7 +30,9 @@ export function toSummary(entry: ContainerInfo): ContainerSummary {
   const info = withFields(entry, { Id: "", State: "" });
   const status = containerStatus(info.State);
   // Podman lists the ports of stopped containers too.
-  const ports = HOLDS_PORTS.has(status) ? (info.Ports ?? []).map((port) => port.PublicPort) : [];
+  const ports = HOLDS_PORTS.has(status)
+    ? (info.Ports ?? []).map(({ PublicPort, Type }) => hostPort(PublicPort, Type))
+    : [];
   return {
     id: info.Id,
     name: (info.Names?.[0] ?? "").replace(/^\//, ""),
@@ -41,15 +44,28 @@ export function toSummary(entry: ContainerInfo): ContainerSummary {
 }
 
 /** Host ports a container asks for, whether it holds them at the moment or not. */
-export function configuredPorts(info: ContainerInspectInfo): number[] {
-  const bindings = Object.values(
+export function configuredPorts(info: ContainerInspectInfo): HostPort[] {
+  const bindings = Object.entries(
     (info.HostConfig.PortBindings ?? {}) as Record<string, { HostPort?: string }[] | null>,
   );
-  return distinctPorts(bindings.flatMap((list) => list ?? []).map(({ HostPort }) => Number(HostPort)));
+  const ports = bindings.flatMap(([target, list]) =>
+    (list ?? []).map(({ HostPort }) => hostPort(Number(HostPort), protocolOf(target))),
+  );
+  return distinctPorts(ports);
 }
 
-function distinctPorts(ports: readonly (number | undefined)[]): number[] {
-  return [...new Set(ports)].filter((port): port is number => Number.isInteger(port) && Number(port) > 0);
+/** The protocol of a port as engines write it: `80/tcp`. */
+export function protocolOf(target: string): HostPort["protocol"] {
+  return target.endsWith("/udp") ? "udp" : "tcp";
+}
+
+function hostPort(port: number | undefined, type: string): HostPort {
+  return { port: port ?? 0, protocol: type === "udp" ? "udp" : "tcp" };
+}
+
+function distinctPorts(ports: readonly HostPort[]): HostPort[] {
+  const valid = ports.filter(({ port }) => Number.isInteger(port) && port > 0);
+  return valid.filter((port, index) => !includesPort(valid.slice(0, index), port));
 }
 
 /** Maps an inspected container. */

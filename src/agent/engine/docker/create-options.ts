@@ -1,5 +1,5 @@
 import type { ContainerCreateOptions, HostConfig } from "dockerode";
-import type { ContainerRequest, EngineInfo } from "../engine.ts";
+import type { ContainerRequest, EngineInfo, HealthcheckRequest, PortRequest } from "../engine.ts";
 import { localReference } from "./engine-reference.ts";
 
 /** The body of the engine's create call. */
@@ -10,13 +10,16 @@ export function createOptions(request: ContainerRequest, kind: EngineInfo["kind"
     Image: localReference(request.image),
     Labels: { ...request.labels },
     Env: [...request.environment],
-    ExposedPorts: Object.fromEntries(ports.map((port) => [`${port.targetPort}/tcp`, {}])),
+    ExposedPorts: Object.fromEntries(ports.map((port) => [target(port), {}])),
+    ...(request.command && { Cmd: [...request.command] }),
+    ...(request.healthcheck && { Healthcheck: healthcheck(request.healthcheck) }),
     HostConfig: {
       ...volumes(request.volumes),
       PortBindings: portBindings(ports),
       RestartPolicy: { Name: request.restartPolicy },
       LogConfig: logConfig(request.logLimit, kind),
       Privileged: request.privileged,
+      ...limits(request),
       ...(request.hostNetwork ? { NetworkMode: "host" } : {}),
     },
   };
@@ -25,10 +28,47 @@ export function createOptions(request: ContainerRequest, kind: EngineInfo["kind"
 /** No host address: the engine publishes on all of them, IPv4 and IPv6. */
 function portBindings(ports: ContainerRequest["ports"]): Record<string, { HostPort: string }[]> {
   const bindings: Record<string, { HostPort: string }[]> = {};
-  for (const { hostPort, targetPort } of ports) {
-    (bindings[`${targetPort}/tcp`] ??= []).push({ HostPort: String(hostPort) });
-  }
+  for (const port of ports) (bindings[target(port)] ??= []).push({ HostPort: String(port.hostPort) });
   return bindings;
+}
+
+function target({ targetPort, protocol = "tcp" }: PortRequest): string {
+  return `${targetPort}/${protocol}`;
+}
+
+const NANOSECONDS = 1_000_000_000;
+
+/** What the container may use of the machine. */
+function limits({
+  cpuLimit,
+  memoryLimit,
+  devices,
+}: ContainerRequest): Pick<HostConfig, "NanoCpus" | "Memory" | "Devices"> {
+  return {
+    ...(cpuLimit !== undefined && { NanoCpus: Math.round(cpuLimit * NANOSECONDS) }),
+    ...(memoryLimit !== undefined && { Memory: memoryLimit }),
+    ...(devices && {
+      Devices: devices.map(({ local, target, permissions }) => ({
+        PathOnHost: local,
+        PathInContainer: target,
+        CgroupPermissions: permissions,
+      })),
+    }),
+  };
+}
+
+function healthcheck(check: HealthcheckRequest): ContainerCreateOptions["Healthcheck"] {
+  return {
+    Test: ["CMD", ...check.command],
+    Interval: nanoseconds(check.intervalS),
+    Timeout: nanoseconds(check.timeoutS),
+    Retries: check.retries,
+    StartPeriod: nanoseconds(check.startPeriodS),
+  };
+}
+
+function nanoseconds(seconds: number): number {
+  return Math.round(seconds * NANOSECONDS);
 }
 
 /**

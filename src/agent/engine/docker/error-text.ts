@@ -48,6 +48,7 @@ const CONTAINER_RULES: readonly Rule[] = [
   ["wrong_platform", /exec format error/i],
   ["invalid", /executable file .*not found|OCI runtime attempted to invoke a command that was not found/i],
   ["invalid", /invalid (?:mount|volume|container path|hostPort|port)|bind source path does not exist/i],
+  ["invalid", /gathering device information|stat (?:device )?\/dev\/\S+: no such file|not a device node/i],
   ["invalid", /error while creating mount source path|making volume mountpoint for volume/i],
 ];
 

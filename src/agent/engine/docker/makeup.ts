@@ -1,5 +1,6 @@
 import type { ContainerInspectInfo } from "dockerode";
 import type { ContainerMakeup } from "../engine.ts";
+import { protocolOf } from "./container-mapping.ts";
 import { namedReference } from "./engine-reference.ts";
 
 /** What Podman adds to every container by itself. */
@@ -28,8 +29,13 @@ type Bindings = Readonly<Record<string, readonly { readonly HostPort?: string }[
 
 function ports(bindings: Bindings): ContainerMakeup["ports"] {
   return Object.entries(bindings ?? {}).flatMap(([target, list]) =>
-    (list ?? []).map(({ HostPort }) => ({ hostPort: Number(HostPort), targetPort: Number.parseInt(target, 10) })),
+    (list ?? []).map(({ HostPort }) => port(Number(HostPort), target)),
   );
+}
+
+function port(hostPort: number, target: string): ContainerMakeup["ports"][number] {
+  const tcp = { hostPort, targetPort: Number.parseInt(target, 10) };
+  return protocolOf(target) === "udp" ? { ...tcp, protocol: "udp" } : tcp;
 }
 
 /** `local:target[:options]`. Paths with a colon never stand here: they are mounts. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { deploymentActionSchema } from "../../../protocol/deployment-action.ts";
 import { deploymentStatusSchema } from "../../../protocol/deployment-event.ts";
 import { unixSeconds } from "../../../protocol/timestamp.ts";
 import type { Deployment } from "../../core/deployment.ts";
@@ -14,7 +15,17 @@ export const deploymentSchema = z
     deployment_id: z.string(),
     asset_uuid: z.string(),
     app: z.string().meta({ description: "Name of the app." }),
-    image: z.string(),
+    action: deploymentActionSchema.meta({ description: "What was to be done to the app." }),
+    image: z
+      .string()
+      .optional()
+      .meta({ description: "Where one was named: of a deployment, or of an update to another." }),
+    dry_run: z.literal(true).optional().meta({ description: "Nothing was to be changed." }),
+    max_download_bytes: z
+      .int()
+      .optional()
+      .meta({ description: "Most the device was to download, where that was set." }),
+    urgent: z.literal(true).optional().meta({ description: "Was to go ahead outside the device's hours and budgets." }),
     status: deploymentStatusSchema,
     message: z.string().meta({ description: "Message of the last event." }),
     code: z.string().optional().meta({ description: "With `Fail`: what went wrong." }),
@@ -26,12 +37,18 @@ export const deploymentSchema = z
   .meta({ id: "Deployment" });
 
 export function showDeployment(deployment: Deployment): z.output<typeof deploymentSchema> {
-  const { id, assetUuid, app, spec, status, code, createdAtMs, finishedAtMs, cancelRequestedAtMs } = deployment;
+  const { id, assetUuid, app, action, spec, options, status, code, createdAtMs, finishedAtMs, cancelRequestedAtMs } =
+    deployment;
+  const { image } = (spec ?? {}) as { image?: string };
   return {
     deployment_id: id,
     asset_uuid: assetUuid,
     app,
-    image: (spec as { image: string }).image,
+    action,
+    ...(image !== undefined && { image }),
+    ...(options.dry_run && { dry_run: true }),
+    ...(options.max_download_bytes !== undefined && { max_download_bytes: options.max_download_bytes }),
+    ...(options.urgent && { urgent: true }),
     status,
     message: deployment.lastEvent?.message ?? "",
     ...(code && { code }),

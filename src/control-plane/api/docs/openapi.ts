@@ -23,7 +23,9 @@ export async function serveOpenApi(api: Api): Promise<void> {
       tags: [
         { name: "Assets", description: "Connected edge devices." },
         { name: "Usage", description: "What the SIMs used." },
-        { name: "Deployments", description: "Container apps on devices, and how deploying them went." },
+        { name: "Apps", description: "Container apps on devices: to deploy, change, watch and remove." },
+        { name: "Deployments", description: "What was asked of devices, and how it went." },
+        { name: "Devices", description: "The devices themselves." },
         { name: "Legacy", description: "Deprecated; removed at a set instant." },
         { name: "Health", description: "For load balancers and supervisors; no key needed." },
       ],

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type ErrorCode, errorEntry } from "../../../protocol/errors.ts";
+import { refusalStatus } from "../refusal-status.ts";
 
 /** A response header in the OpenAPI document: a JSON Schema with a description. */
 export type HeaderSchema = Readonly<Record<string, unknown>> & { readonly description: string };
@@ -46,7 +47,7 @@ export function json<T extends z.ZodType>(
 
 /** The error answers of an endpoint: the codes given, and those every endpoint has. */
 export function errors(...codes: readonly ErrorCode[]): Record<number, DocumentedResponse> {
-  const byStatus = Map.groupBy([...codes, ...COMMON], (code) => errorEntry(code).http);
+  const byStatus = Map.groupBy([...codes, ...COMMON], refusalStatus);
   return Object.fromEntries([...byStatus].map(([status, codes]) => [status, errorResponse(codes)]));
 }
 

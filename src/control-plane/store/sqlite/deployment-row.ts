@@ -1,13 +1,17 @@
 import type { DeploymentEvent, DeploymentStatus } from "../../../protocol/deployment-event.ts";
+import type { DeploymentAction } from "../../../protocol/deployment-action.ts";
 import type { ErrorCode } from "../../../protocol/errors.ts";
-import type { Deployment } from "../../core/deployment.ts";
+import type { Deployment, RecordedOptions } from "../../core/deployment.ts";
 
 export interface DeploymentRow {
   readonly id: string;
   readonly account_id: string;
   readonly asset_uuid: string;
   readonly app: string;
+  readonly action: DeploymentAction;
   readonly spec: string;
+  readonly options: string;
+  readonly has_registry_auth: 0 | 1;
   readonly status: DeploymentStatus;
   readonly code: ErrorCode | null;
   readonly created_at_ms: number;
@@ -30,7 +34,10 @@ export function toDeployment(row: DeploymentRow): Deployment {
     accountId: row.account_id,
     assetUuid: row.asset_uuid,
     app: row.app,
+    action: row.action,
     spec: JSON.parse(row.spec),
+    options: JSON.parse(row.options) as RecordedOptions,
+    hasRegistryAuth: row.has_registry_auth === 1,
     status: row.status,
     code: row.code ?? undefined,
     createdAtMs: row.created_at_ms,

@@ -32,8 +32,8 @@ export class SqliteDeploymentStore implements DeploymentStore {
       "SELECT id, request_hash FROM deployments WHERE account_id = ? AND idempotency_key = ?",
     );
     this.#insert = database.prepare(
-      `INSERT INTO deployments (id, account_id, asset_uuid, app, spec, status, created_at_ms, deadline_at_ms,
-         idempotency_key, request_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO deployments (id, account_id, asset_uuid, app, action, spec, options, has_registry_auth, status,
+         created_at_ms, deadline_at_ms, idempotency_key, request_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#insertEvent = database.prepare("INSERT INTO deployment_events (deployment_id, seq, event) VALUES (?, ?, ?)");
     this.#page = database.prepare(
@@ -67,7 +67,10 @@ export class SqliteDeploymentStore implements DeploymentStore {
         deployment.accountId,
         deployment.assetUuid,
         deployment.app,
+        deployment.action,
         JSON.stringify(deployment.spec),
+        JSON.stringify(deployment.options),
+        deployment.hasRegistryAuth ? 1 : 0,
         deployment.status,
         deployment.createdAtMs,
         deployment.deadlineAtMs,

@@ -98,4 +98,25 @@ export const MIGRATIONS: readonly string[] = [
   /* sql */ `
   CREATE INDEX deployments_finished ON deployments (finished_at_ms) WHERE finished_at_ms IS NOT NULL;
   `,
+  /* sql */ `
+  ALTER TABLE deployments ADD COLUMN action TEXT NOT NULL DEFAULT 'deploy';
+  ALTER TABLE deployments ADD COLUMN options TEXT NOT NULL DEFAULT '{}';
+  -- Whether credentials came with the request. They themselves are never stored.
+  ALTER TABLE deployments ADD COLUMN has_registry_auth INTEGER NOT NULL DEFAULT 0 CHECK (has_registry_auth IN (0, 1));
+
+  -- What each device said last of its own accord: one row for each.
+  CREATE TABLE device_reports (
+    asset_uuid TEXT PRIMARY KEY REFERENCES assets (uuid) ON DELETE CASCADE,
+    hash TEXT NOT NULL,
+    report TEXT NOT NULL,
+    reported_at INTEGER NOT NULL
+  ) STRICT;
+
+  -- The last answer of each device about what it sent and received.
+  CREATE TABLE device_ledgers (
+    asset_uuid TEXT PRIMARY KEY REFERENCES assets (uuid) ON DELETE CASCADE,
+    ledger TEXT NOT NULL,
+    answered_at INTEGER NOT NULL
+  ) STRICT;
+  `,
 ];

@@ -4,6 +4,7 @@ import type { Store } from "../store.ts";
 import { SqliteAccountStore } from "./accounts.ts";
 import { SqliteAssetStore } from "./assets.ts";
 import { SqliteDeploymentStore } from "./deployments.ts";
+import { SqliteDeviceStore } from "./devices.ts";
 import { SqliteKeyStore } from "./keys.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { SqliteNetworkGroupStore } from "./network-groups.ts";
@@ -23,6 +24,7 @@ export function openStore(path: string): Store {
     networkGroups: new SqliteNetworkGroupStore(database),
     usage: new SqliteUsageStore(database),
     deployments: new SqliteDeploymentStore(database),
+    devices: new SqliteDeviceStore(database),
     async check() {
       ping.get();
     },

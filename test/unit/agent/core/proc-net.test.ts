@@ -1,7 +1,7 @@
 import { SocketAddress } from "node:net";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { parseProcNetTcp } from "../../../../src/agent/core/proc-net.ts";
+import { parseProcNet } from "../../../../src/agent/core/proc-net.ts";
 
 const HEADING =
   "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode                     ";
@@ -14,9 +14,9 @@ test("listening sockets are read from what the kernel prints, and no others", ()
     "   2: 0100007F:1F90 0100007F:A1B2 01 00000000:00000000 00:00000000 00000000  1000        0 4712 1 0000000000000000 20 4 30 10 -1",
     "",
   ].join("\n");
-  expect(parseProcNetTcp(text)).toEqual([
-    { address: "127.0.0.1", port: 8080, uid: 1000, inode: 4711 },
-    { address: "0.0.0.0", port: 22, uid: 0, inode: 22 },
+  expect(parseProcNet(text, "tcp")).toEqual([
+    { address: "127.0.0.1", port: 8080, protocol: "tcp", uid: 1000, inode: 4711 },
+    { address: "0.0.0.0", port: 22, protocol: "tcp", uid: 0, inode: 22 },
   ]);
 });
 
@@ -44,7 +44,7 @@ test("every socket the kernel can print is read back", () => {
   const number = fc.integer({ min: 0, max: 2 ** 32 - 1 });
   fc.assert(
     fc.property(addressBytes, port, number, number, (bytes, port, uid, inode) => {
-      const [found, ...others] = parseProcNetTcp(`${HEADING}\n${kernelLine(bytes, port, 0x0a, uid, inode)}\n`);
+      const [found, ...others] = parseProcNet(`${HEADING}\n${kernelLine(bytes, port, 0x0a, uid, inode)}\n`, "tcp");
       expect(others).toEqual([]);
       expect(found).toMatchObject({ port, uid, inode });
       const family = bytes.length === 4 ? "ipv4" : "ipv6";
@@ -60,7 +60,7 @@ test("sockets in any other state are left out", () => {
   const other = fc.integer({ min: 0, max: 255 }).filter((state) => state !== 0x0a);
   fc.assert(
     fc.property(addressBytes, other, (bytes, state) => {
-      expect(parseProcNetTcp(kernelLine(bytes, 80, state, 0, 1))).toEqual([]);
+      expect(parseProcNet(kernelLine(bytes, 80, state, 0, 1), "tcp")).toEqual([]);
     }),
   );
 });
@@ -68,7 +68,15 @@ test("sockets in any other state are left out", () => {
 test("anything else is passed over", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (text) => {
-      expect(parseProcNetTcp(text)).toEqual([]);
+      expect(parseProcNet(text, "tcp")).toEqual([]);
     }),
   );
+});
+
+test("UDP sockets that wait for anybody are read, and those that talk to one peer are not", () => {
+  const waiting = kernelLine(Uint8Array.of(0, 0, 0, 0), 30_053, 7, 0, 1);
+  const talking = kernelLine(Uint8Array.of(127, 0, 0, 1), 40_000, 1, 0, 2);
+  expect(parseProcNet(`${HEADING}\n${waiting}\n${talking}\n`, "udp")).toEqual([
+    { address: "0.0.0.0", port: 30_053, protocol: "udp", uid: 0, inode: 1 },
+  ]);
 });

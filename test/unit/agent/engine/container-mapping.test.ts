@@ -32,7 +32,10 @@ describe("an entry of the list", () => {
       { PrivatePort: 443, Type: "tcp" },
       { PrivatePort: 53, PublicPort: 30053, Type: "udp" },
     ];
-    expect(toSummary(listed({ Ports })).hostPorts).toEqual([30080, 30053]);
+    expect(toSummary(listed({ Ports })).hostPorts).toEqual([
+      { port: 30080, protocol: "tcp" },
+      { port: 30053, protocol: "udp" },
+    ]);
     expect(toSummary(listed({ Ports, State: "exited" })).hostPorts).toEqual([]);
     expect(toSummary(listed({ Ports: null })).hostPorts).toEqual([]);
   });
@@ -76,8 +79,16 @@ describe("an inspected container", () => {
   });
 
   test("names the ports it asks for, whether it holds them or not", () => {
-    const PortBindings = { "80/tcp": [{ HostPort: "30080" }, { HostPort: "30080" }], "443/tcp": null, "1/tcp": [{}] };
+    const PortBindings = {
+      "80/tcp": [{ HostPort: "30080" }, { HostPort: "30080" }],
+      "443/tcp": null,
+      "1/tcp": [{}],
+      "80/udp": [{ HostPort: "30080" }],
+    };
     const info = { ...inspected({}), HostConfig: { PortBindings } } as ContainerInspectInfo;
-    expect(configuredPorts(info)).toEqual([30080]);
+    expect(configuredPorts(info)).toEqual([
+      { port: 30080, protocol: "tcp" },
+      { port: 30080, protocol: "udp" },
+    ]);
   });
 });

@@ -50,6 +50,40 @@ test("a request with everything becomes the engine's create call", () => {
   });
 });
 
+test("what is absent by default is in the call only where it is asked for", () => {
+  const request: ContainerRequest = {
+    ...REQUEST,
+    ports: [
+      { hostPort: 30053, targetPort: 53, protocol: "udp" },
+      { hostPort: 30053, targetPort: 53, protocol: "tcp" },
+    ],
+    command: ["serve", "--fast"],
+    cpuLimit: 0.1,
+    memoryLimit: 64_000_000,
+    devices: [{ local: "/dev/ttyUSB0", target: "/dev/modem", permissions: "rw" }],
+    healthcheck: { command: ["check", "it"], intervalS: 1.5, timeoutS: 2, retries: 3, startPeriodS: 0 },
+    restartPolicy: "on-failure",
+  };
+  expect(createOptions(request, "docker")).toMatchObject({
+    ExposedPorts: { "53/udp": {}, "53/tcp": {} },
+    Cmd: ["serve", "--fast"],
+    Healthcheck: {
+      Test: ["CMD", "check", "it"],
+      Interval: 1_500_000_000,
+      Timeout: 2_000_000_000,
+      Retries: 3,
+      StartPeriod: 0,
+    },
+    HostConfig: {
+      PortBindings: { "53/udp": [{ HostPort: "30053" }], "53/tcp": [{ HostPort: "30053" }] },
+      RestartPolicy: { Name: "on-failure" },
+      NanoCpus: 100_000_000,
+      Memory: 64_000_000,
+      Devices: [{ PathOnHost: "/dev/ttyUSB0", PathInContainer: "/dev/modem", CgroupPermissions: "rw" }],
+    },
+  });
+});
+
 test("on the host's network nothing is published", () => {
   const { ExposedPorts, HostConfig } = createOptions({ ...REQUEST, hostNetwork: true }, "docker");
   expect(ExposedPorts).toEqual({});

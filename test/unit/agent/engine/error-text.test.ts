@@ -71,6 +71,8 @@ describe("a failed call on a container", () => {
     ["error while creating mount source path '/proc/x': mkdir /proc/x: no such file or directory", "invalid"],
     ["making volume mountpoint for volume /proc/x: mkdir /proc/x: no such file or directory", "invalid"],
     ["error while creating mount source path '/data/x': mkdir /data/x: no space left on device", "no_space"],
+    ['error gathering device information while adding custom device "/dev/x": no such file or directory', "invalid"],
+    ["stat /dev/x: no such file or directory", "invalid"],
     ["something nobody has seen", undefined],
   ])("%s", (text, kind) => expect(classifyContainerText(text)).toBe(kind));
 });

@@ -1,0 +1,22 @@
+import { copyFile, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { VERSION } from "../src/lib/version.ts";
+import { build } from "./bundling/build.ts";
+import { ARCHITECTURES } from "./packaging/architectures.ts";
+import { buildPackage } from "./packaging/build-package.ts";
+
+const FOLDER = "dist/packages";
+/** A package goes over a metered link to thousands of devices. */
+const MOST_BYTES = 35_000_000;
+
+await build({ onlyIfChanged: true });
+await rm(FOLDER, { recursive: true, force: true });
+const packages = await Promise.all(
+  ARCHITECTURES.map((architecture) => buildPackage({ architecture, version: VERSION, folder: FOLDER, compression: 9 })),
+);
+await copyFile("packaging/install.sh", join(FOLDER, "install.sh"));
+for (const path of packages) {
+  const { size } = await stat(path);
+  console.log(`${path} ${(size / 1_000_000).toFixed(1).padStart(6)} MB`);
+  if (size > MOST_BYTES) throw new Error(`${path} is larger than ${MOST_BYTES / 1_000_000} MB`);
+}

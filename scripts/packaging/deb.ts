@@ -1,0 +1,69 @@
+import { execFile } from "node:child_process";
+import { chmod, copyFile, mkdir, readFile, readdir, stat, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { gzipSync } from "node:zlib";
+import type { Architecture } from "./architectures.ts";
+import { CONFIG, HOME, type PackagedFile } from "./layout.ts";
+
+const MAINTAINER_SCRIPTS = ["postinst", "prerm", "postrm"];
+
+export interface DebOptions {
+  readonly version: string;
+  readonly architecture: Architecture;
+  readonly files: readonly PackagedFile[];
+  /** Folder that is there and empty, for the files as they will be on the device. */
+  readonly staging: string;
+  readonly output: string;
+  /** Seconds since the epoch that every file is dated, so that the same content makes the same package. */
+  readonly epoch: number;
+  /** Of xz: 9 is small and takes a minute, 0 takes seconds. */
+  readonly compression: number;
+}
+
+/** Writes a package for Debian and its kin. */
+export async function writeDeb({ staging, output, epoch, compression, ...content }: DebOptions): Promise<void> {
+  await stage(content.files, staging);
+  await mkdir(join(staging, "usr/bin"), { recursive: true });
+  await symlink(`..${HOME.slice("/usr".length)}/edge-agent`, join(staging, "usr/bin/edge-agent"));
+  await writeControl(content, staging);
+  // Threads would cut the content into pieces that depend on their number.
+  const xz = ["-Zxz", `-z${compression}`, "-Sextreme", "--threads-max=1"];
+  await promisify(execFile)("dpkg-deb", ["--root-owner-group", ...xz, "--build", staging, output], {
+    env: { ...process.env, SOURCE_DATE_EPOCH: String(epoch) },
+  });
+}
+
+async function stage(files: readonly PackagedFile[], staging: string): Promise<void> {
+  for (const { from, to, mode, compress } of files) {
+    const target = join(staging, to);
+    await mkdir(dirname(target), { recursive: true });
+    if (compress) await writeFile(target, gzipSync(await readFile(from), { level: 9 }));
+    else await copyFile(from, target);
+    await chmod(target, mode);
+  }
+  // Whatever the umask of whoever packs it.
+  for (const entry of await readdir(staging, { recursive: true, withFileTypes: true })) {
+    if (entry.isDirectory()) await chmod(join(entry.parentPath, entry.name), 0o755);
+  }
+  await chmod(staging, 0o755);
+}
+
+async function writeControl(
+  { version, architecture, files }: Pick<DebOptions, "version" | "architecture" | "files">,
+  staging: string,
+): Promise<void> {
+  const folder = join(staging, "DEBIAN");
+  await mkdir(folder, { mode: 0o755 });
+  const sizes = await Promise.all(files.map(async ({ to }) => (await stat(join(staging, to))).size));
+  const kilobytes = sizes.reduce((sum, size) => sum + Math.ceil(size / 1024), 0);
+  const template = await readFile("packaging/control", "utf8");
+  const values = { VERSION: version, ARCHITECTURE: architecture.debian, INSTALLED_SIZE: String(kilobytes) };
+  const control = template.replaceAll(/@(\w+)@/g, (_, name: string) => values[name as keyof typeof values]);
+  await writeFile(join(folder, "control"), control);
+  await writeFile(join(folder, "conffiles"), `${CONFIG}\n`);
+  for (const script of MAINTAINER_SCRIPTS) {
+    await copyFile(join("packaging", script), join(folder, script));
+    await chmod(join(folder, script), 0o755);
+  }
+}

@@ -1,0 +1,44 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { LIBRARIES } from "./node-runtime.ts";
+
+/** A file of the package. */
+export interface PackagedFile {
+  /** Where it is taken from. */
+  readonly from: string;
+  /** Where it is on the device. */
+  readonly to: string;
+  readonly mode: number;
+  /** Packed with gzip, as Debian keeps manual pages and changelogs. */
+  readonly compress?: boolean;
+}
+
+/** The folder on the device that holds the program with everything it needs. */
+export const HOME = "/usr/lib/edge-agent";
+export const CONFIG = "/etc/edge-agent/config.json";
+
+/** Every file of the package. @param runtime folder with Node.js for the device @param dist folder with the bundles */
+export async function packagedFiles(runtime: string, dist: string): Promise<PackagedFile[]> {
+  const program = (await readdir(dist)).filter((name) => /^edge-agent\..*mjs$/.test(name)).toSorted();
+  const libraries = (await readdir(join(runtime, LIBRARIES))).toSorted();
+  return [
+    { from: join(runtime, "node"), to: `${HOME}/node`, mode: 0o755 },
+    ...libraries.map((name) => file(join(runtime, LIBRARIES, name), `${HOME}/${LIBRARIES}/${name}`)),
+    { from: join(dist, "edge-agent"), to: `${HOME}/edge-agent`, mode: 0o755 },
+    ...program.map((name) => file(join(dist, name), `${HOME}/${name}`)),
+    { from: "packaging/is-enrolled", to: `${HOME}/is-enrolled`, mode: 0o755 },
+    file("packaging/left-behind.mjs", `${HOME}/left-behind.mjs`),
+    file("systemd/restart-backoff.conf", `${HOME}/restart-backoff.conf`),
+    file("systemd/edge-agent.service", "/usr/lib/systemd/system/edge-agent.service"),
+    file("packaging/sysusers.conf", "/usr/lib/sysusers.d/edge-agent.conf"),
+    { from: "packaging/config.json", to: CONFIG, mode: 0o640 },
+    file("config.example.json", "/usr/share/doc/edge-agent/config.example.json"),
+    file("packaging/copyright", "/usr/share/doc/edge-agent/copyright"),
+    { ...file(join(runtime, "LICENSE"), "/usr/share/doc/edge-agent/copyright.node.gz"), compress: true },
+    { ...file("CHANGELOG.md", "/usr/share/doc/edge-agent/changelog.gz"), compress: true },
+  ];
+}
+
+function file(from: string, to: string): PackagedFile {
+  return { from, to, mode: 0o644 };
+}

@@ -1,0 +1,57 @@
+import { z } from "zod";
+
+const file = z.string().startsWith("/", "must be an absolute path");
+const secret = z.string().min(1);
+
+/** Registries that need more than their name. The first entry of a host counts, so there may be only one. */
+const registry = z
+  .strictObject({
+    host: z
+      .string()
+      .regex(/^[a-zA-Z0-9.[\]:-]+$/, "must be a host, with a port where references have one, and nothing else")
+      .meta({
+        description: "Registry as image references name it; `docker.io` for Docker Hub.",
+        examples: ["registry.example.com:5000"],
+      }),
+    username: z.string().min(1).optional().meta({ description: "User name, beside a password or `identity_token`." }),
+    password: secret.optional().meta({ description: "Password or access token of the user." }),
+    password_file: file.optional().meta({
+      description: "File that holds the password, read at each pull; keep it readable by the service only.",
+      examples: ["/etc/edge-agent/registry-password"],
+    }),
+    token: secret.optional().meta({ description: "Bearer token shown to the registry as it is." }),
+    identity_token: secret.optional().meta({
+      description: "Token that the registry's token server exchanges for bearer tokens.",
+    }),
+    ca_file: z.string().min(1).optional().meta({
+      description: "PEM file with the authority of the registry's certificate.",
+    }),
+    insecure: z.boolean().default(false).meta({
+      description:
+        "Allows plain HTTP and any certificate. Passwords and images can then be read and changed on the way.",
+    }),
+  })
+  .superRefine((entry, context) => {
+    const given = ["password", "password_file", "token", "identity_token"] as const;
+    const ways = given.filter((name) => entry[name] !== undefined);
+    const issue = (path: string, message: string): void => context.addIssue({ code: "custom", path: [path], message });
+    if (ways.length > 1) issue(ways[1] ?? "", `set only one of ${ways.join(" and ")}`);
+    const needsPassword = entry.username !== undefined && ways.length === 0;
+    if (needsPassword) issue("password", "set password or password_file beside username");
+    const needsName = (ways[0] === "password" || ways[0] === "password_file") && entry.username === undefined;
+    if (needsName) issue("username", `set username beside ${ways[0]}`);
+  });
+
+export const registries = z
+  .array(registry)
+  .default([])
+  .superRefine((entries, context) => {
+    const seen = new Set<string>();
+    for (const [index, { host }] of entries.entries()) {
+      const name = host.toLowerCase();
+      if (seen.has(name)) {
+        context.addIssue({ code: "custom", path: [index, "host"], message: "the registry appears twice" });
+      }
+      seen.add(name);
+    }
+  });

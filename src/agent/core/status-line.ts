@@ -1,0 +1,28 @@
+/** What the daemon is about, as far as one line tells it. */
+export interface Occupation {
+  readonly link: {
+    readonly online: boolean;
+    /** Who the control plane takes the device for, once it has said so. */
+    readonly serialNumber: string | undefined;
+    /** Why it is not online, where that is known. */
+    readonly reason: string | undefined;
+  };
+  /** Number of apps installed. */
+  readonly apps: number;
+  readonly deployments: readonly { readonly app: string; readonly step: string; readonly progress: number | null }[];
+}
+
+/** One line for people who ask the service manager, such as `Online as gw-7; 2 apps; web: pulling 40 %`. */
+export function statusLine({ link, apps, deployments }: Occupation): string {
+  const count = apps === 0 ? "no apps" : apps === 1 ? "1 app" : `${apps} apps`;
+  return [linkText(link), count, ...deployments.map(deploymentText)].join("; ");
+}
+
+function linkText({ online, serialNumber, reason }: Occupation["link"]): string {
+  if (online) return serialNumber === undefined ? "Online" : `Online as ${serialNumber}`;
+  return reason === undefined ? "Connecting to the control plane" : `Offline, trying again (${reason})`;
+}
+
+function deploymentText({ app, step, progress }: Occupation["deployments"][number]): string {
+  return `${app || "(no name)"}: ${step}${progress === null ? "" : ` ${progress} %`}`;
+}

@@ -1,0 +1,58 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { errorEntry } from "../../../protocol/errors.ts";
+import type { AppCommand } from "../../core/command.ts";
+import { findAsset } from "../assets/find-asset.ts";
+import type { ApiContext } from "../context.ts";
+import { eventStream, streamErrors } from "../docs/stream.ts";
+import { reportError, toErrorBody } from "../errors.ts";
+import { sendEvents, sendFailure } from "../event-stream.ts";
+import { streamSignal } from "../stream-signal.ts";
+import { readIdempotency } from "./idempotency.ts";
+
+type AssetRequest = FastifyRequest<{ Params: { asset_id: string } }>;
+
+/** What endpoints have in common that tell a device to do something to an app, and stream how it goes. */
+export const COMMAND_STREAM = {
+  tags: ["Apps"],
+  response: {
+    200: eventStream("The deployment's events."),
+    ...streamErrors(
+      "AssetNotFound",
+      "InvalidJson",
+      "PayloadTooLarge",
+      "UnsupportedMediaType",
+      "InvalidRequest",
+      "IdempotencyKeyReused",
+    ),
+  },
+};
+
+/** Said of each of them in the document. */
+export const STREAM_NOTE =
+  "The answer is a stream of events: `Running` any number of times, then `Success` or `Fail`. A request that does not " +
+  "become a deployment is answered with one `Fail` event whose `deployment_id` is empty. With the header " +
+  "`Idempotency-Key` a repeated request joins the first one's stream. A client that leaves stops nothing.";
+
+/** The error handler of these endpoints: once the key is accepted, refusals are event streams, too. */
+export function refuseStream({ logger, clock }: ApiContext) {
+  return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+    const shown = reportError(error, request, logger);
+    if (request.apiKey) sendFailure(reply, shown, clock.now());
+    else void reply.code(errorEntry(shown.code).http).send(toErrorBody(shown));
+  };
+}
+
+/** Has the device do it and answers with the events. */
+export async function streamCommand(
+  context: ApiContext,
+  request: AssetRequest,
+  reply: FastifyReply,
+  command: AppCommand,
+): Promise<FastifyReply> {
+  const { store, deployments } = context;
+  const asset = await findAsset(store, request, request.params.asset_id);
+  const idempotency = readIdempotency(request.headers["idempotency-key"], asset.uuid, command);
+  const id = await deployments.request(asset, command, idempotency);
+  void reply.header("Deployment-Id", id);
+  return sendEvents(reply, deployments.events(id, 0, streamSignal(request, reply, context)));
+}

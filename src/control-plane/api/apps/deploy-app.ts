@@ -1,0 +1,57 @@
+import { deployRequestSchema } from "../../../protocol/deploy-request.ts";
+import { toRequestError } from "../../../protocol/request-error.ts";
+import type { ZodType } from "zod";
+import { assetParams } from "../assets/asset-params.ts";
+import type { Api, ApiContext } from "../context.ts";
+import { eventStream, streamErrors } from "../docs/stream.ts";
+import { validateBy } from "../validate.ts";
+import { COMMAND_STREAM, refuseStream, STREAM_NOTE, streamCommand } from "./command-stream.ts";
+import { commandQuery, requireBody, splitRequest } from "./request-options.ts";
+
+/**
+ * `POST /v1/assets/{asset_id}/edge/apps`: deploys an app and streams how it goes. Once the key is accepted every answer
+ * is an event stream, also the refusals. A client that leaves does not stop the deployment.
+ */
+export function deployApp(api: Api, context: ApiContext): void {
+  api.post(
+    "/v1/assets/:asset_id/edge/apps",
+    {
+      schema: {
+        ...COMMAND_STREAM,
+        operationId: "deployApp",
+        summary: "Deploy App",
+        description: `Deploys an app to the asset's device. ${STREAM_NOTE}`,
+        params: assetParams,
+        querystring: commandQuery,
+        body: deployRequestSchema,
+        response: {
+          200: eventStream("The deployment's events."),
+          ...streamErrors(
+            "AssetNotFound",
+            "InvalidJson",
+            "PayloadTooLarge",
+            "UnsupportedMediaType",
+            "ErrorNoName",
+            "ErrorNoImage",
+            "InvalidRequest",
+            "IdempotencyKeyReused",
+          ),
+        },
+      },
+      errorHandler: refuseStream(context),
+      preValidation: requireBody,
+      validatorCompiler: ({ httpPart, schema }) =>
+        httpPart === "body" ? validateRequest : validateBy(schema as unknown as ZodType),
+    },
+    async (request, reply) => {
+      const { spec, options } = splitRequest(request.body, request.query.dry_run);
+      return streamCommand(context, request, reply, { action: "deploy", app: spec.name, spec, options });
+    },
+  );
+}
+
+/** As the schema does, with error codes of its own for a missing name or image. */
+function validateRequest(data: unknown): ReturnType<ReturnType<typeof validateBy>> {
+  const result = deployRequestSchema.safeParse(data);
+  return result.success ? { value: result.data } : { error: toRequestError(data, result.error) };
+}

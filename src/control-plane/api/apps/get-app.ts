@@ -1,0 +1,87 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { type AppReport, appReportSchema } from "../../../protocol/app-report.ts";
+import { EdgeError } from "../../../protocol/errors.ts";
+import type { Asset } from "../../core/asset.ts";
+import { findAsset } from "../assets/find-asset.ts";
+import { keyOf } from "../auth.ts";
+import type { Api, ApiContext } from "../context.ts";
+import { presenceFields, presenceOf } from "../device/presence.ts";
+import { refuseOldAgent } from "../device/refuse-old-agent.ts";
+import { errors, json } from "../docs/responses.ts";
+import { streamSignal } from "../stream-signal.ts";
+import { appParams } from "./app-params.ts";
+
+const query = z.strictObject({
+  reveal: z.literal("environments").optional().meta({
+    description: "Shows the values of the environment, asked of the device right now: they are kept nowhere else.",
+  }),
+});
+
+const schema = appReportSchema.extend(presenceFields).meta({ id: "App" });
+
+/** `GET /v1/assets/{asset_id}/edge/apps/{name}`: one app of a device as it told last, or tells right now. */
+export function getApp(api: Api, context: ApiContext): void {
+  api.get(
+    "/v1/assets/:asset_id/edge/apps/:name",
+    {
+      schema: {
+        operationId: "getApp",
+        summary: "App Details",
+        description:
+          "One app of the asset's device as the device told last; `age_s` says how old that is. With " +
+          "`reveal=environments` the device is asked, and has to be connected for that.",
+        tags: ["Apps"],
+        params: appParams,
+        querystring: query,
+        response: {
+          200: json("The app.", schema),
+          ...errors(
+            "AssetNotFound",
+            "AppNotFound",
+            "InvalidRequest",
+            "DeviceTooOld",
+            "DeviceNotReachable",
+            "EngineUnavailable",
+            "DeviceFailed",
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { asset_id, name } = request.params;
+      const asset = await findAsset(context.store, request, asset_id);
+      refuseOldAgent(context, asset);
+      if (request.query.reveal) return reveal(context, request, reply, asset, name);
+      const report = await context.store.devices.findReport(asset.uuid);
+      const app = report?.value.apps.find((each) => each.name === name);
+      if (!app) throw notFound(report?.at);
+      return { ...app, ...(await presenceOf(context, asset, report?.at)) };
+    },
+  );
+}
+
+async function reveal(
+  context: ApiContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  asset: Asset,
+  name: string,
+): Promise<z.output<typeof schema>> {
+  const { queries, clock, logger } = context;
+  const signal = streamSignal(request, reply, context);
+  const { app, spec } = await queries.ask(asset, "app", { app: name, reveal: true }, signal);
+  if (!spec) throw new EdgeError("DeviceFailed", "The device did not show the app's environment.");
+  logger.info({ asset: asset.uuid, app: name, key_id: keyOf(request).id }, "environment shown");
+  void reply.header("Cache-Control", "no-store");
+  const revealed: AppReport = { ...app, spec };
+  return { ...revealed, ...(await presenceOf(context, asset, Math.floor(clock.now() / 1000))) };
+}
+
+function notFound(reportedAt: number | undefined): EdgeError {
+  if (reportedAt !== undefined) return new EdgeError("AppNotFound", undefined, { reported_at: reportedAt });
+  return new EdgeError(
+    "AppNotFound",
+    "The device has never told which apps it has, so it is not known whether it has this one.",
+  );
+}

@@ -1,0 +1,35 @@
+import { z } from "zod";
+import { appReportSchema } from "../../../protocol/app-report.ts";
+import { assetParams } from "../assets/asset-params.ts";
+import { findAsset } from "../assets/find-asset.ts";
+import type { Api, ApiContext } from "../context.ts";
+import { presenceFields, presenceOf } from "../device/presence.ts";
+import { refuseOldAgent } from "../device/refuse-old-agent.ts";
+import { errors, json } from "../docs/responses.ts";
+
+const listSchema = z.object({ apps: z.array(appReportSchema), ...presenceFields }).meta({ id: "AppList" });
+
+/** `GET /v1/assets/{asset_id}/edge/apps`: the apps of a device as it told last. */
+export function listApps(api: Api, context: ApiContext): void {
+  api.get(
+    "/v1/assets/:asset_id/edge/apps",
+    {
+      schema: {
+        operationId: "listApps",
+        summary: "Get Apps",
+        description:
+          "The apps on the asset's device, by name, as the device told last; `age_s` says how old that is. Values of " +
+          "environments are masked. While `reported_at` is null the device has never told, and the list is empty.",
+        tags: ["Apps"],
+        params: assetParams,
+        response: { 200: json("By name.", listSchema), ...errors("AssetNotFound", "DeviceTooOld") },
+      },
+    },
+    async (request) => {
+      const asset = await findAsset(context.store, request, request.params.asset_id);
+      refuseOldAgent(context, asset);
+      const report = await context.store.devices.findReport(asset.uuid);
+      return { apps: [...(report?.value.apps ?? [])], ...(await presenceOf(context, asset, report?.at)) };
+    },
+  );
+}

@@ -1,0 +1,44 @@
+import type { Api, ApiContext } from "../context.ts";
+import { appParams } from "./app-params.ts";
+import { COMMAND_STREAM, refuseStream, STREAM_NOTE, streamCommand } from "./command-stream.ts";
+import { ignoreTypeOfNoBody, refuseBody } from "./no-body.ts";
+
+const SWITCHES = {
+  stop: {
+    operationId: "stopApp",
+    summary: "Stop App",
+    description: "Stops an app. It stays on the device, and stays stopped over reboots until it is started.",
+  },
+  start: { operationId: "startApp", summary: "Start App", description: "Starts an app that was stopped." },
+  restart: {
+    operationId: "restartApp",
+    summary: "Restart App",
+    description: "Stops an app and starts it again; one that was stopped is started.",
+  },
+} as const;
+
+/** `POST /v1/assets/{asset_id}/edge/apps/{name}/stop`, `…/start`, `…/restart`, each streaming how it goes. */
+export function switchApp(api: Api, context: ApiContext): void {
+  for (const action of ["stop", "start", "restart"] as const) {
+    const { operationId, summary, description } = SWITCHES[action];
+    api.post(
+      `/v1/assets/:asset_id/edge/apps/:name/${action}`,
+      {
+        schema: {
+          ...COMMAND_STREAM,
+          operationId,
+          summary,
+          description: `${description} ${STREAM_NOTE}`,
+          params: appParams,
+        },
+        errorHandler: refuseStream(context),
+        onRequest: ignoreTypeOfNoBody,
+        preValidation: refuseBody,
+      },
+      async (request, reply) => {
+        const app = request.params.name;
+        return streamCommand(context, request, reply, { action, app, spec: null, options: {} });
+      },
+    );
+  }
+}

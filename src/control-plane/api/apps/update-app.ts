@@ -1,0 +1,33 @@
+import { updateRequestSchema } from "../../../protocol/deploy-request.ts";
+import type { Api, ApiContext } from "../context.ts";
+import { appParams } from "./app-params.ts";
+import { COMMAND_STREAM, refuseStream, STREAM_NOTE, streamCommand } from "./command-stream.ts";
+import { commandQuery, requireBody, splitRequest } from "./request-options.ts";
+
+/** `PATCH /v1/assets/{asset_id}/edge/apps/{name}`: updates an app and streams how it goes. */
+export function updateApp(api: Api, context: ApiContext): void {
+  api.patch(
+    "/v1/assets/:asset_id/edge/apps/:name",
+    {
+      schema: {
+        ...COMMAND_STREAM,
+        operationId: "updateApp",
+        summary: "Update App",
+        description:
+          "Changes an app of the asset's device. Fields left out keep their values; `ports`, `volumes` and " +
+          "`environments` are replaced whole, an empty list clears, and `null` takes away what is absent by default. " +
+          "The name cannot change. When the new version does not hold, the previous one runs again and the update ends " +
+          `in \`Fail\`. ${STREAM_NOTE}`,
+        params: appParams,
+        querystring: commandQuery,
+        body: updateRequestSchema,
+      },
+      errorHandler: refuseStream(context),
+      preValidation: requireBody,
+    },
+    async (request, reply) => {
+      const { spec, options } = splitRequest(request.body, request.query.dry_run);
+      return streamCommand(context, request, reply, { action: "update", app: request.params.name, spec, options });
+    },
+  );
+}

@@ -1,0 +1,27 @@
+import type { RegistryAuth } from "../../protocol/deploy-options.ts";
+import { type Deployment, isFinished } from "../core/deployment.ts";
+
+/**
+ * Registry credentials on their way to a device. They are in memory only, until the device holds the command or it has
+ * ended: whoever reads the database finds none, and a restart loses those that were not delivered.
+ */
+export class Credentials {
+  readonly #held = new Map<string, RegistryAuth>();
+
+  keep(deploymentId: string, auth: RegistryAuth): void {
+    this.#held.set(deploymentId, auth);
+  }
+
+  find(deploymentId: string): RegistryAuth | undefined {
+    return this.#held.get(deploymentId);
+  }
+
+  drop(deploymentId: string): void {
+    this.#held.delete(deploymentId);
+  }
+
+  /** Drops those the deployment does not need any more. */
+  review(deployment: Deployment): void {
+    if (deployment.acknowledgedAtMs !== undefined || isFinished(deployment)) this.drop(deployment.id);
+  }
+}

@@ -1,0 +1,31 @@
+import { commandFrame, requiredProtocol } from "../core/command.ts";
+import type { Deployment } from "../core/deployment.ts";
+import { fail } from "../core/transitions.ts";
+import type { Credentials } from "./credentials.ts";
+import type { DeviceSession } from "./devices.ts";
+import type { Recorder } from "./recorder.ts";
+
+/** Sends deployments to devices, or ends those that cannot be sent as they were meant. */
+export class Dispatcher {
+  readonly #recorder: Recorder;
+  readonly #credentials: Credentials;
+
+  constructor(recorder: Recorder, credentials: Credentials) {
+    this.#recorder = recorder;
+    this.#credentials = credentials;
+  }
+
+  async send(session: DeviceSession, deployment: Deployment): Promise<void> {
+    const { id, hasRegistryAuth } = deployment;
+    if (session.protocol < requiredProtocol(deployment)) {
+      await this.#recorder.change(id, (current, nowMs) => fail(current, nowMs, "DeviceTooOld"));
+      return;
+    }
+    const auth = this.#credentials.find(id);
+    if (hasRegistryAuth && !auth) {
+      await this.#recorder.change(id, (current, nowMs) => fail(current, nowMs, "RegistryAuthLost"));
+      return;
+    }
+    session.send(commandFrame(deployment, auth));
+  }
+}

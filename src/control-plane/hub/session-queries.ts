@@ -1,0 +1,52 @@
+import { randomUUID } from "node:crypto";
+import type { QueryKind } from "../../protocol/device-query.ts";
+import { EdgeError, type ErrorCode } from "../../protocol/errors.ts";
+import type { ControlFrame } from "../../protocol/frames.ts";
+import type { QuerySink } from "../deployments/devices.ts";
+
+interface Open {
+  readonly what: QueryKind;
+  readonly sink: QuerySink;
+}
+
+/** The queries a device has not answered to their end. They are gone with the session. */
+export class SessionQueries {
+  readonly #send: (frame: ControlFrame) => void;
+  readonly #open = new Map<string, Open>();
+
+  constructor(send: (frame: ControlFrame) => void) {
+    this.#send = send;
+  }
+
+  open(what: QueryKind, params: unknown, sink: QuerySink): Disposable {
+    const id = randomUUID();
+    this.#open.set(id, { what, sink });
+    this.#send({ type: "query", query_id: id, what, params });
+    return {
+      [Symbol.dispose]: () => {
+        if (this.#open.delete(id)) this.#send({ type: "query_cancel", query_id: id });
+      },
+    };
+  }
+
+  /** An answer to a query that nobody waits for any more is nothing to complain of. */
+  async answer(id: string, body: unknown): Promise<void> {
+    const query = this.#open.get(id);
+    // All others are answered once, and there is nothing to cancel after that.
+    if (query?.what !== "logs") this.#open.delete(id);
+    await query?.sink.answer(body);
+  }
+
+  end(id: string, code: ErrorCode | undefined, message: string | undefined): void {
+    const query = this.#open.get(id);
+    this.#open.delete(id);
+    query?.sink.end(code && new EdgeError(code, message));
+  }
+
+  /** The connection is gone. */
+  close(): void {
+    const queries = [...this.#open.values()];
+    this.#open.clear();
+    for (const { sink } of queries) sink.end(new EdgeError("DeviceNotReachable"));
+  }
+}

@@ -1,0 +1,96 @@
+import type { Clock } from "../../lib/clock.ts";
+import { type QueryAnswer, type QueryKind, type QueryParams, QUERIES } from "../../protocol/device-query.ts";
+import type { LogsParams } from "../../protocol/app-log.ts";
+import { EdgeError } from "../../protocol/errors.ts";
+import type { Asset } from "../core/asset.ts";
+import { type DeviceDirectory, type DeviceSession, TELLING_PROTOCOL } from "../deployments/devices.ts";
+import { LogFeed } from "./log-feed.ts";
+import { notUnderstood, toQueryError } from "./query-error.ts";
+import { Slots } from "./slots.ts";
+
+/** How long a device may take to begin its answer before it counts as not reachable, in milliseconds. */
+const FIRST_ANSWER_MS = 10_000;
+
+/** Most questions one device is asked at once, and one account may have open. */
+const MAX_QUERIES_PER_DEVICE = 16;
+const MAX_QUERIES_PER_ACCOUNT = 64;
+
+/** Kinds of query with a single answer. */
+type SingleQuery = Exclude<QueryKind, "logs">;
+
+/** Asks devices on behalf of clients. */
+export class DeviceQueries {
+  readonly #devices: DeviceDirectory;
+  readonly #clock: Clock;
+  readonly #deviceSlots = new Slots(MAX_QUERIES_PER_DEVICE, "The device is asked as much at once as it may be.");
+  readonly #accountSlots = new Slots(
+    MAX_QUERIES_PER_ACCOUNT,
+    "The account has as many questions to its devices open as it may have.",
+  );
+
+  constructor(devices: DeviceDirectory, clock: Clock) {
+    this.#devices = devices;
+    this.#clock = clock;
+  }
+
+  /**
+   * Asks what has a single answer. Errors: `DeviceNotReachable` when the device is not connected, leaves, or does not
+   * answer within 10 s; `DeviceTooOld`, `TooManyRequests`, `DeviceFailed`; `AppNotFound` and `EngineUnavailable` where
+   * the device says so. When the signal aborts, its reason.
+   */
+  async ask<K extends SingleQuery>(
+    asset: Asset,
+    what: K,
+    params: QueryParams<K>,
+    signal: AbortSignal,
+  ): Promise<QueryAnswer<K>> {
+    signal.throwIfAborted();
+    const session = this.#session(asset);
+    using _slots = this.#takeSlots(asset);
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    using _silence = this.#clock.timer(FIRST_ANSWER_MS, () => {
+      session.probe();
+      reject(new EdgeError("DeviceNotReachable"));
+    });
+    using _left = onAbort(signal, () => reject(signal.reason));
+    using _query = session.query(what, params, {
+      answer: resolve,
+      end: (error) => reject(error ? toQueryError(error) : notUnderstood()),
+    });
+    const parsed = QUERIES[what].answer.safeParse(await promise);
+    if (!parsed.success) throw notUnderstood();
+    return parsed.data as QueryAnswer<K>;
+  }
+
+  /**
+   * Asks for the log lines of an app; dispose of the feed to end it. Errors as in `ask`, here or from the feed.
+   */
+  logs(asset: Asset, params: LogsParams): LogFeed {
+    const session = this.#session(asset);
+    using cleanup = new DisposableStack();
+    cleanup.use(this.#takeSlots(asset));
+    const feed = new LogFeed({ clock: this.#clock, isFollowing: params.follow, firstAnswerMs: FIRST_ANSWER_MS });
+    cleanup.use(session.query("logs", params, feed));
+    feed.own(cleanup.move(), () => session.probe());
+    return feed;
+  }
+
+  #takeSlots({ uuid, accountId }: Asset): Disposable {
+    using slots = new DisposableStack();
+    slots.use(this.#deviceSlots.take(uuid));
+    slots.use(this.#accountSlots.take(accountId));
+    return slots.move();
+  }
+
+  #session(asset: Asset): DeviceSession {
+    const session = this.#devices.find(asset.uuid);
+    if (!session) throw new EdgeError("DeviceNotReachable");
+    if (session.protocol < TELLING_PROTOCOL) throw new EdgeError("DeviceTooOld");
+    return session;
+  }
+}
+
+function onAbort(signal: AbortSignal, listener: () => void): Disposable {
+  signal.addEventListener("abort", listener, { once: true });
+  return { [Symbol.dispose]: () => signal.removeEventListener("abort", listener) };
+}

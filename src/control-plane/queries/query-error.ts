@@ -1,0 +1,22 @@
+import { clipMessage } from "../../protocol/deployment-event.ts";
+import { EdgeError, type ErrorCode } from "../../protocol/errors.ts";
+
+// What a query can end with that means to the client what it says.
+const MEANINGFUL: ReadonlySet<ErrorCode> = new Set([
+  "AppNotFound",
+  "DeviceNotReachable",
+  "EngineUnavailable",
+  // Not from a device: the service itself stops.
+  "ServiceUnavailable",
+]);
+
+/** How a query that the device ended is told to the client. */
+export function toQueryError(error: EdgeError): EdgeError {
+  if (MEANINGFUL.has(error.code)) return error;
+  return new EdgeError("DeviceFailed", clipMessage(error.message), { device_code: error.code });
+}
+
+/** The device answered something that is no answer to the question. */
+export function notUnderstood(): EdgeError {
+  return new EdgeError("DeviceFailed", "The device's answer could not be understood.");
+}

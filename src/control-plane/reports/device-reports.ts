@@ -1,0 +1,81 @@
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { type ReportChange, reportChangeSchema } from "../../protocol/app-report.ts";
+import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
+import { applyReport, type DeviceReport } from "../core/device-report.ts";
+import type { DeviceSession, ReportHandler } from "../deployments/devices.ts";
+import type { DeviceStore } from "../store/devices.ts";
+import type { LastSeen } from "./last-seen.ts";
+
+/** How long a device that keeps sending differences to another report is left alone, in milliseconds. */
+const RESYNC_PAUSE_MS = 60_000;
+
+export interface DeviceReportsParts {
+  readonly store: DeviceStore;
+  readonly lastSeen: LastSeen;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Keeps what devices tell of themselves and their apps, one report for each. */
+export class DeviceReports implements ReportHandler {
+  readonly #parts: DeviceReportsParts;
+  /** When the whole report was last asked for in a session, by the monotonic clock. */
+  readonly #resyncs = new WeakMap<DeviceSession, number>();
+
+  constructor(parts: DeviceReportsParts) {
+    this.#parts = parts;
+  }
+
+  async greeted({ assetUuid }: DeviceSession): Promise<string | undefined> {
+    this.#parts.lastSeen.note(assetUuid);
+    return this.#parts.store.findReportHash(assetUuid);
+  }
+
+  left({ assetUuid }: DeviceSession): void {
+    this.#parts.lastSeen.note(assetUuid);
+  }
+
+  async reported(session: DeviceSession, change: ReportChange): Promise<void> {
+    const held = await this.#parts.store.findReport(session.assetUuid);
+    // Sent twice: what it leads to is held already.
+    if (change.base !== null && held?.value.hash === change.hash) return;
+    const report = applyReport(held?.value, change);
+    if (report) await this.#save(session, report);
+    else this.#resync(session);
+  }
+
+  /** Asks for the complete report: what is held is not what the device took it for. */
+  #resync(session: DeviceSession): void {
+    const { clock, logger } = this.#parts;
+    const last = this.#resyncs.get(session);
+    if (last !== undefined && clock.monotonic() - last < RESYNC_PAUSE_MS) return;
+    this.#resyncs.set(session, clock.monotonic());
+    session.query(
+      "report",
+      {},
+      {
+        answer: async (body) => {
+          const change = reportChangeSchema.safeParse(body);
+          const report = change.success && change.data.base === null && applyReport(undefined, change.data);
+          if (report) await this.#save(session, report);
+          else logger.warn({ asset: session.assetUuid }, "the device's report could not be understood");
+        },
+        end: (error) => {
+          if (error) logger.info({ asset: session.assetUuid, code: error.code }, "the device sent no complete report");
+        },
+      },
+    );
+  }
+
+  async #save({ assetUuid }: DeviceSession, report: DeviceReport): Promise<void> {
+    const { store, clock, logger } = this.#parts;
+    const length = Buffer.byteLength(JSON.stringify(report));
+    // No complete report is longer, since it has to fit one frame.
+    if (length > MAX_FRAME_BYTES) {
+      logger.warn({ asset: assetUuid, bytes: length }, "the device's report is too large; not kept");
+      return;
+    }
+    await store.saveReport(assetUuid, { value: report, at: Math.floor(clock.now() / 1000) });
+  }
+}

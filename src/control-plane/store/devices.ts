@@ -1,0 +1,24 @@
+import type { DeviceDataUsage } from "../../protocol/data-usage.ts";
+import type { DeviceReport } from "../core/device-report.ts";
+
+/** What a device told, and when; Unix seconds. */
+export interface Dated<T> {
+  readonly value: T;
+  readonly at: number;
+}
+
+/** What devices told of themselves; gone with their asset. An asset that is gone meanwhile is no error. */
+export interface DeviceStore {
+  /** When the device was last connected; `undefined` when it never was. */
+  findLastSeen(assetUuid: string): Promise<number | undefined>;
+  /** When each of these devices was last connected, all in one go. */
+  recordSeen(lastSeen: ReadonlyMap<string, number>): Promise<void>;
+  findReport(assetUuid: string): Promise<Dated<DeviceReport> | undefined>;
+  /** As in `findReport`, without reading it all. */
+  findReportHash(assetUuid: string): Promise<string | undefined>;
+  /** Replaces the device's report. */
+  saveReport(assetUuid: string, report: Dated<DeviceReport>): Promise<void>;
+  findLedger(assetUuid: string): Promise<Dated<DeviceDataUsage> | undefined>;
+  /** Replaces the device's ledger. */
+  saveLedger(assetUuid: string, ledger: Dated<DeviceDataUsage>): Promise<void>;
+}

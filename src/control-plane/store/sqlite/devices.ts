@@ -1,0 +1,74 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { transaction } from "../../../lib/sqlite.ts";
+import type { DeviceDataUsage } from "../../../protocol/data-usage.ts";
+import type { DeviceReport } from "../../core/device-report.ts";
+import type { Dated, DeviceStore } from "../devices.ts";
+
+export class SqliteDeviceStore implements DeviceStore {
+  readonly #database: DatabaseSync;
+  readonly #lastSeen;
+  readonly #recordSeen;
+  readonly #report;
+  readonly #reportHash;
+  readonly #saveReport;
+  readonly #ledger;
+  readonly #saveLedger;
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+    this.#lastSeen = database.prepare("SELECT last_seen_at FROM assets WHERE uuid = ?");
+    this.#recordSeen = database.prepare("UPDATE assets SET last_seen_at = ? WHERE uuid = ?");
+    this.#report = database.prepare(
+      "SELECT report AS text, reported_at AS at FROM device_reports WHERE asset_uuid = ?",
+    );
+    this.#reportHash = database.prepare("SELECT hash FROM device_reports WHERE asset_uuid = ?");
+    // From the table of assets, so that nothing is kept of one that is gone.
+    this.#saveReport = database.prepare(
+      `INSERT OR REPLACE INTO device_reports (asset_uuid, hash, report, reported_at)
+       SELECT uuid, ?, ?, ? FROM assets WHERE uuid = ?`,
+    );
+    this.#ledger = database.prepare(
+      "SELECT ledger AS text, answered_at AS at FROM device_ledgers WHERE asset_uuid = ?",
+    );
+    this.#saveLedger = database.prepare(
+      "INSERT OR REPLACE INTO device_ledgers (asset_uuid, ledger, answered_at) SELECT uuid, ?, ? FROM assets WHERE uuid = ?",
+    );
+  }
+
+  async findLastSeen(assetUuid: string): Promise<number | undefined> {
+    const row = this.#lastSeen.get(assetUuid) as { last_seen_at: number | null } | undefined;
+    return row?.last_seen_at ?? undefined;
+  }
+
+  async recordSeen(lastSeen: ReadonlyMap<string, number>): Promise<void> {
+    transaction(this.#database, () => {
+      for (const [assetUuid, at] of lastSeen) this.#recordSeen.run(at, assetUuid);
+    });
+  }
+
+  async findReport(assetUuid: string): Promise<Dated<DeviceReport> | undefined> {
+    return read(this.#report, assetUuid);
+  }
+
+  async findReportHash(assetUuid: string): Promise<string | undefined> {
+    const row = this.#reportHash.get(assetUuid) as { hash: string } | undefined;
+    return row?.hash;
+  }
+
+  async saveReport(assetUuid: string, { value, at }: Dated<DeviceReport>): Promise<void> {
+    this.#saveReport.run(value.hash, JSON.stringify(value), at, assetUuid);
+  }
+
+  async findLedger(assetUuid: string): Promise<Dated<DeviceDataUsage> | undefined> {
+    return read(this.#ledger, assetUuid);
+  }
+
+  async saveLedger(assetUuid: string, { value, at }: Dated<DeviceDataUsage>): Promise<void> {
+    this.#saveLedger.run(JSON.stringify(value), at, assetUuid);
+  }
+}
+
+function read<T>(statement: StatementSync, assetUuid: string): Dated<T> | undefined {
+  const row = statement.get(assetUuid) as { text: string; at: number } | undefined;
+  return row && { value: JSON.parse(row.text) as T, at: row.at };
+}

@@ -1,0 +1,53 @@
+import { z } from "zod";
+import type { ApiClient } from "./client.ts";
+import { apiPath } from "./path.ts";
+
+const portSchema = z.looseObject({
+  host_port: z.number(),
+  target_port: z.number(),
+  protocol: z.string().optional(),
+});
+
+const appSchema = z.looseObject({
+  name: z.string(),
+  image: z.string(),
+  image_digest: z.string().nullish(),
+  state: z.string(),
+  desired_state: z.string().optional(),
+  since: z.number().nullish(),
+  restarts: z.number().nullish(),
+  ports: z.array(portSchema).default([]),
+  spec: z.record(z.string(), z.unknown()).default({}),
+  last_deployment: z
+    .looseObject({ deployment_id: z.string(), action: z.string().optional(), status: z.string() })
+    .nullish(),
+});
+export type App = z.output<typeof appSchema>;
+
+/** How far what is shown can be believed. */
+const freshness = {
+  /** Unix seconds; null where the device never reported. */
+  reported_at: z.number().nullable(),
+  reachable: z.boolean(),
+};
+
+const appListSchema = z.looseObject({ apps: z.array(appSchema), ...freshness });
+export type AppList = z.output<typeof appListSchema>;
+
+const appDetailSchema = appSchema.extend(freshness);
+export type AppDetail = z.output<typeof appDetailSchema>;
+
+/** Path of an asset's apps, of one of them, or of something below it. */
+export function appsPath(asset: string, ...rest: readonly string[]): string {
+  return apiPath("v1", "assets", asset, "edge", "apps", ...rest);
+}
+
+export function listApps(client: ApiClient, asset: string): Promise<AppList> {
+  return client.json({ path: appsPath(asset) }, appListSchema);
+}
+
+/** @param reveal asks the device for the values of the app's environment, which are masked otherwise */
+export function getApp(client: ApiClient, asset: string, app: string, reveal: boolean): Promise<AppDetail> {
+  const query = { reveal: reveal ? "environments" : undefined };
+  return client.json({ path: appsPath(asset, app), query }, appDetailSchema);
+}

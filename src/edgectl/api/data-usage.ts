@@ -1,0 +1,47 @@
+import { z } from "zod";
+import type { ApiClient } from "./client.ts";
+import { apiPath } from "./path.ts";
+
+const both = z.looseObject({ sent_bytes: z.number().default(0), received_bytes: z.number().default(0) });
+
+const daySchema = z.looseObject({
+  day: z.string(),
+  by_purpose: z.record(z.string(), both).default({}),
+  overhead_estimate_bytes: z.number().default(0),
+  by_app: z.record(z.string(), z.number()).default({}),
+  interfaces: z.record(z.string(), both).default({}),
+});
+export type DataUsageDay = z.output<typeof daySchema>;
+
+const simSchema = z.looseObject({
+  sim_type: z.string(),
+  iccid: z.string().optional(),
+  days: z.array(z.looseObject({ day: z.string(), total: z.number() })),
+});
+
+const dataUsageSchema = z.looseObject({
+  from: z.string(),
+  to: z.string(),
+  live: z.boolean().default(false),
+  reported_at: z.number().nullable().default(null),
+  days: z.array(daySchema),
+  budget: z
+    .looseObject({
+      monthly_bytes: z.number().nullable(),
+      daily_bytes: z.number().nullable(),
+      used_this_month_bytes: z.number(),
+      used_today_bytes: z.number(),
+    })
+    .nullish(),
+  sims: z.array(simSchema).default([]),
+});
+export type DataUsage = z.output<typeof dataUsageSchema>;
+
+/** What the platform itself and the device as a whole moved. Days are those of UTC, `YYYY-MM-DD`, both included. */
+export function getDataUsage(
+  client: ApiClient,
+  asset: string,
+  query: { readonly from?: string | undefined; readonly to?: string | undefined },
+): Promise<DataUsage> {
+  return client.json({ path: apiPath("v1", "assets", asset, "edge", "data-usage"), query }, dataUsageSchema);
+}

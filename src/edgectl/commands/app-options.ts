@@ -1,0 +1,63 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { parseDevice } from "../deploy/parse-device.ts";
+import { parsePort } from "../deploy/parse-port.ts";
+import { parseSize } from "../deploy/parse-size.ts";
+import { parseVolume } from "../deploy/parse-volume.ts";
+import { collect, wholeNumber } from "./options.ts";
+
+const LONGEST_S = 3600;
+
+/** Adds the options that describe an app. */
+export function addAppOptions(command: Command): Command {
+  return command
+    .option("--image <image>", "container image")
+    .option(
+      "-p, --port <host:target[/udp]>",
+      "make a port of the app reachable, such as 30080:80 (repeatable)",
+      collect(parsePort),
+    )
+    .option("-e, --env <key=value>", "set a variable; KEY alone takes this shell's value (repeatable)", collect(String))
+    .option("--env-file <file>", "set variables from a file of KEY=VALUE lines (repeatable)", collect(String))
+    .option("-v, --volume <local:target[:ro]>", "mount a path of the device (repeatable)", collect(parseVolume))
+    .option("--device <local[:target[:rwm]]>", "give the app a device file (repeatable)", collect(parseDevice))
+    .option("--host-network", "use the device's network directly")
+    .option("--no-host-network", "do not, whatever was said before")
+    .option("--privileged", "give the app all rights on the device")
+    .option("--no-privileged", "do not, whatever was said before")
+    .option("--cpus <n>", "most processors it may use, such as 0.5", positive)
+    .option("--memory <size>", "most memory it may use, such as 256MiB", parseSize)
+    .addOption(
+      new Option("--restart <policy>", "what happens when it ends by itself").choices([
+        "unless-stopped",
+        "always",
+        "on-failure",
+        "no",
+      ]),
+    )
+    .option("--health-cmd <command>", "shell command that succeeds while the app is healthy")
+    .option("--health-interval <seconds>", "between two of its runs", wholeNumber(1, LONGEST_S))
+    .option("--health-timeout <seconds>", "one run may take", wholeNumber(1, LONGEST_S))
+    .option("--health-retries <n>", "failures in a row that make it unhealthy", wholeNumber(1, 100))
+    .option(
+      "--health-start-period <seconds>",
+      "after the start, in which failures do not count",
+      wholeNumber(0, LONGEST_S),
+    );
+}
+
+/** Adds the options that say how a deployment or an update is carried out. */
+export function addCarryOutOptions(command: Command): Command {
+  return command
+    .option("--dry-run", "check everything and show the price; nothing is changed")
+    .option("--max-download <size>", "refuse to download more than this, such as 50MB", parseSize)
+    .option("--urgent", "go ahead outside the device's download hours and budgets")
+    .option("--registry-user <name>", "user at the image's registry, for this once")
+    .option("--registry-password-file <file>", "read the password from a file, - for standard input")
+    .option("--registry-token-file <file>", "read a bearer token for the registry from a file, - for standard input");
+}
+
+function positive(text: string): number {
+  const value = /^\d{1,4}(\.\d{1,3})?$/.test(text) ? Number(text) : 0;
+  if (value <= 0) throw new InvalidArgumentError("Give a number above 0, such as 0.5 or 2.");
+  return value;
+}

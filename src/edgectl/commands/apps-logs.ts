@@ -1,0 +1,65 @@
+import { type Command, InvalidArgumentError } from "commander";
+import { MAX_LOG_TAIL } from "../../protocol/app-log.ts";
+import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { parseTime } from "../../lib/terminal/time.ts";
+import { type LogEntry, readAppLogs } from "../api/app-logs.ts";
+import { connect, createContext } from "../context.ts";
+import type { Io } from "../io.ts";
+import type { Reporter } from "../reporter.ts";
+import { APP, ASSET, wholeNumber } from "./options.ts";
+
+interface LogsOptions {
+  readonly tail?: number;
+  readonly since?: number;
+  readonly follow?: boolean;
+  readonly timestamps?: boolean;
+}
+
+export function addAppsLogs(apps: Command, io: Io): void {
+  const time = (text: string): number => {
+    const parsed = parseTime(text, io.clock.now());
+    if (parsed === undefined) {
+      throw new InvalidArgumentError("Write 2026-11-01T12:00 (UTC), 24h or 7d ago, or Unix seconds.");
+    }
+    return parsed;
+  };
+  apps
+    .command("logs")
+    .description("show what an app wrote; every line comes over the device's link")
+    .argument(...ASSET)
+    .argument(...APP)
+    .option("-n, --tail <n>", "the last lines (200 if not given)", wholeNumber(0, MAX_LOG_TAIL))
+    .option("--since <time>", "only what was written since then", time)
+    .option("-f, --follow", "go on until Ctrl-C")
+    .option("-t, --timestamps", "when each line was written, by the device's clock")
+    .addHelpText("after", HELP)
+    .action(async (asset: string, name: string, options: LogsOptions, command: Command) => {
+      const context = createContext(io, command);
+      const { reporter } = context;
+      const client = await connect(context);
+      const { tail, since, follow = false } = options;
+      const signals = { clock: io.clock, signal: io.interrupted };
+      for await (const entry of readAppLogs(client, asset, name, { tail, since, follow }, signals)) {
+        show(entry, reporter, io, options.timestamps === true);
+      }
+    });
+}
+
+function show(entry: LogEntry, reporter: Reporter, io: Io, timestamps: boolean): void {
+  if (reporter.json) return reporter.jsonLine(entry);
+  if ("omitted_lines" in entry) {
+    return reporter.note(`${String(entry.omitted_lines)} lines were left out here, to spare the device's link.`);
+  }
+  const line = `${timestamps ? `${sanitizeLine(entry.timestamp)} ` : ""}${sanitizeLine(entry.text)}`;
+  if (entry.stream === "stderr") io.stderr.write(`${line}\n`);
+  else reporter.line(line);
+}
+
+const HELP = `
+What the app wrote to its standard error goes to standard error. What is too
+much for the device's link is left out, and counted.
+
+Examples:
+  edgectl apps logs GW-0001 web --tail 50
+  edgectl apps logs GW-0001 web --since 24h --timestamps
+  edgectl apps logs GW-0001 web -f`;

@@ -1,0 +1,101 @@
+import { type Command, Option } from "commander";
+import { appsPath, getApp } from "../api/apps.ts";
+import { openEventStream } from "../api/event-stream.ts";
+import { connect, createContext } from "../context.ts";
+import { type AppFlags, type AppList, type AppRequest, buildAppRequest, LISTS } from "../deploy/app-request.ts";
+import { type AppOptions, readAppFile, readFlags } from "../deploy/read-app.ts";
+import { type CarryOutOptions, readCarryOut } from "../deploy/read-options.ts";
+import { runDeployment } from "../deploy/run-deployment.ts";
+import { usageFailure } from "../failure.ts";
+import type { Io } from "../io.ts";
+import { addAppOptions, addCarryOutOptions } from "./app-options.ts";
+import { APP, ASSET, collect } from "./options.ts";
+import { retryForOption } from "./retry-for.ts";
+
+/** What can be cleared, and what that is in a request. */
+const CLEARED: Readonly<Record<string, readonly [field: string, value: unknown]>> = {
+  env: ["environments", []],
+  ports: ["ports", []],
+  volumes: ["volumes", []],
+  devices: ["devices", null],
+  command: ["command", null],
+  cpus: ["cpu_limit", null],
+  memory: ["memory_limit", null],
+  health: ["healthcheck", null],
+  restart: ["restart_policy", null],
+};
+
+interface UpdateOptions extends AppOptions, CarryOutOptions {
+  readonly clear?: readonly string[];
+  readonly detach?: boolean;
+  readonly retryFor: number;
+}
+
+export function addAppsUpdate(apps: Command, io: Io): void {
+  const update = apps
+    .command("update")
+    .description("change an app; if the new version does not hold, the old one comes back")
+    .argument(...ASSET)
+    .argument(...APP)
+    .argument("[args...]", "arguments in place of the image's own command; write -- before them")
+    .option("-f, --file <file>", "the change as JSON, as the API takes it; - for standard input");
+  addCarryOutOptions(addAppOptions(update))
+    .addOption(
+      new Option("--clear <what>", "take away what the app has (repeatable)")
+        .choices(Object.keys(CLEARED))
+        .argParser(collect(String)),
+    )
+    .option("-d, --detach", "return as soon as the service has accepted the update")
+    .addOption(retryForOption())
+    .addHelpText("after", HELP)
+    .action(
+      async (asset: string, name: string, args: string[], options: UpdateOptions, command: Command): Promise<void> => {
+        const context = createContext(io, command);
+        const file = options.file === undefined ? {} : await readAppFile(options.file, io);
+        const flags = await readFlags(options, args, io);
+        const base = { ...file, ...cleared(options.clear ?? []) };
+        const carryOut = await readCarryOut(options, io);
+        const client = await connect(context);
+        const missing = listsToExtend(flags, base);
+        const current = missing.length > 0 ? (await getApp(client, asset, name, true)).spec : {};
+        const kept = Object.fromEntries(missing.map((list) => [list, current[list] ?? []]));
+        const body = { ...buildAppRequest({ ...kept, ...base }, flags), ...carryOut };
+        const headers = { "Idempotency-Key": io.randomId() };
+        const query = { dry_run: options.dryRun ? "true" : undefined };
+        const request = { method: "PATCH", path: appsPath(asset, name), query, body, headers } as const;
+        await runDeployment(context, client, {
+          asset,
+          start: () => openEventStream(client, request, io.clock, io.interrupted),
+          ...(options.detach && { detach: true }),
+          retryFor: options.retryFor,
+        });
+      },
+    );
+}
+
+function cleared(names: readonly string[]): AppRequest {
+  return Object.fromEntries(
+    names.map((name) => {
+      const entry = CLEARED[name];
+      if (!entry) throw usageFailure(`"${name}" cannot be cleared.`, `Choose from ${Object.keys(CLEARED).join(", ")}.`);
+      return entry;
+    }),
+  );
+}
+
+/** Lists the flags add to that neither the file nor `--clear` says anything of: the service takes a list as a whole. */
+function listsToExtend(flags: AppFlags, base: AppRequest): AppList[] {
+  return LISTS.filter((list) => flags[list].length > 0 && !(list in base));
+}
+
+const HELP = `
+What is not given stays as it is. A variable, port, volume or device replaces
+the app's entry of the same variable, container port or container path; others
+are added to it. To set all anew: --clear env --env A=1.
+
+The old version runs until the new one is ready to start.
+
+Examples:
+  edgectl apps update GW-0001 web --image nginx:1.30
+  edgectl apps update GW-0001 web --env LOG_LEVEL=debug --dry-run
+  edgectl apps update GW-0001 web --clear ports --port 30090:80`;

@@ -1,0 +1,22 @@
+import type { Command } from "commander";
+import { getDevice } from "../api/device.ts";
+import { connect, createContext } from "../context.ts";
+import type { Io } from "../io.ts";
+import { freshnessNote } from "../views/app-view.ts";
+import { renderDevice } from "../views/device-view.ts";
+import { ASSET } from "./options.ts";
+
+export function addDevice(program: Command, io: Io): void {
+  program
+    .command("device")
+    .description("show an asset's device: link, versions, disk, memory, network, containers")
+    .argument(...ASSET)
+    .action(async (asset: string, _options: unknown, command: Command) => {
+      const context = createContext(io, command);
+      const { reporter } = context;
+      const answer = await getDevice(await connect(context), asset);
+      reporter.result(answer, () => renderDevice(answer, reporter.theme, reporter.width));
+      const note = freshnessNote(answer, io.clock.now());
+      if (note !== undefined && !reporter.json) reporter.note(note);
+    });
+}

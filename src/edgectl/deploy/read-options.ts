@@ -1,0 +1,56 @@
+import type { RegistryAuth } from "../../protocol/deploy-options.ts";
+import { usageFailure } from "../failure.ts";
+import type { Io } from "../io.ts";
+import { readText } from "./read-app.ts";
+
+/** The options that say how a deployment is carried out, as commander hands them over. */
+export interface CarryOutOptions {
+  readonly dryRun?: boolean;
+  readonly urgent?: boolean;
+  /** Bytes. */
+  readonly maxDownload?: number;
+  readonly registryUser?: string;
+  readonly registryPasswordFile?: string;
+  readonly registryTokenFile?: string;
+}
+
+/** The fields of the request's body that say how it is carried out. Errors: exit code 2 */
+export async function readCarryOut(options: CarryOutOptions, io: Io): Promise<Readonly<Record<string, unknown>>> {
+  const registryAuth = await readRegistryAuth(options, io);
+  return {
+    ...(registryAuth && { registry_auth: registryAuth }),
+    ...(options.maxDownload !== undefined && { max_download_bytes: options.maxDownload }),
+    ...(options.urgent && { urgent: true }),
+  };
+}
+
+async function readRegistryAuth(options: CarryOutOptions, io: Io): Promise<RegistryAuth | undefined> {
+  const { registryUser, registryPasswordFile, registryTokenFile } = options;
+  if (registryTokenFile !== undefined) {
+    if (registryUser !== undefined) throw usageFailure("Give --registry-user or --registry-token-file, not both.");
+    return { token: await readSecret(registryTokenFile, io) };
+  }
+  if (registryUser === undefined) {
+    if (registryPasswordFile === undefined) return undefined;
+    throw usageFailure("A registry password needs a user.", "Give --registry-user too.");
+  }
+  if (registryPasswordFile !== undefined) {
+    return { username: registryUser, password: await readSecret(registryPasswordFile, io) };
+  }
+  const fromEnvironment = io.env.EDGECTL_REGISTRY_PASSWORD;
+  if (fromEnvironment) return { username: registryUser, password: fromEnvironment };
+  if (io.stdin.isTTY) {
+    return { username: registryUser, password: await io.stdin.readSecret(`Password of ${registryUser}: `) };
+  }
+  throw usageFailure(
+    "There is no registry password, and nobody to ask for one.",
+    "Give --registry-password-file FILE (- for standard input), or set EDGECTL_REGISTRY_PASSWORD.",
+  );
+}
+
+async function readSecret(file: string, io: Io): Promise<string> {
+  const text = file === "-" ? await io.stdin.readAll() : await readText(file);
+  const secret = text.replace(/\r?\n$/, "");
+  if (secret === "") throw usageFailure(`${file === "-" ? "Standard input" : file} is empty.`);
+  return secret;
+}

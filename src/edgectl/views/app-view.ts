@@ -1,0 +1,68 @@
+import type { App, AppDetail, AppList } from "../api/apps.ts";
+import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { type Column, renderFields, renderTable } from "../../lib/terminal/table.ts";
+import type { Theme } from "../../lib/terminal/theme.ts";
+import { formatDuration, formatTime } from "../../lib/terminal/time.ts";
+import { specFields } from "./spec-fields.ts";
+
+export function renderApps(apps: readonly App[], theme: Theme, width: number | undefined): string {
+  if (apps.length === 0) return "No apps.";
+  const columns: Column<App>[] = [
+    { header: "APP", cell: (app) => sanitizeLine(app.name), shrinks: true },
+    {
+      header: "STATE",
+      cell: (app) => sanitizeLine(app.state),
+      paint: (text, app) => paintState(text, app.state, theme),
+    },
+    { header: "PORTS", cell: portsOf, shrinks: true },
+    { header: "RESTARTS", cell: (app) => String(app.restarts ?? "-"), align: "right" },
+    { header: "SINCE (UTC)", cell: (app) => (app.since ? formatTime(app.since).slice(0, 16) : "-") },
+    { header: "IMAGE", cell: (app) => sanitizeLine(app.image), shrinks: true },
+  ];
+  return renderTable(columns, apps, theme, width);
+}
+
+export function renderApp(app: AppDetail, theme: Theme): string {
+  const state = paintState(sanitizeLine(app.state), app.state, theme);
+  const told = app.desired_state === "stopped" ? " (it was told to stop)" : "";
+  const fields: [string, string][] = [
+    ["App", sanitizeLine(app.name)],
+    ["State", state + told],
+    ["Image", sanitizeLine(app.image)],
+  ];
+  if (app.image_digest) fields.push(["Digest", sanitizeLine(app.image_digest)]);
+  if (app.since) fields.push(["Since", `${formatTime(app.since)} UTC`]);
+  if (typeof app.restarts === "number") fields.push(["Restarts", String(app.restarts)]);
+  if (app.ports.length > 0) fields.push(["Ports", portsOf(app)]);
+  fields.push(...specFields(app.spec));
+  const last = app.last_deployment;
+  if (last) {
+    const what = [last.action ?? "deploy", last.status].map(sanitizeLine).join(": ");
+    fields.push(["Last deployment", `${sanitizeLine(last.deployment_id)} (${what})`]);
+  }
+  return renderFields(fields, theme);
+}
+
+/** What must be known of what is shown; `undefined` where it is as fresh as can be. */
+export function freshnessNote(
+  { reported_at: at, reachable }: Pick<AppList, "reported_at" | "reachable">,
+  nowMs: number,
+): string | undefined {
+  if (reachable) return undefined;
+  if (at === null) return "The device is not reachable, and has never reported.";
+  const age = formatDuration(nowMs / 1000 - at);
+  return `The device is not reachable. This is what it reported ${age} ago, at ${formatTime(at)} UTC.`;
+}
+
+function portsOf({ ports }: App): string {
+  const text = ports.map(({ host_port, target_port, protocol }) => {
+    const suffix = protocol === undefined || protocol === "tcp" ? "" : `/${sanitizeLine(protocol)}`;
+    return `${host_port}:${target_port}${suffix}`;
+  });
+  return text.join(", ") || "-";
+}
+
+function paintState(text: string, state: string, theme: Theme): string {
+  if (state === "running") return theme.green(text);
+  return state === "stopped" ? theme.dim(text) : theme.red(text);
+}

@@ -1,0 +1,79 @@
+import type { Device, DeviceAnswer, DeviceInterface } from "../api/device.ts";
+import { formatBytes } from "../../lib/terminal/bytes.ts";
+import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { renderFields, renderTable } from "../../lib/terminal/table.ts";
+import type { Theme } from "../../lib/terminal/theme.ts";
+import { formatDuration, formatTime } from "../../lib/terminal/time.ts";
+
+export function renderDevice(answer: DeviceAnswer, theme: Theme, width: number | undefined): string {
+  const { device, reachable, last_seen } = answer;
+  const link = reachable ? theme.green("online") : theme.red("not reachable");
+  const seen = last_seen ? `, last seen ${formatTime(last_seen)} UTC` : "";
+  const fields: [string, string][] = [["Link", link + (reachable ? "" : seen)]];
+  if (!device) return renderFields(fields, theme);
+  fields.push(...factFields(device));
+  const parts = [renderFields(fields, theme)];
+  if (device.interfaces.length > 0) parts.push(renderInterfaces(device.interfaces, theme, width));
+  if (device.containers.length > 0) parts.push(renderContainers(device, theme, width));
+  return parts.join("\n\n");
+}
+
+function factFields(device: Device): [string, string][] {
+  const { engine } = device;
+  const rows: [string, string | null | undefined][] = [
+    ["Agent", [device.agent_version, upFor(device.agent_uptime_s)].filter(Boolean).join(", ")],
+    ["Engine", engine && `${engine.kind} ${engine.version}`],
+    ["System", [device.os, device.kernel, device.architecture].filter(Boolean).join(", ")],
+    ["Hardware", [device.model, device.cpus && `${device.cpus} processors`].filter(Boolean).join(", ")],
+    ["Host name", device.hostname],
+    ["Up for", device.uptime_s == null ? null : formatDuration(device.uptime_s)],
+    ["Processors", device.cpu_percent == null ? null : `${device.cpu_percent.toFixed(0)} % busy`],
+    ["Memory", ofTotal(device.memory_available_bytes, device.memory_total_bytes)],
+    ["Disk", ofTotal(device.disk_free_bytes, device.disk_total_bytes)],
+    ["Temperature", device.temperature_celsius == null ? null : `${device.temperature_celsius.toFixed(0)} °C`],
+  ];
+  return rows.flatMap(([name, value]): [string, string][] => (value ? [[name, sanitizeLine(value)]] : []));
+}
+
+function renderInterfaces(interfaces: readonly DeviceInterface[], theme: Theme, width: number | undefined): string {
+  return renderTable<DeviceInterface>(
+    [
+      { header: "INTERFACE", cell: ({ name }) => sanitizeLine(name) },
+      { header: "KIND", cell: ({ kind }) => sanitizeLine(kind ?? "-") },
+      { header: "STATE", cell: ({ is_up }) => (is_up ? "up" : "down") },
+      { header: "RECEIVED", cell: (entry) => counted(entry.received_bytes), align: "right" },
+      { header: "SENT", cell: (entry) => counted(entry.sent_bytes), align: "right" },
+      { header: "ADDRESSES", cell: ({ addresses }) => sanitizeLine(addresses.join(", ")), shrinks: true },
+    ],
+    interfaces,
+    theme,
+    width,
+  );
+}
+
+function renderContainers(device: Device, theme: Theme, width: number | undefined): string {
+  return renderTable(
+    [
+      { header: "CONTAINER", cell: ({ name }) => sanitizeLine(name), shrinks: true },
+      { header: "APP", cell: ({ app }) => sanitizeLine(app ?? "-"), shrinks: true },
+      { header: "STATUS", cell: ({ status }) => sanitizeLine(status) },
+      { header: "IMAGE", cell: ({ image }) => sanitizeLine(image), shrinks: true },
+    ],
+    device.containers,
+    theme,
+    width,
+  );
+}
+
+function counted(bytes: number | null | undefined): string {
+  return bytes == null ? "-" : formatBytes(bytes);
+}
+
+function upFor(seconds: number | null | undefined): string | undefined {
+  return seconds == null ? undefined : `up ${formatDuration(seconds)}`;
+}
+
+function ofTotal(free: number | null | undefined, total: number | null | undefined): string | null {
+  if (total == null) return free == null ? null : `${formatBytes(free)} free`;
+  return free == null ? formatBytes(total) : `${formatBytes(free)} free of ${formatBytes(total)}`;
+}

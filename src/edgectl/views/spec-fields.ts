@@ -1,0 +1,44 @@
+import { formatBytes } from "../../lib/terminal/bytes.ts";
+import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+
+type Row = [name: string, value: string];
+type Spec = Readonly<Record<string, unknown>>;
+
+/** What a specification says beside name, image and ports, for people. Fields this version does not know are left out. */
+export function specFields(spec: Spec): Row[] {
+  const rows: Row[] = [
+    ["Variables", lines(spec["environments"], ({ key, value }) => `${text(key)}=${text(value)}`)],
+    ["Volumes", lines(spec["volumes"], volume)],
+    [
+      "Devices",
+      lines(spec["devices"], ({ local, target }) => (target ? `${text(local)}:${text(target)}` : text(local))),
+    ],
+    ["Command", Array.isArray(spec["command"]) ? spec["command"].map(text).join(" ") : ""],
+    ["Processors", limit(spec["cpu_limit"], String)],
+    ["Memory", limit(spec["memory_limit"], formatBytes)],
+    ["Restart", typeof spec["restart_policy"] === "string" ? text(spec["restart_policy"]) : ""],
+    ["Host network", spec["host_network"] === true ? "yes" : ""],
+    ["Privileged", spec["privileged"] === true ? "yes" : ""],
+  ];
+  return rows.filter(([, value]) => value !== "");
+}
+
+function volume({ local, target, readonly }: Spec): string {
+  return `${text(local)}:${text(target)}${readonly === true ? ":ro" : ""}`;
+}
+
+function limit(value: unknown, show: (value: number) => string): string {
+  return typeof value === "number" ? `at most ${show(value)}` : "";
+}
+
+function lines(value: unknown, show: (entry: Spec) => string): string {
+  if (!Array.isArray(value)) return "";
+  return value
+    .filter((entry): entry is Spec => typeof entry === "object" && entry !== null)
+    .map(show)
+    .join("\n");
+}
+
+function text(value: unknown): string {
+  return sanitizeLine(String(value));
+}
