@@ -17,6 +17,16 @@ export class Semaphore {
     signal?.throwIfAborted();
     if (this.#free > 0) this.#free--;
     else await this.#wait(signal);
+    return this.#holder();
+  }
+
+  /** Lets one more in at once, whatever the limit: nobody else enters until there are fewer again. */
+  force(): Disposable {
+    this.#free--;
+    return this.#holder();
+  }
+
+  #holder(): Disposable {
     let held = true;
     return {
       [Symbol.dispose]: () => {
@@ -42,7 +52,8 @@ export class Semaphore {
   }
 
   #release(): void {
-    const next = this.#waiting.shift();
+    // Above the limit by force: nobody takes the place of who leaves.
+    const next = this.#free < 0 ? undefined : this.#waiting.shift();
     if (next) next();
     else this.#free++;
   }

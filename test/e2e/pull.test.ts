@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { isFinal } from "../../src/protocol/deployment-event.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { bigImage, healthImage, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
+import { SilentServer } from "../support/link/silent-server.ts";
 import { Registry } from "../support/registry.ts";
 import { SlowLink } from "../support/slow-link.ts";
 import { page } from "../support/system/app-page.ts";
@@ -45,6 +47,24 @@ test("an image with a health check is deployed once it is healthy", async () => 
   const { final, deploymentId } = await system().deploy({ name: system().name(), image });
   expect(final.status).toBe("Success");
   expect(await system().inspect(deploymentId)).toMatchObject({ State: { Health: { Status: "healthy" } } });
+});
+
+test("registries that hang do not keep a deployment waiting that has nothing to do with them", async () => {
+  await using hung = await SilentServer.start();
+  const stuck = await Promise.all(
+    ["one", "two"].map((app) =>
+      system().open({ name: system().name(), image: `127.0.0.1:${hung.port}/team/${app}:1` }),
+    ),
+  );
+  for (const stream of stuck) await stream.event("pulling", ({ step }) => step === "pulling");
+  const image = await push(await sleeperImage(), "team/not-stuck:1");
+  const { final } = await system().deploy({ name: system().name(), image });
+  expect(final.status).toBe("Success");
+  expect(stuck.every(({ events }) => !events.some(isFinal))).toBe(true);
+  const headers = { "X-API-Key": system().account.apiKey };
+  for (const { deploymentId } of stuck)
+    await fetch(system().deploymentUrl(deploymentId), { method: "DELETE", headers });
+  for (const stream of stuck) expect((await system().finish(stream)).final.code).toBe("DeploymentCancelled");
 });
 
 test("`latest` is asked for each time, and what is present serves when the registry is gone", async () => {

@@ -5,7 +5,13 @@ import type { AttemptOutcome } from "./link-state.ts";
 export function outcomeOfHttpStatus(status: number, retryAfterMs: number | undefined): AttemptOutcome {
   if (status === 401 || status === 403) return refused(`HTTP ${status}`);
   if (status === 426) return unsupported("HTTP 426");
-  return { kind: "failed", reason: httpReason(status), ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+  const shared = status >= 500 || status === 429;
+  return {
+    kind: "failed",
+    reason: httpReason(status),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(shared && { shared }),
+  };
 }
 
 function httpReason(status: number): string {
@@ -55,7 +61,8 @@ export function outcomeOfClose(code: number, goodbyeWindowMs: number | undefined
   if (goodbyeWindowMs !== undefined) {
     return { kind: "leaving", windowMs: goodbyeWindowMs, reason: "the control plane is restarting" };
   }
-  return { kind: "failed", reason: closeReason(code) };
+  // All of these were said, or left unsaid, by the other side: where the line fails, nothing arrives at all.
+  return { kind: "failed", reason: closeReason(code), shared: true };
 }
 
 function closeReason(code: number): string {

@@ -15,8 +15,12 @@ export type AttemptOutcome = { readonly reason: string } & (
       readonly windowMs: number;
     }
   | {
-      /** Anything else. `retryAfterMs`: what the other side asked for. */ readonly kind: "failed";
+      /**
+       * Anything else. `retryAfterMs`: what the other side asked for. `shared`: the other side hung up or refused, which
+       * a whole fleet may have met at the same instant; a line of its own that failed is each device's own.
+       */ readonly kind: "failed";
       readonly retryAfterMs?: number;
+      readonly shared?: boolean;
     }
 );
 
@@ -43,6 +47,13 @@ export const STABLE_SESSION_MS = MINUTE;
 
 /** The longest wait another side may ask for. */
 export const MAX_RETRY_AFTER_MS = 60 * MINUTE;
+
+/**
+ * The least window devices spread over that the other side sent away, in milliseconds. However short the
+ * outage was, about a fifth of a fleet comes back within one second at the most; a device alone loses five seconds on
+ * average, as a rule while the service is not there anyway.
+ */
+const SHARED_WINDOW_MS = 10_000;
 
 /** 2 to 4 minutes at first, 2 to 15 in the end. */
 const REFUSED = { floorMs: 2 * MINUTE, bounds: { baseMs: 2 * MINUTE, maxMs: 13 * MINUTE } };
@@ -82,16 +93,22 @@ function delay(attempt: number, outcome: AttemptOutcome, backoff: BackoffBounds,
     case "replaced":
       return REPLACED.floorMs + jitter(attempt, REPLACED.bounds);
     case "leaving": {
-      const spread = within(bounded(outcome.windowMs), jitter);
+      const wait = within(bounded(outcome.windowMs), jitter);
       // A control plane that says goodbye to every new session must not be met at the rate it does so.
-      return attempt === 0 ? spread : spread + jitter(attempt, backoff);
+      return attempt === 0 ? wait : wait + jitter(attempt, backoff);
     }
     case "failed": {
       const floor = bounded(outcome.retryAfterMs ?? 0);
       // A whole fleet is given the same Retry-After, so the longer it is the wider the fleet must spread.
-      return floor + within(floor / 5, jitter) + jitter(attempt, backoff);
+      return floor + within(floor / 5, jitter) + jitter(attempt, outcome.shared ? spread(attempt, backoff) : backoff);
     }
   }
+}
+
+/** The same bounds, nowhere narrower than the window of a fleet. */
+function spread(attempt: number, { baseMs, maxMs }: BackoffBounds): BackoffBounds {
+  const widest = Math.min(maxMs, Math.max(SHARED_WINDOW_MS, baseMs * 2 ** Math.min(attempt, 30)));
+  return { baseMs: widest, maxMs: widest };
 }
 
 /** Uniform over [0, windowMs). */

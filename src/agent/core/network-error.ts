@@ -28,6 +28,14 @@ const MEANING: Readonly<Record<string, string | typeof CLOCK>> = {
   CERT_NOT_YET_VALID: CLOCK,
 };
 
+const FROM_THE_OTHER_SIDE: ReadonlySet<string> = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE"]);
+
+/** Whether the other side hung up or refused, rather than the device's own line having failed. */
+export function isFromTheOtherSide(error: unknown): boolean {
+  const { code } = describe(error);
+  return code !== undefined && FROM_THE_OTHER_SIDE.has(code);
+}
+
 /**
  * A network or TLS error in words a technician can act on. Known errors are told by their code alone; of others the
  * message is kept, cut and without control characters.

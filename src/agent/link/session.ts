@@ -3,7 +3,7 @@ import type { RawData, WebSocket } from "ws";
 import { CLOSE_CODES } from "../../protocol/frames.ts";
 import { outcomeOfClose, outcomeOfHttpStatus, outcomeOfProxyStatus } from "../core/link-outcome.ts";
 import type { AttemptOutcome } from "../core/link-state.ts";
-import { explainNetworkError } from "../core/network-error.ts";
+import { explainNetworkError, isFromTheOtherSide } from "../core/network-error.ts";
 import { parseRetryAfter } from "../core/retry-after.ts";
 import type { Connect, Route } from "./connect.ts";
 import { type Channel, Dialogue, type DialogueOptions } from "./dialogue.ts";
@@ -29,7 +29,8 @@ export async function runSession(options: SessionOptions, signal: AbortSignal): 
     signal.throwIfAborted();
     socket = route.open();
   } catch (error) {
-    return { kind: "failed", reason: explainNetworkError(error, options.clock.now()) };
+    const shared = isFromTheOtherSide(error);
+    return { kind: "failed", reason: explainNetworkError(error, options.clock.now()), ...(shared && { shared }) };
   }
   using session = new Session(options, route, socket);
   const onAbort = (): void => session.leave();
@@ -123,7 +124,8 @@ class Session implements Disposable {
     if (code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH") this.#options.meter.count("bad", "larger than a frame may be");
     else if (typeof code === "string" && code.startsWith("WS_ERR_")) this.#options.meter.count("bad", "not WebSocket");
     const reason = this.#via(explainNetworkError(error, this.#options.clock.now()));
-    this.#outcome ??= { kind: "failed", reason };
+    const shared = isFromTheOtherSide(error);
+    this.#outcome ??= { kind: "failed", reason, ...(shared && { shared }) };
   }
 
   #onClose(code: number): AttemptOutcome {

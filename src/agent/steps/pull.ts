@@ -7,6 +7,7 @@ import type { PullProgress } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { StepContext, StepResult } from "./context.ts";
 import { NOTHING_CREATED } from "./observe.ts";
+import { PullTurn } from "./pull-turn.ts";
 
 const PROGRESS_INTERVAL_MS = 1_000;
 const RETRY = { baseMs: 1_000, maxMs: 30_000 };
@@ -21,18 +22,18 @@ export async function runPull(context: StepContext, { spec }: PullStep): Promise
   const { gate, emit, signal } = context;
   await gate.admit({ bytes: 0, urgent: false, emit, signal });
   if (context.pulls.isFull) context.emit(running("pulling", "Waiting for another download to finish."));
-  using _turn = await context.pulls.acquire(context.signal);
-  const events = await pullWithRetries(context, spec.image);
+  using turn = await PullTurn.take(context.pulls, context.clock, signal);
+  const events = await pullWithRetries(context, spec.image, turn);
   const image = await context.engine.inspectImage(spec.image, context.signal);
   if (!image) throw new EngineError("unknown", `the image ${spec.image} is not there after it was pulled`);
   return { record: { imageId: image.id }, events, observed: NOTHING_CREATED };
 }
 
-async function pullWithRetries(context: StepContext, image: string): Promise<EventContent[]> {
+async function pullWithRetries(context: StepContext, image: string, turn: PullTurn): Promise<EventContent[]> {
   const { config, engine, clock, signal } = context;
   for (let attempt = 1; ; attempt++) {
     try {
-      await engine.pullImage(image, progressReporter(context), signal);
+      await engine.pullImage(image, progressReporter(context, turn), signal);
       return [];
     } catch (error) {
       if (!(error instanceof EngineError)) throw error;
@@ -51,11 +52,14 @@ async function pullWithRetries(context: StepContext, image: string): Promise<Eve
 }
 
 /** Turns the engine's progress into at most one event a second: the link is metered. */
-function progressReporter({ clock, emit }: StepContext): (progress: PullProgress) => void {
+function progressReporter({ clock, emit }: StepContext, turn: PullTurn): (progress: PullProgress) => void {
+  let lastSeen = 0;
   let lastAt = Number.NEGATIVE_INFINITY;
   let lastDone = -1;
   let lastPercent = 0;
   return ({ done, total }) => {
+    if (done > lastSeen) turn.progressed();
+    lastSeen = Math.max(lastSeen, done);
     if (total === 0 || done === lastDone || clock.monotonic() - lastAt < PROGRESS_INTERVAL_MS) return;
     // Totals grow while manifests are read; a bar that goes back would be worse than one that waits.
     const percent = Math.max(lastPercent, Math.min(100, Math.floor((done / total) * 100)));

@@ -43,6 +43,20 @@ describe("semaphore", () => {
     expect(order).toEqual(["gave up", "third"]);
     expect(semaphore.isFull).toBe(false);
   });
+
+  it("takes one more in by force, and nobody else until there are fewer again", async () => {
+    const semaphore = new Semaphore(1);
+    const first = await semaphore.acquire();
+    const second = semaphore.force();
+    let entered = false;
+    const third = semaphore.acquire().then((turn) => ((entered = true), turn));
+    first[Symbol.dispose]();
+    await Promise.resolve();
+    expect(entered).toBe(false);
+    second[Symbol.dispose]();
+    (await third)[Symbol.dispose]();
+    expect(semaphore.isFull).toBe(false);
+  });
 });
 
 describe("redaction", () => {

@@ -9,6 +9,7 @@ import {
   STABLE_SESSION_MS,
 } from "../../../../src/agent/core/link-state.ts";
 import { fullJitter } from "../../../../src/lib/backoff.ts";
+import { SeededRandom } from "../../../support/chaos/seeded-random.ts";
 
 const BACKOFF = { baseMs: 1_000, maxMs: 300_000 };
 const MINUTE = 60_000;
@@ -33,7 +34,10 @@ const anyAttempt = fc.nat({ max: 10_000 });
 const anyRandom = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 const anyMs = fc.double({ min: -1e12, max: 1e12, noNaN: true });
 const anyOutcome = fc.oneof(
-  fc.constantFrom(failed(), refused, replaced, { kind: "unsupported", reason: "" } as const),
+  fc.constantFrom(failed(), { ...failed(), shared: true } as const, refused, replaced, {
+    kind: "unsupported",
+    reason: "",
+  } as const),
   anyMs.map(failed),
   anyMs.map(leaving),
 );
@@ -47,6 +51,23 @@ const run = (steps: readonly (readonly [AttemptOutcome, number])[]): number =>
     (state, [outcome, onlineMs]) => nextAttempt(state, outcome, onlineMs, BACKOFF, MOST).state,
     INITIAL_LINK_STATE,
   ).attempt;
+
+/** Milliseconds from the return of a service until a device is back that lost it `downMs` before. */
+function returnsAt(downMs: number, random: () => number): number {
+  let state = INITIAL_LINK_STATE;
+  for (let at = 0; ;) {
+    const lost: AttemptOutcome = { kind: "failed", reason: "", shared: true };
+    const next = nextAttempt(state, lost, at === 0 ? STABLE_SESSION_MS : 0, BACKOFF, always(random()));
+    state = next.state;
+    at += Math.max(1, next.delayMs);
+    if (at >= downMs) return at - downMs;
+  }
+}
+
+function seeded(seed: number): () => number {
+  const source = new SeededRandom(seed);
+  return () => source.next();
+}
 
 describe("the wait before the next attempt", () => {
   it("is finite and never negative, whatever the outcome", () => {
@@ -63,6 +84,30 @@ describe("the wait before the next attempt", () => {
     const bounds = [0, 1, 2, 8, 9, 50].map((attempt) => Math.ceil(delayOf(attempt, failed(), MOST) / 1000));
     expect(bounds).toEqual([1, 2, 4, 256, 300, 300]);
     expect(delayOf(50, failed(), LEAST)).toBe(0);
+  });
+
+  it("is spread over ten seconds at least where a fleet may have been sent away, and over no more than configured", () => {
+    const shared: AttemptOutcome = { kind: "failed", reason: "", shared: true };
+    expect([0, 1, 2, 3, 4, 50].map((attempt) => Math.ceil(delayOf(attempt, shared, MOST) / 1000))).toEqual([
+      10, 10, 10, 10, 16, 300,
+    ]);
+    expect(delayOf(3, shared, LEAST)).toBe(0);
+    const narrow = nextAttempt(INITIAL_LINK_STATE, shared, 0, { baseMs: 10, maxMs: 50 }, MOST);
+    expect(narrow.delayMs).toBeLessThan(50);
+  });
+
+  it("does not bring a fleet of a thousand back in one second, however short the outage was", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 120_000 }), fc.integer(), (downMs, seed) => {
+        const random = seeded(seed);
+        const times = Array.from({ length: 1_000 }, () => returnsAt(downMs, random)).toSorted((a, b) => a - b);
+        const most = Math.max(
+          ...times.map((from, index) => times.findLastIndex((at) => at < from + 1_000) - index + 1),
+        );
+        expect(most).toBeLessThan(250);
+      }),
+      { numRuns: 20 },
+    );
   });
 
   it("is at least what Retry-After asks for, up to an hour, and spreads a fleet by a fifth of it", () => {

@@ -32,11 +32,12 @@ function unreachable(error: unknown) {
   return { clock, uplink, attemptsAt, lines };
 }
 
+const NO_NETWORK = Object.assign(new Error("connect"), { code: "ENETUNREACH" });
 const REFUSED = Object.assign(new Error("connect"), { code: "ECONNREFUSED" });
 
 describe("the uplink", () => {
   it("tries again after growing delays, up to the bound", async () => {
-    const { clock, uplink, attemptsAt } = unreachable(REFUSED);
+    const { clock, uplink, attemptsAt } = unreachable(NO_NETWORK);
     const controller = new AbortController();
     const ended = uplink.run(controller.signal);
     await clock.advance(32_000);
@@ -55,7 +56,7 @@ describe("the uplink", () => {
       state: "waiting",
       sinceMs: 0,
       lastError: { reason: "nothing listens at that address and port (connection refused)", atMs: 0 },
-      nextTryAtMs: 999,
+      nextTryAtMs: 7_999,
       asset: undefined,
       reconnects: 0,
       frames: { bad: 0, unknown: 0, stray: 0 },
