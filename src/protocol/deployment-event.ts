@@ -13,8 +13,6 @@ export const deploymentStepSchema = z.enum([
   "creating",
   "starting",
   "verifying",
-  "stopping",
-  "removing",
   "rolling_back",
   "done",
 ]);

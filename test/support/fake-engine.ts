@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { type HostPort, includesPort } from "../../src/agent/core/host-port.ts";
+import { nanoseconds } from "../../src/agent/core/log-time.ts";
 import type {
   ContainerMakeup,
   ContainerRequest,
@@ -8,6 +9,8 @@ import type {
   Engine,
   EngineInfo,
   ImageFacts,
+  LogLine,
+  LogRequest,
   PullProgress,
 } from "../../src/agent/engine/engine.ts";
 import { EngineError } from "../../src/agent/engine/engine-error.ts";
@@ -31,6 +34,7 @@ export class FakeEngine implements Engine {
   readonly #containers = new Map<string, FakeContainer>();
   readonly #foreignPorts = new Set<number>();
   #created = 0;
+  #openLogs = 0;
 
   constructor(clock: Clock, info: Partial<EngineInfo> = {}) {
     this.#clock = clock;
@@ -61,12 +65,17 @@ export class FakeEngine implements Engine {
 
   /** The container, with the request it was created from; `undefined` where there is none. */
   container(idOrName: string): FakeContainer | undefined {
-    return this.#containers.get(idOrName) ?? [...this.#containers.values()].find((c) => c.name === idOrName);
+    return this.#containers.get(idOrName) ?? [...this.#containers.values()].find((c) => c.request.name === idOrName);
   }
 
   /** Every container, in the order they were created. */
   get containers(): readonly FakeContainer[] {
     return [...this.#containers.values()];
+  }
+
+  /** How many logs are being read right now. */
+  get openLogs(): number {
+    return this.#openLogs;
   }
 
   /** The machine goes down and comes up: what was running is started again, as its restart policy says. */
@@ -161,23 +170,8 @@ export class FakeEngine implements Engine {
     });
   }
 
-  stopContainer(id: string, graceMs: number, signal: AbortSignal): Promise<void> {
-    return this.faults.around("stopContainer", [id, graceMs], signal, async () => {
-      const container = this.container(id);
-      if (container) await this.#clock.sleep(container.endsWithin(graceMs), signal);
-      container?.stop();
-    });
-  }
-
-  renameContainer(id: string, name: string, signal: AbortSignal): Promise<void> {
-    return this.faults.around("renameContainer", [id, name], signal, () => {
-      const container = this.#existing(id);
-      if (container.name === name) throw new EngineError("invalid", "renaming a container with the same name");
-      if (this.container(name)) {
-        throw new EngineError("conflict", `The container name "/${name}" is already in use`);
-      }
-      container.name = name;
-    });
+  restartContainer(id: string, signal: AbortSignal): Promise<void> {
+    return this.faults.around("restartContainer", [id], signal, () => this.#existing(id).start());
   }
 
   removeContainer(id: string, signal: AbortSignal): Promise<void> {
@@ -195,18 +189,23 @@ export class FakeEngine implements Engine {
     });
   }
 
-  followLogs(id: string, lines: number, onLine: (line: string) => void, signal: AbortSignal): Promise<void> {
-    return this.faults.around("followLogs", [id, lines], signal, async () => {
-      const container = this.#existing(id);
-      let shown = Math.max(0, container.logs.length - lines);
+  async *readLogs(id: string, request: LogRequest, signal: AbortSignal): AsyncGenerator<readonly LogLine[], void> {
+    const container = await this.faults.around("readLogs", [id, request], signal, () => this.#existing(id));
+    const { tail, since = 0n, follow } = request;
+    let shown = Math.max(0, container.log.length - tail);
+    this.#openLogs++;
+    try {
       for (;;) {
-        const isOver = container.status !== "running";
-        for (const line of container.logs.slice(shown)) onLine(line);
-        shown = container.logs.length;
-        if (isOver) return;
+        const isOver = container.status !== "running" || !this.#containers.has(container.id);
+        const lines = container.log.slice(shown).filter(({ timestamp }) => (nanoseconds(timestamp) ?? 0n) >= since);
+        shown = container.log.length;
+        if (lines.length > 0) yield lines;
+        if (isOver || !follow) return;
         await this.#clock.sleep(LOG_EVERY_MS, signal);
       }
-    });
+    } finally {
+      this.#openLogs--;
+    }
   }
 
   #imageById(id: string): FakeImage | undefined {

@@ -1,4 +1,7 @@
 import type { HostPort } from "../core/host-port.ts";
+import type { LogLine, LogRequest } from "./log.ts";
+
+export type { LogLine, LogRequest } from "./log.ts";
 
 /** The container engine as the agent needs it. Docker and Podman implement it, and a fake for tests. */
 export interface Engine {
@@ -35,20 +38,18 @@ export interface Engine {
   startContainer(id: string, signal: AbortSignal): Promise<void>;
   /** Removes a container with its anonymous volumes, also a running one. One that is not there is no error. */
   removeContainer(id: string, signal: AbortSignal): Promise<void>;
+  /** Stops the container, with ten seconds for the app to end by itself, and starts it again. */
+  restartContainer(id: string, signal: AbortSignal): Promise<void>;
   /**
-   * Asks the app to end, and kills it after `graceMs` milliseconds. The engine does not start it again by itself then,
-   * also not after a reboot. Stopping one that does not run, or is not there, is no error.
+   * The last lines of the container's output, standard output and error in the order they came, oldest first; each at
+   * most 500 characters.
    */
-  stopContainer(id: string, graceMs: number, signal: AbortSignal): Promise<void>;
-  /** Gives a container, running or not, another name. Error `conflict` when the name is taken. */
-  renameContainer(id: string, name: string, signal: AbortSignal): Promise<void>;
-  /** The last lines of the container's output, standard output and error in the order they came, oldest first. */
   tailLogs(id: string, lines: number, signal: AbortSignal): Promise<string[]>;
   /**
-   * Hands on the last `lines` lines and each further one. Resolves when the container stops; ends by the signal alone
-   * while it runs.
+   * The container's output, some lines at a time, as they come. Nothing more is read while nobody takes what was. Ends
+   * when all was read, or, following, when the container stops; leaving it ends the engine's stream.
    */
-  followLogs(id: string, lines: number, onLine: (line: string) => void, signal: AbortSignal): Promise<void>;
+  readLogs(id: string, request: LogRequest, signal: AbortSignal): AsyncGenerator<readonly LogLine[], void>;
 }
 
 export interface EngineInfo {

@@ -4,8 +4,9 @@ import { secretsOf } from "../core/container.ts";
 import type { AppRecord } from "../core/deployment.ts";
 import { hostPortsOf, includesPort } from "../core/host-port.ts";
 import type { ContainerState } from "../engine/engine.ts";
+import { ownContainer } from "../live/own-container.ts";
 import type { AppFacts } from "./api.ts";
-import { type DeviceStatusSources, goingOn, ownContainer, reasonOf } from "./device-status.ts";
+import { type DeviceStatusSources, goingOn, reasonOf } from "./device-status.ts";
 
 const LOG_LINES = 20;
 const PATIENCE_MS = 5_000;
@@ -42,10 +43,10 @@ type Seen = Pick<AppFacts, "engine_error" | "container" | "image_present" | "tak
 
 const NOTHING_SEEN: Seen = { engine_error: null, container: null, image_present: null, taken_ports: [], log: [] };
 
-function deployed({ deploymentId, desired, spec }: AppRecord): AppFacts["deployed"] {
+function deployed({ deploymentId, spec }: AppRecord): AppFacts["deployed"] {
   const { image, host_network, privileged, ports, volumes, environments } = spec;
   const variables = environments.map(({ key }) => key);
-  return { deployment_id: deploymentId, desired, image, host_network, privileged, ports, volumes, variables };
+  return { deployment_id: deploymentId, image, host_network, privileged, ports, volumes, variables };
 }
 
 async function look(app: AppRecord, sources: DeviceStatusSources, signal: AbortSignal): Promise<Seen> {
@@ -61,10 +62,7 @@ async function look(app: AppRecord, sources: DeviceStatusSources, signal: AbortS
       engine_error: null,
       container: container ? toFacts(container, secrets) : null,
       image_present: image !== undefined,
-      taken_ports:
-        (container && HOLDS_PORTS.has(container.status)) || app.desired === "stopped"
-          ? []
-          : await takenPorts(app, sources, signal),
+      taken_ports: container && HOLDS_PORTS.has(container.status) ? [] : await takenPorts(app, sources, signal),
       log: lines.map((line) => maskSecrets(line, secrets)),
     };
   } catch (error) {

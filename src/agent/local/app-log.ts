@@ -1,8 +1,5 @@
-import { maskSecrets } from "../../lib/redact.ts";
-import { secretsOf } from "../core/container.ts";
-import { EngineError } from "../engine/engine-error.ts";
-import type { DeployServices } from "../steps/context.ts";
-import { ownContainer } from "./device-status.ts";
+import { EdgeError } from "../../protocol/errors.ts";
+import { type AppLogSource, readAppLog } from "../live/app-log.ts";
 import { LocalError } from "./local-error.ts";
 
 export interface LogOptions {
@@ -11,34 +8,32 @@ export interface LogOptions {
   readonly follow: boolean;
 }
 
-/** Hands on an app's output, its secrets masked. Following, it goes on over restarts of the app until the signal aborts. */
+/** Hands on an app's output. Following, it goes on over restarts of the app until the signal aborts. */
 export async function followAppLog(
   name: string,
   { lines, follow }: LogOptions,
-  { engine, store, clock }: Pick<DeployServices, "engine" | "store" | "clock">,
+  source: AppLogSource,
   onLine: (line: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const app = store.apps().find((record) => record.name === name);
-  if (!app) throw new LocalError(404, "AppNotFound", `There is no app named ${name} on this device.`);
-  const secrets = secretsOf(app.spec);
-  const emit = (line: string): void => onLine(maskSecrets(line, secrets));
   try {
-    const container = await ownContainer(app, engine, signal);
-    if (!container) throw new LocalError(409, "NoContainer", `${name} has no container right now, and so no log.`);
-    if (!follow) {
-      for (const line of await engine.tailLogs(container.id, lines, signal)) emit(line);
-      return;
-    }
-    for (let tail = lines; ; tail = 0) {
-      await engine.followLogs(container.id, tail, emit, signal);
-      await clock.sleep(RESUME_MS, signal);
+    const batches = readAppLog(name, { tail: lines, follow }, source, signal);
+    for (;;) {
+      const next = await batches.next();
+      if (!next.done) for (const { text } of next.value.lines) onLine(text);
+      else if (next.value === "no_container") throw withoutContainer(name);
+      else return;
     }
   } catch (error) {
     if (signal.aborted) return;
-    throw error instanceof EngineError ? new LocalError(502, "EngineError", error.message) : error;
+    throw error instanceof EdgeError ? toLocal(error) : error;
   }
 }
 
-// Between two runs of an app that was stopped there is nothing to follow.
-const RESUME_MS = 500;
+function withoutContainer(name: string): LocalError {
+  return new LocalError(409, "NoContainer", `${name} has no container right now, and so no log.`);
+}
+
+function toLocal({ code, message }: EdgeError): LocalError {
+  return code === "AppNotFound" ? new LocalError(404, code, message) : new LocalError(502, "EngineError", message);
+}

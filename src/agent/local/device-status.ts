@@ -1,9 +1,9 @@
 import { type Clock, deadline } from "../../lib/clock.ts";
 import { appState } from "../core/app-state.ts";
-import { LABELS } from "../core/container.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment.ts";
-import type { ContainerState, Engine } from "../engine/engine.ts";
+import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
+import { ownContainer } from "../live/own-container.ts";
 import type { HistoryEntry } from "../store/history.ts";
 import type { AppSummary, DeviceStatus, EngineAnswer } from "./api.ts";
 
@@ -80,7 +80,6 @@ async function summarize(app: AppRecord, sources: DeviceStatusSources, signal: A
     const { state, trouble = null } = appState(
       container && { ...container, runsForMs: runsFor(container.startedAt, sources.clock.now()) },
       sources.isBusy(app.name),
-      app.desired,
     );
     const [restarts, started_at] = [container?.restartCount ?? null, container?.startedAt ?? null];
     return { ...common, state, trouble, restarts, started_at };
@@ -93,18 +92,6 @@ async function summarize(app: AppRecord, sources: DeviceStatusSources, signal: A
 export function runsFor(startedAt: string, nowMs: number): number {
   const began = Date.parse(startedAt);
   return Number.isNaN(began) ? 0 : Math.max(0, nowMs - began);
-}
-
-/** The container of an installed app: the one that was recorded, or another that carries its deployment's label. */
-export async function ownContainer(
-  { containerId, deploymentId }: AppRecord,
-  engine: Engine,
-  signal: AbortSignal,
-): Promise<ContainerState | undefined> {
-  const recorded = await engine.inspectContainer(containerId, signal);
-  if (recorded) return recorded;
-  const other = (await engine.listContainers(signal)).find(({ labels }) => labels[LABELS.deployment] === deploymentId);
-  return other && (await engine.inspectContainer(other.id, signal));
 }
 
 /** An error of the engine in words; one that came too late says so. */

@@ -1,36 +1,31 @@
 import { createHash } from "node:crypto";
 import type { AppSpec } from "../../protocol/app-spec.ts";
-import { besideName, canonicalSpec, containerName, extrasOf, hasExtras, LABELS } from "../core/container.ts";
-import type { CreateStep } from "../core/step.ts";
+import { LABELS, canonicalSpec, containerName, extrasOf, hasExtras } from "../core/container.ts";
+import type { Step } from "../core/plan.ts";
 import type { ContainerRequest } from "../engine/engine.ts";
 import type { StepContext, StepResult } from "./context.ts";
 import { requestExtras } from "./request-extras.ts";
 
+type CreateStep = Extract<Step, { kind: "create" }>;
+
 /**
- * Creates an app's container, not yet started. Precondition: none carries the same deployment's label; one that a crash
- * left behind was seen before and is adopted instead.
+ * Creates the app's container, not yet started. Precondition: no container carries this deployment's label; one that a
+ * crash left behind was seen before and is adopted instead.
  */
 export async function runCreate(context: StepContext, step: CreateStep): Promise<StepResult> {
-  const request = toRequest(context, step);
-  const id = await context.engine.createContainer(request, context.signal);
-  const { deploymentId } = step;
-  // Of another deployment when an app is put back as it was; then the engine is asked again.
-  if (deploymentId !== context.record.id) return {};
-  return { observed: { containers: [{ id, name: request.name, deploymentId, running: false, up: false }] } };
+  const id = await context.engine.createContainer(toRequest(context, step), context.signal);
+  return { observed: { containers: [{ id, running: false }] } };
 }
 
-function toRequest({ config }: StepContext, step: CreateStep): ContainerRequest {
-  const { spec, image, deploymentId, previousImageId } = step;
+function toRequest(context: StepContext, { spec, image }: CreateStep): ContainerRequest {
   return {
-    name: step.place === "beside" ? besideName(spec.name) : containerName(spec.name),
+    name: containerName(spec.name),
     image,
     labels: {
       [LABELS.app]: spec.name,
-      [LABELS.deployment]: deploymentId,
+      [LABELS.deployment]: context.record.id,
       [LABELS.specHash]: specHash(spec),
-      [LABELS.stateDir]: config.stateDir,
-      [LABELS.image]: spec.image,
-      ...(previousImageId !== undefined && { [LABELS.previousImage]: previousImageId }),
+      [LABELS.stateDir]: context.config.stateDir,
       ...(hasExtras(spec) && { [LABELS.extras]: JSON.stringify(extrasOf(spec)) }),
     },
     environment: spec.environments.map(({ key, value }) => `${key}=${value}`),
@@ -43,7 +38,7 @@ function toRequest({ config }: StepContext, step: CreateStep): ContainerRequest 
     hostNetwork: spec.host_network,
     privileged: spec.privileged,
     restartPolicy: spec.restart_policy ?? "unless-stopped",
-    logLimit: config.containerLog,
+    logLimit: context.config.containerLog,
     ...requestExtras(spec),
   };
 }

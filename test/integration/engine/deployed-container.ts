@@ -1,8 +1,10 @@
-import { mkdir, readFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import type { AppRecord } from "../../../src/agent/core/deployment.ts";
 import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engine.ts";
 import type { ContainerRequest, Engine } from "../../../src/agent/engine/engine.ts";
+import { readAppLog } from "../../../src/agent/live/app-log.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { freeHostPort } from "../../support/free-port.ts";
 import type { LoadedImage } from "../../support/images.ts";
@@ -158,6 +160,29 @@ export function deployedContainerSuite(name: string, setUp: () => Promise<Engine
     test("a device that is not there is refused as invalid", async () => {
       const devices = [{ local: "/dev/no-such-device", target: "/dev/x", permissions: "rwm" }];
       await expect(serve({ devices })).rejects.toMatchObject({ kind: "invalid" });
+    });
+
+    test("the log of an app that keeps ending is followed without losing or repeating a line", async () => {
+      const directory = await tempDir();
+      onTestFinished(() => directory[Symbol.asyncDispose]());
+      await writeFile(join(directory.path, "n"), "0");
+      const count = 'n=$(cat /d/n); echo "line $n"; echo "other $n" >&2; echo $((n + 1)) > /d/n; exit 1';
+      const { id } = await serve({
+        volumes: [{ local: directory.path, target: "/d", readonly: false }],
+        command: ["/bin/sh", "-c", count],
+      });
+      const spec = { environments: [] } as unknown as AppRecord["spec"];
+      const app = { name: "app", deploymentId: "d1", spec, imageId: "", containerId: id } as AppRecord;
+      const stop = new AbortController();
+      const texts: string[] = [];
+      const source = { engine, store: { apps: () => [app] }, clock: systemClock };
+      for await (const { lines } of readAppLog("app", { tail: 100, follow: true }, source, stop.signal)) {
+        texts.push(...lines.map(({ stream, text }) => `${stream} ${text}`));
+        if (texts.includes("stdout line 5")) break;
+      }
+      const runs = (what: string): string[] => texts.filter((text) => text.startsWith(what));
+      expect(runs("stdout")).toEqual(runs("stdout").map((_, run) => `stdout line ${run}`));
+      expect(runs("stderr")).toEqual(runs("stderr").map((_, run) => `stderr other ${run}`));
     });
 
     test("memory and processors are limited as asked for", async () => {

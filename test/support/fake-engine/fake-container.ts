@@ -4,6 +4,7 @@ import type {
   ContainerState,
   ContainerStatus,
   ContainerSummary,
+  LogLine,
 } from "../../../src/agent/engine/engine.ts";
 import type { Clock } from "../../../src/lib/clock.ts";
 import type { FakeBehaviour } from "./fake-image.ts";
@@ -18,8 +19,6 @@ const LONG_RUN_MS = 10_000;
 export class FakeContainer {
   readonly id: string;
   readonly request: ContainerRequest;
-  /** As it was created, until it is renamed. */
-  name: string;
   readonly #clock: Clock;
   readonly #behaviour: FakeBehaviour;
   #status: ContainerStatus = "created";
@@ -30,13 +29,12 @@ export class FakeContainer {
   #startedMonotonic = 0;
   #restartMs = FIRST_RESTART_MS;
   #health: ContainerState["health"];
-  readonly #logs: string[] = [];
+  readonly #log: LogLine[] = [];
   #timers: Disposable[] = [];
 
   constructor(id: string, request: ContainerRequest, behaviour: FakeBehaviour, clock: Clock) {
     this.id = id;
     this.request = request;
-    this.name = request.name;
     this.#behaviour = behaviour;
     this.#clock = clock;
     this.#health = behaviour.health ? "starting" : "none";
@@ -47,7 +45,20 @@ export class FakeContainer {
   }
 
   get logs(): readonly string[] {
-    return this.#logs;
+    return this.#log.map(({ text }) => text);
+  }
+
+  get log(): readonly LogLine[] {
+    return this.#log;
+  }
+
+  /** The app writes lines. */
+  write(...texts: string[]): void {
+    const timestamp = this.#clock.now();
+    for (const text of texts) {
+      // Two lines of one moment have one time, as on a machine whose clock is coarse.
+      this.#log.push({ stream: "stdout", timestamp: new Date(timestamp).toISOString(), text, truncated: false });
+    }
   }
 
   /** Host ports it publishes when it runs. */
@@ -70,7 +81,7 @@ export class FakeContainer {
     this.#status = "running";
     this.#startedMonotonic = this.#clock.monotonic();
     this.#startedAt = new Date(this.#clock.now()).toISOString();
-    this.#logs.push(...(this.#behaviour.logs ?? []));
+    this.write(...(this.#behaviour.logs ?? []));
     const { exit, health } = this.#behaviour;
     if (exit) this.#after(exit.afterMs, () => this.exit(exit.code, exit.oomKilled));
     this.#health = health ? "starting" : "none";
@@ -103,22 +114,16 @@ export class FakeContainer {
     if (this.#status !== "created") this.#status = "exited";
   }
 
-  /** How long it takes to stop, in milliseconds. */
-  endsWithin(graceMs: number): number {
-    if (!["running", "paused"].includes(this.#status)) return 0;
-    return Math.min(graceMs, this.#behaviour.endsAfterMs ?? 0);
-  }
-
   get summary(): ContainerSummary {
-    const { id, name, request, status } = this;
+    const { id, request, status } = this;
     const hostPorts = request.hostNetwork ? [] : this.heldPorts;
-    return { id, name, image: request.image, status, labels: request.labels, hostPorts };
+    return { id, name: request.name, image: request.image, status, labels: request.labels, hostPorts };
   }
 
   get state(): ContainerState {
     return {
       id: this.id,
-      name: this.name,
+      name: this.request.name,
       status: this.#status,
       labels: this.request.labels,
       restartCount: this.#restartCount,

@@ -1,5 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { remember } from "../../../lib/remember.ts";
+import { nanoseconds } from "../../core/log-time.ts";
 import type {
   ContainerMakeup,
   ContainerRequest,
@@ -8,6 +9,8 @@ import type {
   Engine,
   EngineInfo,
   ImageFacts,
+  LogLine,
+  LogRequest,
   PullOptions,
   PullProgress,
 } from "../engine.ts";
@@ -19,17 +22,22 @@ import { configuredPorts, toState, toSummary } from "./container-mapping.ts";
 import { createOptions } from "./create-options.ts";
 import { describeContainer } from "./describe-container.ts";
 import { findContainer, requireContainer } from "./find-container.ts";
-import { getStream } from "./get.ts";
 import { tagImage, untagImage } from "./image-names.ts";
 import { inspectImage, nameOnMachine } from "./inspect-image.ts";
-import { eachLogLine, readLogLines } from "./log-lines.ts";
+import { logLines } from "./log-lines.ts";
+import { openLog } from "./open-log.ts";
 import { pull } from "./pull.ts";
 import { removeUntilGone } from "./remove.ts";
 import { engineKind, readInfo } from "./read-info.ts";
 import { asList, withFields } from "./shape.ts";
-import { stop } from "./stop.ts";
 import { toEngineError } from "./to-engine-error.ts";
 import { unlessStatus } from "./unless-status.ts";
+
+/** Longest line of a tail, in characters. */
+const MAX_TAIL_LENGTH = 500;
+
+/** How long an app may take to end by itself before it is killed. */
+const STOP_TIMEOUT_S = 10;
 
 export interface DockerEngineOptions {
   /** Asked on each call. May throw an `EngineError` of kind `unavailable`. */
@@ -37,7 +45,7 @@ export interface DockerEngineOptions {
   readonly clock: Clock;
   /** Deadline of calls that only ask, in milliseconds. Default 10 s. */
   readonly queryMs?: number;
-  /** Deadline of calls that change a container, beside the time an app is given to end, in milliseconds. Default 60 s. */
+  /** Deadline of creating, starting and removing a container, in milliseconds. Default 60 s. */
   readonly changeMs?: number;
   /** A pull without any sign of life for so long has failed, in milliseconds. Default 120 s. */
   readonly pullStallMs?: number;
@@ -50,6 +58,10 @@ const PODMAN_SILENCE = 5;
 /** Docker 20.10 and later, or Podman 4.3 and later through its Docker-compatible socket. */
 export function createDockerEngine(options: DockerEngineOptions): Engine {
   return new DockerEngine(options);
+}
+
+function isSince({ timestamp }: LogLine, since: bigint | undefined): boolean {
+  return since === undefined || (nanoseconds(timestamp) ?? since) >= since;
 }
 
 class DockerEngine implements Engine {
@@ -147,19 +159,11 @@ class DockerEngine implements Engine {
     });
   }
 
-  stopContainer(id: string, graceMs: number, signal: AbortSignal): Promise<void> {
-    return call(this.#clock, this.#changeMs + graceMs, signal, async (abortSignal) => {
-      const docker = this.#connect();
-      const info = await findContainer(docker, id, abortSignal);
-      if (info) await stop(docker.getContainer(info.Id), graceMs, abortSignal);
-    });
-  }
-
-  renameContainer(id: string, name: string, signal: AbortSignal): Promise<void> {
+  restartContainer(id: string, signal: AbortSignal): Promise<void> {
     return this.#change(signal, async (abortSignal) => {
       const docker = this.#connect();
       const { Id } = await requireContainer(docker, id, abortSignal);
-      await docker.getContainer(Id).rename({ name, abortSignal });
+      await docker.getContainer(Id).restart({ t: STOP_TIMEOUT_S, abortSignal });
     });
   }
 
@@ -173,24 +177,21 @@ class DockerEngine implements Engine {
 
   tailLogs(id: string, lines: number, signal: AbortSignal): Promise<string[]> {
     return this.#query(signal, async (abortSignal) => {
-      const docker = this.#connect();
-      const { Id, Config } = await requireContainer(docker, id, abortSignal);
-      const query = { stdout: true, stderr: true, follow: false, tail: lines };
-      const stream = await getStream(docker, `/containers/${Id}/logs`, query, abortSignal);
-      return await readLogLines(stream, Config.Tty, lines);
+      const { stream, raw } = await openLog(this.#connect(), id, { tail: lines, follow: false }, abortSignal);
+      const last: string[] = [];
+      for await (const batch of logLines(stream, raw)) {
+        last.push(...batch.map(({ text }) => text.slice(0, MAX_TAIL_LENGTH)));
+        last.splice(0, last.length - lines);
+      }
+      return last;
     });
   }
 
-  async followLogs(id: string, lines: number, onLine: (line: string) => void, signal: AbortSignal): Promise<void> {
+  async *readLogs(id: string, request: LogRequest, signal: AbortSignal): AsyncGenerator<readonly LogLine[], void> {
     // The deadline is for the answer to begin; how long the app goes on writing is nobody's business.
-    const { stream, raw } = await this.#query(signal, async () => {
-      const docker = this.#connect();
-      const { Id, Config } = await requireContainer(docker, id, signal);
-      const query = { stdout: true, stderr: true, follow: true, tail: lines };
-      return { stream: await getStream(docker, `/containers/${Id}/logs`, query, signal), raw: Config.Tty };
-    });
+    const { stream, raw } = await this.#query(signal, () => openLog(this.#connect(), id, request, signal));
     try {
-      await eachLogLine(stream, raw, onLine);
+      for await (const lines of logLines(stream, raw)) yield lines.filter((line) => isSince(line, request.since));
     } catch (error) {
       signal.throwIfAborted();
       throw toEngineError(error);

@@ -15,7 +15,6 @@ const container = {
 const RUNNING: KnownOfApp = {
   name: "web",
   image: "example/web:1",
-  desired: "running",
   engineError: undefined,
   container: { ...container, health: "none" },
   imagePresent: true,

@@ -1,0 +1,140 @@
+import type { Clock } from "../../lib/clock.ts";
+import { maskSecrets } from "../../lib/redact.ts";
+import { EdgeError } from "../../protocol/errors.ts";
+import { secretsOf } from "../core/container.ts";
+import type { AppRecord } from "../core/deployment.ts";
+import { LogCursor } from "../core/log-cursor.ts";
+import { printable } from "../core/log-text.ts";
+import type { ContainerState, Engine, LogLine, LogRequest } from "../engine/engine.ts";
+import { EngineError } from "../engine/engine-error.ts";
+import { ownContainer } from "./own-container.ts";
+
+/** How often a container that does not run is looked at, in milliseconds. */
+const LOOK_EVERY_MS = 500;
+
+/** Most lines that are looked through for what an app wrote while nobody listened: between two of its runs. */
+const MOST_MISSED = 10_000;
+
+export interface AppLogSource {
+  readonly engine: Engine;
+  readonly store: { apps(): readonly AppRecord[] };
+  readonly clock: Clock;
+}
+
+export interface AppLogRequest {
+  /** How many of the last lines come first. */
+  readonly tail: number;
+  /** Nanoseconds since the Unix epoch: only lines that are not older. */
+  readonly since?: bigint | undefined;
+  readonly follow: boolean;
+}
+
+export interface AppLogBatch {
+  readonly lines: readonly LogLine[];
+  /** Written since reading began, not before. */
+  readonly isLive: boolean;
+}
+
+/** Why there is no more of a log: all was read, the app has no container, or the app was removed meanwhile. */
+export type AppLogEnd = "read" | "no_container" | "removed";
+
+/**
+ * An app's output, its secrets masked and made safe to show. Following, it goes on over restarts of the app, repairs and
+ * updates, without losing a line or repeating one, until the app is removed or the signal aborts. Leaving it ends the
+ * engine's stream. Errors: `EdgeError` `AppNotFound`, `EngineUnavailable`.
+ */
+export async function* readAppLog(
+  name: string,
+  request: AppLogRequest,
+  source: AppLogSource,
+  signal: AbortSignal,
+): AsyncGenerator<AppLogBatch, AppLogEnd> {
+  if (!findApp(name, source)) throw new EdgeError("AppNotFound", `There is no app named ${name} on this device.`);
+  try {
+    return yield* new AppLogReader(name, request, source, signal).read();
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof EngineError)) throw error;
+    throw new EdgeError("EngineUnavailable", `The container engine cannot be asked: ${error.message}`, {
+      cause: error,
+    });
+  }
+}
+
+class AppLogReader {
+  readonly #name: string;
+  readonly #request: AppLogRequest;
+  readonly #source: AppLogSource;
+  readonly #signal: AbortSignal;
+  #cursor = new LogCursor();
+  /** The container read last, and the run of it. */
+  #container: string | undefined;
+  #run = "";
+  #isLive = false;
+  /** When reading began, by the clock that dates the lines too. */
+  readonly #beganAt: bigint;
+
+  constructor(name: string, request: AppLogRequest, source: AppLogSource, signal: AbortSignal) {
+    this.#name = name;
+    this.#request = request;
+    this.#source = source;
+    this.#signal = signal;
+    this.#beganAt = BigInt(Math.floor(source.clock.now())) * 1_000_000n;
+  }
+
+  async *read(): AsyncGenerator<AppLogBatch, AppLogEnd> {
+    for (;;) {
+      const app = findApp(this.#name, this.#source);
+      if (!app) return "removed";
+      const container = await ownContainer(app, this.#source.engine, this.#signal);
+      if (!container && !this.#request.follow) return "no_container";
+      if (container && this.#isWorthReading(container)) yield* this.#readContainer(container, secretsOf(app.spec));
+      else await this.#source.clock.sleep(LOOK_EVERY_MS, this.#signal);
+      if (!this.#request.follow) return "read";
+      this.#isLive = true;
+    }
+  }
+
+  /** A container that is down has nothing new unless it ran meanwhile. */
+  #isWorthReading({ id, status, startedAt }: ContainerState): boolean {
+    return status === "running" || id !== this.#container || startedAt !== this.#run;
+  }
+
+  async *#readContainer(container: ContainerState, secrets: readonly string[]): AsyncGenerator<AppLogBatch> {
+    const request = this.#next(container);
+    try {
+      if (request.tail === 0) return;
+      const batches = this.#source.engine.readLogs(container.id, request, this.#signal);
+      for await (const batch of batches) {
+        const lines = batch.filter(({ timestamp }) => this.#cursor.take(timestamp));
+        if (lines.length > 0) yield { lines: lines.map((line) => shown(line, secrets)), isLive: this.#isLive };
+      }
+    } catch (error) {
+      // Removed since the look, as by an update.
+      if (!this.#request.follow || !(error instanceof EngineError) || error.kind !== "not_found") throw error;
+    }
+  }
+
+  /** What to read of the container now. */
+  #next({ id, status, startedAt }: ContainerState): LogRequest {
+    const isOther = id !== this.#container;
+    if (isOther) this.#cursor = new LogCursor();
+    this.#cursor.resume();
+    this.#container = id;
+    this.#run = startedAt;
+    const { tail, since } = this.#request;
+    // What was written before is read to its end first: from there on, all that comes is new.
+    if (!this.#isLive) return { tail, since, follow: false };
+    // Where nothing was read, nothing was there yet, unless nothing of it was wanted.
+    const from = this.#cursor.since ?? (isOther ? undefined : tail === 0 ? this.#beganAt : since);
+    return { tail: MOST_MISSED, since: from, follow: status === "running" };
+  }
+}
+
+function findApp(name: string, { store }: AppLogSource): AppRecord | undefined {
+  return store.apps().find((app) => app.name === name);
+}
+
+function shown({ stream, timestamp, text, truncated }: LogLine, secrets: readonly string[]): LogLine {
+  return { stream, timestamp, text: printable(maskSecrets(text, secrets)), truncated };
+}

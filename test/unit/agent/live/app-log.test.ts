@@ -1,0 +1,140 @@
+import { describe, expect, it } from "vitest";
+import {
+  type AppLogBatch,
+  type AppLogEnd,
+  type AppLogRequest,
+  readAppLog,
+} from "../../../../src/agent/live/app-log.ts";
+import { AgentRig } from "../../../support/agent-rig.ts";
+import type { FakeBehaviour } from "../../../support/fake-engine/fake-image.ts";
+
+const IMAGE = "example/app:1";
+const unaborted = new AbortController().signal;
+
+async function deployed(behaviour: FakeBehaviour = {}, fields: object = {}): Promise<AgentRig> {
+  const rig = new AgentRig();
+  rig.engine.addImage(IMAGE);
+  rig.deployments.deploy("d1", { name: "app", image: IMAGE, ...fields });
+  await rig.untilEnd("d1");
+  // What it does from now on.
+  rig.engine.removeImage(IMAGE);
+  rig.engine.addImage(IMAGE, { behaviour });
+  return rig;
+}
+
+/** Reads a log beside the test. */
+function reading(rig: AgentRig, request: AppLogRequest) {
+  const stop = new AbortController();
+  const batches: AppLogBatch[] = [];
+  const ended = (async (): Promise<AppLogEnd> => {
+    const log = readAppLog("app", request, rig.services, stop.signal);
+    for (;;) {
+      const next = await log.next();
+      if (next.done) return next.value;
+      batches.push(next.value);
+    }
+  })();
+  ended.catch(() => undefined);
+  const lines = () => batches.flatMap(({ lines }) => lines.map(({ text }) => text));
+  return { batches, ended, lines, stop: () => stop.abort(new Error("enough")) };
+}
+
+describe("an app's log", () => {
+  it("is read to its end, its last lines only", async () => {
+    await using rig = await deployed();
+    rig.engine.container("app")?.write("one", "two", "three");
+    const log = reading(rig, { tail: 2, follow: false });
+    expect(await log.ended).toBe("read");
+    expect(log.lines()).toEqual(["two", "three"]);
+    expect(rig.engine.openLogs).toBe(0);
+  });
+
+  it("masks secrets, and shows binary output in a form no terminal obeys", async () => {
+    await using rig = await deployed({}, { environments: [{ key: "TOKEN", value: "very-secret" }] });
+    rig.engine.container("app")?.write("token is very-secret", "\u001b[31mred\u001b[0m \u001b]0;title\u0007\u0000\t.");
+    const log = reading(rig, { tail: 10, follow: false });
+    await log.ended;
+    expect(log.lines()).toEqual(["token is ***", "\u001b[31mred\u001b[0m \u{fffd}]0;title\u{fffd}\u{fffd}\t."]);
+  });
+
+  it("is followed over the runs of an app that keeps ending, each line once", async () => {
+    await using rig = await deployed();
+    const container = rig.engine.container("app")!;
+    container.write("before");
+    const log = reading(rig, { tail: 10, follow: true });
+    await rig.clock.advance(1_000);
+    for (let run = 1; run <= 5; run++) {
+      container.write(`run ${run}`, `run ${run} too`, "the same line", "the same line");
+      // Ends at once, and runs again a moment later: shorter than the log is looked at.
+      container.exit(1);
+      await rig.clock.advance(run % 2 === 0 ? 100 : 5_000);
+    }
+    await rig.clock.advance(60_000);
+    const runs = [1, 2, 3, 4, 5].flatMap((run) => [`run ${run}`, `run ${run} too`, "the same line", "the same line"]);
+    expect(log.lines()).toEqual(["before", ...runs]);
+    expect(log.batches[0]).toMatchObject({ isLive: false });
+    expect(log.batches.slice(1).every(({ isLive }) => isLive)).toBe(true);
+    log.stop();
+    await expect(log.ended).rejects.toThrow("enough");
+    expect(rig.engine.openLogs).toBe(0);
+  });
+
+  it("shows nothing of the past where none was asked for, and all that comes", async () => {
+    await using rig = await deployed();
+    rig.engine.container("app")?.write("long ago");
+    await rig.clock.advance(10);
+    const log = reading(rig, { tail: 0, follow: true });
+    await rig.clock.advance(1_000);
+    rig.engine.container("app")?.write("now");
+    await rig.clock.advance(1_000);
+    expect(log.lines()).toEqual(["now"]);
+    log.stop();
+    await expect(log.ended).rejects.toThrow("enough");
+  });
+
+  it("goes on with the container that takes the place of another, and ends with the app", async () => {
+    await using rig = await deployed();
+    const log = reading(rig, { tail: 10, follow: true });
+    await rig.clock.advance(1_000);
+    const [app] = rig.store.apps();
+    const { request, id } = rig.engine.container("app")!;
+    await rig.engine.removeContainer(id, unaborted);
+    await rig.clock.advance(1_000);
+    const other = await rig.engine.createContainer(request, unaborted);
+    await rig.engine.startContainer(other, unaborted);
+    rig.engine.container("app")?.write("from the other");
+    rig.store.save({ app: { ...app!, containerId: other } });
+    await rig.clock.advance(2_000);
+    expect(log.lines()).toEqual(["from the other"]);
+    rig.store.save({ removedApp: "app" });
+    await rig.engine.removeContainer(other, unaborted);
+    await rig.clock.advance(2_000);
+    expect(await log.ended).toBe("removed");
+    expect(rig.engine.openLogs).toBe(0);
+  });
+
+  it("says so where there is no such app, no container, or no engine", async () => {
+    await using rig = await deployed();
+    await expect(readAppLog("other", { tail: 1, follow: false }, rig.services, unaborted).next()).rejects.toMatchObject(
+      {
+        code: "AppNotFound",
+      },
+    );
+    await rig.engine.removeContainer("app", unaborted);
+    const log = reading(rig, { tail: 1, follow: false });
+    expect(await log.ended).toBe("no_container");
+  });
+
+  it("ends the engine's stream when its reader leaves", async () => {
+    await using rig = await deployed();
+    const log = readAppLog("app", { tail: 10, follow: true }, rig.services, unaborted);
+    const next = log.next();
+    await rig.clock.advance(1_000);
+    rig.engine.container("app")?.write("one");
+    await rig.clock.advance(1_000);
+    await next;
+    expect(rig.engine.openLogs).toBe(1);
+    await log.return("read");
+    expect(rig.engine.openLogs).toBe(0);
+  });
+});
