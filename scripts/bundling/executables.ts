@@ -30,14 +30,16 @@ const DOCKERODE_EXTRAS = [
 // Workers for pino's transports; the logs go straight to a descriptor.
 const PINO_WORKERS = ["thread-stream"];
 
+// Of Node.js's experiments the calls to the C library are used, under systemd; that concerns nobody who reads the log.
+const QUIET = "--disable-warning=ExperimentalWarning";
+
 // The agent mostly waits, on a machine with little memory. A small young generation, V8's lite mode (no optimizing
 // compilers, no feedback kept for them) and one arena for malloc save 9 MB; what they cost in speed is lost in the time
 // the container engine takes.
 const FRUGAL = {
   daemon: {
     command: "run",
-    // Of Node.js's experiments it uses the calls to the C library, and says so to nobody on a device.
-    nodeOptions: ["--max-semi-space-size=1", "--lite-mode", "--disable-warning=ExperimentalWarning"],
+    nodeOptions: ["--max-semi-space-size=1", "--lite-mode", QUIET],
   },
   environment: { MALLOC_ARENA_MAX: "1", MALLOC_TRIM_THRESHOLD_: "65536" },
 };
@@ -57,6 +59,7 @@ export const EXECUTABLES: readonly Executable[] = [
     entry: "src/control-plane/main.ts",
     leftOut: { absent: WS_NATIVES, unused: PINO_WORKERS },
     splits: true,
+    daemon: { command: "serve", nodeOptions: [QUIET] },
     ...PLAIN,
   },
   { name: "edgectl", entry: "src/edgectl/main.ts", leftOut: { absent: [], unused: [] }, splits: false, ...PLAIN },

@@ -1,7 +1,8 @@
 import { type DestinationStream, type Logger, pino } from "pino";
 import type { Clock } from "./clock.ts";
 import { BurstFilter } from "./log/burst-filter.ts";
-import { isJournal, journalLine } from "./log/journal.ts";
+import { isJournal } from "./log/journal.ts";
+import { journalTarget } from "./log/journal-target.ts";
 import type { LogLevel } from "./log/levels.ts";
 import { MASK, maskTokens } from "./redact.ts";
 
@@ -37,8 +38,8 @@ const SECRET_FIELDS = [
 ];
 
 /**
- * The process's logger: one JSON object a line; readable lines on a terminal, and to the journal with their priority,
- * where the environment says that it is what the descriptor leads to. Known secret fields are masked by
+ * The process's logger: one JSON object a line; readable lines on a terminal; entries with fields in the journal, where
+ * the environment says that it is what the descriptor leads to. Known secret fields are masked by
  * name, keys and tokens by their form, whatever field or message they stand in.
  */
 export async function createLogger(options: LoggerOptions): Promise<Logger> {
@@ -63,7 +64,7 @@ type Target = Pick<DestinationStream, "write">;
 async function openTarget(fd: number, { pretty, background }: LoggerOptions): Promise<Target> {
   if (pretty ?? (await isTerminal(fd))) return await prettyStream(fd);
   const plain = pino.destination({ dest: fd, sync: background !== true });
-  return isJournal(fd, process.env) ? { write: (line) => plain.write(journalLine(line)) } : plain;
+  return isJournal(fd, process.env) ? journalTarget(plain) : plain;
 }
 
 function decorate(target: Target, { tap, sumUpBursts }: LoggerOptions): Target {

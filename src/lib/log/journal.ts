@@ -2,7 +2,21 @@ import { fstatSync } from "node:fs";
 import { readLogEntry } from "./readable-line.ts";
 
 // Priorities of syslog, which journalctl -p selects by.
-const PRIORITIES: Readonly<Record<string, number>> = { fatal: 2, error: 3, warn: 4, info: 6, debug: 7, trace: 7 };
+const PRIORITIES: ReadonlyMap<string, number> = new Map([
+  ["fatal", 2],
+  ["error", 3],
+  ["warn", 4],
+  ["info", 6],
+  ["debug", 7],
+  ["trace", 7],
+]);
+
+const INFORMATIONAL = 6;
+
+/** The priority a level of the log has in syslog and the journal. */
+export function priorityOf(level: string): number {
+  return PRIORITIES.get(level) ?? INFORMATIONAL;
+}
 
 /**
  * Whether what is written to the descriptor goes to the journal: systemd says which stream it connected, and a
@@ -22,5 +36,5 @@ export function isJournal(fd: number, env: Readonly<Record<string, string | unde
 /** A line of JSON as the journal takes it: the priority in front, then what a person reads. The journal has the time. */
 export function journalLine(line: string): string {
   const entry = readLogEntry(line);
-  return entry ? `<${PRIORITIES[entry.level] ?? PRIORITIES["info"]}>${entry.text}\n` : line;
+  return entry ? `<${priorityOf(entry.level)}>${entry.text}\n` : line;
 }

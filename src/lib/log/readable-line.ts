@@ -1,5 +1,8 @@
 const LEAD = new Set(["level", "time", "name", "msg"]);
 
+/** A line of a log, parsed. */
+export type LogFields = Readonly<Record<string, unknown>>;
+
 export interface LogEntry {
   readonly level: string;
   readonly time: string;
@@ -9,12 +12,27 @@ export interface LogEntry {
 
 /** Reads a line of a log, which is JSON; `undefined` for anything else. */
 export function readLogEntry(line: string): LogEntry | undefined {
-  const entry = parse(line);
-  if (!entry) return undefined;
-  const { level = "", time = "", msg = "" } = entry;
-  const fields = Object.entries(entry).flatMap(([name, value]) => (LEAD.has(name) ? [] : [`${name}=${show(value)}`]));
-  const text = [typeof msg === "string" ? msg : "", ...fields].join(" ").replaceAll("\n", " ").trim();
-  return { level: show(level), time: show(time), text };
+  const fields = parseLogLine(line);
+  if (!fields) return undefined;
+  const { level = "", time = "" } = fields;
+  return { level: show(level), time: show(time), text: readableText(fields) };
+}
+
+/** The fields of a line of a log; `undefined` for what is none. */
+export function parseLogLine(line: string): LogFields | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as LogFields) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The message, with the other fields behind it as `name=value`. One line. */
+export function readableText(fields: LogFields): string {
+  const { msg = "" } = fields;
+  const others = Object.entries(fields).flatMap(([name, value]) => (LEAD.has(name) ? [] : [`${name}=${show(value)}`]));
+  return [typeof msg === "string" ? msg : "", ...others].join(" ").replaceAll("\n", " ").trim();
 }
 
 /** A line of a log as a person reads it; what is no line of a log stays as it is. */
@@ -23,16 +41,14 @@ export function readableLine(line: string): string {
   return entry ? `${entry.time.slice(0, 19).replace("T", " ")} ${entry.level.padEnd(5)} ${entry.text}` : line;
 }
 
-function parse(line: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
+function show(value: unknown): string {
+  const text = messageOf(value) ?? value;
+  if (typeof text !== "string") return JSON.stringify(text);
+  return /^[^\s"=]+$/.test(text) ? text : JSON.stringify(text);
 }
 
-function show(value: unknown): string {
-  if (typeof value !== "string") return JSON.stringify(value);
-  return /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);
+/** Of an error what it says; where it came from is in the log, and would bury the line. */
+function messageOf(value: unknown): string | undefined {
+  const isError = typeof value === "object" && value !== null && "message" in value && "stack" in value;
+  return isError && typeof value.message === "string" ? value.message : undefined;
 }

@@ -52,7 +52,13 @@ describe("lines for the journal", () => {
       'export JOURNAL_STREAM=$(stat -L -c "%d:%i" "$LOG_FILE")',
       `exec "$NODE" -e 'import("./src/lib/logger.ts").then(async ({ createLogger }) => (await createLogger({ name: "n", level: "info" })).error({ app: "web" }, "token ed_0123456789012345678901234567890123456789"))'`,
     ].join("\n");
-    const { code, stderr } = await run("sh", ["-c", script], { env: { LOG_FILE: path, NODE: process.execPath } });
+    const { code, stderr } = await run("sh", ["-c", script], {
+      env: {
+        LOG_FILE: path,
+        NODE: process.execPath,
+        NODE_OPTIONS: "--disable-warning=ExperimentalWarning",
+      },
+    });
     expect([code, stderr]).toEqual([0, ""]);
     expect((await run("cat", [path])).stdout).toBe("<3>token ed_*** app=web\n");
   });

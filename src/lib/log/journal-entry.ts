@@ -1,0 +1,90 @@
+import { priorityOf } from "./journal.ts";
+import { parseLogLine, type LogFields, readableText } from "./readable-line.ts";
+
+/** Where the journal takes entries. */
+export const JOURNAL_SOCKET = "/run/systemd/journal/socket";
+
+/** One datagram may be longer, but not on every kernel and with every setting. */
+export const MAX_ENTRY_BYTES = 128 * 1024;
+
+/** Room for what is left when every field but the necessary ones has been cut. */
+const MAX_MESSAGE_BYTES = 32 * 1024;
+const MAX_FIELD_BYTES = 8 * 1024;
+const MAX_FIELDS = 60;
+
+/** Two names for one thing: what is searched for has one. */
+const ALIASES: ReadonlyMap<string, string> = new Map([["deployment_id", "deployment"]]);
+
+const LEAD: ReadonlySet<string> = new Set(["level", "time", "name", "msg", "err"]);
+
+/**
+ * A line of the log, which is JSON, as an entry in the journal's own protocol: MESSAGE as a person reads it, PRIORITY,
+ * and every field of the line by its name: `app` is EDGE_APP, to be searched with `journalctl EDGE_APP=node-red`. What
+ * is too long is cut, and says so. `undefined` for what is no line of a log.
+ */
+export function journalEntry(line: string): Uint8Array | undefined {
+  const entry = parseLogLine(line);
+  if (!entry) return undefined;
+  const fields = new Map<string, string>([
+    ["MESSAGE", cut(readableText(entry), MAX_MESSAGE_BYTES)],
+    ["PRIORITY", String(priorityOf(textOf(entry["level"])))],
+    ["SYSLOG_IDENTIFIER", textOf(entry["name"])],
+    ["SYSLOG_PID", String(process.pid)],
+  ]);
+  for (const [name, value] of searchable(entry)) {
+    if (fields.size >= MAX_FIELDS) break;
+    if (!fields.has(name)) fields.set(name, cut(value, MAX_FIELD_BYTES));
+  }
+  return frame(fields);
+}
+
+function* searchable(entry: LogFields): Generator<readonly [name: string, value: string]> {
+  for (const [name, value] of Object.entries(entry)) {
+    if (!LEAD.has(name)) yield [fieldName(ALIASES.get(name) ?? name), textOf(value)];
+  }
+  const error = entry["err"];
+  if (typeof error !== "object" || error === null) return;
+  for (const [name, value] of Object.entries(error)) {
+    // The stack has lines of its own, for which the journal has room where a person does not look at once.
+    if (name === "stack" || name === "code" || name === "type") yield [fieldName(`error_${name}`), textOf(value)];
+  }
+}
+
+/** Capital letters, digits and underscores; at most 64. */
+function fieldName(name: string): string {
+  const words = name.replaceAll(/([a-z])([A-Z])/g, "$1_$2").replaceAll(/[^A-Za-z0-9]+/g, "_");
+  return `EDGE_${words.toUpperCase()}`.slice(0, 64);
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+}
+
+/** Fields of one line as `NAME=value`; others with their length in front, since they may hold line ends. */
+function frame(fields: ReadonlyMap<string, string>): Uint8Array {
+  const parts: Buffer[] = [];
+  let length = 0;
+  for (const [name, value] of fields) {
+    const part = value.includes("\n") ? frameLines(name, value) : Buffer.from(`${name}=${value}\n`);
+    if (length + part.length > MAX_ENTRY_BYTES) continue;
+    length += part.length;
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}
+
+function frameLines(name: string, value: string): Buffer {
+  const content = Buffer.from(value);
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(content.length));
+  return Buffer.concat([Buffer.from(`${name}\n`), length, content, Buffer.from("\n")]);
+}
+
+/** At most `most` bytes of UTF-8, with a word on how many were left out. */
+function cut(text: string, most: number): string {
+  // Surrogates that stand alone would take more bytes than they seem to.
+  const content = Buffer.from(text.toWellFormed());
+  if (content.length <= most) return content.toString();
+  const note = ` [${content.length - most} bytes left out]`;
+  return `${content.toString("utf8", 0, most).replace(/\uFFFD$/, "")}${note}`;
+}
