@@ -13,6 +13,8 @@ export const deploymentStepSchema = z.enum([
   "creating",
   "starting",
   "verifying",
+  "stopping",
+  "removing",
   "rolling_back",
   "done",
 ]);

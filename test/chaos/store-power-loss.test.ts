@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { pino } from "pino";
 import { describe, expect, it } from "vitest";
-import { newRecord } from "../../src/agent/core/deployment.ts";
+import { newApp, newRecord } from "../../src/agent/core/deployment.ts";
 import { openStore as openAgentStore } from "../../src/agent/store/open-store.ts";
 import type { AgentStore } from "../../src/agent/store/store.ts";
 import { acknowledge, fail, takeDeviceEvent } from "../../src/control-plane/core/transitions.ts";
@@ -52,7 +52,8 @@ function everythingIn(store: AgentStore): unknown {
 /** The writes of one deployment on the device. */
 function* deviceWrites(store: AgentStore, order: number): Generator<() => void> {
   const record = newRecord(`d${order}`, order, spec);
-  const app = { name: `app${order % 20}`, deploymentId: record.id, spec, imageId: "sha256:1", containerId: "c1" };
+  const facts = { deploymentId: record.id, imageId: "sha256:1", containerId: "c1" };
+  const app = { ...newApp(spec, facts), name: `app${order % 20}` };
   const isGood = order % 3 !== 0;
   yield () => store.save({ deployment: record, events: [running] });
   yield () => store.save({ deployment: { ...record, checked: true, imageId: "sha256:1" }, events: [running, running] });

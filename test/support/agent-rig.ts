@@ -18,6 +18,7 @@ const DEPLOY_CONFIG: DeployConfig = {
   healthTimeoutMs: 20_000,
   pullAttempts: 3,
   enginePatienceMs: 60_000,
+  stopGraceMs: 10_000,
   diskReserveBytes: 1_000,
   stateDir: "/var/lib/edge-agent",
   containerLog: { maxBytes: 1_000_000, maxFiles: 2 },

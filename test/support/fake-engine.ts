@@ -65,7 +65,7 @@ export class FakeEngine implements Engine {
 
   /** The container, with the request it was created from; `undefined` where there is none. */
   container(idOrName: string): FakeContainer | undefined {
-    return this.#containers.get(idOrName) ?? [...this.#containers.values()].find((c) => c.request.name === idOrName);
+    return this.#containers.get(idOrName) ?? [...this.#containers.values()].find((c) => c.name === idOrName);
   }
 
   /** Every container, in the order they were created. */
@@ -170,8 +170,23 @@ export class FakeEngine implements Engine {
     });
   }
 
-  restartContainer(id: string, signal: AbortSignal): Promise<void> {
-    return this.faults.around("restartContainer", [id], signal, () => this.#existing(id).start());
+  stopContainer(id: string, graceMs: number, signal: AbortSignal): Promise<void> {
+    return this.faults.around("stopContainer", [id, graceMs], signal, async () => {
+      const container = this.container(id);
+      if (container) await this.#clock.sleep(container.endsWithin(graceMs), signal);
+      container?.stop();
+    });
+  }
+
+  renameContainer(id: string, name: string, signal: AbortSignal): Promise<void> {
+    return this.faults.around("renameContainer", [id, name], signal, () => {
+      const container = this.#existing(id);
+      if (container.name === name) throw new EngineError("invalid", "renaming a container with the same name");
+      if (this.container(name)) {
+        throw new EngineError("conflict", `The container name "/${name}" is already in use`);
+      }
+      container.name = name;
+    });
   }
 
   removeContainer(id: string, signal: AbortSignal): Promise<void> {

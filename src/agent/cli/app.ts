@@ -33,6 +33,7 @@ function known(facts: AppFacts, nowMs: number): KnownOfApp {
   return {
     name: facts.name,
     image: facts.deployed?.image,
+    desired: facts.deployed?.desired ?? "running",
     engineError: facts.engine_error ?? undefined,
     container: container
       ? {

@@ -34,6 +34,9 @@ const deploy = z.strictObject({
   max_download_bytes: z.int().min(0).optional().meta({
     description: "Most compressed bytes one deployment may download; a higher price is `DataBudgetExceeded`.",
   }),
+  stop_grace_s: seconds(10, 0, 300).meta({
+    description: "How long an app that is stopped may take to end by itself before it is killed.",
+  }),
   disk_reserve_bytes: z.int().min(0).default(209_715_200).meta({
     description: "Free space that must remain where the engine keeps images; below it nothing is deployed.",
   }),

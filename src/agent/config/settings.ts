@@ -29,6 +29,7 @@ export function toDeployConfig(config: Config): DeployConfig {
     healthTimeoutMs: deploy.health_timeout_s * 1000,
     pullAttempts: deploy.pull_attempts,
     enginePatienceMs: deploy.engine_patience_s * 1000,
+    stopGraceMs: deploy.stop_grace_s * 1000,
     diskReserveBytes: deploy.disk_reserve_bytes,
     stateDir: config.state_dir,
     containerLog: { maxBytes: logs.max_bytes, maxFiles: logs.max_files },

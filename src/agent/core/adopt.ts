@@ -1,11 +1,50 @@
 import { parseAppSpec } from "../../protocol/app-spec.ts";
-import type { AppRecord } from "./deployment.ts";
+import { asideName, besideName } from "./container.ts";
+import { type AppRecord, newApp } from "./deployment.ts";
+
+/** A container that carries the agent's labels. */
+export interface Foundling {
+  readonly id: string;
+  readonly name: string;
+  readonly app: string;
+  readonly deploymentId: string;
+  /** Whether it was ever started. */
+  readonly wasStarted: boolean;
+}
+
+/** What is to become of containers the store does not know. */
+export interface Adoption {
+  readonly adopted: readonly Foundling[];
+  /** New versions of updates that had not proved themselves: their old versions are the apps. */
+  readonly removed: readonly Foundling[];
+}
+
+/**
+ * Finds out which of the agent's containers are apps. One that was never started belongs to a deployment that did not get that far, and
+ * is left to the control plane, which has it undone. Where there are two of one app, an update was going on: as long as
+ * the old version is there, the new one had not proved itself.
+ */
+export function chooseApps(found: readonly Foundling[]): Adoption {
+  const removed = found.filter((container) =>
+    found.some((other) => other !== container && other.app === container.app && isUpdate(container, other)),
+  );
+  const rest = found.filter((container) => !removed.includes(container));
+  return { adopted: rest.filter(({ wasStarted }) => wasStarted), removed };
+}
+
+/** Whether `fresh` is the new version and `old` the old one of an update that is not over, by what they are called. */
+function isUpdate(fresh: Foundling, old: Foundling): boolean {
+  const isBeside = fresh.name === besideName(fresh.app) && old.name !== besideName(old.app);
+  return isBeside || (old.name === asideName(old.app) && fresh.name !== asideName(fresh.app));
+}
 
 /** What a container was made from, and the labels it carries. */
 export interface FoundApp {
   readonly app: string;
   readonly deploymentId: string;
   readonly containerId: string;
+  /** Image of the version before, where this one came by an update. */
+  readonly previousImageId: string | undefined;
   readonly image: string;
   readonly imageId: string;
   readonly environment: readonly string[];
@@ -38,8 +77,8 @@ export function adopt(found: FoundApp): AppRecord | undefined {
     volumes: found.volumes,
   });
   if (!parsed.ok) return undefined;
-  const { deploymentId, imageId, containerId } = found;
-  return { name: found.app, deploymentId, spec: parsed.spec, imageId, containerId };
+  // Whether it was stopped on purpose is lost with the store; an app that runs is what most are for.
+  return { ...newApp(parsed.spec, found), previousImageId: found.previousImageId };
 }
 
 /** What is no JSON makes no valid app either: rather none than one without its limits. */

@@ -1,12 +1,15 @@
-import type { AppSpec } from "../../protocol/app-spec.ts";
 import type { EventContent } from "../../protocol/deployment-event.ts";
-import { errorEntry } from "../../protocol/errors.ts";
-import type { Failure } from "./deployment.ts";
-import type { Step } from "./plan.ts";
+import type { DeploymentRecord } from "./deployment.ts";
+import { failEvent } from "./fail-event.ts";
 import { mayEnd } from "./restart-policy.ts";
+import type { Result, Step } from "./step.ts";
 
 /** What the client is told when a step begins; nothing where the step speaks for itself. */
-export function announcement(step: Step): EventContent[] {
+export function announcement(step: Step, record: DeploymentRecord): EventContent[] {
+  if (step.kind === "succeed") return [{ status: "Success", step: "done", message: success(step.result, record) }];
+  if (step.kind === "fail") return [failEvent(step.failure, record)];
+  // Removing what was never the app is no news; putting the app back is.
+  if (record.failure) return record.touched && isChange(record) ? wayBack(step, record) : [];
   switch (step.kind) {
     case "check":
       return [running("checking", "Checking ports, name, policy and disk space.")];
@@ -14,27 +17,29 @@ export function announcement(step: Step): EventContent[] {
       return [running("pulling", `Pulling image ${step.spec.image}.`)];
     case "create":
       return [
-        running("creating", "Creating the container."),
+        running(
+          "creating",
+          step.place === "beside" ? "Creating the new version's container." : "Creating the container.",
+        ),
         ...(step.spec.host_network && step.spec.ports.length > 0
           ? [running("creating", "The app is on the host's network: its port mapping has no effect.")]
           : []),
       ];
+    case "switch":
+      return [running("starting", step.start ? "Switching to the new version." : "Putting the new version in place.")];
     case "start":
       return [running("starting", "Starting the app.")];
     case "verify":
       return [running("verifying", "Verifying that the app stays up.")];
-    case "succeed":
-      return [{ status: "Success", step: "done", message: successText(step.spec) }];
-    case "fail":
-      return [failEvent(step.failure)];
+    case "stop":
+      return [running("stopping", "Stopping the app.")];
     case "clean":
+      return record.action === "remove" ? [running("removing", "Removing the app's container.")] : [];
+    case "rename":
+    case "commit":
+    case "revert":
       return [];
   }
-}
-
-function successText({ name, restart_policy }: AppSpec): string {
-  // It may have ended by now, and that may be what it was deployed for.
-  return mayEnd(restart_policy) ? `App ${name} is deployed.` : `App ${name} is running.`;
 }
 
 /** A `Running` event. */
@@ -42,14 +47,42 @@ export function running(step: EventContent["step"], message: string): EventConte
   return { status: "Running", step, message };
 }
 
-function failEvent(failure: Failure): EventContent {
-  const entry = errorEntry(failure.code);
-  return {
-    status: "Fail",
-    step: failure.step,
-    code: failure.code,
-    // Texts the specification fixes are returned to the letter, whatever was known at the place of failure.
-    message: entry.fixedMessage ? entry.message : failure.message,
-    ...(failure.details && { details: failure.details }),
+/** Whether going back brings something back that was there before. */
+function isChange({ action, previous }: DeploymentRecord): boolean {
+  return previous?.desired === "running" && action !== "start" && action !== "restart";
+}
+
+function wayBack({ kind }: Step, { action }: DeploymentRecord): EventContent[] {
+  const what = action === "update" ? "the previous version" : "the app";
+  const texts: Partial<Record<Step["kind"], string>> = {
+    ...(action === "update" && { stop: "Stopping the new version.", clean: "Removing the new version." }),
+    create: `Making ${what}'s container anew.`,
+    start: `Starting ${what} again.`,
+    verify: `Verifying that ${what} runs.`,
   };
+  const text = texts[kind];
+  return text === undefined ? [] : [running("rolling_back", text)];
+}
+
+function success(result: Result, { app, spec, previous }: DeploymentRecord): string {
+  const wasStopped = previous?.desired === "stopped";
+  // It may have ended by now, and that may be what it was deployed for.
+  const isToEnd = mayEnd(spec?.restart_policy);
+  switch (result) {
+    case "installed":
+      return isToEnd ? `App ${app} is deployed.` : `App ${app} is running.`;
+    case "updated":
+      if (wasStopped) return `App ${app} is updated. It stays stopped until it is started.`;
+      return isToEnd ? `App ${app} is updated.` : `App ${app} is updated and running.`;
+    case "unchanged":
+      return `Nothing to change: app ${app} is as asked for already, and was not restarted.`;
+    case "removed":
+      return `App ${app} is removed.`;
+    case "stopped":
+      return `App ${app} ${wasStopped ? "was stopped already" : "is stopped, and stays so until it is started"}.`;
+    case "started":
+      return isToEnd ? `App ${app} was started.` : `App ${app} is running.`;
+    case "restarted":
+      return isToEnd ? `App ${app} was restarted.` : `App ${app} was restarted and is running.`;
+  }
 }

@@ -1,3 +1,4 @@
+import type { AppRecord } from "./deployment.ts";
 import type { Vitals } from "./verify.ts";
 
 /** An app's container as the engine shows it. */
@@ -21,9 +22,15 @@ export interface AppState {
 /**
  * @param container `undefined` where the engine has none
  * @param isBusy a deployment is at work on the app
+ * @param desired what it should be: one that is to be stopped is in no trouble when it is
  */
-export function appState(container: ContainerFacts | undefined, isBusy: boolean): AppState {
+export function appState(
+  container: ContainerFacts | undefined,
+  isBusy: boolean,
+  desired: AppRecord["desired"] = "running",
+): AppState {
   if (isBusy && container?.status !== "running") return { state: "deploying", trouble: undefined };
+  if (desired === "stopped" && !isUp(container)) return { state: "stopped", trouble: undefined };
   if (!container) return { state: "missing", trouble: "its container is not there" };
   switch (container.status) {
     case "running":
@@ -37,6 +44,10 @@ export function appState(container: ContainerFacts | undefined, isBusy: boolean)
     default:
       return { state: "stopped", trouble: lastExit(container) };
   }
+}
+
+function isUp(container: ContainerFacts | undefined): boolean {
+  return container !== undefined && ["running", "restarting", "paused"].includes(container.status);
 }
 
 /** How the last run ended, in words. */

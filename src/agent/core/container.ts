@@ -1,5 +1,6 @@
 import { normalizePath } from "../../protocol/app-fields.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
+import type { DeploymentRecord } from "./deployment.ts";
 
 /** Labels on every container of the agent: how it finds its own again, whatever happened in between. */
 export const LABELS = {
@@ -10,11 +11,25 @@ export const LABELS = {
   stateDir: "io.edge-agent.state-dir",
   /** Fields of the specification that engines do not give back as they were given, as JSON. Absent where it has none. */
   extras: "io.edge-agent.extras",
+  /** The image reference that was asked for: the container may have been made by the image's id. */
+  image: "io.edge-agent.image",
+  /** Id of the image an update replaced. */
+  previousImage: "io.edge-agent.previous-image",
 } as const;
 
 /** The container of an app is named as the app, except that engines refuse names of one character. */
 export function containerName(app: string): string {
   return app.length === 1 ? `${app}-app` : app;
+}
+
+/** Name of a new version's container until it takes the app's own. Longer than a name anybody would give an app. */
+export function besideName(app: string): string {
+  return `${containerName(app)}.edge-agent-new`;
+}
+
+/** Name of the old version's container until the new one has proved itself. */
+export function asideName(app: string): string {
+  return `${containerName(app)}.edge-agent-old`;
 }
 
 /**
@@ -71,6 +86,11 @@ function canonicalDevice({ local, target = local, permissions = "rwm" }: Device)
 function canonicalHealthcheck(check: Healthcheck): Healthcheck {
   const { command, interval_s, timeout_s, retries, start_period_s } = check;
   return { command, interval_s, timeout_s, retries, start_period_s };
+}
+
+/** Everything that must not show in what is told of a deployment: an app may repeat what its last version was given. */
+export function secretsOfRecord({ spec, previous }: Pick<DeploymentRecord, "spec" | "previous">): string[] {
+  return [...secretsOf(spec), ...secretsOf(previous?.spec)];
 }
 
 /** Values of the environment: the secrets of a specification. */

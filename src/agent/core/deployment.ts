@@ -1,4 +1,5 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
+import type { DeploymentAction } from "../../protocol/deployment-action.ts";
 import type { DeploymentStep } from "../../protocol/deployment-event.ts";
 import type { ErrorCode, ErrorDetails } from "../../protocol/errors.ts";
 
@@ -14,6 +15,8 @@ export interface Failure {
 /** What the agent remembers of a deployment, on disk before anything follows from it. */
 export interface DeploymentRecord {
   readonly id: string;
+  /** What is done to the app. Each is a deployment: with events, one end, and a way back. */
+  readonly action: DeploymentAction;
   /** Rises with every deployment accepted. Who was first keeps a port or a name two ask for. */
   readonly order: number;
   /**
@@ -23,43 +26,76 @@ export interface DeploymentRecord {
   readonly origin: "control_plane" | "local";
   /** The app's name, empty when the request was too broken to have one. */
   readonly app: string;
-  /** `undefined` when the request does not fit the schema; then `failure` says so. */
+  /**
+   * What the app is to be; for an update, the patch is merged in already, so that a crash changes nothing about it.
+   * `undefined` when the request does not fit the schema; then `failure` says so.
+   */
   readonly spec: AppSpec | undefined;
+  /** The app as it was when the command was accepted: what a failure goes back to. `undefined` for a first deployment. */
+  readonly previous: AppRecord | undefined;
   readonly outcome: "pending" | "succeeded" | "failed";
   /** Every check passed. */
   readonly checked: boolean;
   /** The image the app runs from, once it is on the machine. Until then no container of the deployment can exist. */
   readonly imageId: string | undefined;
-  /** Set once the deployment cannot succeed any more; what is left is to clean up. */
+  /** The containers the app had before may have been changed: a failure has to put them right again. */
+  readonly touched: boolean;
+  /** The store holds what it came to as the app. */
+  readonly committed: boolean;
+  /** Set once the deployment cannot succeed any more; what is left is to undo it. */
   readonly failure: Failure | undefined;
+  /** Why the app could not be brought back to what it was before. */
+  readonly rollbackFailure: Failure | undefined;
 }
 
 /** A container of the agent as seen on the engine. */
 export interface ObservedContainer {
   readonly id: string;
+  readonly name: string;
+  /** The deployment whose label it carries. */
+  readonly deploymentId: string;
   readonly running: boolean;
+  /** Running, or about to be again, or paused: it has to be stopped before another takes its place. */
+  readonly up: boolean;
 }
 
-/** An app that runs, or should, because its deployment succeeded. */
+/** An app that was installed by a deployment that succeeded. */
 export interface AppRecord {
   readonly name: string;
+  /** The deployment or update it is the result of; its container carries it as a label. */
   readonly deploymentId: string;
   readonly spec: AppSpec;
   readonly imageId: string;
   readonly containerId: string;
+  /** What it should be: an app that was stopped stays stopped, also over reboots. */
+  readonly desired: "running" | "stopped";
+  /** The image it ran from before its last update, kept so that one can go back to it. */
+  readonly previousImageId: string | undefined;
+}
+
+/** The record of an app that is to run, and was not updated yet. */
+export function newApp(spec: AppSpec, found: Pick<AppRecord, "deploymentId" | "imageId" | "containerId">): AppRecord {
+  const { deploymentId, imageId, containerId } = found;
+  const name = spec.name;
+  return { name, deploymentId, spec, imageId, containerId, desired: "running", previousImageId: undefined };
 }
 
 /** The fields of a fresh record of a deployment the control plane asked for. */
 export function newRecord(id: string, order: number, spec: AppSpec | undefined, failure?: Failure): DeploymentRecord {
   return {
     id,
+    action: "deploy",
     order,
     origin: "control_plane",
     app: spec?.name ?? "",
     spec,
+    previous: undefined,
     outcome: "pending",
     checked: false,
     imageId: undefined,
+    touched: false,
+    committed: false,
     failure,
+    rollbackFailure: undefined,
   };
 }

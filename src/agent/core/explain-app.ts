@@ -1,3 +1,4 @@
+import type { AppRecord } from "./deployment.ts";
 import { type ContainerFacts, appState, lastExit, timesText } from "./app-state.ts";
 
 /** What is known of an app, for its explanation. Times are what they were told as. */
@@ -5,6 +6,7 @@ export interface KnownOfApp {
   readonly name: string;
   /** Its image, if a deployment of it succeeded. */
   readonly image: string | undefined;
+  readonly desired: AppRecord["desired"];
   readonly engineError: string | undefined;
   readonly container: (ContainerFacts & { readonly healthOutput: string }) | undefined;
   readonly imagePresent: boolean | undefined;
@@ -52,9 +54,18 @@ export function explainApp(known: KnownOfApp): Explanation {
   }
   if (known.imagePresent === false) say("bad", "Its image is no longer on the device.");
   else if (known.imagePresent) say("good", "Its image is on the device.");
-  const { cause, advice } = explainContainer(known, say);
+  const { cause, advice } = isStoppedOnPurpose(known) ? stoppedOnPurpose(known, say) : explainContainer(known, say);
   if (known.lastRepair) sayRepair(known.lastRepair, say);
   return { findings, cause, advice };
+}
+
+function isStoppedOnPurpose({ desired, container }: KnownOfApp): boolean {
+  return desired === "stopped" && appState(container, false, desired).state === "stopped";
+}
+
+function stoppedOnPurpose({ name }: KnownOfApp, say: Say): Ending {
+  say("note", "It was stopped on purpose, and stays stopped, also over reboots.");
+  return { cause: "It was stopped on purpose.", advice: `Start it again: edge-agent start ${name}` };
 }
 
 type Say = (verdict: Finding["verdict"], text: string) => void;

@@ -1,10 +1,13 @@
 import type { AppRecord } from "./deployment.ts";
-import type { Step } from "./plan.ts";
+import { containerName } from "./container.ts";
+import { recreation } from "./plan-lifecycle.ts";
 import { staysEnded } from "./restart-policy.ts";
+import type { Step } from "./step.ts";
 
 /** A container of an installed app as the engine shows it. */
 export interface AppContainer {
   readonly id: string;
+  readonly name: string;
   readonly status: string;
   /** Of the last run, where it matters and is known. */
   readonly exitCode?: number | undefined;
@@ -12,27 +15,38 @@ export interface AppContainer {
 
 /** What has to be done so that an app runs as it should, and why: for the log and whoever reads it. */
 export interface Repair {
-  readonly step: Extract<Step, { kind: "create" | "start" | "clean" }>;
+  readonly step: Extract<Step, { kind: "create" | "start" | "stop" | "rename" | "clean" }>;
   readonly reason: string;
 }
 
 /**
  * The next thing to put right about an app, or `undefined` when it is as it should be. An app that crashes is none of
  * this: the engine restarts it by its restart policy, and what it is then shows in its state. A paused one was paused
- * by somebody for a reason. One whose restart policy lets it end is left alone once it has.
+ * by somebody for a reason. One that was stopped through the agent stays stopped, and one whose restart policy lets it
+ * end is left alone once it has.
  */
 export function nextRepair(app: AppRecord, containers: readonly AppContainer[]): Repair | undefined {
-  const { spec } = app;
+  const { spec, desired } = app;
   const [container, ...surplus] = containers;
   // Run to its end, and cleared away since, for all that can be seen.
-  if (!container && spec.restart_policy === "no") return undefined;
-  // By the image's id: the reference may have moved on to another image since, and the registry may be out of reach.
-  if (!container) return { step: { kind: "create", spec, image: app.imageId }, reason: "its container was removed" };
+  if (!container && (desired === "stopped" || spec.restart_policy === "no")) return undefined;
+  if (!container) return { step: recreation(app), reason: "its container was removed" };
   if (surplus.length > 0) {
     return {
       step: { kind: "clean", containerIds: surplus.map(({ id }) => id) },
       reason: "it had more than one container",
     };
+  }
+  if (container.status !== "dead" && container.name !== containerName(app.name)) {
+    return {
+      step: { kind: "rename", app: app.name, containerId: container.id },
+      reason: "its container had another name",
+    };
+  }
+  if (desired === "stopped" && container.status !== "dead") {
+    return UP.has(container.status)
+      ? { step: { kind: "stop", containerIds: [container.id] }, reason: "it was started though it is to stay stopped" }
+      : undefined;
   }
   switch (container.status) {
     case "created":
@@ -49,6 +63,8 @@ export function nextRepair(app: AppRecord, containers: readonly AppContainer[]):
       return undefined;
   }
 }
+
+const UP: ReadonlySet<string> = new Set(["running", "restarting", "paused"]);
 
 const FIRST_DELAY_MS = 15_000;
 const LONGEST_DELAY_MS = 600_000;

@@ -72,7 +72,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     gate: OPEN_GATE,
     ledger: new Tally(),
   } satisfies DeployServices;
-  await using deployments = new Deployments(services);
+  await using deployments = new Deployments(services, () => opened.rebuild.isSet);
   const keeper = new Keeper({ ...services, rebuild: opened.rebuild, hold: (app) => deployments.hold(app) });
   const uplink = createUplink({
     config: toLinkConfig(config),

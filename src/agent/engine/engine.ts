@@ -38,8 +38,13 @@ export interface Engine {
   startContainer(id: string, signal: AbortSignal): Promise<void>;
   /** Removes a container with its anonymous volumes, also a running one. One that is not there is no error. */
   removeContainer(id: string, signal: AbortSignal): Promise<void>;
-  /** Stops the container, with ten seconds for the app to end by itself, and starts it again. */
-  restartContainer(id: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Asks the app to end, and kills it after `graceMs` milliseconds. The engine does not start it again by itself then,
+   * also not after a reboot. Stopping one that does not run, or is not there, is no error.
+   */
+  stopContainer(id: string, graceMs: number, signal: AbortSignal): Promise<void>;
+  /** Gives a container, running or not, another name. Error `conflict` when the name is taken. */
+  renameContainer(id: string, name: string, signal: AbortSignal): Promise<void>;
   /**
    * The last lines of the container's output, standard output and error in the order they came, oldest first; each at
    * most 500 characters.

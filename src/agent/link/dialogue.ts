@@ -133,13 +133,14 @@ export class Dialogue implements Disposable {
     if (!pump) return this.#bad(`${frame.type} before welcome`);
     switch (frame.type) {
       case "deploy":
-        return this.#deploy(pump, frame.deployment_id, frame.spec);
+        return this.#take(pump, frame.deployment_id, (commands) => commands.deploy(frame.deployment_id, frame.spec));
+      case "command":
+        return this.#take(pump, frame.deployment_id, (commands) => commands.change(frame.deployment_id, frame));
       case "cancel":
         return this.#cancel(frame.deployment_id, frame.reason);
       case "event_ack":
         if (!pump.acknowledge(frame.deployment_id, frame.device_seq)) this.#options.meter.count("stray", frame.type);
         return;
-      case "command":
       case "query":
       case "query_cancel":
         return this.#options.meter.count("stray", frame.type);
@@ -161,12 +162,12 @@ export class Dialogue implements Disposable {
     this.#pump.pump();
   }
 
-  #deploy(pump: OutboxPump, deploymentId: string, spec: unknown): void {
+  #take(pump: OutboxPump, deploymentId: string, hand: (commands: CommandHandler) => void): void {
     const { commands, logger } = this.#options;
     // The acknowledgement goes out before the first event the command leads to.
     pump.hold(() => {
       try {
-        commands.deploy(deploymentId, spec);
+        hand(commands);
       } catch (error) {
         logger.error({ err: error, deployment_id: deploymentId }, "a deployment could not be stored: not acknowledged");
         if (!(error instanceof EdgeError)) return;

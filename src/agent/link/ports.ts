@@ -1,4 +1,5 @@
 import type { DeviceEvent } from "../../protocol/deployment-event.ts";
+import type { ChangeRequest } from "../core/accept.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
 
 type CancelReason = Extract<ControlFrame, { type: "cancel" }>["reason"];
@@ -10,6 +11,11 @@ export interface CommandHandler {
    * `EdgeError` when it cannot be taken and the control plane should be told, anything else when nobody can tell.
    */
   deploy(deploymentId: string, spec: unknown): void;
+  /**
+   * Returns once the command to change an app that is there is on disk. A command already held is no error. Throws like
+   * `deploy`.
+   */
+  change(deploymentId: string, request: ChangeRequest): void;
   /** Returns once the wish is on disk. A deployment that is not held is no error. */
   cancel(deploymentId: string, reason: CancelReason): void;
   /** Deployments whose end was not acknowledged yet, for `hello`. */

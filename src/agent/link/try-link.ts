@@ -49,6 +49,9 @@ const NO_COMMANDS: CommandHandler = {
   deploy() {
     throw new Error("this connection takes no commands");
   },
+  change() {
+    throw new Error("this connection takes no commands");
+  },
   cancel() {
     throw new Error("this connection takes no commands");
   },

@@ -95,6 +95,8 @@ export const appFactsSchema = z.object({
   deployed: z
     .object({
       deployment_id: z.string(),
+      /** What it should be: an app that was stopped stays so. */
+      desired: z.enum(["running", "stopped"]).default("running"),
       image: z.string(),
       host_network: z.boolean(),
       privileged: z.boolean(),

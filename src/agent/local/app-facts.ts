@@ -43,10 +43,10 @@ type Seen = Pick<AppFacts, "engine_error" | "container" | "image_present" | "tak
 
 const NOTHING_SEEN: Seen = { engine_error: null, container: null, image_present: null, taken_ports: [], log: [] };
 
-function deployed({ deploymentId, spec }: AppRecord): AppFacts["deployed"] {
+function deployed({ deploymentId, desired, spec }: AppRecord): AppFacts["deployed"] {
   const { image, host_network, privileged, ports, volumes, environments } = spec;
   const variables = environments.map(({ key }) => key);
-  return { deployment_id: deploymentId, image, host_network, privileged, ports, volumes, variables };
+  return { deployment_id: deploymentId, desired, image, host_network, privileged, ports, volumes, variables };
 }
 
 async function look(app: AppRecord, sources: DeviceStatusSources, signal: AbortSignal): Promise<Seen> {
@@ -62,7 +62,10 @@ async function look(app: AppRecord, sources: DeviceStatusSources, signal: AbortS
       engine_error: null,
       container: container ? toFacts(container, secrets) : null,
       image_present: image !== undefined,
-      taken_ports: container && HOLDS_PORTS.has(container.status) ? [] : await takenPorts(app, sources, signal),
+      taken_ports:
+        (container && HOLDS_PORTS.has(container.status)) || app.desired === "stopped"
+          ? []
+          : await takenPorts(app, sources, signal),
       log: lines.map((line) => maskSecrets(line, secrets)),
     };
   } catch (error) {

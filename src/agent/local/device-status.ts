@@ -80,6 +80,7 @@ async function summarize(app: AppRecord, sources: DeviceStatusSources, signal: A
     const { state, trouble = null } = appState(
       container && { ...container, runsForMs: runsFor(container.startedAt, sources.clock.now()) },
       sources.isBusy(app.name),
+      app.desired,
     );
     const [restarts, started_at] = [container?.restartCount ?? null, container?.startedAt ?? null];
     return { ...common, state, trouble, restarts, started_at };

@@ -1,17 +1,15 @@
-import { randomUUID } from "node:crypto";
-import { isFinal } from "../../protocol/deployment-event.ts";
 import type { LinkStatus } from "../link/link-status.ts";
 import type { DeployServices } from "../steps/context.ts";
 import type { Deployments } from "../steps/deployments.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
 import type { LinkAnswer, Status } from "./api.ts";
+import { aborted } from "./aborted.ts";
 import { gatherAppFacts } from "./app-facts.ts";
 import { followAppLog } from "./app-log.ts";
 import { type DeviceStatusSources, lookAtDevice } from "./device-status.ts";
 import { happenings, newHappenings } from "./happenings.ts";
-import { LocalError } from "./local-error.ts";
+import { localDeployments, unknownApp } from "./local-deployments.ts";
 import type { LogRing } from "./log-ring.ts";
-import { restartApp } from "./restart-app.ts";
 import { countFrom, type LocalRequest, type Routes } from "./routes.ts";
 
 const MOST_LINES = 10_000;
@@ -19,7 +17,7 @@ const MOST_HAPPENINGS = 1_000;
 
 export interface LocalAgent {
   readonly services: DeployServices & { readonly store: NotifyingStore };
-  readonly deployments: Pick<Deployments, "deploy" | "isBusy">;
+  readonly deployments: Pick<Deployments, "deploy" | "change" | "isBusy">;
   readonly link: () => LinkStatus;
   /** Since when it has been online, or has not, in monotonic milliseconds. */
   readonly linkSince: () => number;
@@ -59,13 +57,6 @@ export function localRoutes(agent: LocalAgent): Routes {
         return facts;
       },
     },
-    "POST /apps/:name/restart": {
-      kind: "answer",
-      run: async ({ params, signal }) => {
-        await restartApp(params["name"] ?? "", services, sources.isBusy, signal);
-        return {};
-      },
-    },
     "GET /apps/:name/log": {
       kind: "stream",
       run: ({ params, query, signal }, write) => {
@@ -75,12 +66,8 @@ export function localRoutes(agent: LocalAgent): Routes {
     },
     "GET /log": { kind: "stream", run: (request, write) => followOwnLog(agent.log, request, write) },
     "GET /events": { kind: "stream", run: (request, write) => followHistory(agent, request, write) },
-    "POST /deployments": { kind: "stream", run: (request, write) => deployHere(agent, request, write) },
+    ...localDeployments({ ...services, deployments }),
   };
-}
-
-function unknownApp(name: string): LocalError {
-  return new LocalError(404, "AppNotFound", `There is no app named ${name} on this device.`);
 }
 
 function linkAnswer({ link, linkSince, services, controlPlaneUrl }: LocalAgent): LinkAnswer {
@@ -127,25 +114,4 @@ async function followHistory(
     for (const happening of newHappenings(change, clock.now())) write(happening);
   });
   await aborted(signal);
-}
-
-/** Deploys without a control plane. Whoever asked may leave: the deployment goes on. */
-async function deployHere(agent: LocalAgent, { body, signal }: LocalRequest, write: (value: unknown) => void) {
-  const { store, clock } = agent.services;
-  const id = `local-${randomUUID()}`;
-  const ended = Promise.withResolvers<void>();
-  using _watching = store.onChange((change) => {
-    if (change.deployment?.id !== id) return;
-    for (const happening of newHappenings(change, clock.now())) write(happening);
-    if (change.events?.some(isFinal)) ended.resolve();
-  });
-  agent.deployments.deploy(id, body, "local");
-  await Promise.race([ended.promise, aborted(signal)]);
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

@@ -1,14 +1,14 @@
 import { type Surroundings, check } from "../core/check.ts";
 import { LABELS, containerName } from "../core/container.ts";
-import { type HostPort, hostPortsOf } from "../core/host-port.ts";
+import { type HostPort, hostPortsOf, includesPort } from "../core/host-port.ts";
 import type { AppRecord } from "../core/deployment.ts";
 import { running } from "../core/announce.ts";
-import type { Step } from "../core/plan.ts";
+import type { Step } from "../core/step.ts";
 import { violation } from "../core/policy.ts";
 import { NOTHING_CREATED } from "./observe.ts";
 import { mustPull } from "../core/pull-decision.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
-import type { ContainerSummary, ImageFacts } from "../engine/engine.ts";
+import type { ContainerSummary } from "../engine/engine.ts";
 import type { StepContext, StepResult } from "./context.ts";
 
 /**
@@ -16,12 +16,15 @@ import type { StepContext, StepResult } from "./context.ts";
  * Precondition: none; an engine that is not there fails the deployment, since nothing of it exists yet.
  */
 export async function runCheck(context: StepContext, { spec }: Extract<Step, { kind: "check" }>): Promise<StepResult> {
+  // An update that names no image keeps the one in force, by its id.
+  const kept = context.record.imageId;
   const [around, image] = await Promise.all([
     observe(context, spec),
-    context.engine.inspectImage(spec.image, context.signal),
+    context.engine.inspectImage(kept ?? spec.image, context.signal),
   ]);
   // Asked after the engine answered: in between, an earlier deployment may have come up.
-  const refusal = check(spec, { ...around, rivals: context.rivals(), apps: context.store.apps().map(claims) });
+  const apps = context.store.apps().filter(({ name }) => !isUpdateOf(context.record, name));
+  const refusal = check(spec, { ...around, rivals: context.rivals(), apps: apps.map(claims) });
   if (refusal) {
     const { details } = refusal;
     return {
@@ -33,9 +36,10 @@ export async function runCheck(context: StepContext, { spec }: Extract<Step, { k
       },
     };
   }
+  const imageId = image && (kept !== undefined || !mustPull(spec.image, true)) ? image.id : undefined;
   return {
-    record: { checked: true, ...usable(spec, image) },
-    events: imagePresent(spec, image),
+    record: { checked: true, imageId },
+    events: imageId === undefined ? [] : [running("pulling", `Image ${spec.image} is already on the device.`)],
     observed: NOTHING_CREATED,
   };
 }
@@ -50,11 +54,16 @@ async function observe(context: StepContext, spec: AppSpec): Promise<Omit<Surrou
     Promise.all((spec.devices ?? []).map(({ local }) => host.realPath(local))),
     missing(spec, context),
   ]);
+  const own = containers.filter(
+    ({ labels }) =>
+      labels[LABELS.deployment] === record.id ||
+      (labels[LABELS.stateDir] === config.stateDir && isUpdateOf(record, labels[LABELS.app])),
+  );
   return {
     containers: containers
-      .filter(({ labels }) => labels[LABELS.deployment] !== record.id)
+      .filter((container) => !own.includes(container))
       .map((container) => toOther(container, config.stateDir)),
-    listening,
+    listening: othersPorts(listening, own, record.previous),
     freeBytes,
     reserveBytes: config.diskReserveBytes,
     policyViolation: violation(spec, config.policy, { volumes: resolved, devices }, config.guardedPaths),
@@ -69,6 +78,26 @@ async function missing({ devices = [] }: AppSpec, { host }: StepContext): Promis
   return devices.flatMap(({ local }, index) => (found[index] ? [] : [local]));
 }
 
+/** Whether the app is the one that is updated: what it holds itself is no obstacle. */
+function isUpdateOf({ action, app }: StepContext["record"], name: string | undefined): boolean {
+  return action === "update" && app === name;
+}
+
+/**
+ * Ports that somebody else listens on, as far as can be said: on the host's network any of them may be the app's own,
+ * and a conflict then shows when the new version starts.
+ */
+function othersPorts(
+  listening: readonly HostPort[],
+  own: readonly ContainerSummary[],
+  previous: AppRecord | undefined,
+): HostPort[] {
+  const isRunning = own.some(({ status }) => status === "running");
+  if (previous?.spec.host_network && isRunning) return [];
+  const held = own.flatMap(({ hostPorts }) => hostPorts);
+  return listening.filter((port) => !includesPort(held, port));
+}
+
 function toOther({ name, hostPorts, labels }: ContainerSummary, stateDir: string): Surroundings["containers"][number] {
   // Another agent's container is as foreign as any.
   return { name, hostPorts, app: labels[LABELS.stateDir] === stateDir ? labels[LABELS.app] : undefined };
@@ -76,15 +105,6 @@ function toOther({ name, hostPorts, labels }: ContainerSummary, stateDir: string
 
 function claims({ name, spec }: AppRecord): Surroundings["apps"][number] {
   return { name, hostPorts: hostPortsOf(spec) };
-}
-
-function usable(spec: AppSpec, image: ImageFacts | undefined): { imageId?: string } {
-  return image && !mustPull(spec.image, true) ? { imageId: image.id } : {};
-}
-
-function imagePresent(spec: AppSpec, image: ImageFacts | undefined) {
-  const isUsed = usable(spec, image).imageId !== undefined;
-  return isUsed ? [running("pulling", `Image ${spec.image} is already on the device.`)] : [];
 }
 
 interface PortDetails {

@@ -3,7 +3,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Semaphore } from "../../lib/semaphore.ts";
 import type { DeploymentRecord, Failure } from "../core/deployment.ts";
-import type { Observed, Progress } from "../core/plan.ts";
+import type { Observed, Progress } from "../core/step.ts";
 import type { Rival } from "../core/check.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -21,6 +21,8 @@ export interface DeployConfig {
   readonly pullAttempts: number;
   /** How long an engine that stopped answering in mid-deployment is waited for. */
   readonly enginePatienceMs: number;
+  /** How long an app that is stopped may take to end by itself before it is killed. */
+  readonly stopGraceMs: number;
   /** Free space that must remain where the engine keeps images. */
   readonly diskReserveBytes: number;
   /** The agent's state directory, by which it tells its containers from another agent's. */
@@ -54,6 +56,8 @@ export interface DeployServices {
 /** What one step of one deployment gets. */
 export interface StepContext extends DeployServices {
   readonly record: DeploymentRecord;
+  /** What the step was decided upon. */
+  readonly observed: Observed;
   /** Deployments accepted earlier that are still going on. */
   readonly rivals: () => readonly Rival[];
   /** Stores an event and sends it, in the middle of a step. */
@@ -64,10 +68,13 @@ export interface StepContext extends DeployServices {
 
 /** What a step came to. Stored together with the announcement of the step that follows. */
 export interface StepResult {
-  readonly record?: Partial<Pick<DeploymentRecord, "checked" | "imageId" | "outcome">>;
+  readonly record?: Partial<Pick<DeploymentRecord, "checked" | "imageId">>;
   readonly failure?: Failure;
   readonly progress?: Partial<Progress>;
   readonly events?: readonly EventContent[];
-  /** The deployment's containers as the step left them. Where it is given, the engine need not be asked for them. */
-  readonly observed?: Observed;
+  /**
+   * The containers as the step left them; those left out are as they were. Where it is given, the engine need not be
+   * asked for them.
+   */
+  readonly observed?: Partial<Observed>;
 }

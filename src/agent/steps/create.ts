@@ -1,31 +1,36 @@
 import { createHash } from "node:crypto";
 import type { AppSpec } from "../../protocol/app-spec.ts";
-import { LABELS, canonicalSpec, containerName, extrasOf, hasExtras } from "../core/container.ts";
-import type { Step } from "../core/plan.ts";
+import { besideName, canonicalSpec, containerName, extrasOf, hasExtras, LABELS } from "../core/container.ts";
+import type { CreateStep } from "../core/step.ts";
 import type { ContainerRequest } from "../engine/engine.ts";
 import type { StepContext, StepResult } from "./context.ts";
 import { requestExtras } from "./request-extras.ts";
 
-type CreateStep = Extract<Step, { kind: "create" }>;
-
 /**
- * Creates the app's container, not yet started. Precondition: no container carries this deployment's label; one that a
- * crash left behind was seen before and is adopted instead.
+ * Creates an app's container, not yet started. Precondition: none carries the same deployment's label; one that a crash
+ * left behind was seen before and is adopted instead.
  */
 export async function runCreate(context: StepContext, step: CreateStep): Promise<StepResult> {
-  const id = await context.engine.createContainer(toRequest(context, step), context.signal);
-  return { observed: { containers: [{ id, running: false }] } };
+  const request = toRequest(context, step);
+  const id = await context.engine.createContainer(request, context.signal);
+  const { deploymentId } = step;
+  // Of another deployment when an app is put back as it was; then the engine is asked again.
+  if (deploymentId !== context.record.id) return {};
+  return { observed: { containers: [{ id, name: request.name, deploymentId, running: false, up: false }] } };
 }
 
-function toRequest(context: StepContext, { spec, image }: CreateStep): ContainerRequest {
+function toRequest({ config }: StepContext, step: CreateStep): ContainerRequest {
+  const { spec, image, deploymentId, previousImageId } = step;
   return {
-    name: containerName(spec.name),
+    name: step.place === "beside" ? besideName(spec.name) : containerName(spec.name),
     image,
     labels: {
       [LABELS.app]: spec.name,
-      [LABELS.deployment]: context.record.id,
+      [LABELS.deployment]: deploymentId,
       [LABELS.specHash]: specHash(spec),
-      [LABELS.stateDir]: context.config.stateDir,
+      [LABELS.stateDir]: config.stateDir,
+      [LABELS.image]: spec.image,
+      ...(previousImageId !== undefined && { [LABELS.previousImage]: previousImageId }),
       ...(hasExtras(spec) && { [LABELS.extras]: JSON.stringify(extrasOf(spec)) }),
     },
     environment: spec.environments.map(({ key, value }) => `${key}=${value}`),
@@ -38,7 +43,7 @@ function toRequest(context: StepContext, { spec, image }: CreateStep): Container
     hostNetwork: spec.host_network,
     privileged: spec.privileged,
     restartPolicy: spec.restart_policy ?? "unless-stopped",
-    logLimit: context.config.containerLog,
+    logLimit: config.containerLog,
     ...requestExtras(spec),
   };
 }

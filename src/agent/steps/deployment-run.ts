@@ -2,18 +2,25 @@ import { type EventContent, isFinal } from "../../protocol/deployment-event.ts";
 import { fullJitter } from "../../lib/backoff.ts";
 import { announcement, running } from "../core/announce.ts";
 import type { Rival } from "../core/check.ts";
-import type { AppRecord, DeploymentRecord, Failure } from "../core/deployment.ts";
-import { type Progress, type Step, nextStep, type Observed } from "../core/plan.ts";
-import { StoreError } from "../store/store.ts";
+import type { DeploymentRecord, Failure } from "../core/deployment.ts";
+import { nextStep } from "../core/plan.ts";
+import type { Observed, Progress, Step } from "../core/step.ts";
+import { touches } from "../core/way-back.ts";
+import { type StoreChange, StoreError } from "../store/store.ts";
 import type { DeployServices, StepContext, StepResult } from "./context.ts";
 import { mayHaveContainer, observe } from "./observe.ts";
-import { type EffectStep, execute } from "./table.ts";
+import { type StoredChange, storedChange } from "./stored-change.ts";
+import { type EffectStep, execute, isStored } from "./table.ts";
 import { isEngineAway, stepName, toFailure } from "./trouble.ts";
 
 const RETRY = { baseMs: 500, maxMs: 15_000 };
 /** A step that has not ended by then is told of by itself, in milliseconds. */
 const TOLD_AFTER_MS = 1_000;
-const NO_PROGRESS: Progress = { startedContainerId: undefined, verifiedContainerId: undefined };
+const NO_PROGRESS: Progress = {
+  startedContainerId: undefined,
+  verifiedContainerId: undefined,
+  stoppedContainerId: undefined,
+};
 
 export interface RunOptions {
   readonly services: DeployServices;
@@ -88,15 +95,16 @@ export class DeploymentRun {
   }
 
   async #round(): Promise<void> {
-    const { engine } = this.#options.services;
-    const observed = this.#observed ?? (await observe(this.#record, engine, this.#step.signal));
+    const { engine, store, config } = this.#options.services;
+    const observed = this.#observed ?? (await observe(this.#record, engine, config.stateDir, this.#step.signal));
     this.#observed = undefined;
-    const step = nextStep(this.#record, observed, this.#progress);
+    const installed = store.apps().find(({ name }) => name === this.#record.app);
+    const step = nextStep(this.#record, observed, this.#progress, installed);
     if (!step) return;
-    if (step.kind === "succeed" || step.kind === "fail") return this.#end(step);
+    if (isStored(step)) return this.#store(storedChange(step, this.#record), announcement(step, this.#record));
     this.#announce(step);
     try {
-      this.#take(await execute(this.#context(), step));
+      this.#take(await execute(this.#context(observed), step), observed);
     } catch (error) {
       if (this.#step.signal.aborted || isEngineAway(error) || error instanceof StoreError || step.kind === "clean")
         throw error;
@@ -105,33 +113,24 @@ export class DeploymentRun {
     this.#engineAwaySince = undefined;
   }
 
-  #end(step: Extract<Step, { kind: "succeed" | "fail" }>): void {
-    const outcome = step.kind === "succeed" ? "succeeded" : "failed";
-    const app =
-      step.kind === "succeed"
-        ? {
-            name: step.spec.name,
-            deploymentId: this.#record.id,
-            spec: step.spec,
-            imageId: step.imageId,
-            containerId: step.containerId,
-          }
-        : undefined;
-    this.#save({ ...this.#record, outcome }, announcement(step), app && { app });
+  #store({ record, ...more }: StoredChange, events: readonly EventContent[]): void {
+    this.#save({ ...this.#record, ...record }, events, more);
   }
 
   #announce(step: EffectStep): void {
     const isNew = step.kind !== this.#announced;
     const resumed = this.#options.isResumed && this.#announced === undefined && step.kind !== "clean";
+    const isTouching = touches(this.#record, step);
+    const record = isTouching ? { ...this.#record, touched: true } : this.#record;
     const events = [
       ...(resumed ? [running(stepName(step.kind), "The agent was restarted; the deployment goes on.")] : []),
-      ...(isNew ? announcement(step) : []),
+      ...(isNew ? announcement(step, record) : []),
     ];
     this.#announced = step.kind;
     // Nothing to say and nothing new to remember: spare the write.
-    if (events.length === 0 && this.#events.length === 0) return;
-    if (step.kind === "start" && this.#record === this.#stored) this.#tellSoon(events);
-    else this.#save(this.#record, events);
+    if (events.length === 0 && this.#events.length === 0 && !isTouching) return;
+    if (step.kind === "start" && record === this.#stored) this.#tellSoon(events);
+    else this.#save(record, events);
   }
 
   /** Starting takes a moment and changes nothing that is remembered: what is said of it goes into the write that follows. */
@@ -146,19 +145,25 @@ export class DeploymentRun {
     });
   }
 
-  #take(result: StepResult): void {
+  #take(result: StepResult, observed: Observed | undefined): void {
+    const { failure } = result;
     if (result.record) this.#record = { ...this.#record, ...result.record };
-    if (result.failure) this.#record = { ...this.#record, failure: result.failure };
+    if (failure) this.#record = { ...this.#record, ...this.#asFailure(failure) };
     this.#progress = { ...this.#progress, ...result.progress };
     this.#events = [...this.#events, ...(result.events ?? [])];
-    this.#observed = result.failure ? undefined : result.observed;
+    this.#observed = failure || !result.observed || !observed ? undefined : { ...observed, ...result.observed };
+  }
+
+  /** What goes wrong on the way back does not take the place of what made it necessary. */
+  #asFailure(failure: Failure): Partial<DeploymentRecord> {
+    return this.#record.failure ? { rollbackFailure: failure } : { failure };
   }
 
   #failIn(kind: Step["kind"], error: unknown): void {
     const failure = toFailure(error, stepName(kind), this.#record);
     if (failure.code === "Internal")
       this.#log().error({ err: error, step: kind }, "a deployment step failed unexpectedly");
-    this.#take({ failure });
+    this.#take({ failure }, undefined);
   }
 
   /** Decides what an error outside the ordinary leads to: wait and try again, or give the deployment up. */
@@ -171,7 +176,7 @@ export class DeploymentRun {
       this.#progress = NO_PROGRESS;
       const isHopeless = clock.monotonic() - this.#engineAwaySince >= config.enginePatienceMs;
       // One that is there and does not answer may only be busy, such as with other deployments.
-      const isAbsent = error.kind === "unavailable" && !this.#record.checked;
+      const isAbsent = error.kind === "unavailable" && !this.#record.checked && !this.#record.touched;
       if (!this.#record.failure && (isHopeless || isAbsent)) this.#failIn(this.#announced ?? "check", error);
       if (this.#record.failure && !mayHaveContainer(this.#record)) return;
       if (this.#attempt === 0) this.#say(`The container engine does not answer; waiting for it. ${error.message}`);
@@ -185,7 +190,7 @@ export class DeploymentRun {
     this.#save(this.#record, [running(stepName(this.#announced ?? "check"), message)]);
   }
 
-  #save(record: DeploymentRecord, events: readonly EventContent[], more: { readonly app?: AppRecord } = {}): void {
+  #save(record: DeploymentRecord, events: readonly EventContent[], more: Partial<StoreChange> = {}): void {
     this.#telling?.[Symbol.dispose]();
     const all = [...this.#events, ...events];
     this.#options.services.store.save({ deployment: record, events: all, ...more });
@@ -214,10 +219,11 @@ export class DeploymentRun {
     return this.#options.services.logger.child({ deployment: this.#record.id, app: this.#record.app });
   }
 
-  #context(): StepContext {
+  #context(observed: Observed): StepContext {
     return {
       ...this.#options.services,
       record: this.#record,
+      observed,
       rivals: this.#options.rivals,
       emit: (event) => this.#emit(event),
       signal: this.#step.signal,

@@ -1,8 +1,9 @@
 import { type AppSpec, parseAppSpec } from "../../protocol/app-spec.ts";
 import { EdgeError } from "../../protocol/errors.ts";
+import { accept, type ChangeRequest, refusal } from "../core/accept.ts";
 import { announcement } from "../core/announce.ts";
 import type { Rival } from "../core/check.ts";
-import { type DeploymentRecord, type Failure, newRecord } from "../core/deployment.ts";
+import { type AppRecord, type DeploymentRecord, type Failure, newRecord } from "../core/deployment.ts";
 import { hostPortsOf } from "../core/host-port.ts";
 import type { CommandHandler } from "../link/ports.ts";
 import type { DeployServices } from "./context.ts";
@@ -20,40 +21,59 @@ const CANCEL_MESSAGES: Readonly<Record<CancelReason, string>> = {
 /** All deployments of the device: takes commands, runs them side by side, resumes what a restart interrupted. */
 export class Deployments implements CommandHandler, AsyncDisposable {
   readonly #services: DeployServices;
+  readonly #isRebuilding: () => boolean;
   readonly #runs = new Map<string, { readonly run: DeploymentRun; readonly ended: Promise<void> }>();
   /** Apps somebody else is at work on, and when that is over. */
   readonly #held = new Map<string, Promise<void>>();
 
-  constructor(services: DeployServices) {
+  /** @param isRebuilding whether the store may not know every app there is */
+  constructor(services: DeployServices, isRebuilding: () => boolean = () => false) {
     this.#services = services;
+    this.#isRebuilding = isRebuilding;
   }
 
   /** Goes on with what is not finished. Call once, before commands arrive. */
   resume(): void {
-    for (const record of this.#services.store.deployments()) {
-      if (record.outcome === "pending") this.#launch(record, { isResumed: true });
+    const pending = this.#services.store.deployments().filter(({ outcome }) => outcome === "pending");
+    // What has to be undone waits for what came after it, as it did before the restart.
+    for (const record of [...pending.filter((r) => !isUndone(r)), ...pending.filter(isUndone)]) {
+      this.#launch(record, { isResumed: true });
     }
   }
 
   deploy(deploymentId: string, input: unknown, origin: DeploymentRecord["origin"] = "control_plane"): void {
     const { store, logger } = this.#services;
-    if (store.deployment(deploymentId) || store.endOf(deploymentId)) return;
-    if (store.isFull()) {
-      throw new EdgeError("InsufficientDisk", "The device's disk is full: not even the request can be stored.");
-    }
+    if (this.#isHeld(deploymentId)) return;
     const parsed = parseAppSpec(input);
     const order = store.nextOrder();
     if (!parsed.ok) {
-      const record = { ...newRecord(deploymentId, order, undefined, refused(parsed.error)), origin };
+      const record = { ...newRecord(deploymentId, order, undefined, refusal(parsed.error)), origin };
       store.save({ deployment: record });
       this.#launch(record, { isResumed: false });
       return;
     }
     const { spec } = parsed;
     const record = { ...newRecord(deploymentId, order, spec), origin };
-    store.save({ deployment: record, events: announcement({ kind: "check", spec }) });
+    store.save({ deployment: record, events: announcement({ kind: "check", spec }, record) });
     logger.info({ deployment: deploymentId, app: spec.name, image: spec.image, ...facts(spec) }, "deployment accepted");
     this.#launch(record, { isResumed: false, announced: "check" });
+  }
+
+  change(deploymentId: string, request: ChangeRequest, origin: DeploymentRecord["origin"] = "control_plane"): void {
+    const { store, logger } = this.#services;
+    if (this.#isHeld(deploymentId)) return;
+    const { app, action } = request;
+    const installed = store.apps().find(({ name }) => name === app);
+    const busyWith = this.#runsOn(app)[0]?.run.record.id;
+    if (!installed && busyWith === undefined && this.#isRebuilding()) {
+      throw new EdgeError("EngineUnavailable", "The agent is looking for its apps on the engine; try again shortly.");
+    }
+    const at = { id: deploymentId, order: store.nextOrder(), origin, installed, busyWith };
+    const record = accept(request, at);
+    store.save({ deployment: record });
+    const { spec } = record;
+    logger.info({ deployment: deploymentId, app, action, ...(spec && facts(spec)) }, "change of an app accepted");
+    this.#launch(record, { isResumed: false });
   }
 
   cancel(deploymentId: string, reason: CancelReason): void {
@@ -64,12 +84,20 @@ export class Deployments implements CommandHandler, AsyncDisposable {
       return;
     }
     // A success is provisional until the control plane holds it: what it reported as failed must not stay.
-    const { store } = this.#services;
-    const known = store.deployment(deploymentId) ?? this.#recordOfApp(deploymentId);
+    const { store, logger } = this.#services;
+    const app = store.apps().find((candidate) => candidate.deploymentId === deploymentId);
+    const known = store.deployment(deploymentId) ?? (app && this.#recordOfApp(app));
     if (known ? known.outcome !== "succeeded" : store.endOf(deploymentId) === "Fail") return;
+    if (known?.action === "update" && !known.previous) {
+      logger.warn(
+        { deployment: deploymentId, app: known.app },
+        "an update cannot be undone: what was before is unknown",
+      );
+      return;
+    }
     const record = known ?? this.#recordOfForgotten(deploymentId);
     const undone: DeploymentRecord = { ...record, outcome: "pending", failure };
-    store.save({ deployment: undone, removedApp: record.app });
+    store.save({ deployment: undone });
     this.#launch(undone, { isResumed: false });
   }
 
@@ -80,12 +108,12 @@ export class Deployments implements CommandHandler, AsyncDisposable {
 
   /** Whether a deployment is at work on the app right now. */
   isBusy(app: string): boolean {
-    return [...this.#runs.values()].some(({ run }) => run.record.app === app);
+    return this.#runsOn(app).length > 0;
   }
 
   /**
    * Takes an app for work that is no deployment's, until disposed; `undefined` while a deployment is at work on it. What
-   * a deployment has to undo of the app meanwhile waits.
+   * a deployment has to do to the app meanwhile waits.
    */
   hold(app: string): Disposable | undefined {
     if (this.isBusy(app) || this.#held.has(app)) return undefined;
@@ -105,6 +133,18 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     await Promise.all([...this.#runs.values()].map(({ ended }) => ended));
   }
 
+  /** Whether the command came before. Throws where there is no room for a new one. */
+  #isHeld(deploymentId: string): boolean {
+    const { store } = this.#services;
+    if (store.deployment(deploymentId) || store.endOf(deploymentId)) return true;
+    if (!store.isFull()) return false;
+    throw new EdgeError("InsufficientDisk", "The device's disk is full: not even the request can be stored.");
+  }
+
+  #runsOn(app: string) {
+    return [...this.#runs.values()].filter(({ run }) => run.record.app === app);
+  }
+
   #launch(record: DeploymentRecord, options: { readonly isResumed: boolean; readonly announced?: "check" }): void {
     const run = new DeploymentRun({
       services: this.#services,
@@ -113,18 +153,18 @@ export class Deployments implements CommandHandler, AsyncDisposable {
       ...options,
     });
     const held = this.#held.get(record.app);
-    const running = held ? held.then(() => run.run()) : run.run();
+    const later = isUndone(record) ? this.#runsOn(record.app).map(({ ended }) => ended) : [];
+    const before = held ? [held, ...later] : later;
+    const running = before.length > 0 ? Promise.all(before).then(() => run.run()) : run.run();
     const ended = running.finally(() => this.#runs.delete(record.id));
     this.#runs.set(record.id, { run, ended });
   }
 
   /** A deployment long forgotten whose app is still here, as when the app was found again after the store was lost. */
-  #recordOfApp(deploymentId: string): DeploymentRecord | undefined {
-    const { store } = this.#services;
-    const app = store.apps().find((candidate) => candidate.deploymentId === deploymentId);
-    if (!app) return undefined;
-    const { spec, imageId } = app;
-    return { ...newRecord(deploymentId, store.nextOrder(), spec), checked: true, imageId, outcome: "succeeded" };
+  #recordOfApp({ deploymentId, spec, imageId, previousImageId }: AppRecord): DeploymentRecord {
+    const action = previousImageId === undefined ? "deploy" : "update";
+    const record = newRecord(deploymentId, this.#services.store.nextOrder(), spec);
+    return { ...record, action, checked: true, imageId, committed: true, outcome: "succeeded" };
   }
 
   /**
@@ -133,7 +173,8 @@ export class Deployments implements CommandHandler, AsyncDisposable {
    */
   #recordOfForgotten(deploymentId: string): DeploymentRecord {
     const { store } = this.#services;
-    return { ...newRecord(deploymentId, store.nextOrder(), undefined), imageId: "unknown", outcome: "succeeded" };
+    const record = newRecord(deploymentId, store.nextOrder(), undefined);
+    return { ...record, checked: true, imageId: "unknown", outcome: "succeeded" };
   }
 
   #rivalsOf(record: DeploymentRecord): Rival[] {
@@ -144,9 +185,9 @@ export class Deployments implements CommandHandler, AsyncDisposable {
   }
 }
 
-function refused(error: EdgeError): Failure {
-  const { code, message, details } = error;
-  return { code, message, step: "checking", ...(details && { details }) };
+/** Whether a success is to be taken back. */
+function isUndone({ committed, failure }: DeploymentRecord): boolean {
+  return committed && failure !== undefined;
 }
 
 /** What of a specification may stand in a log: never the values of its environment. */

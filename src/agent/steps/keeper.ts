@@ -6,6 +6,7 @@ import { type AppContainer, nextRepair, repairDelay } from "../core/repair.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
 import { adoptApps } from "./adopt-apps.ts";
 import type { DeployServices } from "./context.ts";
+import { NOTHING_SEEN } from "./observe.ts";
 import { execute } from "./table.ts";
 import { isEngineAway } from "./trouble.ts";
 
@@ -66,12 +67,20 @@ export class Keeper {
     this.#engineState = "there";
   }
 
-  /** Removes what an engine made late: the deployment had failed by then, and nothing of it was to be seen. */
+  /**
+   * Removes what an engine made late, when nothing of it was to be seen: of a deployment that had failed by then, or of
+   * an app that had been removed or updated.
+   */
   async #sweep({ id, labels }: ContainerSummary, signal: AbortSignal): Promise<void> {
-    const { store, engine, logger } = this.#options;
-    const deployment = labels[LABELS.deployment];
-    if (deployment === undefined || store.endOf(deployment) !== "Fail") return;
-    logger.warn({ deployment, app: labels[LABELS.app] }, "removing a container that was left of a failed deployment");
+    const { store, engine, logger, hold, rebuild, config } = this.#options;
+    const { [LABELS.deployment]: deployment, [LABELS.app]: app } = labels;
+    if (deployment === undefined || app === undefined || labels[LABELS.stateDir] !== config.stateDir) return;
+    if (store.endOf(deployment) === undefined) return;
+    using held = hold(app);
+    if (!held || store.apps().some(({ deploymentId }) => deploymentId === deployment)) return;
+    // Asked last: it may have been while reading the apps that one was found to be damaged, and is yet to be found again.
+    if (rebuild.isSet) return;
+    logger.warn({ deployment, app }, "removing a container that was left of a deployment that is over");
     await engine.removeContainer(id, signal);
   }
 
@@ -129,7 +138,7 @@ export class Keeper {
       if (!repair || !this.#isInstalled(app)) return;
       logger.warn({ app: app.name, step: repair.step.kind }, `repairing the app: ${repair.reason}`);
       const result = await execute(
-        { ...this.#options, record: this.#recordOf(app), rivals: () => [], emit: () => {}, signal },
+        { ...this.#options, record: recordOf(app), observed: NOTHING_SEEN, rivals: () => [], emit: () => {}, signal },
         repair.step,
       );
       if (result.failure) throw new Error(result.failure.message || result.failure.code);
@@ -147,16 +156,12 @@ export class Keeper {
     const [container] = containers;
     if (app.spec.restart_policy !== "on-failure" || container?.status !== "exited") return containers;
     const state = await this.#options.engine.inspectContainer(container.id, signal);
-    return [{ id: container.id, status: container.status, exitCode: state?.exitCode }, ...containers.slice(1)];
+    return [{ ...container, exitCode: state?.exitCode }, ...containers.slice(1)];
   }
 
   /** Whether the app is still wanted: it may have been cancelled since it was read. */
   #isInstalled({ name, deploymentId }: AppRecord): boolean {
     return this.#options.store.apps().some((app) => app.name === name && app.deploymentId === deploymentId);
-  }
-
-  #recordOf(app: AppRecord) {
-    return { ...newRecord(app.deploymentId, 0, app.spec), checked: true, imageId: app.imageId };
   }
 
   #report(error: unknown, signal: AbortSignal): void {
@@ -171,4 +176,8 @@ export class Keeper {
     }
     this.#engineState = "away";
   }
+}
+
+function recordOf(app: AppRecord) {
+  return { ...newRecord(app.deploymentId, 0, app.spec), checked: true, imageId: app.imageId };
 }

@@ -1,22 +1,55 @@
 import { LABELS } from "../core/container.ts";
-import type { DeploymentRecord } from "../core/deployment.ts";
-import type { Observed } from "../core/plan.ts";
-import type { Engine } from "../engine/engine.ts";
+import type { DeploymentRecord, ObservedContainer } from "../core/deployment.ts";
+import type { Observed } from "../core/step.ts";
+import type { ContainerStatus, ContainerSummary, Engine } from "../engine/engine.ts";
 
-/** Holds until the step that creates the container: nothing before it makes one. */
-export const NOTHING_CREATED: Observed = { containers: [] };
+/** What the steps before the one that creates the container leave: nothing of the deployment's own. */
+export const NOTHING_CREATED: Partial<Observed> = { containers: [] };
 
-/** Whether a container of the deployment can exist at all: none is created before its image is known. */
-export function mayHaveContainer(record: DeploymentRecord): boolean {
-  return record.imageId !== undefined;
+export const NOTHING_SEEN: Observed = { containers: [], others: [] };
+
+/** In these a container has to be stopped before another takes its place. */
+const UP: ReadonlySet<ContainerStatus> = new Set(["running", "restarting", "paused"]);
+
+/**
+ * Whether the engine can hold anything that the deployment made or changed: no container is created before its image is
+ * known, and none changed that is not marked.
+ */
+export function mayHaveContainer({ checked, imageId, touched, committed }: DeploymentRecord): boolean {
+  return touched || committed || (checked && imageId !== undefined);
 }
 
-/** What the engine shows of a deployment. Spares the call where there cannot be anything to see. */
-export async function observe(record: DeploymentRecord, engine: Engine, signal: AbortSignal): Promise<Observed> {
-  if (!mayHaveContainer(record)) return NOTHING_CREATED;
+/** What the engine shows of a deployment and its app. Spares the call where there cannot be anything to see. */
+export async function observe(
+  record: DeploymentRecord,
+  engine: Engine,
+  stateDir: string,
+  signal: AbortSignal,
+): Promise<Observed> {
+  const isNoApp = record.action === "deploy" || record.failure !== undefined;
+  if (isNoApp && !mayHaveContainer(record)) return NOTHING_SEEN;
   const all = await engine.listContainers(signal);
-  const own = all.filter(({ labels }) => labels[LABELS.deployment] === record.id);
+  const isOfApp = ({ labels }: ContainerSummary): boolean =>
+    record.previous !== undefined && labels[LABELS.app] === record.app && labels[LABELS.stateDir] === stateDir;
+  const isOwn = ({ labels }: ContainerSummary): boolean => labels[LABELS.deployment] === record.id;
   return {
-    containers: own.map(({ id, status }) => ({ id, running: status === "running" })),
+    containers: all.filter(isOwn).map(toObserved),
+    others: all.filter((container) => isOfApp(container) && !isOwn(container)).map(toObserved),
   };
+}
+
+function toObserved({ id, name, labels, status }: ContainerSummary): ObservedContainer {
+  const deploymentId = labels[LABELS.deployment] ?? "";
+  return { id, name, deploymentId, running: status === "running", up: UP.has(status) };
+}
+
+/** What is seen of the containers once one of them is as a step made it. */
+export function withContainer(
+  { containers, others }: Observed,
+  id: string,
+  change: Partial<Pick<ObservedContainer, "name" | "running" | "up">>,
+): Observed {
+  const changed = (container: ObservedContainer): ObservedContainer =>
+    container.id === id ? { ...container, ...change } : container;
+  return { containers: containers.map(changed), others: others.map(changed) };
 }

@@ -1,7 +1,7 @@
 import type { EventContent } from "../../protocol/deployment-event.ts";
 import { fullJitter } from "../../lib/backoff.ts";
 import { running } from "../core/announce.ts";
-import type { Step } from "../core/plan.ts";
+import type { Step } from "../core/step.ts";
 import { afterFailedPull } from "../core/pull-decision.ts";
 import type { PullProgress } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";

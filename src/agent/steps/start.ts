@@ -1,33 +1,43 @@
+import type { AppSpec } from "../../protocol/app-spec.ts";
 import { portInUse } from "../core/check.ts";
 import { hostPortsOf, includesPort } from "../core/host-port.ts";
-import type { Step } from "../core/plan.ts";
+import type { Failure } from "../core/deployment.ts";
+import type { Step } from "../core/step.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { StepContext, StepResult } from "./context.ts";
+import { withContainer } from "./observe.ts";
 
 /** Starts the app. Precondition: its container exists; starting one that runs already is no error. */
 export async function runStart(context: StepContext, step: Extract<Step, { kind: "start" }>): Promise<StepResult> {
-  try {
-    await context.engine.startContainer(step.containerId, context.signal);
-  } catch (error) {
-    if (!(error instanceof EngineError) || error.kind !== "port_in_use") throw error;
-    // Taken between the check and now: find out which one, for the person who has to choose another.
-    return {
-      failure: {
-        code: "ErrorPortInUse",
-        message: "",
-        step: "starting",
-        details: await takenPort(context, step, error),
-      },
-    };
-  }
+  const { containerId } = step;
+  const failure = await startOrSayWhichPort(context, step.spec, containerId);
+  if (failure) return { failure };
+  const { observed } = context;
   return {
-    progress: { startedContainerId: step.containerId },
-    observed: { containers: [{ id: step.containerId, running: true }] },
+    progress: { startedContainerId: containerId, stoppedContainerId: undefined },
+    observed: withContainer(observed, containerId, { running: true, up: true }),
   };
 }
 
-async function takenPort(context: StepContext, step: Extract<Step, { kind: "start" }>, error: EngineError) {
-  const ports = hostPortsOf(step.spec);
+/** Starts a container; a port that cannot be bound is an answer, and no error. */
+export async function startOrSayWhichPort(
+  context: StepContext,
+  spec: AppSpec,
+  containerId: string,
+): Promise<Failure | undefined> {
+  try {
+    await context.engine.startContainer(containerId, context.signal);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof EngineError) || error.kind !== "port_in_use") throw error;
+    // Taken between the check and now: find out which one, for the person who has to choose another.
+    const details = await takenPort(context, spec, error);
+    return { code: "ErrorPortInUse", message: "", step: "starting", details };
+  }
+}
+
+async function takenPort(context: StepContext, spec: AppSpec, error: EngineError) {
+  const ports = hostPortsOf(spec);
   const listening = await context.host.listeningPorts(context.signal);
   const port =
     ports.find((candidate) => error.message.includes(String(candidate.port))) ??

@@ -1,14 +1,17 @@
-import type { Step } from "../core/plan.ts";
+import type { Step, StoredStep } from "../core/step.ts";
 import { runCheck } from "./check.ts";
 import { runClean } from "./clean.ts";
 import type { StepContext, StepResult } from "./context.ts";
 import { runCreate } from "./create.ts";
 import { runPull } from "./pull.ts";
+import { runRename } from "./rename.ts";
 import { runStart } from "./start.ts";
+import { runStop } from "./stop.ts";
+import { runSwitch } from "./switch.ts";
 import { runVerify } from "./verify.ts";
 
-/** Steps that touch the engine. The others, `succeed` and `fail`, are no more than what is stored. */
-export type EffectStep = Exclude<Step, { kind: "succeed" | "fail" }>;
+/** Steps that touch the engine. */
+export type EffectStep = Exclude<Step, StoredStep>;
 
 type Executors = {
   readonly [K in EffectStep["kind"]]: (
@@ -22,10 +25,23 @@ const EXECUTORS: Executors = {
   check: runCheck,
   pull: runPull,
   create: runCreate,
+  switch: runSwitch,
+  rename: runRename,
+  stop: runStop,
   start: runStart,
   verify: runVerify,
   clean: runClean,
 };
+
+const STORED = { commit: true, revert: true, succeed: true, fail: true } as const satisfies Record<
+  StoredStep["kind"],
+  true
+>;
+
+/** Whether a step is no more than what is stored. */
+export function isStored(step: Step): step is StoredStep {
+  return Object.hasOwn(STORED, step.kind);
+}
 
 /** Carries out one step. */
 export function execute<K extends EffectStep["kind"]>(

@@ -1,18 +1,23 @@
 import { maskSecrets } from "../../lib/redact.ts";
 import type { DeploymentStep } from "../../protocol/deployment-event.ts";
-import { secretsOf } from "../core/container.ts";
+import { secretsOfRecord } from "../core/container.ts";
 import type { DeploymentRecord, Failure } from "../core/deployment.ts";
 import { failureOf } from "../core/failure.ts";
-import type { Step } from "../core/plan.ts";
+import type { Step } from "../core/step.ts";
 import { EngineError } from "../engine/engine-error.ts";
 
 const STEP_NAMES: Readonly<Record<Step["kind"], DeploymentStep>> = {
   check: "checking",
   pull: "pulling",
   create: "creating",
+  switch: "starting",
+  rename: "starting",
+  stop: "stopping",
   start: "starting",
   verify: "verifying",
   clean: "done",
+  commit: "done",
+  revert: "done",
   succeed: "done",
   fail: "done",
 };
@@ -32,6 +37,6 @@ export function toFailure(error: unknown, step: DeploymentStep, record: Deployme
   if (!(error instanceof EngineError)) {
     return { code: "Internal", message: "Something went wrong inside the agent; its log says what.", step };
   }
-  const message = maskSecrets(error.message, secretsOf(record.spec));
+  const message = maskSecrets(error.message, secretsOfRecord(record));
   return failureOf({ kind: error.kind, message }, step, record.spec?.image ?? "");
 }

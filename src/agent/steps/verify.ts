@@ -1,12 +1,13 @@
 import { running } from "../core/announce.ts";
-import type { Step } from "../core/plan.ts";
+import type { Step } from "../core/step.ts";
 import { maskSecrets } from "../../lib/redact.ts";
-import { secretsOf } from "../core/container.ts";
+import { secretsOfRecord } from "../core/container.ts";
 import type { Failure } from "../core/deployment.ts";
 import { type Baseline, judge } from "../core/verify.ts";
 import type { ContainerState } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { StepContext, StepResult } from "./context.ts";
+import { withContainer } from "./observe.ts";
 
 const LOOK_EVERY_MS = 250;
 const LOG_LINES = 20;
@@ -37,18 +38,18 @@ export async function runVerify(context: StepContext, step: VerifyStep): Promise
       case "hold":
         return {
           progress: { verifiedContainerId: step.containerId },
-          observed: { containers: [{ id: step.containerId, running: true }] },
+          observed: context.observed,
         };
       case "ended":
         return {
           progress: { verifiedContainerId: step.containerId },
-          observed: { containers: [{ id: step.containerId, running: false }] },
+          observed: withContainer(context.observed, step.containerId, { running: false, up: false }),
           events: [running("verifying", "The app ended by itself, without an error, as its restart policy allows.")],
         };
       case "crashed":
         return { failure: await crashed(context, step, vitals) };
       case "unhealthy":
-        return { failure: unhealthy(context, step, vitals) };
+        return { failure: unhealthy(context, vitals) };
       case "wait":
         await clock.sleep(Math.min(LOOK_EVERY_MS, remaining(vitals, elapsed, window)), signal);
     }
@@ -85,7 +86,7 @@ async function crashed(context: StepContext, step: VerifyStep, first: ContainerS
       ...(exitCode !== undefined && { exit_code: exitCode }),
       oom_killed: vitals.oomKilled,
       restart_count: vitals.restartCount,
-      logs: masked(step, lines),
+      logs: masked(context, lines),
     },
   };
 }
@@ -100,7 +101,7 @@ async function betweenRuns(context: StepContext, step: VerifyStep, first: Contai
   return vitals;
 }
 
-function unhealthy(context: StepContext, step: VerifyStep, vitals: ContainerState): Failure {
+function unhealthy(context: StepContext, vitals: ContainerState): Failure {
   const seconds = Math.round(context.config.healthTimeoutMs / 1000);
   return {
     code: "Unhealthy",
@@ -109,12 +110,12 @@ function unhealthy(context: StepContext, step: VerifyStep, vitals: ContainerStat
       vitals.health === "unhealthy"
         ? "The app's health check reports unhealthy."
         : `The app's health check did not become healthy within ${seconds} s.`,
-    details: { health: vitals.health, output: masked(step, [vitals.healthOutput])[0] ?? "" },
+    details: { health: vitals.health, output: masked(context, [vitals.healthOutput])[0] ?? "" },
   };
 }
 
 /** What the app wrote may repeat what it was given. */
-function masked(step: VerifyStep, lines: readonly string[]): string[] {
-  const secrets = secretsOf(step.spec);
+function masked({ record }: StepContext, lines: readonly string[]): string[] {
+  const secrets = secretsOfRecord(record);
   return lines.map((line) => maskSecrets(line, secrets).slice(0, 500));
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { appSpecSchema } from "../../protocol/app-spec.ts";
+import { deploymentActionSchema } from "../../protocol/deployment-action.ts";
 import { deploymentStepSchema } from "../../protocol/deployment-event.ts";
 import { isErrorCode } from "../../protocol/errors.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment.ts";
@@ -15,20 +16,7 @@ const failureSchema = z.object({
   step: deploymentStepSchema,
 });
 
-export const deploymentRecordSchema: z.ZodType<DeploymentRecord> = z.object({
-  id: z.string(),
-  order: z.int(),
-  origin: z.enum(["control_plane", "local"]).default("control_plane"),
-  app: z.string(),
-  spec: appSpecSchema.optional().transform((spec) => spec),
-  outcome: z.enum(["pending", "succeeded", "failed"]),
-  checked: z.boolean(),
-  imageId: z
-    .string()
-    .optional()
-    .transform((id) => id),
-  failure: failureSchema.optional().transform((failure) => failure),
-}) as z.ZodType<DeploymentRecord>;
+const optional = <T>(schema: z.ZodType<T>) => schema.optional().transform((value) => value);
 
 export const appRecordSchema: z.ZodType<AppRecord> = z.object({
   name: z.string(),
@@ -36,4 +24,29 @@ export const appRecordSchema: z.ZodType<AppRecord> = z.object({
   spec: appSpecSchema,
   imageId: z.string(),
   containerId: z.string(),
-});
+  desired: z.enum(["running", "stopped"]).default("running"),
+  previousImageId: optional(z.string()),
+}) as z.ZodType<AppRecord>;
+
+export const deploymentRecordSchema: z.ZodType<DeploymentRecord> = z
+  .object({
+    id: z.string(),
+    action: deploymentActionSchema.default("deploy"),
+    order: z.int(),
+    origin: z.enum(["control_plane", "local"]).default("control_plane"),
+    app: z.string(),
+    spec: optional(appSpecSchema),
+    previous: optional(appRecordSchema),
+    outcome: z.enum(["pending", "succeeded", "failed"]),
+    checked: z.boolean(),
+    imageId: optional(z.string()),
+    touched: z.boolean().default(false),
+    committed: z.boolean().optional(),
+    failure: optional(failureSchema),
+    rollbackFailure: optional(failureSchema),
+  })
+  .transform((record) => ({
+    ...record,
+    // Written before there was such a field: what had succeeded was the app.
+    committed: record.committed ?? record.outcome === "succeeded",
+  })) as z.ZodType<DeploymentRecord>;

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { newRecord } from "../../../src/agent/core/deployment.ts";
+import { newApp, newRecord } from "../../../src/agent/core/deployment.ts";
 import { MIGRATIONS } from "../../../src/agent/store/migrations.ts";
 import { openSqliteStore } from "../../../src/agent/store/sqlite-store.ts";
 import { type AgentStore, StoreError } from "../../../src/agent/store/store.ts";
@@ -46,12 +46,13 @@ describe("agent store", () => {
     const broken = newRecord("d2", 2, undefined, { code: "ErrorNoName", message: "none", step: "checking" });
     store.save({ deployment: newRecord("d1", 1, spec), events: [say("one")] });
     store.save({ deployment: broken });
-    store.save({ app: { name: "app", deploymentId: "d1", spec, imageId: "i", containerId: "c" } });
+    const app = newApp(spec, { deploymentId: "d1", imageId: "i", containerId: "c" });
+    store.save({ app });
     reopen();
     expect(store.deployments()).toEqual([newRecord("d1", 1, spec), broken]);
     expect(store.deployment("d2")).toEqual(broken);
     expect(store.deployment("d3")).toBeUndefined();
-    expect(store.apps()).toEqual([{ name: "app", deploymentId: "d1", spec, imageId: "i", containerId: "c" }]);
+    expect(store.apps()).toEqual([app]);
     expect(store.nextOrder()).toBe(3);
     store.save({ removedApp: "app" });
     expect(store.apps()).toEqual([]);
@@ -179,7 +180,7 @@ describe("agent store", () => {
       [2, "two"],
       [3, "done"],
     ]);
-    expect(store.apps()).toEqual([app]);
+    expect(store.apps()).toEqual([{ ...app, desired: "running" }]);
     store.acknowledge("d1", 3);
     expect(store.deployments()).toEqual([]);
   });

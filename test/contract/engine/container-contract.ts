@@ -107,6 +107,47 @@ export function containerContract(harness: () => EngineHarness): void {
       await waitForState(harness(), id, "a restart", ({ restartCount }) => restartCount >= 1);
     });
 
+    test("a stopped container is not running, holds no port, and starts again where it was", async () => {
+      const { engine, images } = harness();
+      const ports = [{ hostPort: await freeHostPort(), targetPort: 80 }];
+      const { id } = await run(harness(), images.sleeper, { ports });
+      await engine.stopContainer(id, 0, unaborted);
+      expect((await stateOf(harness(), id)).status).toBe("exited");
+      const listed = await engine.listContainers(unaborted);
+      expect(listed.find((container) => container.id === id)).toMatchObject({ status: "exited", hostPorts: [] });
+      await engine.stopContainer(id, 0, unaborted);
+      await engine.startContainer(id, unaborted);
+      expect(await stateOf(harness(), id)).toMatchObject({ id, status: "running" });
+    });
+
+    test("stopping what was never started, or is not there, is no error", async () => {
+      const { engine, images } = harness();
+      const { id } = await create(harness(), images.sleeper);
+      await engine.stopContainer(id, 1_000, unaborted);
+      expect((await stateOf(harness(), id)).status).toBe("created");
+      await engine.stopContainer(uniqueName("nobody"), 1_000, unaborted);
+    });
+
+    test("an app that keeps ending stays down once it is stopped", async () => {
+      const { engine, images } = harness();
+      const { id } = await run(harness(), images.crasher);
+      await waitForState(harness(), id, "a first restart", ({ restartCount }) => restartCount >= 1);
+      await engine.stopContainer(id, 0, unaborted);
+      expect((await stateOf(harness(), id)).status).toBe("exited");
+    });
+
+    test("a container is renamed while it runs, and its old name is free", async () => {
+      const { engine, images } = harness();
+      const { id, name } = await run(harness(), images.sleeper);
+      const other = uniqueName("renamed");
+      await engine.renameContainer(id, other, unaborted);
+      expect(await stateOf(harness(), id)).toMatchObject({ name: other, status: "running" });
+      expect(await engine.inspectContainer(name, unaborted)).toBeUndefined();
+      const { id: second } = await create(harness(), images.sleeper, { name });
+      await expectKind(engine.renameContainer(second, other, unaborted), "conflict");
+      await expectKind(engine.renameContainer(uniqueName("nobody"), uniqueName("app"), unaborted), "not_found");
+    });
+
     test("an app that keeps ending is started over and over", async () => {
       const { id } = await run(harness(), harness().images.crasher);
       const first = await waitForState(harness(), id, "a first restart", (state) => state.restartCount >= 1);

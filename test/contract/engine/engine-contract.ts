@@ -48,7 +48,8 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
           engine.startContainer(name, signal),
           engine.removeContainer(name, signal),
           engine.tailLogs(name, 1, signal),
-          engine.restartContainer(name, signal),
+          engine.stopContainer(name, 1_000, signal),
+          engine.renameContainer(name, uniqueName("app"), signal),
           engine.readLogs(name, { tail: 1, follow: true }, signal).next(),
         ];
         for (const outcome of await Promise.allSettled(calls)) expect(outcome).toEqual({ status: "rejected", reason });

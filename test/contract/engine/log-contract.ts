@@ -2,12 +2,11 @@ import { describe, expect, test } from "vitest";
 import { nanoseconds } from "../../../src/agent/core/log-time.ts";
 import type { LogLine } from "../../../src/agent/engine/engine.ts";
 import { uniqueName } from "../../support/images.ts";
-import { waitFor } from "../../support/wait-for.ts";
 import type { EngineHarness } from "./harness.ts";
-import { expectKind, run, stateOf, unaborted, waitForState } from "./steps.ts";
+import { expectKind, run, unaborted, waitForState } from "./steps.ts";
 
 export function logContract(harness: () => EngineHarness): void {
-  describe("logs and restarts asked for", () => {
+  describe("logs that are read and followed", () => {
     test("output is read with its stream and time, from one moment to its end", async () => {
       const { engine, images } = harness();
       const { id } = await run(harness(), images.crasher, { restartPolicy: "no" });
@@ -42,20 +41,9 @@ export function logContract(harness: () => EngineHarness): void {
       await expect(followed).rejects.toBe(reason);
     });
 
-    test("an app is restarted: another run of the same container", async () => {
-      const { engine, images } = harness();
-      const { id } = await run(harness(), images.sleeper);
-      const before = await stateOf(harness(), id);
-      await waitFor("a later moment", () => Date.now() > Date.parse(before.startedAt) + 1);
-      await engine.restartContainer(id, unaborted);
-      const after = await waitForState(harness(), id, "another run", ({ startedAt }) => startedAt !== before.startedAt);
-      expect(after).toMatchObject({ id, status: "running" });
-    });
-
-    test("what is not there has no log to follow and cannot be restarted", async () => {
+    test("what is not there has no log to follow", async () => {
       const name = uniqueName("nobody");
       await expectKind(harness().engine.readLogs(name, { tail: 1, follow: true }, unaborted).next(), "not_found");
-      await expectKind(harness().engine.restartContainer(name, unaborted), "not_found");
     });
   });
 }

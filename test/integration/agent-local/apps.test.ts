@@ -91,9 +91,48 @@ describe.skipIf(missing !== undefined)(
         (await device.json<{ apps: { started_at: string }[] }>("apps")).apps[0]?.started_at ?? "";
       const before = await startedAt();
       const { code, stdout } = await device.command("restart", "web");
-      expect([code, stdout]).toEqual([0, "web was restarted.\n"]);
+      expect([code, stdout]).toEqual([0, expect.stringContaining("App web was restarted and is running.")]);
       expect(await startedAt()).not.toBe(before);
-      expect((await device.command("events")).stdout).toMatch(/restart +web: restarted by hand/);
+      expect((await device.command("events")).stdout).toContain("App web was restarted and is running.");
+    });
+
+    it("stop keeps it stopped, and says so wherever one asks; start brings it back", async () => {
+      expect(await device.command("stop", "web")).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining("App web is stopped, and stays so until it is started."),
+      });
+      expect(await device.command("apps")).toMatchObject({ code: 0, stdout: expect.stringMatching(/web +stopped/) });
+      expect((await device.command("app", "web")).stdout).toMatch(/Why: +It was stopped on purpose/);
+      expect(await device.command("start", "web")).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining("App web is running."),
+      });
+    });
+
+    it("update changes what the file names, and nothing else", async () => {
+      const file = join(device.directory, "patch.json");
+      await writeFile(file, JSON.stringify({ environments: [] }));
+      expect(await device.command("update", "web", "-f", file)).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining("App web is updated and running."),
+      });
+      expect((await device.command("app", "web")).stdout).not.toContain("GREETING");
+      expect(await device.command("update", "web", "-f", file)).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining("was not restarted"),
+      });
+      await writeFile(file, JSON.stringify({ image: crasher }));
+      const { code, stdout } = await device.command("update", "web", "-f", file);
+      expect(code).toBe(1);
+      expect(stdout).toMatch(/The previous version runs again\. \(CrashLoopBackOff\)/);
+      expect((await device.command("app", "web")).stdout).toMatch(/It runs\./);
+    });
+
+    it.each(["restart", "stop", "start", "remove"])("%s of an app that is not there is refused", async (command) => {
+      expect(await device.command(command, "nobody")).toMatchObject({
+        code: 4,
+        stderr: expect.stringContaining("There is no app named nobody"),
+      });
     });
 
     it("a crashing app fails its deployment, with its last lines, and is not installed", async () => {

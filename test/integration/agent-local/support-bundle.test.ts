@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { extract } from "tar-stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { newRecord } from "../../../src/agent/core/deployment.ts";
+import { newApp, newRecord } from "../../../src/agent/core/deployment.ts";
 import { openSqliteStore } from "../../../src/agent/store/sqlite-store.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
@@ -73,7 +73,7 @@ describe("support-bundle", () => {
     await daemon.exited;
     {
       using store = openSqliteStore({ path: join(device.stateDir, "agent.db"), clock: systemClock, bootId: "b" });
-      store.save({ app: { name: "web", deploymentId: "d1", spec, imageId: "i", containerId: "c" } });
+      store.save({ app: newApp(spec, { deploymentId: "d1", imageId: "i", containerId: "c" }) });
       store.save({ deployment: { ...newRecord("d1", 1, spec), outcome: "succeeded" } });
     }
     await device.start();

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { newRecord } from "../../../src/agent/core/deployment.ts";
+import { newApp, newRecord } from "../../../src/agent/core/deployment.ts";
 import { openStore } from "../../../src/agent/store/open-store.ts";
 import { type AgentStore, StoreError } from "../../../src/agent/store/store.ts";
 import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
@@ -28,7 +28,7 @@ describe("a damaged agent store", () => {
   const fill = (): void => {
     using store = open();
     for (let order = 1; order <= 50; order++) store.save({ deployment: newRecord(`d${order}`, order, spec) });
-    store.save({ app: { name: "app", deploymentId: "d1", spec, imageId: "i", containerId: "c" } });
+    store.save({ app: newApp(spec, { deploymentId: "d1", imageId: "i", containerId: "c" }) });
   };
 
   beforeEach(async () => {

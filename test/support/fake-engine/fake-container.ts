@@ -19,6 +19,8 @@ const LONG_RUN_MS = 10_000;
 export class FakeContainer {
   readonly id: string;
   readonly request: ContainerRequest;
+  /** As it was created, until it is renamed. */
+  name: string;
   readonly #clock: Clock;
   readonly #behaviour: FakeBehaviour;
   #status: ContainerStatus = "created";
@@ -35,6 +37,7 @@ export class FakeContainer {
   constructor(id: string, request: ContainerRequest, behaviour: FakeBehaviour, clock: Clock) {
     this.id = id;
     this.request = request;
+    this.name = request.name;
     this.#behaviour = behaviour;
     this.#clock = clock;
     this.#health = behaviour.health ? "starting" : "none";
@@ -114,16 +117,22 @@ export class FakeContainer {
     if (this.#status !== "created") this.#status = "exited";
   }
 
+  /** How long it takes to stop, in milliseconds. */
+  endsWithin(graceMs: number): number {
+    if (!["running", "paused"].includes(this.#status)) return 0;
+    return Math.min(graceMs, this.#behaviour.endsAfterMs ?? 0);
+  }
+
   get summary(): ContainerSummary {
-    const { id, request, status } = this;
+    const { id, name, request, status } = this;
     const hostPorts = request.hostNetwork ? [] : this.heldPorts;
-    return { id, name: request.name, image: request.image, status, labels: request.labels, hostPorts };
+    return { id, name, image: request.image, status, labels: request.labels, hostPorts };
   }
 
   get state(): ContainerState {
     return {
       id: this.id,
-      name: this.request.name,
+      name: this.name,
       status: this.#status,
       labels: this.request.labels,
       restartCount: this.#restartCount,

@@ -4,6 +4,8 @@ export interface FakeBehaviour {
   readonly exit?: { readonly code: number; readonly afterMs: number; readonly oomKilled?: boolean };
   /** Absent: no health check. `afterMs` absent: stays `starting`. */
   readonly health?: { readonly becomes: "healthy" | "unhealthy"; readonly afterMs?: number; readonly output?: string };
+  /** How long the app takes to end when it is asked to. Default 0. */
+  readonly endsAfterMs?: number;
   /** Lines each run writes. */
   readonly logs?: readonly string[];
   /** Ports the app takes itself when it runs on the host's network. */

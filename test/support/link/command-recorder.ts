@@ -1,9 +1,11 @@
+import type { ChangeRequest } from "../../../src/agent/core/accept.ts";
 import type { CommandHandler } from "../../../src/agent/link/ports.ts";
 
 /** Keeps the commands it is given. */
 export class CommandRecorder implements CommandHandler {
   readonly deployed: { readonly id: string; readonly spec: unknown }[] = [];
   readonly cancelled: { readonly id: string; readonly reason: string }[] = [];
+  readonly changed: { readonly id: string; readonly request: ChangeRequest }[] = [];
   /** What `hello` is told. */
   open: readonly string[] = [];
   /** Called with each deployment before it is kept; may throw. */
@@ -12,6 +14,11 @@ export class CommandRecorder implements CommandHandler {
   deploy(deploymentId: string, spec: unknown): void {
     this.onDeploy(deploymentId);
     this.deployed.push({ id: deploymentId, spec });
+  }
+
+  change(deploymentId: string, request: ChangeRequest): void {
+    this.onDeploy(deploymentId);
+    this.changed.push({ id: deploymentId, request });
   }
 
   cancel(deploymentId: string, reason: string): void {

@@ -1,130 +1,148 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { DeploymentRecord, Failure } from "../../../src/agent/core/deployment.ts";
+import { containerName } from "../../../src/agent/core/container.ts";
 import { newRecord } from "../../../src/agent/core/deployment.ts";
-import { type Progress, type Step, nextStep } from "../../../src/agent/core/plan.ts";
+import { nextStep } from "../../../src/agent/core/plan.ts";
 import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
+import { deploymentActionSchema } from "../../../src/protocol/deployment-action.ts";
+import { MISHAPS, type Mishap, playPlan } from "../../support/plan-world.ts";
 
 const parsed = parseAppSpec({ name: "app", image: "example/app:1" });
 if (!parsed.ok) throw parsed.error;
 const { spec } = parsed;
 
-const FORGOTTEN: Progress = { startedContainerId: undefined, verifiedContainerId: undefined };
-const FAILURE: Failure = { code: "CrashLoopBackOff", message: "it crashed", step: "verifying" };
+const ACTIONS = deploymentActionSchema.options;
+const mishaps = fc.array(fc.constantFrom<Mishap>("none", "none", ...MISHAPS), { maxLength: 40 });
 
-/** What may befall the agent around one step. */
-type Mishap = "none" | "crash_before_store" | "step_fails" | "cancel" | "reboot" | "container_removed";
-
-interface World {
-  record: DeploymentRecord;
-  stored: DeploymentRecord;
-  progress: Progress;
-  containers: { id: string; running: boolean }[];
-  created: number;
-  events: Step["kind"][];
-}
-
-function carryOut(world: World, step: Step): Partial<DeploymentRecord> {
-  switch (step.kind) {
-    case "check":
-      return { checked: true };
-    case "pull":
-      return { imageId: "sha256:1" };
-    case "create":
-      world.containers.push({ id: `c${++world.created}`, running: false });
-      return {};
-    case "start":
-      world.containers = world.containers.map((c) => (c.id === step.containerId ? { ...c, running: true } : c));
-      world.progress = { ...world.progress, startedContainerId: step.containerId };
-      return {};
-    case "verify":
-      world.progress = { ...world.progress, verifiedContainerId: step.containerId };
-      return {};
-    case "clean":
-      world.containers = world.containers.filter(({ id }) => !step.containerIds.includes(id));
-      return {};
-    case "succeed":
-      return { outcome: "succeeded" };
-    case "fail":
-      return { outcome: "failed" };
-  }
-}
-
-function play(mishaps: readonly Mishap[]): World {
-  const record = newRecord("d1", 1, spec);
-  const world: World = { record, stored: record, progress: FORGOTTEN, containers: [], created: 0, events: [] };
-  for (let round = 0; round < mishaps.length + 30; round++) {
-    const step = nextStep(world.record, { containers: world.containers }, world.progress);
-    if (!step) return world;
-    world.events.push(step.kind);
-    const mishap = mishaps[round] ?? "none";
-    const isReport = step.kind === "succeed" || step.kind === "fail";
-    if (mishap === "step_fails" && !isReport && step.kind !== "clean") {
-      world.record = { ...world.record, failure: world.record.failure ?? FAILURE };
-    } else {
-      world.record = { ...world.record, ...carryOut(world, step) };
-    }
-    if (mishap === "cancel" && world.record.outcome === "pending") {
-      world.record = { ...world.record, failure: world.record.failure ?? FAILURE };
-    }
-    if (mishap === "container_removed") world.containers = world.containers.slice(1);
-    if (mishap === "crash_before_store" && !isReport) {
-      world.record = world.stored;
-      world.progress = FORGOTTEN;
-    }
-    if (mishap === "reboot" && !isReport) {
-      world.progress = FORGOTTEN;
-      world.containers = world.containers.map((container) => ({ ...container, running: false }));
-    }
-    world.stored = world.record;
-  }
-  return world;
-}
-
-const mishaps = fc.array(
-  fc.constantFrom<Mishap>("none", "none", "crash_before_store", "step_fails", "cancel", "reboot", "container_removed"),
+/** Nothing that this agent does not do itself. */
+const ownMishaps = fc.array(
+  fc.constantFrom<Mishap>("none", "none", "crash_before_store", "step_fails", "cancel", "reboot"),
   { maxLength: 40 },
 );
 
 describe("plan", () => {
-  it("goes straight through when nothing happens", () => {
-    expect(play([]).events).toEqual(["check", "pull", "create", "start", "verify", "succeed"]);
+  it.each([
+    ["deploy", ["check", "pull", "create", "start", "verify", "succeed"]],
+    ["update", ["check", "pull", "create", "switch", "verify", "commit", "clean", "succeed"]],
+    ["remove", ["stop", "clean", "succeed"]],
+    ["stop", ["stop", "succeed"]],
+    ["start", ["verify", "succeed"]],
+    ["restart", ["stop", "start", "verify", "succeed"]],
+  ] as const)("%s goes straight through when nothing happens", (action, steps) => {
+    expect(playPlan(action, spec).steps).toEqual(steps);
   });
 
-  it("always comes to an end, whatever happens on the way", () => {
+  it.each([
+    ["update", ["check", "pull", "create", "switch", "commit", "clean", "succeed"]],
+    ["remove", ["clean", "succeed"]],
+    ["stop", ["succeed"]],
+    ["start", ["start", "verify", "succeed"]],
+    ["restart", ["start", "verify", "succeed"]],
+  ] as const)("%s of an app that is stopped", (action, steps) => {
+    const { installed, steps: taken, containers } = playPlan(action, spec, [], "stopped");
+    expect(taken).toEqual(steps);
+    if (action === "remove") return;
+    const isRunning = action === "start" || action === "restart";
+    expect(installed?.desired).toBe(isRunning ? "running" : "stopped");
+    expect(containers.map(({ running }) => running)).toEqual([isRunning]);
+  });
+
+  it.each(ACTIONS)("%s always comes to an end, and reports once and last", (action) => {
     fc.assert(
       fc.property(mishaps, (list) => {
-        expect(play(list).record.outcome).not.toBe("pending");
+        const { record, steps } = playPlan(action, spec, list);
+        expect(record.outcome).not.toBe("pending");
+        expect(steps.filter((kind) => kind === "succeed" || kind === "fail")).toHaveLength(1);
+        expect(["succeed", "fail"]).toContain(steps.at(-1));
       }),
     );
   });
 
-  it("reports exactly once, and last", () => {
+  it("leaves nothing behind after a deployment fails, and exactly one running app after it succeeds", () => {
     fc.assert(
-      fc.property(mishaps, (list) => {
-        const { events } = play(list);
-        expect(events.filter((kind) => kind === "succeed" || kind === "fail")).toHaveLength(1);
-        expect(["succeed", "fail"]).toContain(events.at(-1));
+      fc.property(ownMishaps, (list) => {
+        const { record, containers, steps } = playPlan("deploy", spec, list);
+        if (record.outcome === "failed") expect(containers).toEqual([]);
+        else if (list[steps.length - 1] !== "reboot") expect(containers.map(({ running }) => running)).toEqual([true]);
       }),
     );
   });
 
-  it("leaves nothing behind after a failure and exactly one running app after a success", () => {
+  it("ends an update with exactly one version under the app's name: the new one, or the one that was there before", () => {
     fc.assert(
-      fc.property(mishaps, (list) => {
-        const { record, containers, events } = play(list);
-        if (record.outcome === "failed") {
-          expect(containers).toEqual([]);
-        } else if (list[events.length - 1] !== "container_removed") {
-          expect(containers.map(({ running }) => running)).toEqual([true]);
-        }
+      fc.property(ownMishaps, fc.constantFrom("running", "stopped"), (list, desired) => {
+        const { record, containers, steps, installed } = playPlan("update", spec, list, desired);
+        const version = record.outcome === "succeeded" ? "d1" : "d0";
+        // What cannot be brought back at once is the keeper's, its name included; and what goes down once it is the app.
+        if (record.rollbackFailure) return;
+        expect(containers.map(({ deploymentId }) => deploymentId)).toEqual([version]);
+        expect(installed).toMatchObject({ deploymentId: version, containerId: containers[0]?.id, desired });
+        const isApp = record.outcome === "succeeded" ? steps.indexOf("commit") : steps.length - 1;
+        if (list.slice(isApp, steps.length).includes("reboot")) return;
+        expect(containers[0]?.name).toBe(containerName("app"));
+        const wasTouched = steps.includes("switch");
+        const wasDown = list.slice(0, steps.length).includes("reboot");
+        if (wasTouched || !wasDown) expect(containers[0]?.running).toBe(desired === "running");
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("does not touch the version that runs before every check has passed and the new one is there", () => {
+    fc.assert(
+      fc.property(ownMishaps, (list) => {
+        const { steps, gap } = playPlan(
+          "update",
+          spec,
+          list.filter((mishap) => mishap !== "reboot"),
+        );
+        const touched = steps.indexOf("switch");
+        if (touched === -1) expect(gap).toBe(0);
+        else expect(steps.slice(0, touched)).toEqual(expect.arrayContaining(["check", "pull", "create"]));
       }),
     );
+  });
+
+  it("brings back what a removal, a stop or a start that fails has changed", () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom("remove", "stop", "start", "restart"),
+        fc.constantFrom("running", "stopped"),
+        ownMishaps,
+        (action, desired, list) => {
+          const { record, containers, steps, installed } = playPlan(action, spec, list, desired);
+          if (record.outcome !== "failed" || record.rollbackFailure) return;
+          expect(installed).toMatchObject({ deploymentId: "d0", desired });
+          if (list.slice(0, steps.length).includes("reboot")) return;
+          expect(containers.map(({ running }) => running)).toEqual([desired === "running"]);
+        },
+      ),
+    );
+  });
+
+  it("makes the previous version anew where it is gone", () => {
+    const list: Mishap[] = ["none", "none", "none", "container_removed", "step_fails"];
+    const { record, containers, steps } = playPlan("update", spec, list);
+    expect(record.outcome).toBe("failed");
+    expect(steps).toEqual("check pull create switch verify clean create start verify fail".split(" "));
+    expect(containers).toMatchObject([{ deploymentId: "d0", name: "app", running: true }]);
+  });
+
+  it("takes a committed update back when it is cancelled before its success was told", () => {
+    const list: Mishap[] = ["none", "none", "none", "none", "none", "cancel"];
+    const { containers, installed, steps } = playPlan("update", spec, list);
+    expect(steps.slice(-5)).toEqual(["clean", "rename", "start", "verify", "fail"]);
+    expect(installed?.deploymentId).toBe("d0");
+    expect(containers).toMatchObject([{ deploymentId: "d0", name: "app", running: true }]);
   });
 
   it("adopts one container and removes surplus ones", () => {
     const record = { ...newRecord("d1", 1, spec), checked: true, imageId: "i" };
-    const containers = ["a", "b", "c"].map((id) => ({ id, running: false }));
-    expect(nextStep(record, { containers }, FORGOTTEN)).toEqual({ kind: "clean", containerIds: ["b", "c"] });
+    const containers = ["a", "b", "c"].map((id) => ({ id, name: id, deploymentId: "d1", running: false, up: false }));
+    const nothing = { startedContainerId: undefined, verifiedContainerId: undefined, stoppedContainerId: undefined };
+    expect(nextStep(record, { containers, others: [] }, nothing, undefined)).toEqual({
+      kind: "clean",
+      containerIds: ["b", "c"],
+    });
   });
 });

@@ -30,14 +30,12 @@ import { pull } from "./pull.ts";
 import { removeUntilGone } from "./remove.ts";
 import { engineKind, readInfo } from "./read-info.ts";
 import { asList, withFields } from "./shape.ts";
+import { stop } from "./stop.ts";
 import { toEngineError } from "./to-engine-error.ts";
 import { unlessStatus } from "./unless-status.ts";
 
 /** Longest line of a tail, in characters. */
 const MAX_TAIL_LENGTH = 500;
-
-/** How long an app may take to end by itself before it is killed. */
-const STOP_TIMEOUT_S = 10;
 
 export interface DockerEngineOptions {
   /** Asked on each call. May throw an `EngineError` of kind `unavailable`. */
@@ -45,7 +43,7 @@ export interface DockerEngineOptions {
   readonly clock: Clock;
   /** Deadline of calls that only ask, in milliseconds. Default 10 s. */
   readonly queryMs?: number;
-  /** Deadline of creating, starting and removing a container, in milliseconds. Default 60 s. */
+  /** Deadline of calls that change a container, beside the time an app is given to end, in milliseconds. Default 60 s. */
   readonly changeMs?: number;
   /** A pull without any sign of life for so long has failed, in milliseconds. Default 120 s. */
   readonly pullStallMs?: number;
@@ -159,11 +157,19 @@ class DockerEngine implements Engine {
     });
   }
 
-  restartContainer(id: string, signal: AbortSignal): Promise<void> {
+  stopContainer(id: string, graceMs: number, signal: AbortSignal): Promise<void> {
+    return call(this.#clock, this.#changeMs + graceMs, signal, async (abortSignal) => {
+      const docker = this.#connect();
+      const info = await findContainer(docker, id, abortSignal);
+      if (info) await stop(docker.getContainer(info.Id), graceMs, abortSignal);
+    });
+  }
+
+  renameContainer(id: string, name: string, signal: AbortSignal): Promise<void> {
     return this.#change(signal, async (abortSignal) => {
       const docker = this.#connect();
       const { Id } = await requireContainer(docker, id, abortSignal);
-      await docker.getContainer(Id).restart({ t: STOP_TIMEOUT_S, abortSignal });
+      await docker.getContainer(Id).rename({ name, abortSignal });
     });
   }
 

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { adopt } from "../../../../src/agent/core/adopt.ts";
 import { canonicalSpec, extrasOf, hasExtras } from "../../../../src/agent/core/container.ts";
+import { newApp } from "../../../../src/agent/core/deployment.ts";
 import { nextRepair } from "../../../../src/agent/core/repair.ts";
 import { judge } from "../../../../src/agent/core/verify.ts";
 import { type AppSpec, parseAppSpec } from "../../../../src/protocol/app-spec.ts";
@@ -78,6 +79,7 @@ describe("fields that are absent by default", () => {
           volumes: [],
           hostNetwork: false,
           privileged: false,
+          previousImageId: undefined,
           extras: hasExtras(asked) ? JSON.stringify(extrasOf(asked)) : undefined,
         });
         expect(adopted && canonicalSpec(adopted.spec)).toBe(canonicalSpec(asked));
@@ -87,7 +89,14 @@ describe("fields that are absent by default", () => {
 
   it("make no app where their label cannot be read: better none than one without its limits", () => {
     const found = { app: "app", deploymentId: "d1", containerId: "c1", image: "example/app:1", imageId: "i1" };
-    const rest = { environment: [], ports: [], volumes: [], hostNetwork: false, privileged: false };
+    const rest = {
+      previousImageId: undefined,
+      environment: [],
+      ports: [],
+      volumes: [],
+      hostNetwork: false,
+      privileged: false,
+    };
     for (const extras of ["", "{", "null", '"text"', '{"memory_limit":"all"}', '{"other":1}']) {
       expect(adopt({ ...found, ...rest, extras })).toBeUndefined();
     }
@@ -97,16 +106,11 @@ describe("fields that are absent by default", () => {
 
 const HASH_BEFORE = "0d46b1b5d7e7dccd1d2361c6b90ba3248510800b1911f844a52dc24a0de88bfb";
 
-const app = (restart_policy: string) => ({
-  name: "app",
-  deploymentId: "d1",
-  imageId: "i1",
-  containerId: "c1",
-  spec: spec({ restart_policy }),
-});
+const app = (restart_policy: string) =>
+  newApp(spec({ restart_policy }), { deploymentId: "d1", imageId: "i1", containerId: "c1" });
 const ended = (exitCode: number) =>
   ({ status: "exited", restartCount: 0, exitCode, oomKilled: false, startedAt: "then", health: "none" }) as const;
-const exited = (exitCode?: number) => [{ id: "c1", status: "exited", exitCode }];
+const exited = (exitCode?: number) => [{ id: "c1", name: "app", status: "exited", exitCode }];
 
 describe("an app that may end by itself", () => {
   const window = { settleMs: 3_000, healthTimeoutMs: 20_000 };
@@ -137,7 +141,7 @@ describe("an app that may end by itself", () => {
   it("is started again where it was cut off, or never ran", () => {
     expect(nextRepair(app("on-failure"), exited(137))?.step.kind).toBe("start");
     expect(nextRepair(app("on-failure"), exited())?.step.kind).toBe("start");
-    expect(nextRepair(app("no"), [{ id: "c1", status: "created" }])?.step.kind).toBe("start");
+    expect(nextRepair(app("no"), [{ id: "c1", name: "app", status: "created" }])?.step.kind).toBe("start");
     expect(nextRepair(app("always"), exited(0))?.step.kind).toBe("start");
   });
 });

@@ -15,6 +15,7 @@ const container = {
 const RUNNING: KnownOfApp = {
   name: "web",
   image: "example/web:1",
+  desired: "running",
   engineError: undefined,
   container: { ...container, health: "none" },
   imagePresent: true,

@@ -1,0 +1,25 @@
+import { errorEntry, isErrorCode } from "../../protocol/errors.ts";
+import { happeningSchema } from "../local/api.ts";
+import type { Context } from "./context.ts";
+import { EXIT, type ExitCode } from "./exit-code.ts";
+import { printHappening } from "./happening-view.ts";
+
+/** Has the daemon deploy or change an app, and shows what happens until the end. */
+export async function followDeployment(
+  { client, printer, io }: Pick<Context, "client" | "printer" | "io">,
+  path: string,
+  body?: unknown,
+): Promise<ExitCode> {
+  let exitCode: ExitCode = EXIT.wrong;
+  const options = { ...(body !== undefined && { body }), signal: io.interrupted };
+  for await (const event of client.stream("POST", path, happeningSchema, options)) {
+    if (printer.json) printer.jsonLine(event);
+    else printHappening(printer, event);
+    if (event.kind !== "event") continue;
+    if (event.status === "Success") exitCode = EXIT.ok;
+    if (event.status === "Fail" && !printer.json && isErrorCode(event.code)) {
+      printer.paragraph("", 0, `What to do: ${errorEntry(event.code).hint}`, printer.theme.cyan);
+    }
+  }
+  return exitCode;
+}

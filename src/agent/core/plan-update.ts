@@ -1,0 +1,55 @@
+import type { AppSpec } from "../../protocol/app-spec.ts";
+import { canonicalSpec, containerName } from "./container.ts";
+import type { AppRecord, DeploymentRecord } from "./deployment.ts";
+import type { Observed, Progress, Step } from "./step.ts";
+
+/**
+ * Order: check, pull and create while the old version runs; switch and verify; make the new one the app; remove the old
+ * one; report. An app that is stopped gets its new version and stays stopped.
+ */
+export function nextOfUpdate(
+  record: DeploymentRecord,
+  spec: AppSpec,
+  previous: AppRecord,
+  observed: Observed,
+  progress: Progress,
+): Step {
+  if (record.committed) return afterwards(observed);
+  // Before any check: what changes nothing cannot do harm, and must not fail.
+  if (isUnchanged(record, spec, previous)) return { kind: "succeed", app: undefined, result: "unchanged" };
+  if (!record.checked) return { kind: "check", spec };
+  const { id: deploymentId, imageId } = record;
+  if (imageId === undefined) return { kind: "pull", spec };
+
+  const [container, ...surplus] = observed.containers;
+  // Whatever else an engine made of this app, late or twice, holds a name or a port that is needed.
+  const stale = [...surplus, ...observed.others.filter((other) => other.deploymentId !== previous.deploymentId)];
+  if (stale.length > 0) return { kind: "clean", containerIds: stale.map(({ id }) => id) };
+  const isKept = imageId === previous.imageId;
+  if (!container) {
+    const image = isKept ? imageId : spec.image;
+    return { kind: "create", spec, image, deploymentId, place: "beside", previousImageId: previous.imageId };
+  }
+  const start = previous.desired === "running";
+  const isStarted = container.running || progress.startedContainerId === container.id || !start;
+  const isInPlace = container.name === containerName(previous.name) && !observed.others.some(({ up }) => up);
+  if (!isStarted || !isInPlace) {
+    return { kind: "switch", spec, container, others: observed.others, start };
+  }
+  if (start && progress.verifiedContainerId !== container.id) {
+    return { kind: "verify", spec, containerId: container.id };
+  }
+  const previousImageId = isKept ? previous.previousImageId : previous.imageId;
+  const app = { ...previous, deploymentId, spec, imageId, containerId: container.id, previousImageId };
+  return { kind: "commit", app };
+}
+
+/** Nobody needs the old container any more: going back would make a new one of its image. */
+function afterwards({ others }: Observed): Step {
+  if (others.length > 0) return { kind: "clean", containerIds: others.map(({ id }) => id) };
+  return { kind: "succeed", app: undefined, result: "updated" };
+}
+
+function isUnchanged({ imageId }: DeploymentRecord, spec: AppSpec, previous: AppRecord): boolean {
+  return imageId === previous.imageId && canonicalSpec(spec) === canonicalSpec(previous.spec);
+}

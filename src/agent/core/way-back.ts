@@ -1,0 +1,67 @@
+import { containerName } from "./container.ts";
+import type { AppRecord, DeploymentRecord, Failure } from "./deployment.ts";
+import { own, recreation } from "./plan-lifecycle.ts";
+import type { Observed, Progress, Step } from "./step.ts";
+
+/**
+ * Undoes what a deployment did, one step after the other, and reports its failure last. What it made is removed; what it
+ * changed is put back as it was, from images on the device alone.
+ */
+export function wayBack(
+  record: DeploymentRecord,
+  failure: Failure,
+  observed: Observed,
+  progress: Progress,
+  installed: AppRecord | undefined,
+): Step {
+  const { previous } = record;
+  if (record.committed) return { kind: "revert", app: previous, superseded: isSuperseded(record, installed) };
+  const made = observed.containers;
+  // One that was cancelled may be in the middle of something; one that failed has had its chance.
+  const isGentle = record.action === "update" && failure.code === "DeploymentCancelled";
+  const ending = isGentle ? made.filter(({ id, up }) => up && progress.stoppedContainerId !== id) : [];
+  if (ending.length > 0) return { kind: "stop", containerIds: ending.map(({ id }) => id) };
+  if (made.length > 0) return { kind: "clean", containerIds: made.map(({ id }) => id) };
+  if (!record.touched || !previous) return { kind: "fail", failure, app: undefined };
+  const step = record.rollbackFailure ? undefined : restoration(record, previous, observed, progress);
+  const containerId = own(previous, observed)[0]?.id ?? previous.containerId;
+  return step ?? { kind: "fail", failure, app: { ...previous, containerId } };
+}
+
+/** What is left to do until the app is again what it was. */
+function restoration(
+  { action }: DeploymentRecord,
+  previous: AppRecord,
+  observed: Observed,
+  progress: Progress,
+): Step | undefined {
+  const { spec, desired } = previous;
+  const [container] = own(previous, observed);
+  if (!container) return recreation(previous);
+  const { id: containerId } = container;
+  if (container.name !== containerName(previous.name)) return { kind: "rename", app: previous.name, containerId };
+  if (desired === "stopped") {
+    return container.up && progress.stoppedContainerId !== containerId
+      ? { kind: "stop", containerIds: [containerId] }
+      : undefined;
+  }
+  if (!container.up && progress.startedContainerId !== containerId) return { kind: "start", spec, containerId };
+  // An app that was only started or restarted is no other than before: what became of it has been seen.
+  const isKnown = action === "start" || action === "restart";
+  return isKnown || progress.verifiedContainerId === containerId ? undefined : { kind: "verify", spec, containerId };
+}
+
+/** Whether a later deployment has changed the app since: then there is nothing left to take back. */
+function isSuperseded({ id, action, previous }: DeploymentRecord, installed: AppRecord | undefined): boolean {
+  if (action === "deploy" || action === "update") return installed?.deploymentId !== id;
+  if (action === "remove") return installed !== undefined;
+  return installed?.deploymentId !== previous?.deploymentId;
+}
+
+/** Whether there is something to put right from this step on. To be remembered before it is begun. */
+export function touches({ action, previous, failure, touched }: DeploymentRecord, step: Step): boolean {
+  if (touched || failure || !previous) return false;
+  return action === "update" ? step.kind === "switch" : TOUCHING.has(step.kind);
+}
+
+const TOUCHING: ReadonlySet<Step["kind"]> = new Set(["stop", "start", "create", "rename", "clean"]);

@@ -1,0 +1,62 @@
+import { randomUUID } from "node:crypto";
+import { appActionSchema } from "../../protocol/deployment-action.ts";
+import { isFinal } from "../../protocol/deployment-event.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Deployments } from "../steps/deployments.ts";
+import type { NotifyingStore } from "../store/notifying-store.ts";
+import { aborted } from "./aborted.ts";
+import { newHappenings } from "./happenings.ts";
+import { LocalError } from "./local-error.ts";
+import type { LocalRequest, Routes } from "./routes.ts";
+
+interface Parts {
+  readonly store: NotifyingStore;
+  readonly clock: Clock;
+  readonly deployments: Pick<Deployments, "deploy" | "change">;
+}
+
+/** Deploys and changes apps without a control plane. Whoever asked may leave: what was begun goes on. */
+export function localDeployments(parts: Parts): Routes {
+  const { store, deployments } = parts;
+  const changes = appActionSchema.options.map((action) => [
+    `POST /apps/:name/${action}`,
+    {
+      kind: "stream",
+      run: (request: LocalRequest, write: (value: unknown) => void) => {
+        const app = request.params["name"] ?? "";
+        if (!store.apps().some(({ name }) => name === app)) throw unknownApp(app);
+        const change = { action, app, spec: request.body };
+        return follow(parts, request.signal, write, (id) => deployments.change(id, change, "local"));
+      },
+    },
+  ]);
+  return {
+    ...(Object.fromEntries(changes) as Routes),
+    "POST /deployments": {
+      kind: "stream",
+      run: ({ body, signal }, write) => follow(parts, signal, write, (id) => deployments.deploy(id, body, "local")),
+    },
+  };
+}
+
+/** What is said of an app nobody knows. */
+export function unknownApp(name: string): LocalError {
+  return new LocalError(404, "AppNotFound", `There is no app named ${name} on this device.`);
+}
+
+async function follow(
+  { store, clock }: Parts,
+  signal: AbortSignal,
+  write: (value: unknown) => void,
+  begin: (id: string) => void,
+): Promise<void> {
+  const id = `local-${randomUUID()}`;
+  const ended = Promise.withResolvers<void>();
+  using _watching = store.onChange((change) => {
+    if (change.deployment?.id !== id) return;
+    for (const happening of newHappenings(change, clock.now())) write(happening);
+    if (change.events?.some(isFinal)) ended.resolve();
+  });
+  begin(id);
+  await Promise.race([ended.promise, aborted(signal)]);
+}
