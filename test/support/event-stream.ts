@@ -73,6 +73,11 @@ export class EventStream implements Disposable {
     this.#response.pause();
   }
 
+  /** Reads again. */
+  thaw(): void {
+    this.#response.resume();
+  }
+
   /** Leaves without waiting for the end. */
   [Symbol.dispose](): void {
     this.#response.destroy();

@@ -1,25 +1,34 @@
+import type { SimType } from "../../protocol/sim.ts";
 import { type Asset, simTypes } from "../core/asset.ts";
-import type { SimDay } from "../core/device-ledger.ts";
 import type { TimeRange } from "../core/usage-period.ts";
 import { utcDay } from "../core/utc-days.ts";
 import { readUsage, type UsageSource } from "./read-usage.ts";
 
-/** What each SIM of the asset used on each day of a range that begins and ends at midnight UTC. Error: `SimOperatorFailed`. */
-export async function readDailyUsage(source: UsageSource, asset: Asset, range: TimeRange): Promise<SimDay[]> {
+/** What one SIM used, in bytes by day of UTC; days without usage are left out. */
+export interface DailySimUsage {
+  readonly sim_type: SimType;
+  readonly iccid: string;
+  readonly days: { readonly day: string; readonly total: number }[];
+  /** Unix seconds. */
+  readonly finalized_until: number;
+}
+
+/** Usage of each SIM of the asset, in a range that begins and ends at midnight UTC. Error: `SimOperatorFailed`. */
+export function readDailyUsage(source: UsageSource, asset: Asset, range: TimeRange): Promise<DailySimUsage[]> {
   const query = { start_time: range.start, end_time: range.end, granularity: "day" } as const;
-  const bySim = await Promise.all(
+  return Promise.all(
     simTypes(asset).map(async (simType) => {
-      const { totals } = await readUsage(source, asset, simType, query);
+      const { totals, finalizedUntil } = await readUsage(source, asset, simType, query);
       const byDay = Map.groupBy(totals, ({ periodStart = range.start }) => utcDay(periodStart));
-      return [...byDay].map(([day, each]): SimDay => ({
-        day,
-        simType,
-        bytes: Math.min(
-          each.reduce((sum, { bytes }) => sum + bytes, 0),
-          Number.MAX_SAFE_INTEGER,
-        ),
-      }));
+      const days = [...byDay].map(([day, each]) => ({ day, total: sum(each.map(({ bytes }) => bytes)) }));
+      return { sim_type: simType, iccid: asset[simType]?.iccid ?? "", days, finalized_until: finalizedUntil };
     }),
   );
-  return bySim.flat();
+}
+
+function sum(bytes: readonly number[]): number {
+  return Math.min(
+    bytes.reduce((total, each) => total + each, 0),
+    Number.MAX_SAFE_INTEGER,
+  );
 }

@@ -69,8 +69,12 @@ export class LogFeed implements QuerySink, Disposable {
     this.#latch.set();
   }
 
-  /** What comes, until the end; an empty batch keeps the connection alive. Throws when the end is not the log's. */
+  /**
+   * What comes, until the end. Where there is nothing to read at first, an empty batch comes at once; later ones keep
+   * the connection alive. Throws when the end is not the log's.
+   */
   async *batches(): AsyncGenerator<readonly LogEntry[], void, undefined> {
+    if (this.#waiting.length === 0 && !this.#end) yield [];
     for (;;) {
       const batch = this.#waiting;
       this.#waiting = [];

@@ -1,10 +1,13 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { startControlPlane } from "../../support/control-plane.ts";
+import { someApp } from "../../support/control-plane/device-words.ts";
 import { openStream } from "../../support/event-stream.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
 
 const FRAMES = 10_000;
+
+const app = fc.constantFrom("web", "other").map((name) => someApp(name));
 
 // Valid frames to start from; the mutations below break some of them.
 const frame = (id: string): fc.Arbitrary<object> =>
@@ -25,6 +28,15 @@ const frame = (id: string): fc.Arbitrary<object> =>
         { requiredKeys: ["status", "device_seq"] },
       ),
     }),
+    fc.record({
+      type: fc.constant("report"),
+      base: fc.constantFrom(null, "a", "b", 7),
+      hash: fc.constantFrom("a", "b", "c"),
+      apps: fc.array(fc.oneof(fc.jsonValue(), app), { maxLength: 3 }),
+      removed_apps: fc.array(fc.constantFrom("web", "other"), { maxLength: 2 }),
+    }),
+    fc.record({ type: fc.constant("answer"), query_id: fc.constantFrom("x", ""), body: fc.jsonValue() }),
+    fc.record({ type: fc.constant("query_end"), query_id: fc.constant("x"), code: fc.constantFrom("Internal", "No") }),
     fc.record({ type: fc.constant("hello"), protocol: fc.integer(), deployments: fc.anything() }),
     fc.record({ type: fc.string(), rest: fc.jsonValue() }),
   );

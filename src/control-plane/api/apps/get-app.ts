@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { type AppReport, appReportSchema } from "../../../protocol/app-report.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
 import type { Asset } from "../../core/asset.ts";
 import { findAsset } from "../assets/find-asset.ts";
@@ -11,6 +10,7 @@ import { refuseOldAgent } from "../device/refuse-old-agent.ts";
 import { errors, json } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
 import { appParams } from "./app-params.ts";
+import { appSchema, showApp } from "./show-app.ts";
 
 const query = z.strictObject({
   reveal: z.literal("environments").optional().meta({
@@ -18,7 +18,7 @@ const query = z.strictObject({
   }),
 });
 
-const schema = appReportSchema.extend(presenceFields).meta({ id: "App" });
+const schema = appSchema.extend(presenceFields).meta({ id: "AppDetails" });
 
 /** `GET /v1/assets/{asset_id}/edge/apps/{name}`: one app of a device as it told last, or tells right now. */
 export function getApp(api: Api, context: ApiContext): void {
@@ -56,7 +56,7 @@ export function getApp(api: Api, context: ApiContext): void {
       const report = await context.store.devices.findReport(asset.uuid);
       const app = report?.value.apps.find((each) => each.name === name);
       if (!app) throw notFound(report?.at);
-      return { ...app, ...(await presenceOf(context, asset, report?.at)) };
+      return { ...showApp(app), ...(await presenceOf(context, asset, { at: report?.at, isKeptCurrent: true })) };
     },
   );
 }
@@ -74,8 +74,8 @@ async function reveal(
   if (!spec) throw new EdgeError("DeviceFailed", "The device did not show the app's environment.");
   logger.info({ asset: asset.uuid, app: name, key_id: keyOf(request).id }, "environment shown");
   void reply.header("Cache-Control", "no-store");
-  const revealed: AppReport = { ...app, spec };
-  return { ...revealed, ...(await presenceOf(context, asset, Math.floor(clock.now() / 1000))) };
+  const at = Math.floor(clock.now() / 1000);
+  return { ...showApp({ ...app, spec }), ...(await presenceOf(context, asset, { at, isKeptCurrent: true })) };
 }
 
 function notFound(reportedAt: number | undefined): EdgeError {

@@ -1,13 +1,13 @@
 import { z } from "zod";
-import { appReportSchema } from "../../../protocol/app-report.ts";
 import { assetParams } from "../assets/asset-params.ts";
 import { findAsset } from "../assets/find-asset.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { presenceFields, presenceOf } from "../device/presence.ts";
 import { refuseOldAgent } from "../device/refuse-old-agent.ts";
 import { errors, json } from "../docs/responses.ts";
+import { appSchema, showApp } from "./show-app.ts";
 
-const listSchema = z.object({ apps: z.array(appReportSchema), ...presenceFields }).meta({ id: "AppList" });
+const listSchema = z.object({ apps: z.array(appSchema), ...presenceFields }).meta({ id: "AppList" });
 
 /** `GET /v1/assets/{asset_id}/edge/apps`: the apps of a device as it told last. */
 export function listApps(api: Api, context: ApiContext): void {
@@ -29,7 +29,8 @@ export function listApps(api: Api, context: ApiContext): void {
       const asset = await findAsset(context.store, request, request.params.asset_id);
       refuseOldAgent(context, asset);
       const report = await context.store.devices.findReport(asset.uuid);
-      return { apps: [...(report?.value.apps ?? [])], ...(await presenceOf(context, asset, report?.at)) };
+      const presence = await presenceOf(context, asset, { at: report?.at, isKeptCurrent: true });
+      return { apps: report?.value.apps.map(showApp) ?? [], ...presence };
     },
   );
 }

@@ -1,19 +1,30 @@
-import type { z } from "zod";
-import type { DeviceFacts } from "../../../protocol/app-report.ts";
-import { type DeviceState, deviceStateSchema } from "../../../protocol/device-state.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
-import type { Asset } from "../../core/asset.ts";
+import { z } from "zod";
+import { deviceFactsSchema } from "../../../protocol/app-report.ts";
+import { deviceStateSchema } from "../../../protocol/device-state.ts";
 import { assetParams } from "../assets/asset-params.ts";
 import { findAsset } from "../assets/find-asset.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
+import { askOrRecall } from "./ask-or-recall.ts";
 import { presenceFields, presenceOf } from "./presence.ts";
 
-const schema = deviceStateSchema.partial().extend(presenceFields).meta({ id: "Device" });
+const schema = z
+  .object({
+    device: z
+      .union([deviceStateSchema, deviceFactsSchema])
+      .nullable()
+      .meta({ description: "Without what changes all the time where it is not live; null when it never told." }),
+    live: z.boolean().meta({ description: "Whether the device was asked right now." }),
+    ...presenceFields,
+  })
+  .meta({ id: "Device" });
+
+type Shown = z.output<typeof schema>["device"];
 
 /** `GET /v1/assets/{asset_id}/edge/device`: the device right now, or as it told last. */
 export function getDevice(api: Api, context: ApiContext): void {
+  const { store, queries, clock } = context;
   api.get(
     "/v1/assets/:asset_id/edge/device",
     {
@@ -32,22 +43,20 @@ export function getDevice(api: Api, context: ApiContext): void {
       },
     },
     async (request, reply): Promise<z.output<typeof schema>> => {
-      const asset = await findAsset(context.store, request, request.params.asset_id);
-      const state = await askState(context, asset, streamSignal(request, reply, context));
-      if (state) return { ...state, ...(await presenceOf(context, asset, Math.floor(context.clock.now() / 1000))) };
-      const report = await context.store.devices.findReport(asset.uuid);
-      const facts: Partial<DeviceFacts> = report?.value.device ?? {};
-      return { ...facts, ...(await presenceOf(context, asset, report?.at)) };
+      const asset = await findAsset(store, request, request.params.asset_id);
+      const signal = streamSignal(request, reply, context);
+      const { live, value } = await askOrRecall<{ device: Shown; at: number | undefined }>(
+        async () => ({
+          device: await queries.ask(asset, "device", {}, signal),
+          at: Math.floor(clock.now() / 1000),
+        }),
+        async () => {
+          const report = await store.devices.findReport(asset.uuid);
+          return { device: report?.value.device ?? null, at: report?.at };
+        },
+      );
+      const presence = await presenceOf(context, asset, { at: value.at, isKeptCurrent: true });
+      return { device: value.device, live, ...presence };
     },
   );
-}
-
-/** The device's own answer; `undefined` while it cannot be reached. */
-async function askState({ queries }: ApiContext, asset: Asset, signal: AbortSignal): Promise<DeviceState | undefined> {
-  try {
-    return await queries.ask(asset, "device", {}, signal);
-  } catch (error) {
-    if (error instanceof EdgeError && error.code === "DeviceNotReachable") return undefined;
-    throw error;
-  }
 }

@@ -3,40 +3,43 @@ import { unixSeconds } from "../../../protocol/timestamp.ts";
 import type { Asset } from "../../core/asset.ts";
 import type { ApiContext } from "../context.ts";
 
-const age = z.int().min(0).nullable();
-
 /** How much what is shown of a device can be relied on. */
 export const presenceFields = {
   reachable: z.boolean().meta({ description: "Whether the device is connected right now." }),
-  last_seen_at: unixSeconds("When the device was last connected; null when it never was.").nullable(),
-  reported_at: unixSeconds("When the device last told of a change; null when it never did.").nullable(),
-  age_s: age.meta({
-    description:
-      "Seconds since this was certain: 0 while the device is connected, since it tells of changes at once; null when it never reported.",
-  }),
+  last_seen: unixSeconds("When the device was last connected; null when it never was.").nullable(),
+  reported_at: unixSeconds("When the device told this; null when it never did.").nullable(),
+  age_s: z
+    .int()
+    .min(0)
+    .nullable()
+    .meta({ description: "For how many seconds it may have been out of date; null when the device never told." }),
 };
 
-export const presenceSchema = z.object(presenceFields);
-export type Presence = z.output<typeof presenceSchema>;
+const presenceSchema = z.object(presenceFields);
+type Presence = z.output<typeof presenceSchema>;
 
-/**
- * Whether the device is there, and how old what it told is.
- *
- * @param reportedAt Unix seconds; `undefined` when it never reported
- */
+/** When a device told something, and whether it tells of changes without being asked. */
+export interface Told {
+  /** Unix seconds; `undefined` when it never did. */
+  readonly at: number | undefined;
+  /** What it tells of by itself is in force for as long as it is connected, however long ago that was. */
+  readonly isKeptCurrent: boolean;
+}
+
+/** Whether the device is there, and how old what it told is. */
 export async function presenceOf(
   { devices, lastSeen, clock }: Pick<ApiContext, "devices" | "lastSeen" | "clock">,
   asset: Asset,
-  reportedAt: number | undefined,
+  { at, isKeptCurrent }: Told,
 ): Promise<Presence> {
   const now = Math.floor(clock.now() / 1000);
   const isReachable = devices.find(asset.uuid) !== undefined;
   const seenAt = isReachable ? now : await lastSeen.find(asset.uuid);
-  const certainAt = reportedAt === undefined ? undefined : Math.max(reportedAt, seenAt ?? 0);
+  const currentAt = at !== undefined && isKeptCurrent ? Math.max(at, seenAt ?? 0) : at;
   return {
     reachable: isReachable,
-    last_seen_at: seenAt ?? null,
-    reported_at: reportedAt ?? null,
-    age_s: certainAt === undefined ? null : Math.max(0, now - certainAt),
+    last_seen: seenAt ?? null,
+    reported_at: at ?? null,
+    age_s: currentAt === undefined ? null : Math.max(0, now - currentAt),
   };
 }

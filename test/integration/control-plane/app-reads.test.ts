@@ -1,0 +1,246 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { apiClient, type Answer } from "../../support/api-client.ts";
+import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
+import { someApp, someFacts } from "../../support/control-plane/device-words.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+import { FakeDevice } from "../../support/fake-device.ts";
+import { waitFor } from "../../support/wait-for.ts";
+
+let clock: FakeClock;
+let control: ControlPlane;
+let account: TestAccount;
+
+beforeAll(async () => {
+  clock = new FakeClock();
+  control = await startControlPlane({ clock });
+  account = await control.account();
+});
+afterAll(() => control[Symbol.asyncDispose]());
+
+const nowS = (): number => Math.floor(clock.now() / 1000);
+const get = (uuid: string, path: string): Promise<Answer> =>
+  apiClient(control, account).get(`/v1/assets/${uuid}/edge/${path}`);
+
+async function names(uuid: string): Promise<string[]> {
+  const { body } = await get(uuid, "apps");
+  return (body["apps"] as { name: string }[]).map(({ name }) => name);
+}
+
+describe("the apps of a device", () => {
+  test("that has never told are none, and it is said that it has not told", async () => {
+    const { uuid } = await control.asset(account);
+    expect((await get(uuid, "apps")).body).toEqual({
+      apps: [],
+      reachable: false,
+      last_seen: null,
+      reported_at: null,
+      age_s: null,
+    });
+    const one = await get(uuid, "apps/web");
+    expect([one.status, one.body["code"]]).toEqual([404, "AppNotFound"]);
+    expect(one.body["message"]).toContain("never told");
+  });
+
+  test("are those of its last report, with its age while it is away", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    const device = await FakeDevice.connect(control.agentUrl, deviceToken);
+    device.report({
+      hash: "h1",
+      apps: [someApp("web"), someApp("alpha", { state: "unhealthy" })],
+      device: someFacts(),
+    });
+    await device.flushed();
+    const reportedAt = nowS();
+    expect(await names(uuid)).toEqual(["alpha", "web"]);
+    await clock.advance(60_000);
+    // Connected and silent: nothing has changed.
+    const present = await get(uuid, "apps/web");
+    expect(present.body).toEqual({
+      ...someApp("web"),
+      ports: [{ host_port: 30_080, target_port: 80 }],
+      reachable: true,
+      last_seen: nowS(),
+      reported_at: reportedAt,
+      age_s: 0,
+    });
+    await device.cut();
+    const leftAt = nowS();
+    await waitFor("the end of its session", async () => (await get(uuid, "apps")).body["reachable"] === false);
+    await clock.advance(90_000);
+    expect((await get(uuid, "apps")).body).toMatchObject({ last_seen: leftAt, reported_at: reportedAt, age_s: 90 });
+    await control.restart();
+    expect((await get(uuid, "apps")).body).toMatchObject({ last_seen: leftAt, reported_at: reportedAt, age_s: 90 });
+    expect((await get(uuid, "apps/other")).body).toMatchObject({ code: "AppNotFound" });
+  });
+
+  test("of an agent that speaks protocol 1 cannot be told", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    await using _device = await FakeDevice.connect(control.agentUrl, deviceToken, { protocol: 1 });
+    for (const path of ["apps", "apps/web", "apps/web?reveal=environments", "apps/web/logs", "device", "data-usage"]) {
+      const { status, body } = await get(uuid, path);
+      expect([status, body["code"]], path).toEqual([409, "DeviceTooOld"]);
+    }
+  });
+});
+
+describe("a report", () => {
+  test("is kept as differences lead to it, and its hash is in the next welcome", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    const first = await FakeDevice.connect(control.agentUrl, deviceToken);
+    first.report({ hash: "h1", apps: [someApp("a"), someApp("b")], device: someFacts() });
+    first.report({ base: "h1", hash: "h2", apps: [someApp("c")], removed_apps: ["a"] });
+    await first.flushed();
+    expect(await names(uuid)).toEqual(["b", "c"]);
+    await first.cut();
+    await using second = await FakeDevice.open(control.agentUrl, deviceToken);
+    second.hello();
+    expect(await second.next("welcome")).toMatchObject({ report_hash: "h2" });
+    second.report({ base: "h2", hash: "h3", apps: [someApp("b", { state: "stopped" })] });
+    await second.flushed();
+    expect((await get(uuid, "apps/b")).body).toMatchObject({ state: "stopped" });
+  });
+
+  test("that differs from another one than is held is asked for whole, once", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+    device.report({ base: "unknown", hash: "h2", apps: [someApp("b")] });
+    const query = await device.next("query");
+    expect(query).toMatchObject({ what: "report" });
+    device.report({ base: "h2", hash: "h3", apps: [someApp("c")] });
+    device.answer(query.query_id, { base: null, hash: "h3", apps: [someApp("b"), someApp("c")], removed_apps: [] });
+    device.endQuery(query.query_id);
+    // In order: what comes after the answer is a difference to it.
+    device.report({ base: "h3", hash: "h4", removed_apps: ["b"] });
+    await device.flushed();
+    expect(await names(uuid)).toEqual(["c"]);
+    for (let count = 0; count < 20; count++) device.report({ base: "unknown", hash: `x${count}` });
+    await device.flushed();
+    expect(device.received.filter(({ type }) => type === "query")).toHaveLength(1);
+    expect(await names(uuid)).toEqual(["c"]);
+    await clock.advance(60_000);
+    device.report({ base: "unknown", hash: "y" });
+    expect(await device.next("query")).toMatchObject({ what: "report" });
+  });
+
+  test("never brings the value of an environment into the store, whatever the device sends", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+    const spec = { environments: [{ key: "TOKEN", value: "in-clear" }] };
+    device.report({ hash: "h1", apps: [someApp("web", { spec })] });
+    await device.flushed();
+    expect((await get(uuid, "apps/web")).body).toMatchObject({
+      spec: { environments: [{ key: "TOKEN", value: "***" }] },
+      ports: [],
+    });
+    expect(JSON.stringify(await control.store.devices.findReport(uuid))).not.toContain("in-clear");
+  });
+
+  test("that grows beyond what one frame may hold is not kept", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+    const spec = { command: ["x".repeat(300_000)] };
+    device.report({ hash: "h0" });
+    for (const [index, name] of ["a", "b", "c", "d", "e"].entries()) {
+      device.report({ base: `h${index}`, hash: `h${index + 1}`, apps: [someApp(name, { spec })] });
+    }
+    await device.flushed();
+    expect(await names(uuid)).toEqual(["a", "b", "c"]);
+    device.report({ hash: "small", apps: [someApp("z")] });
+    await device.flushed();
+    expect(await names(uuid)).toEqual(["z"]);
+  });
+
+  test("goes with its asset", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+    device.report({ hash: "h1", apps: [someApp("web")] });
+    await device.flushed();
+    await apiClient(control, account).delete(`/v1/assets/${uuid}`);
+    device.report({ base: "h1", hash: "h2", apps: [someApp("late")] });
+    await device.closed;
+    expect(await control.store.devices.findReport(uuid)).toBeUndefined();
+  });
+});
+
+describe("reveal=environments", () => {
+  const spec = {
+    name: "web",
+    image: "web:1",
+    host_network: false,
+    privileged: false,
+    environments: [{ key: "TOKEN", value: "revealed" }],
+    ports: [],
+    volumes: [],
+  };
+
+  test("asks the device, and nothing of it is kept", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+    const asking = get(uuid, "apps/web?reveal=environments");
+    const query = await device.next("query");
+    expect(query).toMatchObject({ what: "app", params: { app: "web", reveal: true } });
+    device.answer(query.query_id, { app: someApp("web"), spec });
+    device.endQuery(query.query_id);
+    const answer = await asking;
+    expect(answer.body).toMatchObject({ name: "web", spec: { environments: spec.environments }, age_s: 0 });
+    expect(answer.headers.get("cache-control")).toBe("no-store");
+    expect(await control.store.devices.findReport(uuid)).toBeUndefined();
+    expect(device.received.filter(({ type }) => type === "query_cancel")).toEqual([]);
+  });
+
+  test("is answered 503 while the device is away, or when it does not answer within 10 s", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    const away = await get(uuid, "apps/web?reveal=environments");
+    expect([away.status, away.body]).toEqual([503, { code: "DeviceNotReachable", message: "Device not reachable" }]);
+    await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+    const asking = get(uuid, "apps/web?reveal=environments");
+    const { query_id: id } = await device.next("query");
+    await clock.advance(10_000);
+    expect((await asking).status).toBe(503);
+    expect(await device.next("query_cancel")).toMatchObject({ query_id: id });
+    // Too late, and nothing to complain of.
+    device.answer(id, { app: someApp("web"), spec });
+    device.endQuery(id);
+    await device.flushed();
+    expect(device.isClosed).toBe(false);
+  });
+
+  test.each([
+    ["AppNotFound", "There is no app web.", 404, { code: "AppNotFound", message: "There is no app web." }],
+    ["EngineUnavailable", undefined, 503, { code: "EngineUnavailable" }],
+    ["PortOfCall", undefined, 502, { code: "DeviceFailed", details: { device_code: "Internal" } }],
+  ])("ends as the device says: %s", async (code, message, status, body) => {
+    const { uuid, deviceToken } = await control.asset(account);
+    await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+    const asking = get(uuid, "apps/web?reveal=environments");
+    device.endQuery((await device.next("query")).query_id, code, message);
+    const answer = await asking;
+    expect(answer.status).toBe(status);
+    expect(answer.body).toMatchObject(body);
+  });
+
+  test.each([
+    ["nothing", undefined],
+    ["something else", { lines: [] }],
+    ["an app without its specification", { app: someApp("web") }],
+  ])("answered with %s is the device's failure, and the session lives on", async (_what, answer) => {
+    const { uuid, deviceToken } = await control.asset(account);
+    await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+    const asking = get(uuid, "apps/web?reveal=environments");
+    const { query_id: id } = await device.next("query");
+    if (answer === undefined) device.endQuery(id);
+    else device.answer(id, answer);
+    expect(await asking).toMatchObject({ status: 502, body: { code: "DeviceFailed" } });
+    await device.flushed();
+    expect(device.isClosed).toBe(false);
+  });
+
+  test("is answered 503 when the connection is lost meanwhile", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    const device = await FakeDevice.connect(control.agentUrl, deviceToken);
+    const asking = get(uuid, "apps/web?reveal=environments");
+    await device.next("query");
+    await device.cut();
+    expect((await asking).status).toBe(503);
+  });
+});

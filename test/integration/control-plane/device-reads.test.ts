@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { apiClient, type Answer } from "../../support/api-client.ts";
+import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
+import { someFacts, someLedgerDay, someState } from "../../support/control-plane/device-words.ts";
+import { someSuperSim } from "../../support/control-plane/sims.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+import { FakeDevice } from "../../support/fake-device.ts";
+
+let clock: FakeClock;
+let control: ControlPlane;
+let account: TestAccount;
+
+beforeAll(async () => {
+  clock = new FakeClock(Date.UTC(2026, 10, 20, 12));
+  control = await startControlPlane({ clock });
+  account = await control.account();
+});
+afterAll(() => control[Symbol.asyncDispose]());
+
+const nowS = (): number => Math.floor(clock.now() / 1000);
+const get = (uuid: string, path: string): Promise<Answer> =>
+  apiClient(control, account).get(`/v1/assets/${uuid}/edge/${path}`);
+
+describe("the device", () => {
+  test("is asked while it is connected, and remembered while it is away", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    expect((await get(uuid, "device")).body).toEqual({
+      device: null,
+      live: false,
+      reachable: false,
+      last_seen: null,
+      reported_at: null,
+      age_s: null,
+    });
+    const device = await FakeDevice.connect(control.agentUrl, deviceToken);
+    device.report({ hash: "h1", device: someFacts({ hostname: "gw-reported" }) });
+    const asking = get(uuid, "device");
+    const query = await device.next("query");
+    expect(query).toMatchObject({ what: "device", params: {} });
+    device.answer(query.query_id, someState());
+    expect((await asking).body).toEqual({
+      device: someState(),
+      live: true,
+      reachable: true,
+      last_seen: nowS(),
+      reported_at: nowS(),
+      age_s: 0,
+    });
+    await device.cut();
+    const away = await get(uuid, "device");
+    expect(away.body).toMatchObject({ live: false, reachable: false, device: { hostname: "gw-reported" } });
+    expect(away.body["device"]).not.toHaveProperty("cpu_percent");
+  });
+
+  test("that does not answer in time is shown as it told last, and its connection is tried", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+    device.report({ hash: "h1", device: someFacts() });
+    const asking = get(uuid, "device");
+    await device.next("query");
+    await clock.advance(10_000);
+    expect((await asking).body).toMatchObject({ live: false, device: { hostname: "gw-1" } });
+  });
+});
+
+describe("data usage", () => {
+  test("is the device's count beside that of its SIMs, for the days asked for", async () => {
+    const supersim = someSuperSim();
+    const { uuid, deviceToken } = await control.asset(account, { supersim });
+    const noon = Date.UTC(2026, 10, 18, 12) / 1000;
+    const record = { iccid: supersim.iccid, bucket: "default_1gb", endTime: noon + 3600 };
+    await control.store.usage.recordUsage(
+      (async function* records() {
+        yield { ...record, startTime: noon, bytes: 500 };
+        yield { ...record, bucket: "default_10gb", startTime: noon + 60, bytes: 50 };
+      })(),
+    );
+    const device = await FakeDevice.connect(control.agentUrl, deviceToken);
+    const asking = get(uuid, "data-usage");
+    const query = await device.next("query");
+    expect(query).toMatchObject({ what: "data_usage", params: { from: "2026-11-01", to: "2026-11-20" } });
+    const days = [someLedgerDay("2026-11-18", 1), someLedgerDay("2026-11-19", 2)];
+    const deployments = [
+      { deployment_id: "dep_1", app: "web", day: "2026-11-18", sent_bytes: 1, received_bytes: 1000 },
+    ];
+    device.answer(query.query_id, { days, deployments, budget: null });
+    const { body } = await asking;
+    expect(body).toEqual({
+      from: "2026-11-01",
+      to: "2026-11-20",
+      days,
+      deployments,
+      budget: null,
+      sims: [
+        {
+          sim_type: "supersim",
+          iccid: supersim.iccid,
+          days: [{ day: "2026-11-18", total: 550 }],
+          finalized_until: nowS() - 48 * 3600,
+        },
+      ],
+      live: true,
+      reachable: true,
+      last_seen: nowS(),
+      reported_at: nowS(),
+      age_s: 0,
+    });
+    await device.cut();
+    const toldAt = nowS();
+    await clock.advance(30_000);
+    expect((await get(uuid, "data-usage?from=2026-11-19&to=2026-11-19")).body).toMatchObject({
+      days: [days[1]],
+      deployments: [],
+      sims: [{ days: [] }],
+      live: false,
+      reachable: false,
+      reported_at: toldAt,
+      age_s: 30,
+    });
+  });
+
+  test("told anew replaces what was told of a day, and keeps the other days", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    const device = await FakeDevice.connect(control.agentUrl, deviceToken);
+    for (const days of [
+      [someLedgerDay("2026-11-10", 1), someLedgerDay("2026-11-11", 1)],
+      [someLedgerDay("2026-11-11", 2), someLedgerDay("2026-11-12", 3)],
+    ]) {
+      const asking = get(uuid, "data-usage");
+      device.answer((await device.next("query")).query_id, { days, deployments: [], budget: null });
+      await asking;
+    }
+    await device.cut();
+    const { body } = await get(uuid, "data-usage");
+    expect(body["days"]).toEqual([
+      someLedgerDay("2026-11-10", 1),
+      someLedgerDay("2026-11-11", 2),
+      someLedgerDay("2026-11-12", 3),
+    ]);
+  });
+
+  test.each([
+    ["from=2026-02-30", "from"],
+    ["to=2026-13-01", "to"],
+    ["from=yesterday", "from"],
+    ["from=2026-11-03&to=2026-11-02", "from"],
+    ["from=2025-01-01&to=2026-11-01", "from"],
+    ["day=2026-11-03", "day"],
+  ])("of %s is refused by the name of the parameter", async (query, path) => {
+    const { uuid } = await control.asset(account);
+    const { status, body } = await get(uuid, `data-usage?${query}`);
+    expect([status, body["code"]]).toEqual([422, "InvalidRequest"]);
+    expect(body["details"]).toMatchObject({ issues: [{ path }] });
+  });
+
+  test("of a device that was never asked has the SIMs' side alone", async () => {
+    const { uuid } = await control.asset(account, { supersim: someSuperSim() });
+    expect((await get(uuid, "data-usage?from=2026-11-01&to=2026-11-01")).body).toMatchObject({
+      days: [],
+      budget: null,
+      sims: [{ sim_type: "supersim", days: [] }],
+      reported_at: null,
+      age_s: null,
+    });
+  });
+});

@@ -1,0 +1,65 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { applyReport, type DeviceReport } from "../../../../src/control-plane/core/device-report.ts";
+import type { AppReport, ReportChange } from "../../../../src/protocol/app-report.ts";
+import { someApp, someFacts } from "../../../support/control-plane/device-words.ts";
+
+const change = (fields: Partial<ReportChange>): ReportChange => ({
+  base: null,
+  hash: "h",
+  apps: [],
+  removed_apps: [],
+  ...fields,
+});
+
+type Apps = ReadonlyMap<string, AppReport>;
+
+const someApps: fc.Arbitrary<Apps> = fc
+  .dictionary(fc.constantFrom("a", "b", "c", "d"), fc.constantFrom("running", "stopped", "missing"))
+  .map((states) => new Map(Object.entries(states).map(([name, state]) => [name, someApp(name, { state })])));
+
+/** What a device would send that went from one state to another. */
+function difference(from: Apps, to: Apps, base: string, hash: string): ReportChange {
+  const isChanged = ([name, app]: [string, AppReport]): boolean => from.get(name)?.state !== app.state;
+  return change({
+    base,
+    hash,
+    apps: [...to].filter(isChanged).map(([, app]) => app),
+    removed_apps: [...from.keys()].filter((name) => !to.has(name)),
+  });
+}
+
+test("differences, one after the other, lead to what the device has in the end", () => {
+  fc.assert(
+    fc.property(fc.array(someApps, { minLength: 1, maxLength: 8 }), (states) => {
+      let held: DeviceReport | undefined;
+      for (const [index, apps] of states.entries()) {
+        const before = states[index - 1];
+        const told = before
+          ? difference(before, apps, `h${index - 1}`, `h${index}`)
+          : change({ hash: "h0", apps: [...apps.values()] });
+        held = applyReport(held, told);
+        expect(held?.hash).toBe(`h${index}`);
+      }
+      const names = [...(states.at(-1)?.keys() ?? [])].toSorted();
+      expect(held?.apps.map(({ name }) => name)).toEqual(names);
+      for (const app of held?.apps ?? []) expect(app.state).toBe(states.at(-1)?.get(app.name)?.state);
+    }),
+  );
+});
+
+test("a difference to another report than is held changes nothing, and neither does one to none", () => {
+  const held = applyReport(undefined, change({ hash: "h1", apps: [someApp("a")] }));
+  expect(applyReport(held, change({ base: "h0", hash: "h2" }))).toBeUndefined();
+  expect(applyReport(undefined, change({ base: "h1", hash: "h2" }))).toBeUndefined();
+});
+
+test("what is told of the device itself stays until it is told anew, or all is", () => {
+  const held = applyReport(undefined, change({ hash: "h1", device: someFacts({ hostname: "one" }) }));
+  const later = applyReport(held, change({ base: "h1", hash: "h2" }));
+  expect(later?.device?.hostname).toBe("one");
+  expect(
+    applyReport(later, change({ base: "h2", hash: "h3", device: someFacts({ hostname: "two" }) }))?.device,
+  ).toEqual(someFacts({ hostname: "two" }));
+  expect(applyReport(later, change({ hash: "h4" }))?.device).toBeUndefined();
+});

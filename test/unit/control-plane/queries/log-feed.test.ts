@@ -1,0 +1,80 @@
+import { expect, test } from "vitest";
+import type { LogEntry } from "../../../../src/control-plane/core/log-entry.ts";
+import { LogFeed } from "../../../../src/control-plane/queries/log-feed.ts";
+import { EdgeError } from "../../../../src/protocol/errors.ts";
+import { FakeClock } from "../../../support/fake-clock.ts";
+
+const line = (text: string) => ({ stream: "stdout", timestamp: "2026-11-20T10:00:00Z", text });
+
+async function all(feed: LogFeed): Promise<LogEntry[]> {
+  const batches: (readonly LogEntry[])[] = [];
+  for await (const batch of feed.batches()) batches.push(batch);
+  return batches.flat();
+}
+
+const omittedOf = (entries: readonly LogEntry[]): number =>
+  entries.reduce((sum, entry) => sum + ("omitted_lines" in entry ? entry.omitted_lines : 0), 0);
+
+test("what waits for a reader is bounded, and one count stands for all that did not fit", async () => {
+  const feed = new LogFeed({ clock: new FakeClock(), isFollowing: true, firstAnswerMs: 10_000 });
+  const text = "x".repeat(1000);
+  for (let count = 0; count < 10_000; count++) feed.answer({ lines: [line(text)] });
+  feed.end(undefined);
+  const entries = await all(feed);
+  const lines = entries.filter((entry) => "text" in entry);
+  expect(lines.length * text.length).toBeLessThan(520_000);
+  expect(entries.length).toBe(lines.length + 1);
+  expect(lines.length + omittedOf(entries)).toBe(10_000);
+});
+
+test("empty lines are no way around the bound", async () => {
+  const feed = new LogFeed({ clock: new FakeClock(), isFollowing: true, firstAnswerMs: 10_000 });
+  for (let count = 0; count < 20_000; count++) feed.answer({ lines: [line("")] });
+  feed.end(undefined);
+  const entries = await all(feed);
+  expect(entries.length).toBeLessThan(6_000);
+  expect(omittedOf(entries)).toBeGreaterThan(14_000);
+});
+
+test("once the reader has caught up, lines are taken again after the count", async () => {
+  const feed = new LogFeed({ clock: new FakeClock(), isFollowing: true, firstAnswerMs: 10_000 });
+  for (let count = 0; count < 100; count++) feed.answer({ lines: [line("x".repeat(8000))] });
+  const reading = feed.batches();
+  const first = (await reading.next()).value as readonly LogEntry[];
+  expect(first.at(-1)).toMatchObject({ omitted_lines: 100 - (first.length - 1) });
+  feed.answer({ lines: [line("later")] });
+  expect((await reading.next()).value).toEqual([line("later")]);
+});
+
+test("the lines that came before a failure are read before it is thrown", async () => {
+  const feed = new LogFeed({ clock: new FakeClock(), isFollowing: false, firstAnswerMs: 10_000 });
+  feed.answer({ lines: [line("one")] });
+  feed.end(new EdgeError("EngineUnavailable"));
+  await feed.begun();
+  const reading = feed.batches();
+  expect((await reading.next()).value).toEqual([line("one")]);
+  await expect(reading.next()).rejects.toMatchObject({ code: "EngineUnavailable" });
+});
+
+test("a device that does not begin in time is not reachable", async () => {
+  const clock = new FakeClock();
+  const feed = new LogFeed({ clock, isFollowing: true, firstAnswerMs: 10_000 });
+  let probed = 0;
+  feed.own({ [Symbol.dispose]: () => {} }, () => probed++);
+  const beginning = expect(feed.begun()).rejects.toMatchObject({ code: "DeviceNotReachable" });
+  await clock.advance(10_000);
+  await beginning;
+  expect(probed).toBe(1);
+});
+
+test("a log that is followed may pause for as long as it likes once it has begun", async () => {
+  const clock = new FakeClock();
+  const feed = new LogFeed({ clock, isFollowing: true, firstAnswerMs: 10_000 });
+  feed.own({ [Symbol.dispose]: () => {} }, () => {});
+  feed.answer({ lines: [] });
+  await feed.begun();
+  await clock.advance(3_600_000);
+  feed.answer({ lines: [line("later")] });
+  feed.end(undefined);
+  expect(await all(feed)).toEqual([line("later")]);
+});
