@@ -20,6 +20,7 @@ export default defineConfig({
       project("contract", { parallel: false, timeout: 120_000 }),
       project("integration", { parallel: false, timeout: 120_000 }),
       project("e2e", { parallel: false, timeout: 180_000 }),
+      project("device", { parallel: false, timeout: 300_000 }),
       project("chaos", { parallel: false, timeout: 300_000 }),
     ],
   },

@@ -38,7 +38,8 @@ installed_version() {
 install_from() {
   deb=$1
   [ -r "$deb" ] || fail "$deb cannot be read"
-  work=$(mktemp -d)
+  # Not in /tmp, where programs may be forbidden to run, and memory short.
+  work=$(mktemp -d "$lib.XXXXXX")
   trap 'rm -rf "$work"' EXIT
   mkdir "$work/control" "$work/data"
   member control.tar.xz | tar -xJ -C "$work/control"
@@ -87,6 +88,7 @@ case ${1:-} in
   "" | -h | --help) echo "$usage" ; exit 0 ;;
 esac
 [ "$(id -u)" = 0 ] || fail "has to be run as root"
+command -v xz >/dev/null || fail "this system has no xz, which unpacks the package"
 command -v systemctl >/dev/null || fail "this system has no systemd; run the agent as a container instead, see the documentation"
 case $1 in
   --remove | --purge) remove "$1" ;;

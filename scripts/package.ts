@@ -12,7 +12,9 @@ const MOST_BYTES = 35_000_000;
 await build({ onlyIfChanged: true });
 await rm(FOLDER, { recursive: true, force: true });
 const packages = await Promise.all(
-  ARCHITECTURES.map((architecture) => buildPackage({ architecture, version: VERSION, folder: FOLDER, compression: 9 })),
+  ARCHITECTURES.map((architecture) =>
+    buildPackage({ architecture, version: VERSION, folder: FOLDER, compression: "small" }),
+  ),
 );
 await copyFile("packaging/install.sh", join(FOLDER, "install.sh"));
 for (const path of packages) {

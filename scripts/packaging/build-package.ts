@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Architecture } from "./architectures.ts";
-import { writeDeb } from "./deb.ts";
+import { type Compression, writeDeb } from "./deb.ts";
 import { sourceEpoch } from "./epoch.ts";
 import { packagedFiles } from "./layout.ts";
 import { nodeRuntime } from "./node-runtime.ts";
@@ -11,8 +11,7 @@ export interface PackageOptions {
   readonly version: string;
   /** Folder for the package, made if missing. */
   readonly folder: string;
-  /** Of xz, 0 to 9. */
-  readonly compression: number;
+  readonly compression: Compression;
 }
 
 /** Makes a package out of what is in dist/, and answers its path. */

@@ -8,6 +8,11 @@ import { CONFIG, HOME, type PackagedFile } from "./layout.ts";
 
 const MAINTAINER_SCRIPTS = ["postinst", "prerm", "postrm"];
 
+/** Small takes a minute, quick some seconds and a quarter more space. */
+export type Compression = "small" | "quick";
+
+const LEVELS: Readonly<Record<Compression, readonly string[]>> = { small: ["-z9", "-Sextreme"], quick: ["-z0"] };
+
 export interface DebOptions {
   readonly version: string;
   readonly architecture: Architecture;
@@ -17,8 +22,7 @@ export interface DebOptions {
   readonly output: string;
   /** Seconds since the epoch that every file is dated, so that the same content makes the same package. */
   readonly epoch: number;
-  /** Of xz: 9 is small and takes a minute, 0 takes seconds. */
-  readonly compression: number;
+  readonly compression: Compression;
 }
 
 /** Writes a package for Debian and its kin. */
@@ -27,8 +31,9 @@ export async function writeDeb({ staging, output, epoch, compression, ...content
   await mkdir(join(staging, "usr/bin"), { recursive: true });
   await symlink(`..${HOME.slice("/usr".length)}/edge-agent`, join(staging, "usr/bin/edge-agent"));
   await writeControl(content, staging);
+  await openFolders(staging);
   // Threads would cut the content into pieces that depend on their number.
-  const xz = ["-Zxz", `-z${compression}`, "-Sextreme", "--threads-max=1"];
+  const xz = ["-Zxz", ...LEVELS[compression], "--threads-max=1"];
   await promisify(execFile)("dpkg-deb", ["--root-owner-group", ...xz, "--build", staging, output], {
     env: { ...process.env, SOURCE_DATE_EPOCH: String(epoch) },
   });
@@ -42,7 +47,10 @@ async function stage(files: readonly PackagedFile[], staging: string): Promise<v
     else await copyFile(from, target);
     await chmod(target, mode);
   }
-  // Whatever the umask of whoever packs it.
+}
+
+/** Whatever the umask of whoever packs it. */
+async function openFolders(staging: string): Promise<void> {
   for (const entry of await readdir(staging, { recursive: true, withFileTypes: true })) {
     if (entry.isDirectory()) await chmod(join(entry.parentPath, entry.name), 0o755);
   }
@@ -54,7 +62,7 @@ async function writeControl(
   staging: string,
 ): Promise<void> {
   const folder = join(staging, "DEBIAN");
-  await mkdir(folder, { mode: 0o755 });
+  await mkdir(folder);
   const sizes = await Promise.all(files.map(async ({ to }) => (await stat(join(staging, to))).size));
   const kilobytes = sizes.reduce((sum, size) => sum + Math.ceil(size / 1024), 0);
   const template = await readFile("packaging/control", "utf8");
@@ -62,6 +70,7 @@ async function writeControl(
   const control = template.replaceAll(/@(\w+)@/g, (_, name: string) => values[name as keyof typeof values]);
   await writeFile(join(folder, "control"), control);
   await writeFile(join(folder, "conffiles"), `${CONFIG}\n`);
+  for (const name of ["control", "conffiles"]) await chmod(join(folder, name), 0o644);
   for (const script of MAINTAINER_SCRIPTS) {
     await copyFile(join("packaging", script), join(folder, script));
     await chmod(join(folder, script), 0o755);

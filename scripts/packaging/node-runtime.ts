@@ -39,7 +39,10 @@ export async function nodeRuntime({ npmPackage, triplet }: Architecture): Promis
     await execute("patchelf", ["--set-rpath", `$ORIGIN/${LIBRARIES}`, node]);
     await mkdir(join(staging, LIBRARIES));
     await copyFile(await findLibrary(triplet), join(staging, LIBRARIES, LIBRARY));
-    await rename(staging, folder);
+    await rename(staging, folder).catch(async (error: unknown) => {
+      // Another run made the same meanwhile.
+      if (!(await exists(folder))) throw error;
+    });
   } finally {
     await rm(staging, { recursive: true, force: true });
   }

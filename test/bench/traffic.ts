@@ -6,7 +6,7 @@ import { tempDir } from "../support/temp-dir.ts";
 import { median } from "./measure.ts";
 import { type MeteredNetwork, meteredNetwork } from "./metered-network.ts";
 import { type Bench, atMost } from "./result.ts";
-import { tlsFront } from "./tls-front.ts";
+import { tlsFront } from "../support/link/tls-front.ts";
 
 const MONTH_S = 30 * 24 * 3600;
 const DEFAULT_KEEPALIVE_S = 600;

@@ -35,12 +35,15 @@ export async function privateEngineMissing(): Promise<string | undefined> {
  */
 export class PrivateEngine implements AsyncDisposable {
   readonly socketPath: string;
+  /** This machine's address as its containers see it. */
+  readonly hostAddress: string;
   readonly #directory: string;
   readonly #dataRoot: string;
   readonly #owned: AsyncDisposableStack;
   #process: RunningCommand | undefined;
 
-  private constructor(directory: string, dataRoot: string, owned: AsyncDisposableStack) {
+  private constructor(directory: string, dataRoot: string, hostAddress: string, owned: AsyncDisposableStack) {
+    this.hostAddress = hostAddress;
     this.socketPath = join(directory, "docker.sock");
     this.#directory = directory;
     this.#dataRoot = dataRoot;
@@ -55,7 +58,7 @@ export class PrivateEngine implements AsyncDisposable {
     const bridge = undo.use(await createBridge());
     const config = await daemonConfig(path, dataRoot, bridge.name);
     await writeFile(join(path, "daemon.json"), JSON.stringify(config));
-    const engine = new PrivateEngine(path, dataRoot, undo.move());
+    const engine = new PrivateEngine(path, dataRoot, bridge.address, undo.move());
     try {
       await engine.start();
     } catch (error) {

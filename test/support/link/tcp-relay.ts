@@ -1,6 +1,6 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
-/** A TCP relay on loopback whose connections can be cut, refused, or go silent as a link does that lost its radio. */
+/** A TCP relay, on loopback unless told otherwise, whose connections can be cut, refused, or go silent as a link does that lost its radio. */
 export class TcpRelay implements AsyncDisposable {
   /** Bytes relayed in both directions. */
   bytes = 0;
@@ -20,11 +20,11 @@ export class TcpRelay implements AsyncDisposable {
     });
   }
 
-  /** @param port where connections lead, on loopback */
-  static async to(port: number): Promise<TcpRelay> {
+  /** @param port where connections lead, on loopback @param host address to listen at */
+  static async to(port: number, host: string = "127.0.0.1"): Promise<TcpRelay> {
     const relay = new TcpRelay(port);
     await new Promise<void>((resolve) => {
-      relay.#server.listen(0, "127.0.0.1", resolve);
+      relay.#server.listen(0, host, resolve);
     });
     return relay;
   }

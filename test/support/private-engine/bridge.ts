@@ -1,18 +1,25 @@
 import { succeed } from "../command.ts";
 
+export interface Bridge extends AsyncDisposable {
+  readonly name: string;
+  /** This machine's address on it. */
+  readonly address: string;
+}
+
 /** A network bridge with an address range of its own; disposing it takes it down. Needs Debian's package iproute2. */
-export async function createBridge(): Promise<{ readonly name: string } & AsyncDisposable> {
+export async function createBridge(): Promise<Bridge> {
   const name = `eat${random(0x7fffffff).toString(36)}`;
+  const address = `10.${64 + random(64)}.${random(256)}.1`;
   await succeed("ip", ["link", "add", name, "type", "bridge"]);
   const remove = async (): Promise<void> => void (await succeed("ip", ["link", "delete", name]));
   try {
-    await succeed("ip", ["address", "add", `10.${64 + random(64)}.${random(256)}.1/24`, "dev", name]);
+    await succeed("ip", ["address", "add", `${address}/24`, "dev", name]);
     await succeed("ip", ["link", "set", name, "up"]);
   } catch (error) {
     await remove();
     throw error;
   }
-  return { name, [Symbol.asyncDispose]: remove };
+  return { name, address, [Symbol.asyncDispose]: remove };
 }
 
 function random(below: number): number {

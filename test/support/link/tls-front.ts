@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { type AddressInfo, type Socket, connect } from "node:net";
 import { join } from "node:path";
 import { createServer } from "node:tls";
-import { CertificateAuthority } from "../support/link/certificates.ts";
+import { CertificateAuthority } from "./certificates.ts";
 
 /** What stands before a control plane in earnest: TLS at this address, passed on unencrypted. */
 export interface TlsFront extends AsyncDisposable {

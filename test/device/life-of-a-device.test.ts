@@ -1,0 +1,248 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { VERSION } from "../../src/lib/version.ts";
+import { Device } from "../support/device/device.ts";
+import { type DeviceEngine, devicesMissing, startDeviceEngine } from "../support/device/device-engine.ts";
+import { deviceImage, type Suite } from "../support/device/device-image.ts";
+import { Outside } from "../support/device/outside.ts";
+import { appContainer, type ServiceState, serviceState } from "../support/device/service.ts";
+import { NEXT_VERSION, testPackage } from "../support/device/test-package.ts";
+import { webImage, WEB_PORT } from "../support/images.ts";
+import { tempDir } from "../support/temp-dir.ts";
+import { waitFor } from "../support/wait-for.ts";
+import type { Asset } from "../support/system/control.ts";
+
+const missing = await devicesMissing();
+const PORT = 30_080;
+const APP = "node-red";
+const URL_OF_APP = `http://127.0.0.1:${PORT}/`;
+
+/*
+ * One device from the workbench to the scrapyard. The tests of a suite follow one another: each finds the device as the
+ * one before it left it.
+ */
+describe.skipIf(missing !== undefined)("the life of a device", () => {
+  const shared = new AsyncDisposableStack();
+  let engine: DeviceEngine;
+  let outside: Outside;
+  let packages: { readonly now: string; readonly next: string };
+  let image: string;
+
+  beforeAll(async () => {
+    engine = shared.use(await startDeviceEngine());
+    outside = shared.use(await Outside.start(engine.hostAddress));
+    const { path } = shared.use(await tempDir());
+    const [now, next] = await Promise.all([testPackage(path), testPackage(path, { version: NEXT_VERSION })]);
+    packages = { now, next };
+    await outside.registry.push(await webImage(), "team/web:1");
+    image = `${outside.registryHost}/team/web:1`;
+  }, 600_000);
+  afterAll(() => shared.disposeAsync());
+
+  describe.each<Suite>(["bookworm", "trixie"])("with Debian %s", (suite) => {
+    const owned = new AsyncDisposableStack();
+    let device: Device;
+    let asset: Asset;
+    let startedAt: string;
+
+    beforeAll(async () => {
+      const options = { engineSocket: engine.socketPath, image: await deviceImage(engine.socketPath, suite) };
+      device = owned.use(await Device.start({ ...options, insecureRegistries: [outside.registryHost] }));
+      asset = await outside.asset(`gateway-${suite}`);
+    }, 900_000);
+    afterAll(() => owned.disposeAsync());
+
+    const untilService = (what: string, fits: (state: ServiceState) => boolean): Promise<ServiceState> =>
+      waitFor(what, async () => {
+        const state = await serviceState(device);
+        return fits(state) && state;
+      });
+    const untilReplaced = (before: ServiceState): Promise<ServiceState> =>
+      untilService(
+        "another process, online",
+        ({ pid, activeState, text }) =>
+          activeState === "active" && ![0, before.pid].includes(pid) && text.startsWith("Online"),
+      );
+    const untilOnline = (): Promise<ServiceState> =>
+      untilService("the agent to be online", ({ text }) => text.startsWith("Online"));
+    /** The app runs, and has not been touched since it was deployed. */
+    const expectUntouched = async (): Promise<void> =>
+      expect(await appContainer(device, APP)).toMatchObject({ running: true, startedAt });
+
+    test("the package installs without a network, and waits for its enrolment", async () => {
+      await device.copy(packages.now, "/root/edge-agent.deb");
+      await device.cutLink();
+      const output = await device.succeed("dpkg --install /root/edge-agent.deb");
+      await device.restoreLink();
+      expect(output).toContain("edge-agent: enrol this device with: sudo edge-agent enroll");
+      expect(await device.succeed("edge-agent --version")).toBe(`${VERSION}\n`);
+      const owners = await device.succeed(
+        "stat -c '%n %a %U:%G' /etc/edge-agent /etc/edge-agent/config.json /var/lib/edge-agent /var/log/edge-agent",
+      );
+      expect(owners.trim().split("\n")).toEqual([
+        "/etc/edge-agent 750 root:edge-agent",
+        "/etc/edge-agent/config.json 640 root:edge-agent",
+        "/var/lib/edge-agent 700 edge-agent:edge-agent",
+        "/var/log/edge-agent 750 edge-agent:edge-agent",
+      ]);
+      expect(await serviceState(device)).toMatchObject({ activeState: "inactive", restarts: 0 });
+      expect(await device.succeed("journalctl -u edge-agent -o cat")).toContain("This device is not enrolled yet");
+      expect(await device.succeed("systemctl is-enabled edge-agent")).toBe("enabled\n");
+      expect((await device.run("edge-agent status")).code).toBe(3);
+    });
+
+    test("it is enrolled, and systemd says in words that it is online", async () => {
+      await device.copy(outside.caFile, "/etc/edge-agent/ca.pem");
+      await device.succeed("chmod 644 /etc/edge-agent/ca.pem");
+      await device.succeed(`sed -i '1a "extra_ca_file": "/etc/edge-agent/ca.pem",' /etc/edge-agent/config.json`);
+      const enroll = `edge-agent enroll --url ${outside.agentUrl} --token-file -`;
+      expect(await device.succeed(enroll, `${asset.deviceToken}\n`)).toContain(`as gateway-${suite}`);
+      expect((await device.succeed("stat -c '%a %U' /etc/edge-agent/token")).trim()).toBe("600 edge-agent");
+      await device.succeed("systemctl restart edge-agent");
+      expect(await untilOnline()).toMatchObject({ activeState: "active", text: `Online as gateway-${suite}; no apps` });
+    });
+
+    test("an app deployed from outside is reached at the device's address", async () => {
+      const final = await outside.deploy(asset, {
+        name: APP,
+        image,
+        ports: [{ host_port: PORT, target_port: WEB_PORT }],
+      });
+      expect(final).toMatchObject({ status: "Success" });
+      const page = await fetch(`http://${await device.address()}:${PORT}/`);
+      expect(await page.text()).toContain("edge-agent test app");
+      startedAt = (await appContainer(device, APP))?.startedAt ?? "";
+      await untilService("the app in the status", ({ text }) => text === `Online as gateway-${suite}; 1 app`);
+    });
+
+    test("a technician finds all well: status, doctor, and no warning in the journal", async () => {
+      expect(await device.run("edge-agent status")).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(new RegExp(`online[^]*${APP} +running`)) as string,
+      });
+      expect(await device.run("edge-agent doctor")).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/(✓|ok) Device token[^]*(✓|ok) Container engine[^]*Nothing is broken/) as string,
+      });
+      expect(await device.succeed("journalctl -u edge-agent -p warning --quiet")).toBe("");
+    });
+
+    test("the journal shows at -p warning what went wrong, and nothing else", async () => {
+      const absent = `${outside.registryHost}/team/absent:1`;
+      expect(await outside.deploy(asset, { name: "absent", image: absent })).toMatchObject({ status: "Fail" });
+      const warnings = await device.succeed("journalctl -u edge-agent -p warning -o cat --quiet");
+      expect(warnings).toContain("absent");
+      expect(warnings).not.toContain(APP);
+      expect(await device.succeed("journalctl -u edge-agent -o cat")).toContain(APP);
+    });
+
+    test("systemd finds little to expose, and the unit explains every relaxation", async () => {
+      const report = await device.succeed("systemd-analyze security edge-agent.service --no-pager");
+      const exposure = Number(/Overall exposure level for edge-agent\.service: ([\d.]+)/.exec(report)?.[1]);
+      expect(exposure).toBeLessThanOrEqual(2);
+      const unit = await device.succeed("systemctl cat edge-agent");
+      const relaxed = [...report.matchAll(/^✗ (\w+)=/gm)].map(([, name = ""]) => name);
+      expect(relaxed.length).toBeGreaterThan(3);
+      expect(relaxed.filter((name) => !unit.includes(`${name}=`))).toEqual([]);
+    });
+
+    test("the service takes at most 70 MB of memory, and shares none of its rights", async () => {
+      const { pid } = await serviceState(device);
+      const memory = await device.succeed(`cat /proc/${pid}/smaps_rollup`);
+      expect(Number(/^Pss: +(\d+) kB/m.exec(memory)?.[1])).toBeLessThan(70_000);
+      const status = await device.succeed(`cat /proc/${pid}/status`);
+      expect(status).toMatch(/^CapBnd:\s+0+$/m);
+      expect(status).toMatch(/^NoNewPrivs:\s+1$/m);
+    });
+
+    test("a reload takes over the level of the log", async () => {
+      await device.succeed(`sed -i '1a "log": {"level": "debug"},' /etc/edge-agent/config.json`);
+      await device.succeed("systemctl reload edge-agent");
+      await device.until("journalctl -u edge-agent -o cat --quiet | grep -F log_level=debug");
+      await untilService("the agent to be ready again", ({ activeState }) => activeState === "active");
+    });
+
+    test("killed, systemd brings it back, and the app never stopped", async () => {
+      const before = await serviceState(device);
+      await device.succeed(`kill -KILL ${before.pid}`);
+      const after = await untilReplaced(before);
+      expect(after.restarts).toBe(before.restarts + 1);
+      await expectUntouched();
+    });
+
+    test("hanging, the watchdog brings it back, and the app never stopped", async () => {
+      // The time a hung agent has is a minute in the unit; nobody wants to wait for that here.
+      const folder = "/run/systemd/system/edge-agent.service.d";
+      await device.succeed(`mkdir -p ${folder} && cat > ${folder}/test.conf`, "[Service]\nWatchdogSec=3\n");
+      await device.succeed("systemctl daemon-reload && systemctl restart edge-agent");
+      const before = await untilOnline();
+      await device.succeed(`kill -STOP ${before.pid}`);
+      await untilReplaced(before);
+      expect(await device.succeed("journalctl -u edge-agent -o cat --quiet")).toContain("Watchdog timeout");
+      await expectUntouched();
+      await device.succeed(`rm -r ${folder} && systemctl daemon-reload`);
+    });
+
+    test("the apps run again after a reboot with the link cut, and the agent is online once it is back", async () => {
+      await device.cutLink();
+      await outside.registry.stop();
+      await device.reboot();
+      const read = `/usr/lib/edge-agent/node -e 'fetch("${URL_OF_APP}").then((r) => r.text()).then(console.log)'`;
+      await device.until(`${read} | grep 'edge-agent test app'`);
+      expect((await appContainer(device, APP))?.running).toBe(true);
+      await untilService("the agent without its link", ({ text }) => /^Offline.*1 app/.test(text));
+      expect((await device.run("edge-agent status")).stdout).toMatch(new RegExp(`offline[^]*${APP} +running`));
+      await outside.registry.resume();
+      await device.restoreLink();
+      await waitFor("the agent to be online", untilOnline, { timeoutMs: 90_000 });
+      startedAt = (await appContainer(device, APP))?.startedAt ?? "";
+    });
+
+    test("an upgrade keeps configuration and state, and touches no app", async () => {
+      const config = await device.succeed("cat /etc/edge-agent/config.json /etc/edge-agent/token");
+      const before = await serviceState(device);
+      await device.copy(packages.next, "/root/next.deb");
+      await device.succeed("dpkg --install /root/next.deb");
+      expect(await device.succeed("dpkg-query --show --showformat '${Version}' edge-agent")).toBe(NEXT_VERSION);
+      expect(await device.succeed("cat /etc/edge-agent/config.json /etc/edge-agent/token")).toBe(config);
+      const after = await untilReplaced(before);
+      expect(after.text).toBe(`Online as gateway-${suite}; 1 app`);
+      await expectUntouched();
+    });
+
+    test("removing it leaves configuration and apps, and says so", async () => {
+      const output = await device.succeed("dpkg --remove edge-agent");
+      expect(output).toContain(`${APP} (container ${APP}, running`);
+      expect(output).toContain("left in place: /etc/edge-agent");
+      await device.succeed("test -e /etc/edge-agent/token -a -e /var/lib/edge-agent/agent.db");
+      expect((await device.run("systemctl is-active edge-agent")).stdout).not.toBe("active\n");
+      await expectUntouched();
+    });
+
+    test("purging it leaves nothing but the apps, and names them", async () => {
+      const output = await device.succeed("dpkg --purge edge-agent");
+      expect(output).toContain(`${APP} (container ${APP}, running`);
+      const left = await device.succeed("find /etc /usr /var/lib /var/log /run -xdev -name '*edge-agent*'");
+      expect(left).toBe("");
+      expect((await device.run("getent passwd edge-agent")).code).not.toBe(0);
+      await expectUntouched();
+    });
+
+    test("install.sh does the same from the same package", async () => {
+      await device.copy("packaging/install.sh", "/root/install.sh");
+      await device.succeed("sh /root/install.sh /root/edge-agent.deb");
+      expect(await device.succeed("edge-agent --version")).toBe(`${VERSION}\n`);
+      await device.succeed(`sed -i '1a "extra_ca_file": "/root/ca.pem",' /etc/edge-agent/config.json`);
+      const config = await device.succeed("cat /etc/edge-agent/config.json");
+      const upgraded = await device.succeed("sh /root/install.sh /root/next.deb");
+      expect(upgraded).toContain(`edge-agent ${NEXT_VERSION} is installed`);
+      expect(await device.succeed("cat /etc/edge-agent/config.json")).toBe(config);
+      expect(await device.succeed("systemctl is-enabled edge-agent")).toBe("enabled\n");
+      const purged = await device.succeed("sh /root/install.sh --purge");
+      expect(purged).toContain(`${APP} (container ${APP}, running`);
+      expect(await device.succeed("find /etc /usr /var/lib /var/log /run -xdev -name '*edge-agent*'")).toBe("");
+      await expectUntouched();
+    });
+  });
+});
+
+test.runIf(missing !== undefined)("the life of a device", ({ skip }) => skip(missing));

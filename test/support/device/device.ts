@@ -1,0 +1,129 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { run, succeed } from "../command.ts";
+import { uniqueName } from "../images.ts";
+import { tempDir } from "../temp-dir.ts";
+import { waitFor } from "../wait-for.ts";
+
+const BOOT_MS = 90_000;
+const NETWORK = "bridge";
+
+interface DeviceOptions {
+  readonly engineSocket: string;
+  readonly image: string;
+  /** Registries its own engine speaks to without TLS, as `host:port`. */
+  readonly insecureRegistries: readonly string[];
+}
+
+/**
+ * A whole device: systemd as its first process, a container engine of its own, a place in a private network. Disposing
+ * it leaves nothing behind.
+ */
+export class Device implements AsyncDisposable {
+  readonly name: string;
+  readonly #engineSocket: string;
+
+  private constructor(name: string, engineSocket: string) {
+    this.name = name;
+    this.#engineSocket = engineSocket;
+  }
+
+  /** Starts one and waits until it has booted. */
+  static async start({ engineSocket, image, insecureRegistries }: DeviceOptions): Promise<Device> {
+    const device = new Device(uniqueName("device"), engineSocket);
+    const memory = ["--tmpfs=/run", "--tmpfs=/run/lock", "--tmpfs=/tmp"];
+    const options = ["--privileged", "--stop-signal=SIGRTMIN+3", "--volume=/var/lib/docker", ...memory];
+    const names = ["--name", device.name, "--hostname", "gateway"];
+    try {
+      await device.#docker("create", ...options, ...names, image, "/sbin/init");
+      await device.write("/etc/docker/daemon.json", JSON.stringify({ "insecure-registries": insecureRegistries }));
+      await device.boot();
+    } catch (error) {
+      await device[Symbol.asyncDispose]();
+      throw error;
+    }
+    return device;
+  }
+
+  /** Switches it on, and waits until it has booted, whether or not everything came up. */
+  async boot(): Promise<void> {
+    await this.#docker("start", this.name);
+    const isUp = async (): Promise<boolean> => {
+      const { stdout } = await this.run("systemctl is-system-running");
+      return /^(running|degraded)$/.test(stdout.trim());
+    };
+    await waitFor(`${this.name} to boot`, isUp, { timeoutMs: BOOT_MS, intervalMs: 200 });
+  }
+
+  /** Shuts it down in order and switches it on again. */
+  async reboot(): Promise<void> {
+    await this.run("systemctl reboot");
+    const isOff = async (): Promise<boolean> => (await this.#inspect("{{.State.Running}}")) === "false";
+    await waitFor(`${this.name} to shut down`, isOff, { timeoutMs: BOOT_MS });
+    await this.boot();
+  }
+
+  /** Takes it off the network, also over a reboot. */
+  async cutLink(): Promise<void> {
+    await this.#docker("network", "disconnect", NETWORK, this.name);
+  }
+
+  /** Puts it on the network again, maybe under another address. */
+  async restoreLink(): Promise<void> {
+    await this.#docker("network", "connect", NETWORK, this.name);
+  }
+
+  /** Its address in the private network. */
+  async address(): Promise<string> {
+    return await this.#inspect("{{.NetworkSettings.IPAddress}}");
+  }
+
+  /** Socket of its own engine, as seen from here. */
+  async engineSocket(): Promise<string> {
+    return `/proc/${await this.#inspect("{{.State.Pid}}")}/root/run/docker.sock`;
+  }
+
+  /** Runs a shell command on it, as root, whatever comes of it. */
+  async run(command: string, input?: string): ReturnType<typeof run> {
+    const args = ["--host", `unix://${this.#engineSocket}`, "exec", "--interactive", this.name, "bash", "-c", command];
+    return await run("docker", args, { timeoutMs: 120_000, ...(input !== undefined && { input }) });
+  }
+
+  /** Runs a shell command that has to succeed, and answers what it wrote to standard output. */
+  async succeed(command: string, input?: string): Promise<string> {
+    const { code, stdout, stderr } = await this.run(command, input);
+    if (code === 0) return stdout;
+    throw new Error(`on the device, ${command} ended with ${code}\n${stdout}${stderr}`);
+  }
+
+  /** Puts a file of this machine onto the device. */
+  async copy(path: string, to: string): Promise<void> {
+    await this.#docker("cp", path, `${this.name}:${to}`);
+  }
+
+  /** Writes a file on the device, booted or not. */
+  async write(path: string, content: string): Promise<void> {
+    await using folder = await tempDir();
+    const file = join(folder.path, "file");
+    await writeFile(file, content);
+    await this.copy(file, path);
+  }
+
+  /** Waits until a shell command on the device succeeds, and answers what it wrote. */
+  async until(command: string, timeoutMs: number = 60_000): Promise<string> {
+    const look = async (): Promise<string> => (await this.succeed(command)) || " ";
+    return await waitFor(`${command} on ${this.name}`, look, { timeoutMs, intervalMs: 250 });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#docker("rm", "--force", "--volumes", this.name);
+  }
+
+  async #inspect(format: string): Promise<string> {
+    return (await this.#docker("inspect", "--format", format, this.name)).trim();
+  }
+
+  async #docker(...args: readonly string[]): Promise<string> {
+    return await succeed("docker", ["--host", `unix://${this.#engineSocket}`, ...args], { timeoutMs: 120_000 });
+  }
+}

@@ -1,0 +1,77 @@
+import { join } from "node:path";
+import type { z } from "zod";
+import type { appSpecSchema } from "../../../src/protocol/app-spec.ts";
+import { type DeploymentEvent, isFinal } from "../../../src/protocol/deployment-event.ts";
+import { openStream } from "../event-stream.ts";
+import { TcpRelay } from "../link/tcp-relay.ts";
+import { tlsFront } from "../link/tls-front.ts";
+import { Registry } from "../registry.ts";
+import { type Account, type Asset, ControlProcess } from "../system/control.ts";
+import { tempDir } from "../temp-dir.ts";
+
+const DEPLOYMENT_MS = 120_000;
+
+/** What is outside of a device: a control plane behind TLS, and a registry without, both at one address. */
+export class Outside implements AsyncDisposable {
+  /** Address of the control plane for agents. */
+  readonly agentUrl: string;
+  /** File with the certificate authority of the control plane. */
+  readonly caFile: string;
+  /** The registry as devices see it. */
+  readonly registryHost: string;
+  readonly registry: Registry;
+  readonly control: ControlProcess;
+  readonly #account: Account;
+  readonly #owned: AsyncDisposableStack;
+
+  private constructor(parts: Parts, owned: AsyncDisposableStack) {
+    this.agentUrl = parts.agentUrl;
+    this.caFile = parts.caFile;
+    this.registryHost = parts.registryHost;
+    this.registry = parts.registry;
+    this.control = parts.control;
+    this.#account = parts.account;
+    this.#owned = owned;
+  }
+
+  /** @param host this machine's address as the devices see it */
+  static async start(host: string): Promise<Outside> {
+    await using owned = new AsyncDisposableStack();
+    const { path } = owned.use(await tempDir());
+    const control = owned.use(new ControlProcess(path, []));
+    await control.start();
+    const account = await control.createAccount("site");
+    const front = owned.use(await tlsFront(join(path), host, control.url));
+    const registry = owned.use(await Registry.start());
+    const relay = owned.use(await TcpRelay.to(registry.port, host));
+    const agentUrl = `wss://${host}:${front.port}/v1/agent`;
+    const registryHost = `${host}:${relay.port}`;
+    return new Outside({ agentUrl, caFile: front.caFile, registryHost, registry, control, account }, owned.move());
+  }
+
+  /** A new asset, for one device. */
+  async asset(serialNumber: string): Promise<Asset> {
+    return await this.control.addAsset(this.#account.accountId, serialNumber);
+  }
+
+  /** Deploys an app onto the asset's device and answers the final event. */
+  async deploy(asset: Asset, spec: z.input<typeof appSpecSchema>): Promise<DeploymentEvent> {
+    const url = `${this.control.url}/v1/assets/${asset.uuid}/edge/apps`;
+    const stream = await openStream(url, { method: "POST", apiKey: this.#account.apiKey, body: spec });
+    await stream.until("the end of the deployment", ({ events }) => events.some(isFinal), DEPLOYMENT_MS);
+    return stream.events.at(-1) as DeploymentEvent;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#owned.disposeAsync();
+  }
+}
+
+interface Parts {
+  readonly agentUrl: string;
+  readonly caFile: string;
+  readonly registryHost: string;
+  readonly registry: Registry;
+  readonly control: ControlProcess;
+  readonly account: Account;
+}
