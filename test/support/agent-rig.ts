@@ -2,7 +2,7 @@ import { pino } from "pino";
 import type { HostPort } from "../../src/agent/core/host-port.ts";
 import type { Host } from "../../src/agent/host/host.ts";
 import { OPEN_GATE } from "../../src/agent/ledger/pull-gate.ts";
-import { Tally } from "../../src/agent/ledger/tally.ts";
+import { CountingLedger } from "./counting-ledger.ts";
 import type { DeployConfig, DeployServices } from "../../src/agent/steps/context.ts";
 import { Deployments } from "../../src/agent/steps/deployments.ts";
 import { NotifyingStore } from "../../src/agent/store/notifying-store.ts";
@@ -68,7 +68,7 @@ export class AgentRig implements AsyncDisposable {
   readonly clock = new FakeClock();
   readonly engine = new FakeEngine(this.clock);
   readonly host = new FakeHost();
-  readonly ledger = new Tally();
+  readonly ledger = new CountingLedger();
   readonly log: string[] = [];
   readonly store: NotifyingStore;
   deployments: Deployments;

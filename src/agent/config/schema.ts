@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { data } from "./data.ts";
 import { registries } from "./registries.ts";
 import { LOG_LEVELS } from "../../lib/log/levels.ts";
 
@@ -141,6 +142,7 @@ export const configSchema = z
       .prefault({}),
     link: link.prefault({}),
     deploy: deploy.prefault({}),
+    data: data.prefault({}),
     container_logs: containerLogs.prefault({}),
     policy: policy.prefault({}),
     registries: registries.meta({ description: "Registries that want credentials, or are not trusted as they are." }),

@@ -1,3 +1,5 @@
+import type { DataPolicy } from "../core/data-budget.ts";
+import { parseHours } from "../core/download-hours.ts";
 import { localSocketPath, RUNTIME_SOCKET } from "../local/socket-path.ts";
 import type { LinkConfig } from "../link/link-config.ts";
 import type { DeployConfig } from "../steps/context.ts";
@@ -18,6 +20,18 @@ export function toLinkConfig(config: Config): LinkConfig {
     keepaliveMs: link.keepalive_s * 1000,
     pongTimeoutMs: link.pong_timeout_s * 1000,
     backoff: { baseMs: RECONNECT_BASE_MS, maxMs: link.reconnect_max_s * 1000 },
+  };
+}
+
+/** What the configuration allows on networks that cost. */
+export function toDataPolicy({ data }: Config): DataPolicy {
+  return {
+    metered: data.metered,
+    dailyBytes: data.daily_bytes,
+    monthlyBytes: data.monthly_bytes,
+    bytesPerSecond: data.rate_limit_bytes_per_s,
+    hours: data.hours.flatMap((text) => parseHours(text) ?? []),
+    timeZone: data.timezone,
   };
 }
 

@@ -50,7 +50,7 @@ export const MAX_RETRY_AFTER_MS = 60 * MINUTE;
 
 /**
  * The least window devices spread over that the other side sent away, in milliseconds. However short the
- * outage was, about a fifth of a fleet comes back within one second at the most; a device alone loses five seconds on
+ * outage was, about a quarter of a fleet comes back within one second at the most; a device alone loses five seconds on
  * average, as a rule while the service is not there anyway.
  */
 const SHARED_WINDOW_MS = 10_000;

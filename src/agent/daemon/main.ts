@@ -9,13 +9,16 @@ import { Semaphore } from "../../lib/semaphore.ts";
 import { openDatagramSender } from "../../lib/unix-datagram.ts";
 import { VERSION } from "../../lib/version.ts";
 import { type Config, loadConfig } from "../config/load.ts";
-import { toDeployConfig, toLinkConfig } from "../config/settings.ts";
+import { toDataPolicy, toDeployConfig, toLinkConfig } from "../config/settings.ts";
 import { createDockerEngine } from "../engine/docker/docker-engine.ts";
 import { createSocketFinder } from "../engine/find-socket.ts";
 import { readBootId } from "../host/boot-id.ts";
 import { createLinuxHost } from "../host/linux-host.ts";
-import { OPEN_GATE } from "../ledger/pull-gate.ts";
-import { Tally } from "../ledger/tally.ts";
+import { createLinuxNetwork } from "../host/network.ts";
+import { BudgetGate } from "../ledger/budget-gate.ts";
+import { DataReport } from "../ledger/data-report.ts";
+import { LedgerBook } from "../ledger/ledger-book.ts";
+import { NetworkWatch } from "../ledger/network-watch.ts";
 import { createUplink } from "../link/uplink.ts";
 import { linkWatch } from "../local/link-watch.ts";
 import { localRoutes } from "../local/local-routes.ts";
@@ -53,8 +56,14 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   using lock = tryLock(join(config.state_dir, "agent.lock"));
   if (!lock) throw new Error(`${config.state_dir} is in use by another edge-agent`);
 
-  const opened = openStore({ directory: config.state_dir, clock, logger, bootId: readBootId() });
+  const bootId = readBootId();
+  const opened = openStore({ directory: config.state_dir, clock, logger, bootId });
   using store = new NotifyingStore(opened.store);
+  const network = createLinuxNetwork({ kinds: config.data.interfaces });
+  const watch = new NetworkWatch(network, clock);
+  using ledger = new LedgerBook({ store: store.ledger, network, watch, clock, logger, bootId });
+  const dataPolicy = toDataPolicy(config);
+  const dataUsage = new DataReport(ledger, dataPolicy);
   const engine = createDockerEngine({
     socketPath: createSocketFinder({ configured: config.engine.socket, environment: process.env }),
     clock,
@@ -69,8 +78,8 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     config: toDeployConfig(config),
     dataRoot: remember(clock, DATA_ROOT_SERVES_MS, async (signal) => (await engine.info(signal)).dataRoot),
     pulls: new Semaphore(config.deploy.concurrent_pulls),
-    gate: OPEN_GATE,
-    ledger: new Tally(),
+    gate: new BudgetGate({ policy: dataPolicy, ledger, watch, clock }),
+    ledger,
   } satisfies DeployServices;
   await using deployments = new Deployments(services, () => opened.rebuild.isSet);
   const keeper = new Keeper({ ...services, rebuild: opened.rebuild, hold: (app) => deployments.hold(app) });
@@ -78,6 +87,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     config: toLinkConfig(config),
     commands: deployments,
     events: store,
+    traffic: ledger,
     clock,
     logger,
     agentVersion: VERSION,
@@ -88,6 +98,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     routes: localRoutes({
       services,
       deployments,
+      dataUsage,
       link: () => uplink.status(),
       linkSince: linkWatch(uplink, clock),
       controlPlaneUrl: config.control_plane_url,

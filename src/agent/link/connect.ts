@@ -5,11 +5,14 @@ import type { LinkConfig } from "./link-config.ts";
 import { openTunnel, proxyFor } from "./proxy.ts";
 import { TlsTicket } from "./tls-ticket.ts";
 import { trustAlso } from "./trust.ts";
+import { Wire } from "./wire.ts";
 
 /** A way to the control plane, good for one connection. */
 export interface Route {
   /** The proxy it leads through, as host and port. */
   readonly proxy: string | undefined;
+  /** The connection to the control plane, or to the proxy: it counts what goes over. */
+  readonly wire: Pick<Wire, "sent" | "received">;
   /** The status with which that proxy answered `CONNECT`, once it has. */
   proxyStatus(): number | undefined;
   /** Begins to connect. The caller listens to the socket before it lets the event loop turn. Throws for an unusable address. */
@@ -29,13 +32,17 @@ const ADDRESS_TIMEOUT_MS = 5_000;
 export function createConnect(config: LinkConfig, agentVersion: string): Connect {
   let trusted: SecureContext | undefined;
   const ticket = new TlsTicket();
-  const host = URL.parse(config.url)?.hostname.replaceAll(/[[\]]/g, "") ?? "";
+  const address = URL.parse(config.url);
+  const host = address?.hostname.replaceAll(/[[\]]/g, "") ?? "";
+  const isSecure = address?.protocol === "wss:";
   return async (signal) => {
     if (config.extraCa !== undefined) trusted ??= trustAlso(config.extraCa);
     const proxy = proxyFor(config.url);
+    const wire = new Wire();
     const tunnel =
-      proxy && (await openTunnel(proxy, { signal, secureContext: trusted, addressTimeoutMs: ADDRESS_TIMEOUT_MS }));
-    const options: Omit<ClientOptions, "checkServerIdentity"> & Record<string, unknown> = {
+      proxy &&
+      (await openTunnel(proxy, { signal, secureContext: trusted, addressTimeoutMs: ADDRESS_TIMEOUT_MS, wire }));
+    const options: Omit<ClientOptions, "checkServerIdentity" | "createConnection"> & Record<string, unknown> = {
       headers: { Authorization: `Bearer ${config.token}`, "User-Agent": `edge-agent/${agentVersion}` },
       // Frames are small and few; a deflate context would cost memory on both sides for each connection.
       perMessageDeflate: false,
@@ -49,9 +56,10 @@ export function createConnect(config: LinkConfig, agentVersion: string): Connect
       checkServerIdentity: (_name: string, certificate: PeerCertificate) => checkServerIdentity(host, certificate),
       session: ticket.take(),
       ...(trusted ? { secureContext: trusted } : {}),
-      ...(tunnel ? { agent: tunnel.agent } : {}),
+      ...(tunnel ? { agent: tunnel.agent } : { createConnection: wire.connector(isSecure, signal) }),
     };
     return {
+      wire,
       proxy: tunnel?.name,
       proxyStatus: () => tunnel?.status(),
       open: () => {

@@ -29,6 +29,18 @@ export interface OutboxEvent {
   readonly event: DeviceEvent;
 }
 
+/** Bytes that went over a connection so far, and in how many messages. */
+export type TrafficSource = () => { readonly sent: number; readonly received: number; readonly messages: number };
+
+/** What counts the bytes of the link's connections. */
+export interface TrafficFollower {
+  /** Counts what goes over a connection until disposed, and what setting it up costs. */
+  follow(source: TrafficSource): Disposable;
+}
+
+/** Counts nothing. */
+export const UNCOUNTED: TrafficFollower = { follow: () => ({ [Symbol.dispose]: () => undefined }) };
+
 /** Where the link takes events from. Every event in it is on disk. */
 export interface EventSource {
   /** Events after `position` (0 for all) that were not acknowledged, in order, at most `limit`. */

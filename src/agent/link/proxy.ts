@@ -1,6 +1,8 @@
-import type { Agent } from "node:http";
+import type { Agent, ClientRequest } from "node:http";
+import type { Socket } from "node:net";
 import type { SecureContext } from "node:tls";
 import { getProxyForUrl } from "proxy-from-env";
+import type { Wire } from "./wire.ts";
 
 export interface ProxyTunnel {
   readonly agent: Agent;
@@ -42,6 +44,8 @@ export interface TunnelOptions {
   readonly secureContext: SecureContext | undefined;
   /** How long each address of the proxy is tried before the next, in milliseconds. */
   readonly addressTimeoutMs: number;
+  /** Told of the connection to the proxy, to count what goes over it. */
+  readonly wire?: Wire;
 }
 
 /** A tunnel through a proxy (HTTP `CONNECT`), for one connection. */
@@ -55,8 +59,9 @@ export async function openTunnel(proxy: URL, options: TunnelOptions): Promise<Pr
     ...(options.secureContext ? { secureContext: options.secureContext } : {}),
   });
   let status: number | undefined;
-  agent.on("proxyConnect", (answer: { readonly statusCode: number }) => {
+  agent.on("proxyConnect", (answer: { readonly statusCode: number }, request: ClientRequest) => {
     status = answer.statusCode;
+    request.once("proxy", ({ socket }: { readonly socket: Socket }) => options.wire?.watch(socket));
   });
   return { agent, name: proxy.host, status: () => status };
 }

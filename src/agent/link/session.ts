@@ -7,12 +7,15 @@ import { explainNetworkError, isFromTheOtherSide } from "../core/network-error.t
 import { parseRetryAfter } from "../core/retry-after.ts";
 import type { Connect, Route } from "./connect.ts";
 import { type Channel, Dialogue, type DialogueOptions } from "./dialogue.ts";
+import type { TrafficFollower } from "./ports.ts";
 
 /** How long it may take until the WebSocket stands, look-up, proxy and TLS included, in milliseconds. */
 export const OPEN_TIMEOUT_MS = 20_000;
 
 export interface SessionOptions extends DialogueOptions {
   readonly connect: Connect;
+  /** Told of each connection, to count what goes over it. */
+  readonly traffic: TrafficFollower;
 }
 
 /**
@@ -48,6 +51,9 @@ class Session implements Disposable {
   readonly #route: Route;
   readonly #socket: WebSocket;
   readonly #openTimer: Disposable;
+  readonly #traffic: Disposable;
+  /** Frames of either side, each a message of its own on the wire. */
+  #messages = 0;
   #dialogue: Dialogue | undefined;
   /** The first thing that says why the session ends is the cause; what follows are its consequences. */
   #outcome: AttemptOutcome | undefined;
@@ -59,12 +65,20 @@ class Session implements Disposable {
     this.ended = new Promise((resolve) => {
       socket.on("close", (code) => resolve(this.#onClose(code)));
     });
+    this.#traffic = options.traffic.follow(() => ({ ...bytesOf(route), messages: this.#messages }));
     socket.on("open", () => this.#onOpen());
     socket.on("unexpected-response", (_request: ClientRequest, answer: IncomingMessage) => this.#onRefused(answer));
     socket.on("error", (error) => this.#onError(error));
     socket.on("message", (data, isBinary) => this.#onMessage(data, isBinary));
-    socket.on("ping", () => this.#dialogue?.heard());
-    socket.on("pong", () => this.#dialogue?.pong());
+    socket.on("ping", () => {
+      // Answered by itself.
+      this.#messages += 2;
+      this.#dialogue?.heard();
+    });
+    socket.on("pong", () => {
+      this.#messages++;
+      this.#dialogue?.pong();
+    });
     this.#openTimer = options.clock.timer(OPEN_TIMEOUT_MS, () =>
       this.#cut({ kind: "failed", reason: this.#via("no connection within the time allowed") }),
     );
@@ -87,8 +101,14 @@ class Session implements Disposable {
       get bufferedAmount() {
         return socket.bufferedAmount;
       },
-      send: (text, onSent) => socket.send(text, onSent),
-      ping: () => socket.ping(),
+      send: (text, onSent) => {
+        this.#messages++;
+        socket.send(text, onSent);
+      },
+      ping: () => {
+        this.#messages++;
+        socket.ping();
+      },
       close: (code, outcome) => this.#close(code, outcome),
       cut: (outcome) => this.#cut(outcome),
     };
@@ -101,6 +121,7 @@ class Session implements Disposable {
   }
 
   #onMessage(data: RawData, isBinary: boolean): void {
+    this.#messages++;
     // Frames that came on behind the reason to end the session change nothing any more.
     if (this.#outcome) return;
     if (isBinary) this.#dialogue?.binary();
@@ -129,6 +150,7 @@ class Session implements Disposable {
   }
 
   #onClose(code: number): AttemptOutcome {
+    this.#traffic[Symbol.dispose]();
     return this.#outcome ?? outcomeOfClose(code, this.#dialogue?.goodbyeWindowMs);
   }
 
@@ -151,6 +173,10 @@ class Session implements Disposable {
   #via(reason: string): string {
     return this.#route.proxy === undefined ? reason : `${reason} (through the proxy ${this.#route.proxy})`;
   }
+}
+
+function bytesOf({ wire: { sent, received } }: Route): { readonly sent: number; readonly received: number } {
+  return { sent, received };
 }
 
 function abortOnDispose(): { readonly signal: AbortSignal } & Disposable {

@@ -4,7 +4,7 @@ import { createConnect } from "./connect.ts";
 import type { Welcome } from "./dialogue.ts";
 import { FrameMeter } from "./frame-meter.ts";
 import type { LinkConfig } from "./link-config.ts";
-import type { CommandHandler, EventSource } from "./ports.ts";
+import { type CommandHandler, type EventSource, UNCOUNTED } from "./ports.ts";
 import { runSession } from "./session.ts";
 
 export interface TryOptions {
@@ -34,6 +34,7 @@ export async function tryLink(options: TryOptions, signal: AbortSignal): Promise
       events: NO_EVENTS,
       meter: new FrameMeter(clock, logger),
       connect: createConnect(config, agentVersion),
+      traffic: UNCOUNTED,
       onWelcome: (welcome) => {
         asset = welcome.asset;
         // Not in the middle of its being told.

@@ -7,7 +7,7 @@ import type { Welcome } from "./dialogue.ts";
 import { FrameMeter } from "./frame-meter.ts";
 import type { LinkConfig } from "./link-config.ts";
 import type { LinkStatus } from "./link-status.ts";
-import type { CommandHandler, EventSource } from "./ports.ts";
+import type { CommandHandler, EventSource, TrafficFollower } from "./ports.ts";
 import { runSession } from "./session.ts";
 
 export interface UplinkOptions {
@@ -17,6 +17,7 @@ export interface UplinkOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly agentVersion: string;
+  readonly traffic: TrafficFollower;
   /** How to connect; by default as configured, through the proxy the environment names. */
   readonly connect?: Connect;
   /** A number in [0, 1); by default `Math.random`. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { deviceDataUsageSchema, trafficPurposeSchema } from "../../protocol/data-usage.ts";
 import { historyEntrySchema } from "../store/history.ts";
 
 /*
@@ -69,10 +70,25 @@ const linkSchema = z.object({
 });
 export type LinkAnswer = z.output<typeof linkSchema>;
 
+const purposesSchema = z.partialRecord(trafficPurposeSchema, z.int());
+
+/** What the agent itself sent and received over the network, headers estimated, and how that stands to the budgets. */
+const dataUsedSchema = z.object({
+  today_bytes: z.int(),
+  month_bytes: z.int(),
+  /** Of the month, without headers. */
+  by_purpose: purposesSchema,
+  /** What counts against the configured budgets, of this day and month; `null` where there are none. */
+  budget: deviceDataUsageSchema.shape.budget,
+});
+export type DataUsed = z.output<typeof dataUsedSchema>;
+
 export const statusSchema = z.object({
   agent: z.object({ version: z.string(), pid: z.int(), uptime_s: z.number(), memory_bytes: z.number() }),
   link: linkSchema,
   device: deviceStatusSchema,
+  /** `null` where the ledger cannot be read; left out by agents that keep none. */
+  data: dataUsedSchema.nullable().default(null),
 });
 export type Status = z.output<typeof statusSchema>;
 

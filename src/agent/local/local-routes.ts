@@ -1,3 +1,4 @@
+import type { DataReport } from "../ledger/data-report.ts";
 import type { LinkStatus } from "../link/link-status.ts";
 import type { DeployServices } from "../steps/context.ts";
 import type { Deployments } from "../steps/deployments.ts";
@@ -8,6 +9,7 @@ import { gatherAppFacts } from "./app-facts.ts";
 import { followAppLog } from "./app-log.ts";
 import { type DeviceStatusSources, lookAtDevice } from "./device-status.ts";
 import { happenings, newHappenings } from "./happenings.ts";
+import { dataUsed } from "./data-used.ts";
 import { localDeployments, unknownApp } from "./local-deployments.ts";
 import type { LogRing } from "./log-ring.ts";
 import { countFrom, type LocalRequest, type Routes } from "./routes.ts";
@@ -18,6 +20,7 @@ const MOST_HAPPENINGS = 1_000;
 export interface LocalAgent {
   readonly services: DeployServices & { readonly store: NotifyingStore };
   readonly deployments: Pick<Deployments, "deploy" | "change" | "isBusy">;
+  readonly dataUsage: Pick<DataReport, "thisMonth">;
   readonly link: () => LinkStatus;
   /** Since when it has been online, or has not, in monotonic milliseconds. */
   readonly linkSince: () => number;
@@ -46,6 +49,7 @@ export function localRoutes(agent: LocalAgent): Routes {
         },
         link: linkAnswer(agent),
         device: await lookAtDevice(sources, signal),
+        data: dataUsed(agent.dataUsage),
       }),
     },
     "GET /apps/:name": {

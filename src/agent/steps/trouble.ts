@@ -1,3 +1,4 @@
+import { EdgeError } from "../../protocol/errors.ts";
 import { maskSecrets } from "../../lib/redact.ts";
 import type { DeploymentStep } from "../../protocol/deployment-event.ts";
 import { secretsOfRecord } from "../core/container.ts";
@@ -34,6 +35,10 @@ export function isEngineAway(error: unknown): error is EngineError {
 
 /** The failure an error amounts to. Text from outside is masked: an engine repeats what it was given. */
 export function toFailure(error: unknown, step: DeploymentStep, record: DeploymentRecord): Failure {
+  if (error instanceof EdgeError) {
+    const { code, message, details } = error;
+    return { code, message, step, ...(details && { details }) };
+  }
   if (!(error instanceof EngineError)) {
     return { code: "Internal", message: "Something went wrong inside the agent; its log says what.", step };
   }

@@ -73,4 +73,40 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE lean_outbox RENAME TO outbox;
   ALTER TABLE lean_apps RENAME TO apps;
   `,
+  /* sql */ `
+  -- Bytes over the network, by day of UTC. Rows are short, and those of one day stand together.
+  CREATE TABLE traffic (
+    day TEXT NOT NULL,
+    network TEXT NOT NULL,
+    purpose TEXT NOT NULL,
+    app TEXT NOT NULL,
+    deployment TEXT NOT NULL,
+    sent INTEGER NOT NULL,
+    received INTEGER NOT NULL,
+    overhead INTEGER NOT NULL,
+    PRIMARY KEY (day, network, purpose, app, deployment)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE interface_traffic (
+    day TEXT NOT NULL,
+    name TEXT NOT NULL,
+    sent INTEGER NOT NULL,
+    received INTEGER NOT NULL,
+    PRIMARY KEY (day, name)
+  ) STRICT, WITHOUT ROWID;
+
+  -- The kernel's counters when they were last looked at.
+  CREATE TABLE interface_marks (
+    name TEXT PRIMARY KEY,
+    boot_id TEXT NOT NULL,
+    sent INTEGER NOT NULL,
+    received INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  -- What was learned, such as how long a network keeps an idle connection.
+  CREATE TABLE learned (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];

@@ -1,4 +1,5 @@
 import type { OutboxEvent } from "../link/ports.ts";
+import type { LedgerStore } from "../ledger/entry.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment.ts";
 import type { HistoryEntry } from "./history.ts";
 import type { AgentStore, StoreChange } from "./store.ts";
@@ -51,6 +52,18 @@ export class NotifyingStore implements AgentStore {
 
   nextOrder(): number {
     return this.#inner.nextOrder();
+  }
+
+  get ledger(): LedgerStore {
+    return this.#inner.ledger;
+  }
+
+  learned(name: string): string | undefined {
+    return this.#inner.learned(name);
+  }
+
+  learn(name: string, value: string): void {
+    this.#inner.learn(name, value);
   }
 
   apps(): readonly AppRecord[] {

@@ -8,6 +8,7 @@ import type { OutboxEvent } from "../link/ports.ts";
 import { DeploymentTables } from "./deployment-tables.ts";
 import type { DiskReserve } from "./disk-reserve.ts";
 import { deploymentEntry, type HistoryEntry, HistoryTable, type TimedEvent, timedEvent } from "./history.ts";
+import { LedgerTable } from "./ledger-table.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { appRecordSchema, deploymentRecordSchema } from "./records.ts";
 import { type AgentStore, type StoreChange, StoreError, type StoreErrorKind } from "./store.ts";
@@ -58,6 +59,11 @@ class SqliteStore implements AgentStore {
   readonly #acknowledged = new Map<string, number>();
   readonly #history = new HistoryTable((text) => this.#sql(text));
   readonly #deployments: DeploymentTables;
+  readonly ledger = new LedgerTable({
+    sql: (text) => this.#sql(text),
+    write: (work) => guarded("write", () => transaction(this.#database, work)),
+    read: (work) => guarded("read", work),
+  });
 
   constructor(database: DatabaseSync, options: SqliteStoreOptions) {
     this.#database = database;
@@ -92,6 +98,15 @@ class SqliteStore implements AgentStore {
         .all()
         .flatMap((row) => this.#parse(appRecordSchema, row["record"], `app ${String(row["name"])}`)),
     );
+  }
+
+  learned(name: string): string | undefined {
+    const value = guarded("read", () => this.#sql("SELECT value FROM learned WHERE name = ?").get(name)?.["value"]);
+    return typeof value === "string" ? value : undefined;
+  }
+
+  learn(name: string, value: string): void {
+    guarded("write", () => this.#sql("INSERT OR REPLACE INTO learned (name, value) VALUES (?, ?)").run(name, value));
   }
 
   history(limit: number): readonly HistoryEntry[] {

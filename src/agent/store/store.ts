@@ -1,5 +1,6 @@
 import type { EventContent } from "../../protocol/deployment-event.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment.ts";
+import type { LedgerStore } from "../ledger/entry.ts";
 import type { OutboxEvent } from "../link/ports.ts";
 import type { HistoryEntry } from "./history.ts";
 
@@ -32,6 +33,12 @@ export interface AgentStore extends Disposable {
   /** Number for the next deployment accepted, higher than any in the store. */
   nextOrder(): number;
   apps(): readonly AppRecord[];
+  /** Bytes over the network. */
+  readonly ledger: LedgerStore;
+  /** What was learned under a name; `undefined` where nothing was. */
+  learned(name: string): string | undefined;
+  /** Keeps it under the name. @throws StoreError when it could not be written */
+  learn(name: string, value: string): void;
   /** The last `limit` things that happened, in order; deployments that go on come last, with the events they have. */
   history(limit: number): readonly HistoryEntry[];
   /** @throws StoreError when it could not be written; nothing has changed then. */

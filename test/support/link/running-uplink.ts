@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from "../../../src/lib/clock.ts";
 import type { LinkConfig } from "../../../src/agent/link/link-config.ts";
+import { type TrafficFollower, UNCOUNTED } from "../../../src/agent/link/ports.ts";
 import { createUplink, type Uplink } from "../../../src/agent/link/uplink.ts";
 import { CommandRecorder } from "./command-recorder.ts";
 import { captureLog } from "./log-capture.ts";
@@ -19,7 +20,11 @@ export interface RunningUplink extends AsyncDisposable {
 /** Runs a link with short times, unless told otherwise. */
 export function runUplink(
   config: Partial<LinkConfig> & Pick<LinkConfig, "url">,
-  options: { readonly clock?: Clock; readonly prepare?: (parts: RunningUplink) => void } = {},
+  options: {
+    readonly clock?: Clock;
+    readonly traffic?: TrafficFollower;
+    readonly prepare?: (parts: RunningUplink) => void;
+  } = {},
 ): RunningUplink {
   const commands = new CommandRecorder();
   const events = new MemoryOutbox();
@@ -37,6 +42,7 @@ export function runUplink(
     events,
     clock: options.clock ?? systemClock,
     logger,
+    traffic: options.traffic ?? UNCOUNTED,
     agentVersion: "1.2.3",
   });
   let ended: Promise<void> = Promise.resolve();

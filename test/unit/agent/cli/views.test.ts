@@ -40,6 +40,7 @@ const STATUS: Status = {
     apps: [APP],
     deployments: [],
   },
+  data: null,
 };
 
 const hostile = fc.string({ unit: "binary", maxLength: 60 });

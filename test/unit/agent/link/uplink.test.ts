@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { UNCOUNTED } from "../../../../src/agent/link/ports.ts";
 import { createUplink } from "../../../../src/agent/link/uplink.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 import { CommandRecorder } from "../../../support/link/command-recorder.ts";
@@ -22,6 +23,7 @@ function unreachable(error: unknown) {
     events: new MemoryOutbox(),
     clock,
     logger,
+    traffic: UNCOUNTED,
     agentVersion: "1.2.3",
     connect: () => {
       attemptsAt.push(clock.monotonic());

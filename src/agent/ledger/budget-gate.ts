@@ -1,0 +1,90 @@
+import { EdgeError } from "../../protocol/errors.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { running } from "../core/announce.ts";
+import { type Admission, admit, type DataPolicy } from "../core/data-budget.ts";
+import { meteredUsage } from "../core/data-usage.ts";
+import { monthOf } from "../core/traffic-day.ts";
+import type { LedgerBook } from "./ledger-book.ts";
+import type { NetworkWatch } from "./network-watch.ts";
+import type { DownloadRequest, PullGate } from "./pull-gate.ts";
+
+/** While a download waits, it is looked so often whether there is another network, in milliseconds. */
+const LOOK_EVERY_MS = 60_000;
+
+type Waiting = Extract<Admission, { kind: "wait" }>;
+
+const REASONS: Readonly<Record<Waiting["reason"], string>> = {
+  hours: "downloads are allowed on this network at certain hours only",
+  daily_budget: "the data budget of the day is used up",
+  monthly_budget: "the data budget of the month is used up",
+  clock: "the device's clock is not set, so hours and budgets cannot be judged",
+};
+
+export interface BudgetGateOptions {
+  readonly policy: DataPolicy;
+  readonly ledger: Pick<LedgerBook, "read" | "today">;
+  readonly watch: NetworkWatch;
+  readonly clock: Clock;
+}
+
+/** Keeps downloads to the hours, the budgets and the rate that the configuration sets for networks that cost. */
+export class BudgetGate implements PullGate {
+  readonly #options: BudgetGateOptions;
+
+  constructor(options: BudgetGateOptions) {
+    this.#options = options;
+  }
+
+  async admit({ bytes, urgent, emit, signal }: DownloadRequest): Promise<void> {
+    const { clock } = this.#options;
+    let told: number | "never" | undefined;
+    for (;;) {
+      signal.throwIfAborted();
+      const admission = urgent ? ({ kind: "go" } as const) : this.#judge(bytes);
+      if (admission.kind === "go") return;
+      if (admission.kind === "never") throw tooLarge(bytes, admission);
+      const until = admission.untilMs ?? "never";
+      if (until !== told) emit(waitEvent(admission, clock.now()));
+      told = until;
+      const left = (admission.untilMs ?? Infinity) - clock.now();
+      await clock.sleep(Math.max(1, Math.min(left, LOOK_EVERY_MS)), signal);
+    }
+  }
+
+  rate(): number | undefined {
+    const { policy, watch } = this.#options;
+    return policy.metered.includes(watch.current().kind) ? policy.bytesPerSecond : undefined;
+  }
+
+  #judge(bytes: number): Admission {
+    const { policy, ledger, watch, clock } = this.#options;
+    const today = ledger.today();
+    const { traffic } = today === undefined ? { traffic: [] } : ledger.read(monthOf(today), today);
+    const usage = meteredUsage(traffic, policy.metered, today);
+    return admit(policy, watch.current().kind, bytes, usage, clock.now());
+  }
+}
+
+function waitEvent({ untilMs, reason }: Waiting, nowMs: number) {
+  const until =
+    untilMs === undefined ? "it is" : `${new Date(untilMs).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+  const details =
+    untilMs === undefined
+      ? { waiting_for: reason }
+      : {
+          waiting_for: reason,
+          waiting_until: Math.ceil(untilMs / 1000),
+          // By the device's clock, so that a service whose clock differs knows how long.
+          waiting_s: Math.max(0, Math.ceil((untilMs - nowMs) / 1000)),
+        };
+  return { ...running("pulling", `Waiting until ${until} with the download: ${REASONS[reason]}.`), details };
+}
+
+function tooLarge(bytes: number, { reason, limit }: Extract<Admission, { kind: "never" }>): EdgeError {
+  const period = reason === "daily_budget" ? "a day" : "a month";
+  return new EdgeError(
+    "DataBudgetExceeded",
+    `The download of ${bytes} bytes is larger than the ${limit} bytes the device's configuration allows for ${period}.`,
+    { download_bytes: bytes, limit_bytes: limit, limit: reason },
+  );
+}

@@ -1,0 +1,42 @@
+import type { Clock } from "../../lib/clock.ts";
+import type { NetworkKind } from "../core/network-kind.ts";
+import type { Network } from "../host/network.ts";
+
+/** A look serves for so long, in milliseconds. */
+const SERVES_MS = 10_000;
+
+/** The network the device is in. */
+export interface CurrentNetwork {
+  /** What leads out; `undefined` where nothing does. */
+  readonly interface: string | undefined;
+  readonly kind: NetworkKind;
+  /** Tells networks apart that are worth remembering something of: interface and gateway. */
+  readonly id: string;
+}
+
+/** Knows which network the device is in, without looking for it at each question. */
+export class NetworkWatch {
+  readonly #network: Network;
+  readonly #clock: Clock;
+  #seen: { readonly current: CurrentNetwork; readonly at: number } | undefined;
+
+  constructor(network: Network, clock: Clock) {
+    this.#network = network;
+    this.#clock = clock;
+  }
+
+  current(): CurrentNetwork {
+    const now = this.#clock.monotonic();
+    if (this.#seen && now - this.#seen.at < SERVES_MS) return this.#seen.current;
+    const current = this.#look();
+    this.#seen = { current, at: now };
+    return current;
+  }
+
+  #look(): CurrentNetwork {
+    const route = this.#network.route();
+    if (!route) return { interface: undefined, kind: "other", id: "none" };
+    const { interface: name, gateway } = route;
+    return { interface: name, kind: this.#network.kindOf(name), id: gateway === "" ? name : `${name}/${gateway}` };
+  }
+}

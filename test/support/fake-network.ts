@@ -1,0 +1,24 @@
+import type { DefaultRoute } from "../../src/agent/core/default-route.ts";
+import type { InterfaceCounters } from "../../src/agent/core/interface-traffic.ts";
+import type { NetworkKind } from "../../src/agent/core/network-kind.ts";
+import type { Network } from "../../src/agent/host/network.ts";
+
+/** Interfaces as a test says; named after their kind, as on most devices. */
+export class FakeNetwork implements Network {
+  way: DefaultRoute | undefined = { interface: "eth0", gateway: "0102A8C0" };
+  carried: readonly InterfaceCounters[] = [];
+
+  route(): DefaultRoute | undefined {
+    return this.way;
+  }
+
+  kindOf(name: string): NetworkKind {
+    if (name.startsWith("eth")) return "ethernet";
+    if (name.startsWith("wlan")) return "wifi";
+    return name.startsWith("wwan") ? "modem" : "other";
+  }
+
+  counters(): readonly InterfaceCounters[] {
+    return this.carried;
+  }
+}
