@@ -27,6 +27,11 @@ export const configSchema = z.strictObject({
     .min(1)
     .default(600)
     .meta({ description: "Requests one API key may make in a minute." }),
+  enrolment_rate_limit_per_minute: z
+    .int()
+    .min(1)
+    .default(30)
+    .meta({ description: "Attempts to enrol a device that one address may make in a minute." }),
   ack_timeout_s: seconds
     .max(600)
     .default(ACK_TIMEOUT_MS / 1000)

@@ -233,6 +233,24 @@ export const ERRORS = {
     retryable: false,
     hint: "details name the field; serial numbers, SIM SIDs, ICCIDs and UUIDs are unique in the whole service.",
   },
+  EnrolmentCodeUnknown: {
+    message: "There is no such enrolment code.",
+    http: 404,
+    retryable: false,
+    hint: "Check what was typed; a code that was replaced by a newer one is void: edge-control asset enrolment-code makes one.",
+  },
+  EnrolmentCodeExpired: {
+    message: "The enrolment code has expired.",
+    http: 410,
+    retryable: false,
+    hint: "Have a new one made: edge-control asset enrolment-code.",
+  },
+  EnrolmentCodeUsed: {
+    message: "The enrolment code has been used already.",
+    http: 409,
+    retryable: false,
+    hint: "If this device did not use it, tell the operator: another one did. Have a new one made: edge-control asset enrolment-code.",
+  },
   AssetHasNoSim: {
     message: "The asset has no SIM, so its status cannot be set.",
     http: 409,

@@ -1,15 +1,16 @@
 import { randomBytes } from "node:crypto";
-import { fastify } from "fastify";
+import { type FastifyReply, fastify } from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { ZodType } from "zod";
 import { MAX_REQUEST_BYTES } from "../../protocol/limits.ts";
 import { EdgeError } from "../../protocol/errors.ts";
-import { authenticate } from "./auth.ts";
+import { authenticate, keyOf } from "./auth.ts";
 import { answerClientError } from "./client-error.ts";
 import type { Api, ApiContext } from "./context.ts";
 import { jsonErrorHandler } from "./errors.ts";
 import { serveOpenApi } from "./docs/openapi.ts";
 import { serveReferencePage } from "./docs/reference-page.ts";
+import { enrolDevice } from "./enrolments/enrol-device.ts";
 import { health } from "./health.ts";
 import { trackMethods } from "./method-not-allowed.ts";
 import { limitRate } from "./rate-limit.ts";
@@ -64,15 +65,22 @@ export async function buildServer(context: ApiContext): Promise<Api> {
   await serveOpenApi(api);
   await serveReferencePage(api);
   health(api, context);
+  const refuseWhileStopping = async (_request: unknown, reply: FastifyReply): Promise<void> => {
+    if (!stopping.aborted) return;
+    void reply.header("Retry-After", RETRY_AFTER_S);
+    throw new EdgeError("ServiceUnavailable", "The service is stopping.");
+  };
+  await api.register(async (scope) => {
+    const endpoints = scope as Api;
+    endpoints.addHook("onRequest", refuseWhileStopping);
+    await limitRate(endpoints, config.enrolment_rate_limit_per_minute, (request) => request.ip);
+    enrolDevice(endpoints, context);
+  });
   await api.register(async (scope) => {
     const endpoints = scope as Api;
     endpoints.addHook("onRequest", authenticate(store, clock));
-    endpoints.addHook("onRequest", async (_request, reply) => {
-      if (!stopping.aborted) return;
-      void reply.header("Retry-After", RETRY_AFTER_S);
-      throw new EdgeError("ServiceUnavailable", "The service is stopping.");
-    });
-    await limitRate(endpoints, config.rate_limit_per_minute);
+    endpoints.addHook("onRequest", refuseWhileStopping);
+    await limitRate(endpoints, config.rate_limit_per_minute, (request) => keyOf(request).id);
     for (const route of ROUTES) route(endpoints, context);
   });
   refuseOtherMethods();

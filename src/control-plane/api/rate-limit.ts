@@ -1,14 +1,18 @@
 import rateLimit from "@fastify/rate-limit";
+import type { FastifyRequest } from "fastify";
 import { EdgeError } from "../../protocol/errors.ts";
-import { keyOf } from "./auth.ts";
 import type { Api } from "./context.ts";
 
-/** Limits the requests of each API key. Register it after authentication. */
-export async function limitRate(api: Api, perMinute: number): Promise<void> {
+/** Limits the requests of each of those that `keyOf` tells apart. */
+export async function limitRate(
+  api: Api,
+  perMinute: number,
+  keyOf: (request: FastifyRequest) => string,
+): Promise<void> {
   await api.register(rateLimit, {
     max: perMinute,
     timeWindow: 60_000,
-    keyGenerator: (request) => keyOf(request).id,
+    keyGenerator: keyOf,
     enableDraftSpec: true,
     errorResponseBuilder: (_request, { ttl }) => {
       const seconds = Math.ceil(ttl / 1000);

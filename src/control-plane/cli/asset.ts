@@ -3,6 +3,7 @@ import { assetRegistrationSchema } from "../../protocol/asset-request.ts";
 import { listIssues } from "../../protocol/request-error.ts";
 import { registerAsset } from "../assets/register-asset.ts";
 import { type AdministrationOptions, administer, withAdministrationOptions } from "./administration.ts";
+import { addEnrolmentCode } from "./enrolment-code.ts";
 import { type CliContext, CommandError } from "./context.ts";
 import { requireAccount } from "./require-account.ts";
 
@@ -19,9 +20,10 @@ interface AssetOptions extends AdministrationOptions {
   readonly serviceProfile?: string;
 }
 
-/** `asset add`. */
+/** `asset add` and `asset enrolment-code`. */
 export function addAssetCommands(program: Command, context: CliContext): void {
   const asset = program.command("asset").description("manage assets");
+  addEnrolmentCode(asset, context);
   withAdministrationOptions(asset.command("add"))
     .description("register an asset; the token its device connects with is shown this once only")
     .requiredOption("--account <id>", "account that owns the asset")

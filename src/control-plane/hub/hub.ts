@@ -108,6 +108,8 @@ export class DeviceHub implements DeviceDirectory {
     const hash = token && hashSecret(token);
     const asset = hash && (await this.#options.assets.findAssetByDeviceToken(hash));
     if (!asset) return refuseUpgrade(socket, "Unauthorized", "The device token is missing, wrong or revoked.");
+    // What still uses the token this one takes the place of is disconnected.
+    if (await this.#options.assets.replaceDeviceToken(asset.uuid, hash)) await this.#options.access.recheck();
     if (socket.destroyed) return;
     request.socket.setKeepAlive(true, TCP_KEEPALIVE_MS);
     this.#sockets.handleUpgrade(request, socket, head, (webSocket) => this.#accept(webSocket, asset, hash));

@@ -20,7 +20,15 @@ export interface AssetFilter {
 export interface AssetStore {
   /** The asset of this account with that serial number, SIM SID, ICCID or UUID. */
   findAsset(accountId: string, identifier: string): Promise<Asset | undefined>;
+  findAssetByUuid(uuid: string): Promise<Asset | undefined>;
+  /** By the token its device has, or the one it was given to take its place. */
   findAssetByDeviceToken(hash: Uint8Array): Promise<Asset | undefined>;
+  /**
+   * A device connects with this token. Where it is the one it was given to take the place of another, the other is void.
+   *
+   * @returns whether another is void now
+   */
+  replaceDeviceToken(uuid: string, hash: Uint8Array): Promise<boolean>;
   /** All or nothing. Throws when there is no such account. */
   registerAsset(asset: Asset, deviceTokenHash: Uint8Array): Promise<RegisterResult>;
   /** The account's assets in order of creation time, then UUID, beginning after `after`; at most `limit`. */

@@ -2,6 +2,7 @@ import type { AccountStore, KeyStore } from "./accounts.ts";
 import type { AssetStore } from "./assets.ts";
 import type { DeploymentStore } from "./deployments.ts";
 import type { DeviceStore } from "./devices.ts";
+import type { EnrolmentStore } from "./enrolments.ts";
 import type { NetworkGroupStore } from "./network-groups.ts";
 import type { SimStore } from "./sims.ts";
 import type { UsageStore } from "./usage.ts";
@@ -16,6 +17,7 @@ export interface Store extends AsyncDisposable {
   readonly usage: UsageStore;
   readonly deployments: DeploymentStore;
   readonly devices: DeviceStore;
+  readonly enrolments: EnrolmentStore;
   /** Throws when the store does not answer. */
   check(): Promise<void>;
   /** A number that differs from the last answer after another process has changed something. */

@@ -86,7 +86,7 @@ describe("enroll", () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining("no device token")]);
     expect(stderr).not.toContain("planted-key");
     await writeFile(tokenFile, TOKEN);
-    expect((await enroll("http://127.0.0.1:1/")).stderr).toMatch(/control_plane_url: must be a URL/);
+    expect((await enroll("ftp://127.0.0.1:1/")).stderr).toMatch(/control_plane_url: must be a URL/);
     expect((await enroll("ws://example.com/v1/agent")).stderr).toMatch(/ws:\/\/ is for this machine only/);
     await expectUnchanged(before);
   });

@@ -73,6 +73,7 @@ test("has every endpoint of the specification and the decisions", () => {
     "POST /v1/assets/{asset_id}/edge/apps/{name}/restart",
     "POST /v1/assets/{asset_id}/edge/apps/{name}/start",
     "POST /v1/assets/{asset_id}/edge/apps/{name}/stop",
+    "POST /v1/enrolments",
   ]);
 });
 

@@ -71,6 +71,21 @@ test("administration works before, beside and after a running server", async () 
     uuid: expect.stringMatching(/^[0-9a-f-]{36}$/),
     device_token: expect.stringMatching(/^ed_[\w-]{43}$/),
   });
+  const issued = await administer("asset", "enrolment-code", ...owner, "--asset", "GW-1", "--valid", "30m");
+  expect(issued).toMatchObject({ code: expect.stringMatching(/^\w{5}-\w{5}$/), uuid: asset["uuid"] });
+  expect(Number(issued["expires_at"])).toBeGreaterThan(Date.now() / 1000 + 29 * 60);
+  const wrong = await edgeControl(
+    "asset",
+    "enrolment-code",
+    ...owner,
+    "--asset",
+    "GW-1",
+    "--valid",
+    "31d",
+    "--data-dir",
+    dataDir,
+  );
+  expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining("at most 30d") as string });
   const headers = { "X-API-Key": key["api_key"] ?? "" };
   const response = await fetch(`${server.url}/v1/assets/GW-1`, { headers });
   expect(await response.json()).toMatchObject({ uuid: asset["uuid"], name: "Pump house", status: "active" });

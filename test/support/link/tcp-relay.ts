@@ -4,6 +4,8 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 export class TcpRelay implements AsyncDisposable {
   /** Bytes relayed in both directions. */
   bytes = 0;
+  /** Cuts a connection instead of passing on what holds this text. */
+  loses: string | undefined;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #isDown = false;
@@ -71,7 +73,8 @@ export class TcpRelay implements AsyncDisposable {
       this.#sockets.delete(from);
       to.destroy();
     });
-    from.on("data", (chunk) => {
+    from.on("data", (chunk: Buffer) => {
+      if (this.loses !== undefined && chunk.includes(this.loses)) return void from.resetAndDestroy();
       this.bytes += chunk.length;
       to.write(chunk);
     });

@@ -10,7 +10,9 @@ import { ASSET_COLUMNS, ASSET_JOINS, type AssetRow, toAsset } from "./asset-row.
 export class SqliteAssetStore implements AssetStore {
   readonly #database: DatabaseSync;
   readonly #byIdentifier;
+  readonly #byUuid;
   readonly #byToken;
+  readonly #replaceToken;
   readonly #isTaken;
   readonly #insertAsset;
   readonly #insertIdentifier;
@@ -27,7 +29,13 @@ export class SqliteAssetStore implements AssetStore {
        WHERE i.value = ? AND a.account_id = ?`,
     );
     this.#byToken = database.prepare(
-      `SELECT ${ASSET_COLUMNS} FROM assets a ${ASSET_JOINS} WHERE a.device_token_hash = ?`,
+      `SELECT ${ASSET_COLUMNS} FROM assets a ${ASSET_JOINS}
+       WHERE a.device_token_hash = ?1 OR a.next_device_token_hash = ?1`,
+    );
+    this.#byUuid = database.prepare(`SELECT ${ASSET_COLUMNS} FROM assets a ${ASSET_JOINS} WHERE a.uuid = ?`);
+    this.#replaceToken = database.prepare(
+      `UPDATE assets SET device_token_hash = next_device_token_hash, next_device_token_hash = NULL
+       WHERE uuid = ? AND next_device_token_hash = ?`,
     );
     this.#isTaken = database.prepare("SELECT 1 FROM identifiers WHERE value = ?");
     this.#insertAsset = database.prepare(
@@ -57,6 +65,15 @@ export class SqliteAssetStore implements AssetStore {
   async findAssetByDeviceToken(hash: Uint8Array): Promise<Asset | undefined> {
     const row = this.#byToken.get(hash) as AssetRow | undefined;
     return row && toAsset(row);
+  }
+
+  async findAssetByUuid(uuid: string): Promise<Asset | undefined> {
+    const row = this.#byUuid.get(uuid) as AssetRow | undefined;
+    return row && toAsset(row);
+  }
+
+  async replaceDeviceToken(uuid: string, hash: Uint8Array): Promise<boolean> {
+    return this.#replaceToken.run(uuid, hash).changes > 0;
   }
 
   async registerAsset(asset: Asset, deviceTokenHash: Uint8Array): Promise<RegisterResult> {

@@ -119,4 +119,19 @@ export const MIGRATIONS: readonly string[] = [
     answered_at INTEGER NOT NULL
   ) STRICT;
   `,
+  /* sql */ `
+  -- The token a device was given to take the place of the one it has, until it connects with it.
+  ALTER TABLE assets ADD COLUMN next_device_token_hash BLOB;
+  CREATE UNIQUE INDEX assets_by_next_token ON assets (next_device_token_hash) WHERE next_device_token_hash IS NOT NULL;
+
+  CREATE TABLE enrolment_codes (
+    hash BLOB PRIMARY KEY,
+    asset_uuid TEXT NOT NULL REFERENCES assets (uuid) ON DELETE CASCADE,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    used_at INTEGER,
+    nonce_hash BLOB
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX enrolment_codes_by_asset ON enrolment_codes (asset_uuid);
+  `,
 ];

@@ -5,6 +5,7 @@ import { SqliteAccountStore } from "./accounts.ts";
 import { SqliteAssetStore } from "./assets.ts";
 import { SqliteDeploymentStore } from "./deployments.ts";
 import { SqliteDeviceStore } from "./devices.ts";
+import { SqliteEnrolmentStore } from "./enrolments.ts";
 import { SqliteKeyStore } from "./keys.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { SqliteNetworkGroupStore } from "./network-groups.ts";
@@ -24,6 +25,7 @@ export function openStore(path: string): Store {
     networkGroups: new SqliteNetworkGroupStore(database),
     usage: new SqliteUsageStore(database),
     deployments: new SqliteDeploymentStore(database),
+    enrolments: new SqliteEnrolmentStore(database),
     devices: new SqliteDeviceStore(database),
     async check() {
       ping.get();

@@ -1,0 +1,101 @@
+import { request as requestHttp, type RequestOptions } from "node:http";
+import { request as requestTls } from "node:https";
+import { text } from "node:stream/consumers";
+import { checkServerIdentity } from "node:tls";
+import { z } from "zod";
+import { type Enrolment, enrolmentSchema } from "../../protocol/enrolment.ts";
+import { errorEntry, isErrorCode } from "../../protocol/errors.ts";
+import type { Config } from "../config/load.ts";
+import { explainNetworkError } from "../core/network-error.ts";
+import { openTunnel, proxyFor } from "../link/proxy.ts";
+import { trustAlso } from "../link/trust.ts";
+import { enrolmentAddress } from "./address.ts";
+
+const ADDRESS_TIMEOUT_MS = 5_000;
+const CREATED = 201;
+
+const refusalSchema = z.object({ code: z.string(), message: z.string() });
+
+export type Exchanged =
+  | { readonly ok: true; readonly enrolment: Enrolment }
+  | { readonly ok: false; readonly reason: string; readonly next?: string };
+
+/**
+ * Exchanges an enrolment code for a device token, on the way the link takes. May be repeated with the same nonce.
+ *
+ * @param nowMs time of day, to explain a certificate that is not valid now
+ */
+export async function exchangeCode(
+  config: Pick<Config, "control_plane_url" | "extraCa">,
+  body: { readonly code: string; readonly nonce: string },
+  nowMs: number,
+  signal: AbortSignal,
+): Promise<Exchanged> {
+  let answer: Answer;
+  try {
+    answer = await post(config, JSON.stringify(body), signal);
+  } catch (error) {
+    const why = signal.aborted ? "it did not answer in time" : explainNetworkError(error, nowMs);
+    return { ok: false, reason: `the code could not be exchanged: ${why}`, next: "Try again with the same code." };
+  }
+  const value = parse(answer.body);
+  if (answer.status === CREATED) {
+    const enrolment = enrolmentSchema.safeParse(value);
+    if (enrolment.success) return { ok: true, enrolment: enrolment.data };
+  }
+  return refusal(answer.status, value);
+}
+
+function refusal(status: number, value: unknown): Exchanged {
+  const { data } = refusalSchema.safeParse(value);
+  if (data && isErrorCode(data.code) && data.code !== "NotFound") {
+    return { ok: false, reason: data.message.replace(/\.$/, ""), next: errorEntry(data.code).hint };
+  }
+  return {
+    ok: false,
+    reason: `the control plane does not exchange enrolment codes (HTTP ${status})`,
+    next: "Check the address; a control plane of an older version knows no codes: use --token-file there.",
+  };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
+
+async function post(
+  { control_plane_url: address, extraCa }: Pick<Config, "control_plane_url" | "extraCa">,
+  body: string,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const url = enrolmentAddress(address);
+  const secureContext = extraCa === undefined ? undefined : trustAlso(extraCa);
+  const proxy = proxyFor(url.href);
+  const tunnel = proxy && (await openTunnel(proxy, { signal, secureContext, addressTimeoutMs: ADDRESS_TIMEOUT_MS }));
+  const options: RequestOptions & Record<string, unknown> = {
+    method: "POST",
+    signal,
+    agent: tunnel?.agent ?? false,
+    autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS,
+    headers: { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(body) },
+    // Behind a proxy Node would hold the certificate of a host named by its address against "localhost".
+    checkServerIdentity: (_name: string, certificate: Parameters<typeof checkServerIdentity>[1]) =>
+      checkServerIdentity(url.hostname.replaceAll(/[[\]]/g, ""), certificate),
+    ...(secureContext && { secureContext }),
+  };
+  return await new Promise((resolve, reject) => {
+    const call = (url.protocol === "https:" ? requestTls : requestHttp)(url, options, (response) => {
+      text(response).then((content) => resolve({ status: response.statusCode ?? 0, body: content }), reject);
+    });
+    call.on("error", reject);
+    call.end(body);
+  });
+}
+
+function parse(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,58 @@
+import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { writeAtomically } from "../../lib/write-atomically.ts";
+import { type Config, ConfigError, parseConfig } from "../config/load.ts";
+
+const TOKEN_MODE = 0o600;
+const CONFIG_MODE = 0o640;
+
+/** The configuration of a device that is being enrolled, and where its token goes. */
+export interface NewConfig extends Config {
+  readonly device_token_file: string;
+}
+
+/** The configuration as it will be, not yet written. Throws `ConfigError` where it could not be used. */
+export function newConfig(path: string, url: string, token: string): NewConfig {
+  const { device_token: _inline, ...kept } = readExisting(path);
+  const tokenFile =
+    typeof kept["device_token_file"] === "string" ? kept["device_token_file"] : join(dirname(resolve(path)), "token");
+  const file = parseConfig(JSON.stringify({ ...kept, control_plane_url: url, device_token_file: tokenFile }), path);
+  const extraCa = file.extra_ca_file === undefined ? undefined : readFileSync(file.extra_ca_file, "utf8");
+  return { ...file, token, extraCa, path, device_token_file: tokenFile };
+}
+
+/** Stores token and configuration, whatever else stands in it kept. On disk when this returns. Throws where it cannot. */
+export function storeConfig({ path, token, device_token_file: tokenFile, ...config }: NewConfig): void {
+  makeDirectory(path);
+  const owner = serviceUser(config.state_dir);
+  writeAtomically(tokenFile, `${token}\n`, { mode: TOKEN_MODE, ...(owner && { owner }) });
+  const { device_token: _inline, ...kept } = readExisting(path);
+  const content = { ...kept, control_plane_url: config.control_plane_url, device_token_file: tokenFile };
+  const before = statSync(path, { throwIfNoEntry: false });
+  writeAtomically(path, `${JSON.stringify(content, undefined, 2)}\n`, {
+    mode: before ? before.mode & 0o777 : CONFIG_MODE,
+    ...(before && process.getuid?.() === 0 && { owner: { uid: before.uid, gid: before.gid } }),
+  });
+}
+
+/** Makes the directory of the configuration, where there is none yet. */
+export function makeDirectory(path: string): void {
+  mkdirSync(dirname(resolve(path)), { recursive: true });
+}
+
+function readExisting(path: string): Record<string, unknown> {
+  if (!existsSync(path)) return {};
+  try {
+    const value: unknown = JSON.parse(readFileSync(path, "utf8"));
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  } catch {
+    // Told below, without the text, which may hold a token.
+  }
+  throw new ConfigError(`${path} is there, and is no JSON object; correct or remove it first`);
+}
+
+/** Whom the service runs as: the owner of its state, where root may give files away and there is state. */
+function serviceUser(stateDir: string): { readonly uid: number; readonly gid: number } | undefined {
+  const state = statSync(stateDir, { throwIfNoEntry: false });
+  return state && process.getuid?.() === 0 ? { uid: state.uid, gid: state.gid } : undefined;
+}

@@ -1,0 +1,73 @@
+import { randomBytes, scrypt, timingSafeEqual } from "node:crypto";
+import { promisify } from "node:util";
+import type { Clock } from "../../lib/clock.ts";
+import { CODE_ALPHABET, CODE_LENGTH, type Enrolment, readCode } from "../../protocol/enrolment.ts";
+import { EdgeError } from "../../protocol/errors.ts";
+import type { Asset } from "../core/asset.ts";
+import { requireUsable } from "../core/enrolment.ts";
+import { createSecret, hashSecret } from "../secrets.ts";
+import type { Store } from "../store/store.ts";
+
+const CODE_HASH_BYTES = 32;
+/** 4 MB and about 10 ms: what is typed by hand is short enough to be tried out by whoever has the database. */
+const COST = { N: 4096, r: 8, p: 1 };
+const SALT = "edge-control enrolment code";
+
+interface Services {
+  readonly store: Pick<Store, "assets" | "enrolments">;
+  readonly clock: Clock;
+}
+
+export interface IssuedCode {
+  /** Known in the clear this once. */
+  readonly code: string;
+  /** Unix seconds. */
+  readonly expiresAt: number;
+}
+
+/** Makes a code with which a device becomes this asset. @param validS how long, in seconds */
+export async function issueCode({ store, clock }: Services, assetUuid: string, validS: number): Promise<IssuedCode> {
+  const code = createCode();
+  const createdAt = Math.floor(clock.now() / 1000);
+  const expiresAt = createdAt + validS;
+  await store.enrolments.issueCode({ assetUuid, createdAt, expiresAt, usedAt: undefined }, await hashCode(code));
+  return { code, expiresAt };
+}
+
+/**
+ * Exchanges a code for a new device token. The old one is void when the device first connects with the new one, and the
+ * code works again for a while for the device that has used it: neither a lost answer nor a power cut locks it out.
+ * Errors: `EnrolmentCodeUnknown`, `EnrolmentCodeExpired`, `EnrolmentCodeUsed`.
+ */
+export async function redeemCode({ store, clock }: Services, typed: string, nonce: string): Promise<Enrolment> {
+  const code = readCode(typed);
+  if (code === undefined) throw new EdgeError("EnrolmentCodeUnknown");
+  const hash = await hashCode(code);
+  const nonceHash = hashSecret(nonce);
+  const now = Math.floor(clock.now() / 1000);
+  const found = await store.enrolments.findCode(hash);
+  const isReal = found !== undefined && timingSafeEqual(found.hash, hash);
+  const isSameDevice = found?.nonceHash !== undefined && timingSafeEqual(found.nonceHash, nonceHash);
+  const known = isReal ? found.code : undefined;
+  requireUsable(known, isSameDevice, now);
+  const asset = await store.assets.findAssetByUuid(known.assetUuid);
+  if (!asset) throw new EdgeError("EnrolmentCodeUnknown");
+  const token = createSecret("ed_");
+  const isMine = await store.enrolments.useCode({ hash, nonceHash, at: now, tokenHash: hashSecret(token) });
+  if (!isMine) throw new EdgeError("EnrolmentCodeUsed");
+  return { device_token: token, asset: show(asset) };
+}
+
+function show({ uuid, serialNumber, name }: Asset): Enrolment["asset"] {
+  return { uuid, serial_number: serialNumber, name };
+}
+
+function createCode(): string {
+  // 32 signs: five bits of each byte, so none is more likely than another.
+  return [...randomBytes(CODE_LENGTH)].map((byte) => CODE_ALPHABET[byte % CODE_ALPHABET.length]).join("");
+}
+
+async function hashCode(code: string): Promise<Uint8Array> {
+  const hash = await (promisify(scrypt) as (...args: unknown[]) => Promise<Buffer>)(code, SALT, CODE_HASH_BYTES, COST);
+  return hash;
+}
