@@ -109,7 +109,7 @@ export class FakeEngine implements Engine {
 
   inspectImage(reference: string, signal: AbortSignal): Promise<ImageFacts | undefined> {
     return this.faults.around("inspectImage", [reference], signal, () => {
-      const image = this.#images.get(reference);
+      const image = this.#images.get(reference) ?? this.#imageById(reference);
       return image && this.#facts(reference, image);
     });
   }

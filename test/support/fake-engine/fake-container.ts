@@ -91,6 +91,11 @@ export class FakeContainer {
     if (health?.afterMs !== undefined) this.#after(health.afterMs, () => (this.#health = health.becomes));
   }
 
+  /** Somebody pauses it. */
+  pause(): void {
+    this.#status = "paused";
+  }
+
   /** The app ends by itself; the restart policy decides what comes next. */
   exit(code: number, oomKilled: boolean = false): void {
     this.stop();
