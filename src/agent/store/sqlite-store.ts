@@ -152,7 +152,9 @@ class SqliteStore implements AgentStore {
   acknowledge(deploymentId: string, deviceSeq: number): void {
     guarded("write", () => {
       const final = this.#deployments.finalSeq(deploymentId);
-      if (final === undefined || deviceSeq < final) {
+      // A success that is being undone is no end any more, though events that follow it are numbered higher.
+      const isOver = this.deployment(deploymentId)?.outcome !== "pending";
+      if (final === undefined || deviceSeq < final || !isOver) {
         this.#acknowledged.set(deploymentId, Math.max(deviceSeq, this.#acknowledged.get(deploymentId) ?? 0));
         return;
       }

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { newApp, newRecord } from "../../../src/agent/core/deployment.ts";
+import { type DeploymentRecord, newApp, newRecord } from "../../../src/agent/core/deployment.ts";
 import { MIGRATIONS } from "../../../src/agent/store/migrations.ts";
 import { openSqliteStore } from "../../../src/agent/store/sqlite-store.ts";
 import { type AgentStore, StoreError } from "../../../src/agent/store/store.ts";
@@ -18,6 +18,9 @@ const { spec } = parsed;
 const say = (message: string): EventContent => ({ status: "Running", step: "checking", message });
 const percent = (progress: number): EventContent => ({ status: "Running", step: "pulling", message: "…", progress });
 const DONE: EventContent = { status: "Success", step: "done", message: "done" };
+
+/** A deployment that has ended. */
+const over = (id: string): DeploymentRecord => ({ ...newRecord(id, 1, spec), outcome: "succeeded", committed: true });
 
 describe("agent store", () => {
   let directory: Awaited<ReturnType<typeof tempDir>>;
@@ -99,7 +102,7 @@ describe("agent store", () => {
   });
 
   it("forgets a deployment when its final event is acknowledged, and only then", () => {
-    store.save({ deployment: newRecord("d1", 1, spec), events: [say("1"), DONE] });
+    store.save({ deployment: over("d1"), events: [say("1"), DONE] });
     store.acknowledge("d1", 1);
     expect(store.deployment("d1")).toBeDefined();
     store.acknowledge("d1", 2);
@@ -109,16 +112,20 @@ describe("agent store", () => {
   });
 
   it("holds a success that was undone until the failure is acknowledged", () => {
-    store.save({ deployment: newRecord("d1", 1, spec), events: [DONE] });
-    store.save({ deployment: newRecord("d1", 1, spec), events: [{ ...DONE, status: "Fail" }] });
+    store.save({ deployment: over("d1"), events: [DONE] });
+    store.save({ deployment: newRecord("d1", 1, spec) });
     store.acknowledge("d1", 1);
-    expect(store.deployment("d1")).toBeDefined();
+    store.save({ deployment: newRecord("d1", 1, spec), events: [say("rolling back")] });
     store.acknowledge("d1", 2);
+    expect(store.deployment("d1")).toBeDefined();
+    store.save({ deployment: { ...over("d1"), outcome: "failed" }, events: [{ ...DONE, status: "Fail" }] });
+    expect(store.pendingEvents(0, 10).map(({ event }) => event.device_seq)).toEqual([3]);
+    store.acknowledge("d1", 3);
     expect(store.deployment("d1")).toBeUndefined();
   });
 
   it("never gives a position twice, so that a reader's cursor stays true", () => {
-    store.save({ deployment: newRecord("d1", 1, spec), events: [DONE] });
+    store.save({ deployment: over("d1"), events: [DONE] });
     const before = store.pendingEvents(0, 1)[0]?.position ?? 0;
     store.acknowledge("d1", 1);
     store.save({ deployment: newRecord("d2", 1, spec), events: [say("later")] });
@@ -174,7 +181,7 @@ describe("agent store", () => {
     add.run(9, 2, JSON.stringify(say("two")));
     old.close();
     store = openSqliteStore({ path, clock, bootId: "boot-1" });
-    store.save({ deployment: newRecord("d1", 1, spec), events: [DONE] });
+    store.save({ deployment: over("d1"), events: [DONE] });
     expect(store.pendingEvents(0, 100).map(({ event }) => [event.device_seq, event.message])).toEqual([
       [1, "one"],
       [2, "two"],

@@ -5,9 +5,10 @@ import { StoreError } from "../../../src/agent/store/store.ts";
 import { type EventContent, isFinal } from "../../../src/protocol/deployment-event.ts";
 import { AgentRig } from "../agent-rig.ts";
 import type { FakeContainer } from "../fake-engine/fake-container.ts";
-import type { Scenario } from "./agent-scenarios.ts";
+import type { AppRequest } from "../system.ts";
 import { ModelControlPlane } from "./model-control-plane.ts";
 import { mortal, Reaper } from "./reaper.ts";
+import type { Remaining, Scenario } from "./scenario.ts";
 import { SeededRandom } from "./seeded-random.ts";
 
 /**
@@ -21,6 +22,9 @@ const TICK_MS = 50;
 const PATIENCE_MS = 400_000;
 /** The keeper has looked twice more when that has passed. */
 const AFTERMATH_MS = 70_000;
+
+/** The deployment of the app that is there before the story begins. */
+const BEFORE = "before";
 
 export interface Play {
   /** Whether it died as often as it was to. */
@@ -37,8 +41,13 @@ export async function play(scenario: Scenario, moments: readonly number[], death
     mortal(store, reaper, (id, event) => written.set(id, [...(written.get(id) ?? []), event])),
   );
   scenario.setUp(rig);
+  reaper.isAsleep = true;
+  await install(scenario, rig);
+  reaper.isAsleep = false;
+  const beganAt = rig.clock.monotonic();
   const control = new ModelControlPlane(rig.clock, new SeededRandom(seed));
-  for (const [index, app] of scenario.apps.entries()) control.request(`d${index}`, app);
+  for (const [index, asked] of scenario.asked.entries()) control.request(`d${index}`, asked);
+  const found = new Set<string>();
   let engineAnswers = true;
   rig.engine.faults.onCall(({ phase }) => {
     reaper.pass();
@@ -51,7 +60,7 @@ export async function play(scenario: Scenario, moments: readonly number[], death
   attempt(() => control.connect(rig.deployments));
   let quietSince: number | undefined;
   for (;;) {
-    const now = rig.clock.monotonic();
+    const now = rig.clock.monotonic() - beganAt;
     if (now > PATIENCE_MS) break;
     if (reaper.isDead) {
       deaths++;
@@ -79,9 +88,30 @@ export async function play(scenario: Scenario, moments: readonly number[], death
     quietSince = isQuiet ? (quietSince ?? now) : undefined;
     if (quietSince !== undefined && now - quietSince >= AFTERMATH_MS) break;
     await rig.clock.advance(isQuiet ? 5_000 : TICK_MS);
+    for (const app of runningTwice(rig)) found.add(`two containers of ${app} ran at once`);
   }
   await keeper.stop();
-  return { died: deaths === moments.length, violations: violations(scenario, rig, control, written) };
+  for (const violation of violations(scenario, rig, control, written)) found.add(violation);
+  return { died: deaths === moments.length, violations: [...found] };
+}
+
+/** Brings the device to where the story begins. */
+async function install({ installed, isStopped }: Scenario, rig: AgentRig): Promise<void> {
+  if (!installed) return;
+  rig.deployments.deploy(BEFORE, installed);
+  const { device_seq } = (await rig.untilEnd(BEFORE)) ?? { device_seq: 0 };
+  rig.store.acknowledge(BEFORE, device_seq);
+  if (!isStopped) return;
+  rig.deployments.change("stopped before", { action: "stop", app: installed.name });
+  const stopped = await rig.untilEnd("stopped before");
+  rig.store.acknowledge("stopped before", stopped?.device_seq ?? 0);
+}
+
+/** Apps of which more than one container runs. */
+function runningTwice({ engine }: AgentRig): string[] {
+  const running = engine.containers.filter(({ status }) => status === "running");
+  const apps = running.map(({ request }) => request.labels[LABELS.app] ?? "");
+  return apps.filter((app, index) => apps.indexOf(app) !== index);
 }
 
 /** Does what may fail because the agent died over it. The link reports such an error and lives on. */
@@ -128,14 +158,21 @@ function violations(
       isTold(stream, written.get(id) ?? []),
       `${id}: stored ${JSON.stringify(written.get(id))}, told ${JSON.stringify(stream)}`,
     );
-    const own = rig.engine.containers.filter(({ request }) => request.labels[LABELS.deployment] === id);
-    if (end === "Fail")
-      expectThat(own.length === 0, `${id}: ${own.map((container) => container.status).join()} is left`);
-    else expectThat(own.length === 1 && runsAsAsked(own[0], scenario, index), `${id}: not one container as asked for`);
   }
-  const apps = scenario.apps.filter((_, index) => scenario.ends[index] === "Success").map(({ name }) => name);
-  const known = rig.store.apps().map(({ name }) => name);
-  expectThat(JSON.stringify(known) === JSON.stringify(apps), `the store has the apps ${known.join()}`);
+  const apps = rig.store.apps().map(({ name, deploymentId, desired }) => `${name} of ${deploymentId}, ${desired}`);
+  const wanted = scenario.remains.map(
+    ({ app, by, stopped }) => `${app} of ${deploymentOf(by)}, ${stopped ? "stopped" : "running"}`,
+  );
+  expectThat(JSON.stringify(apps) === JSON.stringify(wanted), `the store has the apps ${apps.join("; ")}`);
+  const containers = rig.engine.containers;
+  expectThat(
+    containers.length === scenario.remains.length,
+    `${containers.map(({ name, status }) => `${name} ${status}`).join()} is on the engine`,
+  );
+  for (const remaining of scenario.remains) {
+    const own = containers.filter(({ request }) => request.labels[LABELS.app] === remaining.app);
+    expectThat(own.length === 1 && isAsAsked(own[0], remaining, scenario), `${remaining.app} is not as asked for`);
+  }
   expectThat(rig.store.deployments().length === 0, "the store holds deployments that are over");
   return found;
 }
@@ -154,16 +191,25 @@ function isTold(stream: readonly EventContent[], stored: readonly EventContent[]
   });
 }
 
-function runsAsAsked(container: FakeContainer | undefined, { apps }: Scenario, index: number): boolean {
-  const app = apps[index];
-  if (!container || !app) return false;
-  const { name, environment, ports, labels } = container.request;
-  const wanted = app.ports?.map((port) => ({ hostPort: port.host_port, targetPort: port.target_port }));
+function deploymentOf(by: number | undefined): string {
+  return by === undefined ? BEFORE : `d${by}`;
+}
+
+function isAsAsked(container: FakeContainer | undefined, { app, by, stopped }: Remaining, scenario: Scenario): boolean {
+  const { installed, asked } = scenario;
+  const request = by === undefined ? undefined : asked[by];
+  const spec = {
+    ...(request?.action === "deploy" ? undefined : installed),
+    ...(request?.spec as AppRequest | undefined),
+  };
+  if (!container) return false;
+  const { environment, ports, labels } = container.request;
+  const wantedPorts = spec.ports?.map((port) => ({ hostPort: port.host_port, targetPort: port.target_port }));
   return (
-    container.status === "running" &&
-    name === app.name &&
-    labels[LABELS.app] === app.name &&
+    (container.status === "running") === !stopped &&
+    container.name === app &&
+    labels[LABELS.deployment] === deploymentOf(by) &&
     JSON.stringify(environment) === JSON.stringify(["SECRET=value"]) &&
-    JSON.stringify(ports) === JSON.stringify(wanted)
+    JSON.stringify(ports) === JSON.stringify(wantedPorts)
   );
 }

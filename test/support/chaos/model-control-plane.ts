@@ -11,12 +11,20 @@ import {
   requestCancel,
   takeDeviceEvent,
 } from "../../../src/control-plane/core/transitions.ts";
+import type { DeploymentAction } from "../../../src/protocol/deployment-action.ts";
 import type { DeploymentEvent } from "../../../src/protocol/deployment-event.ts";
-import type { AppRequest } from "../system.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
 const DELIVERED = 0.7;
 const ACKNOWLEDGED = 0.7;
+
+/** Something a client asks for. */
+export interface Asked {
+  readonly action: DeploymentAction;
+  readonly app: string;
+  /** The app, or what is to change about it. */
+  readonly spec?: unknown;
+}
 
 /**
  * A control plane that decides as the real one does, by the same pure code, over a link that delivers when it likes:
@@ -45,14 +53,14 @@ export class ModelControlPlane {
     return deployment;
   }
 
-  /** A client asks for a deployment; the device gets it with the next `connect`. */
-  request(id: string, spec: AppRequest): void {
+  /** A client asks for something; the device gets it with the next `connect`. */
+  request(id: string, { action, app, spec = null }: Asked): void {
     const deployment = newDeployment({
       id,
       accountId: "acc",
       assetUuid: "asset",
-      app: spec.name,
-      action: "deploy",
+      app,
+      action,
       spec,
       options: {},
       hasRegistryAuth: false,
@@ -80,7 +88,7 @@ export class ModelControlPlane {
           this.#change(correction.deploymentId, confirmHeld);
           break;
         case "send":
-          agent.deploy(correction.deployment.id, correction.deployment.spec);
+          send(agent, correction.deployment);
           this.#change(correction.deployment.id, acknowledge);
           break;
         case "lost":
@@ -116,4 +124,9 @@ export class ModelControlPlane {
     if (change?.event) this.streams.get(id)?.push(change.event);
     return after;
   }
+}
+
+function send(agent: Deployments, { id, action, app, spec }: Deployment): void {
+  if (action === "deploy") agent.deploy(id, spec);
+  else agent.change(id, { action, app, spec });
 }

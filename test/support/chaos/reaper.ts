@@ -9,6 +9,8 @@ export class Reaper {
   /** Moments passed since the last revival. */
   count = 0;
   isDead = false;
+  /** Lets every moment pass uncounted, until it wakes. */
+  isAsleep = false;
   readonly #at: number[];
 
   /** @param at the moment of each life at which it ends; lives beyond them go on */
@@ -18,6 +20,7 @@ export class Reaper {
 
   /** A moment passes. Throws when the process dies at it, or is dead. */
   pass(): void {
+    if (this.isAsleep) return;
     if (this.isDead) throw new StoreError("other", "dead");
     if (++this.count !== this.#at[0]) return;
     this.isDead = true;

@@ -1,0 +1,34 @@
+import type { AgentRig } from "../agent-rig.ts";
+import type { AppRequest } from "../system.ts";
+import type { Asked } from "./model-control-plane.ts";
+
+/** Something that happens at some time, in milliseconds of the fake clock. */
+export type Happening = { readonly atMs: number } & (
+  | { readonly kind: "cancel" }
+  | { readonly kind: "engine"; readonly answers: boolean }
+);
+
+/** An app that must be there in the end. */
+export interface Remaining {
+  readonly app: string;
+  /** Index of what was asked for that it is the result of; `undefined` for the app that was there before. */
+  readonly by?: number;
+  /** Whether it was stopped on purpose. */
+  readonly stopped?: boolean;
+}
+
+/** A story of one device, how everything that was asked for must end, and what must be there then. */
+export interface Scenario {
+  /** Deployed before anything can happen, to be changed. */
+  readonly installed?: AppRequest;
+  /** Whether that one is stopped before. */
+  readonly isStopped?: boolean;
+  readonly asked: readonly Asked[];
+  /** In the order of `asked`. */
+  readonly ends: readonly ("Success" | "Fail")[];
+  readonly remains: readonly Remaining[];
+  readonly happenings?: readonly Happening[];
+  /** The control plane hears nothing before that time, in milliseconds. */
+  readonly silentMs?: number;
+  setUp(rig: AgentRig): void;
+}
