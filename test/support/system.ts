@@ -141,6 +141,16 @@ export class System implements AsyncDisposable {
     });
   }
 
+  /** Requests a change of an app that is there: `PATCH`, `DELETE`, or `POST` of an action such as `stop`. */
+  change(method: string, app: string, action?: string, body?: unknown): Promise<EventStream> {
+    const path = `edge/apps/${app}${action === undefined ? "" : `/${action}`}`;
+    return openStream(`${this.control.url}/v1/assets/${this.asset.uuid}/${path}`, {
+      method,
+      apiKey: this.account.apiKey,
+      body,
+    });
+  }
+
   /** Deploys, and waits until the stream has ended. Fails unless it ends in order, with one final event. */
   async deploy(spec: AppRequest): Promise<Deployed> {
     return this.finish(await this.open(spec));
