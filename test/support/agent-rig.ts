@@ -1,5 +1,7 @@
 import { pino } from "pino";
 import type { HostPort } from "../../src/agent/core/host-port.ts";
+import { platformOf } from "../../src/agent/core/platform.ts";
+import type { RegistryAuth } from "../../src/agent/registry/registry.ts";
 import type { Host } from "../../src/agent/host/host.ts";
 import { OPEN_GATE } from "../../src/agent/ledger/pull-gate.ts";
 import { CountingLedger } from "./counting-ledger.ts";
@@ -12,6 +14,7 @@ import { Semaphore } from "../../src/lib/semaphore.ts";
 import type { DeviceEvent } from "../../src/protocol/deployment-event.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { FakeEngine } from "./fake-engine.ts";
+import { FakeRegistry } from "./fake-registry.ts";
 
 const DEPLOY_CONFIG: DeployConfig = {
   settleMs: 3_000,
@@ -19,6 +22,7 @@ const DEPLOY_CONFIG: DeployConfig = {
   pullAttempts: 3,
   enginePatienceMs: 60_000,
   stopGraceMs: 10_000,
+  maxDownloadBytes: undefined,
   diskReserveBytes: 1_000,
   stateDir: "/var/lib/edge-agent",
   containerLog: { maxBytes: 1_000_000, maxFiles: 2 },
@@ -67,6 +71,9 @@ class FakeHost implements Host {
 export class AgentRig implements AsyncDisposable {
   readonly clock = new FakeClock();
   readonly engine = new FakeEngine(this.clock);
+  readonly registry = new FakeRegistry(this.engine);
+  /** What the device knows to show registries. */
+  readonly logins = new Map<string, RegistryAuth>();
   readonly host = new FakeHost();
   readonly ledger = new CountingLedger();
   readonly log: string[] = [];
@@ -124,6 +131,12 @@ export class AgentRig implements AsyncDisposable {
       random: () => 0.5,
       logger: pino({ level: "trace" }, { write: (line) => void this.log.push(line) }),
       config: this.#config,
+      registry: this.registry,
+      credentials: { lookup: async (registry) => this.logins.get(registry) },
+      platform: async (signal) => {
+        const { os, architecture } = await this.engine.info(signal);
+        return platformOf(os, architecture, "x86_64");
+      },
       dataRoot: async (signal) => (await this.engine.info(signal)).dataRoot,
       pulls: new Semaphore(2),
       gate: OPEN_GATE,

@@ -9,15 +9,18 @@ import type {
   Engine,
   EngineInfo,
   ImageFacts,
+  LayerChain,
+  PullOptions,
   LogLine,
   LogRequest,
   PullProgress,
 } from "../../src/agent/engine/engine.ts";
 import { EngineError } from "../../src/agent/engine/engine-error.ts";
+import { imageAddress } from "../../src/agent/registry/address.ts";
 import type { Clock } from "../../src/lib/clock.ts";
 import { FakeContainer } from "./fake-engine/fake-container.ts";
 import type { FakeImage } from "./fake-engine/fake-image.ts";
-import { layersOf } from "./fake-engine/fake-image.ts";
+import { diffIdsOf, layersOf, manifestDigestOf } from "./fake-engine/fake-image.ts";
 import { Faults } from "./fake-engine/faults.ts";
 
 const PULL_STEPS = 10;
@@ -39,7 +42,8 @@ export class FakeEngine implements Engine {
   constructor(clock: Clock, info: Partial<EngineInfo> = {}) {
     this.#clock = clock;
     const version = { kind: "docker", version: "20.10.0", apiVersion: "1.41" } as const;
-    this.engineInfo = { ...version, os: "linux", architecture: "amd64", dataRoot: "/var/lib/docker", ...info };
+    const machine = { os: "linux", architecture: "amd64", insecureRegistries: [] };
+    this.engineInfo = { ...version, ...machine, dataRoot: "/var/lib/docker", ...info };
   }
 
   /** Puts an image on the machine. */
@@ -55,6 +59,16 @@ export class FakeEngine implements Engine {
   /** Puts an image into the registry to pull from, or the error a pull of it ends with. */
   publish(reference: string, image: FakeImage | EngineError = {}): void {
     this.#registry.set(reference, image);
+  }
+
+  /** What there is in the registry under a reference. */
+  published(reference: string): FakeImage | EngineError | undefined {
+    return this.#registry.get(reference);
+  }
+
+  /** Everything there is in the registry. */
+  publishedAll(): readonly (readonly [string, FakeImage | EngineError])[] {
+    return [...this.#registry];
   }
 
   /** A process that is no container takes a TCP port, until disposed. */
@@ -114,9 +128,26 @@ export class FakeEngine implements Engine {
     });
   }
 
-  pullImage(reference: string, onProgress: (progress: PullProgress) => void, signal: AbortSignal): Promise<void> {
-    return this.faults.around("pullImage", [reference], signal, async () => {
-      const image = this.#registry.get(reference);
+  layerChains(signal: AbortSignal): Promise<readonly LayerChain[]> {
+    return this.faults.around("layerChains", [], signal, () => {
+      const chains = [...this.#images].map(([reference, image]): LayerChain => {
+        const { id: imageId, repoDigests } = this.#facts(reference, image);
+        return { imageId, diffIds: diffIdsOf(image), isFromRegistry: repoDigests.length > 0 };
+      });
+      // An image of two names is one image.
+      const known = chains.toSorted((a, b) => Number(a.isFromRegistry) - Number(b.isFromRegistry));
+      return [...new Map(known.map((chain) => [chain.imageId, chain])).values()];
+    });
+  }
+
+  pullImage(
+    reference: string,
+    onProgress: (progress: PullProgress) => void,
+    signal: AbortSignal,
+    { auth }: PullOptions = {},
+  ): Promise<void> {
+    return this.faults.around("pullImage", [reference, auth], signal, async () => {
+      const image = this.#registry.get(reference) ?? this.#byDigest(reference);
       if (image instanceof EngineError) throw image;
       if (!image) throw new EngineError("image_not_found", `manifest for ${reference} not found: manifest unknown`);
       if (image.architecture !== undefined && image.architecture !== this.engineInfo.architecture) {
@@ -223,6 +254,16 @@ export class FakeEngine implements Engine {
     }
   }
 
+  #byDigest(reference: string): FakeImage | undefined {
+    const [repository = "", digest] = reference.split("@");
+    if (digest === undefined) return undefined;
+    for (const [name, image] of this.#registry) {
+      if (image instanceof EngineError || repositoryOf(name) !== repositoryOf(`${repository}:1`)) continue;
+      if (manifestDigestOf(image) === digest) return image;
+    }
+    return undefined;
+  }
+
   #imageById(id: string): FakeImage | undefined {
     return [...this.#images].find(([reference, image]) => this.#facts(reference, image).id === id)?.[1];
   }
@@ -248,9 +289,9 @@ export class FakeEngine implements Engine {
   }
 
   #facts(reference: string, image: FakeImage): ImageFacts {
-    const digest = `sha256:${hash(JSON.stringify(image))}`;
+    const isPublished = [...this.#registry.values()].includes(image);
     const repository = reference.replace(/@.*$/, "").replace(/:[^:/]*$/, "");
-    const repoDigests = this.#registry.get(reference) === image ? [`${repository}@${digest}`] : [];
+    const repoDigests = isPublished ? [`${repository}@${manifestDigestOf(image)}`] : [];
     return {
       id: `sha256:${hash(`id ${JSON.stringify(image)}`)}`,
       architecture: image.architecture ?? this.engineInfo.architecture,
@@ -259,6 +300,12 @@ export class FakeEngine implements Engine {
       repoDigests,
     };
   }
+}
+
+/** One name for each repository, however references write it. */
+function repositoryOf(reference: string): string {
+  const { registry, repository } = imageAddress(reference);
+  return `${registry}/${repository}`;
 }
 
 function hash(text: string): string {

@@ -18,6 +18,8 @@ const FORGOTTEN: Progress = {
   startedContainerId: undefined,
   verifiedContainerId: undefined,
   stoppedContainerId: undefined,
+  source: undefined,
+  pullAttempts: 0,
 };
 const FAILURE: Failure = { code: "CrashLoopBackOff", message: "it crashed", step: "verifying" };
 const CANCELLED: Failure = { code: "DeploymentCancelled", message: "enough", step: "done" };
@@ -148,7 +150,9 @@ function carryOut(world: PlanWorld, step: Step, round: number): Partial<Deployme
     case "clean":
       world.containers = world.containers.filter(({ id }) => !step.containerIds.includes(id));
       return {};
+    case "resolve":
     case "verify":
+    case "quote":
     case "commit":
     case "revert":
     case "succeed":
@@ -161,6 +165,9 @@ function after(step: Step, progress: Progress): Progress {
   if (step.kind === "switch") return step.start ? { ...progress, startedContainerId: step.container.id } : progress;
   if (step.kind === "start") {
     return { ...progress, startedContainerId: step.containerId, stoppedContainerId: undefined };
+  }
+  if (step.kind === "resolve") {
+    return { ...progress, source: { kind: "engine", problem: { kind: "registry_unreachable", message: "" } } };
   }
   if (step.kind === "verify") return { ...progress, verifiedContainerId: step.containerId };
   if (step.kind !== "stop") return progress;

@@ -44,6 +44,7 @@ export function toDeployConfig(config: Config): DeployConfig {
     pullAttempts: deploy.pull_attempts,
     enginePatienceMs: deploy.engine_patience_s * 1000,
     stopGraceMs: deploy.stop_grace_s * 1000,
+    maxDownloadBytes: deploy.max_download_bytes,
     diskReserveBytes: deploy.disk_reserve_bytes,
     stateDir: config.state_dir,
     containerLog: { maxBytes: logs.max_bytes, maxFiles: logs.max_files },

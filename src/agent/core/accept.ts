@@ -1,3 +1,4 @@
+import type { DeployOptions } from "../../protocol/deploy-options.ts";
 import type { AppAction } from "../../protocol/deployment-action.ts";
 import type { EdgeError } from "../../protocol/errors.ts";
 import type { AppRecord, DeploymentRecord, Failure } from "./deployment.ts";
@@ -11,6 +12,7 @@ export interface ChangeRequest {
   readonly app: string;
   /** For an update: what is to change. */
   readonly spec?: unknown;
+  readonly options?: DeployOptions | undefined;
 }
 
 export interface AcceptedAt {
@@ -30,7 +32,7 @@ export interface AcceptedAt {
 export function accept(request: ChangeRequest, at: AcceptedAt): DeploymentRecord {
   const { action, app } = request;
   const { id, order, origin, installed } = at;
-  const record = { ...newRecord(id, order, undefined), action, app, origin };
+  const record = { ...newRecord(id, order, undefined), action, app, origin, options: request.options ?? {} };
   if (at.busyWith !== undefined) {
     const message = `A deployment of ${app} is already running.`;
     return failing(record, "ErrorDeploymentAlreadyExist", message, { deployment_id: at.busyWith });

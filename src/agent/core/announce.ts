@@ -1,5 +1,7 @@
 import type { EventContent } from "../../protocol/deployment-event.ts";
 import type { DeploymentRecord } from "./deployment.ts";
+import type { Price } from "./image.ts";
+import { priceDetails, priceText } from "./price.ts";
 import { failEvent } from "./fail-event.ts";
 import { mayEnd } from "./restart-policy.ts";
 import type { Result, Step } from "./step.ts";
@@ -8,11 +10,15 @@ import type { Result, Step } from "./step.ts";
 export function announcement(step: Step, record: DeploymentRecord): EventContent[] {
   if (step.kind === "succeed") return [{ status: "Success", step: "done", message: success(step.result, record) }];
   if (step.kind === "fail") return [failEvent(step.failure, record)];
+  if (step.kind === "quote") return [quote(step.price, record)];
   // Removing what was never the app is no news; putting the app back is.
   if (record.failure) return record.touched && isChange(record) ? wayBack(step, record) : [];
   switch (step.kind) {
     case "check":
       return [running("checking", "Checking ports, name, policy and disk space.")];
+    case "resolve":
+      // Between two attempts there is nothing new to say.
+      return step.attempt === 1 ? [running("pulling", `Asking the registry for image ${step.spec.image}.`)] : [];
     case "pull":
       return [running("pulling", `Pulling image ${step.spec.image}.`)];
     case "create":
@@ -40,6 +46,16 @@ export function announcement(step: Step, record: DeploymentRecord): EventContent
     case "revert":
       return [];
   }
+}
+
+function quote(price: Price, { action, app, digest }: DeploymentRecord): EventContent {
+  const what = action === "update" ? "Updating" : "Deploying";
+  const message =
+    price.downloadBytes === 0
+      ? `Nothing was changed. ${what} app ${app} would download nothing: all it needs is on the device.`
+      : `Nothing was changed. ${what} app ${app} would cost: ${priceText(price)}`;
+  const details = { dry_run: true, ...priceDetails(price), ...(digest !== undefined && { image_digest: digest }) };
+  return { status: "Success", step: "done", message, details };
 }
 
 /** A `Running` event. */

@@ -88,9 +88,15 @@ function canonicalHealthcheck(check: Healthcheck): Healthcheck {
   return { command, interval_s, timeout_s, retries, start_period_s };
 }
 
+function secretsOfAuth(auth: DeploymentRecord["options"]["registry_auth"]): string[] {
+  if (!auth) return [];
+  return "token" in auth ? [auth.token] : [auth.password];
+}
+
 /** Everything that must not show in what is told of a deployment: an app may repeat what its last version was given. */
-export function secretsOfRecord({ spec, previous }: Pick<DeploymentRecord, "spec" | "previous">): string[] {
-  return [...secretsOf(spec), ...secretsOf(previous?.spec)];
+export function secretsOfRecord(record: Pick<DeploymentRecord, "spec" | "previous" | "options">): string[] {
+  const { spec, previous, options } = record;
+  return [...secretsOf(spec), ...secretsOf(previous?.spec), ...secretsOfAuth(options.registry_auth)];
 }
 
 /** Values of the environment: the secrets of a specification. */

@@ -1,4 +1,5 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
+import type { DeployOptions } from "../../protocol/deploy-options.ts";
 import type { DeploymentAction } from "../../protocol/deployment-action.ts";
 import type { DeploymentStep } from "../../protocol/deployment-event.ts";
 import type { ErrorCode, ErrorDetails } from "../../protocol/errors.ts";
@@ -33,9 +34,13 @@ export interface DeploymentRecord {
   readonly spec: AppSpec | undefined;
   /** The app as it was when the command was accepted: what a failure goes back to. `undefined` for a first deployment. */
   readonly previous: AppRecord | undefined;
+  /** How it is to be carried out. Credentials are dropped once they are of no more use. */
+  readonly options: DeployOptions;
   readonly outcome: "pending" | "succeeded" | "failed";
   /** Every check passed. */
   readonly checked: boolean;
+  /** What the image's reference led to when its price was told: it is fetched from there, wherever a tag leads by now. */
+  readonly digest: string | undefined;
   /** The image the app runs from, once it is on the machine. Until then no container of the deployment can exist. */
   readonly imageId: string | undefined;
   /** The containers the app had before may have been changed: a failure has to put them right again. */
@@ -90,12 +95,21 @@ export function newRecord(id: string, order: number, spec: AppSpec | undefined, 
     app: spec?.name ?? "",
     spec,
     previous: undefined,
+    options: {},
     outcome: "pending",
     checked: false,
+    digest: undefined,
     imageId: undefined,
     touched: false,
     committed: false,
     failure,
     rollbackFailure: undefined,
   };
+}
+
+/** The record without credentials that are not needed any more: the image is there, or will not be fetched. */
+export function withoutSpentCredentials(record: DeploymentRecord): DeploymentRecord {
+  const { registry_auth: auth, ...options } = record.options;
+  const isNeeded = record.imageId === undefined && record.outcome === "pending" && !record.failure;
+  return auth === undefined || isNeeded ? record : { ...record, options };
 }

@@ -12,6 +12,10 @@ const PULL_MESSAGES: Readonly<Record<string, string>> = {
   image_denied: "The registry denies access to the image",
   wrong_platform: "The image is not built for this device",
   registry_unreachable: "The registry could not be reached",
+  rate_limited: "The registry asks for fewer requests",
+  registry_untrusted: "The connection to the registry cannot be trusted",
+  wrong_content: "The registry did not send what it should",
+  unsupported: "The registry's answer cannot be used",
 };
 
 /** What an error of the engine means for the deployment it happened in. */
@@ -30,6 +34,10 @@ export function failureOf(trouble: EngineTrouble, step: DeploymentStep, image: s
     case "image_denied":
     case "wrong_platform":
     case "registry_unreachable":
+    case "rate_limited":
+    case "registry_untrusted":
+    case "wrong_content":
+    case "unsupported":
       return failure("ImagePullBackOff", `${PULL_MESSAGES[trouble.kind]}: ${trouble.message}`, {
         reason: trouble.kind,
         image,

@@ -1,10 +1,11 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { canonicalSpec, containerName } from "./container.ts";
 import type { AppRecord, DeploymentRecord } from "./deployment.ts";
+import { nextForImage } from "./plan-image.ts";
 import type { Observed, Progress, Step } from "./step.ts";
 
 /**
- * Order: check, pull and create while the old version runs; switch and verify; make the new one the app; remove the old
+ * Order: check, get the image and create while the old version runs; switch and verify; make the new one the app; remove the old
  * one; report. An app that is stopped gets its new version and stays stopped.
  */
 export function nextOfUpdate(
@@ -17,9 +18,8 @@ export function nextOfUpdate(
   if (record.committed) return afterwards(observed);
   // Before any check: what changes nothing cannot do harm, and must not fail.
   if (isUnchanged(record, spec, previous)) return { kind: "succeed", app: undefined, result: "unchanged" };
-  if (!record.checked) return { kind: "check", spec };
   const { id: deploymentId, imageId } = record;
-  if (imageId === undefined) return { kind: "pull", spec };
+  if (imageId === undefined || !record.checked || record.options.dry_run) return nextForImage(record, spec, progress);
 
   const [container, ...surplus] = observed.containers;
   // Whatever else an engine made of this app, late or twice, holds a name or a port that is needed.

@@ -1,6 +1,7 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { type AppRecord, type DeploymentRecord, newApp } from "./deployment.ts";
 import { nextOfRemove, nextOfStart, nextOfStop } from "./plan-lifecycle.ts";
+import { nextForImage } from "./plan-image.ts";
 import { nextOfUpdate } from "./plan-update.ts";
 import type { Observed, Progress, Step } from "./step.ts";
 import { wayBack } from "./way-back.ts";
@@ -37,12 +38,11 @@ export function nextStep(
   }
 }
 
-/** Order: check, pull, create, start, verify, report. */
+/** Order: check, get the image, create, start, verify, report. */
 function nextOfDeploy(record: DeploymentRecord, spec: AppSpec, observed: Observed, progress: Progress): Step {
-  if (!record.checked) return { kind: "check", spec };
-  if (record.imageId === undefined) return { kind: "pull", spec };
-
   const { id: deploymentId, imageId } = record;
+  if (imageId === undefined || !record.checked || record.options.dry_run) return nextForImage(record, spec, progress);
+
   const [container, ...surplus] = observed.containers;
   if (surplus.length > 0) return { kind: "clean", containerIds: surplus.map(({ id }) => id) };
   if (!container) {

@@ -20,6 +20,8 @@ export interface Policy {
         readonly deny: readonly string[];
       }
     | undefined;
+  /** Largest image that is downloaded, in compressed bytes; left out for no bound. */
+  readonly max_image_bytes?: number | undefined;
   readonly registries: {
     /** Registry hosts images may come from, as written in references; an empty list allows all. */
     readonly allow: readonly string[];

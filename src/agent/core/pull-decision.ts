@@ -24,3 +24,31 @@ export function afterFailedPull(kind: string, attempt: number, attempts: number,
   if (present) return "use_present";
   return attempt < attempts ? "retry" : "give_up";
 }
+
+/** Kinds of a registry's errors that may be over the next time. */
+const PASSING = new Set(["registry_unreachable", "rate_limited", "wrong_content"]);
+
+export interface LookUp {
+  /** 1 for the first. */
+  readonly attempt: number;
+  readonly attempts: number;
+  /** An image of this reference is on the machine, and will do. */
+  readonly present: boolean;
+  /** The price must be known, since there is a bound to hold it against. */
+  readonly mustKnow: boolean;
+  /** The registry was shown credentials. */
+  readonly isKnown: boolean;
+}
+
+/**
+ * What to do after the registry could not be asked what an image is. The container engine may know a way that the agent
+ * does not: a mirror, a proxy of its own, a login of its own. It is not asked where its answer would be the same, or
+ * where it would download at any price.
+ */
+export function afterFailedLookUp(kind: string, lookUp: LookUp): PullRetry | "ask_engine" {
+  if (kind === "wrong_platform" || (kind === "image_denied" && lookUp.isKnown)) return "give_up";
+  if (!lookUp.mustKnow) return "ask_engine";
+  if (!PASSING.has(kind)) return "give_up";
+  if (lookUp.present) return "use_present";
+  return lookUp.attempt < lookUp.attempts ? "retry" : "give_up";
+}

@@ -1,10 +1,13 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
+import type { ImageSource, Price } from "./image.ts";
 import type { AppRecord, Failure, ObservedContainer } from "./deployment.ts";
 
 /** The closed set of things the agent does for a deployment. Each has an executor in `agent/steps`. */
 export type Step =
   | { readonly kind: "check"; readonly spec: AppSpec }
-  | { readonly kind: "pull"; readonly spec: AppSpec }
+  /** `attempt`: 1 for the first. */
+  | { readonly kind: "resolve"; readonly spec: AppSpec; readonly attempt: number }
+  | { readonly kind: "pull"; readonly spec: AppSpec; readonly source: ImageSource; readonly attempt: number }
   | CreateStep
   /** The old container makes way, and the new one takes its name and place. */
   | {
@@ -37,6 +40,8 @@ export interface CreateStep {
 
 /** Steps that are no more than what is stored. */
 export type StoredStep =
+  /** The end of a dry run: what it would have cost. */
+  | { readonly kind: "quote"; readonly spec: AppSpec; readonly price: Price }
   /** The new version is the app from here on. */
   | { readonly kind: "commit"; readonly app: AppRecord }
   /** What had been stored as the app is taken back. `app`: what it is again; `undefined` where there was none. */
@@ -65,4 +70,8 @@ export interface Progress {
   readonly startedContainerId: string | undefined;
   readonly verifiedContainerId: string | undefined;
   readonly stoppedContainerId: string | undefined;
+  /** Where the image is to be had. Asked for again after a restart. */
+  readonly source: ImageSource | undefined;
+  /** How often its pull has failed. */
+  readonly pullAttempts: number;
 }

@@ -1,7 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { machine } from "node:os";
 import { isatty } from "node:tty";
-import { systemClock } from "../../lib/clock.ts";
+import { type Clock, systemClock } from "../../lib/clock.ts";
 import { tryLock } from "../../lib/instance-lock.ts";
 import { type Logger, createLogger } from "../../lib/logger.ts";
 import { remember } from "../../lib/remember.ts";
@@ -10,6 +11,7 @@ import { openDatagramSender } from "../../lib/unix-datagram.ts";
 import { VERSION } from "../../lib/version.ts";
 import { type Config, loadConfig } from "../config/load.ts";
 import { toDataPolicy, toDeployConfig, toLinkConfig } from "../config/settings.ts";
+import { platformOf } from "../core/platform.ts";
 import { createDockerEngine } from "../engine/docker/docker-engine.ts";
 import { createSocketFinder } from "../engine/find-socket.ts";
 import { readBootId } from "../host/boot-id.ts";
@@ -26,6 +28,12 @@ import { LogRing } from "../local/log-ring.ts";
 import { serveLocally } from "../local/server.ts";
 import { localSocketPath } from "../local/socket-path.ts";
 import { reloadOnHangup } from "../service/reload.ts";
+import { configuredCredentials } from "../registry/credentials/configured-credentials.ts";
+import { createHelperClient } from "../registry/credentials/credential-helper.ts";
+import { type CredentialSource, firstOf } from "../registry/credentials/credential-source.ts";
+import { dockerCredentials } from "../registry/credentials/docker-credentials.ts";
+import { createRegistryClient } from "../registry/oci-client.ts";
+import { createTrustSource } from "../registry/trust.ts";
 import { findServiceManager } from "../service/service-manager.ts";
 import { reportStatus } from "../service/status-report.ts";
 import { feedWatchdog } from "../service/watchdog.ts";
@@ -36,7 +44,7 @@ import { NotifyingStore } from "../store/notifying-store.ts";
 import { openStore } from "../store/open-store.ts";
 import { untilStopped } from "./until-stopped.ts";
 
-const DATA_ROOT_SERVES_MS = 600_000;
+const ENGINE_FACTS_SERVE_MS = 600_000;
 
 /** Runs the daemon until it is stopped by SIGTERM or SIGINT. @param path of the configuration file */
 export async function runDaemon(path: string): Promise<void> {
@@ -68,6 +76,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     socketPath: createSocketFinder({ configured: config.engine.socket, environment: process.env }),
     clock,
   });
+  const facts = remember(clock, ENGINE_FACTS_SERVE_MS, (signal) => engine.info(signal));
   const services = {
     engine,
     host: createLinuxHost(),
@@ -76,7 +85,21 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     random: Math.random,
     logger,
     config: toDeployConfig(config),
-    dataRoot: remember(clock, DATA_ROOT_SERVES_MS, async (signal) => (await engine.info(signal)).dataRoot),
+    dataRoot: async (signal: AbortSignal) => (await facts(signal)).dataRoot,
+    platform: async (signal: AbortSignal) => {
+      const { os, architecture } = await facts(signal);
+      return platformOf(os, architecture, machine());
+    },
+    registry: createRegistryClient({
+      clock,
+      userAgent: `edge-agent/${VERSION}`,
+      trust: createTrustSource({
+        extraCa: config.extraCa,
+        registries: config.registries,
+        engineInsecure: async (signal) => (await facts(signal)).insecureRegistries,
+      }),
+    }),
+    credentials: registryCredentials(config, clock),
     pulls: new Semaphore(config.deploy.concurrent_pulls),
     gate: new BudgetGate({ policy: dataPolicy, ledger, watch, clock }),
     ledger,
@@ -120,4 +143,10 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     return Promise.all([uplink.run(signal), keeper.run(signal)]);
   });
   logger.info("edge-agent stops; the apps keep running");
+}
+
+function registryCredentials({ registries, docker_config_file: dockerConfig }: Config, clock: Clock): CredentialSource {
+  const configured = configuredCredentials(registries);
+  if (dockerConfig === undefined) return configured;
+  return firstOf([configured, dockerCredentials(dockerConfig, createHelperClient(clock))]);
 }

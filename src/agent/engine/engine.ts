@@ -1,3 +1,4 @@
+import type { RegistryAuth } from "../registry/registry.ts";
 import type { HostPort } from "../core/host-port.ts";
 import type { LogLine, LogRequest } from "./log.ts";
 
@@ -15,6 +16,8 @@ export interface Engine {
   describeContainer(idOrName: string, signal: AbortSignal): Promise<ContainerMakeup | undefined>;
   /** `undefined` where the image is not on the machine. */
   inspectImage(reference: string, signal: AbortSignal): Promise<ImageFacts | undefined>;
+  /** The layers of every image on the machine. */
+  layerChains(signal: AbortSignal): Promise<readonly LayerChain[]>;
   /** Pulls an image with the engine's own client. Aborting the signal ends the pull. */
   pullImage(
     reference: string,
@@ -63,6 +66,8 @@ export interface EngineInfo {
   readonly apiVersion: string;
   readonly os: string;
   readonly architecture: string;
+  /** Registries it is told to take without TLS, as references name them, and ranges of addresses such as `10.0.0.0/8`. */
+  readonly insecureRegistries: readonly string[];
   /** Directory the engine keeps images in, on the machine of the engine. */
   readonly dataRoot: string;
 }
@@ -130,10 +135,23 @@ export interface ImageFacts {
 }
 
 export interface PullOptions {
+  /** What to show the registry. */
+  readonly auth?: RegistryAuth | undefined;
   /** The registry may be spoken to without TLS, as one on this machine. */
   readonly isInsecure?: boolean;
   /** Asked when the engine has said nothing for long: whether it has a reason, such as bytes that are still to come. */
   readonly mayBeSilent?: () => boolean;
+}
+
+/** The layers of an image, by the hash of their tars, lowest first. */
+export interface LayerChain {
+  readonly imageId: string;
+  readonly diffIds: readonly string[];
+  /**
+   * Whether a registry knows it by a digest. An engine does not know what the layers of other images are called in
+   * registries, and fetches them once more.
+   */
+  readonly isFromRegistry: boolean;
 }
 
 /** Sums over all layers known so far, in bytes. `total` may grow while manifests are still being read. */

@@ -133,7 +133,9 @@ export class Dialogue implements Disposable {
     if (!pump) return this.#bad(`${frame.type} before welcome`);
     switch (frame.type) {
       case "deploy":
-        return this.#take(pump, frame.deployment_id, (commands) => commands.deploy(frame.deployment_id, frame.spec));
+        return this.#take(pump, frame.deployment_id, (commands) =>
+          commands.deploy(frame.deployment_id, frame.spec, frame.options),
+        );
       case "command":
         return this.#take(pump, frame.deployment_id, (commands) => commands.change(frame.deployment_id, frame));
       case "cancel":

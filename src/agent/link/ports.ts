@@ -1,3 +1,4 @@
+import type { DeployOptions } from "../../protocol/deploy-options.ts";
 import type { DeviceEvent } from "../../protocol/deployment-event.ts";
 import type { ChangeRequest } from "../core/accept.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
@@ -10,7 +11,7 @@ export interface CommandHandler {
    * Returns once the command is on disk; then it may be acknowledged. A command already held is no error. Throws an
    * `EdgeError` when it cannot be taken and the control plane should be told, anything else when nobody can tell.
    */
-  deploy(deploymentId: string, spec: unknown): void;
+  deploy(deploymentId: string, spec: unknown, options?: DeployOptions): void;
   /**
    * Returns once the command to change an app that is there is on disk. A command already held is no error. Throws like
    * `deploy`.

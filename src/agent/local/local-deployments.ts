@@ -34,7 +34,7 @@ export function localDeployments(parts: Parts): Routes {
     ...(Object.fromEntries(changes) as Routes),
     "POST /deployments": {
       kind: "stream",
-      run: ({ body, signal }, write) => follow(parts, signal, write, (id) => deployments.deploy(id, body, "local")),
+      run: ({ body, signal }, write) => follow(parts, signal, write, (id) => deployments.deploy(id, body, {}, "local")),
     },
   };
 }

@@ -24,6 +24,12 @@ export function imageAddress(reference: string): ImageAddress {
   return { registry, repository: isOfficial ? `library/${repository}` : repository, tag, digest };
 }
 
+/** The reference with what its tag led to before, so that it leads there again. */
+export function pinned(reference: string, digest: string | undefined): string {
+  const { registry, repository, digest: own } = imageAddress(reference);
+  return own === undefined && digest !== undefined ? `${registry}/${repository}@${digest}` : reference;
+}
+
 /** One name for each registry: Docker Hub has several. */
 export function canonicalRegistry(registry: string): string {
   const host = registry.toLowerCase();

@@ -35,8 +35,8 @@ export class RegistryHttp {
   /** GET at a registry. Rejects with a `RegistryError` where there is no answer, or with the signal's reason. */
   async get({ registry, path, headers }: RegistryRequest, signal: AbortSignal): Promise<Incoming> {
     const host = registryHost(registry);
+    const trust = await this.trustOf(registry, signal);
     return await this.#guard(host, signal, async () => {
-      const trust = await this.trustOf(registry, signal);
       const request = (scheme: string): Outgoing => {
         return { method: "GET", url: new URL(`${scheme}//${host}${path}`), headers, trust };
       };

@@ -1,5 +1,8 @@
 import type { Readable } from "node:stream";
+import type { Descriptor, ResolvedImage } from "../core/image.ts";
 import type { Platform } from "../core/platform.ts";
+
+export type { Descriptor, ResolvedImage } from "../core/image.ts";
 
 /** What a registry is shown to get at an image. */
 export type RegistryAuth =
@@ -8,39 +11,6 @@ export type RegistryAuth =
   | { readonly kind: "token"; readonly token: string }
   /** A token of the registry's token server, exchanged there for bearer tokens. */
   | { readonly kind: "identity"; readonly username: string; readonly identityToken: string };
-
-/** A piece of an image by its content. */
-export interface Descriptor {
-  readonly mediaType: string;
-  /** `sha256:` and 64 hexadecimal digits. */
-  readonly digest: string;
-  /** Bytes, compressed as they are transferred. */
-  readonly size: number;
-}
-
-/** An image of one platform, as the registry describes it. */
-export interface ResolvedImage {
-  /** As it was asked for. */
-  readonly reference: string;
-  /** Host with optional port as references name it, `docker.io` for Docker Hub. */
-  readonly registry: string;
-  /** As the registry knows it: `library/nginx`. */
-  readonly repository: string;
-  /** Digest of the platform's manifest. */
-  readonly digest: string;
-  /** Digest of the list of platforms, where the reference leads to one. */
-  readonly indexDigest?: string;
-  /** Media type of the platform's manifest. */
-  readonly mediaType: string;
-  /** The platform's manifest, byte for byte. */
-  readonly manifest: Uint8Array;
-  readonly config: Descriptor;
-  /** The image's configuration, byte for byte. */
-  readonly configBytes: Uint8Array;
-  /** SHA-256 of each layer's tar, in the order of `layers`: what engines know layers by. */
-  readonly diffIds: readonly string[];
-  readonly layers: readonly Descriptor[];
-}
 
 export interface BlobOptions {
   /** Byte to begin with. Default 0. */

@@ -1,4 +1,5 @@
 import { readdir, readFile } from "node:fs/promises";
+import { BlockList, isIP, isIPv6 } from "node:net";
 import { join } from "node:path";
 import type { SecureContext } from "node:tls";
 import { trustAlso } from "../link/trust.ts";
@@ -11,7 +12,7 @@ export interface TrustOptions {
   readonly extraCa: string | undefined;
   /** What the configuration says of single registries, by the names references give them. */
   readonly registries: readonly RegistryTrust[];
-  /** Registries the engine takes without TLS, by the same names. Empty where the engine cannot be asked. */
+  /** Registries the engine takes without TLS, by the same names, and ranges of addresses such as `10.0.0.0/8`. */
   readonly engineInsecure: (signal: AbortSignal) => Promise<readonly string[]>;
   /** Where engines look for certificates, a directory for each registry. */
   readonly certificateDirectories?: readonly string[];
@@ -49,9 +50,23 @@ export function createTrustSource(options: TrustOptions): TrustSource {
       ...(await certificatesFor(registryHost(registry), certificateDirectories)),
     ];
     const known = pems.filter((pem) => pem !== undefined);
-    const insecure = own?.insecure || (await engineInsecure(signal)).includes(registry);
+    const insecure = own?.insecure || isListed(registry, await engineInsecure(signal));
     return { insecure, secureContext: known.length > 0 ? contextOf(known.join("\n"), registry) : undefined };
   };
+}
+
+/** Whether the registry, or the address it is named by, is in the list. */
+function isListed(registry: string, list: readonly string[]): boolean {
+  const address = registry.replace(/:\d+$/, "").replaceAll(/[[\]]/g, "");
+  const family = isIPv6(address) ? "ipv6" : "ipv4";
+  return list.some((entry) => {
+    const [net = "", bits] = entry.split("/");
+    if (entry === registry || bits === undefined) return entry === registry;
+    if (isIP(address) === 0 || isIPv6(net) !== isIPv6(address)) return false;
+    const range = new BlockList();
+    range.addSubnet(net, Number(bits), family);
+    return range.check(address, family);
+  });
 }
 
 function makeContext(pem: string, registry: string): SecureContext {

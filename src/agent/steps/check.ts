@@ -39,7 +39,10 @@ export async function runCheck(context: StepContext, { spec }: Extract<Step, { k
   const imageId = image && (kept !== undefined || !mustPull(spec.image, true)) ? image.id : undefined;
   return {
     record: { checked: true, imageId },
-    events: imageId === undefined ? [] : [running("pulling", `Image ${spec.image} is already on the device.`)],
+    events:
+      imageId === undefined || context.record.options.dry_run
+        ? []
+        : [running("pulling", `Image ${spec.image} is already on the device.`)],
     observed: NOTHING_CREATED,
   };
 }

@@ -7,6 +7,9 @@ import type { Observed, Progress } from "../core/step.ts";
 import type { Rival } from "../core/check.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Engine } from "../engine/engine.ts";
+import type { Platform } from "../core/platform.ts";
+import type { CredentialSource } from "../registry/credentials/credential-source.ts";
+import type { RegistryClient } from "../registry/registry.ts";
 import type { Host } from "../host/host.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { PullGate } from "../ledger/pull-gate.ts";
@@ -23,6 +26,8 @@ export interface DeployConfig {
   readonly enginePatienceMs: number;
   /** How long an app that is stopped may take to end by itself before it is killed. */
   readonly stopGraceMs: number;
+  /** Most that one deployment may download; `undefined` for no bound. */
+  readonly maxDownloadBytes: number | undefined;
   /** Free space that must remain where the engine keeps images. */
   readonly diskReserveBytes: number;
   /** The agent's state directory, by which it tells its containers from another agent's. */
@@ -45,6 +50,11 @@ export interface DeployServices {
   readonly config: DeployConfig;
   /** Directory the engine keeps images in. May be remembered for a while: asking is slow. */
   readonly dataRoot: (signal: AbortSignal) => Promise<string>;
+  readonly registry: RegistryClient;
+  /** What to show registries, unless a deployment brings its own. */
+  readonly credentials: CredentialSource;
+  /** What runs on this machine. May be remembered for a while. */
+  readonly platform: (signal: AbortSignal) => Promise<Platform>;
   /** Bounds how many images are pulled at once. */
   readonly pulls: Semaphore;
   /** When images may be pulled, and how fast. To be asked before a place among `pulls` is taken. */
@@ -68,7 +78,7 @@ export interface StepContext extends DeployServices {
 
 /** What a step came to. Stored together with the announcement of the step that follows. */
 export interface StepResult {
-  readonly record?: Partial<Pick<DeploymentRecord, "checked" | "imageId">>;
+  readonly record?: Partial<Pick<DeploymentRecord, "checked" | "digest" | "imageId">>;
   readonly failure?: Failure;
   readonly progress?: Partial<Progress>;
   readonly events?: readonly EventContent[];

@@ -2,7 +2,7 @@ import { type EventContent, isFinal } from "../../protocol/deployment-event.ts";
 import { fullJitter } from "../../lib/backoff.ts";
 import { announcement, running } from "../core/announce.ts";
 import type { Rival } from "../core/check.ts";
-import type { DeploymentRecord, Failure } from "../core/deployment.ts";
+import { type DeploymentRecord, type Failure, withoutSpentCredentials } from "../core/deployment.ts";
 import { nextStep } from "../core/plan.ts";
 import type { Observed, Progress, Step } from "../core/step.ts";
 import { touches } from "../core/way-back.ts";
@@ -20,6 +20,8 @@ const NO_PROGRESS: Progress = {
   startedContainerId: undefined,
   verifiedContainerId: undefined,
   stoppedContainerId: undefined,
+  source: undefined,
+  pullAttempts: 0,
 };
 
 export interface RunOptions {
@@ -67,7 +69,7 @@ export class DeploymentRun {
   /** Makes the deployment fail, whatever it is doing. On disk when this returns. The first failure stays. */
   fail(failure: Failure): void {
     if (this.#record.failure || this.#record.outcome !== "pending") return;
-    const record = { ...this.#record, failure };
+    const record = withoutSpentCredentials({ ...this.#record, failure });
     this.#options.services.store.save({ deployment: record });
     this.#record = record;
     this.#stored = record;
@@ -190,9 +192,10 @@ export class DeploymentRun {
     this.#save(this.#record, [running(stepName(this.#announced ?? "check"), message)]);
   }
 
-  #save(record: DeploymentRecord, events: readonly EventContent[], more: Partial<StoreChange> = {}): void {
+  #save(changed: DeploymentRecord, events: readonly EventContent[], more: Partial<StoreChange> = {}): void {
     this.#telling?.[Symbol.dispose]();
     const all = [...this.#events, ...events];
+    const record = withoutSpentCredentials(changed);
     this.#options.services.store.save({ deployment: record, events: all, ...more });
     this.#record = record;
     this.#stored = record;

@@ -1,3 +1,4 @@
+import type { DeployOptions } from "../../protocol/deploy-options.ts";
 import { type AppSpec, parseAppSpec } from "../../protocol/app-spec.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { accept, type ChangeRequest, refusal } from "../core/accept.ts";
@@ -9,6 +10,7 @@ import type { CommandHandler } from "../link/ports.ts";
 import type { DeployServices } from "./context.ts";
 import { DeploymentRun } from "./deployment-run.ts";
 
+type Origin = DeploymentRecord["origin"];
 type CancelReason = Parameters<CommandHandler["cancel"]>[1];
 
 const CANCEL_MESSAGES: Readonly<Record<CancelReason, string>> = {
@@ -41,7 +43,7 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     }
   }
 
-  deploy(deploymentId: string, input: unknown, origin: DeploymentRecord["origin"] = "control_plane"): void {
+  deploy(deploymentId: string, input: unknown, options: DeployOptions = {}, origin: Origin = "control_plane"): void {
     const { store, logger } = this.#services;
     if (this.#isHeld(deploymentId)) return;
     const parsed = parseAppSpec(input);
@@ -53,18 +55,18 @@ export class Deployments implements CommandHandler, AsyncDisposable {
       return;
     }
     const { spec } = parsed;
-    const record = { ...newRecord(deploymentId, order, spec), origin };
+    const record = { ...newRecord(deploymentId, order, spec), options, origin };
     store.save({ deployment: record, events: announcement({ kind: "check", spec }, record) });
     logger.info({ deployment: deploymentId, app: spec.name, image: spec.image, ...facts(spec) }, "deployment accepted");
     this.#launch(record, { isResumed: false, announced: "check" });
   }
 
-  change(deploymentId: string, request: ChangeRequest, origin: DeploymentRecord["origin"] = "control_plane"): void {
+  change(deploymentId: string, request: ChangeRequest, origin: Origin = "control_plane"): void {
     const { store, logger } = this.#services;
     if (this.#isHeld(deploymentId)) return;
     const { app, action } = request;
     const installed = store.apps().find(({ name }) => name === app);
-    const busyWith = this.#runsOn(app)[0]?.run.record.id;
+    const busyWith = this.#runsOn(app).find(({ run }) => !run.record.options.dry_run)?.run.record.id;
     if (!installed && busyWith === undefined && this.#isRebuilding()) {
       throw new EdgeError("EngineUnavailable", "The agent is looking for its apps on the engine; try again shortly.");
     }
@@ -178,10 +180,14 @@ export class Deployments implements CommandHandler, AsyncDisposable {
   }
 
   #rivalsOf(record: DeploymentRecord): Rival[] {
-    return [...this.#runs.values()]
-      .map(({ run }) => run.record)
-      .filter(({ id, order, outcome }) => id !== record.id && order < record.order && outcome === "pending")
-      .flatMap(({ id, app, spec }) => (spec ? [{ id, app, hostPorts: hostPortsOf(spec) }] : []));
+    return (
+      [...this.#runs.values()]
+        .map(({ run }) => run.record)
+        .filter(({ id, order, outcome }) => id !== record.id && order < record.order && outcome === "pending")
+        // It takes nothing.
+        .filter(({ options }) => !options.dry_run)
+        .flatMap(({ id, app, spec }) => (spec ? [{ id, app, hostPorts: hostPortsOf(spec) }] : []))
+    );
   }
 }
 

@@ -20,6 +20,8 @@ export function storedChange(step: StoredStep, { app: name, previous }: Deployme
         record: { outcome: "succeeded", committed: true },
         ...(step.result === "removed" ? { removedApp: name } : step.app && { app: step.app }),
       };
+    case "quote":
+      return { record: { outcome: "succeeded" } };
     case "fail":
       return { record: { outcome: "failed" }, ...(step.app && { app: step.app }) };
   }

@@ -4,6 +4,7 @@ import { runClean } from "./clean.ts";
 import type { StepContext, StepResult } from "./context.ts";
 import { runCreate } from "./create.ts";
 import { runPull } from "./pull.ts";
+import { runResolve } from "./resolve.ts";
 import { runRename } from "./rename.ts";
 import { runStart } from "./start.ts";
 import { runStop } from "./stop.ts";
@@ -23,6 +24,7 @@ type Executors = {
 /** Every step has its executor: one that is missing does not compile. */
 const EXECUTORS: Executors = {
   check: runCheck,
+  resolve: runResolve,
   pull: runPull,
   create: runCreate,
   switch: runSwitch,
@@ -33,7 +35,7 @@ const EXECUTORS: Executors = {
   clean: runClean,
 };
 
-const STORED = { commit: true, revert: true, succeed: true, fail: true } as const satisfies Record<
+const STORED = { quote: true, commit: true, revert: true, succeed: true, fail: true } as const satisfies Record<
   StoredStep["kind"],
   true
 >;

@@ -5,10 +5,12 @@ import { secretsOfRecord } from "../core/container.ts";
 import type { DeploymentRecord, Failure } from "../core/deployment.ts";
 import { failureOf } from "../core/failure.ts";
 import type { Step } from "../core/step.ts";
+import { RegistryError } from "../registry/registry-error.ts";
 import { EngineError } from "../engine/engine-error.ts";
 
 const STEP_NAMES: Readonly<Record<Step["kind"], DeploymentStep>> = {
   check: "checking",
+  resolve: "pulling",
   pull: "pulling",
   create: "creating",
   switch: "starting",
@@ -20,6 +22,7 @@ const STEP_NAMES: Readonly<Record<Step["kind"], DeploymentStep>> = {
   commit: "done",
   revert: "done",
   succeed: "done",
+  quote: "done",
   fail: "done",
 };
 
@@ -39,7 +42,7 @@ export function toFailure(error: unknown, step: DeploymentStep, record: Deployme
     const { code, message, details } = error;
     return { code, message, step, ...(details && { details }) };
   }
-  if (!(error instanceof EngineError)) {
+  if (!(error instanceof EngineError) && !(error instanceof RegistryError)) {
     return { code: "Internal", message: "Something went wrong inside the agent; its log says what.", step };
   }
   const message = maskSecrets(error.message, secretsOfRecord(record));

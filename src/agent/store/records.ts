@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { appSpecSchema } from "../../protocol/app-spec.ts";
+import { deployOptionsSchema } from "../../protocol/deploy-options.ts";
 import { deploymentActionSchema } from "../../protocol/deployment-action.ts";
 import { deploymentStepSchema } from "../../protocol/deployment-event.ts";
 import { isErrorCode } from "../../protocol/errors.ts";
@@ -37,8 +38,10 @@ export const deploymentRecordSchema: z.ZodType<DeploymentRecord> = z
     app: z.string(),
     spec: optional(appSpecSchema),
     previous: optional(appRecordSchema),
+    options: deployOptionsSchema.default({}),
     outcome: z.enum(["pending", "succeeded", "failed"]),
     checked: z.boolean(),
+    digest: optional(z.string()),
     imageId: optional(z.string()),
     touched: z.boolean().default(false),
     committed: z.boolean().optional(),

@@ -41,6 +41,7 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
           engine.inspectContainer(name, signal),
           engine.describeContainer(name, signal),
           engine.inspectImage(images.sleeper, signal),
+          engine.layerChains(signal),
           engine.pullImage(images.sleeper, () => {}, signal),
           engine.tagImage(images.sleeper, `example/${name}:1`, signal),
           engine.untagImage(images.sleeper, signal),

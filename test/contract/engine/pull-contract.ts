@@ -25,6 +25,16 @@ export function pullContract(harness: () => EngineHarness): void {
       expect(seen.at(-1)?.done).toBe(seen.at(-1)?.total);
     });
 
+    test("the layers of what was pulled are known", async () => {
+      const { engine, pullable } = harness();
+      await engine.pullImage(pullable.present, ignore, unaborted);
+      const facts = await engine.inspectImage(pullable.present, unaborted);
+      const chain = (await engine.layerChains(unaborted)).find(({ imageId }) => imageId === facts?.id);
+      expect(chain).toMatchObject({ isFromRegistry: true });
+      expect(chain?.diffIds.length).toBeGreaterThan(1);
+      for (const id of chain?.diffIds ?? []) expect(id).toMatch(/^sha256:[0-9a-f]{64}$/);
+    });
+
     test("an image can be pulled again", async () => {
       const { engine, pullable } = harness();
       await engine.pullImage(pullable.present, ignore, unaborted);

@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+
 /** How containers of a fake image behave. Times are milliseconds of the engine's clock after each start. */
 export interface FakeBehaviour {
   /** Absent: stays up. */
@@ -25,4 +27,27 @@ export interface FakeImage {
 /** Sizes of the layers of an image. */
 export function layersOf(image: FakeImage): readonly number[] {
   return image.layers ?? [1_000_000, 3_000_000];
+}
+
+/** Hashes of the layers as an engine unpacks them. A layer of the same size at the same place is the same. */
+export function diffIdsOf(image: FakeImage): string[] {
+  return layersOf(image).map((size, index) => digestOf(`diff ${index} ${size}`));
+}
+
+/** Digests of the layers as a registry holds them. */
+export function digestsOf(image: FakeImage): string[] {
+  return layersOf(image).map((size, index) => digestOf(`layer ${index} ${size}`));
+}
+
+/** The manifest of the image in a registry, as text. */
+export function manifestOf(image: FakeImage): string {
+  return JSON.stringify({ schemaVersion: 2, ...image });
+}
+
+export function manifestDigestOf(image: FakeImage): string {
+  return digestOf(manifestOf(image));
+}
+
+function digestOf(text: string): string {
+  return `sha256:${createHash("sha256").update(text).digest("hex")}`;
 }

@@ -22,8 +22,8 @@ const ownMishaps = fc.array(
 
 describe("plan", () => {
   it.each([
-    ["deploy", ["check", "pull", "create", "start", "verify", "succeed"]],
-    ["update", ["check", "pull", "create", "switch", "verify", "commit", "clean", "succeed"]],
+    ["deploy", ["check", "resolve", "pull", "create", "start", "verify", "succeed"]],
+    ["update", ["check", "resolve", "pull", "create", "switch", "verify", "commit", "clean", "succeed"]],
     ["remove", ["stop", "clean", "succeed"]],
     ["stop", ["stop", "succeed"]],
     ["start", ["verify", "succeed"]],
@@ -33,7 +33,7 @@ describe("plan", () => {
   });
 
   it.each([
-    ["update", ["check", "pull", "create", "switch", "commit", "clean", "succeed"]],
+    ["update", ["check", "resolve", "pull", "create", "switch", "commit", "clean", "succeed"]],
     ["remove", ["clean", "succeed"]],
     ["stop", ["succeed"]],
     ["start", ["start", "verify", "succeed"]],
@@ -98,7 +98,7 @@ describe("plan", () => {
         );
         const touched = steps.indexOf("switch");
         if (touched === -1) expect(gap).toBe(0);
-        else expect(steps.slice(0, touched)).toEqual(expect.arrayContaining(["check", "pull", "create"]));
+        else expect(steps.slice(0, touched)).toEqual(expect.arrayContaining(["check", "resolve", "pull", "create"]));
       }),
     );
   });
@@ -121,15 +121,15 @@ describe("plan", () => {
   });
 
   it("makes the previous version anew where it is gone", () => {
-    const list: Mishap[] = ["none", "none", "none", "container_removed", "step_fails"];
+    const list: Mishap[] = ["none", "none", "none", "none", "container_removed", "step_fails"];
     const { record, containers, steps } = playPlan("update", spec, list);
     expect(record.outcome).toBe("failed");
-    expect(steps).toEqual("check pull create switch verify clean create start verify fail".split(" "));
+    expect(steps).toEqual("check resolve pull create switch verify clean create start verify fail".split(" "));
     expect(containers).toMatchObject([{ deploymentId: "d0", name: "app", running: true }]);
   });
 
   it("takes a committed update back when it is cancelled before its success was told", () => {
-    const list: Mishap[] = ["none", "none", "none", "none", "none", "cancel"];
+    const list: Mishap[] = ["none", "none", "none", "none", "none", "none", "cancel"];
     const { containers, installed, steps } = playPlan("update", spec, list);
     expect(steps.slice(-5)).toEqual(["clean", "rename", "start", "verify", "fail"]);
     expect(installed?.deploymentId).toBe("d0");
@@ -139,7 +139,13 @@ describe("plan", () => {
   it("adopts one container and removes surplus ones", () => {
     const record = { ...newRecord("d1", 1, spec), checked: true, imageId: "i" };
     const containers = ["a", "b", "c"].map((id) => ({ id, name: id, deploymentId: "d1", running: false, up: false }));
-    const nothing = { startedContainerId: undefined, verifiedContainerId: undefined, stoppedContainerId: undefined };
+    const nothing = {
+      startedContainerId: undefined,
+      verifiedContainerId: undefined,
+      stoppedContainerId: undefined,
+      source: undefined,
+      pullAttempts: 0,
+    };
     expect(nextStep(record, { containers, others: [] }, nothing, undefined)).toEqual({
       kind: "clean",
       containerIds: ["b", "c"],

@@ -9,6 +9,7 @@ import type {
   Engine,
   EngineInfo,
   ImageFacts,
+  LayerChain,
   LogLine,
   LogRequest,
   PullOptions,
@@ -24,6 +25,7 @@ import { describeContainer } from "./describe-container.ts";
 import { findContainer, requireContainer } from "./find-container.ts";
 import { tagImage, untagImage } from "./image-names.ts";
 import { inspectImage, nameOnMachine } from "./inspect-image.ts";
+import { layerChain, listImageIds } from "./layer-chains.ts";
 import { logLines } from "./log-lines.ts";
 import { openLog } from "./open-log.ts";
 import { pull } from "./pull.ts";
@@ -115,15 +117,25 @@ class DockerEngine implements Engine {
     return this.#query(signal, (abortSignal) => inspectImage(this.#connect(), reference, abortSignal));
   }
 
+  async layerChains(signal: AbortSignal): Promise<readonly LayerChain[]> {
+    const ids = await this.#query(signal, (abortSignal) => listImageIds(this.#connect(), abortSignal));
+    const chains: LayerChain[] = [];
+    for (const id of ids) {
+      const chain = await this.#query(signal, (abortSignal) => layerChain(this.#connect(), id, abortSignal));
+      if (chain) chains.push(chain);
+    }
+    return chains;
+  }
+
   async pullImage(
     reference: string,
     onProgress: (progress: PullProgress) => void,
     signal: AbortSignal,
-    { isInsecure = false, mayBeSilent = () => false }: PullOptions = {},
+    { auth, isInsecure = false, mayBeSilent = () => false }: PullOptions = {},
   ): Promise<void> {
     const kind = isInsecure ? await this.#query(signal, this.#kind) : "docker";
     const stallMs = this.#pullStallMs * (kind === "podman" ? PODMAN_SILENCE : 1);
-    const options = { reference, onProgress, stallMs, mayBeSilent, kind };
+    const options = { reference, onProgress, stallMs, mayBeSilent, kind, auth };
     await pull(this.#connect, this.#clock, options, signal);
     if (!(await this.inspectImage(reference, signal))) {
       throw new EngineError("registry_unreachable", "the image is not on the machine after the pull");

@@ -2,6 +2,8 @@ import type Docker from "dockerode";
 import type { Clock } from "../../../lib/clock.ts";
 import type { EngineInfo, PullProgress } from "../engine.ts";
 import { EngineError } from "../engine-error.ts";
+import type { RegistryAuth } from "../../registry/registry.ts";
+import { authConfig } from "./auth-config.ts";
 import { settleOrAbort } from "./call.ts";
 import type { Connect } from "./connection.ts";
 import { localReference, pullTarget } from "./engine-reference.ts";
@@ -19,6 +21,7 @@ interface PullOptions {
   readonly mayBeSilent: () => boolean;
   /** The API to pull through. */
   readonly kind: EngineInfo["kind"];
+  readonly auth: RegistryAuth | undefined;
 }
 
 /** Pulls an image. Whether it is on the machine afterwards is for the caller to see. */
@@ -48,9 +51,11 @@ async function followPull(connect: Connect, options: PullOptions, watchdog: Watc
   if (!finished) throw new EngineError("registry_unreachable", "the pull ended before it was complete");
 }
 
-async function open(docker: Docker, { kind, reference }: PullOptions, abortSignal: AbortSignal) {
+async function open(docker: Docker, { kind, reference, auth }: PullOptions, abortSignal: AbortSignal) {
   if (kind === "podman") return await podmanPull(docker, localReference(reference), abortSignal);
-  return await docker.createImage({ ...pullTarget(reference), abortSignal });
+  const options = { ...pullTarget(reference), abortSignal };
+  const authconfig = authConfig(auth, reference);
+  return await (authconfig ? docker.createImage(authconfig, options) : docker.createImage(options));
 }
 
 function throwIfError(message: Readonly<Record<string, unknown>>, reference: string): void {

@@ -11,11 +11,19 @@ interface Version {
   readonly Components?: readonly { readonly Name: string }[];
 }
 
+interface Info {
+  readonly DockerRootDir?: string;
+  readonly RegistryConfig?: {
+    readonly InsecureRegistryCIDRs?: readonly string[] | null;
+    readonly IndexConfigs?: Readonly<Record<string, { readonly Name?: string; readonly Secure?: boolean }>> | null;
+  } | null;
+}
+
 /** Version and place of the engine. */
 export async function readInfo(docker: Docker, abortSignal: AbortSignal): Promise<EngineInfo> {
   const [version, info] = await Promise.all([
     readVersion(docker, abortSignal),
-    getJson<{ readonly DockerRootDir?: string }>(docker, "/info", abortSignal),
+    getJson<Info>(docker, "/info", abortSignal),
   ]);
   return {
     kind: kindOf(version),
@@ -23,8 +31,14 @@ export async function readInfo(docker: Docker, abortSignal: AbortSignal): Promis
     apiVersion: version.ApiVersion,
     os: version.Os,
     architecture: version.Arch,
+    insecureRegistries: insecureRegistries(info),
     dataRoot: info.DockerRootDir ?? "",
   };
+}
+
+function insecureRegistries({ RegistryConfig: config }: Info): string[] {
+  const named = Object.values(config?.IndexConfigs ?? {}).filter(({ Secure }) => Secure === false);
+  return [...named.flatMap(({ Name }) => Name ?? []), ...(config?.InsecureRegistryCIDRs ?? [])];
 }
 
 /** Which of the two engines it is. */

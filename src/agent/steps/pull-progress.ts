@@ -1,0 +1,33 @@
+import { running } from "../core/announce.ts";
+import type { PullProgress } from "../engine/engine.ts";
+import type { StepContext } from "./context.ts";
+import type { PullTurn } from "./pull-turn.ts";
+
+const PROGRESS_INTERVAL_MS = 1_000;
+
+/** Turns the engine's progress into at most one event a second: the link is metered. */
+export function progressReporter({ clock, emit }: StepContext, turn: PullTurn): (progress: PullProgress) => void {
+  let lastSeen = 0;
+  let lastAt = Number.NEGATIVE_INFINITY;
+  let lastDone = -1;
+  let lastPercent = 0;
+  return ({ done, total }) => {
+    if (done > lastSeen) turn.progressed();
+    lastSeen = Math.max(lastSeen, done);
+    if (total === 0 || done === lastDone || clock.monotonic() - lastAt < PROGRESS_INTERVAL_MS) return;
+    // Totals grow while manifests are read; a bar that goes back would be worse than one that waits.
+    const percent = Math.max(lastPercent, Math.min(100, Math.floor((done / total) * 100)));
+    lastAt = clock.monotonic();
+    lastDone = done;
+    lastPercent = percent;
+    emit({
+      ...running("pulling", `Pulling image: ${percent}% (${inMegabytes(done)} of ${inMegabytes(total)} MB).`),
+      progress: percent,
+      bytes: { done, total },
+    });
+  };
+}
+
+function inMegabytes(bytes: number): string {
+  return (bytes / 1_000_000).toFixed(1);
+}

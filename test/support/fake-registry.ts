@@ -1,0 +1,99 @@
+import { Readable } from "node:stream";
+import type { ResolvedImage } from "../../src/agent/core/image.ts";
+import { choosePlatform, type Platform } from "../../src/agent/core/platform.ts";
+import type { EngineErrorKind } from "../../src/agent/engine/engine-error.ts";
+import { EngineError } from "../../src/agent/engine/engine-error.ts";
+import { imageAddress } from "../../src/agent/registry/address.ts";
+import { digestOf } from "../../src/agent/registry/manifest.ts";
+import { RegistryError, type RegistryErrorKind } from "../../src/agent/registry/registry-error.ts";
+import type { OpenBlob, RegistryAuth, RegistryClient } from "../../src/agent/registry/registry.ts";
+import type { FakeEngine } from "./fake-engine.ts";
+import {
+  diffIdsOf,
+  digestsOf,
+  type FakeImage,
+  layersOf,
+  manifestDigestOf,
+  manifestOf,
+} from "./fake-engine/fake-image.ts";
+
+const TYPE = "application/vnd.oci.image";
+
+/** The registry a fake engine pulls from, as its clients see it. */
+export class FakeRegistry implements RegistryClient {
+  /** What was shown with each request. */
+  readonly shown: (RegistryAuth | undefined)[] = [];
+  /** Fails the next requests; for each one, first to last. */
+  readonly failures: RegistryError[] = [];
+  readonly #engine: FakeEngine;
+
+  constructor(engine: FakeEngine) {
+    this.#engine = engine;
+  }
+
+  async resolve(
+    reference: string,
+    platform: Platform,
+    auth: RegistryAuth | undefined,
+    signal: AbortSignal,
+  ): Promise<ResolvedImage> {
+    signal.throwIfAborted();
+    this.shown.push(auth);
+    const failure = this.failures.shift();
+    if (failure) throw failure;
+    const image = this.#published(reference);
+    const own = { os: "linux", architecture: image.architecture ?? platform.architecture };
+    if (!choosePlatform([{ platform: own }], platform)) {
+      throw new RegistryError("wrong_platform", `the image is for linux/${own.architecture} only`);
+    }
+    return describe(reference, image);
+  }
+
+  async openBlob(): Promise<OpenBlob> {
+    return { stream: Readable.from([]), status: 200, offset: 0, remaining: undefined };
+  }
+
+  #published(reference: string): FakeImage {
+    const found = this.#engine.published(reference) ?? this.#byDigest(reference);
+    if (found instanceof EngineError) throw new RegistryError(KINDS[found.kind] ?? "unsupported", found.message);
+    if (found) return found;
+    throw new RegistryError("image_not_found", "the registry answered with HTTP 404 (MANIFEST_UNKNOWN)");
+  }
+
+  #byDigest(reference: string): FakeImage | EngineError | undefined {
+    const { registry, repository, digest } = imageAddress(reference);
+    return this.#engine.publishedAll().find(([name, image]) => {
+      const address = imageAddress(name);
+      const isSame = address.registry === registry && address.repository === repository;
+      return isSame && !(image instanceof EngineError) && describe(name, image).digest === digest;
+    })?.[1];
+  }
+}
+
+const KINDS: Partial<Record<EngineErrorKind, RegistryErrorKind>> = {
+  image_not_found: "image_not_found",
+  image_denied: "image_denied",
+  wrong_platform: "wrong_platform",
+  registry_unreachable: "registry_unreachable",
+};
+
+function describe(reference: string, image: FakeImage): ResolvedImage {
+  const { registry, repository } = imageAddress(reference);
+  const sizes = layersOf(image);
+  const manifest = Buffer.from(manifestOf(image));
+  const configBytes = Buffer.from(JSON.stringify(image));
+  return {
+    reference,
+    registry,
+    repository,
+    digest: manifestDigestOf(image),
+    mediaType: `${TYPE}.manifest.v1+json`,
+    manifest,
+    config: { mediaType: `${TYPE}.config.v1+json`, digest: digestOf(configBytes), size: configBytes.length },
+    configBytes,
+    diffIds: diffIdsOf(image),
+    layers: digestsOf(image).map((digest, index) => {
+      return { mediaType: `${TYPE}.layer.v1.tar+gzip`, digest, size: sizes[index] ?? 0 };
+    }),
+  };
+}
