@@ -1,14 +1,18 @@
 import type { Command } from "commander";
+import { readLogFiles } from "../../lib/log/read-log-files.ts";
 import { readableLine } from "../../lib/log/readable-line.ts";
+import { logFilePath } from "../config/log-file.ts";
 import { logLineSchema } from "../local/api.ts";
+import { DaemonDownError } from "../local/client.ts";
 import type { Register } from "./commands.ts";
-import { withCommonOptions } from "./context.ts";
+import { type Context, withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import { parseCount } from "./parse-count.ts";
+import { readJournal } from "./service-manager.ts";
 
 const HELP = `
-Without APP: what the agent itself has logged since it was started, the last 500 lines at most.
-Values of an app's environment are masked in its log.
+Without APP: what the agent itself has logged since it was started, the last 500 lines at most; while it is not running,
+what is in its log file, else in the journal. Values of an app's environment are masked in its log.
 
 Examples:
   edge-agent logs node-red -f
@@ -20,18 +24,33 @@ export function addLogs(program: Command, register: Register): void {
     .description("show the output of an app, or the agent's own log")
     .option("-f, --follow", "go on with what comes, until Ctrl-C")
     .option("-n, --lines <number>", "how many of the last lines", parseCount, 100);
-  register(withCommonOptions(command).addHelpText("after", HELP), async ({ client, printer, io }, app, options) => {
-    const query = new URLSearchParams({
-      lines: String(options["lines"]),
-      ...(options["follow"] === true && { follow: "" }),
-    });
-    const path = app === undefined ? "/log" : `/apps/${encodeURIComponent(app)}/log`;
-    for await (const { line } of client.stream("GET", `${path}?${query.toString()}`, logLineSchema, {
-      signal: io.interrupted,
-    })) {
+  register(withCommonOptions(command).addHelpText("after", HELP), async (context, app, options) => {
+    const { client, printer, io } = context;
+    const show = (line: string): void => {
       if (printer.json) printer.jsonLine({ line });
       else printer.raw(app === undefined ? readableLine(line) : line);
+    };
+    const lines = Number(options["lines"]);
+    const follow = options["follow"] === true;
+    const query = new URLSearchParams({ lines: String(lines), ...(follow && { follow: "" }) });
+    const path = app === undefined ? "/log" : `/apps/${encodeURIComponent(app)}/log`;
+    try {
+      const stream = client.stream("GET", `${path}?${query.toString()}`, logLineSchema, { signal: io.interrupted });
+      for await (const { line } of stream) show(line);
+      return EXIT.ok;
+    } catch (error) {
+      const isDown = error instanceof DaemonDownError && error.reason === "down";
+      if (isDown && app === undefined && !follow) {
+        for (const line of await leftBehind(context, lines)) show(line);
+      }
+      throw error;
     }
-    return EXIT.ok;
   });
+}
+
+/** What a daemon that does not run has logged. */
+async function leftBehind({ config }: Context, lines: number): Promise<readonly string[]> {
+  const file = config instanceof Error ? undefined : config.log.file;
+  const inFile = file && readLogFiles(logFilePath(file), lines, file.max_files);
+  return inFile ?? (await readJournal(lines)).split("\n").filter((line) => line !== "");
 }

@@ -4,6 +4,7 @@ import { maskSecrets } from "../../lib/redact.ts";
 import { VERSION } from "../../lib/version.ts";
 import { writeAtomically } from "../../lib/write-atomically.ts";
 import { loadConfig } from "../config/load.ts";
+import { logFilePath } from "../config/log-file.ts";
 import { maskedConfig } from "../config/masked.ts";
 import { appFactsSchema, happeningSchema, logLineSchema, statusSchema } from "../local/api.ts";
 import { archive, type BundleFile } from "../support/archive.ts";
@@ -57,6 +58,7 @@ async function collect(context: Context): Promise<BundleFile[]> {
     lines("agent.log", async function* () {
       for await (const { line } of client.stream("GET", "/log?lines=10000", logLineSchema, { signal })) yield line;
     }),
+    lines("agent-file.log", () => logFile(context)),
     readJournal(2_000).then((content) => ({ name: "journal.log", content })),
     lines("events.jsonl", async function* () {
       const events = client.stream("GET", "/events?entries=1000", happeningSchema, { signal });
@@ -64,6 +66,15 @@ async function collect(context: Context): Promise<BundleFile[]> {
     }),
   ]);
   return [...gathered, ...(await appParts(context)), ...(await systemFacts(VERSION, io.clock.now()))];
+}
+
+async function* logFile({ config }: Context): AsyncGenerator<string> {
+  if (config instanceof Error) throw config;
+  const { file } = config.log;
+  const path = logFilePath(file);
+  const found = readLogFiles(path, 10_000, file.max_files);
+  if (!found) throw new Error(`there is no ${path}, or it cannot be read`);
+  yield* found;
 }
 
 async function appParts({ client, io }: Context): Promise<BundleFile[]> {

@@ -43,6 +43,20 @@ const deploy = z.strictObject({
   }),
 });
 
+const logFile = z.strictObject({
+  write: z.enum(["auto", "always", "never"]).default("auto").meta({
+    description:
+      "Whether the log is also written into a file; `auto`: where its directory is there and no journal keeps the log over a reboot.",
+  }),
+  path: z
+    .string()
+    .startsWith("/", "must be an absolute path")
+    .optional()
+    .meta({ description: "The file, one JSON object a line.", examples: ["/var/log/edge-agent/agent.log"] }),
+  max_bytes: z.int().min(65_536).default(1_048_576).meta({ description: "Size of one log file." }),
+  max_files: z.int().min(1).max(100).default(5).meta({ description: "Log files kept, the newest included." }),
+});
+
 const containerLogs = z.strictObject({
   max_bytes: z.int().min(4096).default(10_485_760).meta({ description: "Size of one log file of an app." }),
   max_files: z.int().min(1).max(100).default(3).meta({ description: "Log files kept per app." }),
@@ -124,6 +138,7 @@ export const configSchema = z
     log: z
       .strictObject({
         level: z.enum(LOG_LEVELS).default("info").meta({ description: "Least severe level that is logged." }),
+        file: logFile.prefault({}),
       })
       .prefault({}),
     local: z

@@ -4,7 +4,7 @@ import { machine } from "node:os";
 import { isatty } from "node:tty";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { tryLock } from "../../lib/instance-lock.ts";
-import { type Logger, createLogger } from "../../lib/logger.ts";
+import type { Logger } from "../../lib/logger.ts";
 import { remember } from "../../lib/remember.ts";
 import { Semaphore } from "../../lib/semaphore.ts";
 import { openDatagramSender } from "../../lib/unix-datagram.ts";
@@ -24,7 +24,7 @@ import { NetworkWatch } from "../ledger/network-watch.ts";
 import { createUplink } from "../link/uplink.ts";
 import { linkWatch } from "../local/link-watch.ts";
 import { localRoutes } from "../local/local-routes.ts";
-import { LogRing } from "../local/log-ring.ts";
+import type { LogRing } from "../local/log-ring.ts";
 import { serveLocally } from "../local/server.ts";
 import { localSocketPath } from "../local/socket-path.ts";
 import { reloadOnHangup } from "../service/reload.ts";
@@ -42,6 +42,7 @@ import { Deployments } from "../steps/deployments.ts";
 import { Keeper } from "../steps/keeper.ts";
 import { NotifyingStore } from "../store/notifying-store.ts";
 import { openStore } from "../store/open-store.ts";
+import { openLog } from "./open-log.ts";
 import { untilStopped } from "./until-stopped.ts";
 
 const ENGINE_FACTS_SERVE_MS = 600_000;
@@ -49,10 +50,8 @@ const ENGINE_FACTS_SERVE_MS = 600_000;
 /** Runs the daemon until it is stopped by SIGTERM or SIGINT. @param path of the configuration file */
 export async function runDaemon(path: string): Promise<void> {
   const config = loadConfig(path);
-  const log = new LogRing();
-  const tap = (line: string): void => log.write(line);
-  const logger = await createLogger({ name: "edge-agent", level: config.log.level, tap, sumUpBursts: systemClock });
-  await run(config, logger, log);
+  const { logger, ring } = await openLog(config);
+  await run(config, logger, ring);
 }
 
 /** The composition root: the only place that names concrete implementations. */

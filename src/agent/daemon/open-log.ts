@@ -1,0 +1,36 @@
+import { systemClock } from "../../lib/clock.ts";
+import { isJournal } from "../../lib/log/journal.ts";
+import { RotatingFile } from "../../lib/log/rotating-file.ts";
+import { createLogger, type Logger } from "../../lib/logger.ts";
+import { logFilePath, writesLogFile } from "../config/log-file.ts";
+import type { Config } from "../config/load.ts";
+import { LogRing } from "../local/log-ring.ts";
+
+const STDOUT = 1;
+
+/** The daemon's log: to standard output, into memory for a person on the device, and into a file where one is wanted. */
+export async function openLog({
+  log,
+}: Pick<Config, "log">): Promise<{ readonly logger: Logger; readonly ring: LogRing }> {
+  const ring = new LogRing();
+  const file = writesLogFile(log.file, isJournal(STDOUT, process.env))
+    ? new RotatingFile({
+        path: logFilePath(log.file),
+        maxBytes: log.file.max_bytes,
+        maxFiles: log.file.max_files,
+        clock: systemClock,
+      })
+    : undefined;
+  const logger = await createLogger({
+    name: "edge-agent",
+    level: log.level,
+    tap: (line) => {
+      ring.write(line);
+      file?.write(line);
+    },
+    sumUpBursts: systemClock,
+  });
+  // After the logger's own, which writes the counts of bursts.
+  if (file) process.once("exit", () => file[Symbol.dispose]());
+  return { logger, ring };
+}
