@@ -1,5 +1,6 @@
 import { basename } from "node:path";
 import type { Command } from "commander";
+import { readLogFiles } from "../../lib/log/read-log-files.ts";
 import { maskSecrets } from "../../lib/redact.ts";
 import { VERSION } from "../../lib/version.ts";
 import { writeAtomically } from "../../lib/write-atomically.ts";
