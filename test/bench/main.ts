@@ -7,6 +7,7 @@ import { deployPull } from "./deploy-pull.ts";
 import { durableWrites } from "./durable-writes.ts";
 import { execToOnline } from "./exec-to-online.ts";
 import { idle } from "./idle.ts";
+import { idleApps } from "./idle-apps.ts";
 import { describeMachine } from "./machine.ts";
 import { recovery } from "./recovery.ts";
 import type { Bench, BenchResult } from "./result.ts";
@@ -17,13 +18,16 @@ import { usageYear } from "./service/usage-year.ts";
 import { statusCommand } from "./status-command.ts";
 import { table } from "./table.ts";
 import { traffic } from "./traffic.ts";
+import { updateGap } from "./update-gap.ts";
 
 const BENCHES: readonly Bench[] = [
   deployPresent,
   deployPull,
+  updateGap,
   execToOnline,
   statusCommand,
   idle,
+  idleApps,
   traffic,
   recovery,
   durableWrites,

@@ -1,0 +1,58 @@
+import { existsSync, mkdirSync, readdirSync, renameSync } from "node:fs";
+import { lstat, readdir, readFile, readlink } from "node:fs/promises";
+import { join } from "node:path";
+import { succeed } from "../command.ts";
+import { tempDir } from "../temp-dir.ts";
+import { type FileEntry, fileLayer, type Layer } from "./image.ts";
+
+const CACHE = ".cache/debian";
+
+/** What nobody needs in a container, and is most of some packages. */
+const LEFT_OUT =
+  /^(usr\/share\/(doc|man|locale|lintian|bug|info)|lib\/systemd|usr\/lib\/systemd|etc\/(init\.d|ufw))(\/|$)/;
+
+/**
+ * The files of Debian packages as one layer, nothing of them run. Packages are downloaded once and kept; a machine that
+ * cannot reach Debian needs them to be there already.
+ */
+export async function debianLayer(packages: readonly string[]): Promise<Layer> {
+  const root = await tempDir();
+  await using _root = root;
+  for (const name of packages) await succeed("dpkg-deb", ["-x", await downloaded(name), root.path]);
+  return fileLayer(await entriesBelow(root.path));
+}
+
+/** Path of the package's file. */
+async function downloaded(name: string): Promise<string> {
+  mkdirSync(CACHE, { recursive: true });
+  const isIt = (file: string): boolean => file.startsWith(`${name}_`) && file.endsWith(".deb");
+  const known = readdirSync(CACHE).find(isIt);
+  if (known !== undefined) return join(CACHE, known);
+  const fresh = await tempDir();
+  await using _fresh = fresh;
+  await succeed("sh", ["-c", `cd ${fresh.path} && apt-get -qq download ${name}`]);
+  const file = readdirSync(fresh.path).find(isIt);
+  if (file === undefined) throw new Error(`Debian has no package ${name}`);
+  // One file system is not certain.
+  const target = join(CACHE, file);
+  if (!existsSync(target))
+    await succeed("cp", [join(fresh.path, file), `${target}.part`]).then(() => renameSync(`${target}.part`, target));
+  return target;
+}
+
+async function entriesBelow(root: string, folder: string = ""): Promise<FileEntry[]> {
+  const entries: FileEntry[] = [];
+  for (const name of (await readdir(join(root, folder))).toSorted()) {
+    const path = folder === "" ? name : `${folder}/${name}`;
+    if (LEFT_OUT.test(path)) continue;
+    const full = join(root, path);
+    const facts = await lstat(full);
+    const mode = facts.mode & 0o7777;
+    if (facts.isSymbolicLink()) entries.push({ path, linkTo: await readlink(full) });
+    else if (facts.isFile()) entries.push({ path, content: await readFile(full), mode });
+    else if (facts.isDirectory()) {
+      entries.push({ path: `${path}/`, directory: true, mode }, ...(await entriesBelow(root, path)));
+    }
+  }
+  return entries;
+}
