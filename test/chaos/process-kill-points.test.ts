@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { checkInvariants } from "../support/chaos/invariants.ts";
-import { deployAndKill, describePoint, killPoints } from "../support/chaos/kill-points.ts";
+import { requestAndKill, describePoint, killPoints } from "../support/chaos/kill-points.ts";
 import { firstSeed, SeededRandom } from "../support/chaos/seeded-random.ts";
 import { World } from "../support/chaos/world.ts";
 import { freeHostPort } from "../support/free-port.ts";
@@ -61,7 +61,7 @@ describe.skipIf(missing)("killed while deploying", () => {
         const ports = [{ host_port: await freeHostPort(), target_port: 80 }];
         const what = `seed ${seed}: ${describePoint(point)}`;
         try {
-          const { struck, final } = await deployAndKill(
+          const { struck, final } = await requestAndKill(
             world,
             { name: world.name(), image: image.reference, ports },
             point,

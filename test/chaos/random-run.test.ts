@@ -58,7 +58,7 @@ async function playRound(
 ): Promise<void> {
   const deployments = random.between(1, 3);
   for (let count = 0; count < deployments; count++) {
-    const client = world.deploy(apps.any(world, random));
+    const client = world.request(apps.any(world, random));
     if (random.chance(0.2)) void sleep(random.between(0, 3_000)).then(() => client.cancel());
     await sleep(random.between(0, 300));
   }

@@ -24,7 +24,7 @@ describe.skipIf(noEngine !== undefined)(`a device in trouble${unless(noEngine)}`
   });
   afterAll(() => owned.disposeAsync());
 
-  const sleeper = (world: World): PatientClient => world.deploy({ name: world.name(), image: image.reference });
+  const sleeper = (world: World): PatientClient => world.request({ name: world.name(), image: image.reference });
 
   test.skipIf(noDisk !== undefined)(
     `whose state directory is full brings to its end what it accepted, takes nothing new, and recovers${unless(noDisk)}`,

@@ -40,7 +40,7 @@ export class Apps implements AsyncDisposable {
 
   /** Some app or other; now and then with the name or a port of one there is. */
   any(world: World, random: SeededRandom): AppRequest {
-    const earlier = world.clients.map(({ app }) => app.name);
+    const earlier = world.clients.map(({ request }) => request.name);
     const name = earlier.length > 0 && random.chance(0.1) ? random.pick(earlier) : world.name();
     return {
       name,

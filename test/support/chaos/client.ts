@@ -1,7 +1,7 @@
-import type { AppRequest } from "../system.ts";
 import { type DeploymentEvent, isFinal } from "../../../src/protocol/deployment-event.ts";
 import { type EventStream, openStream } from "../event-stream.ts";
 import { setTimeout as sleep } from "node:timers/promises";
+import { httpRequest, type Request } from "./request.ts";
 
 const RETRY_MS = 200;
 
@@ -11,7 +11,7 @@ export interface PatientClientOptions {
   readonly apiKey: string;
   /** Makes the request safe to repeat. */
   readonly idempotencyKey: string;
-  readonly app: AppRequest;
+  readonly request: Request;
 }
 
 /**
@@ -19,7 +19,7 @@ export interface PatientClientOptions {
  * stream up again after the last event it has whenever that breaks off.
  */
 export class PatientClient implements Disposable {
-  readonly app: AppRequest;
+  readonly request: Request;
   /** Every event received, in the order it came. */
   readonly events: DeploymentEvent[] = [];
   deploymentId: string | undefined;
@@ -30,7 +30,7 @@ export class PatientClient implements Disposable {
   #isOver = false;
 
   constructor(options: PatientClientOptions) {
-    this.app = options.app;
+    this.request = options.request;
     this.#options = options;
     this.finished = this.#run();
     // Whoever waits for it gets the error; a run that is given up must not end the process.
@@ -69,10 +69,11 @@ export class PatientClient implements Disposable {
   }
 
   #open(): Promise<EventStream> {
-    const { assetUrl, apiKey, idempotencyKey, app } = this.#options;
+    const { assetUrl, apiKey, idempotencyKey, request } = this.#options;
     if (this.deploymentId === undefined) {
       const headers = { "Idempotency-Key": idempotencyKey };
-      return openStream(`${assetUrl}/edge/apps`, { method: "POST", apiKey, headers, body: app });
+      const { method, path, body } = httpRequest(request);
+      return openStream(assetUrl + path, { method, apiKey, headers, body });
     }
     const url = `${assetUrl}/edge/deployments/${this.deploymentId}/events?after=${this.events.at(-1)?.seq ?? 0}`;
     return openStream(url, { apiKey });

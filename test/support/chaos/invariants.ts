@@ -1,12 +1,11 @@
 import { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
-import { canonicalSpec, LABELS } from "../../../src/agent/core/container.ts";
-import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
+import { LABELS } from "../../../src/agent/core/container.ts";
 import { type DeploymentEvent, isFinal } from "../../../src/protocol/deployment-event.ts";
-import { createHash } from "node:crypto";
 import { type ListedContainer, listContainers } from "../system/engine-containers.ts";
 import { waitFor } from "../wait-for.ts";
 import type { PatientClient } from "./client.ts";
+import { type ExpectedApp, expectedApps, specHash } from "./expected-apps.ts";
 import type { World } from "./world.ts";
 
 /** Longest until an app that somebody removed runs again: two looks of the keeper and its first pause between tries. */
@@ -57,32 +56,35 @@ async function checkRecord(world: World, client: PatientClient): Promise<void> {
 async function faultsOnEngine(world: World): Promise<string[]> {
   const all = await listContainers(world.engineSocket);
   const own = all.filter(({ Labels }) => Labels?.[LABELS.app]?.startsWith(world.prefix));
-  const known = world.clients.flatMap((client) => faultsOf(client, own));
-  const ids = new Set(world.clients.map(({ deploymentId }) => deploymentId));
-  const strange = own.filter(({ Labels }) => !ids.has(Labels[LABELS.deployment]));
-  return [...known, ...strange.map(({ Names }) => `a container of no deployment: ${Names.join()}`)];
+  const apps = expectedApps(world.clients);
+  const strange = own.filter(({ Labels }) => !apps.has(Labels[LABELS.app] ?? ""));
+  return [
+    ...world.clients.flatMap((client) => leftOver(client, own)),
+    ...[...apps].flatMap(([name, app]) => faultsOf(name, app, own)),
+    ...strange.map(({ Names }) => `a container of no app: ${Names.join()}`),
+  ];
 }
 
-/** After Fail nothing is left; after Success one container runs, made from what was asked for. */
-function faultsOf(client: PatientClient, containers: readonly ListedContainer[]): string[] {
+/** After Fail nothing of the deployment is left. */
+function leftOver(client: PatientClient, containers: readonly ListedContainer[]): string[] {
+  if (client.final?.status !== "Fail") return [];
   const own = containers.filter(({ Labels }) => Labels[LABELS.deployment] === client.deploymentId);
-  if (client.final?.status === "Fail") {
-    return own.map(({ State }) => `a container that is ${State} after ${describe(client)}`);
-  }
-  const [container, ...others] = own;
-  if (!container || others.length > 0) return [`${own.length} containers after ${describe(client)}`];
-  const faults =
-    container.State === "running" ? [] : [`a container that is ${container.State} after ${describe(client)}`];
-  if (container.Labels[LABELS.specHash] !== hashOf(client))
-    faults.push(`another specification after ${describe(client)}`);
+  return own.map(({ State }) => `a container that is ${State} after ${describe(client)}`);
+}
+
+/** One container for each app, made from what was asked for, running unless it was stopped. */
+function faultsOf(name: string, app: ExpectedApp, containers: readonly ListedContainer[]): string[] {
+  const [container, ...others] = containers.filter(({ Labels }) => Labels[LABELS.app] === name);
+  if (!container || others.length > 0) return [`${others.length + (container ? 1 : 0)} containers of ${name}`];
+  const faults = (container.State === "running") === app.isRunning ? [] : [`${name} is ${container.State}`];
+  if (container.Labels[LABELS.specHash] !== specHash(app)) faults.push(`another specification of ${name}`);
   return faults;
 }
 
-/** The agent knows the apps that run, and no others. */
+/** The agent knows the apps there are, and no others. */
 function faultsInStore(world: World): string[] {
-  const expected = world.clients.filter(({ final }) => final?.status === "Success").map(({ app }) => app.name);
   const apps = query(world, "SELECT name FROM apps ORDER BY name");
-  const [is, should] = [JSON.stringify(apps), JSON.stringify(expected.toSorted())];
+  const [is, should] = [JSON.stringify(apps), JSON.stringify([...expectedApps(world.clients).keys()].toSorted())];
   return is === should ? [] : [`the agent's store has the apps ${is}, it should have ${should}`];
 }
 
@@ -103,22 +105,16 @@ function query(world: World, sql: string): unknown[] {
   }
 }
 
-function hashOf({ app }: PatientClient): string {
-  const parsed = parseAppSpec(app);
-  if (!parsed.ok) throw parsed.error;
-  return createHash("sha256").update(canonicalSpec(parsed.spec)).digest("hex");
-}
-
 function throwIfAny(faults: readonly string[]): true {
   if (faults.length > 0) throw new Error(faults.join("\n"));
   return true;
 }
 
-function describe({ deploymentId, app, events }: PatientClient): string {
+function describe({ deploymentId, request, events }: PatientClient): string {
   const told = events.map(
     ({ seq, status, step, code, message }) => `${seq} ${status} ${step} ${code ?? ""} ${message}`,
   );
-  return `${deploymentId} (${app.name}):\n  ${told.join("\n  ")}`;
+  return `${deploymentId} (${request.name}):\n  ${told.join("\n  ")}`;
 }
 
 async function within<T>(ms: number, promise: Promise<T>, what: () => string): Promise<T> {

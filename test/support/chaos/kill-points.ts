@@ -1,5 +1,5 @@
 import type { DeploymentEvent } from "../../../src/protocol/deployment-event.ts";
-import type { AppRequest } from "../system.ts";
+import type { Request } from "./request.ts";
 import type { World } from "./world.ts";
 
 /** A moment at which one of the two processes is killed: the n-th call or frame since the deployment was asked for. */
@@ -38,21 +38,26 @@ export interface Killed {
   readonly final: DeploymentEvent;
 }
 
-/** Deploys the app, kills at the point, starts again what was killed, and waits for the deployment's end. */
-export async function deployAndKill(world: World, app: AppRequest, point: KillPoint): Promise<Killed> {
+/** Makes the request, kills at the point, starts again what was killed, and waits for the deployment's end. */
+export async function requestAndKill(world: World, request: Request, point: KillPoint): Promise<Killed> {
   let left = point.number;
+  let killing: Promise<unknown> = Promise.resolve();
   const struck = Promise.withResolvers<true>();
   const victim = world[point.victim];
   const passes = async (phase: KillPoint["phase"]): Promise<boolean> => {
     if (phase !== point.phase || --left !== 0) return true;
-    await victim.kill();
+    killing = victim.kill();
+    await killing;
     struck.resolve(true);
     return false;
   };
   if (point.counted === "frame") world.link.onFrame = async ({ phase }) => void (await passes(phase));
   else world.proxy.intercept(async ({ phase }) => ((await passes(phase)) ? "pass" : "cut"));
-  const client = world.deploy(app);
+  const client = world.request(request);
   const wasStruck = await Promise.race([struck.promise, client.finished.then(() => false)]);
+  // The end may have been told at the very point: what is being killed has to be dead before it is started again.
+  left = 0;
+  await killing;
   await world.heal();
   return { struck: wasStruck, final: await client.finished };
 }

@@ -3,11 +3,11 @@ import { type AgentConfig, AgentProcess } from "../system/agent.ts";
 import { type Account, type Asset, ControlProcess } from "../system/control.ts";
 import { removeContainers } from "../system/engine-containers.ts";
 import { uniqueName } from "../images.ts";
-import type { AppRequest } from "../system.ts";
 import { tempDir } from "../temp-dir.ts";
 import { PatientClient } from "./client.ts";
 import { EngineProxy } from "./engine-proxy.ts";
 import { FrameRelay } from "./frame-relay.ts";
+import type { Request } from "./request.ts";
 
 /** How soon the control plane of a world takes a device for not reachable, in seconds. */
 const ACK_TIMEOUT_S = 4;
@@ -99,13 +99,13 @@ export class World implements AsyncDisposable {
     return `${this.prefix}app${++this.#names}`;
   }
 
-  /** Asks for a deployment and follows it, whatever it takes. */
-  deploy(app: AppRequest): PatientClient {
+  /** Asks for a deployment or a change and follows it, whatever it takes. */
+  request(request: Request): PatientClient {
     const client = new PatientClient({
       assetUrl: this.assetUrl,
       apiKey: this.#account.apiKey,
       idempotencyKey: `${this.prefix}${this.clients.length}`,
-      app,
+      request,
     });
     this.#owned.use(client);
     this.clients.push(client);

@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { checkInvariants } from "../support/chaos/invariants.ts";
+import { describePoint, killPoints, requestAndKill } from "../support/chaos/kill-points.ts";
+import type { AppChange } from "../support/chaos/request.ts";
+import { firstSeed, SeededRandom } from "../support/chaos/seeded-random.ts";
+import { World } from "../support/chaos/world.ts";
+import { freeHostPort } from "../support/free-port.ts";
+import { crasherImage, loadImage, sleeperImage } from "../support/images.ts";
+import { PrivateEngine, privateEngineMissing } from "../support/private-engine.ts";
+
+/*
+ * As the kill points of a deployment, for changes of an app that is there: each ends once, and the app is then either
+ * what was asked for or exactly what it was.
+ */
+
+const FULL = process.env["CHAOS"] === "full";
+const SAMPLE = 2;
+const POINTS_PER_WORLD = 12;
+/** More than any change takes. */
+const [CALLS, FRAMES] = [24, 14];
+
+const seed = firstSeed();
+const missing = await privateEngineMissing();
+const tried = new Map<string, number>();
+
+interface Kind extends Pick<AppChange, "action" | "patch"> {
+  /** For an update: the image it is to. */
+  readonly image?: "second" | "crasher";
+  readonly ends: "Success" | "Fail";
+}
+
+const kinds: Readonly<Record<string, Kind>> = {
+  "update to another image": { action: "update", image: "second", ends: "Success" },
+  "update of the environment": {
+    action: "update",
+    patch: { environments: [{ key: "A", value: "2" }] },
+    ends: "Success",
+  },
+  "update that crashes": { action: "update", image: "crasher", ends: "Fail" },
+  remove: { action: "remove", ends: "Success" },
+  stop: { action: "stop", ends: "Success" },
+  restart: { action: "restart", ends: "Success" },
+};
+
+describe.skipIf(missing)("killed while changing an app", () => {
+  const owned = new AsyncDisposableStack();
+  let engine: PrivateEngine;
+  let images: Record<"first" | "second" | "crasher", string>;
+  beforeAll(async () => {
+    engine = owned.use(await PrivateEngine.start());
+    const load = async (image: Parameters<typeof loadImage>[1], label: string): Promise<string> =>
+      owned.use(await loadImage(engine.socketPath, image, label)).reference;
+    images = {
+      first: await load(await sleeperImage("kill-1"), "first"),
+      second: await load(await sleeperImage("kill-2"), "second"),
+      crasher: await load(await crasherImage(1), "crasher"),
+    };
+  });
+  afterAll(async () => {
+    await owned.disposeAsync();
+    const total = [...tried.values()].reduce((sum, count) => sum + count, 0);
+    const lines = [...tried].map(([name, count]) => `${count} ${name}`);
+    console.log(`seed ${seed}; points tried:\n${lines.join("\n")}\n${total} in all`);
+  });
+
+  test.each(Object.entries(kinds))("%s", { timeout: FULL ? 3_600_000 : 300_000 }, async (name, kind) => {
+    const random = new SeededRandom(seed);
+    const all = killPoints(CALLS, FRAMES);
+    const chosen = FULL ? all : Array.from({ length: SAMPLE }, () => random.pick(all));
+    while (chosen.length > 0) {
+      await using world = await World.start(engine.socketPath);
+      for (const point of chosen.splice(0, POINTS_PER_WORLD)) {
+        const what = `seed ${seed}: ${describePoint(point)}`;
+        try {
+          const app = world.name();
+          const ports = [{ host_port: await freeHostPort(), target_port: 80 }];
+          const deployed = world.request({ name: app, image: images.first, ports });
+          expect((await deployed.finished).status).toBe("Success");
+          const patch = kind.image ? { image: images[kind.image] } : kind.patch;
+          const change = { name: app, action: kind.action, ...(patch && { patch }) };
+          const { struck, final } = await requestAndKill(world, change, point);
+          if (final.code !== "DeviceNotReachable") expect(final.status, what).toBe(kind.ends);
+          await checkInvariants(world);
+          const label = `${name}: ${point.victim} at ${point.counted}s`;
+          if (struck) tried.set(label, (tried.get(label) ?? 0) + 1);
+        } catch (error) {
+          throw new Error(`${what}\n${world.tail()}`, { cause: error });
+        }
+      }
+    }
+  });
+});

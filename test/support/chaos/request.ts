@@ -1,0 +1,29 @@
+import type { AppRequest } from "../system.ts";
+
+/** A change of an app that is there, as a client asks for it. */
+export interface AppChange {
+  readonly name: string;
+  readonly action: "update" | "remove" | "stop" | "start" | "restart";
+  /** For an update: what changes. */
+  readonly patch?: Partial<AppRequest>;
+}
+
+/** A deployment of an app, or a change of it. */
+export type Request = AppRequest | AppChange;
+
+export function isChange(request: Request): request is AppChange {
+  return "action" in request;
+}
+
+/** The HTTP request that asks for it, below the asset's address. */
+export function httpRequest(request: Request): {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: unknown;
+} {
+  if (!isChange(request)) return { method: "POST", path: "/edge/apps", body: request };
+  const path = `/edge/apps/${request.name}`;
+  if (request.action === "update") return { method: "PATCH", path, body: request.patch ?? {} };
+  if (request.action === "remove") return { method: "DELETE", path };
+  return { method: "POST", path: `${path}/${request.action}` };
+}
