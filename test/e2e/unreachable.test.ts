@@ -59,7 +59,9 @@ test.concurrent("a device that is frozen: DeviceNotReachable after 10 s, and it 
 });
 
 test.concurrent("a link that went silent: DeviceNotReachable after 10 s, and a new link is made", async (context) => {
-  const system = await systemOfTest(context, { agentConfig: { link: { keepalive_s: 10, pong_timeout_s: 1 } } });
+  const system = await systemOfTest(context, {
+    agentConfig: { link: { keepalive_s: 10, keepalive_max_s: 10, pong_timeout_s: 1 } },
+  });
   const request = await app(system);
   system.link.silence();
   const [failed, seconds] = await timed(system.deploy(request));

@@ -12,7 +12,15 @@ const seconds = (fallback: number, min: number, max: number) => z.number().min(m
 
 const link = z.strictObject({
   keepalive_s: seconds(600, 10, 3600).meta({
-    description: "Silence after which the link is probed. Every probe costs about 200 bytes of the data plan.",
+    description:
+      "Silence after which the link is probed on a network nothing is known of yet. Every probe costs about 200 bytes of the data plan.",
+  }),
+  keepalive_min_s: seconds(60, 10, 3600).meta({
+    description: "Shortest such silence, on networks that forget idle connections soon.",
+  }),
+  keepalive_max_s: seconds(1800, 10, 3600).meta({
+    description:
+      "Longest such silence, on networks that keep them. A device whose connection is lost unnoticed cannot be reached for as long.",
   }),
   pong_timeout_s: seconds(20, 1, 300).meta({ description: "How long an answer to a probe may take." }),
   reconnect_max_s: seconds(300, 1, 3600).meta({ description: "Longest pause between two attempts to connect." }),

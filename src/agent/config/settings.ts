@@ -1,4 +1,5 @@
 import type { DataPolicy } from "../core/data-budget.ts";
+import type { IdleBounds } from "../core/idle-learning.ts";
 import { parseHours } from "../core/download-hours.ts";
 import { localSocketPath, RUNTIME_SOCKET } from "../local/socket-path.ts";
 import type { LinkConfig } from "../link/link-config.ts";
@@ -20,6 +21,15 @@ export function toLinkConfig(config: Config): LinkConfig {
     keepaliveMs: link.keepalive_s * 1000,
     pongTimeoutMs: link.pong_timeout_s * 1000,
     backoff: { baseMs: RECONNECT_BASE_MS, maxMs: link.reconnect_max_s * 1000 },
+  };
+}
+
+/** How long the link may be silent, as far as the configuration says it. */
+export function toIdleBounds({ link }: Config): IdleBounds {
+  return {
+    startMs: link.keepalive_s * 1000,
+    minMs: Math.min(link.keepalive_s, link.keepalive_min_s) * 1000,
+    maxMs: Math.max(link.keepalive_s, link.keepalive_max_s) * 1000,
   };
 }
 

@@ -10,7 +10,7 @@ import { Semaphore } from "../../lib/semaphore.ts";
 import { openDatagramSender } from "../../lib/unix-datagram.ts";
 import { VERSION } from "../../lib/version.ts";
 import { type Config, loadConfig } from "../config/load.ts";
-import { toDataPolicy, toDeployConfig, toLinkConfig } from "../config/settings.ts";
+import { toDataPolicy, toDeployConfig, toIdleBounds, toLinkConfig } from "../config/settings.ts";
 import { platformOf } from "../core/platform.ts";
 import { createDockerEngine } from "../engine/docker/docker-engine.ts";
 import { createSocketFinder } from "../engine/find-socket.ts";
@@ -21,6 +21,7 @@ import { BudgetGate } from "../ledger/budget-gate.ts";
 import { DataReport } from "../ledger/data-report.ts";
 import { LedgerBook } from "../ledger/ledger-book.ts";
 import { NetworkWatch } from "../ledger/network-watch.ts";
+import { LearnedIdle } from "../link/learned-idle.ts";
 import { createUplink } from "../link/uplink.ts";
 import { linkWatch } from "../local/link-watch.ts";
 import { localRoutes } from "../local/local-routes.ts";
@@ -110,6 +111,13 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     commands: deployments,
     events: store,
     traffic: ledger,
+    idle: new LearnedIdle({
+      bounds: toIdleBounds(config),
+      memory: store,
+      network: () => watch.current().id,
+      clock,
+      logger,
+    }),
     clock,
     logger,
     agentVersion: VERSION,

@@ -37,6 +37,8 @@ export class NetworkWatch {
     const route = this.#network.route();
     if (!route) return { interface: undefined, kind: "other", id: "none" };
     const { interface: name, gateway } = route;
-    return { interface: name, kind: this.#network.kindOf(name), id: gateway === "" ? name : `${name}/${gateway}` };
+    const kind = this.#network.kindOf(name);
+    // A modem's gateway is another one each time it attaches.
+    return { interface: name, kind, id: gateway === "" || kind === "modem" ? name : `${name}/${gateway}` };
   }
 }

@@ -8,6 +8,7 @@ import { unsupported } from "../core/link-outcome.ts";
 import type { AttemptOutcome } from "../core/link-state.ts";
 import type { FrameMeter } from "./frame-meter.ts";
 import { Keepalive } from "./keepalive.ts";
+import { fixedIdle, type Idle } from "./learned-idle.ts";
 import type { LinkConfig } from "./link-config.ts";
 import { type Outlet, OutboxPump } from "./outbox-pump.ts";
 import type { CommandHandler, EventSource } from "./ports.ts";
@@ -43,6 +44,8 @@ export interface DialogueOptions {
   readonly logger: Logger;
   readonly agentVersion: string;
   readonly meter: FrameMeter;
+  /** How long the link may be silent; by default as configured, whatever happens. */
+  readonly idle?: Idle;
   /** The control plane answered the handshake: the session stands. */
   readonly onWelcome: (welcome: Welcome) => void;
 }
@@ -67,7 +70,8 @@ export class Dialogue implements Disposable {
     this.#keepalive = this.#owned.use(
       new Keepalive({
         clock,
-        times: { keepaliveMs: config.keepaliveMs, pongTimeoutMs: config.pongTimeoutMs, ackTimeoutMs: ACK_TIMEOUT_MS },
+        times: { pongTimeoutMs: config.pongTimeoutMs, ackTimeoutMs: ACK_TIMEOUT_MS },
+        idle: options.idle ?? fixedIdle(config.keepaliveMs),
         unackedSince: () => this.#pump?.unackedSince,
         probe: () => channel.ping(),
         onDead: () => channel.cut(failed("the link was dead: nothing came back within the time allowed")),
@@ -157,6 +161,7 @@ export class Dialogue implements Disposable {
     }
     this.#welcomeTimer?.[Symbol.dispose]();
     const { events, clock, logger, onWelcome } = this.#options;
+    this.#options.idle?.linked();
     onWelcome(frame);
     this.#pump = this.#owned.use(
       new OutboxPump({ events, clock, logger, outlet: this.#channel, onSent: () => this.#keepalive.check() }),

@@ -5,6 +5,7 @@ import { type AttemptOutcome, INITIAL_LINK_STATE, type Jitter, nextAttempt } fro
 import { type Connect, createConnect } from "./connect.ts";
 import type { Welcome } from "./dialogue.ts";
 import { FrameMeter } from "./frame-meter.ts";
+import type { Idle } from "./learned-idle.ts";
 import type { LinkConfig } from "./link-config.ts";
 import type { LinkStatus } from "./link-status.ts";
 import type { CommandHandler, EventSource, TrafficFollower } from "./ports.ts";
@@ -18,6 +19,8 @@ export interface UplinkOptions {
   readonly logger: Logger;
   readonly agentVersion: string;
   readonly traffic: TrafficFollower;
+  /** How long the link may be silent; by default as configured, whatever happens. */
+  readonly idle?: Idle;
   /** How to connect; by default as configured, through the proxy the environment names. */
   readonly connect?: Connect;
   /** A number in [0, 1); by default `Math.random`. */

@@ -46,7 +46,14 @@ export interface Change {
   readonly fields?: Partial<
     Pick<
       Deployment,
-      "spec" | "status" | "code" | "acknowledgedAtMs" | "cancelRequestedAtMs" | "finishedAtMs" | "lastDeviceSeq"
+      | "spec"
+      | "status"
+      | "code"
+      | "deadlineAtMs"
+      | "acknowledgedAtMs"
+      | "cancelRequestedAtMs"
+      | "finishedAtMs"
+      | "lastDeviceSeq"
     >
   >;
 }

@@ -2,8 +2,12 @@ import type { DeviceEvent, EventContent } from "../../protocol/deployment-event.
 import type { DeploymentAction } from "../../protocol/deployment-action.ts";
 import { type ErrorCode, errorEntry } from "../../protocol/errors.ts";
 import { type Change, type Deployment, isFinished } from "./deployment.ts";
+import { DEPLOYMENT_TIMEOUT_MS } from "../../protocol/limits.ts";
 import { appendEvent } from "./event-log.ts";
 import { maskSpec } from "./masked-spec.ts";
+
+/** The longest a device may wait by itself: for the next month, and a day. */
+const LONGEST_WAIT_MS = 32 * 24 * 3_600_000;
 
 const RECEIVED_MESSAGES: Readonly<Record<DeploymentAction, string>> = {
   deploy: "Deployment received.",
@@ -57,9 +61,22 @@ export function takeDeviceEvent(deployment: Deployment, event: DeviceEvent, nowM
     fields: {
       ...acknowledge(deployment, nowMs)?.fields,
       ...appended?.fields,
+      ...moreTime(deployment, event, nowMs),
       lastDeviceSeq: event.device_seq,
     },
   };
+}
+
+/**
+ * A device that waits for its hours or its data budget says for how long, by its own clock. Waiting is as asked for, so
+ * it does not count: after it the deployment has the usual time again.
+ */
+function moreTime(deployment: Deployment, event: DeviceEvent, nowMs: number): Partial<Deployment> {
+  const waitingS = event.details?.["waiting_s"];
+  if (event.status !== "Running" || typeof waitingS !== "number" || !(waitingS >= 0)) return {};
+  const waitingMs = Math.min(waitingS * 1000, LONGEST_WAIT_MS);
+  const until = nowMs - (event.age_ms ?? 0) + waitingMs + DEPLOYMENT_TIMEOUT_MS;
+  return until > deployment.deadlineAtMs ? { deadlineAtMs: Math.ceil(until) } : {};
 }
 
 /** What the device is to be told after it sent an event. */

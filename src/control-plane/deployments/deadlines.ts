@@ -7,9 +7,16 @@ const RETRY_MS = 5_000;
 
 type Kind = Deadline["kind"];
 
+interface Due {
+  /** By the monotonic clock. Settled at first sight: the time of day may jump at any time. */
+  readonly at: number;
+  /** How long it may take in all, in milliseconds. */
+  readonly durationMs: number;
+}
+
 interface Watched {
-  /** When each deadline is up, by the monotonic clock. Settled at first sight: the time of day may jump at any time. */
-  readonly dueAt: ReadonlyMap<Kind, number>;
+  /** When each deadline is up. */
+  readonly dueAt: ReadonlyMap<Kind, Due>;
   readonly armed: Kind;
   readonly timer: Disposable;
 }
@@ -35,16 +42,21 @@ export class Deadlines implements Disposable {
   watch(deployment: Deployment): void {
     const { clock, ackTimeoutMs } = this.#options;
     const before = this.#watched.get(deployment.id);
-    const dueAt = new Map<Kind, number>();
+    const dueAt = new Map<Kind, Due>();
     for (const deadline of deadlinesOf(deployment, ackTimeoutMs)) {
-      const known = before?.dueAt.get(deadline.kind);
-      dueAt.set(deadline.kind, known ?? clock.monotonic() + remaining(deadline, clock.now()));
+      const { kind, durationMs } = deadline;
+      const known = before?.dueAt.get(kind);
+      // One that was given more time has that much more.
+      const at = known
+        ? known.at + durationMs - known.durationMs
+        : clock.monotonic() + remaining(deadline, clock.now());
+      dueAt.set(kind, { at, durationMs });
     }
-    const [next] = [...dueAt].toSorted(([, one], [, other]) => one - other);
-    if (before && before.armed === next?.[0]) return;
+    const [next] = [...dueAt].toSorted(([, one], [, other]) => one.at - other.at);
+    if (before && next && before.armed === next[0] && before.dueAt.get(next[0])?.at === next[1].at) return;
     before?.timer[Symbol.dispose]();
     this.#watched.delete(deployment.id);
-    if (next) this.#arm(deployment.id, dueAt, next[0], next[1] - clock.monotonic());
+    if (next) this.#arm(deployment.id, dueAt, next[0], next[1].at - clock.monotonic());
   }
 
   [Symbol.dispose](): void {

@@ -1,5 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { LearnedIdle } from "../../../src/agent/link/learned-idle.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
+import { captureLog } from "../../support/link/log-capture.ts";
+import { fastClock } from "../../support/fast-clock.ts";
 import { ControlPeer } from "../../support/link/control-peer.ts";
 import { runUplink } from "../../support/link/running-uplink.ts";
 import { TcpRelay } from "../../support/link/tcp-relay.ts";
@@ -22,6 +25,35 @@ describe("a link that lost its other end without a word", () => {
     relay.silence();
     await waitFor("the second session", () => link.uplink.status().reconnects === 1);
     expect(link.uplink.status().lastError?.reason).toMatch(/link was dead/);
+  });
+
+  it("is found out by keep-alives that learn how long the network remembers an idle connection", async () => {
+    await using peer = await ControlPeer.start();
+    await using relay = await TcpRelay.to(peer.port);
+    relay.forgetAfter(1_000);
+    // A hundred seconds, on a clock that is a hundred times as fast.
+    const clock = fastClock(100);
+    const learned = new Map<string, string>();
+    const memory = {
+      learned: (name: string) => learned.get(name),
+      learn: (name: string, value: string) => void learned.set(name, value),
+    };
+    const bounds = { startMs: 40_000, minMs: 20_000, maxMs: 300_000 };
+    const idle = new LearnedIdle({ bounds, memory, network: () => "wwan0", clock, logger: captureLog().logger });
+    await using link = runUplink({ url: `ws://127.0.0.1:${relay.port}/`, pongTimeoutMs: 20_000 }, { clock, idle });
+    await waitFor("a loss", () => link.uplink.status().reconnects >= 1);
+    await waitFor("a pause that is survived", () => idle.pauseMs() < 100_000 && idle.pauseMs() >= 60_000);
+    expect([...learned.keys()]).toEqual(["idle wwan0"]);
+
+    const sessions = peer.sessions.length;
+    const pings = (): number => peer.sessions.reduce((sum, session) => sum + session.pings, 0);
+    const before = pings();
+    await waitFor("three keep-alives more", () => pings() >= before + 3);
+    expect(peer.sessions.length).toBeLessThanOrEqual(sessions + 1);
+    const again = new LearnedIdle({ bounds, memory, network: () => "wwan0", clock, logger: captureLog().logger });
+    expect(Math.abs(again.pauseMs() - idle.pauseMs())).toBeLessThan(1_000);
+    const elsewhere = new LearnedIdle({ bounds, memory, network: () => "eth0/1", clock, logger: captureLog().logger });
+    expect(elsewhere.pauseMs()).toBe(40_000);
   });
 
   it("does not keep the agent from stopping", async () => {

@@ -79,7 +79,7 @@ export class World implements AsyncDisposable {
         engineSocket: proxy.socketPath,
         config: {
           ...agentConfig,
-          link: { keepalive_s: 10, pong_timeout_s: 1, reconnect_max_s: 1, ...agentConfig.link },
+          link: { keepalive_s: 10, keepalive_max_s: 10, pong_timeout_s: 1, reconnect_max_s: 1, ...agentConfig.link },
           deploy: {
             settle_window_s: 0.5,
             health_timeout_s: 4,

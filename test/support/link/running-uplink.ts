@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from "../../../src/lib/clock.ts";
+import type { Idle } from "../../../src/agent/link/learned-idle.ts";
 import type { LinkConfig } from "../../../src/agent/link/link-config.ts";
 import { type TrafficFollower, UNCOUNTED } from "../../../src/agent/link/ports.ts";
 import { createUplink, type Uplink } from "../../../src/agent/link/uplink.ts";
@@ -23,6 +24,7 @@ export function runUplink(
   options: {
     readonly clock?: Clock;
     readonly traffic?: TrafficFollower;
+    readonly idle?: Idle;
     readonly prepare?: (parts: RunningUplink) => void;
   } = {},
 ): RunningUplink {
@@ -43,6 +45,7 @@ export function runUplink(
     clock: options.clock ?? systemClock,
     logger,
     traffic: options.traffic ?? UNCOUNTED,
+    ...(options.idle && { idle: options.idle }),
     agentVersion: "1.2.3",
   });
   let ended: Promise<void> = Promise.resolve();

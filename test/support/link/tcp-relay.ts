@@ -9,6 +9,7 @@ export class TcpRelay implements AsyncDisposable {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #isDown = false;
+  #forgetsAfterMs: number | undefined;
 
   private constructor(port: number) {
     this.#server = createServer((near) => {
@@ -17,8 +18,9 @@ export class TcpRelay implements AsyncDisposable {
         return;
       }
       const far = connect(port, "127.0.0.1");
-      this.#join(near, far);
-      this.#join(far, near);
+      const passed = { at: performance.now() };
+      this.#join(near, far, passed);
+      this.#join(far, near, passed);
     });
   }
 
@@ -51,6 +53,11 @@ export class TcpRelay implements AsyncDisposable {
     this.#isDown = false;
   }
 
+  /** From now on it forgets a connection that is idle for so long, as an address translator does: what comes later is lost. */
+  forgetAfter(ms: number): void {
+    this.#forgetsAfterMs = ms;
+  }
+
   /** Nothing passes any more on the connections that stand, and nobody is told. */
   silence(): void {
     for (const socket of this.#sockets) {
@@ -66,7 +73,7 @@ export class TcpRelay implements AsyncDisposable {
     });
   }
 
-  #join(from: Socket, to: Socket): void {
+  #join(from: Socket, to: Socket, passed: { at: number }): void {
     this.#sockets.add(from);
     from.on("error", () => undefined);
     from.on("close", () => {
@@ -75,6 +82,9 @@ export class TcpRelay implements AsyncDisposable {
     });
     from.on("data", (chunk: Buffer) => {
       if (this.loses !== undefined && chunk.includes(this.loses)) return void from.resetAndDestroy();
+      const now = performance.now();
+      if (this.#forgetsAfterMs !== undefined && now - passed.at >= this.#forgetsAfterMs) return;
+      passed.at = now;
       this.bytes += chunk.length;
       to.write(chunk);
     });

@@ -111,4 +111,18 @@ describe("timers", () => {
     expect(attempts).toBe(3);
     expect(clock.pending).toBe(0);
   });
+
+  test("wait longer where the deployment was given more time, and are no sooner for it", async () => {
+    const expired: string[] = [];
+    const { clock, deadlines } = await start(async (_, kind) => void expired.push(kind));
+    const deployment = receivedDeployment({ acknowledgedAtMs: T0 });
+    deadlines.watch(deployment);
+    await clock.advance(600_000);
+    deadlines.watch({ ...deployment, deadlineAtMs: deployment.deadlineAtMs + 3_600_000 });
+    await clock.advance(900_000 + 3_600_000 - 600_000 - 1);
+    expect(expired).toEqual([]);
+    await clock.advance(1);
+    expect(expired).toEqual(["finish"]);
+    deadlines[Symbol.dispose]();
+  });
 });

@@ -17,6 +17,7 @@ import {
   takeDeviceEvent,
 } from "../../../src/control-plane/core/transitions.ts";
 import { deploymentEventSchema, type DeviceEvent } from "../../../src/protocol/deployment-event.ts";
+import { DEPLOYMENT_TIMEOUT_MS } from "../../../src/protocol/limits.ts";
 import { applyChange, receivedDeployment, T0 } from "../../support/deployment-record.ts";
 
 const running: DeviceEvent = { status: "Running", message: "Working.", step: "pulling", device_seq: 1 };
@@ -169,4 +170,31 @@ describe("the connection", () => {
 test("a failure of the control plane's own says how far the deployment had got", () => {
   const pulling = applyChange(receivedDeployment(), takeDeviceEvent(receivedDeployment(), running, T0));
   expect(fail(pulling, T0, "DeploymentTimeout")?.event?.step).toBe("pulling");
+});
+
+describe("a device that waits for its hours or its budget", () => {
+  const waits = (waiting_s: unknown, more: Partial<DeviceEvent> = {}): DeviceEvent => ({
+    ...running,
+    ...more,
+    details: { waiting_s },
+  });
+  const deadlineAfter = (event: DeviceEvent): number => {
+    const deployment = receivedDeployment();
+    const change = takeDeviceEvent(deployment, event, T0 + 1_000);
+    return change ? applyChange(deployment, change).deadlineAtMs : Number.NaN;
+  };
+
+  test("has the usual time again after it", () => {
+    expect(deadlineAfter(waits(36_000))).toBe(T0 + 1_000 + 36_000_000 + DEPLOYMENT_TIMEOUT_MS);
+    expect(deadlineAfter(waits(36_000, { age_ms: 400 }))).toBe(T0 + 600 + 36_000_000 + DEPLOYMENT_TIMEOUT_MS);
+  });
+
+  test.each([["soon"], [-1], [Number.NaN], [null], [undefined]])("says %o: that gives no time", (waiting) => {
+    expect(deadlineAfter(waits(waiting))).toBe(receivedDeployment().deadlineAtMs);
+  });
+
+  test("is not waited for for ever", () => {
+    expect(deadlineAfter(waits(1e12))).toBeLessThan(T0 + 33 * 24 * 3_600_000);
+    expect(deadlineAfter(waits(36_000, { status: "Fail", code: "Internal" }))).toBe(receivedDeployment().deadlineAtMs);
+  });
 });

@@ -46,7 +46,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
     );
     this.#update = database.prepare(
       `UPDATE deployments SET spec = ?, status = ?, code = ?, acknowledged_at_ms = ?, cancel_requested_at_ms = ?,
-         finished_at_ms = ?, last_device_seq = ?, last_seq = ? WHERE id = ?`,
+         finished_at_ms = ?, last_device_seq = ?, last_seq = ?, deadline_at_ms = ? WHERE id = ?`,
     );
     this.#events = database.prepare(
       "SELECT seq, event AS json FROM deployment_events WHERE deployment_id = ? AND seq > ? ORDER BY seq LIMIT ?",
@@ -138,6 +138,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
       after.finishedAtMs ?? null,
       after.lastDeviceSeq,
       lastSeq,
+      after.deadlineAtMs,
       before.id,
     );
     return { ...after, lastSeq, lastEvent: event };

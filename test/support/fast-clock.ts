@@ -1,0 +1,13 @@
+import { type Clock, sleepOn, systemClock } from "../../src/lib/clock.ts";
+
+/** A clock on which everything takes so many times as long as it does: minutes pass in moments, on real sockets. */
+export function fastClock(times: number): Clock {
+  const began = { now: systemClock.now(), monotonic: systemClock.monotonic() };
+  const clock: Clock = {
+    now: () => began.now + (systemClock.now() - began.now) * times,
+    monotonic: () => began.monotonic + (systemClock.monotonic() - began.monotonic) * times,
+    timer: (ms, callback) => systemClock.timer(ms / times, callback),
+    sleep: (ms, signal) => sleepOn(clock, ms, signal),
+  };
+  return clock;
+}
