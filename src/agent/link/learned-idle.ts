@@ -96,7 +96,6 @@ export class LearnedIdle implements Idle {
     if (!loss || loss.network !== network() || clock.monotonic() - loss.at > NETWORK_WAS_THERE_MS) return;
     const known = afterLost(this.#known(loss.network), loss.silenceMs);
     this.#update(loss.network, known);
-    const seconds = (ms: number): number => Math.round(ms / 1000);
     logger.info(
       { network: loss.network, lost_after_s: seconds(loss.silenceMs), keepalive_s: seconds(nextPause(known, bounds)) },
       "this network forgets idle connections: keep-alives come sooner",
@@ -128,6 +127,10 @@ export class LearnedIdle implements Idle {
       return NOTHING_KNOWN;
     }
   }
+}
+
+function seconds(ms: number): number {
+  return Math.round(ms / 1000);
 }
 
 function nameOf(network: string): string {

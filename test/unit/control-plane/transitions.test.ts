@@ -172,18 +172,18 @@ test("a failure of the control plane's own says how far the deployment had got",
   expect(fail(pulling, T0, "DeploymentTimeout")?.event?.step).toBe("pulling");
 });
 
-describe("a device that waits for its hours or its budget", () => {
-  const waits = (waiting_s: unknown, more: Partial<DeviceEvent> = {}): DeviceEvent => ({
-    ...running,
-    ...more,
-    details: { waiting_s },
-  });
-  const deadlineAfter = (event: DeviceEvent): number => {
-    const deployment = receivedDeployment();
-    const change = takeDeviceEvent(deployment, event, T0 + 1_000);
-    return change ? applyChange(deployment, change).deadlineAtMs : Number.NaN;
-  };
+const waits = (waiting_s: unknown, more: Partial<DeviceEvent> = {}): DeviceEvent => ({
+  ...running,
+  ...more,
+  details: { waiting_s },
+});
+const deadlineAfter = (event: DeviceEvent): number => {
+  const deployment = receivedDeployment();
+  const change = takeDeviceEvent(deployment, event, T0 + 1_000);
+  return change ? applyChange(deployment, change).deadlineAtMs : Number.NaN;
+};
 
+describe("a device that waits for its hours or its budget", () => {
   test("has the usual time again after it", () => {
     expect(deadlineAfter(waits(36_000))).toBe(T0 + 1_000 + 36_000_000 + DEPLOYMENT_TIMEOUT_MS);
     expect(deadlineAfter(waits(36_000, { age_ms: 400 }))).toBe(T0 + 600 + 36_000_000 + DEPLOYMENT_TIMEOUT_MS);
