@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { type HostPort, includesPort } from "../../src/agent/core/host-port.ts";
 import { nanoseconds } from "../../src/agent/core/log-time.ts";
 import type {
+  ContainerChange,
   ContainerMakeup,
   ContainerRequest,
   ContainerState,
@@ -25,6 +26,7 @@ import { Faults } from "./fake-engine/faults.ts";
 
 const PULL_STEPS = 10;
 const LOG_EVERY_MS = 50;
+const EVENTS_EVERY_MS = 10;
 
 /** An engine in memory that behaves like a real one as far as the agent can see; both pass one contract suite. */
 export class FakeEngine implements Engine {
@@ -38,6 +40,7 @@ export class FakeEngine implements Engine {
   readonly #foreignPorts = new Set<number>();
   #created = 0;
   #openLogs = 0;
+  #eventsEpoch = 0;
 
   constructor(clock: Clock, info: Partial<EngineInfo> = {}) {
     this.#clock = clock;
@@ -233,6 +236,36 @@ export class FakeEngine implements Engine {
       const { logs } = this.#existing(id);
       return logs.slice(Math.max(0, logs.length - lines));
     });
+  }
+
+  async *watchContainers(signal: AbortSignal): AsyncGenerator<ContainerChange | undefined, void> {
+    await this.faults.around("watchContainers", [], signal, () => {});
+    let last = this.#snapshot();
+    const epoch = this.#eventsEpoch;
+    yield undefined;
+    for (;;) {
+      await this.#clock.sleep(EVENTS_EVERY_MS, signal);
+      if (this.#eventsEpoch !== epoch) throw new EngineError("unavailable", "the container engine broke off its events");
+      const now = this.#snapshot();
+      const ids = [...new Set([...last.keys(), ...now.keys()])];
+      const changed = ids.filter((id) => last.get(id)?.text !== now.get(id)?.text);
+      for (const id of changed) yield { id, labels: (now.get(id) ?? last.get(id))?.labels ?? {} };
+      last = now;
+    }
+  }
+
+  /** The engine breaks off its events, as when it is restarted. */
+  breakEvents(): void {
+    this.#eventsEpoch++;
+  }
+
+  #snapshot(): Map<string, { readonly text: string; readonly labels: Readonly<Record<string, string>> }> {
+    return new Map(
+      this.containers.map(({ id, state, request }) => {
+        const { name, status, startedAt, health } = state;
+        return [id, { text: JSON.stringify([name, status, startedAt, health]), labels: request.labels }];
+      }),
+    );
   }
 
   async *readLogs(id: string, request: LogRequest, signal: AbortSignal): AsyncGenerator<readonly LogLine[], void> {

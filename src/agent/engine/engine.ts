@@ -54,6 +54,11 @@ export interface Engine {
    */
   tailLogs(id: string, lines: number, signal: AbortSignal): Promise<string[]>;
   /**
+   * Changes of containers' states as they happen. Once it watches, it answers `undefined` first: what was before is to be
+   * looked at. Ends with an `EngineError` when the engine breaks off, and with the signal.
+   */
+  watchContainers(signal: AbortSignal): AsyncGenerator<ContainerChange | undefined, void>;
+  /**
    * The container's output, some lines at a time, as they come. Nothing more is read while nobody takes what was. Ends
    * when all was read, or, following, when the container stops; leaving it ends the engine's stream.
    */
@@ -93,6 +98,13 @@ export interface ContainerSummary {
   readonly hostPorts: readonly HostPort[];
 }
 
+/** Something happened to a container. What it is now is to be asked for. */
+export interface ContainerChange {
+  readonly id: string;
+  /** Its labels, and whatever else the engine tells of it. */
+  readonly labels: Readonly<Record<string, string>>;
+}
+
 export interface ContainerState {
   readonly id: string;
   readonly name: string;
@@ -105,6 +117,8 @@ export interface ContainerState {
   readonly oomKilled: boolean;
   /** When the current or last run began, as the engine writes it. Changes with every restart. */
   readonly startedAt: string;
+  /** When the last run ended, likewise; of the year 1 before any has. */
+  readonly finishedAt: string;
   /** `none` where the image has no health check. */
   readonly health: "none" | "starting" | "healthy" | "unhealthy";
   /** Output of the last health check run, empty where there was none. */

@@ -11,7 +11,10 @@ import { Keepalive } from "./keepalive.ts";
 import { fixedIdle, type Idle } from "./learned-idle.ts";
 import type { LinkConfig } from "./link-config.ts";
 import { type Outlet, OutboxPump } from "./outbox-pump.ts";
-import type { CommandHandler, EventSource } from "./ports.ts";
+import { Answers } from "./answers.ts";
+import type { CommandHandler, DeviceTelling, EventSource } from "./ports.ts";
+import { ReportSender } from "./report-sender.ts";
+import { SessionQueries } from "./session-queries.ts";
 
 export type Welcome = Extract<ControlFrame, { type: "welcome" }>;
 
@@ -23,6 +26,9 @@ export const WELCOME_TIMEOUT_MS = 10_000;
 
 /** How long events may stay unacknowledged before the link is probed, in milliseconds. */
 const ACK_TIMEOUT_MS = 30_000;
+
+/** The version of the protocol that has queries and reports. */
+const TELLING_PROTOCOL = 2;
 
 /** How many open deployments `hello` may name. */
 const MAX_OPEN_DEPLOYMENTS = 1_000;
@@ -40,6 +46,8 @@ export interface DialogueOptions {
   readonly config: LinkConfig;
   readonly commands: CommandHandler;
   readonly events: EventSource;
+  /** What the agent tells of itself; left out, it tells nothing. */
+  readonly telling?: DeviceTelling | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly agentVersion: string;
@@ -58,6 +66,7 @@ export class Dialogue implements Disposable {
   readonly #owned = new DisposableStack();
   #welcomeTimer: Disposable | undefined;
   #pump: OutboxPump | undefined;
+  #queries: SessionQueries | undefined;
   #badFrames = 0;
   #goodbyeWindowMs: number | undefined;
 
@@ -148,8 +157,11 @@ export class Dialogue implements Disposable {
         if (!pump.acknowledge(frame.deployment_id, frame.device_seq)) this.#options.meter.count("stray", frame.type);
         return;
       case "query":
+        return this.#queries
+          ? this.#queries.begin(frame.query_id, frame.what, frame.params)
+          : this.#options.meter.count("stray", frame.type);
       case "query_cancel":
-        return this.#options.meter.count("stray", frame.type);
+        return this.#queries?.cancel(frame.query_id);
     }
   }
 
@@ -167,6 +179,21 @@ export class Dialogue implements Disposable {
       new OutboxPump({ events, clock, logger, outlet: this.#channel, onSent: () => this.#keepalive.check() }),
     );
     this.#pump.pump();
+    if (frame.protocol >= TELLING_PROTOCOL) this.#tell(frame.report_hash);
+  }
+
+  /** Events of deployments go before whatever the agent tells of itself. */
+  #tell(held: string | undefined): void {
+    const { telling, logger } = this.#options;
+    if (!telling) return;
+    const answers = new Answers((text, onSent) =>
+      this.#channel.send(text, () => {
+        onSent();
+        this.#pump?.drained();
+      }),
+    );
+    this.#queries = this.#owned.use(new SessionQueries({ handler: telling.queries, answers, logger }));
+    this.#owned.use(new ReportSender({ reports: telling.reports, answers, logger, held }));
   }
 
   #take(pump: OutboxPump, deploymentId: string, hand: (commands: CommandHandler) => void): void {

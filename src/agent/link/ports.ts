@@ -1,4 +1,5 @@
 import type { DeployOptions } from "../../protocol/deploy-options.ts";
+import type { ReportChange } from "../../protocol/app-report.ts";
 import type { DeviceEvent } from "../../protocol/deployment-event.ts";
 import type { ChangeRequest } from "../core/accept.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
@@ -50,4 +51,37 @@ export interface EventSource {
   acknowledge(deploymentId: string, deviceSeq: number): void;
   /** Calls `listener` after events were added, until disposed. */
   onEvents(listener: () => void): Disposable;
+}
+
+/** A question of the control plane. */
+export interface DeviceQuestion {
+  readonly what: string;
+  readonly params: unknown;
+  /** Sends one answer; resolves with its bytes when it has left. Wait for it: that is what keeps a slow line free. */
+  readonly send: (body: unknown) => Promise<number>;
+  /** Aborted when nobody waits for answers any more, or the session is over. */
+  readonly signal: AbortSignal;
+}
+
+/** What the link hands queries to. */
+export interface QueryHandler {
+  /** Resolves when no more answers follow, with a remark for whoever asked where there is one. Throws `EdgeError`. */
+  answer(question: DeviceQuestion): Promise<string | undefined>;
+}
+
+/** Where the link takes the device's report from. */
+export interface ReportSource {
+  /**
+   * What changed since the report of this hash; complete where that is not known (any more). `undefined` where nothing
+   * did, or there is no report yet.
+   */
+  since(hash: string | undefined): ReportChange | undefined;
+  /** Calls `listener` when there is a new report, until disposed. */
+  onReport(listener: () => void): Disposable;
+}
+
+/** What an agent tells of itself, beside the events of deployments. */
+export interface DeviceTelling {
+  readonly queries: QueryHandler;
+  readonly reports: ReportSource;
 }

@@ -8,13 +8,15 @@ import { FrameMeter } from "./frame-meter.ts";
 import type { Idle } from "./learned-idle.ts";
 import type { LinkConfig } from "./link-config.ts";
 import type { LinkStatus } from "./link-status.ts";
-import type { CommandHandler, EventSource, TrafficFollower } from "./ports.ts";
+import type { CommandHandler, DeviceTelling, EventSource, TrafficFollower } from "./ports.ts";
 import { runSession } from "./session.ts";
 
 export interface UplinkOptions {
   readonly config: LinkConfig;
   readonly commands: CommandHandler;
   readonly events: EventSource;
+  /** What the agent tells of itself; left out, it tells nothing. */
+  readonly telling?: DeviceTelling | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly agentVersion: string;

@@ -30,6 +30,7 @@ export interface AppLogRequest {
 }
 
 export interface AppLogBatch {
+  /** None where all that was there before was read, and what follows is new. */
   readonly lines: readonly LogLine[];
   /** Written since reading began, not before. */
   readonly isLive: boolean;
@@ -91,6 +92,7 @@ class AppLogReader {
       if (container && this.#isWorthReading(container)) yield* this.#readContainer(container, secretsOf(app.spec));
       else await this.#source.clock.sleep(LOOK_EVERY_MS, this.#signal);
       if (!this.#request.follow) return "read";
+      if (!this.#isLive) yield { lines: [], isLive: true };
       this.#isLive = true;
     }
   }

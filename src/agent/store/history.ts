@@ -1,5 +1,6 @@
 import type { StatementSync } from "node:sqlite";
 import { z } from "zod";
+import { deploymentActionSchema } from "../../protocol/deployment-action.ts";
 import { deploymentStepSchema, deploymentStatusSchema, type EventContent } from "../../protocol/deployment-event.ts";
 import type { DeploymentRecord } from "../core/deployment.ts";
 
@@ -32,6 +33,7 @@ const deploymentEntrySchema = z.object({
   /** Image reference, empty likewise. */
   image: z.string(),
   origin: z.enum(["control_plane", "local"]),
+  action: deploymentActionSchema.default("deploy"),
   events: z.array(timedEventSchema),
 });
 
@@ -60,8 +62,8 @@ export type TimedEvent = z.output<typeof timedEventSchema>;
 
 /** The entry of a deployment with the events it has so far. */
 export function deploymentEntry(record: DeploymentRecord, events: readonly TimedEvent[]): DeploymentEntry {
-  const { id, app, spec, origin } = record;
-  return { kind: "deployment", id, app, image: spec?.image ?? "", origin, events: [...events] };
+  const { id, app, spec, origin, action } = record;
+  return { kind: "deployment", id, app, image: spec?.image ?? "", origin, action, events: [...events] };
 }
 
 /** An event as the history keeps it. */

@@ -8,6 +8,7 @@ import { healthContract } from "./health-contract.ts";
 import { imageNameContract } from "./image-name-contract.ts";
 import { logContract } from "./log-contract.ts";
 import { pullContract } from "./pull-contract.ts";
+import { watchContract } from "./watch-contract.ts";
 
 /** What the agent may take for granted of every engine. @param skip why it cannot be checked on this machine */
 export function engineContract(name: string, setUp: () => Promise<EngineHarness>, skip?: string): void {
@@ -51,6 +52,7 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
           engine.tailLogs(name, 1, signal),
           engine.stopContainer(name, 1_000, signal),
           engine.renameContainer(name, uniqueName("app"), signal),
+          engine.watchContainers(signal).next(),
           engine.readLogs(name, { tail: 1, follow: true }, signal).next(),
         ];
         for (const outcome of await Promise.allSettled(calls)) expect(outcome).toEqual({ status: "rejected", reason });
@@ -62,6 +64,7 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
       logContract(harness);
       imageNameContract(harness);
       pullContract(harness);
+      watchContract(harness);
     },
   );
 }

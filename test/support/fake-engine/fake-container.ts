@@ -28,6 +28,7 @@ export class FakeContainer {
   #exitCode = 0;
   #oomKilled = false;
   #startedAt = "0001-01-01T00:00:00Z";
+  #finishedAt = "0001-01-01T00:00:00Z";
   #startedMonotonic = 0;
   #restartMs = FIRST_RESTART_MS;
   #health: ContainerState["health"];
@@ -119,6 +120,7 @@ export class FakeContainer {
   /** Ends the run, for good: nothing it set in motion happens any more. */
   stop(): void {
     for (const timer of this.#timers.splice(0)) timer[Symbol.dispose]();
+    if (this.#status === "running") this.#finishedAt = new Date(this.#clock.now()).toISOString();
     if (this.#status !== "created") this.#status = "exited";
   }
 
@@ -144,6 +146,7 @@ export class FakeContainer {
       exitCode: this.#exitCode,
       oomKilled: this.#oomKilled,
       startedAt: this.#startedAt,
+      finishedAt: this.#finishedAt,
       health: this.#health,
       healthOutput: ["healthy", "unhealthy"].includes(this.#health) ? (this.#behaviour.health?.output ?? "") : "",
     };

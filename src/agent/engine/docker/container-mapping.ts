@@ -81,6 +81,7 @@ export function toState(info: ContainerInspectInfo): ContainerState {
     exitCode: state.ExitCode ?? 0,
     oomKilled: state.OOMKilled ?? false,
     startedAt: state.StartedAt ?? "",
+    finishedAt: state.FinishedAt ?? "",
     health: healthStatus(info, health?.Status),
     healthOutput: health?.Log?.at(-1)?.Output?.trim() ?? "",
   };

@@ -2,6 +2,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import { remember } from "../../../lib/remember.ts";
 import { nanoseconds } from "../../core/log-time.ts";
 import type {
+  ContainerChange,
   ContainerMakeup,
   ContainerRequest,
   ContainerState,
@@ -35,6 +36,7 @@ import { asList, withFields } from "./shape.ts";
 import { stop } from "./stop.ts";
 import { toEngineError } from "./to-engine-error.ts";
 import { unlessStatus } from "./unless-status.ts";
+import { containerChanges, openEvents } from "./watch-containers.ts";
 
 /** Longest line of a tail, in characters. */
 const MAX_TAIL_LENGTH = 500;
@@ -203,6 +205,20 @@ class DockerEngine implements Engine {
       }
       return last;
     });
+  }
+
+  async *watchContainers(signal: AbortSignal): AsyncGenerator<ContainerChange | undefined, void> {
+    const kind = await this.#query(signal, this.#kind);
+    const stream = await this.#query(signal, () => openEvents(this.#connect(), kind, signal));
+    try {
+      yield undefined;
+      yield* containerChanges(stream);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw toEngineError(error);
+    }
+    signal.throwIfAborted();
+    throw new EngineError("unavailable", "the container engine broke off its events");
   }
 
   async *readLogs(id: string, request: LogRequest, signal: AbortSignal): AsyncGenerator<readonly LogLine[], void> {

@@ -1,0 +1,32 @@
+/** Reports that may be sent at once after a time of silence. */
+const BURST = 6;
+const HOUR_MS = 3_600_000;
+
+/** How often a device may tell of changes nobody asked for: an app that crashes in a loop must not use up the data plan. */
+export class ReportPace {
+  readonly #perHour: number;
+  #tokens = BURST;
+  #filledAt: number;
+
+  /** @param now monotonic milliseconds, as everywhere here */
+  constructor(perHour: number, now: number) {
+    this.#perHour = perHour;
+    this.#filledAt = now;
+  }
+
+  /** Milliseconds until a report may be sent; 0 where it may at once. */
+  delay(now: number): number {
+    this.#fill(now);
+    return this.#tokens >= 1 ? 0 : Math.ceil(((1 - this.#tokens) * HOUR_MS) / this.#perHour);
+  }
+
+  spend(now: number): void {
+    this.#fill(now);
+    this.#tokens = Math.max(0, this.#tokens - 1);
+  }
+
+  #fill(now: number): void {
+    this.#tokens = Math.min(BURST, this.#tokens + ((now - this.#filledAt) / HOUR_MS) * this.#perHour);
+    this.#filledAt = now;
+  }
+}

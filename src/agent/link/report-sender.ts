@@ -1,0 +1,56 @@
+import type { Logger } from "../../lib/logger.ts";
+import { EdgeError } from "../../protocol/errors.ts";
+import type { Answers } from "./answers.ts";
+import type { ReportSource } from "./ports.ts";
+
+export interface ReportSenderOptions {
+  readonly reports: ReportSource;
+  readonly answers: Answers;
+  readonly logger: Logger;
+  /** Hash of the report the control plane holds. */
+  readonly held: string | undefined;
+}
+
+/** Sends the device's report over one session: what changed since the one the control plane holds, and nothing else. */
+export class ReportSender implements Disposable {
+  readonly #options: ReportSenderOptions;
+  readonly #over = new AbortController();
+  readonly #subscription: Disposable;
+  #held: string | undefined;
+  #isSending = false;
+
+  constructor(options: ReportSenderOptions) {
+    this.#options = options;
+    this.#held = options.held;
+    this.#subscription = options.reports.onReport(() => void this.#send());
+    void this.#send();
+  }
+
+  [Symbol.dispose](): void {
+    this.#subscription[Symbol.dispose]();
+    this.#over.abort(new DOMException("the session is over", "AbortError"));
+  }
+
+  async #send(): Promise<void> {
+    if (this.#isSending) return;
+    this.#isSending = true;
+    try {
+      const { reports, answers } = this.#options;
+      // Changed again while one was under way: what follows is a difference to that one.
+      for (let change = reports.since(this.#held); change; change = reports.since(this.#held)) {
+        await answers.send({ type: "report", ...change }, this.#over.signal);
+        this.#held = change.hash;
+      }
+    } catch (error) {
+      if (!this.#over.signal.aborted) this.#failed(error);
+    } finally {
+      this.#isSending = false;
+    }
+  }
+
+  #failed(error: unknown): void {
+    const { logger } = this.#options;
+    if (error instanceof EdgeError) logger.warn({ reason: error.message }, "the report could not be sent");
+    else logger.error({ err: error }, "the report could not be sent");
+  }
+}

@@ -1,0 +1,50 @@
+import { MASK } from "../../lib/redact.ts";
+import type { AppReport } from "../../protocol/app-report.ts";
+import type { AppSpec } from "../../protocol/app-spec.ts";
+import { parseImageReference } from "../../protocol/image-reference.ts";
+import type { AppRecord } from "../core/deployment.ts";
+import { runState } from "../core/run-state.ts";
+import type { ContainerState, ImageFacts } from "../engine/engine.ts";
+
+export interface AppSeen {
+  readonly app: AppRecord;
+  /** `undefined` where it has none. */
+  readonly container: ContainerState | undefined;
+  readonly image: ImageFacts | undefined;
+  readonly lastDeployment: AppReport["last_deployment"];
+}
+
+/** An app as it is told of, and when that may change by time alone, in milliseconds from now. */
+export function toAppReport(
+  { app, container, image, lastDeployment }: AppSeen,
+  nowMs: number,
+): { readonly report: AppReport; readonly recheckMs: number | undefined } {
+  const { spec, desired } = app;
+  const { state, since, recheckMs } = runState(container, nowMs);
+  const report = {
+    name: app.name,
+    image: spec.image,
+    image_digest: digestOf(spec.image, image),
+    state,
+    desired_state: desired,
+    since,
+    restarts: container?.restartCount ?? null,
+    spec: masked(spec),
+    last_deployment: lastDeployment,
+  };
+  return { report, recheckMs };
+}
+
+/** The specification with the values of its environment masked, whatever they are. */
+function masked(spec: AppSpec): Record<string, unknown> {
+  return { ...spec, environments: spec.environments.map(({ key }) => ({ key, value: MASK })) };
+}
+
+/** An image may be known under names of several registries. */
+function digestOf(reference: string, image: ImageFacts | undefined): string | null {
+  const wanted = parseImageReference(reference);
+  if (wanted?.digest !== undefined) return wanted.digest;
+  const known = (image?.repoDigests ?? []).map((name) => parseImageReference(name));
+  const own = known.find((name) => name?.repository === wanted?.repository && name?.registry === wanted?.registry);
+  return (own ?? known[0])?.digest ?? null;
+}

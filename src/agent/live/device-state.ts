@@ -1,0 +1,54 @@
+import { type Clock, deadline } from "../../lib/clock.ts";
+import type { DeviceFacts } from "../../protocol/app-report.ts";
+import type { DeviceState } from "../../protocol/device-state.ts";
+import { LABELS } from "../core/container.ts";
+import type { Engine, EngineInfo } from "../engine/engine.ts";
+import type { Host } from "../host/host.ts";
+import type { Readings } from "../telemetry/readings.ts";
+
+/** How long the engine may take before the state is told without it, in milliseconds. */
+const ENGINE_PATIENCE_MS = 5_000;
+const MOST_CONTAINERS = 500;
+
+export interface DeviceStateSources {
+  readonly engine: Engine;
+  readonly host: Host;
+  readonly clock: Clock;
+  /** By which the agent knows its own containers. */
+  readonly stateDir: string;
+  readonly facts: (engine: EngineInfo | undefined) => Promise<DeviceFacts>;
+  readonly readings: (signal: AbortSignal) => Promise<Readings>;
+  readonly agentUptimeS: () => number;
+}
+
+/** The device as it is right now; `null` for what cannot be read. Rejects but for the signal. */
+export async function readDeviceState(sources: DeviceStateSources, signal: AbortSignal): Promise<DeviceState> {
+  using limit = deadline(sources.clock, ENGINE_PATIENCE_MS, signal);
+  const [engine, containers, readings] = await Promise.all([
+    sources.engine.info(limit.signal).catch(() => undefined),
+    listContainers(sources, limit.signal).catch(() => []),
+    sources.readings(signal),
+  ]);
+  signal.throwIfAborted();
+  const free = engine && (await sources.host.freeBytes(engine.dataRoot));
+  return {
+    ...(await sources.facts(engine)),
+    ...readings,
+    agent_uptime_s: sources.agentUptimeS(),
+    disk_free_bytes: free ?? null,
+    containers,
+  };
+}
+
+async function listContainers(
+  { engine, stateDir }: DeviceStateSources,
+  signal: AbortSignal,
+): Promise<DeviceState["containers"]> {
+  const all = await engine.listContainers(signal);
+  return all.slice(0, MOST_CONTAINERS).map(({ name, image, status, labels }) => ({
+    name: name.slice(0, 256),
+    app: labels[LABELS.stateDir] === stateDir ? (labels[LABELS.app] ?? null) : null,
+    image: image.slice(0, 512),
+    status,
+  }));
+}

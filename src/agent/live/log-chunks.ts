@@ -1,0 +1,96 @@
+import type { Clock } from "../../lib/clock.ts";
+import type { AppLogChunk, AppLogLine } from "../../protocol/app-log.ts";
+import { LogBudget, type LogLimits } from "../core/log-budget.ts";
+import type { LogLine } from "../engine/engine.ts";
+
+/** A chunk is sent when it is so large, in bytes, or so old, in milliseconds. */
+const CHUNK_BYTES = 16 * 1024;
+const CHUNK_MS = 250;
+
+export interface LogChunksOptions {
+  readonly limits: LogLimits;
+  readonly clock: Clock;
+  /** Sends one chunk; resolves when it has left. */
+  readonly send: (chunk: AppLogChunk) => Promise<unknown>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Gathers the lines of one log into chunks, and holds them to the limits: what is from before now waits for its turn,
+ * what comes faster than it may go is left out and counted.
+ */
+export class LogChunks implements Disposable {
+  readonly #options: LogChunksOptions;
+  readonly #budget: LogBudget;
+  #lines: AppLogLine[] = [];
+  #bytes = 0;
+  #omitted = { lines: 0, bytes: 0 };
+  #timer: Disposable | undefined;
+  #sending: Promise<void> = Promise.resolve();
+
+  constructor(options: LogChunksOptions) {
+    this.#options = options;
+    this.#budget = new LogBudget(options.limits, options.clock.monotonic());
+  }
+
+  /** Takes one line. Resolves with false when no more may be sent in all, and the line was not taken. */
+  async add(line: LogLine, isLive: boolean): Promise<boolean> {
+    const { clock, signal } = this.#options;
+    const wire = toWire(line);
+    const bytes = Buffer.byteLength(JSON.stringify(wire)) + 1;
+    if (this.#budget.isExhausted(bytes)) return false;
+    const delay = this.#budget.delay(bytes, clock.monotonic());
+    if (delay > 0 && isLive) {
+      await this.#omit(bytes);
+      return true;
+    }
+    if (delay > 0) {
+      await this.flush();
+      await clock.sleep(delay, signal);
+    }
+    this.#budget.spend(bytes, clock.monotonic());
+    this.#lines.push(wire);
+    this.#bytes += bytes;
+    if (this.#bytes >= CHUNK_BYTES) await this.flush();
+    else this.#timer ??= clock.timer(CHUNK_MS, () => void this.flush().catch(() => undefined));
+    return true;
+  }
+
+  /** Sends what was gathered, also when that is nothing but what was left out. */
+  async flush(): Promise<void> {
+    if (this.#lines.length > 0 || this.#omitted.lines > 0) await this.send();
+    else await this.#sending;
+  }
+
+  /** Sends what was gathered, also nothing: the other side waits for a first sign of life. */
+  send(): Promise<void> {
+    this.#timer?.[Symbol.dispose]();
+    this.#timer = undefined;
+    const { lines: omitted_lines, bytes: omitted_bytes } = this.#omitted;
+    const chunk = { lines: this.#lines, omitted_lines, omitted_bytes };
+    this.#lines = [];
+    this.#bytes = 0;
+    this.#omitted = { lines: 0, bytes: 0 };
+    this.#sending = this.#options.send(chunk).then(() => undefined);
+    return this.#sending;
+  }
+
+  [Symbol.dispose](): void {
+    this.#timer?.[Symbol.dispose]();
+  }
+
+  async #omit(bytes: number): Promise<void> {
+    // What a chunk counts as left out comes before its lines.
+    if (this.#lines.length > 0) await this.flush();
+    this.#omitted.lines++;
+    this.#omitted.bytes += bytes;
+    this.#timer ??= this.#options.clock.timer(OMITTED_MS, () => void this.flush().catch(() => undefined));
+  }
+}
+
+/** What is left out is told so often where nothing else is, in milliseconds. */
+const OMITTED_MS = 5_000;
+
+function toWire({ stream, timestamp, text, truncated }: LogLine): AppLogLine {
+  return { stream, timestamp, text, ...(truncated && { truncated }) };
+}

@@ -1,0 +1,48 @@
+import { QUERIES, type QueryAnswer, type QueryKind, type QueryParams, isQueryKind } from "../../protocol/device-query.ts";
+import { EdgeError } from "../../protocol/errors.ts";
+import type { DeviceQuestion, QueryHandler } from "../link/ports.ts";
+
+/** One question of a kind, with its parameters checked. */
+export interface Question<K extends QueryKind> {
+  readonly params: QueryParams<K>;
+  /** Sends one answer; resolves when it has left. */
+  readonly send: (answer: QueryAnswer<K>) => Promise<unknown>;
+  readonly signal: AbortSignal;
+}
+
+/** What answers each kind: one that is missing does not compile. Resolves with a remark where there is one. */
+export type Answerers = {
+  readonly [K in QueryKind]: (question: Question<K>) => Promise<string | undefined>;
+};
+
+/** Bytes of answers sent, by what they were for. */
+export type TellTraffic = (purpose: "telemetry" | "logs", bytes: number, app: string | undefined) => void;
+
+/** Answers the control plane's questions. */
+export class DeviceQueries implements QueryHandler {
+  readonly #answerers: Answerers;
+  readonly #traffic: TellTraffic;
+
+  /** @param traffic told of each answer that was sent */
+  constructor(answerers: Answerers, traffic: TellTraffic) {
+    this.#answerers = answerers;
+    this.#traffic = traffic;
+  }
+
+  async answer(question: DeviceQuestion): Promise<string | undefined> {
+    const { what } = question;
+    if (!isQueryKind(what)) throw new EdgeError("InvalidRequest", "The device does not know this kind of question.");
+    return await this.#answer(what, question);
+  }
+
+  #answer<K extends QueryKind>(what: K, { params, send, signal }: DeviceQuestion): Promise<string | undefined> {
+    const parsed = QUERIES[what].params.safeParse(params ?? {});
+    if (!parsed.success) throw new EdgeError("InvalidRequest", "The question's parameters are not as they should be.");
+    const checked = parsed.data as QueryParams<K>;
+    const app = "app" in checked && typeof checked.app === "string" ? checked.app : undefined;
+    const counted = async (answer: QueryAnswer<K>): Promise<void> => {
+      this.#traffic(what === "logs" ? "logs" : "telemetry", await send(answer), app);
+    };
+    return this.#answerers[what]({ params: checked, send: counted, signal });
+  }
+}

@@ -1,0 +1,147 @@
+import { fullJitter } from "../../lib/backoff.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { isFinal } from "../../protocol/deployment-event.ts";
+import { LABELS } from "../core/container.ts";
+import { ReportPace } from "../core/report-pace.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { StoreChange } from "../store/store.ts";
+import type { ReportBook } from "./report-book.ts";
+
+/** Changes come in swarms: a restart is three of them. What follows within this time is told with the first. */
+const SETTLE_MS = 2_000;
+
+/** Pauses between attempts to watch an engine that is away. */
+const RETRY = { baseMs: 2_000, maxMs: 60_000 };
+
+export interface ReporterOptions {
+  readonly book: ReportBook;
+  readonly engine: Engine;
+  readonly store: { onChange(watcher: (change: StoreChange) => void): Disposable };
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: Logger;
+  /** By which the agent knows its own containers. */
+  readonly stateDir: string;
+  /** How many reports an hour may be sent of changes nobody asked for. */
+  readonly maxPerHour: number;
+}
+
+/**
+ * Sees to it that what changes about the apps is told: looks when the engine or the store says that something happened,
+ * and never otherwise. While an app crashes over and over, it is told of at a bounded rate; what a deployment came to is
+ * told at once.
+ */
+export class Reporter {
+  readonly #options: ReporterOptions;
+  readonly #pace: ReportPace;
+  #wake: (() => void) | undefined;
+  #isDue = true;
+  /** A deployment ended: whoever asked for it waits. */
+  #isAsked = true;
+  #isHeldBack = false;
+
+  constructor(options: ReporterOptions) {
+    this.#options = options;
+    this.#pace = new ReportPace(options.maxPerHour, options.clock.monotonic());
+  }
+
+  /** Tells until `signal` aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    using _changes = this.#options.store.onChange((change) => this.#stored(change));
+    await Promise.all([this.#watch(signal), this.#tell(signal)]);
+  }
+
+  #stored({ app, removedApp, events = [] }: StoreChange): void {
+    const isEnd = events.some(isFinal);
+    if (!app && removedApp === undefined && !isEnd) return;
+    this.#isAsked ||= isEnd;
+    this.#nudge();
+  }
+
+  #nudge(): void {
+    this.#isDue = true;
+    this.#wake?.();
+  }
+
+  async #watch(signal: AbortSignal): Promise<void> {
+    const { engine, clock, random, stateDir } = this.#options;
+    for (let attempt = 0; !signal.aborted; attempt++) {
+      try {
+        for await (const change of engine.watchContainers(signal)) {
+          attempt = 0;
+          // What happened while nobody watched is seen by looking.
+          if (!change || change.labels[LABELS.stateDir] === stateDir) this.#nudge();
+        }
+      } catch {
+        // The keeper says when the engine is away, and when it is back.
+      }
+      await clock.sleep(RETRY.baseMs + fullJitter(attempt, RETRY, random()), signal).catch(() => undefined);
+    }
+  }
+
+  async #tell(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    while (!signal.aborted) {
+      try {
+        await this.#untilDue(signal);
+        await clock.sleep(SETTLE_MS, signal);
+        await this.#pause(signal);
+        await this.#update(signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#options.logger.debug({ err: error }, "the apps could not be looked at for the report; trying again");
+        this.#isDue = true;
+        await this.#sleep(RETRY.maxMs, signal).catch(() => undefined);
+      }
+    }
+  }
+
+  /** Waits for the pace, unless somebody waits for what there is to tell. */
+  async #pause(signal: AbortSignal): Promise<void> {
+    const { clock, logger, maxPerHour } = this.#options;
+    const delay = (): number => (this.#isAsked ? 0 : this.#pace.delay(clock.monotonic()));
+    if (delay() === 0) this.#isHeldBack = false;
+    else if (!this.#isHeldBack) {
+      logger.info({ reports_max_per_hour: maxPerHour }, "apps change often; reports are held back");
+      this.#isHeldBack = true;
+    }
+    for (let left = delay(); left > 0; left = delay()) await this.#sleep(left, signal);
+  }
+
+  async #update(signal: AbortSignal): Promise<void> {
+    const { book, clock } = this.#options;
+    this.#isDue = false;
+    this.#isAsked = false;
+    const { changed, recheckMs } = await book.update(signal);
+    if (changed) {
+      this.#pace.spend(clock.monotonic());
+      book.publish();
+    }
+    if (recheckMs === undefined) return;
+    await this.#sleep(recheckMs, signal);
+    this.#isDue = true;
+  }
+
+  async #untilDue(signal: AbortSignal): Promise<void> {
+    while (!this.#isDue) await this.#sleep(FOREVER_MS, signal);
+  }
+
+  /** Sleeps until something changes, or for so long. */
+  async #sleep(ms: number, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const woken = Promise.withResolvers<void>();
+    this.#wake = woken.resolve;
+    using _timer = this.#options.clock.timer(ms, woken.resolve);
+    const onAbort = (): void => woken.reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      await woken.promise;
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+      this.#wake = undefined;
+    }
+  }
+}
+
+const FOREVER_MS = 2 ** 31 - 1;
