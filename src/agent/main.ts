@@ -4,6 +4,7 @@ import { VERSION } from "../lib/version.ts";
 import { EXIT } from "./cli/exit-code.ts";
 import { fail } from "./cli/fail.ts";
 import { DEFAULT_CONFIG } from "./config/default-path.ts";
+import { MEASURE_COMMAND } from "./telemetry/command.ts";
 
 /*
  * What is not asked for is not loaded: the daemon has no use for the commands of people, and memory is short; and a
@@ -28,8 +29,14 @@ program
     await runDaemon(config);
   });
 
+// Asked for by the daemon itself, in a process that ends with it.
+program.command(MEASURE_COMMAND, { hidden: true }).action(async () => {
+  const { measure } = await import("./telemetry/measure.ts");
+  process.stdout.write(JSON.stringify(await measure()));
+});
+
 try {
-  if (process.argv[2] !== "run") {
+  if (process.argv[2] !== "run" && process.argv[2] !== MEASURE_COMMAND) {
     const { addCommands } = await import("./cli/main.ts");
     await addCommands(program, process.argv[2]);
   }

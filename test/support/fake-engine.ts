@@ -26,7 +26,7 @@ import { Faults } from "./fake-engine/faults.ts";
 
 const PULL_STEPS = 10;
 const LOG_EVERY_MS = 50;
-const EVENTS_EVERY_MS = 10;
+const EVENTS_EVERY_MS = 100;
 
 /** An engine in memory that behaves like a real one as far as the agent can see; both pass one contract suite. */
 export class FakeEngine implements Engine {
@@ -245,7 +245,8 @@ export class FakeEngine implements Engine {
     yield undefined;
     for (;;) {
       await this.#clock.sleep(EVENTS_EVERY_MS, signal);
-      if (this.#eventsEpoch !== epoch) throw new EngineError("unavailable", "the container engine broke off its events");
+      if (this.#eventsEpoch !== epoch)
+        throw new EngineError("unavailable", "the container engine broke off its events");
       const now = this.#snapshot();
       const ids = [...new Set([...last.keys(), ...now.keys()])];
       const changed = ids.filter((id) => last.get(id)?.text !== now.get(id)?.text);

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { data } from "./data.ts";
 import { registries } from "./registries.ts";
 import { LOG_LEVELS } from "../../lib/log/levels.ts";
+import { telemetry } from "./telemetry.ts";
 
 /*
  * The agent's configuration file, once: the example file, the reference in the documentation and the JSON Schema are
@@ -165,6 +166,7 @@ export const configSchema = z
       .prefault({}),
     link: link.prefault({}),
     deploy: deploy.prefault({}),
+    telemetry: telemetry.prefault({}),
     data: data.prefault({}),
     container_logs: containerLogs.prefault({}),
     policy: policy.prefault({}),

@@ -15,6 +15,7 @@ import { platformOf } from "../core/platform.ts";
 import { createDockerEngine } from "../engine/docker/docker-engine.ts";
 import { createSocketFinder } from "../engine/find-socket.ts";
 import { readBootId } from "../host/boot-id.ts";
+import { readDeviceFacts } from "../host/device-facts.ts";
 import { createLinuxHost } from "../host/linux-host.ts";
 import { createLinuxNetwork } from "../host/network.ts";
 import { BudgetGate } from "../ledger/budget-gate.ts";
@@ -23,6 +24,7 @@ import { LedgerBook } from "../ledger/ledger-book.ts";
 import { NetworkWatch } from "../ledger/network-watch.ts";
 import { LearnedIdle } from "../link/learned-idle.ts";
 import { createUplink } from "../link/uplink.ts";
+import { tellOf } from "../live/tell.ts";
 import { linkWatch } from "../local/link-watch.ts";
 import { localRoutes } from "../local/local-routes.ts";
 import type { LogRing } from "../local/log-ring.ts";
@@ -44,6 +46,7 @@ import { Keeper } from "../steps/keeper.ts";
 import { NotifyingStore } from "../store/notifying-store.ts";
 import { openStore } from "../store/open-store.ts";
 import { openLog } from "./open-log.ts";
+import { takeReadings } from "../telemetry/take-readings.ts";
 import { untilStopped } from "./until-stopped.ts";
 
 const ENGINE_FACTS_SERVE_MS = 600_000;
@@ -106,10 +109,24 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   } satisfies DeployServices;
   await using deployments = new Deployments(services, () => opened.rebuild.isSet);
   const keeper = new Keeper({ ...services, rebuild: opened.rebuild, hold: (app) => deployments.hold(app) });
+  const { telemetry } = config;
+  const telling = tellOf({
+    ...services,
+    stateDir: config.state_dir,
+    limits: { bytesPerSecond: telemetry.logs_max_bytes_per_s, totalBytes: telemetry.logs_max_bytes },
+    reportsPerHour: telemetry.reports_max_per_hour,
+    isBusy: (app) => deployments.isBusy(app),
+    facts: (info) => readDeviceFacts(VERSION, info),
+    readings: (signal) => takeReadings({ program: process.argv[1] ?? "", logger }, signal),
+    agentUptimeS: () => Math.floor(process.uptime()),
+    dataUsage: (params) => dataUsage.between(params),
+    traffic: (purpose, bytes, app) => ledger.attribute({ purpose, bytes, ...(app !== undefined && { app }) }),
+  });
   const uplink = createUplink({
     config: toLinkConfig(config),
     commands: deployments,
     events: store,
+    telling,
     traffic: ledger,
     idle: new LearnedIdle({
       bounds: toIdleBounds(config),
@@ -147,7 +164,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   manager.ready();
   await untilStopped(logger, (signal) => {
     signal.addEventListener("abort", () => manager.stopping(), { once: true });
-    return Promise.all([uplink.run(signal), keeper.run(signal)]);
+    return Promise.all([uplink.run(signal), keeper.run(signal), telling.run(signal)]);
   });
   logger.info("edge-agent stops; the apps keep running");
 }

@@ -56,6 +56,17 @@ export class LedgerBook implements Ledger, TrafficFollower, Disposable {
     if (traffic.bytes > 0) this.#tally.count(traffic, this.#circumstances());
   }
 
+  /**
+   * Says what bytes that went over the link were for: what goes over it is counted as control, whatever it is.
+   *
+   * @param traffic sent, without what TLS adds
+   */
+  attribute(traffic: Omit<Traffic, "direction">): void {
+    this.#collect();
+    this.count({ ...traffic, direction: "sent" });
+    this.#tally.count({ purpose: "control", direction: "sent", bytes: -traffic.bytes }, this.#circumstances());
+  }
+
   /** Counts what goes over a connection of the link, with what setting it up costs, until disposed. */
   follow(source: TrafficSource): Disposable {
     let last = { sent: 0, received: 0, messages: 0 };

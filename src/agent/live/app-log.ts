@@ -56,7 +56,7 @@ export async function* readAppLog(
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof EngineError)) throw error;
-    throw new EdgeError("EngineUnavailable", `The container engine cannot be asked: ${error.message}`, {
+    throw new EdgeError("EngineUnavailable", `The container engine cannot be asked: ${error.message}`, undefined, {
       cause: error,
     });
   }

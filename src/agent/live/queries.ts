@@ -1,4 +1,10 @@
-import { QUERIES, type QueryAnswer, type QueryKind, type QueryParams, isQueryKind } from "../../protocol/device-query.ts";
+import {
+  QUERIES,
+  type QueryAnswer,
+  type QueryKind,
+  type QueryParams,
+  isQueryKind,
+} from "../../protocol/device-query.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { DeviceQuestion, QueryHandler } from "../link/ports.ts";
 
@@ -32,17 +38,22 @@ export class DeviceQueries implements QueryHandler {
   async answer(question: DeviceQuestion): Promise<string | undefined> {
     const { what } = question;
     if (!isQueryKind(what)) throw new EdgeError("InvalidRequest", "The device does not know this kind of question.");
-    return await this.#answer(what, question);
+    return await answer(what, this.#answerers, question, this.#traffic);
   }
+}
 
-  #answer<K extends QueryKind>(what: K, { params, send, signal }: DeviceQuestion): Promise<string | undefined> {
-    const parsed = QUERIES[what].params.safeParse(params ?? {});
-    if (!parsed.success) throw new EdgeError("InvalidRequest", "The question's parameters are not as they should be.");
-    const checked = parsed.data as QueryParams<K>;
-    const app = "app" in checked && typeof checked.app === "string" ? checked.app : undefined;
-    const counted = async (answer: QueryAnswer<K>): Promise<void> => {
-      this.#traffic(what === "logs" ? "logs" : "telemetry", await send(answer), app);
-    };
-    return this.#answerers[what]({ params: checked, send: counted, signal });
-  }
+function answer<K extends QueryKind>(
+  what: K,
+  answerers: Pick<Answerers, K>,
+  { params, send, signal }: DeviceQuestion,
+  traffic: TellTraffic,
+): Promise<string | undefined> {
+  const parsed = QUERIES[what].params.safeParse(params ?? {});
+  if (!parsed.success) throw new EdgeError("InvalidRequest", "The question's parameters are not as they should be.");
+  const checked = parsed.data as QueryParams<K>;
+  const app = "app" in checked && typeof checked.app === "string" ? checked.app : undefined;
+  const counted = async (body: QueryAnswer<K>): Promise<void> => {
+    traffic(what === "logs" ? "logs" : "telemetry", await send(body), app);
+  };
+  return answerers[what]({ params: checked, send: counted, signal });
 }

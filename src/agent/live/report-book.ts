@@ -49,7 +49,10 @@ export class ReportBook implements ReportSource {
   since(hash: string | undefined): ReportChange | undefined {
     const current = this.#reports.at(-1);
     if (!current || current.hash === hash) return undefined;
-    return changeBetween(this.#reports.find((report) => report.hash === hash), current);
+    return changeBetween(
+      this.#reports.find((report) => report.hash === hash),
+      current,
+    );
   }
 
   onReport(listener: () => void): Disposable {
@@ -99,9 +102,7 @@ export class ReportBook implements ReportSource {
     const seen: { readonly report: AppReport; readonly recheckMs: number | undefined }[] = [];
     for (const app of store.apps()) {
       const before = isBusy(app.name) ? this.#reports.at(-1)?.apps.get(app.name) : undefined;
-      seen.push(
-        before ? { report: before, recheckMs: undefined } : await this.#lookAt(app, containers, ended, signal),
-      );
+      seen.push(before ? { report: before, recheckMs: undefined } : await this.#lookAt(app, containers, ended, signal));
     }
     const apps = fitted(
       seen.map(({ report }) => report),

@@ -1,9 +1,7 @@
 import { execFile } from "node:child_process";
 import type { Logger } from "../../lib/logger.ts";
+import { MEASURE_COMMAND } from "./command.ts";
 import { NO_READINGS, type Readings, readingsSchema } from "./readings.ts";
-
-/** The command of this program that measures the machine, prints what it read, and ends. */
-export const MEASURE_COMMAND = "measure";
 
 /** Whoever asks for the state of a device waits ten seconds for it. */
 const PATIENCE_MS = 7_000;

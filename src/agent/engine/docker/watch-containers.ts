@@ -4,7 +4,19 @@ import { getStream } from "./get.ts";
 import { readJsonLines } from "./json-lines.ts";
 
 // What engines say of a container's life, apart from the programs that are run in it: health checks run all the time.
-const ACTIONS = ["create", "start", "restart", "die", "stop", "oom", "pause", "unpause", "destroy", "rename", "health_status"];
+const ACTIONS = [
+  "create",
+  "start",
+  "restart",
+  "die",
+  "stop",
+  "oom",
+  "pause",
+  "unpause",
+  "destroy",
+  "rename",
+  "health_status",
+];
 
 /** In Podman's words: what it says to some versions of this question is what it says to itself. */
 const PODMAN_ACTIONS: Readonly<Record<string, string>> = { died: "die", remove: "destroy", init: "start" };

@@ -31,7 +31,8 @@ function asking(rig: AgentRig, params: { tail?: number; follow?: boolean }, limi
   };
 }
 
-const numbered = (count: number, length = 0) => Array.from({ length: count }, (_, i) => `line ${i}`.padEnd(length, "."));
+const numbered = (count: number, length = 0) =>
+  Array.from({ length: count }, (_, i) => `line ${i}`.padEnd(length, "."));
 
 describe("answering with an app's log", () => {
   it("sends what there was before, gathered into few chunks", async () => {
@@ -41,7 +42,10 @@ describe("answering with an app's log", () => {
     expect(await log.ended).toBeUndefined();
     expect(log.texts()).toEqual(numbered(20));
     expect(log.chunks).toHaveLength(1);
-    expect(log.chunks[0]?.lines[0]).toMatchObject({ stream: "stdout", timestamp: expect.stringMatching(/Z$/) as string });
+    expect(log.chunks[0]?.lines[0]).toMatchObject({
+      stream: "stdout",
+      timestamp: expect.stringMatching(/Z$/) as string,
+    });
   });
 
   it("gives a sign of life where there is nothing to say", async () => {

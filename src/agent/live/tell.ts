@@ -1,0 +1,90 @@
+import { remember } from "../../lib/remember.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { DataUsageParams, DeviceDataUsage } from "../../protocol/data-usage.ts";
+import { EdgeError } from "../../protocol/errors.ts";
+import type { DeviceFacts } from "../../protocol/app-report.ts";
+import type { LogLimits } from "../core/log-budget.ts";
+import type { Engine, EngineInfo } from "../engine/engine.ts";
+import { EngineError } from "../engine/engine-error.ts";
+import type { Host } from "../host/host.ts";
+import type { DeviceTelling } from "../link/ports.ts";
+import type { NotifyingStore } from "../store/notifying-store.ts";
+import type { Readings } from "../telemetry/readings.ts";
+import { answerLogs } from "./answer-logs.ts";
+import { readDeviceState } from "./device-state.ts";
+import { type Answerers, DeviceQueries, type TellTraffic } from "./queries.ts";
+import { ReportBook } from "./report-book.ts";
+import { Reporter } from "./reporter.ts";
+
+/** What is known of a machine does not change while it runs, but for its engine. */
+const FACTS_SERVE_MS = 600_000;
+
+export interface TellOptions {
+  readonly engine: Engine;
+  readonly host: Host;
+  readonly store: NotifyingStore;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: Logger;
+  readonly stateDir: string;
+  readonly limits: LogLimits;
+  readonly reportsPerHour: number;
+  /** Whether a deployment is at work on the app right now. */
+  readonly isBusy: (app: string) => boolean;
+  readonly facts: (engine: EngineInfo | undefined) => Promise<DeviceFacts>;
+  readonly readings: (signal: AbortSignal) => Promise<Readings>;
+  readonly agentUptimeS: () => number;
+  readonly dataUsage: (params: DataUsageParams) => DeviceDataUsage;
+  readonly traffic: TellTraffic;
+}
+
+/** What the agent tells of itself. `run` sees to the reports until the signal aborts. */
+export function tellOf(options: TellOptions): DeviceTelling & { readonly run: (signal: AbortSignal) => Promise<void> } {
+  const { engine, clock, reportsPerHour: maxPerHour } = options;
+  const facts = remember(clock, FACTS_SERVE_MS, async (signal) => options.facts(await engine.info(signal)));
+  const book = new ReportBook({ ...options, facts });
+  const reporter = new Reporter({ ...options, book, maxPerHour });
+  return {
+    queries: new DeviceQueries(answerers(options, book), options.traffic),
+    reports: book,
+    run: (signal) => reporter.run(signal),
+  };
+}
+
+function answerers(options: TellOptions, book: ReportBook): Answerers {
+  return {
+    async report({ send, signal }) {
+      await send(await engineAsked(() => book.complete(signal), signal));
+      return undefined;
+    },
+    async app({ params: { app, reveal }, send, signal }) {
+      const found = await engineAsked(() => book.app(app, signal), signal);
+      if (!found) throw new EdgeError("AppNotFound", `There is no app named ${app} on this device.`);
+      await send({ app: found.report, ...(reveal && { spec: found.app.spec }) });
+      return undefined;
+    },
+    async device({ send, signal }) {
+      await send(await readDeviceState(options, signal));
+      return undefined;
+    },
+    logs: ({ params, send, signal }) => answerLogs(params, options, send, signal),
+    async data_usage({ params, send }) {
+      await send(options.dataUsage(params));
+      return undefined;
+    },
+  };
+}
+
+async function engineAsked<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    signal.throwIfAborted();
+    const isLate = error instanceof DOMException && error.name === "TimeoutError";
+    if (!isLate && !(error instanceof EngineError)) throw error;
+    throw new EdgeError("EngineUnavailable", `The container engine cannot be asked: ${error.message}`, undefined, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,232 @@
+import { describe, expect, it } from "vitest";
+import type { DeviceQuestion, DeviceTelling } from "../../../../src/agent/link/ports.ts";
+import { Dialogue } from "../../../../src/agent/link/dialogue.ts";
+import { FrameMeter } from "../../../../src/agent/link/frame-meter.ts";
+import type { ReportChange } from "../../../../src/protocol/app-report.ts";
+import { EdgeError } from "../../../../src/protocol/errors.ts";
+import type { AgentFrame } from "../../../../src/protocol/frames.ts";
+import { FakeClock } from "../../../support/fake-clock.ts";
+import { CommandRecorder } from "../../../support/link/command-recorder.ts";
+import { captureLog } from "../../../support/link/log-capture.ts";
+import { MemoryOutbox } from "../../../support/link/memory-outbox.ts";
+
+type Answer = (question: DeviceQuestion) => Promise<string | undefined>;
+
+/** A report that a test changes at will. */
+class Reports {
+  current: string | undefined;
+  readonly listeners = new Set<() => void>();
+
+  since(hash: string | undefined): ReportChange | undefined {
+    if (this.current === undefined || this.current === hash) return undefined;
+    return { base: hash ?? null, hash: this.current, apps: [], removed_apps: [] };
+  }
+
+  onReport(listener: () => void): Disposable {
+    this.listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.listeners.delete(listener) };
+  }
+
+  change(hash: string): void {
+    this.current = hash;
+    for (const listener of this.listeners) listener();
+  }
+}
+
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+function begin(answer: Answer = async () => undefined, welcome: object = {}) {
+  const clock = new FakeClock();
+  const { logger } = captureLog();
+  const reports = new Reports();
+  const unsent: (() => void)[] = [];
+  const frames: AgentFrame[] = [];
+  let open = true;
+  const channel = {
+    bufferedAmount: 0,
+    send(text: string, onSent: () => void) {
+      frames.push(JSON.parse(text) as AgentFrame);
+      if (open) onSent();
+      else unsent.push(onSent);
+    },
+    ping: () => undefined,
+    close: () => undefined,
+    cut: () => undefined,
+  };
+  const telling: DeviceTelling = { queries: { answer }, reports };
+  const config = { url: "ws://localhost", token: "ed_0123456789abcdef", keepaliveMs: 600_000, pongTimeoutMs: 20_000 };
+  const events = new MemoryOutbox();
+  const dialogue = new Dialogue(
+    {
+      config: { ...config, backoff: { baseMs: 1, maxMs: 1 } },
+      commands: new CommandRecorder(),
+      events,
+      telling,
+      clock,
+      logger,
+      agentVersion: "1.2.3",
+      meter: new FrameMeter(clock, logger),
+      onWelcome: () => undefined,
+    },
+    channel,
+  );
+  const receive = (frame: unknown): void => dialogue.text(JSON.stringify(frame));
+  const asset = { uuid: "u-1", serial_number: "SN-1", name: "Gateway" };
+  receive({ type: "welcome", protocol: 2, session_id: "s-1", asset, ...welcome });
+  return {
+    dialogue,
+    events,
+    frames,
+    receive,
+    reports,
+    settle,
+    ofType: (type: string) => frames.filter((frame) => frame.type === type),
+    /** The line takes nothing more, until released. */
+    block() {
+      open = false;
+      return () => {
+        open = true;
+        for (const onSent of unsent.splice(0)) onSent();
+      };
+    },
+  };
+}
+
+const ask = (query_id: string, what = "device", params: unknown = {}) => ({ type: "query", query_id, what, params });
+
+describe("queries over a session", () => {
+  it("are answered any number of times, and ended once", async () => {
+    const link = begin(async ({ what, params, send }) => {
+      await send({ what, params, number: 1 });
+      await send({ number: 2 });
+      return "that was all";
+    });
+    link.receive(ask("q1", "logs", { app: "web" }));
+    await link.settle();
+    expect(link.frames.slice(1)).toEqual([
+      { type: "answer", query_id: "q1", body: { what: "logs", params: { app: "web" }, number: 1 } },
+      { type: "answer", query_id: "q1", body: { number: 2 } },
+      { type: "query_end", query_id: "q1", message: "that was all" },
+    ]);
+  });
+
+  it("end with the code of what stands in the way, and with Internal for what should not have happened", async () => {
+    const link = begin(async ({ what }) => {
+      throw what === "app" ? new EdgeError("AppNotFound", "There is none.") : new Error("secret detail");
+    });
+    link.receive(ask("q1", "app"));
+    link.receive(ask("q2"));
+    await link.settle();
+    expect(link.ofType("query_end")).toEqual([
+      { type: "query_end", query_id: "q1", code: "AppNotFound", message: "There is none." },
+      { type: "query_end", query_id: "q2", code: "Internal", message: expect.not.stringContaining("secret") as string },
+    ]);
+  });
+
+  it("are refused beyond sixteen at once", async () => {
+    const link = begin(
+      ({ signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+    );
+    for (let i = 0; i < 20; i++) link.receive(ask(`q${i}`));
+    await link.settle();
+    expect(link.ofType("query_end")).toMatchObject(
+      [16, 17, 18, 19].map((i) => ({ query_id: `q${i}`, code: "TooManyRequests" })),
+    );
+    link.receive({ type: "query_cancel", query_id: "q3" });
+    await link.settle();
+    link.receive(ask("q20"));
+    await link.settle();
+    expect(link.ofType("query_end")).toHaveLength(4);
+  });
+
+  it.each(["cancelled", "over"])("end without a word when %s, and what answers them ends too", async (how) => {
+    let ended = 0;
+    const link = begin(async ({ signal }) => {
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      ended++;
+      throw signal.reason as Error;
+    });
+    link.receive(ask("q1"));
+    await link.settle();
+    if (how === "over") link.dialogue[Symbol.dispose]();
+    else link.receive({ type: "query_cancel", query_id: "q1" });
+    await link.settle();
+    expect(ended).toBe(1);
+    expect(link.frames.slice(1)).toEqual([]);
+  });
+
+  it("say so when an answer is larger than a frame may be", async () => {
+    const link = begin(async ({ send }) => {
+      await send("x".repeat(1024 * 1024));
+      return undefined;
+    });
+    link.receive(ask("q1"));
+    await link.settle();
+    expect(link.frames.slice(1)).toMatchObject([{ type: "query_end", code: "Internal" }]);
+  });
+
+  it("have one frame on its way at a time, so that events of deployments pass by", async () => {
+    const link = begin(async ({ send }) => {
+      for (let i = 0; i < 50; i++) await send({ i });
+      return undefined;
+    });
+    const release = link.block();
+    link.receive(ask("q1"));
+    link.receive(ask("q2"));
+    await link.settle();
+    expect(link.ofType("answer")).toHaveLength(1);
+    link.events.add("d1");
+    expect(link.frames.at(-1)).toMatchObject({ type: "event" });
+    release();
+    await link.settle();
+    await link.settle();
+    expect(link.ofType("answer")).toHaveLength(100);
+  });
+
+  it("are nothing to a session of the first protocol", async () => {
+    const link = begin(async () => undefined, { protocol: 1 });
+    link.reports.change("h1");
+    link.receive(ask("q1"));
+    await link.settle();
+    expect(link.frames).toHaveLength(1);
+  });
+});
+
+describe("the report over a session", () => {
+  it("is not sent while the control plane holds it", async () => {
+    const link = begin(undefined, { report_hash: "h1" });
+    link.reports.change("h1");
+    await link.settle();
+    expect(link.ofType("report")).toEqual([]);
+  });
+
+  it("is sent as differences, each to the one before", async () => {
+    const link = begin(undefined, { report_hash: "h1" });
+    link.reports.change("h2");
+    await link.settle();
+    const release = link.block();
+    link.reports.change("h3");
+    link.reports.change("h4");
+    link.reports.change("h5");
+    await link.settle();
+    release();
+    await link.settle();
+    expect(link.ofType("report")).toMatchObject([
+      { base: "h1", hash: "h2" },
+      { base: "h2", hash: "h3" },
+      { base: "h3", hash: "h5" },
+    ]);
+  });
+
+  it("is sent whole where the control plane holds none, and no more after the session", async () => {
+    const link = begin();
+    link.reports.change("h1");
+    await link.settle();
+    expect(link.ofType("report")).toMatchObject([{ base: null, hash: "h1" }]);
+    link.dialogue[Symbol.dispose]();
+    link.reports.change("h2");
+    await link.settle();
+    expect(link.ofType("report")).toHaveLength(1);
+    expect(link.reports.listeners.size).toBe(0);
+  });
+});

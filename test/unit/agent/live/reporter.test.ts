@@ -1,0 +1,178 @@
+import { describe, expect, it } from "vitest";
+import { ReportBook } from "../../../../src/agent/live/report-book.ts";
+import { Reporter } from "../../../../src/agent/live/reporter.ts";
+import type { DeviceFacts, ReportChange } from "../../../../src/protocol/app-report.ts";
+import { reportChangeSchema } from "../../../../src/protocol/app-report.ts";
+import { AgentRig } from "../../../support/agent-rig.ts";
+
+const IMAGE = "example/app:1";
+const FACTS: DeviceFacts = {
+  agent_version: "1.2.3",
+  engine: { kind: "docker", version: "20.10" },
+  architecture: "amd64",
+  os: "Linux",
+  kernel: "6",
+  hostname: "gw",
+  model: null,
+  cpus: 1,
+  memory_total_bytes: 1,
+  disk_total_bytes: 1,
+};
+
+const readFacts = async () => FACTS;
+
+/** A rig whose reports are told as they would be to a control plane that holds what it was told. */
+async function telling(maxPerHour = 12) {
+  const rig = new AgentRig();
+  rig.engine.addImage(IMAGE);
+  const { services } = rig;
+  const stateDir = services.config.stateDir;
+  const book = new ReportBook({
+    ...services,
+    stateDir,
+    facts: readFacts,
+    isBusy: (app) => rig.deployments.isBusy(app),
+  });
+  const reporter = new Reporter({ ...services, store: rig.store, book, stateDir, maxPerHour });
+  const told: ReportChange[] = [];
+  book.onReport(() => {
+    const change = book.since(told.at(-1)?.hash);
+    if (change) told.push(reportChangeSchema.parse(change));
+  });
+  const stop = new AbortController();
+  const running = reporter.run(stop.signal);
+  await rig.clock.advance(5_000);
+  const deploy = async (id: string, fields: object = {}) => {
+    rig.deployments.deploy(id, { name: "app", image: IMAGE, ...fields });
+    await rig.untilEnd(id);
+    await rig.clock.advance(5_000);
+  };
+  return {
+    rig,
+    book,
+    told,
+    deploy,
+    last: () => told.at(-1),
+    async [Symbol.asyncDispose]() {
+      stop.abort(new Error("test over"));
+      await running;
+      await rig[Symbol.asyncDispose]();
+    },
+  };
+}
+
+describe("reports", () => {
+  it("begin with a complete one, and stay silent while nothing changes", async () => {
+    await using test = await telling();
+    expect(test.told).toMatchObject([{ base: null, apps: [], device: { agent_version: "1.2.3" } }]);
+    let calls = 0;
+    using _calls = test.rig.engine.faults.onCall(() => void calls++);
+    await test.rig.clock.advance(3_600_000);
+    expect(test.told).toHaveLength(1);
+    expect(calls).toBe(0);
+  });
+
+  it("tell of a deployment when it has ended, with the specification masked", async () => {
+    await using test = await telling();
+    await test.deploy("d1", { environments: [{ key: "TOKEN", value: "very-secret" }] });
+    expect(test.told).toHaveLength(2);
+    expect(test.last()).toMatchObject({
+      base: test.told[0]?.hash,
+      removed_apps: [],
+      apps: [
+        {
+          name: "app",
+          state: "running",
+          desired_state: "running",
+          restarts: 0,
+          spec: { image: IMAGE, environments: [{ key: "TOKEN", value: "***" }] },
+          last_deployment: { deployment_id: "d1", action: "deploy", status: "Success" },
+        },
+      ],
+    });
+    expect(test.last()).not.toHaveProperty("device");
+    expect(JSON.stringify(test.told)).not.toContain("very-secret");
+  });
+
+  it("tell of what happens to an app behind the agent's back, and of nothing else's containers", async () => {
+    await using test = await telling();
+    await test.deploy("d1");
+    const signal = new AbortController().signal;
+    const foreign = { ...test.rig.engine.container("app")!.request, name: "foreign", labels: {} };
+    await test.rig.engine.startContainer(await test.rig.engine.createContainer(foreign, signal), signal);
+    await test.rig.clock.advance(10_000);
+    expect(test.told).toHaveLength(2);
+    test.rig.engine.container("app")!.stop();
+    await test.rig.clock.advance(10_000);
+    expect(test.last()?.apps).toMatchObject([{ name: "app", state: "stopped" }]);
+    await test.rig.engine.removeContainer("app", signal);
+    await test.rig.clock.advance(10_000);
+    expect(test.last()?.apps).toMatchObject([{ name: "app", state: "missing", restarts: null, since: null }]);
+  });
+
+  it("tell that an app is gone", async () => {
+    await using test = await telling();
+    await test.deploy("d1");
+    test.rig.deployments.change("d2", { action: "remove", app: "app" });
+    await test.rig.untilEnd("d2");
+    await test.rig.clock.advance(5_000);
+    expect(test.last()).toMatchObject({ apps: [], removed_apps: ["app"] });
+  });
+
+  it("do not call an app that crashes in a loop running, nor tell of each crash", async () => {
+    await using test = await telling(12);
+    await test.deploy("d1");
+    const container = test.rig.engine.container("app")!;
+    const before = test.told.length;
+    const states: string[] = [];
+    test.book.onReport(() => states.push(test.last()?.apps[0]?.state ?? ""));
+    for (let minute = 0; minute < 120; minute++) {
+      container.exit(1);
+      await test.rig.clock.advance(60_000);
+    }
+    // A handful at once, and then one in five minutes.
+    expect(test.told.length - before).toBeGreaterThan(12);
+    expect(test.told.length - before).toBeLessThanOrEqual(6 + 24 + 1);
+    expect(states.filter((state) => state === "restarting").length).toBeGreaterThan(states.length / 2);
+    expect(test.rig.log.filter((line) => line.includes("reports are held back"))).toHaveLength(1);
+    await test.rig.clock.advance(3_600_000);
+    expect(test.last()?.apps).toMatchObject([{ state: "running", restarts: 120 }]);
+  });
+
+  it("tell at once what a deployment came to, however often something else changed", async () => {
+    await using test = await telling(1);
+    await test.deploy("d1");
+    for (let i = 0; i < 20; i++) {
+      test.rig.engine.container("app")!.exit(1);
+      await test.rig.clock.advance(70_000);
+    }
+    test.rig.deployments.change("d2", { action: "stop", app: "app" });
+    await test.rig.untilEnd("d2");
+    await test.rig.clock.advance(5_000);
+    expect(test.last()?.apps).toMatchObject([{ state: "stopped", desired_state: "stopped" }]);
+  });
+
+  it("see what changed while the engine's events were broken off", async () => {
+    await using test = await telling();
+    await test.deploy("d1");
+    test.rig.engine.breakEvents();
+    await test.rig.clock.advance(150);
+    test.rig.engine.container("app")!.stop();
+    await test.rig.clock.advance(120_000);
+    expect(test.last()?.apps).toMatchObject([{ state: "stopped" }]);
+  });
+
+  it("are the same after a restart of the agent, and so need not be sent", async () => {
+    await using test = await telling();
+    await test.deploy("d1");
+    const { services } = test.rig;
+    const other = new ReportBook({
+      ...services,
+      stateDir: services.config.stateDir,
+      facts: readFacts,
+      isBusy: () => false,
+    });
+    const { hash } = await other.complete(new AbortController().signal);
+    expect(hash).toBe(test.last()?.hash);
+  });
+});
