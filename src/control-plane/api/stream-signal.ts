@@ -18,9 +18,11 @@ export function streamSignal(
     },
     () => controller.abort(new EdgeError("Unauthorized")),
   );
-  reply.raw.once("close", () => {
+  const leave = (): void => {
     watching[Symbol.dispose]();
     controller.abort(new EdgeError("BadRequest", "The client is gone."));
-  });
+  };
+  if (reply.raw.closed) leave();
+  else reply.raw.once("close", leave);
   return controller.signal;
 }

@@ -1,6 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Bus } from "../bus/bus.ts";
 import { isFinished } from "../core/deployment.ts";
+import { onAbort } from "../on-abort.ts";
 import type { DeploymentStore, StoredEvent } from "../store/deployments.ts";
 import { Latch } from "./latch.ts";
 import { eventsTopic } from "./recorder.ts";
@@ -51,9 +52,4 @@ export async function* readEvents(
     silent = false;
     if (!(await latch.wait(clock, idleMs))) yield [];
   }
-}
-
-function onAbort(signal: AbortSignal, listener: () => void): Disposable {
-  signal.addEventListener("abort", listener, { once: true });
-  return { [Symbol.dispose]: () => signal.removeEventListener("abort", listener) };
 }

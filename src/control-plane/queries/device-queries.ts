@@ -4,6 +4,7 @@ import type { LogsParams } from "../../protocol/app-log.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { Asset } from "../core/asset.ts";
 import { type DeviceDirectory, type DeviceSession, TELLING_PROTOCOL } from "../deployments/devices.ts";
+import { onAbort } from "../on-abort.ts";
 import { LogFeed } from "./log-feed.ts";
 import { notUnderstood, toQueryError } from "./query-error.ts";
 import { Slots } from "./slots.ts";
@@ -88,9 +89,4 @@ export class DeviceQueries {
     if (session.protocol < TELLING_PROTOCOL) throw new EdgeError("DeviceTooOld");
     return session;
   }
-}
-
-function onAbort(signal: AbortSignal, listener: () => void): Disposable {
-  signal.addEventListener("abort", listener, { once: true });
-  return { [Symbol.dispose]: () => signal.removeEventListener("abort", listener) };
 }

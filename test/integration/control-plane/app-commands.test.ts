@@ -61,6 +61,16 @@ describe("an action on an app", () => {
     expect(listed.body["deployments"]).toMatchObject([{ action }]);
   });
 
+  test("with the app's own name in it changes what else it names", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+    const stream = await call("PATCH", uuid, "/web", { body: { name: "web", image: "web:2" } });
+    expect(await device.next("command")).toMatchObject({ app: "web", spec: { image: "web:2" } });
+    device.success(stream.deploymentId);
+    await stream.ended;
+    expect(stream.events.at(-1)?.status).toBe("Success");
+  });
+
   test("on an app that is not there fails as the device says", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     await using device = await FakeDevice.connect(control.agentUrl, deviceToken);

@@ -6,6 +6,7 @@ import { EdgeError } from "../../../protocol/errors.ts";
 import { decimal, flag } from "../../../protocol/query.ts";
 import { MAX_UNIX_SECONDS } from "../../../protocol/timestamp.ts";
 import type { LogFormat } from "../../core/log-entry.ts";
+import { onAbort } from "../../on-abort.ts";
 import type { LogFeed } from "../../queries/log-feed.ts";
 import { findAsset } from "../assets/find-asset.ts";
 import type { Api, ApiContext } from "../context.ts";
@@ -70,14 +71,19 @@ export function appLogs(api: Api, context: ApiContext): void {
       const asset = await findAsset(context.store, request, asset_id);
       const { since, ...range } = request.query;
       const feed = context.queries.logs(asset, { app: name, ...range, ...(since !== undefined && { since }) });
-      streamSignal(request, reply, context).addEventListener("abort", () => feed[Symbol.dispose](), { once: true });
-      const stop = (): void => feed.end(new EdgeError("ServiceUnavailable", "The service is restarting."));
-      context.stopping.addEventListener("abort", stop, { once: true });
-      reply.raw.once("close", () => context.stopping.removeEventListener("abort", stop));
+      const stopping = onAbort(context.stopping, () => feed.end(restarting()));
+      onAbort(streamSignal(request, reply, context), () => {
+        stopping[Symbol.dispose]();
+        feed[Symbol.dispose]();
+      });
       await feed.begun();
       return sendLog(reply, feed, logFormat(request.headers.accept));
     },
   );
+}
+
+function restarting(): EdgeError {
+  return new EdgeError("ServiceUnavailable", "The service is restarting.");
 }
 
 function sendLog(reply: FastifyReply, feed: LogFeed, format: LogFormat): FastifyReply {

@@ -1,8 +1,15 @@
+import type { FastifyRequest } from "fastify";
 import { updateRequestSchema } from "../../../protocol/deploy-request.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { appParams } from "./app-params.ts";
 import { COMMAND_STREAM, refuseStream, STREAM_NOTE, streamCommand } from "./command-stream.ts";
 import { commandQuery, requireBody, splitRequest } from "./request-options.ts";
+
+/** A file an app was deployed from has its name in it: said again, it changes nothing. */
+async function dropOwnName({ body, params }: FastifyRequest): Promise<void> {
+  if (typeof body !== "object" || body === null || !("name" in body)) return;
+  if (body.name === (params as { name: string }).name) delete body.name;
+}
 
 /** `PATCH /v1/assets/{asset_id}/edge/apps/{name}`: updates an app and streams how it goes. */
 export function updateApp(api: Api, context: ApiContext): void {
@@ -23,7 +30,7 @@ export function updateApp(api: Api, context: ApiContext): void {
         body: updateRequestSchema,
       },
       errorHandler: refuseStream(context),
-      preValidation: requireBody,
+      preValidation: [requireBody, dropOwnName],
     },
     async (request, reply) => {
       const { spec, options } = splitRequest(request.body, request.query.dry_run);
