@@ -23,8 +23,6 @@ export function printHappening(printer: Printer, happening: Happening): void {
       const end = happening.error === undefined ? "It was put right." : `That failed: ${happening.error}`;
       return printer.paragraph(head("repair", paint), TEXT_AT, `${app}${happening.reason}. ${end}`);
     }
-    case "restart":
-      return printer.paragraph(head("restart", theme.yellow), TEXT_AT, `${app}restarted by hand.`);
     case "event":
       return printEvent(printer, happening, head, app);
   }

@@ -37,6 +37,10 @@ export function accept(request: ChangeRequest, at: AcceptedAt): DeploymentRecord
     const message = `A deployment of ${app} is already running.`;
     return failing(record, "ErrorDeploymentAlreadyExist", message, { deployment_id: at.busyWith });
   }
+  // What nothing is downloaded for has no price, and must not be done in place of being tried.
+  if (request.options?.dry_run && action !== "update") {
+    return failing(record, "InvalidRequest", "dry_run is for deployments and updates.");
+  }
   if (!installed) return failing(record, "AppNotFound", `There is no app named ${app} on the device.`);
   const known = { ...record, previous: installed };
   if (action !== "update") return { ...known, spec: installed.spec, imageId: installed.imageId };

@@ -161,7 +161,6 @@ export const happeningSchema = z.discriminatedUnion("kind", [
     reason: z.string(),
     error: z.string().exactOptional(),
   }),
-  z.object({ kind: z.literal("restart"), at: z.int(), app: z.string() }),
 ]);
 export type Happening = z.output<typeof happeningSchema>;
 

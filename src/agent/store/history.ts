@@ -48,14 +48,8 @@ const repairEntrySchema = z.object({
   error: z.string().exactOptional(),
 });
 
-const restartEntrySchema = z.object({ kind: z.literal("restart"), app: z.string(), at: z.int() });
-
 /** Something that happened to an app, for whoever asks later. */
-export const historyEntrySchema = z.discriminatedUnion("kind", [
-  deploymentEntrySchema,
-  repairEntrySchema,
-  restartEntrySchema,
-]);
+export const historyEntrySchema = z.discriminatedUnion("kind", [deploymentEntrySchema, repairEntrySchema]);
 export type HistoryEntry = z.output<typeof historyEntrySchema>;
 export type DeploymentEntry = z.output<typeof deploymentEntrySchema>;
 export type TimedEvent = z.output<typeof timedEventSchema>;

@@ -202,6 +202,16 @@ describe("what cannot be done", () => {
     expect(await rig.untilEnd("d2")).toMatchObject({ status: "Success" });
   });
 
+  it.each(["remove", "stop", "start", "restart"] as const)(
+    "trying %s without doing it: it is refused, not done",
+    async (action) => {
+      await using rig = await deployed();
+      rig.deployments.change("x", { action, app: "app", options: { dry_run: true } });
+      expect(await rig.untilEnd("x")).toMatchObject({ code: "InvalidRequest" });
+      expect(status(rig)).toBe("running");
+    },
+  );
+
   it("an update with a patch that is none: the app goes on, and the fields are named", async () => {
     await using rig = await deployed();
     expect(await change(rig, "update", { bogus: 1 })).toMatchObject({

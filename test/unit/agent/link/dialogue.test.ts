@@ -181,6 +181,22 @@ describe("commands", () => {
   });
 });
 
+describe("commands on apps that are there", () => {
+  it("are handed on and acknowledged like deployments, with the patch unread", () => {
+    const { commands, channel, receive } = online();
+    receive({ type: "command", deployment_id: "u-1", action: "update", app: "web", spec: { image: "x" } });
+    receive({ type: "command", deployment_id: "s-1", action: "stop", app: "web" });
+    expect(commands.changed.map(({ id, request: { action, app, spec } }) => [id, action, app, spec])).toEqual([
+      ["u-1", "update", "web", { image: "x" }],
+      ["s-1", "stop", "web", undefined],
+    ]);
+    expect(channel.frames.slice(1)).toEqual([
+      { type: "ack", deployment_id: "u-1" },
+      { type: "ack", deployment_id: "s-1" },
+    ]);
+  });
+});
+
 describe("events", () => {
   it("go out in order, those from before the session first", () => {
     const { channel, events } = online(({ events }) => {
