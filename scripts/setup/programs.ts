@@ -1,4 +1,4 @@
-import { accessSync, constants, readFileSync } from "node:fs";
+import { accessSync, constants, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 // Daemons live in the sbin folders, which the PATH of an ordinary user often leaves out.
@@ -35,4 +35,10 @@ function isStaticExecutable(file: Buffer): boolean {
   const size = file.readUInt16LE(54);
   const headers = Array.from({ length: file.readUInt16LE(56) }, (_, index) => file.readUInt32LE(offset + index * size));
   return !headers.includes(PT_INTERP);
+}
+
+/** Path of the library that gives a program another time of day. */
+export function findFakeTime(): string | undefined {
+  const triplets = ["x86_64-linux-gnu", "aarch64-linux-gnu"];
+  return triplets.map((triplet) => `/usr/lib/${triplet}/faketime/libfaketime.so.1`).find((path) => existsSync(path));
 }

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { engineAnswers } from "./engine.ts";
 import { canInstall } from "./packages.ts";
-import { findProgram, findStaticBusybox } from "./programs.ts";
+import { findFakeTime, findProgram, findStaticBusybox } from "./programs.ts";
 
 /** Something this project needs from the machine, and the Debian packages that bring it. */
 export interface Requirement {
@@ -52,12 +52,20 @@ function libatomic(triplet: string, architecture: "amd64" | "arm64"): Requiremen
   };
 }
 
+const FAKE_TIME: Requirement = {
+  name: "libfaketime",
+  purpose: "a device whose clock stands in 1970",
+  present: () => findFakeTime() !== undefined,
+  packages: ["libfaketime"],
+};
+
 const TESTS = [
   // Debian 13 has the engine's command in a package of its own.
   program("docker", "the engine's command, to compare with", ["docker-cli", "docker.io"]),
   program("docker-registry", "the registry that tests pull from"),
   program("podman", "the second engine"),
   program("openssl", "certificates for TLS tests"),
+  FAKE_TIME,
   ...PACKAGING,
 ];
 

@@ -37,7 +37,8 @@ export async function examine({ io, configPath }: Context): Promise<Verdicts> {
   const config = tryConfig(configPath);
   const { clock, host } = io;
   const engine = await io.createEngine(config instanceof Error ? { engine: {} } : config);
-  const patient: Patient = { config, clock, host, engine, openStore: io.openReader, agentVersion: VERSION };
+  const knock = (known: Config) => io.createKnock(known, engine);
+  const patient: Patient = { config, clock, host, engine, openStore: io.openReader, knock, agentVersion: VERSION };
   return await runChecks(PROBES, patient, clock);
 }
 

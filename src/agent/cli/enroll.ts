@@ -5,6 +5,7 @@ import { deadline } from "../../lib/clock.ts";
 import { createLogger } from "../../lib/logger.ts";
 import { VERSION } from "../../lib/version.ts";
 import { type Enrolment, readCode } from "../../protocol/enrolment.ts";
+import type { Config } from "../config/load.ts";
 import { toLinkConfig } from "../config/settings.ts";
 import { controlPlaneAddress } from "../enrolment/address.ts";
 import { checkWay } from "../enrolment/check-way.ts";
@@ -60,7 +61,9 @@ export function addEnroll(program: Command, register: Register): void {
 
 async function patientOf({ io }: Context, config: NewConfig) {
   const { clock, host, openReader: openStore } = io;
-  return { config, clock, host, engine: await io.createEngine(config), openStore, agentVersion: VERSION };
+  const engine = await io.createEngine(config);
+  const knock = (known: Config) => io.createKnock(known, engine);
+  return { config, clock, host, engine, openStore, knock, agentVersion: VERSION };
 }
 
 async function enrolWithToken(context: Context, config: NewConfig): Promise<Enrolment["asset"]> {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Command } from "commander";
 import { systemClock } from "../../lib/clock.ts";
+import { VERSION } from "../../lib/version.ts";
 import { createLinuxHost } from "../host/linux-host.ts";
 import { addLocalCommands } from "./commands.ts";
 import type { Io } from "./io.ts";
@@ -18,6 +19,26 @@ export async function addCommands(program: Command, wanted: string | undefined):
       const { createSocketFinder } = await import("../engine/find-socket.ts");
       const socketPath = createSocketFinder({ configured: engine.socket, environment: process.env });
       return createDockerEngine({ socketPath, clock: systemClock });
+    },
+    async createKnock(config, engine) {
+      const { createKnock } = await import("../registry/knock.ts");
+      const { deviceCredentials } = await import("../registry/credentials/device-credentials.ts");
+      const { createTrustSource } = await import("../registry/trust.ts");
+      return createKnock({
+        clock: systemClock,
+        userAgent: `edge-agent/${VERSION}`,
+        credentials: deviceCredentials(config, systemClock),
+        trust: createTrustSource({
+          extraCa: config.extraCa,
+          registries: config.registries,
+          // An engine that does not answer is another check's affair.
+          engineInsecure: (signal) =>
+            engine.info(signal).then(
+              ({ insecureRegistries }) => insecureRegistries,
+              () => [],
+            ),
+        }),
+      });
     },
     async openReader(stateDir) {
       const { openSqliteReader } = await import("../store/sqlite-store.ts");

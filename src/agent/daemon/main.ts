@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { machine } from "node:os";
 import { isatty } from "node:tty";
-import { type Clock, systemClock } from "../../lib/clock.ts";
+import { systemClock } from "../../lib/clock.ts";
 import { tryLock } from "../../lib/instance-lock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { remember } from "../../lib/remember.ts";
@@ -31,10 +31,7 @@ import type { LogRing } from "../local/log-ring.ts";
 import { serveLocally } from "../local/server.ts";
 import { localSocketPath } from "../local/socket-path.ts";
 import { reloadOnHangup } from "../service/reload.ts";
-import { configuredCredentials } from "../registry/credentials/configured-credentials.ts";
-import { createHelperClient } from "../registry/credentials/credential-helper.ts";
-import { type CredentialSource, firstOf } from "../registry/credentials/credential-source.ts";
-import { dockerCredentials } from "../registry/credentials/docker-credentials.ts";
+import { deviceCredentials } from "../registry/credentials/device-credentials.ts";
 import { createRegistryClient } from "../registry/oci-client.ts";
 import { createTrustSource } from "../registry/trust.ts";
 import { findServiceManager } from "../service/service-manager.ts";
@@ -102,7 +99,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
         engineInsecure: async (signal) => (await facts(signal)).insecureRegistries,
       }),
     }),
-    credentials: registryCredentials(config, clock),
+    credentials: deviceCredentials(config, clock),
     pulls: new Semaphore(config.deploy.concurrent_pulls),
     gate: new BudgetGate({ policy: dataPolicy, ledger, watch, clock }),
     ledger,
@@ -167,10 +164,4 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     return Promise.all([uplink.run(signal), keeper.run(signal), telling.run(signal)]);
   });
   logger.info("edge-agent stops; the apps keep running");
-}
-
-function registryCredentials({ registries, docker_config_file: dockerConfig }: Config, clock: Clock): CredentialSource {
-  const configured = configuredCredentials(registries);
-  if (dockerConfig === undefined) return configured;
-  return firstOf([configured, dockerCredentials(dockerConfig, createHelperClient(clock))]);
 }

@@ -4,6 +4,8 @@ import type { Config } from "../config/load.ts";
 import type { ConfigError } from "../config/load.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
+import type { Remembered } from "../local/device-status.ts";
+import type { Knock } from "../registry/knock.ts";
 
 /** What the probes look at. */
 export interface Patient {
@@ -13,7 +15,9 @@ export interface Patient {
   readonly host: Host;
   readonly engine: Engine;
   /** Opens the store to be read, and checks it. Rejects with `StoreError`. */
-  readonly openStore: (stateDir: string) => Promise<Disposable>;
+  readonly openStore: (stateDir: string) => Promise<Pick<Remembered, "apps"> & Disposable>;
+  /** Asks a registry whether it is there and takes the device's credentials. */
+  readonly knock: (config: Config) => Promise<Knock>;
   readonly agentVersion: string;
 }
 

@@ -8,9 +8,11 @@ import { probeDns } from "./probes/dns.ts";
 import { probeEngine } from "./probes/engine.ts";
 import { probeFiles } from "./probes/files.ts";
 import { probeInterface } from "./probes/interface.ts";
+import { probeModem } from "./probes/modem.ts";
 import { probePermissions } from "./probes/permissions.ts";
 import { probePorts } from "./probes/ports.ts";
 import { probeProxy } from "./probes/proxy.ts";
+import { probeRegistry } from "./probes/registry.ts";
 import { probeStore } from "./probes/store.ts";
 import { probeTcp } from "./probes/tcp.ts";
 import { probeTls } from "./probes/tls.ts";
@@ -23,12 +25,14 @@ export const PROBES: Readonly<Record<CheckId, Probe>> = {
   store: probeStore,
   clock: probeClock,
   interface: probeInterface,
+  modem: probeModem,
   dns: probeDns,
   tcp: probeTcp,
   proxy: probeProxy,
   tls: probeTls,
   token: probeToken,
   engine: probeEngine,
+  registry: probeRegistry,
   disk: probeDisk,
   files: probeFiles,
   ports: probePorts,

@@ -12,6 +12,7 @@ import type { Incoming, Outgoing } from "./transport.ts";
 /** What is to be read, by whom. */
 export interface Access {
   readonly registry: string;
+  /** Empty where only the registry itself is asked. */
   readonly repository: string;
   readonly auth: RegistryAuth | undefined;
 }
@@ -106,12 +107,13 @@ export class Authorizer {
     }
     const fields = new URLSearchParams();
     if (service !== undefined) fields.set("service", service);
-    const scopes = (scope ?? `repository:${repository}:pull`).split(" ");
+    const own = repository === "" ? "" : `repository:${repository}:pull`;
+    const scopes = (scope ?? own).split(" ").filter((one) => one !== "");
     if (auth?.kind === "identity") {
       fields.set("grant_type", "refresh_token");
       fields.set("refresh_token", auth.identityToken);
       fields.set("client_id", "edge-agent");
-      fields.set("scope", scopes.join(" "));
+      if (scopes.length > 0) fields.set("scope", scopes.join(" "));
       const headers = { "Content-Type": "application/x-www-form-urlencoded" };
       return { method: "POST", url, headers, body: fields.toString(), trust };
     }

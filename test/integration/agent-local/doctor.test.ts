@@ -1,12 +1,15 @@
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { findFakeTime } from "../../../scripts/setup/programs.ts";
 import { Device, DEVICE_TOKEN } from "../../support/agent-local/device.ts";
 import { freePort } from "../../support/free-port.ts";
 import { CertificateAuthority } from "../../support/link/certificates.ts";
 import { ConnectProxy } from "../../support/link/connect-proxy.ts";
 import { ControlPeer, httpAnswer } from "../../support/link/control-peer.ts";
+import { fillDisk } from "../../support/fill-disk.ts";
 import { SilentServer } from "../../support/link/silent-server.ts";
+import { smallDisk, smallDiskMissing } from "../../support/small-disk.ts";
 import { startScriptedEngine } from "../../support/scripted-engine.ts";
 
 interface Diagnosis {
@@ -16,6 +19,9 @@ interface Diagnosis {
 
 /** A Docker engine as far as the doctor looks. */
 const VERSION = { Version: "20.10.24", ApiVersion: "1.41", Os: "linux", Arch: "amd64" };
+
+const noDisk = await smallDiskMissing();
+const fakeTime = findFakeTime();
 
 const find = ({ checks }: Diagnosis, id: string) => checks.find((check) => check.id === id);
 
@@ -192,6 +198,38 @@ describe("doctor: one layer broken at a time, for real", () => {
     const diagnosis = await device.json<Diagnosis>("doctor");
     expect(diagnosis.broken).toEqual(["store"]);
     expect(find(diagnosis, "permissions")).toMatchObject({ verdict: "warning" });
+  });
+
+  it.skipIf(fakeTime === undefined)("a clock that stands in 1970, which certificates are not blamed for", async () => {
+    const ca = await authority();
+    await using peer = await ControlPeer.start({ tls: await ca.issue("IP:127.0.0.1") });
+    const diagnosis = await diagnose(`wss://127.0.0.1:${peer.port}/v1/agent`, await trust(ca), {
+      LD_PRELOAD: fakeTime,
+      FAKETIME: "@1970-01-01 00:10:00",
+      FAKETIME_DONT_FAKE_MONOTONIC: "1",
+      TZ: "UTC",
+    });
+    expect(diagnosis.broken).toEqual(["clock"]);
+    expect(find(diagnosis, "clock")?.text).toContain("1970-01-01 00:1");
+    expect(find(diagnosis, "tcp")?.verdict).toBe("good");
+    expect(find(diagnosis, "tls")).toMatchObject({
+      verdict: "skipped",
+      text: expect.stringContaining("Clock") as string,
+    });
+  });
+
+  it.skipIf(noDisk)("a disk that is full", async () => {
+    await using peer = await ControlPeer.start();
+    await using disk = await smallDisk(16);
+    const stateDir = join(disk.path, "state");
+    const where = { state_dir: stateDir };
+    await mkdir(stateDir);
+    const url = `ws://127.0.0.1:${peer.port}/v1/agent`;
+    expect((await diagnose(url, where)).broken).toEqual([]);
+    fillDisk(disk.path);
+    const full = await diagnose(url, where);
+    expect(full.broken).toEqual(["disk"]);
+    expect(find(full, "disk")?.text).toMatch(/^0 B free at .*state, and 5 MB are held in reserve/);
   });
 
   it("a disk without room for another image", async () => {

@@ -1,16 +1,12 @@
 import { existsSync, readdirSync } from "node:fs";
 import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
+import { isModemInterface } from "../../core/modem.ts";
 import { controlPlaneHop, isLoopback } from "../hop.ts";
 import { bad, good, type Probe } from "../probe.ts";
 
-/** Names the kernel gives modems. */
-const MODEM = /^(wwan|ppp|rmnet|wwp)/;
-
 /** An interface other than the loopback has an address. */
 export const probeInterface: Probe = async ({ config }) => {
-  const up = Object.entries(networkInterfaces()).flatMap(([name, addresses]) =>
-    addresses?.some(leadsOut) && isOutward(name) ? [MODEM.test(name) ? `${name} (modem)` : name] : [],
-  );
+  const up = interfacesUp().map((name) => (isModemInterface(name) ? `${name} (modem)` : name));
   if (up.length > 0) return good(`Up with an address: ${up.join(", ")}.`);
   if (!(config instanceof Error) && isLoopback(controlPlaneHop(config.control_plane_url))) {
     return good("None is up, and none is needed: the control plane is on this device.");
@@ -20,6 +16,13 @@ export const probeInterface: Probe = async ({ config }) => {
     "Check cable, SIM, antenna and APN: ip address, and mmcli -m any for a modem.",
   );
 };
+
+/** Names of the interfaces with an address that lead out of the device. */
+export function interfacesUp(): string[] {
+  return Object.entries(networkInterfaces()).flatMap(([name, addresses]) =>
+    addresses?.some(leadsOut) && isOutward(name) ? [name] : [],
+  );
+}
 
 function leadsOut({ internal, address }: NetworkInterfaceInfo): boolean {
   return !internal && !address.toLowerCase().startsWith("fe80:");

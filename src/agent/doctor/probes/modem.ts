@@ -1,0 +1,31 @@
+import { readdir, readFile } from "node:fs/promises";
+import { networkInterfaces } from "node:os";
+import { join } from "node:path";
+import { findModem, isModemControl, isModemInterface, type ModemInterface } from "../../core/modem.ts";
+import { bad, good, type Probe, warning } from "../probe.ts";
+import { interfacesUp } from "./interface.ts";
+
+const NEXT =
+  "Check SIM, antenna, APN and PIN. Where ModemManager runs: mmcli -m any shows state and signal; nmcli shows the connection.";
+
+/** The SIM modem, where there is one, is connected. */
+export const probeModem: Probe = async () => {
+  const [interfaces, devices] = await Promise.all([modemInterfaces(), readdir("/dev").catch(() => [])]);
+  const otherWayOut = interfacesUp().some((name) => !isModemInterface(name));
+  const found = findModem({ controls: devices.filter(isModemControl), interfaces, otherWayOut });
+  if (found.kind === "none") return good("There is none.");
+  if (found.kind === "up") return good(found.text);
+  return found.matters ? bad(found.text, NEXT) : warning(`${found.text} The device is connected another way.`, NEXT);
+};
+
+async function modemInterfaces(directory: string = "/sys/class/net"): Promise<ModemInterface[]> {
+  const names = await readdir(directory).catch(() => []);
+  const addresses = networkInterfaces();
+  return await Promise.all(
+    names.filter(isModemInterface).map(async (name) => ({
+      name,
+      state: (await readFile(join(directory, name, "operstate"), "utf8").catch(() => "unknown")).trim(),
+      addresses: (addresses[name] ?? []).map(({ address }) => address).filter((one) => !/^fe80:/i.test(one)),
+    })),
+  );
+}

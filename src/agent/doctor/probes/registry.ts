@@ -1,0 +1,71 @@
+import type { Verdict } from "../../core/doctor.ts";
+import { canonicalRegistry, imageAddress } from "../../registry/address.ts";
+import { RegistryError, type RegistryErrorKind } from "../../registry/registry-error.ts";
+import type { Knock } from "../../registry/knock.ts";
+import { bad, configOf, good, type Patient, type Probe, warning } from "../probe.ts";
+
+/** More than that are not asked at a time. */
+const MOST = 8;
+
+const NEXT: Partial<Record<RegistryErrorKind, string>> = {
+  image_denied:
+    "Correct the credentials: registries in the configuration, or docker login where docker_config_file is set.",
+  registry_untrusted:
+    "Put its authority's certificate into registries[].ca_file, or into /etc/docker/certs.d/HOST:PORT/ca.crt for the engine too.",
+  rate_limited: "Wait; with an account of one's own the registry allows more.",
+};
+const LOOK =
+  "Check its name and port, and whether this network lets it through. Apps that are installed go on without it.";
+
+/** The registries that are configured, and those the installed apps came from, answer and take the credentials. */
+export const probeRegistry: Probe = async (patient, signal) => {
+  const config = configOf(patient);
+  const targets = new Map(config.registries.map(({ host }) => [canonicalRegistry(host), ""]));
+  for (const [registry, repository] of await usedRegistries(patient)) targets.set(registry, repository);
+  if (targets.size === 0) return good("None is configured, and no app is installed.");
+  const knock = await patient.knock(config);
+  const asked = [...targets].slice(0, MOST);
+  const verdicts = await Promise.all(
+    asked.map(([registry, repository]) => ask(knock, { registry, repository }, signal)),
+  );
+  const broken = verdicts.filter(({ verdict }) => verdict !== "good");
+  const [first] = broken;
+  const text = (broken.length > 0 ? broken : verdicts).map((verdict) => verdict.text).join(" ");
+  if (!first) return good(text);
+  const worst = broken.find(({ verdict }) => verdict === "bad") ?? first;
+  return { ...worst, text };
+};
+
+/** Registries of the installed apps, each with a repository of it. */
+async function usedRegistries(patient: Patient): Promise<[registry: string, repository: string][]> {
+  try {
+    using store = await patient.openStore(configOf(patient).state_dir);
+    return store.apps().flatMap(({ spec }) => {
+      try {
+        const { registry, repository } = imageAddress(spec.image);
+        return [[registry, repository] as [string, string]];
+      } catch {
+        return [];
+      }
+    });
+  } catch {
+    // No store yet, or none this user may see: another check says so.
+    return [];
+  }
+}
+
+async function ask(knock: Knock, target: Parameters<Knock>[0], signal: AbortSignal): Promise<Verdict> {
+  const { registry } = target;
+  try {
+    const answer = await knock(target, signal);
+    if (answer === "open") return good(`${registry} answers.`);
+    if (answer === "accepted") return good(`${registry} takes the credentials.`);
+    return good(`${registry} answers, and wants credentials; none are configured, so deployments have to bring them.`);
+  } catch (error) {
+    if (signal.aborted) return bad(`${registry} does not answer.`, LOOK);
+    const kind = error instanceof RegistryError ? error.kind : "registry_unreachable";
+    const text = `${error instanceof Error ? error.message : String(error)}.`;
+    const next = NEXT[kind] ?? LOOK;
+    return kind === "rate_limited" ? warning(text, next) : bad(text, next);
+  }
+}

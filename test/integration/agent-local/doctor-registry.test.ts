@@ -1,0 +1,93 @@
+import { writeFile } from "node:fs/promises";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { networkInterfaces } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Device } from "../../support/agent-local/device.ts";
+import { freePort } from "../../support/free-port.ts";
+import { CertificateAuthority } from "../../support/link/certificates.ts";
+import { SilentServer } from "../../support/link/silent-server.ts";
+import { Registry } from "../../support/registry.ts";
+
+interface Check {
+  readonly id: string;
+  readonly verdict: string;
+  readonly text: string;
+  readonly next?: string;
+}
+
+const USER = { name: "gateway", password: "pl4nted-p4ssword" };
+
+describe("doctor: registries", () => {
+  let device: Device;
+  beforeEach(async () => {
+    device = await Device.create();
+  });
+  afterEach(() => device[Symbol.asyncDispose]());
+
+  const look = async (...registries: readonly object[]): Promise<Check | undefined> => {
+    await device.configure({ config: { registries } });
+    const { stdout } = await device.command("doctor", "--json");
+    expect(stdout).not.toContain(USER.password);
+    return (JSON.parse(stdout) as { checks: Check[] }).checks.find(({ id }) => id === "registry");
+  };
+
+  it("none is configured or used", async () => {
+    expect(await look()).toMatchObject({ verdict: "good", text: expect.stringContaining("None") as string });
+  });
+
+  it("one that takes the credentials, one that refuses them, and one that wants some", async () => {
+    await using registry = await Registry.start({ user: USER });
+    const { host } = registry;
+    const right = { host, username: USER.name, password: USER.password };
+    expect(await look(right)).toMatchObject({ verdict: "good", text: `${host} takes the credentials.` });
+    const wrong = await look({ ...right, password: "wrong" });
+    expect(wrong).toMatchObject({ verdict: "bad", text: expect.stringContaining(host) as string });
+    expect(wrong?.next).toMatch(/Correct the credentials/);
+    // As a host with a certificate of its own: without credentials, deployments bring them.
+    expect(await look({ host, insecure: true })).toMatchObject({
+      verdict: "good",
+      text: expect.stringContaining("wants credentials") as string,
+    });
+  });
+
+  it("one where nobody listens, of two: the one that is broken is named", async () => {
+    await using registry = await Registry.start();
+    const gone = `127.0.0.1:${await freePort()}`;
+    const check = await look({ host: registry.host, insecure: true }, { host: gone, insecure: true });
+    expect(check).toMatchObject({ verdict: "bad", text: expect.stringMatching(`${gone}.*nothing listens`) as string });
+    expect(check?.text).not.toContain(registry.host);
+  });
+
+  // On the loopback engines do not look at certificates, and neither does the agent.
+  const own = Object.values(networkInterfaces())
+    .flat()
+    .find((address) => address?.internal === false && address.family === "IPv4")?.address;
+
+  it.skipIf(own === undefined)("one whose certificate nobody vouches for, and what to do", async () => {
+    const ca = await CertificateAuthority.create(device.directory, "ca");
+    const { cert, key } = await ca.issue("IP:127.0.0.1");
+    const server = createServer({ cert, key }, (_request, response) => response.end("{}"));
+    const address = await new Promise<string>((resolve) => {
+      server.listen(0, own, () => resolve(`${own}:${(server.address() as AddressInfo).port}`));
+    });
+    try {
+      const check = await look({ host: address, username: "a", password: "bbbb" });
+      expect(check).toMatchObject({ verdict: "bad", next: expect.stringContaining("ca_file") as string });
+      const caFile = join(device.directory, "registry-ca.pem");
+      await writeFile(caFile, ca.cert);
+      expect((await look({ host: address, ca_file: caFile }))?.text).toMatch(/another host name/);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+
+  it("one that takes the connection and says nothing", async () => {
+    await using silent = await SilentServer.start();
+    const began = performance.now();
+    expect(await look({ host: `127.0.0.1:${silent.port}`, insecure: true })).toMatchObject({ verdict: "bad" });
+    expect(performance.now() - began).toBeLessThan(15_000);
+  });
+});
