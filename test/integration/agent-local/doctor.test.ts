@@ -229,7 +229,7 @@ describe("doctor: one layer broken at a time, for real", () => {
     fillDisk(disk.path);
     const full = await diagnose(url, where);
     expect(full.broken).toEqual(["disk"]);
-    expect(find(full, "disk")?.text).toMatch(/^0 B free at .*state, and 5 MB are held in reserve/);
+    expect(find(full, "disk")?.text).toMatch(/^0 B free at .*state, and 5.00 MB are held in reserve/);
   });
 
   it("a disk without room for another image", async () => {
