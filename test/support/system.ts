@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { LABELS } from "../../src/agent/core/container.ts";
-import type { appSpecSchema } from "../../src/protocol/app-spec.ts";
+import type { deployRequestSchema } from "../../src/protocol/deploy-request.ts";
 import { type DeploymentEvent, isFinal } from "../../src/protocol/deployment-event.ts";
 import { dockerSocket } from "./docker-socket.ts";
 import { type EventStream, openStream, type StreamRequest } from "./event-stream.ts";
@@ -19,7 +19,7 @@ import { tempDir } from "./temp-dir.ts";
 import { waitFor } from "./wait-for.ts";
 
 /** A deployment request as a client writes it. */
-export type AppRequest = z.input<typeof appSpecSchema>;
+export type AppRequest = z.input<typeof deployRequestSchema>;
 
 export interface SystemOptions {
   /** Keys of the agent's configuration file; the rest fits tests. */
@@ -33,6 +33,9 @@ export interface SystemOptions {
    */
   readonly engine?: { readonly socketPath: string };
 }
+
+/** `query`: with its question mark. */
+type OpenOptions = Omit<StreamRequest, "body"> & { readonly asset?: string; readonly query?: string };
 
 /** How a deployment went, from its request to the end of the stream. */
 export interface Deployed {
@@ -131,9 +134,9 @@ export class System implements AsyncDisposable {
   }
 
   /** Requests the deployment and resolves when the response's headers are there. Anything may be sent as `spec`. */
-  open(spec: unknown, options: Omit<StreamRequest, "body"> & { readonly asset?: string } = {}): Promise<EventStream> {
-    const { asset = this.asset.uuid, ...request } = options;
-    return openStream(`${this.control.url}/v1/assets/${encodeURIComponent(asset)}/edge/apps`, {
+  open(spec: unknown, options: OpenOptions = {}): Promise<EventStream> {
+    const { asset = this.asset.uuid, query = "", ...request } = options;
+    return openStream(`${this.control.url}/v1/assets/${encodeURIComponent(asset)}/edge/apps${query}`, {
       method: "POST",
       apiKey: this.account.apiKey,
       ...request,

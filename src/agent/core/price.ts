@@ -73,7 +73,7 @@ function tooLarge({ imageBytes }: Price, { maxImageBytes }: Bounds): Refusal | u
   if (maxImageBytes === undefined || imageBytes <= maxImageBytes) return undefined;
   return {
     code: "PolicyDenied",
-    message: `The image is ${megabytes(imageBytes)} MB; this device downloads none larger than ${megabytes(maxImageBytes)} MB.`,
+    message: `The image is ${sizeText(imageBytes)}; this device downloads none larger than ${sizeText(maxImageBytes)}.`,
     details: { rule: "policy.max_image_bytes", image_bytes: imageBytes, max_image_bytes: maxImageBytes },
   };
 }
@@ -85,7 +85,7 @@ function tooExpensive(price: Price, bounds: Bounds): Refusal | undefined {
   const whose = asked <= own ? "the request" : "this device";
   return {
     code: "DataBudgetExceeded",
-    message: `${megabytes(price.downloadBytes)} MB would have to be downloaded; ${whose} allows ${megabytes(limit)} MB.`,
+    message: `${sizeText(price.downloadBytes)} would have to be downloaded; ${whose} allows ${sizeText(limit)}.`,
     details: {
       ...priceDetails(price),
       max_download_bytes: limit,
@@ -101,8 +101,8 @@ function tooLittleSpace(price: Price, { freeBytes, reserveBytes }: Bounds): Refu
   return {
     code: "InsufficientDisk",
     message:
-      `The image needs about ${megabytes(needed)} MB of disk space to be downloaded and unpacked; ` +
-      `${megabytes(freeBytes)} MB are free where images are kept, of which ${megabytes(reserveBytes)} MB are held in reserve.`,
+      `The image needs about ${sizeText(needed)} of disk space to be downloaded and unpacked; ` +
+      `${sizeText(freeBytes)} are free where images are kept, of which ${sizeText(reserveBytes)} are held in reserve.`,
     details: { ...priceDetails(price), needed_bytes: needed, free_bytes: freeBytes, reserve_bytes: reserveBytes },
   };
 }
@@ -123,13 +123,14 @@ export function priceText(price: Price): string {
   if (price.downloadBytes === 0) return "Nothing has to be downloaded.";
   const missing = price.layers - price.layersPresent;
   return (
-    `${megabytes(price.downloadBytes)} MB to download, in ${missing} of ${price.layers} layers; ` +
-    `about ${megabytes(price.diskBytes)} MB on disk.`
+    `${sizeText(price.downloadBytes)} to download, in ${missing} of ${price.layers} layers; ` +
+    `about ${sizeText(price.diskBytes)} on disk.`
   );
 }
 
-/** Megabytes as people say them: with a decimal as long as they are few. */
-function megabytes(bytes: number): string {
-  const value = bytes / 1_000_000;
-  return value < 100 ? value.toFixed(1) : value.toFixed(0);
+/** A size as people say it: with a decimal as long as the number is small. */
+function sizeText(bytes: number): string {
+  if (bytes < 100_000) return `${(bytes / 1000).toFixed(1)} kB`;
+  const megabytes = bytes / 1_000_000;
+  return `${megabytes.toFixed(megabytes < 100 ? 1 : 0)} MB`;
 }

@@ -158,7 +158,10 @@ class OciClient implements RegistryClient {
     // A storage host behind a redirect says 401 for reasons of its own.
     if (answer.status !== 401 || answer.headers["www-authenticate"] === undefined) return answer;
     discard(answer);
-    return await send(await this.#authorizer.answer(answer, target, signal));
+    const second = await send(await this.#authorizer.answer(answer, target, signal));
+    if (second.status !== 401 || second.url.host !== answer.url.host) return second;
+    discard(second);
+    throw refusedAgain(target);
   }
 
   async #read(answer: Incoming, signal: AbortSignal): Promise<Uint8Array> {
@@ -177,6 +180,17 @@ class OciClient implements RegistryClient {
     // An address of a storage host that has expired: the registry gives a new one.
     return isElsewhere ? new RegistryError("registry_unreachable", error.message) : error;
   }
+}
+
+/** What was just granted, or shown, is not enough. */
+function refusedAgain({ registry, auth }: Target): RegistryError {
+  const what = auth?.kind === "basic" ? "user name or password" : "token";
+  return new RegistryError(
+    "image_denied",
+    auth
+      ? `${registry} refuses the ${what} it was shown (HTTP 401)`
+      : `${registry} wants credentials, and none are known for it (HTTP 401)`,
+  );
 }
 
 function chooseFrom(index: Index, platform: Platform): string {
