@@ -178,7 +178,7 @@ export const configSchema = z
       .meta({
         description:
           "A config.json of Docker whose logins and credential helpers serve for registries not listed here.",
-        examples: ["/root/.docker/config.json"],
+        examples: ["/etc/edge-agent/docker-config.json"],
       }),
   })
   .superRefine((config, context) => {

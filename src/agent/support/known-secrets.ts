@@ -1,6 +1,6 @@
 import { configSecrets } from "../config/masked.ts";
 import type { ConfigFile } from "../config/schema.ts";
-import { secretsOf } from "../core/container.ts";
+import { secretsOf, secretsOfRecord } from "../core/container.ts";
 import type { Remembered } from "../local/device-status.ts";
 
 interface Sources {
@@ -19,8 +19,11 @@ export function knownSecrets({ config, store, env }: Sources): string[] {
     config instanceof Error
       ? []
       : [config.token, config.device_token, ...configSecrets(config), ...passwordsIn(config.control_plane_url)];
-  const specs = store ? [...store.apps(), ...store.deployments()].flatMap(({ spec }) => secretsOf(spec)) : [];
-  return [...own, ...specs, ...addresses.flatMap(passwordsIn)].flatMap((secret) => (secret ? [secret] : []));
+  const apps = store?.apps().flatMap(({ spec }) => secretsOf(spec)) ?? [];
+  const deployments = store?.deployments().flatMap(secretsOfRecord) ?? [];
+  return [...own, ...apps, ...deployments, ...addresses.flatMap(passwordsIn)].flatMap((secret) =>
+    secret ? [secret] : [],
+  );
 }
 
 function passwordsIn(address: string): string[] {
