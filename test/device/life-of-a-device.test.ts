@@ -135,6 +135,18 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       expect(await device.succeed("journalctl -u edge-agent -o cat")).toContain(APP);
     });
 
+    test("an app is given a device file that is there, and refused one that is not", async () => {
+      await device.succeed("mknod /dev/ttySENSOR c 1 3");
+      const spec = { name: "sensor", image, environments: [{ key: "PORT", value: "9000" }] };
+      const devices = [{ local: "/dev/ttySENSOR" }];
+      expect(await outside.deploy(asset, { ...spec, devices })).toMatchObject({ status: "Success" });
+      const absent = [{ local: "/dev/ttyABSENT" }];
+      expect(await outside.deploy(asset, { ...spec, name: "other", devices: absent })).toMatchObject({
+        status: "Fail",
+      });
+      await device.succeed("edge-agent remove sensor");
+    });
+
     test("systemd finds little to expose, and the unit explains every relaxation", async () => {
       const report = await device.succeed("systemd-analyze security edge-agent.service --no-pager");
       const exposure = Number(/Overall exposure level for edge-agent\.service: ([\d.]+)/.exec(report)?.[1]);

@@ -1,15 +1,10 @@
-import { join } from "node:path";
-import type { z } from "zod";
-import type { appSpecSchema } from "../../../src/protocol/app-spec.ts";
-import { type DeploymentEvent, isFinal } from "../../../src/protocol/deployment-event.ts";
-import { openStream } from "../event-stream.ts";
+import type { DeploymentEvent } from "../../../src/protocol/deployment-event.ts";
 import { TcpRelay } from "../link/tcp-relay.ts";
 import { tlsFront } from "../link/tls-front.ts";
 import { Registry } from "../registry.ts";
 import { type Account, type Asset, ControlProcess } from "../system/control.ts";
+import { deployTo } from "../system/deploy-to.ts";
 import { tempDir } from "../temp-dir.ts";
-
-const DEPLOYMENT_MS = 120_000;
 
 /** What is outside of a device: a control plane behind TLS, and a registry without, both at one address. */
 export class Outside implements AsyncDisposable {
@@ -41,7 +36,7 @@ export class Outside implements AsyncDisposable {
     const control = owned.use(new ControlProcess(path, []));
     await control.start();
     const account = await control.createAccount("site");
-    const front = owned.use(await tlsFront(join(path), host, control.url));
+    const front = owned.use(await tlsFront(path, host, control.url));
     const registry = owned.use(await Registry.start());
     const relay = owned.use(await TcpRelay.to(registry.port, host));
     const agentUrl = `wss://${host}:${front.port}/v1/agent`;
@@ -55,11 +50,8 @@ export class Outside implements AsyncDisposable {
   }
 
   /** Deploys an app onto the asset's device and answers the final event. */
-  async deploy(asset: Asset, spec: z.input<typeof appSpecSchema>): Promise<DeploymentEvent> {
-    const url = `${this.control.url}/v1/assets/${asset.uuid}/edge/apps`;
-    const stream = await openStream(url, { method: "POST", apiKey: this.#account.apiKey, body: spec });
-    await stream.until("the end of the deployment", ({ events }) => events.some(isFinal), DEPLOYMENT_MS);
-    return stream.events.at(-1) as DeploymentEvent;
+  async deploy(asset: Asset, spec: Parameters<typeof deployTo>[3]): Promise<DeploymentEvent> {
+    return await deployTo(this.control, this.#account, asset, spec);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -1,0 +1,95 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { succeed } from "../../support/command.ts";
+import { dockerSocket } from "../../support/docker-socket.ts";
+import { freeHostPort } from "../../support/free-port.ts";
+import { loadImage, uniqueName, webImage, WEB_PORT } from "../../support/images.ts";
+import { agentImage } from "../../support/system/agent-image.ts";
+import { page } from "../../support/system/app-page.ts";
+import { ControlProcess } from "../../support/system/control.ts";
+import { deployTo } from "../../support/system/deploy-to.ts";
+import { removeContainers } from "../../support/system/engine-containers.ts";
+import { tempDir } from "../../support/temp-dir.ts";
+import { waitFor } from "../../support/wait-for.ts";
+
+/** The arguments of `docker` from the documentation, with this test's own names and folders in place of the usual ones. */
+async function documentedRun(replacements: Readonly<Record<string, string>>): Promise<string[]> {
+  const text = await readFile("docs/install.md", "utf8");
+  const block = /^```\ndocker (run [^]*?)^```$/m.exec(text)?.[1] ?? "";
+  return block
+    .trim()
+    .split(/\s+/)
+    .map((word) => {
+      const [source = "", ...rest] = word.split(":");
+      return [replacements[source] ?? source, ...rest].join(":");
+    });
+}
+
+test("run as documented, the agent in a container deploys onto the machine, and its health is that of the agent", async ({
+  skip,
+}) => {
+  const socket = await dockerSocket();
+  if (socket === undefined) return skip("no Docker engine answers");
+  await using owned = new AsyncDisposableStack();
+  const { path } = owned.use(await tempDir());
+  const control = owned.use(new ControlProcess(path, []));
+  await control.start();
+  const account = await control.createAccount("container");
+  const asset = await control.addAsset(account.accountId, "container-gw");
+
+  const prefix = uniqueName("");
+  const docker = (...args: readonly string[]): Promise<string> => succeed("docker", args, { timeoutMs: 120_000 });
+  owned.defer(() => removeContainers(socket, prefix));
+  const image = owned.use(await agentImage(socket));
+  const folders = { "/etc/edge-agent": join(path, "etc"), "/var/lib/edge-agent": join(path, "state") };
+  for (const folder of Object.values(folders)) await mkdir(folder);
+  const config = {
+    control_plane_url: `ws://127.0.0.1:${control.port}/v1/agent`,
+    device_token_file: "/etc/edge-agent/token",
+    deploy: { settle_window_s: 0.5 },
+  };
+  await writeFile(join(folders["/etc/edge-agent"], "config.json"), JSON.stringify(config));
+  await writeFile(join(folders["/etc/edge-agent"], "token"), asset.deviceToken, { mode: 0o600 });
+
+  const name = `${prefix}agent`;
+  const args = await documentedRun({ ...folders, "/var/run/docker.sock": socket, "edge-agent": name });
+  expect(args.at(-1)).toBe(name);
+  // Looked at more often than a device should spend its time on.
+  const health = ["--health-interval=1s", "--health-retries=1", "--health-timeout=5s"];
+  await docker(...args.slice(0, -1), ...health, image.reference);
+
+  const healthIs = (wanted: string): Promise<unknown> =>
+    waitFor(`the container to be ${wanted}`, async () => {
+      return (await docker("inspect", "--format", "{{.State.Health.Status}}", name)).trim() === wanted;
+    });
+  await healthIs("healthy");
+  const app = owned.use(await loadImage(socket, await webImage()));
+  const port = await freeHostPort();
+  const spec = { name: `${prefix}app`, image: app.reference, ports: [{ host_port: port, target_port: WEB_PORT }] };
+  expect(await deployTo(control, account, asset, spec)).toMatchObject({ status: "Success" });
+  expect(await page(port)).toContain("edge-agent test app");
+  // The machine's ports are what it sees, and the machine's disk.
+  const status = JSON.parse(await docker("exec", name, "edge-agent", "status", "--json")) as Record<string, unknown>;
+  expect(status).toMatchObject({
+    link: { state: "online" },
+    device: { disk: { free_bytes: expect.any(Number) as number } },
+  });
+  expect(await deployTo(control, account, asset, { ...spec, name: `${prefix}other` })).toMatchObject({
+    code: "ErrorPortInUse",
+  });
+
+  const startedAt = await docker("inspect", "--format", "{{.State.StartedAt}}", spec.name);
+  // Signals go past the engine, which takes those it passes on for somebody's wish that the container stop.
+  const pid = Number(await docker("inspect", "--format", "{{.State.Pid}}", name));
+  process.kill(pid, "SIGSTOP");
+  await healthIs("unhealthy");
+  process.kill(pid, "SIGCONT");
+  await healthIs("healthy");
+  process.kill(pid, "SIGKILL");
+  await waitFor("the engine to start it again", async () => {
+    return Number(await docker("inspect", "--format", "{{.RestartCount}}", name)) > 0;
+  });
+  await healthIs("healthy");
+  expect(await docker("inspect", "--format", "{{.State.StartedAt}}", spec.name)).toBe(startedAt);
+});

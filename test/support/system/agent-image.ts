@@ -1,0 +1,42 @@
+import { execFile } from "node:child_process";
+import { readdir, readFile } from "node:fs/promises";
+import { basename } from "node:path";
+import { promisify } from "node:util";
+import { pack } from "tar-stream";
+import { succeed } from "../command.ts";
+import { engineRequest, type LoadedImage, removeImage, uniqueName } from "../images.ts";
+import { tempDir } from "../temp-dir.ts";
+
+/** Builds the image of the agent from the Dockerfile and dist/, on a base without anything, without a network. */
+export async function agentImage(socket: string): Promise<LoadedImage> {
+  const [base, image] = [uniqueName("base"), uniqueName("agent")];
+  await using owned = new AsyncDisposableStack();
+  for (const name of [base, image]) owned.defer(() => removeImage(socket, `${name}:latest`));
+  const headers = { "Content-Type": "application/x-tar" };
+  const path = `/images/create?fromSrc=-&repo=${base}&tag=latest`;
+  const imported = await engineRequest(socket, "POST", path, { headers, body: await smallestBase() });
+  if (imported.status !== 200) throw new Error(`the engine took no base: ${imported.status} ${imported.body}`);
+  await using folder = await tempDir();
+  const env = { DOCKER_BUILDKIT: "0", DOCKER_CONFIG: folder.path };
+  const build = ["build", "--network", "none", "--build-arg", `BASE=${base}:latest`, "--tag", image, "."];
+  await succeed("docker", build, { env, timeoutMs: 120_000 });
+  const kept = owned.move();
+  return { reference: `${image}:latest`, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+}
+
+/** A system with nothing but a C library and the two programs the launcher needs. */
+async function smallestBase(): Promise<Buffer> {
+  const base = pack();
+  base.entry({ name: "bin/busybox", mode: 0o755 }, await readFile("/bin/busybox"));
+  for (const applet of ["sh", "readlink"]) base.entry({ name: `bin/${applet}`, type: "symlink", linkname: "busybox" });
+  const { stdout } = await promisify(execFile)("ldd", ["dist/node"]);
+  const libraries = [...stdout.matchAll(/(\/\S+) \(/g)].map(([, path = ""]) => path);
+  const shipped = await readdir("dist/lib");
+  for (const path of libraries.filter((library) => !shipped.includes(basename(library)))) {
+    base.entry({ name: path.slice(1), mode: 0o755 }, await readFile(path));
+  }
+  base.finalize();
+  const chunks: Buffer[] = [];
+  for await (const chunk of base) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
