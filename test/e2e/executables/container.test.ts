@@ -26,6 +26,8 @@ async function documentedRun(replacements: Readonly<Record<string, string>>): Pr
     });
 }
 
+const docker = (...args: readonly string[]): Promise<string> => succeed("docker", args, { timeoutMs: 120_000 });
+
 test("run as documented, the agent in a container deploys onto the machine, and its health is that of the agent", async ({
   skip,
 }) => {
@@ -39,7 +41,6 @@ test("run as documented, the agent in a container deploys onto the machine, and 
   const asset = await control.addAsset(account.accountId, "container-gw");
 
   const prefix = uniqueName("");
-  const docker = (...args: readonly string[]): Promise<string> => succeed("docker", args, { timeoutMs: 120_000 });
   owned.defer(() => removeContainers(socket, prefix));
   const image = owned.use(await agentImage(socket));
   const folders = { "/etc/edge-agent": join(path, "etc"), "/var/lib/edge-agent": join(path, "state") };

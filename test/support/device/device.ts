@@ -6,6 +6,8 @@ import { tempDir } from "../temp-dir.ts";
 import { waitFor } from "../wait-for.ts";
 
 const BOOT_MS = 90_000;
+/** What runs first on a device that is not to boot, in place of systemd. */
+const NOTHING = ["sleep", "infinity"];
 const NETWORK = "bridge";
 
 interface DeviceOptions {
@@ -13,6 +15,12 @@ interface DeviceOptions {
   readonly image: string;
   /** Registries its own engine speaks to without TLS, as `host:port`. */
   readonly insecureRegistries: readonly string[];
+}
+
+interface EmptyDeviceOptions {
+  readonly engineSocket: string;
+  readonly image: string;
+  readonly shared: string;
 }
 
 /**
@@ -26,6 +34,16 @@ export class Device implements AsyncDisposable {
   private constructor(name: string, engineSocket: string) {
     this.name = name;
     this.#engineSocket = engineSocket;
+  }
+
+  /**
+   * Starts one on which nothing runs, with a folder of this machine at `/shared`: enough for what needs no systemd, and
+   * for a processor that is emulated.
+   */
+  static async startEmpty({ engineSocket, image, shared }: EmptyDeviceOptions): Promise<Device> {
+    const device = new Device(uniqueName("device"), engineSocket);
+    await device.#docker("run", "--detach", "--name", device.name, "--volume", `${shared}:/shared`, image, ...NOTHING);
+    return device;
   }
 
   /** Starts one and waits until it has booted. */
