@@ -13,6 +13,7 @@ import type { AgentStore } from "../../src/agent/store/store.ts";
 import { Semaphore } from "../../src/lib/semaphore.ts";
 import type { DeviceEvent } from "../../src/protocol/deployment-event.ts";
 import { FakeClock } from "./fake-clock.ts";
+import { FakeDownloader } from "./fake-downloader.ts";
 import { FakeEngine } from "./fake-engine.ts";
 import { FakeRegistry } from "./fake-registry.ts";
 
@@ -20,6 +21,7 @@ const DEPLOY_CONFIG: DeployConfig = {
   settleMs: 3_000,
   healthTimeoutMs: 20_000,
   pullAttempts: 3,
+  pullBy: "engine",
   enginePatienceMs: 60_000,
   stopGraceMs: 10_000,
   maxDownloadBytes: undefined,
@@ -76,6 +78,8 @@ export class AgentRig implements AsyncDisposable {
   readonly logins = new Map<string, RegistryAuth>();
   readonly host = new FakeHost();
   readonly ledger = new CountingLedger();
+  /** What it has downloaded outlives restarts, as what is on disk does. */
+  readonly downloader = new FakeDownloader(this.engine, this.clock);
   readonly log: string[] = [];
   readonly store: NotifyingStore;
   deployments: Deployments;
@@ -138,6 +142,7 @@ export class AgentRig implements AsyncDisposable {
         return platformOf(os, architecture, "x86_64");
       },
       dataRoot: async (signal) => (await this.engine.info(signal)).dataRoot,
+      downloader: this.downloader,
       pulls: new Semaphore(2),
       gate: OPEN_GATE,
       ledger: this.ledger,

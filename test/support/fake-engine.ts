@@ -147,24 +147,25 @@ export class FakeEngine implements Engine {
     reference: string,
     onProgress: (progress: PullProgress) => void,
     signal: AbortSignal,
-    { auth }: PullOptions = {},
+    { auth, isInsecure = false }: PullOptions = {},
   ): Promise<void> {
     return this.faults.around("pullImage", [reference, auth], signal, async () => {
-      const image = this.#registry.get(reference) ?? this.#byDigest(reference);
+      const image = this.#registry.get(reference) ?? this.#byDigest(reference, isInsecure);
       if (image instanceof EngineError) throw image;
       if (!image) throw new EngineError("image_not_found", `manifest for ${reference} not found: manifest unknown`);
       if (image.architecture !== undefined && image.architecture !== this.engineInfo.architecture) {
         throw new EngineError("wrong_platform", `no matching manifest for linux/${this.engineInfo.architecture}`);
       }
-      await this.#download(image, onProgress, signal);
+      // What is on this machine is there at once.
+      if (!isInsecure) await this.#download(image, onProgress, signal);
       this.#images.set(reference, image);
     });
   }
 
-  tagImage(id: string, reference: string, signal: AbortSignal): Promise<void> {
-    return this.faults.around("tagImage", [id, reference], signal, () => {
-      const image = this.#imageById(id);
-      if (!image) throw new EngineError("image_not_found", `No such image: ${id}`);
+  tagImage(idOrName: string, reference: string, signal: AbortSignal): Promise<void> {
+    return this.faults.around("tagImage", [idOrName, reference], signal, () => {
+      const image = this.#images.get(idOrName) ?? this.#imageById(idOrName);
+      if (!image) throw new EngineError("image_not_found", `No such image: ${idOrName}`);
       this.#images.set(reference, image);
     });
   }
@@ -288,11 +289,12 @@ export class FakeEngine implements Engine {
     }
   }
 
-  #byDigest(reference: string): FakeImage | undefined {
+  #byDigest(reference: string, anywhere: boolean): FakeImage | undefined {
     const [repository = "", digest] = reference.split("@");
     if (digest === undefined) return undefined;
     for (const [name, image] of this.#registry) {
-      if (image instanceof EngineError || repositoryOf(name) !== repositoryOf(`${repository}:1`)) continue;
+      if (image instanceof EngineError) continue;
+      if (!anywhere && repositoryOf(name) !== repositoryOf(`${repository}:1`)) continue;
       if (manifestDigestOf(image) === digest) return image;
     }
     return undefined;

@@ -37,6 +37,28 @@ const deploy = z.strictObject({
   pull_attempts: z.int().min(1).max(100).default(4).meta({
     description: "Attempts to pull an image from a registry that does not answer.",
   }),
+  pull: z.enum(["agent", "engine"]).default("agent").meta({
+    description:
+      "Who downloads images: the agent, which goes on where a cut link stopped it, or the container engine, which begins a layer again.",
+  }),
+  pull_patience_s: seconds(600, 10, 86_400).meta({
+    description: "A download that the agent has begun is given up when nothing came for so long.",
+  }),
+  pull_stall_s: seconds(30, 1, 600).meta({
+    description:
+      "A connection that brings nothing for so long is taken for dead, and the download goes on over another.",
+  }),
+  download_dir: z
+    .string()
+    .startsWith("/", "must be an absolute path")
+    .optional()
+    .meta({
+      description: "Directory for layers until the engine has them. By default `downloads` in `state_dir`.",
+      examples: ["/data/edge-agent/downloads"],
+    }),
+  keep_downloads_days: z.number().min(0).max(3650).default(7).meta({
+    description: "How long a partial download is kept that no deployment goes on with.",
+  }),
   concurrent_pulls: z.int().min(1).max(16).default(2).meta({ description: "Images pulled at the same time." }),
   engine_patience_s: seconds(60, 0, 3600).meta({
     description: "How long an engine that stops answering during a deployment is waited for.",

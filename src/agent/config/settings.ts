@@ -1,12 +1,20 @@
 import type { DataPolicy } from "../core/data-budget.ts";
 import type { IdleBounds } from "../core/idle-learning.ts";
 import { parseHours } from "../core/download-hours.ts";
+import { join } from "node:path";
+import type { FetchBounds } from "../core/fetch-retry.ts";
+import type { SweepBounds } from "../core/part-sweep.ts";
 import { localSocketPath, RUNTIME_SOCKET } from "../local/socket-path.ts";
 import type { LinkConfig } from "../link/link-config.ts";
 import type { DeployConfig } from "../steps/context.ts";
 import type { Config } from "./load.ts";
 
 const RECONNECT_BASE_MS = 1_000;
+/** Pauses between tries to go on with a download that bring nothing. */
+const FETCH_RETRY = { baseMs: 1_000, maxMs: 60_000 };
+const DAY_MS = 86_400_000;
+/** How long a partial download waits for the deployment that goes on with it. */
+const SPARE_MS = 3_600_000;
 
 /** Where container engines listen. Who may speak to one owns the machine. */
 const ENGINE_SOCKETS = ["/run/docker.sock", "/var/run/docker.sock", "/run/podman", "/var/run/podman"];
@@ -52,6 +60,7 @@ export function toDeployConfig(config: Config): DeployConfig {
     settleMs: deploy.settle_window_s * 1000,
     healthTimeoutMs: deploy.health_timeout_s * 1000,
     pullAttempts: deploy.pull_attempts,
+    pullBy: deploy.pull,
     enginePatienceMs: deploy.engine_patience_s * 1000,
     stopGraceMs: deploy.stop_grace_s * 1000,
     maxDownloadBytes: deploy.max_download_bytes,
@@ -63,9 +72,31 @@ export function toDeployConfig(config: Config): DeployConfig {
   };
 }
 
+/** What downloads take from the configuration. Durations in milliseconds, sizes in bytes. */
+export interface DownloadConfig {
+  readonly directory: string;
+  readonly bounds: FetchBounds;
+  /** Silence that is taken for a dead connection. */
+  readonly stallMs: number;
+  readonly sweep: SweepBounds;
+}
+
+export function toDownloadConfig({ deploy, state_dir: stateDir }: Config): DownloadConfig {
+  return {
+    directory: deploy.download_dir ?? join(stateDir, "downloads"),
+    bounds: { patienceMs: deploy.pull_patience_s * 1000, ...FETCH_RETRY },
+    stallMs: deploy.pull_stall_s * 1000,
+    sweep: {
+      keepMs: deploy.keep_downloads_days * DAY_MS,
+      reserveBytes: deploy.disk_reserve_bytes,
+      spareMs: SPARE_MS,
+    },
+  };
+}
+
 /** Whoever has one of these has the whole device, or the agent's identity. */
 function guardedPaths(config: Config): string[] {
-  const { engine, state_dir, path, device_token_file } = config;
+  const { engine, state_dir, deploy, path, device_token_file } = config;
   const sockets = [...ENGINE_SOCKETS, engine.socket, RUNTIME_SOCKET, localSocketPath(config)];
-  return [...sockets, state_dir, path, device_token_file].filter((p) => p !== undefined);
+  return [...sockets, state_dir, deploy.download_dir, path, device_token_file].filter((p) => p !== undefined);
 }

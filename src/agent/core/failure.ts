@@ -15,6 +15,7 @@ const PULL_MESSAGES: Readonly<Record<string, string>> = {
   rate_limited: "The registry asks for fewer requests",
   registry_untrusted: "The connection to the registry cannot be trusted",
   wrong_content: "The registry did not send what it should",
+  no_progress: "The download was given up",
   unsupported: "The registry's answer cannot be used",
 };
 
@@ -37,6 +38,7 @@ export function failureOf(trouble: EngineTrouble, step: DeploymentStep, image: s
     case "rate_limited":
     case "registry_untrusted":
     case "wrong_content":
+    case "no_progress":
     case "unsupported":
       return failure("ImagePullBackOff", `${PULL_MESSAGES[trouble.kind]}: ${trouble.message}`, {
         reason: trouble.kind,

@@ -10,7 +10,7 @@ import { Semaphore } from "../../lib/semaphore.ts";
 import { openDatagramSender } from "../../lib/unix-datagram.ts";
 import { VERSION } from "../../lib/version.ts";
 import { type Config, loadConfig } from "../config/load.ts";
-import { toDataPolicy, toDeployConfig, toIdleBounds, toLinkConfig } from "../config/settings.ts";
+import { toDataPolicy, toDeployConfig, toDownloadConfig, toIdleBounds, toLinkConfig } from "../config/settings.ts";
 import { platformOf } from "../core/platform.ts";
 import { createDockerEngine } from "../engine/docker/docker-engine.ts";
 import { createSocketFinder } from "../engine/find-socket.ts";
@@ -42,6 +42,7 @@ import { Deployments } from "../steps/deployments.ts";
 import { Keeper } from "../steps/keeper.ts";
 import { NotifyingStore } from "../store/notifying-store.ts";
 import { openStore } from "../store/open-store.ts";
+import { createDownloads } from "./downloads.ts";
 import { openLog } from "./open-log.ts";
 import { takeReadings } from "../telemetry/take-readings.ts";
 import { untilStopped } from "./until-stopped.ts";
@@ -77,9 +78,23 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     clock,
   });
   const facts = remember(clock, ENGINE_FACTS_SERVE_MS, (signal) => engine.info(signal));
+  const registry = createRegistryClient({
+    clock,
+    userAgent: `edge-agent/${VERSION}`,
+    trust: createTrustSource({
+      extraCa: config.extraCa,
+      registries: config.registries,
+      engineInsecure: async (signal) => (await facts(signal)).insecureRegistries,
+    }),
+  });
+  const host = createLinuxHost();
+  const gate = new BudgetGate({ policy: dataPolicy, ledger, watch, clock });
+  const downloads = { engine, registry, host, gate, clock, random: Math.random, logger };
+  const { downloader, sweeper } = createDownloads({ ...downloads, config: toDownloadConfig(config) });
+  await using _downloader = downloader;
   const services = {
     engine,
-    host: createLinuxHost(),
+    host,
     store,
     clock,
     random: Math.random,
@@ -90,18 +105,11 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
       const { os, architecture } = await facts(signal);
       return platformOf(os, architecture, machine());
     },
-    registry: createRegistryClient({
-      clock,
-      userAgent: `edge-agent/${VERSION}`,
-      trust: createTrustSource({
-        extraCa: config.extraCa,
-        registries: config.registries,
-        engineInsecure: async (signal) => (await facts(signal)).insecureRegistries,
-      }),
-    }),
+    registry,
+    downloader,
     credentials: deviceCredentials(config, clock),
     pulls: new Semaphore(config.deploy.concurrent_pulls),
-    gate: new BudgetGate({ policy: dataPolicy, ledger, watch, clock }),
+    gate,
     ledger,
   } satisfies DeployServices;
   await using deployments = new Deployments(services, () => opened.rebuild.isSet);
@@ -161,7 +169,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   manager.ready();
   await untilStopped(logger, (signal) => {
     signal.addEventListener("abort", () => manager.stopping(), { once: true });
-    return Promise.all([uplink.run(signal), keeper.run(signal), telling.run(signal)]);
+    return Promise.all([uplink.run(signal), keeper.run(signal), telling.run(signal), sweeper.run(signal)]);
   });
   logger.info("edge-agent stops; the apps keep running");
 }

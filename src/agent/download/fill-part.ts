@@ -109,8 +109,8 @@ async function fetchMore(part: Part, options: FillOptions): Promise<Setback | un
     wanted: part.blob.size - part.size,
     stallMs,
     throttle,
-    write: async (buffers) => {
-      await part.append(buffers);
+    write: async (bytes) => {
+      await part.append(bytes);
       onAppended();
     },
     onReceived,

@@ -1,4 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
 import type { FetchBounds } from "../core/fetch-retry.ts";
 import type { Engine } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
@@ -22,14 +23,14 @@ export interface DownloadRequest {
   readonly signal: AbortSignal;
 }
 
-/** Brings images onto the machine over links that break. */
-export interface ImageDownloader {
+/** Brings images onto the machine over links that break. Disposing it waits for what it still has to tidy up. */
+export interface ImageDownloader extends AsyncDisposable {
   /**
    * Downloads what the engine lacks of the image, and has the engine take it, under the reference that was asked for.
-   * Answers the image's id, and what it took. Rejects with a `DownloadError`, a `RegistryError`, an `EngineError`, or the
-   * signal's reason; with `LoopbackUnreachable` where the engine cannot be served by this process.
+   * Answers what it took. Rejects with a `DownloadError`, a `RegistryError`, an `EngineError`, or the signal's reason;
+   * with `LoopbackUnreachable` where the engine cannot be served by this process.
    */
-  download(request: DownloadRequest): Promise<TransferProgress & { readonly imageId: string }>;
+  download(request: DownloadRequest): Promise<TransferProgress>;
 }
 
 /** The engine does not find this machine's loopback: it runs in a network of its own, or elsewhere. */
@@ -43,6 +44,7 @@ export interface DownloaderOptions {
   readonly parts: PartStore;
   readonly makeRoom: () => Promise<boolean>;
   readonly clock: Clock;
+  readonly logger: Logger;
   /** In [0, 1). */
   readonly random: () => number;
   readonly bounds: FetchBounds;
@@ -62,22 +64,29 @@ export function createImageDownloader(options: DownloaderOptions): ImageDownload
 class LoopbackDownloader implements ImageDownloader {
   readonly #options: DownloaderOptions;
   readonly #throttle: Throttle;
+  readonly #chores = new Set<Promise<void>>();
 
   constructor(options: DownloaderOptions) {
     this.#options = options;
     this.#throttle = new Throttle(options.clock, options.rate);
   }
 
-  async download(request: DownloadRequest): Promise<TransferProgress & { readonly imageId: string }> {
-    const { image } = request;
+  async download(request: DownloadRequest): Promise<TransferProgress> {
     const pull = new Pull(request, this.#options, this.#throttle);
     try {
-      const imageId = await pull.run();
-      return { ...pull.progress, imageId };
-    } finally {
+      await pull.run();
+    } catch (error) {
       await pull[Symbol.asyncDispose]();
-      if (pull.isDone) await this.#options.parts.remove(image.layers.map(({ digest }) => digest));
+      throw error;
     }
+    // The app need not wait for that.
+    const tidied = pull.tidyUp().finally(() => this.#chores.delete(tidied));
+    this.#chores.add(tidied);
+    return pull.progress;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#chores);
   }
 }
 
@@ -89,7 +98,8 @@ class Pull implements AsyncDisposable {
   /** What the layers failed with: then the engine waits in vain. */
   #failure: { readonly error: unknown } | undefined;
   #round = new AbortController();
-  isDone = false;
+  /** Names on loopback that the image got. */
+  readonly #names: string[] = [];
 
   constructor(request: DownloadRequest, options: DownloaderOptions, throttle: Throttle) {
     const { image, auth } = request;
@@ -119,18 +129,33 @@ class Pull implements AsyncDisposable {
     return this.#fetch.transfer.progress;
   }
 
-  /** Answers the image's id. */
-  async run(): Promise<string> {
+  async run(): Promise<void> {
     for (let refusals = 0; ;) {
-      const imageId = await this.#offer().catch((error: unknown) => {
+      try {
+        return await this.#offer();
+      } catch (error) {
         this.#request.signal.throwIfAborted();
         if (this.#failure) throw this.#failure.error;
         // Interrupted because bytes were wrong: nothing the engine did.
-        if (this.#round.signal.aborted) return undefined;
+        if (this.#round.signal.aborted) continue;
         if (!isPassing(error) || ++refusals === MOST_ROUNDS) throw error;
-        return undefined;
-      });
-      if (imageId !== undefined) return imageId;
+      }
+    }
+  }
+
+  /** Takes away what the pull needed: names on loopback, also those that crashes left behind, and the parts. Never rejects. */
+  async tidyUp(): Promise<void> {
+    const { engine, parts, logger } = this.#options;
+    const { image } = this.#request;
+    const signal = new AbortController().signal;
+    try {
+      await this[Symbol.asyncDispose]();
+      await parts.remove(image.layers.map(({ digest }) => digest));
+      const { repoDigests = [] } = (await engine.inspectImage(image.reference, signal)) ?? {};
+      const leftovers = repoDigests.filter((name) => LOOPBACK_NAME.test(name));
+      for (const name of new Set([...this.#names, ...leftovers])) await engine.untagImage(name, signal);
+    } catch (error) {
+      logger.warn({ err: error, image: image.reference }, "what was left of a pull could not be removed");
     }
   }
 
@@ -139,7 +164,7 @@ class Pull implements AsyncDisposable {
   }
 
   /** Has the engine pull the image from here, once. */
-  async #offer(): Promise<string> {
+  async #offer(): Promise<void> {
     const { engine, clock } = this.#options;
     const { image, signal } = this.#request;
     this.#round = new AbortController();
@@ -151,6 +176,8 @@ class Pull implements AsyncDisposable {
         isInsecure: true,
         mayBeSilent: () => loopback.isActive,
       });
+      this.#names.push(loopback.reference);
+      await engine.tagImage(loopback.reference, image.reference, signal);
     } catch (error) {
       round.throwIfAborted();
       if (!(error instanceof EngineError)) throw error;
@@ -159,20 +186,6 @@ class Pull implements AsyncDisposable {
       }
       throw new EngineError(error.kind, loopback.inOwnWords(error.message), { cause: error });
     }
-    this.isDone = true;
-    return await this.#name(loopback.reference);
-  }
-
-  /** Puts the name that was asked for in the place of the one it had here, and of those that crashes left behind. */
-  async #name(loopbackReference: string): Promise<string> {
-    const { engine } = this.#options;
-    const { image, signal } = this.#request;
-    const facts = await engine.inspectImage(loopbackReference, signal);
-    if (!facts) throw new EngineError("unknown", "the image is not on the machine after the pull");
-    await engine.tagImage(facts.id, image.reference, signal);
-    const leftovers = facts.repoDigests.filter((name) => LOOPBACK_NAME.test(name));
-    for (const name of new Set([loopbackReference, ...leftovers])) await engine.untagImage(name, signal);
-    return facts.id;
   }
 }
 

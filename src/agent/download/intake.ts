@@ -20,16 +20,15 @@ export interface BodyOptions {
   /** Silence that is taken for a dead connection, in milliseconds. */
   readonly stallMs: number;
   readonly throttle: Throttle;
-  /** Puts bytes by. Asked for one call at a time. */
-  readonly write: (buffers: readonly Buffer[]) => Promise<void>;
+  /** Puts bytes by, in one call at a time. They are the caller's again when it resolves. */
+  readonly write: (bytes: Buffer) => Promise<void>;
   /** Bytes as they come off the connection, also those that are skipped. */
   readonly onReceived: (bytes: number) => void;
   readonly signal: AbortSignal;
 }
 
-/** Bytes waiting to be written at which the sender is held up, and those at which it goes on. */
-const HIGH_WATER = 512 * 1024;
-const LOW_WATER = 128 * 1024;
+/** Bytes gathered for one write, twice: one gathers while the other is written. */
+const STAGING = 256 * 1024;
 /** Pauses to keep a rate are gathered until they are worth a timer. */
 const SHORTEST_PAUSE_MS = 50;
 /** How long the end of a body may take after its last byte. */
@@ -52,8 +51,12 @@ class Intake implements Disposable {
   readonly #stream: Readable;
   readonly #options: BodyOptions;
   readonly #end = Promise.withResolvers<BodyEnd>();
-  #queue: Buffer[] = [];
-  #queued = 0;
+  /** What came is copied here at once: what the network hands over is garbage by the megabyte otherwise. */
+  #gathering = Buffer.allocUnsafeSlow(STAGING);
+  #spare = Buffer.allocUnsafeSlow(STAGING);
+  #gathered = 0;
+  /** What found no room; the sender is held up until it has. */
+  #waiting: Buffer[] = [];
   #skip: number;
   #wanted: number;
   #writing: Promise<void> | undefined;
@@ -114,27 +117,39 @@ class Intake implements Disposable {
     }
     const ahead = throttle.take(chunk.length);
     if (ahead >= SHORTEST_PAUSE_MS) this.#rest(ahead);
-    else if (this.#queued > HIGH_WATER) this.#stream.pause();
+    else if (this.#waiting.length > 0) this.#stream.pause();
   };
 
   #put(piece: Buffer): void {
-    this.#queue.push(piece);
-    this.#queued += piece.length;
+    this.#waiting.push(piece);
+    this.#gather();
     this.#writing ??= this.#drain();
+  }
+
+  #gather(): void {
+    for (let piece = this.#waiting[0]; piece && this.#gathered < STAGING; piece = this.#waiting[0]) {
+      const copied = piece.copy(this.#gathering, this.#gathered);
+      this.#gathered += copied;
+      if (copied < piece.length) this.#waiting[0] = piece.subarray(copied);
+      else this.#waiting.shift();
+    }
   }
 
   async #drain(): Promise<void> {
     try {
-      while (this.#queue.length > 0) {
-        const pieces = this.#queue;
-        this.#queue = [];
-        await this.#options.write(pieces);
-        this.#queued -= pieces.reduce((sum, { length }) => sum + length, 0);
-        if (this.#queued < LOW_WATER) this.#goOn();
+      while (this.#gathered > 0) {
+        const full = this.#gathering.subarray(0, this.#gathered);
+        [this.#gathering, this.#spare] = [this.#spare, this.#gathering];
+        this.#gathered = 0;
+        this.#gather();
+        await this.#options.write(full);
+        this.#gather();
+        if (this.#waiting.length === 0) this.#goOn();
       }
     } catch (error) {
       this.#writeError = { error };
-      this.#queue = [];
+      this.#waiting = [];
+      this.#gathered = 0;
       this.#finish({ kind: "cut", error });
     }
     this.#writing = undefined;
@@ -151,7 +166,7 @@ class Intake implements Disposable {
     this.#pause?.[Symbol.dispose]();
     this.#pause = this.#options.clock.timer(ms, () => {
       this.#pause = undefined;
-      if (this.#queued <= HIGH_WATER) this.#goOn();
+      if (this.#waiting.length === 0) this.#goOn();
     });
   }
 

@@ -17,6 +17,23 @@ export function filePosition(position: number): number {
   return position + Math.floor(position / FRAME_DATA) * CHECKSUM;
 }
 
+/** The first byte of the frame that a byte of the blob is in. */
+export function frameStart(position: number): number {
+  return position - (position % FRAME_DATA);
+}
+
+/** The bytes of the blob from `start` up to and without `end`, out of what stands in the file for them. */
+export function withoutChecksums(bytes: Buffer, start: number, end: number): Buffer[] {
+  const pieces: Buffer[] = [];
+  for (let at = start; at < end;) {
+    const next = Math.min(end, frameStart(at) + FRAME_DATA);
+    const offset = filePosition(at) - filePosition(start);
+    pieces.push(bytes.subarray(offset, offset + next - at));
+    at = next;
+  }
+  return pieces;
+}
+
 /** Whether a full frame is as it was written. */
 export function isSound(frame: Buffer): boolean {
   return frame.length === FRAME && crc32(frame.subarray(0, FRAME_DATA)) === frame.readUInt32LE(FRAME_DATA);
@@ -32,18 +49,16 @@ export class Framer {
     this.#filled = position % FRAME_DATA;
   }
 
-  /** The bytes as they stand in the file. The buffers given are used, not copied. */
-  frame(buffers: readonly Buffer[]): Buffer[] {
+  /** The bytes as they stand in the file. They are used, not copied. */
+  frame(bytes: Buffer): Buffer[] {
     const framed: Buffer[] = [];
-    for (const buffer of buffers) {
-      for (let rest = buffer; rest.length > 0;) {
-        const piece = rest.subarray(0, FRAME_DATA - this.#filled);
-        rest = rest.subarray(piece.length);
-        framed.push(piece);
-        this.#checksum = crc32(piece, this.#checksum);
-        this.#filled += piece.length;
-        if (this.#filled === FRAME_DATA) framed.push(this.#close());
-      }
+    for (let rest = bytes; rest.length > 0;) {
+      const piece = rest.subarray(0, FRAME_DATA - this.#filled);
+      rest = rest.subarray(piece.length);
+      framed.push(piece);
+      this.#checksum = crc32(piece, this.#checksum);
+      this.#filled += piece.length;
+      if (this.#filled === FRAME_DATA) framed.push(this.#close());
     }
     return framed;
   }

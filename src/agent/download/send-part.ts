@@ -1,7 +1,10 @@
 import type { Writable } from "node:stream";
 import type { Part } from "./part.ts";
-import { FRAME_DATA } from "./part-format.ts";
+import { FRAME } from "./part-format.ts";
 import type { ByteRange } from "./range.ts";
+
+/** Frames read and sent in one go. */
+const FRAMES_AT_ONCE = 4;
 
 export interface SendOptions {
   /** Called with 1 when bytes are waited for that have not come yet, and with -1 when the wait is over. */
@@ -23,12 +26,12 @@ export async function sendPart(part: Part, range: ByteRange, to: Writable, optio
   options.signal.addEventListener("abort", onGone, { once: true });
   if (options.signal.aborted || to.destroyed) onGone();
   try {
-    const buffer = Buffer.allocUnsafe(FRAME_DATA);
+    const buffer = Buffer.allocUnsafeSlow(FRAMES_AT_ONCE * FRAME);
     for (let at = range.start; at < range.end && !gone.signal.aborted;) {
-      const length = await part.read(at, buffer.subarray(0, Math.min(FRAME_DATA, range.end - at)));
-      if (length > 0) await write(to, buffer.subarray(0, length)).then(options.onSent);
+      const pieces = await part.read(at, range.end, buffer);
+      if (pieces.length > 0) await write(to, pieces).then(options.onSent);
       else await change(part, at, gone.signal, options.onWait);
-      at += length;
+      for (const { length } of pieces) at += length;
     }
     if (!gone.signal.aborted) to.end();
   } finally {
@@ -36,10 +39,16 @@ export async function sendPart(part: Part, range: ByteRange, to: Writable, optio
   }
 }
 
-/** Resolves when the bytes have left this process, or the receiver is gone: then the buffer may be used again. */
-function write(to: Writable, bytes: Buffer): Promise<void> {
+/** Resolves when the bytes have left this process, or the receiver is gone: then their buffer may be used again. */
+function write(to: Writable, pieces: readonly Buffer[]): Promise<void> {
   return new Promise((resolve) => {
-    to.write(bytes, () => resolve());
+    to.cork();
+    for (const [index, piece] of pieces.entries()) {
+      to.write(piece, () => {
+        if (index === pieces.length - 1) resolve();
+      });
+    }
+    to.uncork();
   });
 }
 

@@ -29,7 +29,7 @@ export interface Engine {
    * Gives an image on the machine a further name, taken off whatever had it before. Also one with a digest: it is then
    * found by that. Error `image_not_found` where there is no such image.
    */
-  tagImage(id: string, reference: string, signal: AbortSignal): Promise<void>;
+  tagImage(idOrName: string, reference: string, signal: AbortSignal): Promise<void>;
   /**
    * Takes a name off an image, which goes with its last one. A name that is not there is no error. Error `conflict` where
    * it is the last one and a container uses the image.

@@ -6,6 +6,7 @@ import type { DeploymentRecord, Failure } from "../core/deployment.ts";
 import type { Observed, Progress } from "../core/step.ts";
 import type { Rival } from "../core/check.ts";
 import type { Policy } from "../core/policy.ts";
+import type { ImageDownloader } from "../download/image-downloader.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Platform } from "../core/platform.ts";
 import type { CredentialSource } from "../registry/credentials/credential-source.ts";
@@ -22,6 +23,8 @@ export interface DeployConfig {
   /** How long an app with a health check may take to become healthy. */
   readonly healthTimeoutMs: number;
   readonly pullAttempts: number;
+  /** Who downloads images. */
+  readonly pullBy: "agent" | "engine";
   /** How long an engine that stopped answering in mid-deployment is waited for. */
   readonly enginePatienceMs: number;
   /** How long an app that is stopped may take to end by itself before it is killed. */
@@ -55,6 +58,8 @@ export interface DeployServices {
   readonly credentials: CredentialSource;
   /** What runs on this machine. May be remembered for a while. */
   readonly platform: (signal: AbortSignal) => Promise<Platform>;
+  /** Downloads images where that is not left to the engine. */
+  readonly downloader: ImageDownloader;
   /** Bounds how many images are pulled at once. */
   readonly pulls: Semaphore;
   /** When images may be pulled, and how fast. To be asked before a place among `pulls` is taken. */

@@ -5,14 +5,22 @@ import type { PullTurn } from "./pull-turn.ts";
 
 const PROGRESS_INTERVAL_MS = 1_000;
 
-/** Turns the engine's progress into at most one event a second: the link is metered. */
-export function progressReporter({ clock, emit }: StepContext, turn: PullTurn): (progress: PullProgress) => void {
+/**
+ * Turns the engine's progress into at most one event a second, since the link is metered, and counts what came as far as
+ * the engine tells.
+ */
+export function progressReporter(context: StepContext, turn: PullTurn): (progress: PullProgress) => void {
+  const { clock, emit, ledger, record } = context;
   let lastSeen = 0;
   let lastAt = Number.NEGATIVE_INFINITY;
   let lastDone = -1;
   let lastPercent = 0;
   return ({ done, total }) => {
-    if (done > lastSeen) turn.progressed();
+    if (done > lastSeen) {
+      turn.progressed();
+      const bytes = done - lastSeen;
+      ledger.count({ purpose: "pulls", direction: "received", bytes, app: record.app, deployment: record.id });
+    }
     lastSeen = Math.max(lastSeen, done);
     if (total === 0 || done === lastDone || clock.monotonic() - lastAt < PROGRESS_INTERVAL_MS) return;
     // Totals grow while manifests are read; a bar that goes back would be worse than one that waits.

@@ -1,11 +1,16 @@
+import type { EventContent } from "../../protocol/deployment-event.ts";
 import { fullJitter } from "../../lib/backoff.ts";
 import { parseImageReference } from "../../protocol/image-reference.ts";
 import { running } from "../core/announce.ts";
 import { afterFailedPull } from "../core/pull-decision.ts";
 import type { Step } from "../core/step.ts";
+import { DownloadError } from "../download/download-error.ts";
+import { LoopbackUnreachable } from "../download/image-downloader.ts";
 import { EngineError } from "../engine/engine-error.ts";
+import type { RegistryAuth } from "../registry/registry.ts";
 import type { StepContext, StepResult } from "./context.ts";
 import { NOTHING_CREATED } from "./observe.ts";
+import { pullByAgent } from "./pull-by-agent.ts";
 import { progressReporter } from "./pull-progress.ts";
 import { PullTurn } from "./pull-turn.ts";
 import { authFor } from "./registry-auth.ts";
@@ -23,19 +28,51 @@ export async function runPull(context: StepContext, step: PullStep): Promise<Ste
   const { spec, source } = step;
   const bytes = source.kind === "registry" ? source.price.downloadBytes : 0;
   await gate.admit({ bytes, urgent: record.options.urgent ?? false, emit, signal });
-  const error = await pullOnce(context, step).catch((problem: unknown) => problem);
-  if (error !== undefined) return await afterFailure(context, step, error);
+  let events: readonly EventContent[];
+  try {
+    events = await pullOnce(context, step);
+  } catch (error) {
+    return await afterFailure(context, step, error);
+  }
   const image = await engine.inspectImage(spec.image, signal);
   if (!image) throw new EngineError("unknown", `the image ${spec.image} is not there after it was pulled`);
-  return { record: { imageId: image.id }, observed: NOTHING_CREATED };
+  return { record: { imageId: image.id }, events, observed: NOTHING_CREATED };
 }
 
-async function pullOnce(context: StepContext, { spec, source }: PullStep): Promise<undefined> {
-  const { engine, signal } = context;
+async function pullOnce(context: StepContext, { spec, source }: PullStep): Promise<readonly EventContent[]> {
+  const { config, signal } = context;
   if (context.pulls.isFull) context.emit(running("pulling", "Waiting for another download to finish."));
   using turn = await PullTurn.take(context.pulls, context.clock, signal);
-  const onProgress = progressReporter(context, turn);
   const auth = await authFor(context, spec.image);
+  if (source.kind === "registry" && config.pullBy === "agent") {
+    const events = await unlessUnable(context, pullByAgent(context, { ...source, auth }, turn));
+    if (events) return events;
+  }
+  await pullByEngine(context, { spec, source, auth }, turn);
+  return [];
+}
+
+/** Answers nothing where the agent cannot do it on this machine, and the engine has to. */
+async function unlessUnable<T>({ emit }: StepContext, pulled: Promise<T>): Promise<T | undefined> {
+  try {
+    return await pulled;
+  } catch (error) {
+    const isUnable = error instanceof DownloadError && error.kind === "disk_failed";
+    if (!isUnable && !(error instanceof LoopbackUnreachable)) throw error;
+    emit(
+      running("pulling", `The agent cannot download for the container engine (${error.message}); it does so itself.`),
+    );
+    return undefined;
+  }
+}
+
+async function pullByEngine(
+  context: StepContext,
+  { spec, source, auth }: Pick<PullStep, "spec" | "source"> & { readonly auth: RegistryAuth | undefined },
+  turn: PullTurn,
+): Promise<void> {
+  const { engine, signal } = context;
+  const onProgress = progressReporter(context, turn);
   if (source.kind === "engine" || parseImageReference(spec.image)?.digest !== undefined) {
     await engine.pullImage(spec.image, onProgress, signal, { auth });
     return;
@@ -51,6 +88,7 @@ async function pullOnce(context: StepContext, { spec, source }: PullStep): Promi
 async function afterFailure(context: StepContext, step: PullStep, error: unknown): Promise<StepResult> {
   const { config, clock, engine, signal } = context;
   const { spec, source, attempt } = step;
+  if (error instanceof DownloadError) return await afterFailedDownload(context, step, error);
   if (!(error instanceof EngineError)) throw error;
   const isPresent = (await engine.inspectImage(spec.image, signal)) !== undefined;
   switch (afterFailedPull(error.kind, attempt, config.pullAttempts, isPresent)) {
@@ -60,11 +98,8 @@ async function afterFailure(context: StepContext, step: PullStep, error: unknown
         throw new EngineError(error.kind, source.problem.message, { cause: error });
       }
       throw error;
-    case "use_present": {
-      const imageId = (await engine.inspectImage(spec.image, signal))?.id;
-      const note = "The registry cannot be reached; using the image that is on the device.";
-      return { record: { imageId }, events: [running("pulling", note)], observed: NOTHING_CREATED };
-    }
+    case "use_present":
+      return usePresent((await engine.inspectImage(spec.image, signal))?.id);
     case "retry": {
       const delay = fullJitter(attempt, RETRY, context.random());
       const tries = `attempt ${attempt + 1} of ${config.pullAttempts} in ${Math.ceil(delay / 1000)} s`;
@@ -75,4 +110,20 @@ async function afterFailure(context: StepContext, step: PullStep, error: unknown
       return { progress: { pullAttempts: attempt, ...again }, observed: NOTHING_CREATED };
     }
   }
+}
+
+/** A download is given up only after it was as patient as it may be: it is not tried again. */
+async function afterFailedDownload(
+  { engine, signal }: StepContext,
+  { spec }: PullStep,
+  error: DownloadError,
+): Promise<StepResult> {
+  const present = error.kind === "no_progress" ? await engine.inspectImage(spec.image, signal) : undefined;
+  if (!present) throw error;
+  return usePresent(present.id);
+}
+
+function usePresent(imageId: string | undefined): StepResult {
+  const note = "The registry cannot be reached; using the image that is on the device.";
+  return { record: { imageId }, events: [running("pulling", note)], observed: NOTHING_CREATED };
 }

@@ -5,6 +5,7 @@ import { secretsOfRecord } from "../core/container.ts";
 import type { DeploymentRecord, Failure } from "../core/deployment.ts";
 import { failureOf } from "../core/failure.ts";
 import type { Step } from "../core/step.ts";
+import { DownloadError } from "../download/download-error.ts";
 import { RegistryError } from "../registry/registry-error.ts";
 import { EngineError } from "../engine/engine-error.ts";
 
@@ -42,7 +43,7 @@ export function toFailure(error: unknown, step: DeploymentStep, record: Deployme
     const { code, message, details } = error;
     return { code, message, step, ...(details && { details }) };
   }
-  if (!(error instanceof EngineError) && !(error instanceof RegistryError)) {
+  if (!(error instanceof EngineError || error instanceof RegistryError || error instanceof DownloadError)) {
     return { code: "Internal", message: "Something went wrong inside the agent; its log says what.", step };
   }
   const message = maskSecrets(error.message, secretsOfRecord(record));

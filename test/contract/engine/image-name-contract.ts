@@ -42,7 +42,7 @@ export function imageNameContract(harness: () => EngineHarness): void {
       const { engine, images } = harness();
       const reference = `registry.example.com/team/${uniqueName("moving")}:1.0`;
       for (const image of [images.sleeper, images.crasher]) {
-        await engine.tagImage((await idOf(image)) ?? "", reference, unaborted);
+        await engine.tagImage(image, reference, unaborted);
         expect(await idOf(reference)).toBe(await idOf(image));
       }
       await engine.untagImage(reference, unaborted);

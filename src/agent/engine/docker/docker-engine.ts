@@ -144,8 +144,8 @@ class DockerEngine implements Engine {
     }
   }
 
-  tagImage(id: string, reference: string, signal: AbortSignal): Promise<void> {
-    return this.#change(signal, (abortSignal) => tagImage(this.#connect(), id, reference, abortSignal));
+  tagImage(idOrName: string, reference: string, signal: AbortSignal): Promise<void> {
+    return this.#change(signal, (abortSignal) => tagImage(this.#connect(), idOrName, reference, abortSignal));
   }
 
   untagImage(reference: string, signal: AbortSignal): Promise<void> {

@@ -7,10 +7,15 @@ import { unlessStatus } from "./unless-status.ts";
  * Gives an image a further name. No engine takes a digest for a name, so an image that is to be found by one gets a tag
  * that says it.
  */
-export async function tagImage(docker: Docker, id: string, reference: string, abortSignal: AbortSignal): Promise<void> {
+export async function tagImage(
+  docker: Docker,
+  idOrName: string,
+  reference: string,
+  abortSignal: AbortSignal,
+): Promise<void> {
   const { fromImage: repo, tag } = pullTarget(reference);
   const isDigest = parseImageReference(reference)?.digest !== undefined;
-  await docker.getImage(id).tag({ repo, tag: isDigest ? digestTag(tag) : tag, abortSignal });
+  await docker.getImage(localReference(idOrName)).tag({ repo, tag: isDigest ? digestTag(tag) : tag, abortSignal });
 }
 
 /** Takes a name off an image. A name that is not there is no error. */

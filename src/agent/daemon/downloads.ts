@@ -1,0 +1,42 @@
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { DownloadConfig } from "../config/settings.ts";
+import { createImageDownloader, type ImageDownloader } from "../download/image-downloader.ts";
+import { PartStore } from "../download/part-store.ts";
+import { PartSweeper } from "../download/sweeper.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Host } from "../host/host.ts";
+import type { PullGate } from "../ledger/pull-gate.ts";
+import type { RegistryClient } from "../registry/registry.ts";
+
+export interface DownloadParts {
+  readonly config: DownloadConfig;
+  readonly engine: Engine;
+  readonly registry: RegistryClient;
+  readonly host: Host;
+  readonly gate: PullGate;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: Logger;
+}
+
+/** What downloads images, and what removes the parts of those that nobody finished. */
+export function createDownloads(parts: DownloadParts): { downloader: ImageDownloader; sweeper: PartSweeper } {
+  const { config, engine, registry, host, gate, clock, random, logger } = parts;
+  const store = new PartStore(config.directory);
+  const freeBytes = (path: string): Promise<number | undefined> => host.freeBytes(path);
+  const sweeper = new PartSweeper({ parts: store, bounds: config.sweep, freeBytes, clock, logger });
+  const downloader = createImageDownloader({
+    engine,
+    registry,
+    parts: store,
+    makeRoom: () => sweeper.makeRoom(),
+    clock,
+    logger,
+    random,
+    bounds: config.bounds,
+    stallMs: config.stallMs,
+    rate: () => gate.rate(),
+  });
+  return { downloader, sweeper };
+}

@@ -1,0 +1,55 @@
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { partsToRemove, type SweepBounds } from "../core/part-sweep.ts";
+import type { PartStore } from "./part-store.ts";
+
+export interface SweeperOptions {
+  readonly parts: PartStore;
+  readonly bounds: SweepBounds;
+  /** Free bytes where a path is; `undefined` where that cannot be seen. */
+  readonly freeBytes: (path: string) => Promise<number | undefined>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const SWEEP_EVERY_MS = 12 * 3_600_000;
+
+/** Removes partial downloads that nobody will finish, and those there is no room for. */
+export class PartSweeper {
+  readonly #options: SweeperOptions;
+
+  constructor(options: SweeperOptions) {
+    this.#options = options;
+  }
+
+  /** Sweeps now and twice a day, until `signal` aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.sweep().catch((error: unknown) => {
+        this.#options.logger.warn({ err: error }, "old partial downloads could not be removed; trying again later");
+      });
+      await this.#options.clock.sleep(SWEEP_EVERY_MS, signal).catch(() => {});
+    }
+  }
+
+  /** Removes what is too old, and where the disk is short, the oldest. */
+  async sweep(): Promise<void> {
+    const { parts, bounds, freeBytes, clock } = this.#options;
+    const idle = await parts.idle();
+    if (idle.length === 0) return;
+    await this.#remove(partsToRemove(idle, await freeBytes(parts.directory), clock.now(), bounds));
+  }
+
+  /** The disk is full: removes everything that nobody works on right now. Answers whether there was anything. */
+  async makeRoom(): Promise<boolean> {
+    const idle = await this.#options.parts.idle();
+    await this.#remove(idle.map(({ digest }) => digest));
+    return idle.length > 0;
+  }
+
+  async #remove(digests: readonly string[]): Promise<void> {
+    if (digests.length === 0) return;
+    await this.#options.parts.remove(digests);
+    this.#options.logger.info({ parts: digests.length }, "removed partial downloads that nobody went on with");
+  }
+}
