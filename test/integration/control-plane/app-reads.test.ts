@@ -150,6 +150,21 @@ describe("a report", () => {
     expect(await names(uuid)).toEqual(["z"]);
   });
 
+  test("of which there are too many in a second holds the device back, and nobody else", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+    for (let count = 1; count <= 40; count++) device.report({ hash: `h${count}` });
+    await device.flushed();
+    expect(await control.store.devices.findReportHash(uuid)).toBe("h30");
+    const { uuid: other, deviceToken: othersToken } = await control.asset(account);
+    await using neighbour = await FakeDevice.connect(control.agentUrl, othersToken);
+    neighbour.report({ hash: "at once" });
+    await neighbour.flushed();
+    expect(await control.store.devices.findReportHash(other)).toBe("at once");
+    await clock.advance(5_000);
+    expect(await control.store.devices.findReportHash(uuid)).toBe("h40");
+  });
+
   test("goes with its asset", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     await using device = await FakeDevice.connect(control.agentUrl, deviceToken);

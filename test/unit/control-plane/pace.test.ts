@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { Pace } from "../../../src/control-plane/reports/pace.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+
+test("lets a burst through at once, then so many a second, and a burst again after a rest", async () => {
+  const clock = new FakeClock();
+  const pace = new Pace(clock, 5, 2);
+  let passed = 0;
+  const run = (async () => {
+    for (let count = 0; count < 15; count++) {
+      await pace.turn();
+      passed++;
+    }
+  })();
+  await clock.advance(0);
+  expect(passed).toBe(5);
+  await clock.advance(1_000);
+  expect(passed).toBe(7);
+  await clock.advance(4_000);
+  expect(passed).toBe(15);
+  await run;
+  await clock.advance(60_000);
+  for (let count = 0; count < 5; count++) await pace.turn();
+  let isLate = true;
+  const late = pace.turn().then(() => (isLate = false));
+  await clock.advance(499);
+  expect(isLate).toBe(true);
+  await clock.advance(1);
+  await late;
+  expect(isLate).toBe(false);
+});
