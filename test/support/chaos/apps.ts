@@ -3,9 +3,12 @@ import { freeHostPort } from "../free-port.ts";
 import { Registry } from "../registry.ts";
 import type { AppRequest } from "../system.ts";
 import type { SeededRandom } from "./seeded-random.ts";
+import { expectedApps } from "./expected-apps.ts";
+import type { AppChange, Request } from "./request.ts";
 import type { World } from "./world.ts";
 
 const PORTS = 6;
+const CHANGES = ["update", "update", "update", "update", "remove", "stop", "start", "restart"] as const;
 
 /** Images of every kind of end, in an engine and in a registry, and a few ports to quarrel over. */
 export class Apps implements AsyncDisposable {
@@ -38,9 +41,29 @@ export class Apps implements AsyncDisposable {
     );
   }
 
+  /** Something or other to ask for: an app, or a change of one there is. */
+  any(world: World, random: SeededRandom): Request {
+    const ended = world.clients.filter(({ final }) => final !== undefined);
+    const busy = new Set(world.clients.flatMap(({ request, final }) => (final ? [] : [request.name])));
+    // What is asked of one app at the same time is carried out in no order that could be told.
+    const there = [...expectedApps(ended).keys()].filter((name) => !busy.has(name));
+    return there.length > 0 && random.chance(0.5)
+      ? this.#change(random.pick(there), random)
+      : this.#deployment(world, random, busy);
+  }
+
+  #change(name: string, random: SeededRandom): AppChange {
+    const action = random.pick(CHANGES);
+    if (action !== "update") return { name, action };
+    const environments = [{ key: "SECRET", value: `value-${random.between(0, 1e9)}` }];
+    const ports = random.chance(0.5) ? [{ host_port: random.pick(this.#ports), target_port: 80 }] : [];
+    const patches = [{ image: random.pick(this.#images) }, { environments }, { ports }, { environments, ports }];
+    return { name, action, patch: random.pick(patches) };
+  }
+
   /** Some app or other; now and then with the name or a port of one there is. */
-  any(world: World, random: SeededRandom): AppRequest {
-    const earlier = world.clients.map(({ request }) => request.name);
+  #deployment(world: World, random: SeededRandom, busy: ReadonlySet<string>): AppRequest {
+    const earlier = world.clients.map(({ request }) => request.name).filter((name) => !busy.has(name));
     const name = earlier.length > 0 && random.chance(0.1) ? random.pick(earlier) : world.name();
     return {
       name,

@@ -75,6 +75,8 @@ function leftOver(client: PatientClient, containers: readonly ListedContainer[])
 /** One container for each app, made from what was asked for, running unless it was stopped. */
 function faultsOf(name: string, app: ExpectedApp, containers: readonly ListedContainer[]): string[] {
   const [container, ...others] = containers.filter(({ Labels }) => Labels[LABELS.app] === name);
+  // One that is stopped needs none: it is made when the app is started.
+  if (!container && !app.isRunning) return [];
   if (!container || others.length > 0) return [`${others.length + (container ? 1 : 0)} containers of ${name}`];
   const faults = (container.State === "running") === app.isRunning ? [] : [`${name} is ${container.State}`];
   if (container.Labels[LABELS.specHash] !== specHash(app)) faults.push(`another specification of ${name}`);
