@@ -4,6 +4,7 @@ import { configSchema as controlConfig } from "../../src/control-plane/config.ts
 import { agentExample } from "./agent-example.ts";
 import { configJsonSchema, configReference } from "./config-reference.ts";
 import { errorTable } from "./error-table.ts";
+import { manPage } from "./man-page.ts";
 import { replaceSection } from "./sections.ts";
 
 /** A part of a document that is made from the source. To add one: an entry here, and its two markers in the page. */
@@ -22,17 +23,20 @@ export const GENERATED_SECTIONS: readonly GeneratedSection[] = [
 /** A file that is made from the source as a whole. */
 interface GeneratedFile {
   readonly path: string;
-  readonly generate: () => string;
+  readonly generate: () => string | Promise<string>;
 }
 
 export const GENERATED_FILES: readonly GeneratedFile[] = [
   { path: "config.example.json", generate: agentExample },
   { path: "config.schema.json", generate: () => configJsonSchema(agentConfig) },
+  { path: "man/edge-agent.8", generate: manPage },
 ];
 
 /** The file as the source says it should be now, formatted as the check wants it. */
 export async function regenerateFile({ path, generate }: GeneratedFile): Promise<string> {
-  const { code } = await format(path, generate());
+  const content = await generate();
+  if (!path.endsWith(".json")) return content;
+  const { code } = await format(path, content);
   return code;
 }
 

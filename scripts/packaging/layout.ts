@@ -33,6 +33,7 @@ export async function packagedFiles(runtime: string, dist: string): Promise<Pack
     file("packaging/sysusers.conf", "/usr/lib/sysusers.d/edge-agent.conf"),
     { from: "packaging/config.json", to: CONFIG, mode: 0o640 },
     file("config.example.json", "/usr/share/doc/edge-agent/config.example.json"),
+    { ...file("man/edge-agent.8", "/usr/share/man/man8/edge-agent.8.gz"), compress: true },
     file("packaging/copyright", "/usr/share/doc/edge-agent/copyright"),
     { ...file(join(runtime, "LICENSE"), "/usr/share/doc/edge-agent/copyright.node.gz"), compress: true },
     { ...file("CHANGELOG.md", "/usr/share/doc/edge-agent/changelog.gz"), compress: true },

@@ -1,0 +1,106 @@
+import type { Command } from "commander";
+import { addLocalCommands } from "../../src/agent/cli/commands.ts";
+import { EXIT_CODE_HELP } from "../../src/agent/cli/exit-code.ts";
+import { createProgram } from "../../src/agent/program.ts";
+import { FILES, INTRODUCTION, JOURNAL, SEE_ALSO, SIGNALS, VARIABLES } from "./man-texts.ts";
+import { paragraphs, quoted, roff, tagged } from "./roff.ts";
+
+/** Options every command for people has, which are told once. */
+const COMMON = new Set(["--json", "--config", "--socket", "--help"]);
+
+/** The manual page edge-agent(8), from the commands as they are. */
+export async function manPage(): Promise<string> {
+  const program = createProgram();
+  await addLocalCommands(program, undefined as never, undefined, () => undefined);
+  const status = program.commands.find((command) => command.name() === "status");
+  if (!status) throw new Error("there is no command status, whose options stand for those of all");
+  const lines = [
+    '.\\" Made by npm run docs. Do not edit.',
+    `.TH EDGE-AGENT 8 "" "edge-agent" "System Administration"`,
+    ".SH NAME",
+    "edge\\-agent \\- run containerised apps on this device, as its control plane asks",
+    ".SH SYNOPSIS",
+    ...synopsis(program),
+    ".SH DESCRIPTION",
+    ...paragraphs(INTRODUCTION),
+    ".SH COMMANDS",
+    ...visible(program).flatMap((command) => describe(command, "edge-agent")),
+    ".SH COMMON OPTIONS",
+    ...optionsOf(status, (name) => COMMON.has(name)),
+    ".SH EXIT STATUS",
+    ...exitCodes(),
+    ...section("FILES", FILES),
+    ...section("ENVIRONMENT", VARIABLES),
+    ...section("SIGNALS", SIGNALS),
+    ".SH JOURNAL",
+    ...paragraphs(JOURNAL),
+    ".SH SEE ALSO",
+    ...paragraphs(SEE_ALSO),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+/** Commands a person sees, in the order they are told of. */
+function visible(command: Command): Command[] {
+  return command
+    .createHelp()
+    .visibleCommands(command)
+    .filter((one) => one.name() !== "help") as Command[];
+}
+
+function synopsis(program: Command): string[] {
+  return visible(program).flatMap((command) => {
+    const subcommands = visible(command);
+    const names = subcommands.length > 0 ? [`${command.name()} ${subcommands.map((one) => one.name()).join("|")}`] : [];
+    return [`.B edge\\-agent ${roff(names[0] ?? command.name())}`, ...usage(command), ".br"];
+  });
+}
+
+function usage(command: Command): string[] {
+  const given = command.usage().replace("[options]", "").trim();
+  return given === "" || visible(command).length > 0 ? [] : [`.I ${roff(given)}`];
+}
+
+function describe(command: Command, prefix: string): string[] {
+  const path = `${prefix} ${command.name()}`;
+  const subcommands = visible(command);
+  if (subcommands.length > 0) return subcommands.flatMap((one) => describe(one, path));
+  const own = optionsOf(command, (name) => !COMMON.has(name));
+  return [
+    `.SS ${quoted(`${path} ${command.usage()}`)}`,
+    `${roff(capital(command.description()))}.`,
+    ...own,
+    ...paragraphs(notes(command)),
+  ];
+}
+
+function optionsOf(command: Command, isWanted: (long: string) => boolean): string[] {
+  const options = command.createHelp().visibleOptions(command);
+  return options
+    .filter(({ long }) => isWanted(long ?? ""))
+    .flatMap(({ flags, description, defaultValue }) => {
+      const fallback = defaultValue === undefined ? "" : ` (default: ${JSON.stringify(defaultValue)})`;
+      return tagged(flags, `${capital(description)}${fallback}.`);
+    });
+}
+
+/** What help shows behind the options. */
+function notes(command: Command): string {
+  let shown = "";
+  command.configureOutput({ writeOut: (text) => (shown += text) });
+  command.outputHelp();
+  return shown.slice(command.helpInformation().length).trim();
+}
+
+function exitCodes(): string[] {
+  const rows = [...EXIT_CODE_HELP.matchAll(/^ {2}(\d+) +(.*)$/gm)];
+  return rows.flatMap(([, code = "", meaning = ""]) => tagged(code, `${capital(meaning)}.`));
+}
+
+function section(title: string, entries: Readonly<Record<string, string>>): string[] {
+  return [`.SH ${title}`, ...Object.entries(entries).flatMap(([name, text]) => tagged(name, text))];
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,46 @@
+/*
+ * What the manual page says beside what the commands say of themselves.
+ */
+
+export const INTRODUCTION = `edge-agent runs container apps on a gateway and keeps them running, with or without a network. Its control plane
+sends deployments over one connection that the device opens; the device itself listens on no port. As a service it is
+started by systemd with the command run. All other commands are for a person on the device: they speak to the service
+through a unix socket, as root or as a member of the group edge-agent.
+
+Where to begin: status says whether all is well, doctor what is broken and what to do about it, app NAME why one app does
+not run.`;
+
+export const FILES: Readonly<Record<string, string>> = {
+  "/etc/edge-agent/config.json":
+    "The configuration. Every key is told of in docs/configuration.md; config check tries it.",
+  "/etc/edge-agent/token": "The token that identifies the device, as enroll stores it. Readable by the service only.",
+  "/var/lib/edge-agent": "What the agent remembers: deployments, installed apps, events, the data it used.",
+  "/var/log/edge-agent/agent.log":
+    "The log, one JSON object a line, where no journal keeps it over a reboot; older ones end in .1, .2 and so on.",
+  "/run/edge-agent/agent.sock": "The socket for the commands given on the device.",
+};
+
+export const VARIABLES: Readonly<Record<string, string>> = {
+  "https_proxy, http_proxy, no_proxy": "The proxy to the control plane and to registries, and which hosts need none.",
+  DOCKER_HOST: "The socket of the container engine, where the configuration names none and it begins with unix://.",
+  NO_COLOR: "No colours, also on a terminal.",
+};
+
+export const SIGNALS: Readonly<Record<string, string>> = {
+  "SIGTERM, SIGINT": "The service stops. The apps keep running.",
+  SIGHUP: "The service reads its configuration again, takes over what it can, and says what waits for a restart.",
+};
+
+export const JOURNAL = `Each line of the service's log has fields to search by:
+
+  journalctl -u edge-agent -p warning
+  journalctl EDGE_APP=node-red
+  journalctl EDGE_DEPLOYMENT=dep_0123456789abcdef
+  journalctl EDGE_CODE=ImagePullBackOff
+
+The fields are EDGE_APP, EDGE_DEPLOYMENT, EDGE_STEP, EDGE_STATUS, EDGE_CODE and, for every other field of a line, EDGE_
+and its name in capital letters.`;
+
+export const SEE_ALSO = `systemctl(1), journalctl(1), docker(1), podman(1)
+
+The field guide docs/technician.md, and docs/errors.md for what each code means.`;

@@ -1,0 +1,26 @@
+import { Command } from "commander";
+import { VERSION } from "../lib/version.ts";
+import { DEFAULT_CONFIG } from "./config/default-path.ts";
+import { MEASURE_COMMAND } from "./telemetry/command.ts";
+
+/** The command line with what belongs to the daemon; the commands for people are added where they are asked for. */
+export function createProgram(): Command {
+  const program = new Command("edge-agent")
+    .description("Runs containerised apps on this device, as the control plane asks.")
+    .version(VERSION)
+    .showHelpAfterError();
+  program
+    .command("run")
+    .description("run in the foreground until stopped by SIGTERM or SIGINT; the apps keep running")
+    .option("-c, --config <file>", "configuration file", DEFAULT_CONFIG)
+    .action(async ({ config }: { config: string }) => {
+      const { runDaemon } = await import("./daemon/main.ts");
+      await runDaemon(config);
+    });
+  // Asked for by the daemon itself, in a process that ends with it.
+  program.command(MEASURE_COMMAND, { hidden: true }).action(async () => {
+    const { measure } = await import("./telemetry/measure.ts");
+    process.stdout.write(JSON.stringify(await measure()));
+  });
+  return program;
+}
