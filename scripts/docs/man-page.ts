@@ -41,18 +41,16 @@ export async function manPage(): Promise<string> {
 }
 
 /** Commands a person sees, in the order they are told of. */
-function visible(command: Command): Command[] {
-  return command
-    .createHelp()
-    .visibleCommands(command)
-    .filter((one) => one.name() !== "help") as Command[];
+function visible(command: Command): readonly Command[] {
+  const shown = command.createHelp().visibleCommands(command);
+  return command.commands.filter((one) => shown.includes(one));
 }
 
 function synopsis(program: Command): string[] {
   return visible(program).flatMap((command) => {
     const subcommands = visible(command);
     const names = subcommands.length > 0 ? [`${command.name()} ${subcommands.map((one) => one.name()).join("|")}`] : [];
-    return [`.B edge\\-agent ${roff(names[0] ?? command.name())}`, ...usage(command), ".br"];
+    return [`.B edge\\-agent ${roff(names[0] ?? command.name())}`].concat(usage(command), ".br");
   });
 }
 
