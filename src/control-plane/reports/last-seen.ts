@@ -5,7 +5,10 @@ import type { DeviceStore } from "../store/devices.ts";
 /** How long what was seen is gathered before it is written: a fleet that comes back must not cost a write per device. */
 const GATHER_MS = 5_000;
 
-/** When devices were last connected. Written in batches; what was seen in the last seconds before a kill is lost. */
+/**
+ * When devices were last connected, noted when they come and when they go. Written in batches; what was seen in the last
+ * seconds before a kill is lost, and devices that were connected then count as seen when they came.
+ */
 export class LastSeen implements AsyncDisposable {
   readonly #store: Pick<DeviceStore, "findLastSeen" | "recordSeen">;
   readonly #clock: Clock;

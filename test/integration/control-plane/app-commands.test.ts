@@ -221,6 +221,9 @@ describe("credentials for a registry", () => {
     await third.flushed();
     expect(await deployment(uuid, id)).toMatchObject({ status: "Fail", code: "RegistryAuthLost" });
     expect([...second.received, ...third.received].filter(({ type }) => type === "deploy")).toEqual([]);
+    // Should the device turn out to have it after all, it undoes it: it was reported as failed.
+    await using fourth = await FakeDevice.connect(control.agentUrl, deviceToken, { held: [id] });
+    expect(await fourth.next("cancel")).toMatchObject({ deployment_id: id });
   });
 
   test("survive a restart with the device that had acknowledged", async () => {
