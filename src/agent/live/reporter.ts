@@ -10,6 +10,8 @@ import type { ReportBook } from "./report-book.ts";
 
 /** Changes come in swarms: a restart is three of them. What follows within this time is told with the first. */
 const SETTLE_MS = 2_000;
+/** What a deployment came to is looked at as soon as it is no longer at work: whoever asked for it may look next. */
+const ENDED_SETTLE_MS = 100;
 
 /** Pauses between attempts to watch an engine that is away. */
 const RETRY = { baseMs: 2_000, maxMs: 60_000 };
@@ -39,6 +41,7 @@ export class Reporter {
   #isDue = true;
   /** A deployment ended: whoever asked for it waits. */
   #isAsked = true;
+  #hasEnded = false;
   #isHeldBack = false;
 
   constructor(options: ReporterOptions) {
@@ -56,6 +59,7 @@ export class Reporter {
     const isEnd = events.some(isFinal);
     if (!app && removedApp === undefined && !isEnd) return;
     this.#isAsked ||= isEnd;
+    this.#hasEnded ||= isEnd;
     this.#nudge();
   }
 
@@ -81,11 +85,10 @@ export class Reporter {
   }
 
   async #tell(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#options;
     while (!signal.aborted) {
       try {
         await this.#untilDue(signal);
-        await clock.sleep(SETTLE_MS, signal);
+        await this.#settle(signal);
         await this.#pause(signal);
         await this.#update(signal);
       } catch (error) {
@@ -95,6 +98,15 @@ export class Reporter {
         await this.#sleep(RETRY.maxMs, signal).catch(() => undefined);
       }
     }
+  }
+
+  async #settle(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    const untilMs = clock.monotonic() + SETTLE_MS;
+    for (let left = SETTLE_MS; left > 0 && !this.#hasEnded; left = untilMs - clock.monotonic()) {
+      await this.#sleep(left, signal);
+    }
+    if (this.#hasEnded) await clock.sleep(ENDED_SETTLE_MS, signal);
   }
 
   /** Waits for the pace, unless somebody waits for what there is to tell. */
@@ -113,6 +125,7 @@ export class Reporter {
     const { book, clock } = this.#options;
     this.#isDue = false;
     this.#isAsked = false;
+    this.#hasEnded = false;
     const { changed, recheckMs } = await book.update(signal);
     if (changed) {
       this.#pace.spend(clock.monotonic());

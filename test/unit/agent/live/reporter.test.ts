@@ -72,6 +72,22 @@ describe("reports", () => {
     expect(calls).toBe(0);
   });
 
+  it("tell of a deployment's end at once: whoever asked for it may look next", async () => {
+    await using test = await telling();
+    const { rig } = test;
+    for (const [id, begin] of [
+      ["d1", () => rig.deployments.deploy("d1", { name: "app", image: IMAGE })],
+      ["d2", () => rig.deployments.change("d2", { action: "stop", app: "app" })],
+    ] as const) {
+      const before = test.told.length;
+      begin();
+      await rig.untilEnd(id);
+      await rig.clock.advance(150);
+      expect(test.told).toHaveLength(before + 1);
+    }
+    expect(test.last()).toMatchObject({ apps: [{ state: "stopped", last_deployment: { deployment_id: "d2" } }] });
+  });
+
   it("tell of a deployment when it has ended, with the specification masked", async () => {
     await using test = await telling();
     await test.deploy("d1", { environments: [{ key: "TOKEN", value: "very-secret" }] });
