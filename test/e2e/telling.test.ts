@@ -1,0 +1,115 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { expect, onTestFinished, test } from "vitest";
+import { apiClient } from "../support/api-client.ts";
+import { freeHostPort } from "../support/free-port.ts";
+import { sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
+import { sharedSystem } from "../support/system/for-tests.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+const SECRET = "planted-secret-0123456789";
+
+const system = sharedSystem();
+const api = () => apiClient(system().control, system().account);
+const edge = (path: string): string => `/v1/assets/${system().asset.serialNumber}/edge/${path}`;
+
+/** Connections the agent has open. */
+function openSockets(): number {
+  const folder = `/proc/${system().agent.pid}/fd`;
+  return readdirSync(folder).length;
+}
+
+async function deployTicker(name: string): Promise<void> {
+  const { final } = await system().deploy({
+    name,
+    image: await system().load(await sleeperImage(), "ticker"),
+    environments: [{ key: "TOKEN", value: SECRET }],
+    command: ["/bin/sh", "-c", 'n=0; while true; do echo "tick $n $TOKEN"; echo "tock $n" >&2; n=$((n + 1)); sleep 1; done'],
+  });
+  expect(final.status).toBe("Success");
+}
+
+interface Entry {
+  readonly stream: string;
+  readonly text: string;
+  readonly timestamp: string;
+}
+
+/** The lines of a log as they come, until the client leaves. */
+async function* follow(name: string, query: string, signal: AbortSignal): AsyncGenerator<Entry> {
+  const headers = { "X-API-Key": system().account.apiKey, Accept: "application/x-ndjson" };
+  const response = await fetch(`${system().control.url}${edge(`apps/${name}/logs?${query}`)}`, { headers, signal });
+  expect(response.status).toBe(200);
+  let rest = "";
+  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+    const lines = (rest + chunk).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) if (line !== "") yield JSON.parse(line) as Entry;
+  }
+}
+
+test("an app is told of as it is, and its environment only to who asks for it", async () => {
+  const name = system().name();
+  const port = await freeHostPort();
+  const image = await system().load(await webImage(), "web");
+  const environments = [{ key: "GREETING", value: SECRET }];
+  const { deploymentId } = await system().deploy({ name, image, environments, ports: [{ host_port: port, target_port: WEB_PORT }] });
+  const told = await waitFor("the report", async () => {
+    const { body } = await api().get(edge("apps"));
+    const app = (body["apps"] as Record<string, unknown>[]).find((one) => one["name"] === name);
+    return app?.["state"] === "running" && app;
+  });
+  expect(told).toMatchObject({ desired_state: "running", restarts: 0, last_deployment: { deployment_id: deploymentId } });
+  const shown = await api().get(edge(`apps/${name}`));
+  expect(shown).toMatchObject({ status: 200, body: { name, state: "running" } });
+  expect(JSON.stringify([told, shown.body])).not.toContain(SECRET);
+  const revealed = await api().get(edge(`apps/${name}?reveal=environments`));
+  expect(JSON.stringify(revealed.body)).toContain(SECRET);
+  expect((await api().get(edge(`apps/${name}x`))).body).toMatchObject({ code: "AppNotFound" });
+  const written = [system().control.tail(), system().agent.tail()].join("\n");
+  expect(written).not.toContain(SECRET);
+});
+
+test("a log is read and followed, its streams told apart, and nothing stays open when the client leaves", async () => {
+  const name = system().name();
+  await deployTicker(name);
+  const before = openSockets();
+  const leave = new AbortController();
+  const seen: Entry[] = [];
+  for await (const entry of follow(name, "tail=50&follow=true", leave.signal)) {
+    seen.push(entry);
+    if (seen.filter(({ stream }) => stream === "stdout").length >= 4) break;
+  }
+  leave.abort();
+  const ticks = seen.filter(({ stream }) => stream === "stdout").map(({ text }) => text);
+  expect(ticks).toEqual(ticks.map((_, n) => `tick ${n} ***`));
+  expect(seen.filter(({ stream }) => stream === "stderr").map(({ text }) => text)[0]).toBe("tock 0");
+  await waitFor("the engine's stream to end", () => openSockets() <= before);
+});
+
+test("a log that is followed ends with the link, and nothing stays open on the device", async () => {
+  const name = system().name();
+  await deployTicker(name);
+  const before = openSockets();
+  const leave = new AbortController();
+  onTestFinished(() => leave.abort());
+  const log = follow(name, "follow=true", leave.signal);
+  await log.next();
+  system().link.cut();
+  await waitFor("the engine's stream to end", () => openSockets() <= before);
+  await system().untilOnline();
+  await log.return(undefined);
+});
+
+test("the device is told of as it is, and asking for it leaves nothing behind", async () => {
+  const rss = (): number => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${system().agent.pid}/status`, "utf8"))?.[1]);
+  const before = rss();
+  const { status, body } = await api().get(edge("device"));
+  expect(status).toBe(200);
+  const state = JSON.stringify(body);
+  expect(body).toMatchObject({ reachable: true });
+  for (const field of ["uptime_s", "memory_available_bytes", "disk_free_bytes", "interfaces", "containers"]) {
+    expect(state).toContain(`"${field}":`);
+    expect(state).not.toContain(`"${field}":null`);
+  }
+  expect(rss() - before).toBeLessThan(3_000);
+});
