@@ -23,7 +23,11 @@ async function deployTicker(name: string): Promise<void> {
     name,
     image: await system().load(await sleeperImage(), "ticker"),
     environments: [{ key: "TOKEN", value: SECRET }],
-    command: ["/bin/sh", "-c", 'n=0; while true; do echo "tick $n $TOKEN"; echo "tock $n" >&2; n=$((n + 1)); sleep 1; done'],
+    command: [
+      "/bin/sh",
+      "-c",
+      'n=0; while true; do echo "tick $n $TOKEN"; echo "tock $n" >&2; n=$((n + 1)); sleep 1; done',
+    ],
   });
   expect(final.status).toBe("Success");
 }
@@ -52,13 +56,22 @@ test("an app is told of as it is, and its environment only to who asks for it", 
   const port = await freeHostPort();
   const image = await system().load(await webImage(), "web");
   const environments = [{ key: "GREETING", value: SECRET }];
-  const { deploymentId } = await system().deploy({ name, image, environments, ports: [{ host_port: port, target_port: WEB_PORT }] });
+  const { deploymentId } = await system().deploy({
+    name,
+    image,
+    environments,
+    ports: [{ host_port: port, target_port: WEB_PORT }],
+  });
   const told = await waitFor("the report", async () => {
     const { body } = await api().get(edge("apps"));
     const app = (body["apps"] as Record<string, unknown>[]).find((one) => one["name"] === name);
     return app?.["state"] === "running" && app;
   });
-  expect(told).toMatchObject({ desired_state: "running", restarts: 0, last_deployment: { deployment_id: deploymentId } });
+  expect(told).toMatchObject({
+    desired_state: "running",
+    restarts: 0,
+    last_deployment: { deployment_id: deploymentId },
+  });
   const shown = await api().get(edge(`apps/${name}`));
   expect(shown).toMatchObject({ status: 200, body: { name, state: "running" } });
   expect(JSON.stringify([told, shown.body])).not.toContain(SECRET);
@@ -100,8 +113,12 @@ test("a log that is followed ends with the link, and nothing stays open on the d
   await log.return(undefined);
 });
 
+/** Memory of the agent, in kB. */
+function rss(): number {
+  return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${system().agent.pid}/status`, "utf8"))?.[1]);
+}
+
 test("the device is told of as it is, and asking for it leaves nothing behind", async () => {
-  const rss = (): number => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${system().agent.pid}/status`, "utf8"))?.[1]);
   const before = rss();
   const { status, body } = await api().get(edge("device"));
   expect(status).toBe(200);

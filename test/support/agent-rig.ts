@@ -35,6 +35,7 @@ const DEPLOY_CONFIG: DeployConfig = {
 /** A machine that shows what a test says. */
 class FakeHost implements Host {
   readonly listening = new Map<number, { pid: number; name: string }>();
+  share: number | undefined = 0.5;
   readonly devices = new Set<string>();
   free: number | undefined = 1_000_000_000;
 
@@ -54,6 +55,10 @@ class FakeHost implements Host {
 
   async freeBytes() {
     return this.free;
+  }
+
+  async freeShare() {
+    return this.share;
   }
 
   async realPath(path: string) {

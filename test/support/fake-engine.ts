@@ -10,6 +10,7 @@ import type {
   Engine,
   EngineInfo,
   ImageFacts,
+  ImageSummary,
   LayerChain,
   PullOptions,
   LogLine,
@@ -121,6 +122,18 @@ export class FakeEngine implements Engine {
       const facts = this.#images.get(image);
       const imageId = facts ? this.#facts(image, facts).id : image;
       return { image, imageId, environment, ports: hostNetwork ? [] : request.ports, volumes, hostNetwork, privileged };
+    });
+  }
+
+  listImages(signal: AbortSignal): Promise<ImageSummary[]> {
+    return this.faults.around("listImages", [], signal, () => {
+      const all = [...this.#images].map(([name, image]) => ({ name, facts: this.#facts(name, image) }));
+      const ids = [...new Set(all.map(({ facts }) => facts.id))];
+      return ids.map((id) => {
+        const own = all.filter(({ facts }) => facts.id === id);
+        const repoDigests = own.flatMap(({ facts }) => facts.repoDigests);
+        return { id, names: own.map(({ name }) => name), repoDigests, size: own[0]?.facts.size ?? 0 };
+      });
     });
   }
 

@@ -29,6 +29,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command, registe
   stop: async () => (await import("./change.ts")).addStop,
   start: async () => (await import("./change.ts")).addStart,
   remove: async () => (await import("./change.ts")).addRemove,
+  cleanup: async () => (await import("./cleanup.ts")).addCleanup,
   doctor: async () => (await import("./doctor.ts")).addDoctor,
   "support-bundle": async () => (await import("./support-bundle.ts")).addSupportBundle,
   enroll: async () => (await import("./enroll.ts")).addEnroll,

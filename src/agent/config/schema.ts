@@ -2,6 +2,7 @@ import { z } from "zod";
 import { data } from "./data.ts";
 import { registries } from "./registries.ts";
 import { LOG_LEVELS } from "../../lib/log/levels.ts";
+import { cleanup } from "./cleanup.ts";
 import { telemetry } from "./telemetry.ts";
 
 /*
@@ -189,6 +190,7 @@ export const configSchema = z
     link: link.prefault({}),
     deploy: deploy.prefault({}),
     telemetry: telemetry.prefault({}),
+    cleanup: cleanup.prefault({}),
     data: data.prefault({}),
     container_logs: containerLogs.prefault({}),
     policy: policy.prefault({}),

@@ -12,6 +12,8 @@ import { VERSION } from "../../lib/version.ts";
 import { type Config, loadConfig } from "../config/load.ts";
 import { toDataPolicy, toDeployConfig, toDownloadConfig, toIdleBounds, toLinkConfig } from "../config/settings.ts";
 import { platformOf } from "../core/platform.ts";
+import { Cleaner } from "../cleanup/cleaner.ts";
+import { whyNotFetchable } from "../cleanup/fetchable.ts";
 import { createDockerEngine } from "../engine/docker/docker-engine.ts";
 import { createSocketFinder } from "../engine/find-socket.ts";
 import { readBootId } from "../host/boot-id.ts";
@@ -47,6 +49,7 @@ import { openLog } from "./open-log.ts";
 import { takeReadings } from "../telemetry/take-readings.ts";
 import { untilStopped } from "./until-stopped.ts";
 
+const DAY_MS = 24 * 60 * 60_000;
 const ENGINE_FACTS_SERVE_MS = 600_000;
 
 /** Runs the daemon until it is stopped by SIGTERM or SIGINT. @param path of the configuration file */
@@ -114,7 +117,13 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   } satisfies DeployServices;
   await using deployments = new Deployments(services, () => opened.rebuild.isSet);
   const keeper = new Keeper({ ...services, rebuild: opened.rebuild, hold: (app) => deployments.hold(app) });
-  const { telemetry } = config;
+  const { telemetry, cleanup } = config;
+  const cleaner = new Cleaner({
+    ...services,
+    isEnabled: cleanup.enabled,
+    rules: { keepMs: cleanup.keep_images_days * DAY_MS, lowDisk: cleanup.low_disk_percent / 100 },
+    whyNotFetchable: (reference, image, signal) => whyNotFetchable(reference, image, services, signal),
+  });
   const telling = tellOf({
     ...services,
     stateDir: config.state_dir,
@@ -151,6 +160,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
       services,
       deployments,
       dataUsage,
+      cleaner,
       link: () => uplink.status(),
       linkSince: linkWatch(uplink, clock),
       controlPlaneUrl: config.control_plane_url,
@@ -169,7 +179,8 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   manager.ready();
   await untilStopped(logger, (signal) => {
     signal.addEventListener("abort", () => manager.stopping(), { once: true });
-    return Promise.all([uplink.run(signal), keeper.run(signal), telling.run(signal), sweeper.run(signal)]);
+    const parts = [uplink, keeper, telling, sweeper, cleaner];
+    return Promise.all(parts.map((part) => part.run(signal)));
   });
   logger.info("edge-agent stops; the apps keep running");
 }

@@ -18,6 +18,8 @@ export interface Engine {
   inspectImage(reference: string, signal: AbortSignal): Promise<ImageFacts | undefined>;
   /** The layers of every image on the machine. */
   layerChains(signal: AbortSignal): Promise<readonly LayerChain[]>;
+  /** Every image on the machine. */
+  listImages(signal: AbortSignal): Promise<ImageSummary[]>;
   /** Pulls an image with the engine's own client. Aborting the signal ends the pull. */
   pullImage(
     reference: string,
@@ -31,8 +33,8 @@ export interface Engine {
    */
   tagImage(idOrName: string, reference: string, signal: AbortSignal): Promise<void>;
   /**
-   * Takes a name off an image, which goes with its last one. A name that is not there is no error. Error `conflict` where
-   * it is the last one and a container uses the image.
+   * Takes a name off an image, which goes with its last one; or, by its id, removes one that has none. One that is not
+   * there is no error. Error `conflict` where the image would go and a container uses it.
    */
   untagImage(reference: string, signal: AbortSignal): Promise<void>;
   /** Creates a container, stopped, and answers its id. Error `conflict` when the name is taken. */
@@ -136,6 +138,15 @@ export interface ContainerMakeup {
   readonly volumes: ContainerRequest["volumes"];
   readonly hostNetwork: boolean;
   readonly privileged: boolean;
+}
+
+export interface ImageSummary {
+  readonly id: string;
+  /** With their tags. None where they went over to another image. */
+  readonly names: readonly string[];
+  readonly repoDigests: readonly string[];
+  /** Bytes on disk. */
+  readonly size: number;
 }
 
 export interface ImageFacts {

@@ -19,6 +19,8 @@ export interface Host {
   holderOf(port: HostPort, signal: AbortSignal): Promise<HostProcess | undefined>;
   /** Bytes that an ordinary process may still write to the file system of a path; `undefined` where that cannot be seen. */
   freeBytes(path: string): Promise<number | undefined>;
+  /** Share of the file system of a path that is free, from 0 to 1; `undefined` where that cannot be seen. */
+  freeShare(path: string): Promise<number | undefined>;
   /** The absolute path with all symbolic links resolved, as far as it exists; the rest stays as it is. */
   realPath(path: string): Promise<string>;
   /** Whether a device file is at the path, symbolic links followed; a directory of them counts too. */

@@ -42,6 +42,15 @@ class LinuxHost implements Host {
     }
   }
 
+  async freeShare(path: string): Promise<number | undefined> {
+    try {
+      const { bavail, blocks } = await statfs(path);
+      return blocks > 0 ? bavail / blocks : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
   realPath(path: string): Promise<string> {
     return resolveRealPath(path);
   }

@@ -164,4 +164,14 @@ export const happeningSchema = z.discriminatedUnion("kind", [
 ]);
 export type Happening = z.output<typeof happeningSchema>;
 
+/** What a clean-up of images did, or would do. */
+export const cleanupSchema = z.object({
+  dry_run: z.boolean(),
+  removed: z.array(z.object({ reference: z.string(), bytes: z.number(), reason: z.enum(["age", "disk"]) })),
+  /** Images that no app needs, and that stay all the same. */
+  kept: z.array(z.object({ reference: z.string(), bytes: z.number(), why: z.string() })),
+  freed_bytes: z.number(),
+});
+export type CleanupAnswer = z.output<typeof cleanupSchema>;
+
 export const errorSchema = z.object({ error: z.object({ code: z.string(), message: z.string() }) });

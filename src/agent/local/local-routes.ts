@@ -1,3 +1,4 @@
+import type { Cleaner } from "../cleanup/cleaner.ts";
 import type { DataReport } from "../ledger/data-report.ts";
 import type { LinkStatus } from "../link/link-status.ts";
 import type { DeployServices } from "../steps/context.ts";
@@ -7,6 +8,7 @@ import type { LinkAnswer, Status } from "./api.ts";
 import { aborted } from "./aborted.ts";
 import { gatherAppFacts } from "./app-facts.ts";
 import { followAppLog } from "./app-log.ts";
+import { cleanUp } from "./clean-up.ts";
 import { type DeviceStatusSources, lookAtDevice } from "./device-status.ts";
 import { happenings, newHappenings } from "./happenings.ts";
 import { dataUsed } from "./data-used.ts";
@@ -21,6 +23,7 @@ export interface LocalAgent {
   readonly services: DeployServices & { readonly store: NotifyingStore };
   readonly deployments: Pick<Deployments, "deploy" | "change" | "isBusy">;
   readonly dataUsage: Pick<DataReport, "thisMonth">;
+  readonly cleaner: Pick<Cleaner, "round">;
   readonly link: () => LinkStatus;
   /** Since when it has been online, or has not, in monotonic milliseconds. */
   readonly linkSince: () => number;
@@ -70,6 +73,7 @@ export function localRoutes(agent: LocalAgent): Routes {
     },
     "GET /log": { kind: "stream", run: (request, write) => followOwnLog(agent.log, request, write) },
     "GET /events": { kind: "stream", run: (request, write) => followHistory(agent, request, write) },
+    "POST /cleanup": { kind: "answer", run: (request) => cleanUp(agent.cleaner, request) },
     ...localDeployments({ ...services, deployments }),
   };
 }

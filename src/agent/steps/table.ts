@@ -3,7 +3,7 @@ import { runCheck } from "./check.ts";
 import { runClean } from "./clean.ts";
 import type { StepContext, StepResult } from "./context.ts";
 import { runCreate } from "./create.ts";
-import { runPull } from "./pull.ts";
+import { runPullAndNote } from "./note-pulled.ts";
 import { runResolve } from "./resolve.ts";
 import { runRename } from "./rename.ts";
 import { runStart } from "./start.ts";
@@ -25,7 +25,7 @@ type Executors = {
 const EXECUTORS: Executors = {
   check: runCheck,
   resolve: runResolve,
-  pull: runPull,
+  pull: runPullAndNote,
   create: runCreate,
   switch: runSwitch,
   rename: runRename,

@@ -52,6 +52,7 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
           engine.tailLogs(name, 1, signal),
           engine.stopContainer(name, 1_000, signal),
           engine.renameContainer(name, uniqueName("app"), signal),
+          engine.listImages(signal),
           engine.watchContainers(signal).next(),
           engine.readLogs(name, { tail: 1, follow: true }, signal).next(),
         ];

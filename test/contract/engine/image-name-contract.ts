@@ -38,6 +38,19 @@ export function imageNameContract(harness: () => EngineHarness): void {
       expect(await idOf(images.sleeper)).toBe(id);
     });
 
+    test("images are listed with their names and sizes", async () => {
+      const { engine, images } = harness();
+      const reference = `registry.example.com/team/${uniqueName("listed")}:1.0`;
+      const id = (await idOf(images.sleeper)) ?? "";
+      await engine.tagImage(id, reference, unaborted);
+      const listed = (await engine.listImages(unaborted)).find((image) => image.id === id);
+      expect(listed?.names).toEqual(expect.arrayContaining([reference, expect.stringContaining(images.sleeper)]));
+      expect(listed?.size).toBeGreaterThanOrEqual(0);
+      await engine.untagImage(reference, unaborted);
+      const after = (await engine.listImages(unaborted)).find((image) => image.id === id);
+      expect(after?.names).not.toContain(reference);
+    });
+
     test("a name goes over to another image", async () => {
       const { engine, images } = harness();
       const reference = `registry.example.com/team/${uniqueName("moving")}:1.0`;

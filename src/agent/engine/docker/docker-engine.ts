@@ -10,6 +10,7 @@ import type {
   Engine,
   EngineInfo,
   ImageFacts,
+  ImageSummary,
   LayerChain,
   LogLine,
   LogRequest,
@@ -27,6 +28,7 @@ import { findContainer, requireContainer } from "./find-container.ts";
 import { tagImage, untagImage } from "./image-names.ts";
 import { inspectImage, nameOnMachine } from "./inspect-image.ts";
 import { layerChain, listImageIds } from "./layer-chains.ts";
+import { listImages } from "./list-images.ts";
 import { logLines } from "./log-lines.ts";
 import { openLog } from "./open-log.ts";
 import { pull } from "./pull.ts";
@@ -113,6 +115,10 @@ class DockerEngine implements Engine {
 
   describeContainer(idOrName: string, signal: AbortSignal): Promise<ContainerMakeup | undefined> {
     return this.#query(signal, (abortSignal) => describeContainer(this.#connect(), idOrName, abortSignal));
+  }
+
+  listImages(signal: AbortSignal): Promise<ImageSummary[]> {
+    return this.#query(signal, (abortSignal) => listImages(this.#connect(), abortSignal));
   }
 
   inspectImage(reference: string, signal: AbortSignal): Promise<ImageFacts | undefined> {

@@ -1,0 +1,177 @@
+import { type Clock, deadline } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { type CleanupPlan, type CleanupRules, type Removal, planCleanup } from "../core/image-cleanup.ts";
+import type { Engine, ImageSummary } from "../engine/engine.ts";
+import { EngineError } from "../engine/engine-error.ts";
+import type { Host } from "../host/host.ts";
+import type { AgentStore } from "../store/store.ts";
+import { neededImages } from "./needed-images.ts";
+import { PulledImages } from "./pulled-images.ts";
+
+const FIRST_ROUND_MS = 15 * 60_000;
+const ROUND_EVERY_MS = 6 * 60 * 60_000;
+
+/** A registry that could not be reached is not asked again for the same image before, in milliseconds: asking costs data. */
+const ASK_AGAIN_MS = 24 * 60 * 60_000;
+const ASK_PATIENCE_MS = 30_000;
+
+export interface CleanerOptions {
+  readonly engine: Engine;
+  readonly store: AgentStore;
+  readonly host: Host;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly rules: CleanupRules;
+  /** Whether images are removed without being asked for. */
+  readonly isEnabled: boolean;
+  /** Directory the engine keeps images in. */
+  readonly dataRoot: (signal: AbortSignal) => Promise<string>;
+  /** Why the image could not be pulled again right now; `undefined` where it could. */
+  readonly whyNotFetchable: (
+    reference: string,
+    image: ImageSummary,
+    signal: AbortSignal,
+  ) => Promise<string | undefined>;
+}
+
+export interface CleanupRequest {
+  /** Says what would be done, and does nothing. */
+  readonly dryRun: boolean;
+  /** Takes every image that nothing needs, however long it has not been needed. */
+  readonly all: boolean;
+}
+
+export interface CleanupResult {
+  readonly removed: readonly Pick<Removal, "reference" | "bytes" | "reason">[];
+  /** Images that nothing needs and that stay all the same. */
+  readonly kept: readonly { readonly reference: string; readonly bytes: number; readonly why: string }[];
+  readonly freedBytes: number;
+}
+
+/** Removes images the agent pulled and that nothing needs any more, by age, and at once where the disk is nearly full. */
+export class Cleaner {
+  readonly #options: CleanerOptions;
+  readonly #pulled: PulledImages;
+  readonly #askedInVain = new Map<string, number>();
+  #running: Promise<unknown> = Promise.resolve();
+
+  constructor(options: CleanerOptions) {
+    this.#options = options;
+    this.#pulled = new PulledImages(options.store);
+  }
+
+  /** Cleans up every few hours until `signal` aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, isEnabled, logger } = this.#options;
+    if (!isEnabled) return;
+    for (let pause = FIRST_ROUND_MS; !signal.aborted; pause = ROUND_EVERY_MS) {
+      try {
+        await clock.sleep(pause, signal);
+        await this.round({ dryRun: false, all: false }, signal);
+      } catch (error) {
+        if (!signal.aborted) logger.warn({ err: error }, "cleaning up images failed; trying again later");
+      }
+    }
+  }
+
+  /** One look at all images, and the removals it takes; one round at a time. Rejects when the engine cannot be asked. */
+  async round(request: CleanupRequest, signal: AbortSignal): Promise<CleanupResult> {
+    const before = this.#running;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#running = promise;
+    try {
+      await before;
+      return await this.#round(request, signal);
+    } finally {
+      resolve();
+    }
+  }
+
+  async #round(request: CleanupRequest, signal: AbortSignal): Promise<CleanupResult> {
+    const { engine, host, dataRoot, clock, rules, store } = this.#options;
+    const images = await engine.listImages(signal);
+    const freeDisk = await host.freeShare(await dataRoot(signal));
+    const { ids, references } = neededImages(store);
+    const view = { pulled: this.#pulled.all(), images, needed: ids, pulling: references, freeDisk, nowMs: clock.now() };
+    const plan = planCleanup(view, request.all ? { ...rules, keepMs: 0 } : rules);
+    if (!request.dryRun) this.#pulled.replace(plan.pulled);
+    return await this.#carryOut(plan, images, request, signal);
+  }
+
+  async #carryOut(
+    { removals }: CleanupPlan,
+    images: readonly ImageSummary[],
+    { dryRun, all }: CleanupRequest,
+    signal: AbortSignal,
+  ): Promise<CleanupResult> {
+    const removed: Removal[] = [];
+    const kept: { reference: string; bytes: number; why: string }[] = [];
+    for (const removal of removals) {
+      const image = images.find(({ id }) => id === removal.id);
+      const why =
+        image && ((await this.#whyNot(removal, image, all, signal)) ?? (await this.#remove(removal, dryRun, signal)));
+      const { reference, bytes } = removal;
+      if (why === undefined) removed.push(removal);
+      else kept.push({ reference, bytes, why });
+    }
+    const freedBytes = removed.reduce((sum, { bytes }) => sum + bytes, 0);
+    return { removed: removed.map(({ reference, bytes, reason }) => ({ reference, bytes, reason })), kept, freedBytes };
+  }
+
+  async #whyNot(
+    { reference, id }: Removal,
+    image: ImageSummary,
+    isAsked: boolean,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const { clock, logger } = this.#options;
+    const last = this.#askedInVain.get(id);
+    if (!isAsked && last !== undefined && clock.monotonic() - last < ASK_AGAIN_MS)
+      return "its registry was asked today";
+    const why = await this.#ask(reference, image, signal);
+    if (why === undefined) {
+      this.#askedInVain.delete(id);
+      return undefined;
+    }
+    this.#askedInVain.set(id, clock.monotonic());
+    logger.info(
+      { image: reference, reason: why },
+      "an image that no app needs is kept: it could not be pulled again now",
+    );
+    return `it could not be pulled again now: ${why}`;
+  }
+
+  async #ask(reference: string, image: ImageSummary, signal: AbortSignal): Promise<string | undefined> {
+    const { clock, whyNotFetchable } = this.#options;
+    using limit = deadline(clock, ASK_PATIENCE_MS, signal);
+    try {
+      return await whyNotFetchable(reference, image, limit.signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (limit.signal.aborted) return "its registry did not answer in time";
+      throw error;
+    }
+  }
+
+  async #remove(
+    { id, names, reference, bytes, reason }: Removal,
+    dryRun: boolean,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const { engine, store, logger } = this.#options;
+    // Asking the registry takes time, in which a deployment may have come to need it.
+    const { ids, references } = neededImages(store);
+    if (ids.has(id) || references.has(reference)) return "an app needs it again";
+    if (dryRun) return undefined;
+    try {
+      for (const name of names) await engine.untagImage(name, signal);
+      if (await engine.inspectImage(id, signal)) await engine.untagImage(id, signal);
+    } catch (error) {
+      if (!(error instanceof EngineError) || error.kind !== "conflict") throw error;
+      return "a container uses it";
+    }
+    this.#pulled.replace(this.#pulled.all().filter((entry) => entry.id !== id));
+    logger.info({ image: reference, bytes, reason }, "an image that no app needs any more was removed");
+    return undefined;
+  }
+}

@@ -1,0 +1,42 @@
+import type { Command } from "commander";
+import { formatBytes } from "../../lib/terminal/bytes.ts";
+import { type CleanupAnswer, cleanupSchema } from "../local/api.ts";
+import type { Register } from "./commands.ts";
+import { withCommonOptions } from "./context.ts";
+import { EXIT } from "./exit-code.ts";
+import type { Printer } from "./printer.ts";
+
+const HELP = `
+Only images the agent pulled itself are removed, and never one that an app runs from or would go back to, that a
+container uses, or that could not be pulled again right now. The agent does this by itself too: see "cleanup" in the
+configuration.
+
+Examples:
+  edge-agent cleanup --dry-run --all
+  edge-agent cleanup`;
+
+export function addCleanup(program: Command, register: Register): void {
+  const command = program
+    .command("cleanup")
+    .description("remove images that no app needs any more")
+    .option("--dry-run", "say what would be removed, and remove nothing")
+    .option("--all", "also images that were needed until recently");
+  register(withCommonOptions(command).addHelpText("after", HELP), async ({ client, printer, io }, _, options) => {
+    const query = new URLSearchParams({
+      ...(options["dryRun"] === true && { dry_run: "" }),
+      ...(options["all"] === true && { all: "" }),
+    });
+    const answer = await client.ask("POST", `/cleanup?${query.toString()}`, cleanupSchema, { signal: io.interrupted });
+    if (printer.json) printer.document(answer);
+    else print(printer, answer);
+    return EXIT.ok;
+  });
+}
+
+function print(printer: Printer, { dry_run: dryRun, removed, kept, freed_bytes: freed }: CleanupAnswer): void {
+  const verb = dryRun ? "would remove" : "removed";
+  for (const { reference, bytes } of removed) printer.raw(`${verb} ${reference} (${formatBytes(bytes)})`);
+  for (const { reference, bytes, why } of kept) printer.raw(`kept ${reference} (${formatBytes(bytes)}): ${why}`);
+  if (removed.length === 0) printer.line("There is nothing to remove.");
+  else printer.line(dryRun ? `That would free ${formatBytes(freed)}.` : `Freed ${formatBytes(freed)}.`);
+}

@@ -1,0 +1,145 @@
+import { describe, expect, it } from "vitest";
+import { Cleaner } from "../../../../src/agent/cleanup/cleaner.ts";
+import { PulledImages } from "../../../../src/agent/cleanup/pulled-images.ts";
+import { AgentRig } from "../../../support/agent-rig.ts";
+
+const image = (version: number): string => `registry.example.com/team/app:${version}`;
+const DAY_MS = 86_400_000;
+const unaborted = new AbortController().signal;
+
+/** A rig whose images are pulled, and a cleaner beside it. */
+async function rigged() {
+  const rig = new AgentRig();
+  for (const version of [1, 2, 3, 4]) rig.engine.publish(image(version), { layers: [version * 1_000_000] });
+  const unreachable = new Set<string>();
+  const asked: string[] = [];
+  const cleaner = new Cleaner({
+    ...rig.services,
+    isEnabled: true,
+    rules: { keepMs: DAY_MS, lowDisk: 0.1 },
+    whyNotFetchable: async (reference) => {
+      asked.push(reference);
+      return unreachable.has(reference) ? "no route to host" : undefined;
+    },
+  });
+  const update = async (id: string, version: number) => {
+    if (version === 1) rig.deployments.deploy(id, { name: "app", image: image(1) });
+    else rig.deployments.change(id, { action: "update", app: "app", spec: { image: image(version) } });
+    expect(await rig.untilEnd(id)).toMatchObject({ status: "Success" });
+    rig.store.acknowledge(id, rig.last(id)?.device_seq ?? 0);
+  };
+  const isThere = async (version: number) => (await rig.engine.inspectImage(image(version), unaborted)) !== undefined;
+  const round = (request: { dryRun?: boolean; all?: boolean } = {}) =>
+    cleaner.round({ dryRun: false, all: false, ...request }, unaborted);
+  return {
+    rig,
+    cleaner,
+    unreachable,
+    asked,
+    update,
+    isThere,
+    round,
+    [Symbol.asyncDispose]: () => rig[Symbol.asyncDispose](),
+  };
+}
+
+describe("cleaning up images", () => {
+  it("keeps the image an app runs from and the one before it, and removes what came before those", async () => {
+    await using test = await rigged();
+    await test.update("d1", 1);
+    await test.update("d2", 2);
+    await test.update("d3", 3);
+    const result = await test.round({ all: true });
+    expect(result).toMatchObject({
+      removed: [{ reference: image(1), bytes: 1_000_000 }],
+      kept: [],
+      freedBytes: 1_000_000,
+    });
+    expect([await test.isThere(1), await test.isThere(2), await test.isThere(3)]).toEqual([false, true, true]);
+    expect(await test.round({ all: true })).toMatchObject({ removed: [], kept: [] });
+  });
+
+  it("says on a dry run what it would do, and does nothing", async () => {
+    await using test = await rigged();
+    for (const version of [1, 2, 3]) await test.update(`d${version}`, version);
+    expect(await test.round({ all: true, dryRun: true })).toMatchObject({ removed: [{ reference: image(1) }] });
+    expect(await test.isThere(1)).toBe(true);
+  });
+
+  it("keeps an image whose registry cannot be reached right now", async () => {
+    await using test = await rigged();
+    for (const version of [1, 2, 3]) await test.update(`d${version}`, version);
+    test.unreachable.add(image(1));
+    const kept = [
+      { reference: image(1), bytes: 1_000_000, why: expect.stringContaining("no route to host") as string },
+    ];
+    expect(await test.round({ all: true })).toEqual({ removed: [], kept, freedBytes: 0 });
+    expect(await test.isThere(1)).toBe(true);
+    test.unreachable.clear();
+    expect((await test.round({ all: true })).removed).toHaveLength(1);
+  });
+
+  it("leaves alone what it did not pull, was given another name, or is used by a container", async () => {
+    await using test = await rigged();
+    test.rig.engine.addImage(image(1), { layers: [1_000_000] });
+    for (const version of [1, 2, 3, 4]) await test.update(`d${version}`, version);
+    const second = await test.rig.engine.inspectImage(image(2), unaborted);
+    await test.rig.engine.tagImage(second?.id ?? "", "mine:1", unaborted);
+    expect(await test.round({ all: true })).toMatchObject({ removed: [] });
+    expect([await test.isThere(1), await test.isThere(2)]).toEqual([true, true]);
+    await test.rig.engine.untagImage("mine:1", unaborted);
+    const request = { ...test.rig.engine.container("app")!.request, name: "other", labels: {}, image: image(2) };
+    const other = await test.rig.engine.createContainer(request, unaborted);
+    expect((await test.round({ all: true })).kept).toMatchObject([{ reference: image(2), why: "a container uses it" }]);
+    await test.rig.engine.removeContainer(other, unaborted);
+    expect((await test.round({ all: true })).removed).toMatchObject([{ reference: image(2) }]);
+  });
+
+  it("removes by itself what was not needed for a day, asking its registry once a day at most", async () => {
+    await using test = await rigged();
+    for (const version of [1, 2, 3]) await test.update(`d${version}`, version);
+    test.unreachable.add(image(1));
+    const stop = new AbortController();
+    const running = test.cleaner.run(stop.signal);
+    await test.rig.clock.advance(DAY_MS - 1);
+    expect(test.asked).toEqual([]);
+    await test.rig.clock.advance(3 * DAY_MS);
+    expect(test.asked.length).toBeGreaterThanOrEqual(2);
+    expect(test.asked.length).toBeLessThanOrEqual(4);
+    test.unreachable.clear();
+    await test.rig.clock.advance(2 * DAY_MS);
+    expect(await test.isThere(1)).toBe(false);
+    stop.abort(new Error("over"));
+    await running;
+  });
+
+  it("makes room at once where the disk is nearly full", async () => {
+    await using test = await rigged();
+    for (const version of [1, 2, 3]) await test.update(`d${version}`, version);
+    test.rig.host.share = 0.05;
+    expect((await test.round()).removed).toMatchObject([{ reference: image(1), reason: "disk" }]);
+  });
+
+  it("removes the image of an app that was removed, and of a deployment that failed", async () => {
+    await using test = await rigged();
+    await test.update("d1", 1);
+    test.rig.deployments.change("d2", { action: "remove", app: "app" });
+    await test.rig.untilEnd("d2");
+    test.rig.store.acknowledge("d2", test.rig.last("d2")?.device_seq ?? 0);
+    const crasher = { behaviour: { exit: { code: 1, afterMs: 10 } } };
+    test.rig.engine.publish(image(9), crasher);
+    test.rig.deployments.deploy("d3", { name: "other", image: image(9) });
+    expect(await test.rig.untilEnd("d3")).toMatchObject({ status: "Fail" });
+    test.rig.store.acknowledge("d3", test.rig.last("d3")?.device_seq ?? 0);
+    const { removed } = await test.round({ all: true });
+    expect(removed.map(({ reference }) => reference).toSorted()).toEqual([image(1), image(9)]);
+  });
+
+  it("forgets nothing over a restart, and everything it knows of with the store", async () => {
+    await using test = await rigged();
+    await test.update("d1", 1);
+    expect(new PulledImages(test.rig.store).all()).toMatchObject([{ reference: image(1), unneededSince: null }]);
+    const broken = { learned: () => "{", learn: () => undefined };
+    expect(new PulledImages(broken).all()).toEqual([]);
+  });
+});

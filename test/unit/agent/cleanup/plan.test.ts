@@ -1,0 +1,133 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type CleanupView, type PulledImage, planCleanup } from "../../../../src/agent/core/image-cleanup.ts";
+
+const RULES = { keepMs: 1_000, lowDisk: 0.15 };
+const NOW = 1_000_000;
+const ref = (name: string): string => `registry.example.com/team/${name}:1`;
+
+function view(changes: Partial<CleanupView> = {}): CleanupView {
+  return { pulled: [], images: [], needed: new Set(), pulling: new Set(), freeDisk: 0.5, nowMs: NOW, ...changes };
+}
+
+const pulled = (id: string, fields: Partial<PulledImage> = {}): PulledImage => ({
+  reference: ref(id),
+  id,
+  before: null,
+  unneededSince: NOW - 10_000,
+  ...fields,
+});
+const there = (id: string, names: readonly string[] = [ref(id)]) => ({ id, names, size: 10 });
+
+const ids = fc.constantFrom<string>("a", "b", "c", "d");
+const anything = fc.record({
+  pulled: fc.array(
+    fc.record({
+      reference: ids.map(ref),
+      id: fc.option(ids),
+      before: fc.option(ids),
+      unneededSince: fc.option(fc.integer({ min: 0, max: 2 * NOW })),
+    }),
+  ),
+  images: fc.uniqueArray(
+    fc.record({
+      id: ids,
+      names: fc.uniqueArray(fc.constantFrom(...["a", "b", "c", "d"].map(ref), "mine:1")),
+      size: fc.nat(),
+    }),
+    { selector: ({ id }) => id },
+  ),
+  needed: fc.array(ids).map((list) => new Set(list)),
+  pulling: fc.array(ids.map(ref)).map((list) => new Set(list)),
+  freeDisk: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: undefined }),
+  nowMs: fc.constant(NOW),
+});
+
+describe("which images may go", () => {
+  it("is never one that is needed, not there, not the agent's, or that has a name of somebody else", () => {
+    fc.assert(
+      fc.property(anything, (state) => {
+        for (const { id, names } of planCleanup(state, RULES).removals) {
+          expect(state.needed.has(id)).toBe(false);
+          expect(state.images.some((image) => image.id === id)).toBe(true);
+          const own = state.pulled.filter((entry) => entry.id === id || entry.id === null);
+          expect(own.some((entry: PulledImage) => entry.before !== id && !state.pulling.has(entry.reference))).toBe(
+            true,
+          );
+          expect(names).not.toContain("mine:1");
+        }
+      }),
+    );
+  });
+
+  it("is each at most once, and nothing more than before with less time gone and more room", () => {
+    fc.assert(
+      fc.property(anything, (state) => {
+        const all = planCleanup(state, RULES).removals.map(({ id }) => id);
+        expect(new Set(all).size).toBe(all.length);
+        const patient = planCleanup({ ...state, freeDisk: 1 }, { ...RULES, keepMs: 10 * NOW });
+        expect(patient.removals).toEqual([]);
+      }),
+    );
+  });
+
+  it("comes to the same whether it is planned once or twice", () => {
+    fc.assert(
+      fc.property(anything, (state) => {
+        const once = planCleanup(state, RULES);
+        const twice = planCleanup({ ...state, pulled: once.pulled }, RULES);
+        expect(twice).toEqual(once);
+      }),
+    );
+  });
+
+  it("is one that has not been needed for long enough, the oldest first", () => {
+    const entries = [
+      pulled("young", { unneededSince: NOW - 999 }),
+      pulled("old", { unneededSince: NOW - 1_000 }),
+      pulled("older", { unneededSince: NOW - 2_000 }),
+    ];
+    const plan = planCleanup(
+      view({ pulled: entries, images: ["young", "old", "older"].map((id) => there(id)) }),
+      RULES,
+    );
+    expect(plan.removals).toMatchObject([
+      { id: "older", reason: "age" },
+      { id: "old", reason: "age", bytes: 10, names: [ref("old")] },
+    ]);
+  });
+
+  it("is any that is not needed where the disk is nearly full", () => {
+    const state = view({ pulled: [pulled("young", { unneededSince: NOW })], images: [there("young")], freeDisk: 0.14 });
+    expect(planCleanup(state, RULES).removals).toMatchObject([{ id: "young", reason: "disk" }]);
+    expect(planCleanup({ ...state, freeDisk: undefined }, RULES).removals).toEqual([]);
+  });
+
+  it("counts the time from when the last app stopped needing it", () => {
+    const needed = view({ pulled: [pulled("a")], images: [there("a")], needed: new Set(["a"]) });
+    const first = planCleanup(needed, RULES);
+    expect(first.pulled).toMatchObject([{ unneededSince: null }]);
+    const second = planCleanup({ ...needed, needed: new Set(), pulled: first.pulled, nowMs: NOW + 5_000 }, RULES);
+    expect(second).toMatchObject({ removals: [], pulled: [{ unneededSince: NOW + 5_000 }] });
+    expect(
+      planCleanup({ ...needed, needed: new Set(), pulled: second.pulled, nowMs: NOW + 6_000 }, RULES).removals,
+    ).toHaveLength(1);
+  });
+
+  it("knows an image whose pull was cut off, but not what was there before it", () => {
+    const cutOff = pulled("a", { id: null, unneededSince: null });
+    const state = view({ pulled: [cutOff], images: [there("a")] });
+    expect(planCleanup(state, RULES).pulled).toMatchObject([{ id: "a", unneededSince: NOW }]);
+    expect(planCleanup({ ...state, pulled: [{ ...cutOff, before: "a" }] }, RULES).pulled).toEqual([]);
+  });
+
+  it("knows an image by its digest, and one whose name went over to another", () => {
+    const digest = `sha256:${"5".repeat(64)}`;
+    const byDigest = pulled("a", { reference: `registry.example.com/team/a@${digest}` });
+    const tagged = there("a", [`registry.example.com/team/a:${digest.replace(":", "-")}`]);
+    expect(planCleanup(view({ pulled: [byDigest], images: [tagged] }), RULES).removals).toHaveLength(1);
+    expect(planCleanup(view({ pulled: [pulled("b")], images: [there("b", [])] }), RULES).removals).toMatchObject([
+      { names: [] },
+    ]);
+  });
+});
