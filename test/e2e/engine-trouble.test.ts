@@ -109,6 +109,51 @@ describe.skipIf(noEngine !== undefined)(`an engine that goes away${unless(noEngi
   });
 });
 
+describe.skipIf(noEngine !== undefined)(`an engine that is replaced by another${unless(noEngine)}`, () => {
+  let engine: PrivateEngine;
+  let registry: Registry;
+  const system = sharedSystem(async (owned) => {
+    engine = owned.use(await PrivateEngine.start());
+    registry = owned.use(await Registry.start());
+    return { engine, agentConfig: { deploy: { settle_window_s: 6, engine_patience_s: 60 } } };
+  });
+  const replace = async (): Promise<void> => {
+    await engine.stop();
+    await engine.replace();
+    await engine.start();
+  };
+
+  test("in the middle of a deployment: the image is fetched again, and the app runs; so does one that ran before", async () => {
+    const earlier = { name: system().name(), image: await registry.push(await sleeperImage(), "team/earlier:1") };
+    const { deploymentId: earlierId } = await system().deploy(earlier);
+    const image = await registry.push(await webImage(), "team/web:1");
+    const port = await freeHostPort();
+    const ports = [{ host_port: port, target_port: WEB_PORT }];
+    const stream = await system().open({ name: system().name(), image, ports });
+    await stream.event("verifying", ({ step }) => step === "verifying");
+    await replace();
+    const { final, events, deploymentId } = await system().finish(stream);
+    expect(final.status).toBe("Success");
+    expect(events.map(({ message }) => message).join("\n")).toContain(
+      "not on the device any more; it is fetched again",
+    );
+    expect(await system().containersOf(deploymentId)).toHaveLength(1);
+    expect(await page(port)).toContain("edge-agent test app");
+    const runs = async (): Promise<boolean> => (await system().containersOf(earlierId))[0]?.State === "running";
+    await waitFor("the app that ran before", runs, { timeoutMs: 120_000 });
+  });
+
+  test("in the middle of a deployment of an image no registry has: it fails and says so", async () => {
+    const image = await system().load(await sleeperImage());
+    const stream = await system().open({ name: system().name(), image });
+    await stream.event("verifying", ({ step }) => step === "verifying");
+    await replace();
+    const { final, deploymentId } = await system().finish(stream);
+    expect(final).toMatchObject({ status: "Fail", code: "ImagePullBackOff" });
+    expect(await system().containersOf(deploymentId)).toEqual([]);
+  });
+});
+
 describe.skipIf(noDisk !== undefined)(`a disk that is too small${unless(noDisk)}`, () => {
   const system = sharedSystem(async (owned) => {
     const disk = owned.use(await smallDisk(40));

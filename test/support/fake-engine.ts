@@ -60,6 +60,11 @@ export class FakeEngine implements Engine {
     this.#images.delete(reference);
   }
 
+  /** Takes every image off the machine. */
+  removeImages(): void {
+    this.#images.clear();
+  }
+
   /** Puts an image into the registry to pull from, or the error a pull of it ends with. */
   publish(reference: string, image: FakeImage | EngineError = {}): void {
     this.#registry.set(reference, image);

@@ -38,7 +38,7 @@ export class PrivateEngine implements AsyncDisposable {
   /** This machine's address as its containers see it. */
   readonly hostAddress: string;
   readonly #directory: string;
-  readonly #dataRoot: string;
+  #dataRoot: string;
   readonly #owned: AsyncDisposableStack;
   #process: RunningCommand | undefined;
 
@@ -89,6 +89,15 @@ export class PrivateEngine implements AsyncDisposable {
     this.#process?.kill("SIGTERM");
     await this.#process?.exited;
     this.#process = undefined;
+  }
+
+  /** Puts another engine in its place, at the same socket and with nothing on it. After `stop`; `start` starts it. */
+  async replace(): Promise<void> {
+    await unmountBelow(this.#directory, this.#dataRoot);
+    const file = join(this.#directory, "daemon.json");
+    const config = JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
+    this.#dataRoot = `${this.#dataRoot}-other`;
+    await writeFile(file, JSON.stringify({ ...config, "data-root": this.#dataRoot }));
   }
 
   /**

@@ -71,6 +71,8 @@ export interface AppRecord {
   readonly deploymentId: string;
   readonly spec: AppSpec;
   readonly imageId: string;
+  /** What a registry calls the image, where it was asked: it can be fetched again exactly. */
+  readonly digest?: string | undefined;
   readonly containerId: string;
   /** What it should be: an app that was stopped stays stopped, also over reboots. */
   readonly desired: "running" | "stopped";
@@ -79,10 +81,13 @@ export interface AppRecord {
 }
 
 /** The record of an app that is to run, and was not updated yet. */
-export function newApp(spec: AppSpec, found: Pick<AppRecord, "deploymentId" | "imageId" | "containerId">): AppRecord {
-  const { deploymentId, imageId, containerId } = found;
-  const name = spec.name;
-  return { name, deploymentId, spec, imageId, containerId, desired: "running", previousImageId: undefined };
+export function newApp(
+  spec: AppSpec,
+  found: Pick<AppRecord, "deploymentId" | "imageId" | "digest" | "containerId">,
+): AppRecord {
+  const { deploymentId, imageId, digest, containerId } = found;
+  const image = { imageId, ...(digest !== undefined && { digest }) };
+  return { name: spec.name, deploymentId, spec, ...image, containerId, desired: "running", previousImageId: undefined };
 }
 
 /** The fields of a fresh record of a deployment the control plane asked for. */

@@ -49,7 +49,7 @@ export function own({ deploymentId }: AppRecord, { others }: Observed): Observed
 
 /** Makes the container of an installed app anew. By the image's id: the reference may have moved on since. */
 export function recreation({ spec, imageId, deploymentId, previousImageId }: AppRecord): CreateStep {
-  return { kind: "create", spec, image: imageId, deploymentId, place: "app", previousImageId };
+  return { kind: "create", spec, image: imageId, deploymentId, place: "app", previousImageId, refetch: false };
 }
 
 function stopping(containers: readonly ObservedContainer[]): Step | undefined {

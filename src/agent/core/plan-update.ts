@@ -18,7 +18,7 @@ export function nextOfUpdate(
   if (record.committed) return afterwards(observed);
   // Before any check: what changes nothing cannot do harm, and must not fail.
   if (isUnchanged(record, spec, previous)) return { kind: "succeed", app: undefined, result: "unchanged" };
-  const { id: deploymentId, imageId } = record;
+  const { id: deploymentId, imageId, digest } = record;
   if (imageId === undefined || !record.checked || record.options.dry_run) return nextForImage(record, spec, progress);
 
   const [container, ...surplus] = observed.containers;
@@ -28,7 +28,8 @@ export function nextOfUpdate(
   const isKept = imageId === previous.imageId;
   if (!container) {
     const image = isKept ? imageId : spec.image;
-    return { kind: "create", spec, image, deploymentId, place: "beside", previousImageId: previous.imageId };
+    const refetch = !progress.refetched;
+    return { kind: "create", spec, image, deploymentId, place: "beside", previousImageId: previous.imageId, refetch };
   }
   const start = previous.desired === "running";
   const isStarted = container.running || progress.startedContainerId === container.id || !start;
@@ -40,7 +41,8 @@ export function nextOfUpdate(
     return { kind: "verify", spec, containerId: container.id };
   }
   const previousImageId = isKept ? previous.previousImageId : previous.imageId;
-  const app = { ...previous, deploymentId, spec, imageId, containerId: container.id, previousImageId };
+  const image = isKept ? {} : { imageId, digest };
+  const app = { ...previous, deploymentId, spec, ...image, containerId: container.id, previousImageId };
   return { kind: "commit", app };
 }
 

@@ -40,18 +40,26 @@ export function nextStep(
 
 /** Order: check, get the image, create, start, verify, report. */
 function nextOfDeploy(record: DeploymentRecord, spec: AppSpec, observed: Observed, progress: Progress): Step {
-  const { id: deploymentId, imageId } = record;
+  const { id: deploymentId, imageId, digest } = record;
   if (imageId === undefined || !record.checked || record.options.dry_run) return nextForImage(record, spec, progress);
 
   const [container, ...surplus] = observed.containers;
   if (surplus.length > 0) return { kind: "clean", containerIds: surplus.map(({ id }) => id) };
   if (!container) {
-    return { kind: "create", spec, image: spec.image, deploymentId, place: "app", previousImageId: undefined };
+    return {
+      kind: "create",
+      spec,
+      image: spec.image,
+      deploymentId,
+      place: "app",
+      previousImageId: undefined,
+      refetch: !progress.refetched,
+    };
   }
   if (!container.running && progress.startedContainerId !== container.id) {
     return { kind: "start", spec, containerId: container.id };
   }
   if (progress.verifiedContainerId !== container.id) return { kind: "verify", spec, containerId: container.id };
-  const app = newApp(spec, { deploymentId, imageId, containerId: container.id });
+  const app = newApp(spec, { deploymentId, imageId, digest, containerId: container.id });
   return { kind: "succeed", app, result: "installed" };
 }

@@ -36,6 +36,8 @@ export interface CreateStep {
   readonly place: "app" | "beside";
   /** The image the app ran from before, which a rollback would need. */
   readonly previousImageId: string | undefined;
+  /** Whether the image is fetched again where the engine has it no more, as after it was replaced by another. */
+  readonly refetch: boolean;
 }
 
 /** Steps that are no more than what is stored. */
@@ -74,4 +76,6 @@ export interface Progress {
   readonly source: ImageSource | undefined;
   /** How often its pull has failed. */
   readonly pullAttempts: number;
+  /** The image was gone when the container was to be made of it, and is fetched once more. */
+  readonly refetched?: boolean;
 }

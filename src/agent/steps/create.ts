@@ -1,9 +1,12 @@
 import { createHash } from "node:crypto";
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { besideName, canonicalSpec, containerName, extrasOf, hasExtras, LABELS } from "../core/container.ts";
+import { running } from "../core/announce.ts";
 import type { CreateStep } from "../core/step.ts";
+import { EngineError } from "../engine/engine-error.ts";
 import type { ContainerRequest } from "../engine/engine.ts";
 import type { StepContext, StepResult } from "./context.ts";
+import { NOTHING_CREATED } from "./observe.ts";
 import { requestExtras } from "./request-extras.ts";
 
 /**
@@ -12,11 +15,31 @@ import { requestExtras } from "./request-extras.ts";
  */
 export async function runCreate(context: StepContext, step: CreateStep): Promise<StepResult> {
   const request = toRequest(context, step);
-  const id = await context.engine.createContainer(request, context.signal);
+  let id: string;
+  try {
+    id = await context.engine.createContainer(request, context.signal);
+  } catch (error) {
+    if (step.refetch && isImageGone(error)) return fetchAgain(step);
+    throw error;
+  }
   const { deploymentId } = step;
   // Of another deployment when an app is put back as it was; then the engine is asked again.
   if (deploymentId !== context.record.id) return {};
   return { observed: { containers: [{ id, name: request.name, deploymentId, running: false, up: false }] } };
+}
+
+/** The engine has no such image. It may have had: somebody removed it since, or another engine answers at its socket now. */
+export function isImageGone(error: unknown): error is EngineError {
+  return error instanceof EngineError && error.kind === "image_not_found";
+}
+
+function fetchAgain({ spec }: CreateStep): StepResult {
+  return {
+    record: { imageId: undefined },
+    progress: { refetched: true, source: undefined, pullAttempts: 0 },
+    events: [running("creating", `Image ${spec.image} is not on the device any more; it is fetched again.`)],
+    observed: NOTHING_CREATED,
+  };
 }
 
 function toRequest({ config }: StepContext, step: CreateStep): ContainerRequest {

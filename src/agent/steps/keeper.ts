@@ -6,6 +6,8 @@ import { type AppContainer, nextRepair, repairDelay } from "../core/repair.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
 import { adoptApps } from "./adopt-apps.ts";
 import type { DeployServices } from "./context.ts";
+import { isImageGone } from "./create.ts";
+import { ImageFetcher } from "./image-fetcher.ts";
 import { NOTHING_SEEN } from "./observe.ts";
 import { execute } from "./table.ts";
 import { isEngineAway } from "./trouble.ts";
@@ -30,17 +32,20 @@ export interface KeeperOptions extends DeployServices {
 
 /**
  * Sees to it that installed apps run: after a power cut, without a network, after somebody removed or stopped a
- * container behind the agent's back. Uses only what is on the machine, through the same steps as a deployment.
+ * container behind the agent's back. Uses only what is on the machine, through the same steps as a deployment; only
+ * where that has not even the image any more, as after another engine took the place of the one there was, it is fetched.
  */
 export class Keeper {
   readonly #options: KeeperOptions;
   readonly #clock: Clock;
   readonly #histories = new Map<string, History>();
+  readonly #images: ImageFetcher;
   #engineState: "unknown" | "there" | "away" = "unknown";
 
   constructor(options: KeeperOptions) {
     this.#options = options;
     this.#clock = options.clock;
+    this.#images = new ImageFetcher(options);
   }
 
   /** Looks after the apps until `signal` aborts. Never rejects. */
@@ -49,6 +54,7 @@ export class Keeper {
       await this.round(signal).catch((error: unknown) => this.#report(error, signal));
       await this.#clock.sleep(LOOK_EVERY_MS, signal).catch(() => {});
     }
+    await this.#images.settled();
   }
 
   /** One look at every app, with the repairs it takes. Rejects when the engine cannot be asked. */
@@ -97,6 +103,7 @@ export class Keeper {
     if (history && now - history.lastTryAt > FORGIVEN_AFTER_MS) this.#histories.delete(app.name);
     const failures = this.#histories.get(app.name)?.failures ?? 0;
     if (history && now - history.lastTryAt < repairDelay(failures)) return;
+    if (this.#images.isFetching(app)) return;
     const repair = nextRepair(app, await this.#own(app, all, signal));
     using held = repair && this.#options.hold(app.name);
     if (!repair || !held || !this.#isInstalled(app)) return;
@@ -108,6 +115,10 @@ export class Keeper {
       this.#note(app, repair.reason);
     } catch (error) {
       if (signal.aborted || isEngineAway(error)) throw error;
+      if (isImageGone(error)) {
+        this.#note(app, repair.reason, new Error("its image is not on the device any more; it is being fetched again"));
+        return this.#images.begin(app, signal);
+      }
       const next = Math.round(repairDelay(failures + 1) / 1000);
       log.error(
         { err: error, attempt: failures + 1, next_try_s: next },

@@ -24,6 +24,7 @@ export const appRecordSchema: z.ZodType<AppRecord> = z.object({
   deploymentId: z.string(),
   spec: appSpecSchema,
   imageId: z.string(),
+  digest: z.string().exactOptional(),
   containerId: z.string(),
   desired: z.enum(["running", "stopped"]).default("running"),
   previousImageId: optional(z.string()),
