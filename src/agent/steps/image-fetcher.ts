@@ -64,9 +64,7 @@ export class ImageFetcher {
       if (pulled.record?.imageId !== undefined) return pulled.record.imageId;
       source = pulled.progress && "source" in pulled.progress ? pulled.progress.source : source;
     }
-    throw new Error(
-      resolved.failure?.message || resolved.failure?.code || "the registry does not tell what the image is",
-    );
+    throw new Error(failure?.message || failure?.code || "the registry does not tell what the image is");
   }
 
   /** A tag may lead to another image by now. That is what was asked for, then, and all there is. */
