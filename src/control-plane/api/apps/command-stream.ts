@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { errorEntry } from "../../../protocol/errors.ts";
+import { type ErrorCode, errorEntry } from "../../../protocol/errors.ts";
 import type { AppCommand } from "../../core/command.ts";
 import { findAsset } from "../assets/find-asset.ts";
 import type { ApiContext } from "../context.ts";
@@ -11,21 +11,29 @@ import { readIdempotency } from "./idempotency.ts";
 
 type AssetRequest = FastifyRequest<{ Params: { asset_id: string } }>;
 
-/** What endpoints have in common that tell a device to do something to an app, and stream how it goes. */
-export const COMMAND_STREAM = {
-  tags: ["Apps"],
-  response: {
-    200: eventStream("The deployment's events."),
-    ...streamErrors(
-      "AssetNotFound",
-      "InvalidJson",
-      "PayloadTooLarge",
-      "UnsupportedMediaType",
-      "InvalidRequest",
-      "IdempotencyKeyReused",
-    ),
-  },
-};
+/**
+ * The part of the document that endpoints have in common which tell a device to do something to an app, and stream how it
+ * goes.
+ *
+ * @param codes what this one may be refused with beside what all may
+ */
+export function commandStream(...codes: readonly ErrorCode[]) {
+  return {
+    tags: ["Apps"],
+    response: {
+      200: eventStream("The deployment's events."),
+      ...streamErrors(
+        "AssetNotFound",
+        "InvalidJson",
+        "PayloadTooLarge",
+        "UnsupportedMediaType",
+        ...codes,
+        "InvalidRequest",
+        "IdempotencyKeyReused",
+      ),
+    },
+  };
+}
 
 /** Said of each of them in the document. */
 export const STREAM_NOTE =

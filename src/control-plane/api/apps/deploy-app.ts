@@ -3,9 +3,8 @@ import { toRequestError } from "../../../protocol/request-error.ts";
 import type { ZodType } from "zod";
 import { assetParams } from "../assets/asset-params.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { eventStream, streamErrors } from "../docs/stream.ts";
 import { validateBy } from "../validate.ts";
-import { COMMAND_STREAM, refuseStream, STREAM_NOTE, streamCommand } from "./command-stream.ts";
+import { commandStream, refuseStream, STREAM_NOTE, streamCommand } from "./command-stream.ts";
 import { commandQuery, requireBody, splitRequest } from "./request-options.ts";
 
 /**
@@ -17,26 +16,13 @@ export function deployApp(api: Api, context: ApiContext): void {
     "/v1/assets/:asset_id/edge/apps",
     {
       schema: {
-        ...COMMAND_STREAM,
+        ...commandStream("ErrorNoName", "ErrorNoImage"),
         operationId: "deployApp",
         summary: "Deploy App",
         description: `Deploys an app to the asset's device. ${STREAM_NOTE}`,
         params: assetParams,
         querystring: commandQuery,
         body: deployRequestSchema,
-        response: {
-          200: eventStream("The deployment's events."),
-          ...streamErrors(
-            "AssetNotFound",
-            "InvalidJson",
-            "PayloadTooLarge",
-            "UnsupportedMediaType",
-            "ErrorNoName",
-            "ErrorNoImage",
-            "InvalidRequest",
-            "IdempotencyKeyReused",
-          ),
-        },
       },
       errorHandler: refuseStream(context),
       preValidation: requireBody,

@@ -1,6 +1,6 @@
 import type { Api, ApiContext } from "../context.ts";
 import { appParams } from "./app-params.ts";
-import { COMMAND_STREAM, refuseStream, STREAM_NOTE, streamCommand } from "./command-stream.ts";
+import { commandStream, refuseStream, STREAM_NOTE, streamCommand } from "./command-stream.ts";
 import { ignoreTypeOfNoBody, refuseBody } from "./no-body.ts";
 
 /** `DELETE /v1/assets/{asset_id}/edge/apps/{name}`: removes an app and streams how it goes. */
@@ -9,7 +9,7 @@ export function removeApp(api: Api, context: ApiContext): void {
     "/v1/assets/:asset_id/edge/apps/:name",
     {
       schema: {
-        ...COMMAND_STREAM,
+        ...commandStream(),
         operationId: "removeApp",
         summary: "Remove App",
         description:

@@ -1,6 +1,6 @@
 import type { Api, ApiContext } from "../context.ts";
 import { appParams } from "./app-params.ts";
-import { COMMAND_STREAM, refuseStream, STREAM_NOTE, streamCommand } from "./command-stream.ts";
+import { commandStream, refuseStream, STREAM_NOTE, streamCommand } from "./command-stream.ts";
 import { ignoreTypeOfNoBody, refuseBody } from "./no-body.ts";
 
 const SWITCHES = {
@@ -25,7 +25,7 @@ export function switchApp(api: Api, context: ApiContext): void {
       `/v1/assets/:asset_id/edge/apps/:name/${action}`,
       {
         schema: {
-          ...COMMAND_STREAM,
+          ...commandStream(),
           operationId,
           summary,
           description: `${description} ${STREAM_NOTE}`,

@@ -2,7 +2,7 @@ import type { FastifyRequest } from "fastify";
 import { updateRequestSchema } from "../../../protocol/deploy-request.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { appParams } from "./app-params.ts";
-import { COMMAND_STREAM, refuseStream, STREAM_NOTE, streamCommand } from "./command-stream.ts";
+import { commandStream, refuseStream, STREAM_NOTE, streamCommand } from "./command-stream.ts";
 import { commandQuery, requireBody, splitRequest } from "./request-options.ts";
 
 /** A file an app was deployed from has its name in it: said again, it changes nothing. */
@@ -17,7 +17,7 @@ export function updateApp(api: Api, context: ApiContext): void {
     "/v1/assets/:asset_id/edge/apps/:name",
     {
       schema: {
-        ...COMMAND_STREAM,
+        ...commandStream(),
         operationId: "updateApp",
         summary: "Update App",
         description:
