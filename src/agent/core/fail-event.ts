@@ -1,6 +1,7 @@
 import type { EventContent } from "../../protocol/deployment-event.ts";
 import { errorEntry } from "../../protocol/errors.ts";
 import type { DeploymentRecord, Failure } from "./deployment.ts";
+import { mayEnd } from "./restart-policy.ts";
 
 /** The event a deployment fails with: what went wrong, and what has become of the app that was there before. */
 export function failEvent(failure: Failure, record: DeploymentRecord): EventContent {
@@ -49,5 +50,6 @@ function aftermathText({ action, previous, touched, rollbackFailure }: Deploymen
   }
   if (!touched) return `${what} was not touched.`;
   if (previous.desired === "stopped") return `${what} is stopped, as before.`;
+  if (mayEnd(previous.spec.restart_policy)) return `${what} is in its place again.`;
   return action === "start" || action === "restart" ? undefined : `${what} runs again.`;
 }

@@ -1,6 +1,7 @@
 import { containerName } from "./container.ts";
 import type { AppRecord, DeploymentRecord, Failure } from "./deployment.ts";
 import { own, recreation } from "./plan-lifecycle.ts";
+import { staysEnded } from "./restart-policy.ts";
 import type { Observed, Progress, Step } from "./step.ts";
 
 /**
@@ -37,7 +38,9 @@ function restoration(
 ): Step | undefined {
   const { spec, desired } = previous;
   const [container] = own(previous, observed);
-  if (!container) return recreation(previous);
+  // One that is down for good once it has ended may have been so before: doing its work again was not asked for.
+  const staysDown = staysEnded(spec.restart_policy, undefined);
+  if (!container) return staysDown ? undefined : recreation(previous);
   const { id: containerId } = container;
   if (container.name !== containerName(previous.name)) return { kind: "rename", app: previous.name, containerId };
   if (desired === "stopped") {
@@ -45,6 +48,7 @@ function restoration(
       ? { kind: "stop", containerIds: [containerId] }
       : undefined;
   }
+  if (!container.up && staysDown) return undefined;
   if (!container.up && progress.startedContainerId !== containerId) return { kind: "start", spec, containerId };
   // An app that was only started or restarted is no other than before: what became of it has been seen.
   const isKnown = action === "start" || action === "restart";

@@ -128,6 +128,14 @@ describe("plan", () => {
     expect(containers).toMatchObject([{ deploymentId: "d0", name: "app", running: true }]);
   });
 
+  it("does not do the work of an app that runs once again because its update failed", () => {
+    const once = { ...spec, restart_policy: "no" } as const;
+    const list: Mishap[] = ["none", "none", "none", "none", "none", "step_fails"];
+    const { steps, containers } = playPlan("update", once, list);
+    expect(steps).toEqual("check resolve pull create switch verify clean rename fail".split(" "));
+    expect(containers).toMatchObject([{ deploymentId: "d0", name: "app", running: false }]);
+  });
+
   it("takes a committed update back when it is cancelled before its success was told", () => {
     const list: Mishap[] = ["none", "none", "none", "none", "none", "none", "cancel"];
     const { containers, installed, steps } = playPlan("update", spec, list);
