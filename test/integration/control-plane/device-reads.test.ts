@@ -26,6 +26,7 @@ describe("the device", () => {
     const { uuid, deviceToken } = await control.asset(account);
     expect((await get(uuid, "device")).body).toEqual({
       device: null,
+      data_usage: { today: null, budget: null },
       live: false,
       reachable: false,
       last_seen: null,
@@ -35,11 +36,16 @@ describe("the device", () => {
     const device = await FakeDevice.connect(control.agentUrl, deviceToken);
     device.report({ hash: "h1", device: someFacts({ hostname: "gw-reported" }) });
     const asking = get(uuid, "device");
-    const query = await device.next("query");
-    expect(query).toMatchObject({ what: "device", params: {} });
-    device.answer(query.query_id, someState());
+    const state = await device.next("query");
+    expect(state).toMatchObject({ what: "device", params: {} });
+    const ledger = await device.next("query");
+    expect(ledger).toMatchObject({ what: "data_usage", params: { from: "2026-11-20", to: "2026-11-20" } });
+    const budget = { monthly_bytes: 1_000_000, daily_bytes: null, used_this_month_bytes: 5, used_today_bytes: 5 };
+    device.answer(ledger.query_id, { days: [someLedgerDay("2026-11-20", 5)], deployments: [], budget });
+    device.answer(state.query_id, someState());
     expect((await asking).body).toEqual({
       device: someState(),
+      data_usage: { today: someLedgerDay("2026-11-20", 5), budget },
       live: true,
       reachable: true,
       last_seen: nowS(),
@@ -50,6 +56,7 @@ describe("the device", () => {
     const away = await get(uuid, "device");
     expect(away.body).toMatchObject({ live: false, reachable: false, device: { hostname: "gw-reported" } });
     expect(away.body["device"]).not.toHaveProperty("cpu_percent");
+    expect(away.body["data_usage"]).toEqual({ today: someLedgerDay("2026-11-20", 5), budget });
   });
 
   test("that does not answer in time is shown as it told last, and its connection is tried", async () => {

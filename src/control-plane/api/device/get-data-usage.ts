@@ -3,15 +3,15 @@ import { type DeviceDataUsage, deviceDataUsageSchema, utcDaySchema } from "../..
 import { simTypeSchema } from "../../../protocol/sim.ts";
 import { unixSeconds } from "../../../protocol/timestamp.ts";
 import { readDailyUsage } from "../../assets/read-daily-usage.ts";
-import type { Asset } from "../../core/asset.ts";
-import { ledgerBetween, mergeLedger } from "../../core/device-ledger.ts";
-import { type DayRange, resolveDays } from "../../core/utc-days.ts";
+import { ledgerBetween } from "../../core/device-ledger.ts";
+import { resolveDays } from "../../core/utc-days.ts";
 import type { Dated } from "../../store/devices.ts";
 import { assetParams } from "../assets/asset-params.ts";
 import { findAsset } from "../assets/find-asset.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
+import { askLedger } from "./ask-ledger.ts";
 import { askOrRecall } from "./ask-or-recall.ts";
 import { presenceFields, presenceOf } from "./presence.ts";
 
@@ -72,7 +72,7 @@ export function getDataUsage(api: Api, context: ApiContext): void {
       const asset = await findAsset(context.store, request, request.params.asset_id);
       const { days, range } = resolveDays(request.query, context.clock.now());
       const signal = streamSignal(request, reply, context);
-      const { live, value: ledger } = await askOrRecall(
+      const { live, value: ledger } = await askOrRecall<Dated<DeviceDataUsage> | undefined>(
         () => askLedger(context, asset, days, signal),
         () => context.store.devices.findLedger(asset.uuid),
       );
@@ -82,18 +82,4 @@ export function getDataUsage(api: Api, context: ApiContext): void {
       return { ...days, ...ledgerBetween(ledger?.value, days), sims, live, ...presence };
     },
   );
-}
-
-/** What the device tells now, kept with what it told before. */
-async function askLedger(
-  { store, queries, clock }: ApiContext,
-  asset: Asset,
-  days: DayRange,
-  signal: AbortSignal,
-): Promise<Dated<DeviceDataUsage> | undefined> {
-  const told = await queries.ask(asset, "data_usage", days, signal);
-  const held = await store.devices.findLedger(asset.uuid);
-  const ledger = { value: mergeLedger(held?.value, told), at: Math.floor(clock.now() / 1000) };
-  await store.devices.saveLedger(asset.uuid, ledger);
-  return ledger;
 }

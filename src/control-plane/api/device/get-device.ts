@@ -1,11 +1,16 @@
 import { z } from "zod";
 import { deviceFactsSchema } from "../../../protocol/app-report.ts";
+import { deviceDataUsageSchema } from "../../../protocol/data-usage.ts";
 import { deviceStateSchema } from "../../../protocol/device-state.ts";
+import type { Asset } from "../../core/asset.ts";
+import { ledgerBetween } from "../../core/device-ledger.ts";
+import { utcDay } from "../../core/utc-days.ts";
 import { assetParams } from "../assets/asset-params.ts";
 import { findAsset } from "../assets/find-asset.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
+import { askLedger } from "./ask-ledger.ts";
 import { askOrRecall } from "./ask-or-recall.ts";
 import { presenceFields, presenceOf } from "./presence.ts";
 
@@ -15,16 +20,21 @@ const schema = z
       .union([deviceStateSchema, deviceFactsSchema])
       .nullable()
       .meta({ description: "Without what changes all the time where it is not live; null when it never told." }),
+    data_usage: z.object({
+      today: deviceDataUsageSchema.shape.days.element
+        .nullable()
+        .meta({ description: "What the device counted today, UTC; null where it told nothing of today." }),
+      budget: deviceDataUsageSchema.shape.budget,
+    }),
     live: z.boolean().meta({ description: "Whether the device was asked right now." }),
     ...presenceFields,
   })
   .meta({ id: "Device" });
 
-type Shown = z.output<typeof schema>["device"];
+type Shown = Pick<z.output<typeof schema>, "device" | "data_usage"> & { readonly at: number | undefined };
 
 /** `GET /v1/assets/{asset_id}/edge/device`: the device right now, or as it told last. */
 export function getDevice(api: Api, context: ApiContext): void {
-  const { store, queries, clock } = context;
   api.get(
     "/v1/assets/:asset_id/edge/device",
     {
@@ -43,20 +53,36 @@ export function getDevice(api: Api, context: ApiContext): void {
       },
     },
     async (request, reply): Promise<z.output<typeof schema>> => {
-      const asset = await findAsset(store, request, request.params.asset_id);
+      const asset = await findAsset(context.store, request, request.params.asset_id);
       const signal = streamSignal(request, reply, context);
-      const { live, value } = await askOrRecall<{ device: Shown; at: number | undefined }>(
-        async () => ({
-          device: await queries.ask(asset, "device", {}, signal),
-          at: Math.floor(clock.now() / 1000),
-        }),
-        async () => {
-          const report = await store.devices.findReport(asset.uuid);
-          return { device: report?.value.device ?? null, at: report?.at };
-        },
+      const { live, value } = await askOrRecall(
+        () => ask(context, asset, signal),
+        () => recall(context, asset),
       );
-      const presence = await presenceOf(context, asset, { at: value.at, isKeptCurrent: true });
-      return { device: value.device, live, ...presence };
+      const { at, ...shown } = value;
+      return { ...shown, live, ...(await presenceOf(context, asset, { at, isKeptCurrent: true })) };
     },
   );
+}
+
+async function ask(context: ApiContext, asset: Asset, signal: AbortSignal): Promise<Shown> {
+  const nowS = Math.floor(context.clock.now() / 1000);
+  const day = utcDay(nowS);
+  const [device, ledger] = await Promise.all([
+    context.queries.ask(asset, "device", {}, signal),
+    askLedger(context, asset, { from: day, to: day }, signal),
+  ]);
+  return { device, data_usage: usageOf(ledger.value, day), at: nowS };
+}
+
+async function recall({ store, clock }: ApiContext, asset: Asset): Promise<Shown> {
+  const report = await store.devices.findReport(asset.uuid);
+  const ledger = await store.devices.findLedger(asset.uuid);
+  const day = utcDay(clock.now() / 1000);
+  return { device: report?.value.device ?? null, data_usage: usageOf(ledger?.value, day), at: report?.at };
+}
+
+function usageOf(ledger: Parameters<typeof ledgerBetween>[0], day: string): Shown["data_usage"] {
+  const { days, budget } = ledgerBetween(ledger, { from: day, to: day });
+  return { today: days[0] ?? null, budget };
 }

@@ -1,0 +1,20 @@
+import type { DeviceDataUsage } from "../../../protocol/data-usage.ts";
+import type { Asset } from "../../core/asset.ts";
+import { mergeLedger } from "../../core/device-ledger.ts";
+import type { DayRange } from "../../core/utc-days.ts";
+import type { Dated } from "../../store/devices.ts";
+import type { ApiContext } from "../context.ts";
+
+/** What the device counted on these days, asked right now and kept with what it told before. Errors as of a question. */
+export async function askLedger(
+  { store, queries, clock }: Pick<ApiContext, "store" | "queries" | "clock">,
+  asset: Asset,
+  days: DayRange,
+  signal: AbortSignal,
+): Promise<Dated<DeviceDataUsage>> {
+  const told = await queries.ask(asset, "data_usage", days, signal);
+  const held = await store.devices.findLedger(asset.uuid);
+  const ledger = { value: mergeLedger(held?.value, told), at: Math.floor(clock.now() / 1000) };
+  await store.devices.saveLedger(asset.uuid, ledger);
+  return ledger;
+}
