@@ -7,7 +7,8 @@ import { engineRequest } from "../support/images/load-image.ts";
 import { podmanMissing, startPodman } from "../support/podman-service.ts";
 import { PrivateEngine, privateEngineMissing } from "../support/private-engine.ts";
 import { Registry } from "../support/registry.ts";
-import { RegistryFront } from "../support/registry/front.ts";
+import { CertificateAuthority } from "../support/link/certificates.ts";
+import { outsideAddress, RegistryFront } from "../support/registry/front.ts";
 import { smallDisk, smallDiskMissing } from "../support/small-disk.ts";
 import { page } from "../support/system/app-page.ts";
 import { expectFailure } from "../support/system/expect-failure.ts";
@@ -86,6 +87,29 @@ describe.each(engines)("a private registry, with %s", (name, missing) => {
         expect(holders.map((text) => text.slice(0, 60))).toEqual([]);
       }
     });
+  });
+});
+
+describe("a registry elsewhere, behind an authority of one's own and a token server", () => {
+  const system = sharedSystem();
+
+  test("is trusted by the agent alone, which hands the image to the engine", async () => {
+    const authority = await CertificateAuthority.create(system().directory, "registry-ca");
+    const tls = await authority.issue(`IP:${outsideAddress()}`);
+    await using front = await RegistryFront.start({ upstream: open.host, tls, tokens: { user: USER } });
+    const image = (await open.push(await sleeperImage("ca"), "team/ca:1")).replace(open.host, front.outsideHost);
+    const app = { name: system().name(), image: system().willPull(image), registry_auth: AUTH };
+    const event = await expectFailure(system(), app, "ImagePullBackOff");
+    expect(event.message).toMatch(/authority|certificate/);
+
+    const caFile = join(system().directory, "registry-ca.pem");
+    await writeFile(caFile, authority.cert);
+    await system().agent.restart({ registries: [{ host: front.outsideHost, ca_file: caFile }] });
+    await system().untilOnline();
+    expect((await system().deploy(app)).final.status).toBe("Success");
+    expect(front.requests.some(({ path }) => path.startsWith("/token"))).toBe(true);
+    const pinned = { ...app, name: system().name(), image: `${app.image}@${await open.digest("team/ca:1")}` };
+    expect((await system().deploy(pinned)).final.status).toBe("Success");
   });
 });
 

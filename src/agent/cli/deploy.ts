@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { Register } from "./commands.ts";
 import { withCommonOptions } from "./context.ts";
+import { DRY_RUN, dryRunQuery } from "./dry-run.ts";
 import { followDeployment } from "./follow-deployment.ts";
 import { readJson } from "./read-json.ts";
 
@@ -20,9 +21,10 @@ export function addDeploy(program: Command, register: Register): void {
   const command = program
     .command("deploy")
     .description("deploy an app from a file, without a control plane")
-    .requiredOption("-f, --file <file>", "file with the app, as JSON; - for standard input");
+    .requiredOption("-f, --file <file>", "file with the app, as JSON; - for standard input")
+    .option("--dry-run", DRY_RUN);
   register(withCommonOptions(command).addHelpText("after", HELP), async (context, _argument, options) => {
     const body = await readJson(String(options["file"]));
-    return followDeployment(context, "/deployments", body);
+    return followDeployment(context, `/deployments${dryRunQuery(options)}`, body);
   });
 }

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { Register } from "./commands.ts";
 import { withCommonOptions } from "./context.ts";
+import { DRY_RUN, dryRunQuery } from "./dry-run.ts";
 import { followDeployment } from "./follow-deployment.ts";
 import { readJson } from "./read-json.ts";
 
@@ -21,9 +22,10 @@ export function addUpdate(program: Command, register: Register): void {
   const command = program
     .command("update <app>")
     .description("change an app by a file with what is to change, without a control plane")
-    .requiredOption("-f, --file <file>", "file with the changes, as JSON; - for standard input");
+    .requiredOption("-f, --file <file>", "file with the changes, as JSON; - for standard input")
+    .option("--dry-run", DRY_RUN);
   register(withCommonOptions(command).addHelpText("after", HELP), async (context, app = "", options) => {
     const body = await readJson(String(options["file"]));
-    return followDeployment(context, `/apps/${encodeURIComponent(app)}/update`, body);
+    return followDeployment(context, `/apps/${encodeURIComponent(app)}/update${dryRunQuery(options)}`, body);
   });
 }

@@ -28,6 +28,9 @@ export function afterFailedPull(kind: string, attempt: number, attempts: number,
 /** Kinds of a registry's errors that may be over the next time. */
 const PASSING = new Set(["registry_unreachable", "rate_limited", "wrong_content"]);
 
+/** How often the agent asks a registry that does not answer before the engine is to try. */
+const LOOKS_BEFORE_ENGINE = 2;
+
 export interface LookUp {
   /** 1 for the first. */
   readonly attempt: number;
@@ -47,8 +50,10 @@ export interface LookUp {
  */
 export function afterFailedLookUp(kind: string, lookUp: LookUp): PullRetry | "ask_engine" {
   if (kind === "wrong_platform" || (kind === "image_denied" && lookUp.isKnown)) return "give_up";
-  if (!lookUp.mustKnow) return "ask_engine";
+  const mayPass = PASSING.has(kind) && lookUp.attempt < lookUp.attempts;
+  // The engine's own pull keeps nothing of what a link breaks off: it is no way out of a moment without one.
+  if (!lookUp.mustKnow) return mayPass && lookUp.attempt < LOOKS_BEFORE_ENGINE ? "retry" : "ask_engine";
   if (!PASSING.has(kind)) return "give_up";
   if (lookUp.present) return "use_present";
-  return lookUp.attempt < lookUp.attempts ? "retry" : "give_up";
+  return mayPass ? "retry" : "give_up";
 }

@@ -1,4 +1,6 @@
 import { randomUUID } from "node:crypto";
+import { type DeployOptions, deployOptionsSchema, splitOptions } from "../../protocol/deploy-options.ts";
+import { listIssues } from "../../protocol/request-error.ts";
 import { appActionSchema } from "../../protocol/deployment-action.ts";
 import { isFinal } from "../../protocol/deployment-event.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -25,7 +27,8 @@ export function localDeployments(parts: Parts): Routes {
       run: (request: LocalRequest, write: (value: unknown) => void) => {
         const app = request.params["name"] ?? "";
         if (!store.apps().some(({ name }) => name === app)) throw unknownApp(app);
-        const change = { action, app, spec: request.body };
+        const { spec, options } = readRequest(request);
+        const change = { action, app, spec, options };
         return follow(parts, request.signal, write, (id) => deployments.change(id, change, "local"));
       },
     },
@@ -34,9 +37,23 @@ export function localDeployments(parts: Parts): Routes {
     ...(Object.fromEntries(changes) as Routes),
     "POST /deployments": {
       kind: "stream",
-      run: ({ body, signal }, write) => follow(parts, signal, write, (id) => deployments.deploy(id, body, {}, "local")),
+      run: (request, write) => {
+        const { spec, options } = readRequest(request);
+        return follow(parts, request.signal, write, (id) => deployments.deploy(id, spec, options, "local"));
+      },
     },
   };
+}
+
+/** Takes what the API takes: the options stand beside what the app is, and whether it is a dry run in the address. */
+function readRequest({ body, query }: LocalRequest): { readonly spec: unknown; readonly options: DeployOptions } {
+  if (typeof body !== "object" || body === null) return { spec: body, options: {} };
+  const { options, rest } = splitOptions({ ...body });
+  const dryRun = query.get("dry_run") === "true" ? { dry_run: true } : {};
+  const parsed = deployOptionsSchema.safeParse({ ...options, ...dryRun });
+  if (parsed.success) return { spec: rest, options: parsed.data };
+  const [issue] = listIssues(parsed.error);
+  throw new LocalError(422, "InvalidRequest", `${issue?.path}: ${issue?.reason}`);
 }
 
 /** What is said of an app nobody knows. */

@@ -18,6 +18,7 @@ type ResolveStep = Extract<Step, { kind: "resolve" }>;
 const RETRY = { baseMs: 1_000, maxMs: 30_000 };
 /** Longest that a registry's wish to be left alone is heeded, in milliseconds. */
 const LONGEST_WISH_MS = 300_000;
+const LONG_MS = 5_000;
 
 /**
  * Finds out what the image's reference stands for, and what getting it costs, before the first byte of a layer. Only
@@ -96,7 +97,10 @@ async function lookUp(context: StepContext, step: ResolveStep, present: boolean)
         case "retry": {
           const delay = Math.max(fullJitter(attempt, RETRY, context.random()), Math.min(retryAfterMs, LONGEST_WISH_MS));
           const tries = `attempt ${attempt + 1} of ${attempts} in ${Math.ceil(delay / 1000)} s`;
-          context.emit(running("pulling", `The registry cannot be reached (${message}); ${tries}.`));
+          // A moment is not worth a word, unless nobody else will try.
+          if (mustKnow || delay > LONG_MS) {
+            context.emit(running("pulling", `The registry cannot be reached (${message}); ${tries}.`));
+          }
           await clock.sleep(delay, signal);
         }
       }

@@ -142,7 +142,7 @@ export class RegistryFront implements AsyncDisposable {
 }
 
 /** An IPv4 address of this machine that is not loopback. */
-function outsideAddress(): string {
+export function outsideAddress(): string {
   const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
   const found = addresses.find(({ address, internal }) => isIPv4(address) && !internal);
   if (!found) throw new Error("this machine has no address but loopback");

@@ -199,17 +199,26 @@ describe("a registry that cannot be asked", () => {
   it.each(kinds)("(%s) is left to the engine, which may know a way", async (kind) => {
     const rig = rigWith();
     rig.engine.publish(IMAGE);
-    rig.registry.failures.push(unreachable(kind));
+    rig.registry.failures.push(unreachable(kind), unreachable(kind));
     expect((await deploy(rig))?.status).toBe("Success");
     expect(messages(rig)).toContain(
       "The price of the download is not known (registry.example.com: no answer); leaving it to the container engine.",
     );
   });
 
-  it("is asked again after the engine did not reach it either", async () => {
+  it("is asked once more before that: a link that was down for a moment is no reason to do without", async () => {
     const rig = rigWith();
     rig.engine.publish(IMAGE, { layers: [MB] });
     rig.registry.failures.push(unreachable());
+    expect((await deploy(rig))?.status).toBe("Success");
+    expect(messages(rig)).toContain("1.0 MB to download, in 1 of 1 layers; about 2.0 MB on disk.");
+    expect(messages(rig).filter((message) => message.includes("cannot be reached"))).toEqual([]);
+  });
+
+  it("is asked again after the engine did not reach it either", async () => {
+    const rig = rigWith();
+    rig.engine.publish(IMAGE, { layers: [MB] });
+    rig.registry.failures.push(unreachable(), unreachable());
     rig.engine.faults.fail("pullImage", new EngineError("registry_unreachable", "connection refused"));
     expect((await deploy(rig))?.status).toBe("Success");
     expect(messages(rig).filter((message) => message.includes("attempt 2 of 3"))).toHaveLength(1);
