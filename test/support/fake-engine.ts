@@ -7,6 +7,7 @@ import type {
   ContainerRequest,
   ContainerState,
   ContainerSummary,
+  ContainerUsage,
   Engine,
   EngineInfo,
   ImageFacts,
@@ -117,6 +118,22 @@ export class FakeEngine implements Engine {
 
   inspectContainer(idOrName: string, signal: AbortSignal): Promise<ContainerState | undefined> {
     return this.faults.around("inspectContainer", [idOrName], signal, () => this.container(idOrName)?.state);
+  }
+
+  containerUsage(id: string, signal: AbortSignal): Promise<ContainerUsage | undefined> {
+    return this.faults.around("containerUsage", [id], signal, () => {
+      const container = this.container(id);
+      if (container?.status !== "running") return undefined;
+      const isOnHost = container.request.hostNetwork;
+      return {
+        // A tenth of a processor.
+        cpuNs: this.#clock.monotonic() * 100_000,
+        memoryBytes: 12_000_000,
+        memoryLimitBytes: 1_000_000_000,
+        receivedBytes: isOnHost ? undefined : 2_000,
+        sentBytes: isOnHost ? undefined : 1_000,
+      };
+    });
   }
 
   describeContainer(idOrName: string, signal: AbortSignal): Promise<ContainerMakeup | undefined> {

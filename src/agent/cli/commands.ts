@@ -20,6 +20,7 @@ export type Register = (command: Command, action: Action) => void;
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command, register: Register) => void>>> = {
   status: async () => (await import("./status.ts")).addStatus,
   apps: async () => (await import("./apps.ts")).addApps,
+  top: async () => (await import("./top.ts")).addTop,
   app: async () => (await import("./app.ts")).addApp,
   logs: async () => (await import("./logs.ts")).addLogs,
   events: async () => (await import("./events.ts")).addEvents,

@@ -39,7 +39,8 @@ function renderDisk(disk: NonNullable<DeviceStatus["disk"]>, theme: Theme): stri
     : text;
 }
 
-function renderLink(link: LinkAnswer, theme: Theme): string {
+/** How the link is, and with whom in a second line. */
+export function renderLink(link: LinkAnswer, theme: Theme): string {
   const duration = formatDuration(link.for_s);
   const who = link.asset ? `, as ${link.asset.serial_number}${link.asset.name ? ` (${link.asset.name})` : ""}` : "";
   const target = theme.dim(sanitizeLine(link.control_plane));

@@ -14,6 +14,8 @@ export interface Engine {
   inspectContainer(idOrName: string, signal: AbortSignal): Promise<ContainerState | undefined>;
   /** What the container was made from; `undefined` where there is no such container. */
   describeContainer(idOrName: string, signal: AbortSignal): Promise<ContainerMakeup | undefined>;
+  /** What a container uses, measured once at this moment; `undefined` where it does not run. */
+  containerUsage(id: string, signal: AbortSignal): Promise<ContainerUsage | undefined>;
   /** `undefined` where the image is not on the machine. */
   inspectImage(reference: string, signal: AbortSignal): Promise<ImageFacts | undefined>;
   /** The layers of every image on the machine. */
@@ -65,6 +67,18 @@ export interface Engine {
    * when all was read, or, following, when the container stops; leaving it ends the engine's stream.
    */
   readLogs(id: string, request: LogRequest, signal: AbortSignal): AsyncGenerator<readonly LogLine[], void>;
+}
+
+/** What a container uses. Counters are since its start. */
+export interface ContainerUsage {
+  /** Nanoseconds of all processors. */
+  readonly cpuNs: number;
+  readonly memoryBytes: number;
+  /** What it may use; the machine's memory where nothing was set. */
+  readonly memoryLimitBytes: number | undefined;
+  /** Not known where it uses the host's network. */
+  readonly receivedBytes: number | undefined;
+  readonly sentBytes: number | undefined;
 }
 
 export interface EngineInfo {

@@ -92,6 +92,26 @@ export const statusSchema = z.object({
 });
 export type Status = z.output<typeof statusSchema>;
 
+/** Counters of a running app since its start; `null` for what the engine does not tell. */
+const appUsageSchema = z.object({
+  cpu_ns: z.number(),
+  memory_bytes: z.number(),
+  memory_limit_bytes: z.number().nullable(),
+  received_bytes: z.number().nullable(),
+  sent_bytes: z.number().nullable(),
+});
+export type AppUsage = z.output<typeof appUsageSchema>;
+
+/** One look at what the apps use. */
+export const topSchema = z.object({
+  /** Milliseconds of the device's monotonic clock. */
+  at_ms: z.number(),
+  link: linkSchema,
+  disk: diskSchema.nullable(),
+  apps: z.array(appSummarySchema.extend({ usage: appUsageSchema.nullable() })),
+});
+export type Top = z.output<typeof topSchema>;
+
 const containerSchema = z.object({
   id: z.string(),
   name: z.string(),

@@ -4,7 +4,8 @@ import type { LinkStatus } from "../link/link-status.ts";
 import type { DeployServices } from "../steps/context.ts";
 import type { Deployments } from "../steps/deployments.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
-import type { LinkAnswer, Status } from "./api.ts";
+import type { LinkAnswer, Status, Top } from "./api.ts";
+import { lookAtUsage } from "./look-at-usage.ts";
 import { aborted } from "./aborted.ts";
 import { gatherAppFacts } from "./app-facts.ts";
 import { followAppLog } from "./app-log.ts";
@@ -53,6 +54,14 @@ export function localRoutes(agent: LocalAgent): Routes {
         link: linkAnswer(agent),
         device: await lookAtDevice(sources, signal),
         data: dataUsed(agent.dataUsage),
+      }),
+    },
+    "GET /top": {
+      kind: "answer",
+      run: async ({ signal }): Promise<Top> => ({
+        at_ms: services.clock.monotonic(),
+        link: linkAnswer(agent),
+        ...(await lookAtUsage(sources, signal)),
       }),
     },
     "GET /apps/:name": {

@@ -31,6 +31,20 @@ export function containerContract(harness: () => EngineHarness): void {
       expect((await stateOf(harness(), id)).startedAt).toBe(startedAt);
     });
 
+    test("what a running container uses is counted, and nothing of one that does not run", async () => {
+      const { engine, images } = harness();
+      const { id: stopped } = await create(harness(), images.sleeper);
+      const { id } = await run(harness(), images.sleeper);
+      const usage = await engine.containerUsage(id, unaborted);
+      expect(usage !== undefined).toBe(await harness().countsUse(id));
+      if (usage) {
+        expect(usage.cpuNs).toBeGreaterThan(0);
+        expect(usage.memoryLimitBytes).toBeGreaterThan(usage.memoryBytes);
+      }
+      expect(await engine.containerUsage(stopped, unaborted)).toBeUndefined();
+      expect(await engine.containerUsage(uniqueName("nobody"), unaborted)).toBeUndefined();
+    });
+
     test("what does not exist is undefined to inspect, not_found to start, and nothing to remove", async () => {
       const { engine } = harness();
       const name = uniqueName("nobody");

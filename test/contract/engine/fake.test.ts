@@ -34,6 +34,7 @@ engineContract("fake", async () => {
       const held = engine.occupyPort(port);
       return { [Symbol.asyncDispose]: async () => held[Symbol.dispose]() };
     },
+    countsUse: async () => true,
     checkHealth: async () => {},
     [Symbol.asyncDispose]: async () => {
       for (const container of engine.containers) container.stop();

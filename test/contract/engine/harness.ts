@@ -27,6 +27,8 @@ export interface EngineHarness extends AsyncDisposable {
   };
   /** A process that is no container takes a TCP port. */
   occupyPort(port: number): Promise<AsyncDisposable>;
+  /** Whether the engine counts on this machine what containers use: on some kernels it gives zeros for everything. */
+  countsUse(id: string): Promise<boolean>;
   /** Runs the health check now where nothing on the machine does so on time. */
   checkHealth(id: string): Promise<void>;
 }

@@ -1,4 +1,6 @@
+import { type IncomingMessage, request } from "node:http";
 import { createServer } from "node:net";
+import { text } from "node:stream/consumers";
 import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engine.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { freePort } from "../../support/free-port.ts";
@@ -55,9 +57,21 @@ export async function realHarness({ kind, socketPath, checkHealth }: RealEngine)
     images,
     pullable,
     occupyPort,
+    countsUse: (id) => countsUse(socketPath, id),
     checkHealth,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+/** As the engine's API says itself. */
+async function countsUse(socketPath: string, id: string): Promise<boolean> {
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    request({ socketPath, path: `/containers/${id}/stats?stream=false` }, resolve)
+      .on("error", reject)
+      .end();
+  });
+  const stats = JSON.parse(await text(answer)) as { readonly memory_stats?: { readonly usage?: number } };
+  return (stats.memory_stats?.usage ?? 0) > 0;
 }
 
 function occupyPort(port: number): Promise<AsyncDisposable> {

@@ -7,6 +7,7 @@ import type {
   ContainerRequest,
   ContainerState,
   ContainerSummary,
+  ContainerUsage,
   Engine,
   EngineInfo,
   ImageFacts,
@@ -21,6 +22,7 @@ import { EngineError } from "../engine-error.ts";
 import { call } from "./call.ts";
 import type { Connect } from "./connection.ts";
 import { createConnector } from "./connection.ts";
+import { containerUsage } from "./container-usage.ts";
 import { configuredPorts, toState, toSummary } from "./container-mapping.ts";
 import { createOptions } from "./create-options.ts";
 import { describeContainer } from "./describe-container.ts";
@@ -111,6 +113,10 @@ class DockerEngine implements Engine {
       const info = await findContainer(this.#connect(), idOrName, abortSignal);
       return info && toState(info);
     });
+  }
+
+  containerUsage(id: string, signal: AbortSignal): Promise<ContainerUsage | undefined> {
+    return this.#query(signal, (abortSignal) => containerUsage(this.#connect(), id, abortSignal));
   }
 
   describeContainer(idOrName: string, signal: AbortSignal): Promise<ContainerMakeup | undefined> {

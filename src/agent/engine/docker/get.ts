@@ -3,8 +3,8 @@ import type Docker from "dockerode";
 type Query = Readonly<Record<string, string | number | boolean>>;
 
 /** GET for the calls that the client library offers without a signal to end them. */
-export function getJson<T>(docker: Docker, path: string, abortSignal: AbortSignal): Promise<T> {
-  return dial(docker, path, {}, false, abortSignal) as Promise<T>;
+export function getJson<T>(docker: Docker, path: string, abortSignal: AbortSignal, query: Query = {}): Promise<T> {
+  return dial(docker, path, query, false, abortSignal) as Promise<T>;
 }
 
 /** GET that answers the body as it comes. The library's own logs call parses what looks like JSON, as output may well. */

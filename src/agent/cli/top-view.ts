@@ -1,0 +1,95 @@
+import { formatBytes } from "../../lib/terminal/bytes.ts";
+import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { renderTable } from "../../lib/terminal/table.ts";
+import type { Theme } from "../../lib/terminal/theme.ts";
+import type { Top } from "../local/api.ts";
+import type { MachineReading } from "./machine.ts";
+import { renderLink } from "./status-view.ts";
+
+/** What an app used between two looks. `null` where that is not known. */
+export interface AppRates {
+  readonly name: string;
+  readonly state: string;
+  readonly trouble: string | null;
+  readonly restarts: number | null;
+  /** Percent of one processor. */
+  readonly cpu_percent: number | null;
+  readonly memory_bytes: number | null;
+  readonly received_bytes_per_s: number | null;
+  readonly sent_bytes_per_s: number | null;
+}
+
+/** The rates between two looks; of the first there are none. An app that was restarted in between begins anew. */
+export function ratesBetween(before: Top | undefined, now: Top): AppRates[] {
+  const seconds = before ? (now.at_ms - before.at_ms) / 1000 : 0;
+  return now.apps.map(({ name, state, trouble, restarts, started_at, usage }) => {
+    const earlier = before?.apps.find((app) => app.name === name && app.started_at === started_at)?.usage;
+    const rate = (pick: (one: NonNullable<typeof usage>) => number | null): number | null => {
+      const [then, current] = [earlier && pick(earlier), usage && pick(usage)];
+      if (typeof then !== "number" || typeof current !== "number" || seconds <= 0) return null;
+      return Math.max(0, current - then) / seconds;
+    };
+    const cpu = rate(({ cpu_ns }) => cpu_ns);
+    return {
+      name,
+      state,
+      trouble,
+      restarts,
+      cpu_percent: cpu === null ? null : Math.round(cpu / 1e6) / 10,
+      memory_bytes: usage?.memory_bytes ?? null,
+      received_bytes_per_s: rounded(rate(({ received_bytes }) => received_bytes)),
+      sent_bytes_per_s: rounded(rate(({ sent_bytes }) => sent_bytes)),
+    };
+  });
+}
+
+/** The whole view: the device in a few lines, then one for each app. @param width columns, where it has to fit */
+export function renderTop(
+  { link, disk }: Pick<Top, "link" | "disk">,
+  machine: MachineReading,
+  apps: readonly AppRates[],
+  theme: Theme,
+  width: number | undefined,
+): string {
+  const [linkLine = ""] = renderLink(link, theme).split("\n");
+  const used = machine.memory_bytes - machine.memory_available_bytes;
+  const temperature =
+    machine.temperature_celsius === null ? "" : `   Temp ${machine.temperature_celsius.toFixed(0)} °C`;
+  const free = disk ? `   Disk ${formatBytes(disk.free_bytes)} free` : "";
+  const lines = [
+    `Link ${linkLine}`,
+    `Load ${machine.load.toFixed(2)} on ${machine.processors} CPU   Memory ${formatBytes(used)} of ${formatBytes(machine.memory_bytes)}${free}${temperature}`,
+    "",
+    apps.length === 0 ? "No apps on this device." : renderApps(apps, theme, width),
+  ];
+  return lines.join("\n");
+}
+
+function renderApps(apps: readonly AppRates[], theme: Theme, width: number | undefined): string {
+  return renderTable<AppRates>(
+    [
+      { header: "APP", cell: ({ name }) => sanitizeLine(name), shrinks: true },
+      {
+        header: "STATE",
+        cell: ({ state }) => sanitizeLine(state),
+        paint: (text, { trouble }) => (trouble === null ? theme.green(text) : theme.red(text)),
+      },
+      { header: "CPU %", cell: ({ cpu_percent }) => cpu_percent?.toFixed(1) ?? "-", align: "right" },
+      { header: "MEMORY", cell: ({ memory_bytes }) => bytesOf(memory_bytes), align: "right" },
+      { header: "RECEIVED/s", cell: ({ received_bytes_per_s }) => bytesOf(received_bytes_per_s), align: "right" },
+      { header: "SENT/s", cell: ({ sent_bytes_per_s }) => bytesOf(sent_bytes_per_s), align: "right" },
+      { header: "RESTARTS", cell: ({ restarts }) => (restarts === null ? "-" : String(restarts)), align: "right" },
+    ],
+    apps,
+    theme,
+    width,
+  );
+}
+
+function bytesOf(bytes: number | null): string {
+  return bytes === null ? "-" : formatBytes(bytes);
+}
+
+function rounded(value: number | null): number | null {
+  return value === null ? null : Math.round(value);
+}

@@ -1,0 +1,111 @@
+import type { Command } from "commander";
+import { isTerminal } from "../../lib/terminal/theme.ts";
+import { type Top, topSchema } from "../local/api.ts";
+import type { Register } from "./commands.ts";
+import { type Context, withCommonOptions } from "./context.ts";
+import { EXIT } from "./exit-code.ts";
+import { untilQuit } from "./keys.ts";
+import { readMachine } from "./machine.ts";
+import { ratesBetween, renderTop } from "./top-view.ts";
+
+const HELP = `
+Link, load, memory, disk and temperature, and what each app uses: CPU in percent of one processor, memory, and its
+network, which is "-" for apps on the host's network. Looks every two seconds; q or Ctrl-C ends it. The engine is asked
+only while this runs.
+
+Examples:
+  edge-agent top
+  edge-agent top --once --json`;
+
+const EVERY_MS = 2_000;
+/** Between the two looks a single answer is made of. */
+const ONCE_MS = 1_000;
+
+// The other screen of a terminal, so that what stood there is back afterwards; and the cursor out of the way.
+const ENTER = "\u001B[?1049h\u001B[?25l";
+const LEAVE = "\u001B[?25h\u001B[?1049l";
+const HOME = "\u001B[H";
+const REST_OF_LINE = "\u001B[K";
+const REST_OF_SCREEN = "\u001B[J";
+
+export function addTop(program: Command, register: Register): void {
+  const command = program
+    .command("top")
+    .description("watch what the apps use")
+    .option("--once", "look once, a second long, and end");
+  register(withCommonOptions(command).addHelpText("after", HELP), async (context, _argument, options) => {
+    const { printer, io } = context;
+    const isLive = isTerminal(io.stdout, io.env);
+    if (options["once"] === true || (!isLive && !printer.json)) await showOnce(context);
+    else if (printer.json) await showLines(context);
+    else await showLive(context);
+    return EXIT.ok;
+  });
+}
+
+function look({ client }: Context, signal: AbortSignal): Promise<Top> {
+  return client.ask("GET", "/top", topSchema, { signal });
+}
+
+async function showOnce(context: Context): Promise<void> {
+  const { printer, io } = context;
+  const before = await look(context, io.interrupted);
+  await pause(context, ONCE_MS, io.interrupted);
+  const now = await look(context, io.interrupted);
+  if (printer.json) printer.document(document(before, now));
+  else printer.line(renderTop(now, readMachine(), ratesBetween(before, now), printer.theme, printer.width));
+}
+
+async function showLines(context: Context): Promise<void> {
+  const { interrupted } = context.io;
+  let before = await look(context, interrupted);
+  for (;;) {
+    await pause(context, EVERY_MS, interrupted);
+    const now = await look(context, interrupted);
+    context.printer.jsonLine(document(before, now));
+    before = now;
+  }
+}
+
+async function showLive(context: Context): Promise<void> {
+  const { printer, io } = context;
+  using keys = untilQuit(process.stdin);
+  const signal = AbortSignal.any([io.interrupted, keys.signal]);
+  let before: Top | undefined;
+  // Asked before the screen is changed: what goes wrong at once is told where it stays.
+  let now = await look(context, signal);
+  io.stdout.write(ENTER);
+  try {
+    for (;;) {
+      const view = renderTop(now, readMachine(), ratesBetween(before, now), printer.theme, printer.width);
+      const rows = `${view}\n\n${printer.theme.dim("q to quit")}`.split("\n").slice(0, rowsOfTerminal());
+      io.stdout.write(`${HOME}${rows.map((row) => row + REST_OF_LINE).join("\r\n")}${REST_OF_SCREEN}`);
+      await pause(context, before ? EVERY_MS : ONCE_MS, signal);
+      before = now;
+      now = await look(context, signal);
+    }
+  } catch (error) {
+    if (!keys.signal.aborted) throw error;
+  } finally {
+    io.stdout.write(LEAVE);
+  }
+}
+
+/** Some terminals say they have none. */
+function rowsOfTerminal(): number {
+  return process.stdout.rows || 24;
+}
+
+function document(before: Top, now: Top) {
+  return { link: now.link, disk: now.disk, machine: readMachine(), apps: ratesBetween(before, now) };
+}
+
+/** Waits; keeps the process, which a timer of the clock does not. */
+async function pause({ io }: Context, ms: number, signal: AbortSignal): Promise<void> {
+  const keepAlive = setInterval(() => undefined, 2 ** 30);
+  try {
+    await io.clock.sleep(ms, signal);
+  } finally {
+    clearInterval(keepAlive);
+  }
+}

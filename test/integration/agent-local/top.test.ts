@@ -1,0 +1,18 @@
+import { expect, it } from "vitest";
+import { Device } from "../../support/agent-local/device.ts";
+
+it("top looks once and ends, for people and for programs, and says when the agent is down", async () => {
+  await using device = await Device.create();
+  const daemon = await device.start();
+  const text = await device.command("top", "--once");
+  expect(text).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^Link (offline|connecting).*\nLoad /) as string,
+  });
+  const document = await device.json<{ machine: { processors: number }; apps: unknown[] }>("top --once");
+  expect(document.apps).toEqual([]);
+  expect(document.machine.processors).toBeGreaterThan(0);
+  daemon.kill();
+  await daemon.exited;
+  expect((await device.command("top", "--once")).code).toBe(3);
+});

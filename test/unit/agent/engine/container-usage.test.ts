@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { createDockerEngine } from "../../../../src/agent/engine/docker/docker-engine.ts";
+import { systemClock } from "../../../../src/lib/clock.ts";
+import { startScriptedEngine } from "../../../support/scripted-engine.ts";
+
+const cpu_stats = { cpu_usage: { total_usage: 5_000_000_000 } };
+const networks = { eth0: { rx_bytes: 100, tx_bytes: 10 }, eth1: { rx_bytes: 1, tx_bytes: 2 } };
+
+test.each<[string, unknown, unknown]>([
+  [
+    "control groups 1, as Docker 20.10 gives them",
+    { cpu_stats, networks, memory_stats: { usage: 9_000, limit: 50_000, stats: { total_inactive_file: 4_000 } } },
+    { cpuNs: 5e9, memoryBytes: 5_000, memoryLimitBytes: 50_000, receivedBytes: 101, sentBytes: 12 },
+  ],
+  [
+    "control groups 2, on the host's network",
+    { cpu_stats, memory_stats: { usage: 9_000, limit: 50_000, stats: { inactive_file: 1_000 } } },
+    { cpuNs: 5e9, memoryBytes: 8_000, memoryLimitBytes: 50_000, receivedBytes: undefined, sentBytes: undefined },
+  ],
+  ["of a container that does not run", { cpu_stats: { cpu_usage: { total_usage: 0 } }, memory_stats: {} }, undefined],
+  ["nothing that makes sense", { cpu_stats: "much" }, undefined],
+])("what a container uses: %s", async (_name, stats, expected) => {
+  await using server = await startScriptedEngine((request, response) => {
+    expect(request.url).toMatch(/\/containers\/abc\/stats\?.*one-shot=true/);
+    response.setHeader("Content-Type", "application/json").end(JSON.stringify(stats));
+  });
+  const engine = createDockerEngine({ socketPath: () => server.socketPath, clock: systemClock });
+  expect(await engine.containerUsage("abc", new AbortController().signal)).toEqual(expected);
+});
