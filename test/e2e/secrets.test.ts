@@ -21,6 +21,13 @@ const system = sharedSystem(() => ({
   controlFlags: ["--log-level", "trace"],
 }));
 
+/** What the service answers to a read of the asset's device. */
+async function read(path: string): Promise<string> {
+  const { control, asset, account } = system();
+  const url = `${control.url}/v1/assets/${asset.uuid}/edge/${path}`;
+  return (await fetch(url, { headers: { "X-API-Key": account.apiKey } })).text();
+}
+
 test("no secret is in any log, event, answer or process title of a full run", async () => {
   const { account, asset, agent, control, directory } = system();
   const written: string[] = [];
@@ -47,6 +54,7 @@ test("no secret is in any log, event, answer or process title of a full run", as
   expect(await deploy({ image, ports })).toBe("Success");
   expect(await deploy({ image, ports })).toBe("ErrorPortInUse");
   expect(await deploy({ image: await system().load(printer) })).toBe("CrashLoopBackOff");
+  written.push(...(await changeAndRead(image)));
   expect(await deploy({ image: await system().load(broken) })).toBe("InvalidRequest");
   expect(await deploy({ image: denied })).toBe("ImagePullBackOff");
   // Credentials where none belong, and requests that are wrong near a secret.
@@ -90,6 +98,28 @@ test("no secret is in any log, event, answer or process title of a full run", as
   expect(written.join("")).toContain("SECRET_0=***");
   for (const secret of [account.apiKey, asset.deviceToken, REGISTRY_PASSWORD, ...VALUES]) {
     for (const form of forms(secret)) expect(written.filter((text) => text.includes(form))).toEqual([]);
+  }
+
+  /** What is told of an app whose environment is changed, and changed to something it does not survive. */
+  async function changeAndRead(image: string): Promise<string[]> {
+    const name = system().name();
+    expect((await system().deploy({ name, image })).final.status).toBe("Success");
+    const broken = { environments, command: ["no-such-program"] };
+    const texts: string[] = [];
+    for (const [body, status] of [
+      [{ environments }, "Success"],
+      [broken, "Fail"],
+    ] as const) {
+      const stream = await system().change("PATCH", name, undefined, body);
+      expect((await system().finish(stream)).final.status).toBe(status);
+      texts.push(stream.text);
+    }
+    const shown = await waitFor("the app's report", async () => {
+      const text = await read(`apps/${name}`);
+      return text.includes("SECRET_0") && text;
+    });
+    expect(shown).toContain("***");
+    return [...texts, shown, await read("apps"), await read("device")];
   }
 
   /** What an operator sees of a success and a failure, and what others see of the command. */

@@ -194,6 +194,20 @@ describe("a log that is followed", () => {
     expect(entries(log)).toEqual([{ error: { code: "DeviceNotReachable", message: "Device not reachable" } }]);
   });
 
+  test("ends when a newer session takes the place of the one it came over", async () => {
+    const asset = await control.asset(account);
+    await using older = await FakeDevice.connect(control.agentUrl, asset.deviceToken);
+    const opening = logs(asset.uuid, "?follow=true");
+    older.answer((await older.next("query")).query_id, { lines: [line("one")] });
+    const log = await opening;
+    await log.until("the line", ({ text }) => text.includes("one"));
+    // A device whose connection died without a word reads nothing more, and does not say goodbye either.
+    older.freeze();
+    await using _newer = await FakeDevice.connect(control.agentUrl, asset.deviceToken);
+    expect(await log.ended).toBe(true);
+    expect(entries(log)).toMatchObject([line("one"), { error: { code: "DeviceNotReachable" } }]);
+  });
+
   test("ends when the key is revoked", async () => {
     const other = await control.account();
     const { uuid, deviceToken } = await control.asset(other);
