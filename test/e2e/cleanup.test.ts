@@ -8,15 +8,16 @@ import { waitFor } from "../support/wait-for.ts";
 
 const system = sharedSystem();
 
+function named({ reference }: { readonly reference: string }): string {
+  return reference;
+}
+
 async function cleanup(...flags: string[]) {
-  const { code, stdout, stderr } = await run("dist/edge-agent", [
-    ...["cleanup", "--json", "--config", system().agent.configFile],
-    ...flags,
-  ]);
+  const args = ["cleanup", "--json", "--config", system().agent.configFile, ...flags];
+  const { code, stdout, stderr } = await run("dist/edge-agent", args);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   const { removed, kept } = cleanupSchema.parse(JSON.parse(stdout));
-  const reference = (entry: { readonly reference: string }): string => entry.reference;
-  return { removed: removed.map(reference), kept: kept.map(reference), why: kept.map(({ why }) => why).join() };
+  return { removed: removed.map(named), kept: kept.map(named), why: kept.map(({ why }) => why).join() };
 }
 
 async function isThere(reference: string): Promise<boolean> {

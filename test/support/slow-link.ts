@@ -6,12 +6,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const SLICE_MS = 20;
 
-/** A TCP link to a port on loopback that answers no faster than it is told; each connection by itself. */
+/** A TCP link to a port on loopback that is no faster than it is told; each connection by itself. */
 export class SlowLink implements AsyncDisposable {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
-  private constructor(port: number, bytesPerSecond: number) {
+  private constructor(port: number, bytesPerSecond: number, slow: "answers" | "both") {
     this.#server = createServer((near) => {
       const far = connect(port, "127.0.0.1");
       for (const socket of [near, far]) {
@@ -20,14 +20,16 @@ export class SlowLink implements AsyncDisposable {
         socket.on("close", () => this.#sockets.delete(socket));
       }
       near.on("close", () => far.destroy());
-      near.pipe(far);
+      if (slow === "both") pipeline(near, throttle(bytesPerSecond), far, () => {});
+      else near.pipe(far);
       // What the far end sent before it closed is still delivered.
       pipeline(far, throttle(bytesPerSecond), near, () => {});
     });
   }
 
-  static async to(port: number, bytesPerSecond: number): Promise<SlowLink> {
-    const link = new SlowLink(port, bytesPerSecond);
+  /** @param slow whether only what the port answers is slow, or what is sent there too */
+  static async to(port: number, bytesPerSecond: number, slow: "answers" | "both" = "answers"): Promise<SlowLink> {
+    const link = new SlowLink(port, bytesPerSecond, slow);
     await new Promise<void>((resolve) => {
       link.#server.listen(0, "127.0.0.1", resolve);
     });

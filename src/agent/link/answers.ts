@@ -4,19 +4,30 @@ import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 
 type ToldFrame = Extract<AgentFrame, { type: "answer" | "query_end" | "report" }>;
 
-/** Hands a text to the connection; `onSent` is called when it has left this process, or never will. */
-export type SendText = (text: string, onSent: () => void) => void;
+/** What the answers need of a connection. */
+export interface AnswerOutlet {
+  /** `onSent` is called when the text has left this process, or never will. */
+  send(text: string, onSent: () => void): void;
+  ping(): void;
+}
+
+/** Bytes that may be on their way before it is asked whether they have arrived. */
+const FENCE_BYTES = 32 * 1024;
 
 /**
- * Sends what the agent tells of itself, one frame at a time: the next is handed over when the one before has left. So at
- * most one of them is ever before an event of a deployment, on however slow a line.
+ * Sends what the agent tells of itself, one frame at a time, and never more than the line takes: what lies in the
+ * buffers of the system and of the modem is before every event that comes after it. So after some frames it waits for the
+ * answer to a ping before it goes on.
  */
-export class Answers {
-  readonly #send: SendText;
+export class Answers implements Disposable {
+  readonly #outlet: AnswerOutlet;
   #last: Promise<void> = Promise.resolve();
+  #underWay = 0;
+  #onPong: (() => void) | undefined;
+  #isOver = false;
 
-  constructor(send: SendText) {
-    this.#send = send;
+  constructor(outlet: AnswerOutlet) {
+    this.#outlet = outlet;
   }
 
   /** Resolves with the bytes sent, once they have left. Rejects with `Internal` for a frame larger than one may be. */
@@ -27,13 +38,35 @@ export class Answers {
     const before = this.#last;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#last = promise;
-    await before;
-    if (signal.aborted) {
-      resolve();
+    try {
+      await before;
       signal.throwIfAborted();
+      await new Promise<void>((sent) => this.#outlet.send(text, sent));
+      this.#underWay += bytes;
+      if (this.#underWay >= FENCE_BYTES) await this.#untilArrived();
+      return bytes;
+    } finally {
+      resolve();
     }
-    this.#send(text, resolve);
-    await promise;
-    return bytes;
+  }
+
+  /** A pong was received: what was sent before its ping has arrived. */
+  pong(): void {
+    this.#onPong?.();
+  }
+
+  [Symbol.dispose](): void {
+    this.#isOver = true;
+    this.#onPong?.();
+  }
+
+  async #untilArrived(): Promise<void> {
+    this.#underWay = 0;
+    if (this.#isOver) return;
+    await new Promise<void>((arrived) => {
+      this.#onPong = arrived;
+      this.#outlet.ping();
+    });
+    this.#onPong = undefined;
   }
 }

@@ -66,6 +66,7 @@ export class Dialogue implements Disposable {
   readonly #owned = new DisposableStack();
   #welcomeTimer: Disposable | undefined;
   #pump: OutboxPump | undefined;
+  #answers: Answers | undefined;
   #queries: SessionQueries | undefined;
   #badFrames = 0;
   #goodbyeWindowMs: number | undefined;
@@ -109,6 +110,7 @@ export class Dialogue implements Disposable {
 
   /** A pong was received. */
   pong(): void {
+    this.#answers?.pong();
     const probedAt = this.#keepalive.pong();
     // Messages arrive in order, so events sent before the probe have arrived too. Those that had time enough to be
     // acknowledged will not be in this session.
@@ -186,12 +188,17 @@ export class Dialogue implements Disposable {
   #tell(held: string | undefined): void {
     const { telling, logger } = this.#options;
     if (!telling) return;
-    const answers = new Answers((text, onSent) =>
-      this.#channel.send(text, () => {
-        onSent();
-        this.#pump?.drained();
+    const answers = this.#owned.use(
+      new Answers({
+        send: (text, onSent) =>
+          this.#channel.send(text, () => {
+            onSent();
+            this.#pump?.drained();
+          }),
+        ping: () => this.#channel.ping(),
       }),
     );
+    this.#answers = answers;
     this.#queries = this.#owned.use(new SessionQueries({ handler: telling.queries, answers, logger }));
     this.#owned.use(new ReportSender({ reports: telling.reports, answers, logger, held }));
   }

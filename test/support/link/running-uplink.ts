@@ -2,6 +2,7 @@ import { type Clock, systemClock } from "../../../src/lib/clock.ts";
 import type { Idle } from "../../../src/agent/link/learned-idle.ts";
 import type { LinkConfig } from "../../../src/agent/link/link-config.ts";
 import { type TrafficFollower, UNCOUNTED } from "../../../src/agent/link/ports.ts";
+import type { DeviceTelling } from "../../../src/agent/link/ports.ts";
 import { createUplink, type Uplink } from "../../../src/agent/link/uplink.ts";
 import { CommandRecorder } from "./command-recorder.ts";
 import { captureLog } from "./log-capture.ts";
@@ -24,6 +25,7 @@ export function runUplink(
   options: {
     readonly clock?: Clock;
     readonly traffic?: TrafficFollower;
+    readonly telling?: DeviceTelling;
     readonly idle?: Idle;
     readonly prepare?: (parts: RunningUplink) => void;
   } = {},
@@ -42,6 +44,7 @@ export function runUplink(
     },
     commands,
     events,
+    telling: options.telling,
     clock: options.clock ?? systemClock,
     logger,
     traffic: options.traffic ?? UNCOUNTED,

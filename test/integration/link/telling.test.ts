@@ -1,0 +1,41 @@
+import { expect, onTestFinished, test } from "vitest";
+import type { DeviceTelling } from "../../../src/agent/link/ports.ts";
+import { ControlPeer, WELCOME, answerAll } from "../../support/link/control-peer.ts";
+import { runUplink } from "../../support/link/running-uplink.ts";
+import { SlowLink } from "../../support/slow-link.ts";
+import { waitFor } from "../../support/wait-for.ts";
+
+const BYTES_PER_SECOND = 50_000;
+
+test("an event of a deployment passes a log that is longer than the line can take", async () => {
+  let sent = 0;
+  const telling: DeviceTelling = {
+    queries: {
+      async answer({ send, signal }) {
+        while (!signal.aborted) sent += await send({ lines: ["x".repeat(16_000)] });
+        return undefined;
+      },
+    },
+    reports: { since: () => undefined, onReport: () => ({ [Symbol.dispose]: () => undefined }) },
+  };
+  await using peer = await ControlPeer.start({
+    onFrame: (session, frame) => {
+      if (frame.type === "hello") session.send({ ...WELCOME, protocol: 2 });
+      else answerAll(session, frame);
+    },
+  });
+  await using link = await SlowLink.to(peer.port, BYTES_PER_SECOND, "both");
+  await using uplink = runUplink({ url: `ws://${link.host}/v1/agent` }, { telling });
+  onTestFinished(() => uplink.stop());
+  const session = await peer.session(0);
+  await waitFor("the handshake", () => session.frames.length > 0);
+  session.send({ type: "query", query_id: "q1", what: "logs", params: {} });
+  await waitFor("some of the log", () => session.frames.filter(({ type }) => type === "answer").length > 5);
+  const began = performance.now();
+  uplink.events.add("d1");
+  await waitFor("the event", () => session.frames.some(({ type }) => type === "event"));
+  expect(performance.now() - began).toBeLessThan(4_000);
+  // The line was not left idle, either.
+  const arrived = session.frames.filter(({ type }) => type === "answer").length * 16_000;
+  expect(sent - arrived).toBeLessThan(100_000);
+});
