@@ -62,8 +62,11 @@ export class Keeper {
     await this.#adopt(signal);
     const containers = await this.#options.engine.listContainers(signal);
     if (this.#engineState !== "there") await this.#greet(signal);
-    for (const app of this.#options.store.apps()) await this.#repair(app, containers, signal);
-    for (const container of containers) await this.#sweep(container, signal);
+    const apps = this.#options.store.apps();
+    for (const app of apps) await this.#repair(app, containers, signal);
+    const installed = new Set(apps.map(({ deploymentId }) => deploymentId));
+    const others = containers.filter(({ labels }) => !installed.has(labels[LABELS.deployment] ?? ""));
+    for (const container of others) await this.#sweep(container, signal);
   }
 
   /** Says which engine it is, at the start and when it is back: without one nothing here can work. */
