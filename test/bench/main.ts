@@ -2,6 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "../../scripts/bundling/build.ts";
+import { badLink } from "./bad-link.ts";
 import { deployPresent } from "./deploy-present.ts";
 import { deployPull } from "./deploy-pull.ts";
 import { durableWrites } from "./durable-writes.ts";
@@ -23,6 +24,7 @@ import { updateGap } from "./update-gap.ts";
 const BENCHES: readonly Bench[] = [
   deployPresent,
   deployPull,
+  badLink,
   updateGap,
   execToOnline,
   statusCommand,

@@ -36,5 +36,5 @@ export function afterFailedTry(failed: FailedTry, failures: number, bounds: Fetc
   if (left <= 0) return { kind: "give_up" };
   const bound = wasWorthIt ? 0 : Math.min(bounds.maxMs, bounds.baseMs * 2 ** Math.min(failures, 30));
   const wanted = Math.max(failed.retryAfterMs ?? 0, Math.floor(random * bound));
-  return { kind: "retry", afterMs: Math.min(wanted, left), failures: wasWorthIt ? 0 : failures + 1 };
+  return { kind: "retry", afterMs: Math.ceil(Math.min(wanted, left)), failures: wasWorthIt ? 0 : failures + 1 };
 }

@@ -81,8 +81,7 @@ async function fillToSize(part: Part, options: FillOptions): Promise<string | un
     const failed = { gained, silentMs: clock.monotonic() - gainedAt, retryAfterMs: trouble.retryAfterMs };
     const next = afterFailedTry(failed, failures, bounds, options.random());
     if (next.kind === "give_up") {
-      const minutes = Math.max(1, Math.round(bounds.patienceMs / 60_000));
-      throw new DownloadError("no_progress", `no byte came for ${minutes} min, and then: ${trouble.reason}`);
+      throw new DownloadError("no_progress", `no byte came for ${inWords(bounds.patienceMs)}; ${trouble.reason}`);
     }
     failures = next.failures;
     options.onTrouble({ kind: trouble.kind, reason: trouble.reason, retryInMs: next.afterMs });
@@ -122,7 +121,7 @@ async function fetchMore(part: Part, options: FillOptions): Promise<Setback | un
     case "short":
       return { kind: "cut", reason: "the registry ended the transfer before its end" };
     case "stalled":
-      return { kind: "cut", reason: `nothing came for ${Math.round(stallMs / 1000)} s` };
+      return { kind: "cut", reason: `nothing came for ${inWords(stallMs)}` };
     case "cut":
       return { kind: "cut", reason: messageOf(end.error) };
   }
@@ -145,6 +144,10 @@ async function openAt(part: Part, { open, signal }: FillOptions): Promise<OpenBl
 function messageOf(error: unknown): string {
   if (error instanceof Error && "code" in error && error.code === "ECONNRESET") return "the connection was cut";
   return error instanceof Error ? error.message : String(error);
+}
+
+function inWords(ms: number): string {
+  return ms < 120_000 ? `${Math.round(ms / 1000)} s` : `${Math.round(ms / 60_000)} min`;
 }
 
 function shortDigest(part: Part): string {

@@ -1,0 +1,216 @@
+import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { run } from "../support/command.ts";
+import { type Image, removeImage, uniqueName } from "../support/images.ts";
+import { buildImage, fileLayer } from "../support/images/image.ts";
+import { LossyLink, type Weather } from "../support/link/lossy-link.ts";
+import { PrivateEngine, privateEngineMissing } from "../support/private-engine.ts";
+import { Registry } from "../support/registry.ts";
+import { engineSocket } from "./engine-socket.ts";
+import { median, milliseconds, paired } from "./measure.ts";
+import { processorMs, residentBytes } from "./process-usage.ts";
+import { type Bench, type Row, atMost, inMegabytes, inMilliseconds } from "./result.ts";
+import { deployed, startSystem, type System } from "./system.ts";
+
+const MEGABYTES = 100;
+/** Megabytes after which each connection is cut, and what may come over the link in all, as a multiple of the image. */
+const CUTS = [
+  [40, 1.02],
+  [15, 1.02],
+  [5, 1.02],
+  [1, 1.15],
+] as const;
+/** A fast cellular link, in bytes per second. On a faster one a busy machine would have more in flight at a cut. */
+const CELLULAR = 10_000_000;
+/** The same for a link that holds. */
+const GOOD = 20_000_000;
+/** One `docker pull` begins a layer up to six times by itself. */
+const DOCKER_TRIES = 3;
+const MEMORY_LOOK_MS = 20;
+
+/**
+ * What a large image costs over a link that drops: bytes on the wire, beside `docker pull` through the same relay. Beside
+ * it, on a link that holds: time, memory, processor, and an image of which all but a little is there.
+ */
+export const badLink: Bench = {
+  name: "bad-link",
+  async run({ quick }) {
+    await using owned = new AsyncDisposableStack();
+    const registry = owned.use(await Registry.start());
+    const image = await oneLayerImage();
+    const name = await registry.push(image, "bench/big:1");
+    const wanted = image.layers.reduce((sum, layer) => sum + layer.compressed.length, 0);
+    const system = owned.use(await startSystem({ deploy: { settle_window_s: 0 } }));
+    const bench = new PullBench(system, await engineSocket(), registry, name);
+
+    // Waits most of the time, so it goes on beside.
+    const docker = dockerPulls(registry, quick ? 1 : DOCKER_TRIES);
+    const ours: number[] = [];
+    for (const [cut] of CUTS) ours.push(await bench.wire({ cutAfter: cut * 1e6, bytesPerSecond: CELLULAR }));
+    const memory = await bench.usage();
+    const shared = await bench.shared(image);
+    const times = await bench.times(quick ? 1 : 2);
+    const theirs = await docker;
+
+    const rows = CUTS.map(([cut, bound], index): Row => {
+      const ratio = (ours[index] ?? Number.NaN) / wanted;
+      return {
+        what: `${MEGABYTES} MB layer, link cut every ${cut} MB: on the wire`,
+        value: inMegabytes(ours[index] ?? Number.NaN),
+        reference: theirs[index] ?? "docker pull: not measured",
+        ratio,
+        target: atMost(bound, "x the image", ratio),
+      };
+    });
+    return {
+      data: { wanted, cuts: CUTS.map(([cut]) => cut), ours, theirs, memory, shared, times },
+      rows: [
+        ...rows,
+        { what: `a second image that shares the ${MEGABYTES} MB: on the wire`, value: inMegabytes(shared) },
+        {
+          what: `deploy with ${MEGABYTES} MB over a link that holds (${GOOD / 1e6} MB/s), median`,
+          value: inMilliseconds(median(times.ours)),
+          reference: `docker pull + run: ${inMilliseconds(median(times.reference))}`,
+          ratio: times.ratio,
+          target: atMost(1.05, "x", times.ratio),
+        },
+        {
+          what: `agent's memory, most during ${MEGABYTES} MB of download, above before`,
+          value: inMegabytes(memory.bytes),
+          target: atMost(16, "MB", memory.bytes / 1e6),
+        },
+        { what: `agent's processor time for ${MEGABYTES} MB of download`, value: inMilliseconds(memory.processorMs) },
+      ],
+    };
+  },
+};
+
+/** Runs, and is one layer that does not compress and is nowhere else. */
+async function oneLayerImage(): Promise<Image> {
+  const layer = await fileLayer([
+    { path: "bin/", directory: true },
+    { path: "bin/busybox", content: await readFile("/bin/busybox"), mode: 0o755 },
+    { path: "blob", content: randomBytes(MEGABYTES * 1_000_000) },
+  ]);
+  return buildImage([layer], { Cmd: ["/bin/busybox", "sleep", "2147483"], StopSignal: "SIGKILL" });
+}
+
+/** Deployments of one large image by the agent, each from nothing. */
+class PullBench {
+  readonly #system: System;
+  readonly #socket: string;
+  readonly #registry: Registry;
+  readonly #name: string;
+
+  constructor(system: System, socket: string, registry: Registry, name: string) {
+    this.#system = system;
+    this.#socket = socket;
+    this.#registry = registry;
+    this.#name = name;
+  }
+
+  /** Bytes that came over a link of this kind. */
+  async wire(weather: Weather): Promise<number> {
+    await using link = await this.#link(weather);
+    await this.#deploy(link, this.#name, () => Promise.resolve());
+    return link.received;
+  }
+
+  /** How much more memory the agent takes at most while it downloads, and how long it keeps the processor. */
+  async usage(): Promise<{ readonly bytes: number; readonly processorMs: number }> {
+    await using link = await this.#link({});
+    const { pid } = this.#system.agent;
+    const [before, busy] = [residentBytes(pid), processorMs(pid)];
+    let most = before;
+    const over = new AbortController();
+    const watching = (async () => {
+      for (; !over.signal.aborted; await sleep(MEMORY_LOOK_MS)) most = Math.max(most, residentBytes(pid));
+    })();
+    await this.#deploy(link, this.#name, async () => over.abort());
+    await watching;
+    return { bytes: most - before, processorMs: processorMs(pid) - busy };
+  }
+
+  /** Bytes that come over the link for an image of which only a small layer is not there. */
+  async shared(base: Image): Promise<number> {
+    await using link = await this.#link({});
+    const own = await fileLayer([{ path: "own", content: "only here" }]);
+    const { config } = JSON.parse(base.config.toString()) as { config: object };
+    const derived = await this.#registry.push(buildImage([...base.layers, own], config), "bench/derived:1");
+    let received = 0;
+    await this.#deploy(link, this.#name, async () => {
+      const before = link.received;
+      await this.#deploy(link, derived, async () => void (received = link.received - before));
+    });
+    return received;
+  }
+
+  /** From the request until the app runs, beside what the engine's own commands take. */
+  times(rounds: number) {
+    return paired(
+      rounds,
+      async () => {
+        await using link = await this.#link({});
+        return await milliseconds(() => this.#deploy(link, this.#name, () => Promise.resolve()));
+      },
+      async () => {
+        await using link = await this.#link({});
+        const image = this.#name.replace(this.#registry.host, link.host);
+        const took = await milliseconds(async () => {
+          await expectSuccess(["pull", image]);
+          await expectSuccess(["run", "-d", "--name", uniqueName("reference"), image]);
+        });
+        await removeImage(this.#socket, image);
+        return took;
+      },
+    );
+  }
+
+  #link(weather: Weather): Promise<LossyLink> {
+    return LossyLink.to(this.#registry.port, { bytesPerSecond: GOOD, ...weather });
+  }
+
+  /** @param then with the image on the machine, before it is removed */
+  async #deploy(link: LossyLink, name: string, then: () => Promise<void>): Promise<void> {
+    const image = name.replace(this.#registry.host, link.host);
+    try {
+      await deployed(this.#system.target, { name: uniqueName("app"), image });
+      await then();
+    } finally {
+      await removeImage(this.#socket, image);
+    }
+  }
+}
+
+/**
+ * What `docker pull` makes of each kind of link, in words. On an engine of its own, since it would hold up the agent's;
+ * and each with an image of its own, since an engine pulls what two want only once.
+ */
+async function dockerPulls(registry: Registry, tries: number): Promise<string[]> {
+  if ((await privateEngineMissing()) !== undefined) return [];
+  const names: string[] = [];
+  for (const [cut] of CUTS) names.push(await registry.push(await oneLayerImage(), `bench/cut-${cut}:1`));
+  await using engine = await PrivateEngine.start();
+  return await Promise.all(
+    CUTS.map(async ([cut], index) => {
+      const name = names[index] ?? "";
+      await using link = await LossyLink.to(registry.port, {
+        bytesPerSecond: CELLULAR,
+        cutAfter: cut * 1e6,
+      });
+      const args = ["-H", `unix://${engine.socketPath}`, "pull", "-q", name.replace(registry.host, link.host)];
+      for (let made = 1; made <= tries; made++) {
+        if ((await run("docker", args)).code === 0) {
+          return `docker pull: ${inMegabytes(link.received)}, pull ${made}`;
+        }
+      }
+      return `docker pull: never completes, ${inMegabytes(link.received)} in ${tries} pulls`;
+    }),
+  );
+}
+
+async function expectSuccess(args: readonly string[]): Promise<void> {
+  const { code, stderr } = await run("docker", args);
+  if (code !== 0) throw new Error(`docker ${args[0]} failed: ${stderr}`);
+}
