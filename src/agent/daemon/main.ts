@@ -54,6 +54,8 @@ const ENGINE_FACTS_SERVE_MS = 600_000;
 
 /** Runs the daemon until it is stopped by SIGTERM or SIGINT. @param path of the configuration file */
 export async function runDaemon(path: string): Promise<void> {
+  // Its name in lists of processes, where it would be called after a thread of Node.js.
+  process.title = "edge-agent";
   const config = loadConfig(path);
   const { logger, ring } = await openLog(config);
   await run(config, logger, ring);

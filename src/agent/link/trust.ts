@@ -1,4 +1,5 @@
 import { X509Certificate } from "node:crypto";
+import { existsSync } from "node:fs";
 import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
@@ -28,6 +29,12 @@ function readCertificates(pem: string, what: string): string[] {
 export function trustAlso(pem: string, what: string = "extra_ca_file"): SecureContext {
   const extra = readCertificates(pem, what);
   return createSecureContext({
-    ca: [...new Set([...getCACertificates("default"), ...getCACertificates("system"), ...extra])],
+    ca: [...new Set([...getCACertificates("default"), ...systemCertificates(), ...extra])],
   });
+}
+
+/** Those of the system; none where it has no folder for them, about which Node would complain on standard error. */
+function systemCertificates(): readonly string[] {
+  const { SSL_CERT_FILE: file, SSL_CERT_DIR: folder = "/etc/ssl/certs" } = process.env;
+  return file !== undefined || existsSync(folder) ? getCACertificates("system") : [];
 }
