@@ -47,7 +47,7 @@ export class FakeEngine implements Engine {
   constructor(clock: Clock, info: Partial<EngineInfo> = {}) {
     this.#clock = clock;
     const version = { kind: "docker", version: "20.10.0", apiVersion: "1.41" } as const;
-    const machine = { os: "linux", architecture: "amd64", insecureRegistries: [] };
+    const machine = { os: "linux", architecture: "amd64", insecureRegistries: ["127.0.0.0/8"] };
     this.engineInfo = { ...version, ...machine, dataRoot: "/var/lib/docker", ...info };
   }
 

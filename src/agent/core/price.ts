@@ -47,13 +47,16 @@ function sum(sizes: readonly number[]): number {
 }
 
 /** What a price is held against. Bytes; `undefined` where there is no bound. */
-export interface Bounds {
+export interface PriceBounds {
   /** Of the device's policy, on whole images. */
   readonly maxImageBytes: number | undefined;
   /** Of the device's configuration, on one deployment. */
   readonly deviceMaxDownloadBytes: number | undefined;
   /** Of the request. */
   readonly requestMaxDownloadBytes: number | undefined;
+}
+
+export interface Bounds extends PriceBounds {
   /** Free where the engine keeps images; `undefined` where that cannot be seen. */
   readonly freeBytes: number | undefined;
   readonly reserveBytes: number;
@@ -65,7 +68,7 @@ export function refusalOfPrice(price: Price, bounds: Bounds): Refusal | undefine
 }
 
 /** Whether there is a bound that only a known price can be held against. */
-export function needsPrice(bounds: Omit<Bounds, "freeBytes" | "reserveBytes">): boolean {
+export function needsPrice(bounds: PriceBounds): boolean {
   return Object.values(bounds).some((bound) => bound !== undefined);
 }
 
@@ -78,7 +81,11 @@ function tooLarge({ imageBytes }: Price, { maxImageBytes }: Bounds): Refusal | u
   };
 }
 
-function tooExpensive(price: Price, bounds: Bounds): Refusal | undefined {
+/**
+ * Why so much is not downloaded, or `undefined`. To be asked again when the engine turns out to want more than it was
+ * thought to lack.
+ */
+export function tooExpensive(price: Price, bounds: PriceBounds): Refusal | undefined {
   const { requestMaxDownloadBytes: asked = Infinity, deviceMaxDownloadBytes: own = Infinity } = bounds;
   const limit = Math.min(asked, own);
   if (price.downloadBytes <= limit) return undefined;

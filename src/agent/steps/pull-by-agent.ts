@@ -9,10 +9,13 @@ import {
   waitEvent,
   withSample,
 } from "../core/transfer-text.ts";
+import { EdgeError } from "../../protocol/errors.ts";
+import { tooExpensive } from "../core/price.ts";
 import type { FetchTrouble } from "../download/fill-part.ts";
 import type { TransferProgress } from "../download/transfer.ts";
 import type { RegistryAuth } from "../registry/registry.ts";
 import type { StepContext } from "./context.ts";
+import { boundsOf } from "./price-bounds.ts";
 import type { PullTurn } from "./pull-turn.ts";
 
 const PROGRESS_INTERVAL_MS = 1_000;
@@ -34,17 +37,24 @@ export async function pullByAgent(
 ): Promise<readonly EventContent[]> {
   const { downloader, ledger, record, signal } = context;
   const teller = new Teller(context);
+  const bounds = boundsOf(context);
+  const stopped = new AbortController();
   const progress = await downloader.download({
     image,
     auth,
     expectedBytes: price.downloadBytes,
-    onProgress: (now) => teller.progress(now),
+    onProgress: (now) => {
+      // Such as layers of an image that was loaded by hand: the engine has them, and does not know them by these names.
+      const refusal = tooExpensive({ ...price, downloadBytes: now.total }, bounds);
+      if (refusal) stopped.abort(new EdgeError(refusal.code, refusal.message, refusal.details));
+      teller.progress(now);
+    },
     onTrouble: (trouble) => teller.trouble(trouble),
     onReceived: (bytes) => {
       turn.progressed();
       ledger.count({ purpose: "pulls", direction: "received", bytes, app: record.app, deployment: record.id });
     },
-    signal,
+    signal: AbortSignal.any([signal, stopped.signal]),
   });
   return progress.received > 0 ? [summaryEvent(progress)] : [];
 }

@@ -2,7 +2,7 @@ import { fullJitter } from "../../lib/backoff.ts";
 import type { EventContent } from "../../protocol/deployment-event.ts";
 import { running } from "../core/announce.ts";
 import type { ResolvedImage } from "../core/image.ts";
-import { type Bounds, needsPrice, priceDetails, priceOf, priceText, refusalOfPrice } from "../core/price.ts";
+import { needsPrice, priceDetails, priceOf, priceText, refusalOfPrice } from "../core/price.ts";
 import { afterFailedLookUp } from "../core/pull-decision.ts";
 import type { Step } from "../core/step.ts";
 import type { ImageFacts } from "../engine/engine.ts";
@@ -11,6 +11,7 @@ import { RegistryError } from "../registry/registry-error.ts";
 import type { RegistryAuth } from "../registry/registry.ts";
 import type { StepContext, StepResult } from "./context.ts";
 import { NOTHING_CREATED } from "./observe.ts";
+import { boundsOf } from "./price-bounds.ts";
 import { authFor } from "./registry-auth.ts";
 
 type ResolveStep = Extract<Step, { kind: "resolve" }>;
@@ -70,6 +71,7 @@ async function lookUp(context: StepContext, step: ResolveStep, present: boolean)
       auth = await authFor(context, reference);
       const platform = await context.platform(signal);
       const image = await context.registry.resolve(pinned(reference, record.digest), platform, auth, signal);
+      countDescription(context, image);
       return { kind: "found", image: { ...image, reference } };
     } catch (error) {
       if (!(error instanceof RegistryError)) throw error;
@@ -108,12 +110,10 @@ async function lookUp(context: StepContext, step: ResolveStep, present: boolean)
   }
 }
 
-function boundsOf({ config, record }: StepContext): Omit<Bounds, "freeBytes" | "reserveBytes"> {
-  return {
-    maxImageBytes: config.policy.max_image_bytes,
-    deviceMaxDownloadBytes: config.maxDownloadBytes,
-    requestMaxDownloadBytes: record.options.max_download_bytes,
-  };
+/** What asking has cost, without what carries it. */
+function countDescription({ ledger, record }: StepContext, { manifest, configBytes }: ResolvedImage): void {
+  const bytes = manifest.length + configBytes.length;
+  ledger.count({ purpose: "pulls", direction: "received", bytes, app: record.app, deployment: record.id });
 }
 
 function usePresent(present: ImageFacts | undefined, events: readonly EventContent[]): StepResult {

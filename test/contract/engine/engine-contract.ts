@@ -28,6 +28,8 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
         expect(info.version).toMatch(/^\d+\.\d+/);
         expect(info.apiVersion).toMatch(/^\d+\.\d+$/);
         expect(info.architecture).toMatch(/^(amd64|arm64|arm)$/);
+        // Podman does not tell; its own pull knows.
+        if (info.kind === "docker") expect(info.insecureRegistries).toContain("127.0.0.0/8");
         expect(info.dataRoot).toMatch(/^\//);
       });
 

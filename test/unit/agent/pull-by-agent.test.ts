@@ -49,7 +49,9 @@ describe("an image downloaded by the agent", () => {
     rig.engine.publish(IMAGE);
     rig.deployments.deploy("d", app());
     await rig.untilEnd("d");
-    expect(rig.ledger.bytes(isIts)).toBe(SIZE);
+    // And what the registry told of it beforehand.
+    expect(rig.ledger.bytes(isIts) - SIZE).toBeGreaterThan(0);
+    expect(rig.ledger.bytes(isIts) - SIZE).toBeLessThan(1000);
   });
 
   test.each([
@@ -106,6 +108,8 @@ describe("an image downloaded by the engine", () => {
     rig.engine.publish(IMAGE, { pullMs: 5_000 });
     rig.deployments.deploy("d", app());
     await rig.untilEnd("d");
-    expect(rig.ledger.bytes(isIts)).toBe(SIZE);
+    // And what the registry told of it beforehand.
+    expect(rig.ledger.bytes(isIts) - SIZE).toBeGreaterThan(0);
+    expect(rig.ledger.bytes(isIts) - SIZE).toBeLessThan(1000);
   });
 });

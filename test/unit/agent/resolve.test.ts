@@ -178,6 +178,20 @@ describe("an image is not fetched", () => {
     expect(await deploy(rig)).toMatchObject({ code: "PolicyDenied", details: { rule: "policy.max_image_bytes" } });
   });
 
+  it("to its end where the engine turns out to want more of it than it was thought to lack", async () => {
+    const rig = rigWith({ pullBy: "agent" });
+    rig.engine.publish("registry.example.com/team/base:1", { layers: [MB] });
+    await rig.engine.pullImage("registry.example.com/team/base:1", () => {}, new AbortController().signal);
+    rig.engine.publish(IMAGE, { layers: [MB, 3 * MB] });
+    expect(await deploy(rig, { max_download_bytes: 3.5 * MB })).toMatchObject({
+      status: "Fail",
+      code: "DataBudgetExceeded",
+      message: "4.0 MB would have to be downloaded; the request allows 3.5 MB.",
+      details: { download_bytes: 4 * MB, max_download_bytes: 3.5 * MB },
+    });
+    expect(rig.downloader.received).toBeLessThan(MB);
+  });
+
   it("whose price is not known where there is a bound to hold it against", async () => {
     const rig = rigWith({ maxDownloadBytes: 100 * MB });
     rig.engine.publish(IMAGE);
