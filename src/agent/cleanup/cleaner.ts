@@ -69,7 +69,11 @@ export class Cleaner {
         await clock.sleep(pause, signal);
         await this.round({ dryRun: false, all: false }, signal);
       } catch (error) {
-        if (!signal.aborted) logger.warn({ err: error }, "cleaning up images failed; trying again later");
+        if (!signal.aborted)
+          logger.warn(
+            { err: error },
+            "cleaning up images failed; it is tried again later. By hand: edge-agent cleanup",
+          );
       }
     }
   }

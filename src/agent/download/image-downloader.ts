@@ -155,7 +155,10 @@ class Pull implements AsyncDisposable {
       const leftovers = repoDigests.filter((name) => LOOPBACK_NAME.test(name));
       for (const name of new Set([...this.#names, ...leftovers])) await engine.untagImage(name, signal);
     } catch (error) {
-      logger.warn({ err: error, image: image.reference }, "what was left of a pull could not be removed");
+      logger.warn(
+        { err: error, image: image.reference },
+        "what was left of a pull could not be removed and takes space; it is removed when it is old enough",
+      );
     }
   }
 

@@ -26,7 +26,10 @@ export class PartSweeper {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.sweep().catch((error: unknown) => {
-        this.#options.logger.warn({ err: error }, "old partial downloads could not be removed; trying again later");
+        this.#options.logger.warn(
+          { err: error },
+          "old partial downloads could not be removed and take space; it is tried again later. See: edge-agent doctor (disk)",
+        );
       });
       await this.#options.clock.sleep(SWEEP_EVERY_MS, signal).catch(() => {});
     }

@@ -147,7 +147,11 @@ export class LedgerBook implements Ledger, TrafficFollower, Disposable {
     try {
       this.#options.store.add(change);
     } catch (error) {
-      if (!this.#isTroubled) this.#options.logger.warn({ err: error }, "the ledger of data usage cannot be written");
+      if (!this.#isTroubled)
+        this.#options.logger.warn(
+          { err: error },
+          "the ledger of data usage cannot be written; it is kept in memory and tried again. See: edge-agent doctor (disk, store)",
+        );
       this.#isTroubled = true;
       return;
     }

@@ -210,7 +210,10 @@ export class Dialogue implements Disposable {
       try {
         hand(commands);
       } catch (error) {
-        logger.error({ err: error, deployment_id: deploymentId }, "a deployment could not be stored: not acknowledged");
+        logger.error(
+          { err: error, deployment_id: deploymentId },
+          "a deployment could not be stored and is not acknowledged; the control plane reports it as failed. See: edge-agent doctor (disk, store)",
+        );
         if (!(error instanceof EdgeError)) return;
         const { code, message } = error;
         return this.#send({ type: "refuse", deployment_id: deploymentId, code, message: clipMessage(message) });
@@ -223,7 +226,10 @@ export class Dialogue implements Disposable {
     try {
       this.#options.commands.cancel(deploymentId, reason);
     } catch (error) {
-      this.#options.logger.error({ err: error, deployment_id: deploymentId }, "a cancellation could not be stored");
+      this.#options.logger.error(
+        { err: error, deployment_id: deploymentId },
+        "a cancellation could not be stored; the control plane sends it again with the next link. See: edge-agent doctor (disk, store)",
+      );
     }
   }
 

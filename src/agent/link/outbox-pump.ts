@@ -66,7 +66,10 @@ export class OutboxPump implements Disposable {
     try {
       while (this.#sendBatch());
     } catch (error) {
-      this.#options.logger.error({ err: error }, "events could not be read from the outbox");
+      this.#options.logger.error(
+        { err: error },
+        "events could not be read from the store; the link is made anew and they are tried again. See: edge-agent doctor (store)",
+      );
       // The last event of a deployment may have nothing behind it that would have it sent.
       this.#retry?.[Symbol.dispose]();
       this.#retry = this.#options.clock.timer(RETRY_MS, () => this.pump());
@@ -99,7 +102,10 @@ export class OutboxPump implements Disposable {
       this.#options.events.acknowledge(deploymentId, deviceSeq);
     } catch (error) {
       // Then they are sent again on the next session, and acknowledged again.
-      this.#options.logger.error({ err: error, deployment_id: deploymentId }, "an acknowledgement could not be stored");
+      this.#options.logger.error(
+        { err: error, deployment_id: deploymentId },
+        "an acknowledgement could not be stored; its events are sent again, which does no harm. See: edge-agent doctor (disk, store)",
+      );
     }
     this.pump();
     return true;
@@ -138,7 +144,10 @@ export class OutboxPump implements Disposable {
     const text = JSON.stringify(frame);
     if (Buffer.byteLength(text) <= MAX_FRAME_BYTES) return text;
     // Too large a frame ends the session, this one and every later one. Only the details can be that large.
-    this.#options.logger.warn({ deployment_id: deploymentId }, "details of an event left out: too large for a frame");
+    this.#options.logger.warn(
+      { deployment_id: deploymentId },
+      "details of an event were too large to be sent and are left out; the rest of it is sent",
+    );
     const { details: _, ...rest } = event;
     return JSON.stringify({ ...frame, event: rest } satisfies EventFrame);
   }

@@ -50,7 +50,15 @@ export class ReportSender implements Disposable {
 
   #failed(error: unknown): void {
     const { logger } = this.#options;
-    if (error instanceof EdgeError) logger.warn({ reason: error.message }, "the report could not be sent");
-    else logger.error({ err: error }, "the report could not be sent");
+    if (error instanceof EdgeError)
+      logger.warn(
+        { reason: error.message },
+        "the report of this device could not be made; it is tried again when something changes",
+      );
+    else
+      logger.error(
+        { err: error },
+        "the report of this device could not be made; it is tried again when something changes",
+      );
   }
 }

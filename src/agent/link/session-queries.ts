@@ -58,7 +58,11 @@ export class SessionQueries implements Disposable {
       await this.#end(id, message === undefined ? {} : { message });
     } catch (error) {
       if (signal.aborted) return;
-      if (!(error instanceof EdgeError)) logger.error({ err: error, what }, "a query could not be answered");
+      if (!(error instanceof EdgeError))
+        logger.error(
+          { err: error, what },
+          "a query of the control plane failed; it was told so. Please report it: edge-agent support-bundle FILE",
+        );
       const { code, message } =
         error instanceof EdgeError ? error : new EdgeError("Internal", "The agent failed; its log says how.");
       await this.#end(id, { code, message });

@@ -115,7 +115,10 @@ class Session implements Disposable {
     try {
       this.#dialogue = new Dialogue(this.#options, channel);
     } catch (error) {
-      this.#options.logger.error({ err: error }, "the agent's own store does not answer");
+      this.#options.logger.error(
+        { err: error },
+        "the agent's own store does not answer; the link is made anew until it does. See: edge-agent doctor (disk, store)",
+      );
       this.#close(CLOSE_CODES.goingAway, { kind: "failed", reason: "the agent's own store does not answer" });
     }
   }

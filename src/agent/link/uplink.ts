@@ -52,6 +52,8 @@ class ReconnectingUplink implements Uplink {
   readonly #jitter: Jitter;
   readonly #listeners = new Set<(status: LinkStatus) => void>();
   #status: Omit<LinkStatus, "frames">;
+  /** Since when there is no link, in monotonic milliseconds. */
+  #offlineSince: number | undefined;
   #onlineAt: number | undefined;
 
   constructor(options: UplinkOptions) {
@@ -91,6 +93,7 @@ class ReconnectingUplink implements Uplink {
   async #keepUp(signal: AbortSignal): Promise<void> {
     const { clock, config, logger } = this.#options;
     let state = INITIAL_LINK_STATE;
+    this.#offlineSince = clock.monotonic();
     while (!signal.aborted) {
       this.#enter({ state: "connecting", nextTryAtMs: undefined });
       const outcome = await this.#attempt(signal);
@@ -101,8 +104,10 @@ class ReconnectingUplink implements Uplink {
       state = next.state;
       // What only a human can put right must not drown among the failures of a poor line.
       logger[outcome.kind === "failed" || outcome.kind === "leaving" ? "warn" : "error"](
-        { reason: outcome.reason, online_s: Math.round(onlineMs / 1000), next_try_s: Math.ceil(next.delayMs / 1000) },
-        this.#onlineAt === undefined ? "no link to the control plane" : "link to the control plane lost",
+        { reason: outcome.reason, ...this.#howLong(now, onlineMs), next_try_s: Math.ceil(next.delayMs / 1000) },
+        this.#onlineAt === undefined
+          ? "no link to the control plane; apps go on running and it is tried again. What is broken: edge-agent doctor"
+          : "link to the control plane lost; apps go on running and it is tried again",
       );
       this.#enter({
         state: "waiting",
@@ -112,6 +117,13 @@ class ReconnectingUplink implements Uplink {
       // Rejects only when the signal aborts, which the loop looks at itself.
       await clock.sleep(next.delayMs, signal).catch(() => undefined);
     }
+  }
+
+  /** Since when there has been no link, or how long there was one. */
+  #howLong(now: number, onlineMs: number): { readonly offline_s: number } | { readonly online_s: number } {
+    if (this.#onlineAt === undefined) return { offline_s: Math.round((now - (this.#offlineSince ??= now)) / 1000) };
+    this.#offlineSince = now;
+    return { online_s: Math.round(onlineMs / 1000) };
   }
 
   #attempt(signal: AbortSignal): Promise<AttemptOutcome> {
@@ -136,7 +148,10 @@ class ReconnectingUplink implements Uplink {
       try {
         listener(this.status());
       } catch (error) {
-        this.#options.logger.error({ err: error }, "a listener to the link's status failed");
+        this.#options.logger.error(
+          { err: error },
+          "a listener to the link's status failed; the link is not affected. Please report it: edge-agent support-bundle FILE",
+        );
       }
     }
   }

@@ -37,7 +37,10 @@ export async function serveLocally(options: LocalServerOptions): Promise<AsyncDi
     return await startLocalServer(options);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    options.logger.warn({ socket: options.path, reason }, "commands given on this device cannot be served");
+    options.logger.warn(
+      { socket: options.path, reason },
+      "commands given on this device cannot be served; everything else works. Free the path and restart the agent: systemctl restart edge-agent",
+    );
     return { [Symbol.asyncDispose]: async () => undefined };
   }
 }
@@ -128,7 +131,10 @@ class Exchange {
   #describe(error: unknown): LocalError {
     if (error instanceof LocalError) return error;
     if (error instanceof EdgeError) return new LocalError(422, error.code, error.message);
-    this.#options.logger.error({ err: error }, "a local command failed unexpectedly");
+    this.#options.logger.error(
+      { err: error },
+      "a command given on this device failed unexpectedly; nothing else is affected. Please report it: edge-agent support-bundle FILE",
+    );
     return new LocalError(500, "Internal", "Something went wrong inside the agent; its log says what.");
   }
 }

@@ -142,7 +142,10 @@ export class DeploymentRun {
       try {
         this.#save(this.#record, []);
       } catch (error) {
-        this.#log().warn({ err: error }, "what a deployment does cannot be stored at the moment");
+        this.#log().warn(
+          { err: error },
+          "what a deployment does cannot be stored at the moment; it is tried again. See: edge-agent doctor (disk, store)",
+        );
       }
     });
   }
@@ -164,7 +167,10 @@ export class DeploymentRun {
   #failIn(kind: Step["kind"], error: unknown): void {
     const failure = toFailure(error, stepName(kind), this.#record);
     if (failure.code === "Internal")
-      this.#log().error({ err: error, step: kind }, "a deployment step failed unexpectedly");
+      this.#log().error(
+        { err: error, step: kind },
+        "a deployment step failed unexpectedly; what it made is removed. Please report it: edge-agent support-bundle FILE",
+      );
     this.#take({ failure }, undefined);
   }
 
@@ -183,7 +189,10 @@ export class DeploymentRun {
       if (this.#record.failure && !mayHaveContainer(this.#record)) return;
       if (this.#attempt === 0) this.#say(`The container engine does not answer; waiting for it. ${error.message}`);
     } else {
-      this.#log().error({ err: error }, "a deployment could not go on; trying again");
+      this.#log().error(
+        { err: error },
+        "a deployment could not go on; it is tried again until its time is over. See: edge-agent doctor (engine, disk)",
+      );
     }
     await clock.sleep(fullJitter(this.#attempt++, RETRY, random()), this.#step.signal);
   }

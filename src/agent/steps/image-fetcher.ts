@@ -26,10 +26,17 @@ export class ImageFetcher {
   begin(app: AppRecord, signal: AbortSignal): void {
     if (this.isFetching(app)) return;
     const log = this.#services.logger.child({ app: app.name, deployment: app.deploymentId });
-    log.warn({ image: app.spec.image }, "the app's image is not on the device any more; fetching it again");
+    log.warn(
+      { image: app.spec.image },
+      "the app's image is not on the device any more, as after its engine was replaced; it is fetched again",
+    );
     const going = this.#fetch(app, signal)
       .catch((error: unknown) => {
-        if (!signal.aborted) log.error({ err: error }, "the app's image could not be fetched again");
+        if (!signal.aborted)
+          log.error(
+            { err: error },
+            "the app's image could not be fetched again, and the app does not run; it is tried again. See: edge-agent doctor (registries)",
+          );
       })
       .finally(() => this.#going.delete(app.deploymentId));
     this.#going.set(app.deploymentId, going);

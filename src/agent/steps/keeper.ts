@@ -89,7 +89,7 @@ export class Keeper {
     if (!held || store.apps().some(({ deploymentId }) => deploymentId === deployment)) return;
     // Asked last: it may have been while reading the apps that one was found to be damaged, and is yet to be found again.
     if (rebuild.isSet) return;
-    logger.warn({ deployment, app }, "removing a container that was left of a deployment that is over");
+    logger.warn({ deployment, app }, "a container was left of a deployment that is over; it is removed");
     await engine.removeContainer(id, signal);
   }
 
@@ -125,7 +125,7 @@ export class Keeper {
       const next = Math.round(repairDelay(failures + 1) / 1000);
       log.error(
         { err: error, attempt: failures + 1, next_try_s: next },
-        "app could not be repaired; it is not running",
+        "the app is not running and could not be repaired; it is tried again. Why: edge-agent app NAME",
       );
       this.#note(app, repair.reason, error);
     }
@@ -140,7 +140,10 @@ export class Keeper {
     try {
       store.save({ happened: { kind: "repair", app: app.name, at, reason, ...masked } });
     } catch (problem) {
-      logger.warn({ err: problem, app: app.name }, "a repair could not be noted in the history");
+      logger.warn(
+        { err: problem, app: app.name },
+        "a repair could not be noted in the history; the app is not affected. See: edge-agent doctor (disk, store)",
+      );
     }
   }
 
@@ -181,11 +184,15 @@ export class Keeper {
   #report(error: unknown, signal: AbortSignal): void {
     if (signal.aborted) return;
     const { logger } = this.#options;
-    if (!isEngineAway(error)) return logger.error({ err: error }, "looking after the apps failed; trying again");
+    if (!isEngineAway(error))
+      return logger.error(
+        { err: error },
+        "looking after the apps failed; it is tried again in 30 s, and they run meanwhile. If it stays so: edge-agent support-bundle FILE",
+      );
     if (this.#engineState !== "away") {
       logger.warn(
         { reason: error.message },
-        "the container engine does not answer; apps are looked after when it is back",
+        "the container engine does not answer; apps are looked after when it is back. See: edge-agent doctor; systemctl status docker",
       );
     }
     this.#engineState = "away";

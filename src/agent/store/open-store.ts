@@ -31,7 +31,10 @@ export function openStore({ directory, logger, ...options }: OpenStoreOptions): 
   const rebuild = new RebuildMarker(join(directory, "rebuild"));
   const reserve = new DiskReserve(join(directory, "reserve"));
   const onDamage = (what: string): void => {
-    logger.error({ path }, `${what} in the agent's store cannot be read; left out`);
+    logger.error(
+      { path },
+      `${what} in the agent's store cannot be read and is left out; apps are found again by their containers. If it comes back, the disk is failing`,
+    );
     rebuild.set();
   };
   const open = (): OpenedStore => {

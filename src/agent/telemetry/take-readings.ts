@@ -23,7 +23,7 @@ export async function takeReadings({ program, logger }: TakeReadingsOptions, sig
     return readingsSchema.parse(JSON.parse(await run(program, signal)));
   } catch (error) {
     signal.throwIfAborted();
-    logger.warn({ err: error }, "the machine could not be measured");
+    logger.warn({ err: error }, "the machine could not be measured; its readings are left out this time");
     return NO_READINGS;
   }
 }
