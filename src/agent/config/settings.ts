@@ -32,6 +32,20 @@ export function toLinkConfig(config: Config): LinkConfig {
   };
 }
 
+/** Of a data budget, what connecting again and again may take. */
+const RECONNECT_SHARE = 0.05;
+
+/** Where there is no budget, on networks that cost: some hundred connections a day. */
+const RECONNECT_BYTES_PER_DAY = 2_000_000;
+
+/** Bytes a day that may be spent on connecting to the control plane where it costs. */
+export function reconnectAllowance({ dailyBytes, monthlyBytes }: DataPolicy): number {
+  const budgets = [dailyBytes, monthlyBytes === undefined ? undefined : monthlyBytes / 30].filter(
+    (b) => b !== undefined,
+  );
+  return Math.min(RECONNECT_BYTES_PER_DAY, ...budgets.map((bytes) => bytes * RECONNECT_SHARE));
+}
+
 /** How long the link may be silent, as far as the configuration says it. */
 export function toIdleBounds({ link }: Config): IdleBounds {
   return {

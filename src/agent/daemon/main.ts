@@ -10,7 +10,14 @@ import { Semaphore } from "../../lib/semaphore.ts";
 import { openDatagramSender } from "../../lib/unix-datagram.ts";
 import { VERSION } from "../../lib/version.ts";
 import { type Config, loadConfig } from "../config/load.ts";
-import { toDataPolicy, toDeployConfig, toDownloadConfig, toIdleBounds, toLinkConfig } from "../config/settings.ts";
+import {
+  reconnectAllowance,
+  toDataPolicy,
+  toDeployConfig,
+  toDownloadConfig,
+  toIdleBounds,
+  toLinkConfig,
+} from "../config/settings.ts";
 import { platformOf } from "../core/platform.ts";
 import { Cleaner } from "../cleanup/cleaner.ts";
 import { whyNotFetchable } from "../cleanup/fetchable.ts";
@@ -25,6 +32,7 @@ import { DataReport } from "../ledger/data-report.ts";
 import { LedgerBook } from "../ledger/ledger-book.ts";
 import { NetworkWatch } from "../ledger/network-watch.ts";
 import { LearnedIdle } from "../link/learned-idle.ts";
+import { reconnectPrice } from "../link/reconnect-price.ts";
 import { createUplink } from "../link/uplink.ts";
 import { tellOf } from "../live/tell.ts";
 import { linkWatch } from "../local/link-watch.ts";
@@ -144,6 +152,9 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     events: store,
     telling,
     traffic: ledger,
+    price: reconnectPrice(clock, () => {
+      return dataPolicy.metered.includes(watch.current().kind) ? reconnectAllowance(dataPolicy) : undefined;
+    }),
     idle: new LearnedIdle({
       bounds: toIdleBounds(config),
       memory: store,

@@ -62,7 +62,8 @@ export class LedgerBook implements Ledger, TrafficFollower, Disposable {
    * @param traffic sent, without what TLS adds
    */
   attribute(traffic: Omit<Traffic, "direction">): void {
-    this.#collect();
+    // Not to be below nothing meanwhile.
+    for (const collect of this.#sources) collect();
     this.count({ ...traffic, direction: "sent" });
     this.#tally.count({ purpose: "control", direction: "sent", bytes: -traffic.bytes }, this.#circumstances());
   }

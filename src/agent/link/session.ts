@@ -6,16 +6,22 @@ import type { AttemptOutcome } from "../core/link-state.ts";
 import { explainNetworkError, isFromTheOtherSide } from "../core/network-error.ts";
 import { parseRetryAfter } from "../core/retry-after.ts";
 import type { Connect, Route } from "./connect.ts";
-import { type Channel, Dialogue, type DialogueOptions } from "./dialogue.ts";
+import { CONNECTION_OVERHEAD_BYTES, estimateOverhead } from "../core/traffic-overhead.ts";
+import { type Channel, Dialogue, type DialogueOptions, type Welcome } from "./dialogue.ts";
 import type { TrafficFollower } from "./ports.ts";
 
 /** How long it may take until the WebSocket stands, look-up, proxy and TLS included, in milliseconds. */
 export const OPEN_TIMEOUT_MS = 20_000;
 
+/** Those of TLS, of the upgrade to a WebSocket, and of the protocol's own first frames. */
+const HANDSHAKE_MESSAGES = 8;
+
 export interface SessionOptions extends DialogueOptions {
   readonly connect: Connect;
   /** Told of each connection, to count what goes over it. */
   readonly traffic: TrafficFollower;
+  /** Told once what it cost to get as far as a session, or not that far, in bytes. */
+  readonly onPriced?: (bytes: number) => void;
 }
 
 /**
@@ -54,6 +60,7 @@ class Session implements Disposable {
   readonly #traffic: Disposable;
   /** Frames of either side, each a message of its own on the wire. */
   #messages = 0;
+  #isPriced = false;
   #dialogue: Dialogue | undefined;
   /** The first thing that says why the session ends is the cause; what follows are its consequences. */
   #outcome: AttemptOutcome | undefined;
@@ -113,7 +120,11 @@ class Session implements Disposable {
       cut: (outcome) => this.#cut(outcome),
     };
     try {
-      this.#dialogue = new Dialogue(this.#options, channel);
+      const onWelcome = (welcome: Welcome): void => {
+        this.#price();
+        this.#options.onWelcome(welcome);
+      };
+      this.#dialogue = new Dialogue({ ...this.#options, onWelcome }, channel);
     } catch (error) {
       this.#options.logger.error(
         { err: error },
@@ -129,6 +140,15 @@ class Session implements Disposable {
     if (this.#outcome) return;
     if (isBinary) this.#dialogue?.binary();
     else this.#dialogue?.text((data as Buffer).toString());
+  }
+
+  /** What connecting cost, headers estimated. */
+  #price(): void {
+    if (this.#isPriced) return;
+    this.#isPriced = true;
+    const { sent, received } = this.#route.wire;
+    const bytes = sent + received;
+    this.#options.onPriced?.(bytes + CONNECTION_OVERHEAD_BYTES + estimateOverhead(bytes, HANDSHAKE_MESSAGES));
   }
 
   #onRefused(answer: IncomingMessage): void {
@@ -154,6 +174,7 @@ class Session implements Disposable {
 
   #onClose(code: number): AttemptOutcome {
     this.#traffic[Symbol.dispose]();
+    this.#price();
     return this.#outcome ?? outcomeOfClose(code, this.#dialogue?.goodbyeWindowMs);
   }
 

@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { existsSync } from "node:fs";
-import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
+import { createSecureContext, getCACertificates, type SecureContext, type SecureContextOptions } from "node:tls";
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
@@ -26,9 +26,14 @@ function readCertificates(pem: string, what: string): string[] {
  *
  * @param what where they are from, for the error
  */
-export function trustAlso(pem: string, what: string = "extra_ca_file"): SecureContext {
+export function trustAlso(
+  pem: string,
+  what: string = "extra_ca_file",
+  options: SecureContextOptions = {},
+): SecureContext {
   const extra = readCertificates(pem, what);
   return createSecureContext({
+    ...options,
     ca: [...new Set([...getCACertificates("default"), ...systemCertificates(), ...extra])],
   });
 }

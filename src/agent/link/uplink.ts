@@ -8,6 +8,7 @@ import { FrameMeter } from "./frame-meter.ts";
 import type { Idle } from "./learned-idle.ts";
 import type { LinkConfig } from "./link-config.ts";
 import type { LinkStatus } from "./link-status.ts";
+import type { ReconnectPrice } from "./reconnect-price.ts";
 import type { CommandHandler, DeviceTelling, EventSource, TrafficFollower } from "./ports.ts";
 import { runSession } from "./session.ts";
 
@@ -21,6 +22,8 @@ export interface UplinkOptions {
   readonly logger: Logger;
   readonly agentVersion: string;
   readonly traffic: TrafficFollower;
+  /** What connecting may cost; by default whatever it does. */
+  readonly price?: ReconnectPrice;
   /** How long the link may be silent; by default as configured, whatever happens. */
   readonly idle?: Idle;
   /** How to connect; by default as configured, through the proxy the environment names. */
@@ -55,6 +58,8 @@ class ReconnectingUplink implements Uplink {
   /** Since when there is no link, in monotonic milliseconds. */
   #offlineSince: number | undefined;
   #onlineAt: number | undefined;
+  /** What the last attempt cost. */
+  #attemptBytes = 0;
 
   constructor(options: UplinkOptions) {
     const { config, clock, logger, agentVersion, random = Math.random } = options;
@@ -102,9 +107,10 @@ class ReconnectingUplink implements Uplink {
       const onlineMs = this.#onlineAt === undefined ? 0 : now - this.#onlineAt;
       const next = nextAttempt(state, outcome, onlineMs, config.backoff, this.#jitter);
       state = next.state;
+      const delayMs = Math.max(next.delayMs, this.#options.price?.pauseAfter(this.#attemptBytes) ?? 0);
       // What only a human can put right must not drown among the failures of a poor line.
       logger[outcome.kind === "failed" || outcome.kind === "leaving" ? "warn" : "error"](
-        { reason: outcome.reason, ...this.#howLong(now, onlineMs), next_try_s: Math.ceil(next.delayMs / 1000) },
+        { reason: outcome.reason, ...this.#howLong(now, onlineMs), next_try_s: Math.ceil(delayMs / 1000) },
         this.#onlineAt === undefined
           ? "no link to the control plane; apps go on running and it is tried again. What is broken: edge-agent doctor"
           : "link to the control plane lost; apps go on running and it is tried again",
@@ -112,10 +118,10 @@ class ReconnectingUplink implements Uplink {
       this.#enter({
         state: "waiting",
         lastError: { reason: outcome.reason, atMs: now },
-        nextTryAtMs: now + next.delayMs,
+        nextTryAtMs: now + delayMs,
       });
       // Rejects only when the signal aborts, which the loop looks at itself.
-      await clock.sleep(next.delayMs, signal).catch(() => undefined);
+      await clock.sleep(delayMs, signal).catch(() => undefined);
     }
   }
 
@@ -128,8 +134,10 @@ class ReconnectingUplink implements Uplink {
 
   #attempt(signal: AbortSignal): Promise<AttemptOutcome> {
     this.#onlineAt = undefined;
+    this.#attemptBytes = 0;
     const onWelcome = (welcome: Welcome): void => this.#online(welcome);
-    return runSession({ ...this.#options, connect: this.#connect, meter: this.#meter, onWelcome }, signal);
+    const onPriced = (bytes: number): void => void (this.#attemptBytes = bytes);
+    return runSession({ ...this.#options, connect: this.#connect, meter: this.#meter, onWelcome, onPriced }, signal);
   }
 
   #online({ asset, session_id: sessionId, protocol }: Welcome): void {

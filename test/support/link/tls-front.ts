@@ -9,6 +9,8 @@ export interface TlsFront extends AsyncDisposable {
   readonly port: number;
   /** File with the certificate authority to trust. */
   readonly caFile: string;
+  /** Cuts every connection. */
+  cut(): void;
 }
 
 export async function tlsFront(folder: string, host: string, backend: string): Promise<TlsFront> {
@@ -27,6 +29,9 @@ export async function tlsFront(folder: string, host: string, backend: string): P
   return {
     port: (server.address() as AddressInfo).port,
     caFile,
+    cut: () => {
+      for (const socket of sockets) socket.destroy();
+    },
     [Symbol.asyncDispose]: async () => {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));

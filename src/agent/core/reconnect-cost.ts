@@ -1,0 +1,41 @@
+/*
+ * Every connection costs some kilobytes for its handshakes. A line that drops all the time would spend a data plan on
+ * them alone, however the pauses between attempts grow: each session that stands for a minute begins their count anew.
+ */
+
+/** What may still be spent on connecting. */
+export interface ReconnectPurse {
+  /** Bytes; below 0 where more was spent than there was. */
+  readonly bytes: number;
+  /** When that was so, monotonic milliseconds. */
+  readonly atMs: number;
+}
+
+const DAY_MS = 86_400_000;
+
+/** As much as comes in so long can be saved up: a device that was quiet may connect often for a while. */
+const SAVED_MS = 6 * 3_600_000;
+
+/** However poor a device is, it can be reached again within this time, in milliseconds. */
+export const LONGEST_COST_PAUSE_MS = 15 * 60_000;
+
+/** A purse as full as it can be. */
+export function fullPurse(bytesPerDay: number, nowMs: number): ReconnectPurse {
+  return { bytes: (bytesPerDay * SAVED_MS) / DAY_MS, atMs: nowMs };
+}
+
+/** What is left after an attempt that cost so many bytes. */
+export function afterAttempt(purse: ReconnectPurse, cost: number, bytesPerDay: number, nowMs: number): ReconnectPurse {
+  const most = fullPurse(bytesPerDay, nowMs).bytes;
+  const earned = (bytesPerDay * Math.max(0, nowMs - purse.atMs)) / DAY_MS;
+  // Debts do not grow beyond what is paid off in the longest pause, or they would hold for days.
+  const deepest = -(bytesPerDay * LONGEST_COST_PAUSE_MS) / DAY_MS;
+  return { bytes: Math.max(deepest, Math.min(most, purse.bytes + earned) - cost), atMs: nowMs };
+}
+
+/** How long to wait until an attempt like the last can be paid, in milliseconds. */
+export function costPause(purse: ReconnectPurse, cost: number, bytesPerDay: number): number {
+  if (purse.bytes >= cost) return 0;
+  if (bytesPerDay <= 0) return LONGEST_COST_PAUSE_MS;
+  return Math.min(LONGEST_COST_PAUSE_MS, Math.ceil(((cost - purse.bytes) / bytesPerDay) * DAY_MS));
+}
