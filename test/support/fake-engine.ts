@@ -274,8 +274,8 @@ export class FakeEngine implements Engine {
     });
   }
 
-  async *watchContainers(signal: AbortSignal): AsyncGenerator<ContainerChange | undefined, void> {
-    await this.faults.around("watchContainers", [], signal, () => {});
+  async *watchContainers(label: string, signal: AbortSignal): AsyncGenerator<ContainerChange | undefined, void> {
+    await this.faults.around("watchContainers", [label], signal, () => {});
     let last = this.#snapshot();
     const epoch = this.#eventsEpoch;
     yield undefined;
@@ -286,7 +286,11 @@ export class FakeEngine implements Engine {
       const now = this.#snapshot();
       const ids = [...new Set([...last.keys(), ...now.keys()])];
       const changed = ids.filter((id) => last.get(id)?.text !== now.get(id)?.text);
-      for (const id of changed) yield { id, labels: (now.get(id) ?? last.get(id))?.labels ?? {} };
+      const [key = "", value] = label.split("=");
+      for (const id of changed) {
+        const { labels = {} } = now.get(id) ?? last.get(id) ?? {};
+        if (value === undefined ? key in labels : labels[key] === value) yield { id, labels };
+      }
       last = now;
     }
   }

@@ -58,10 +58,11 @@ export interface Engine {
    */
   tailLogs(id: string, lines: number, signal: AbortSignal): Promise<string[]>;
   /**
-   * Changes of containers' states as they happen. Once it watches, it answers `undefined` first: what was before is to be
-   * looked at. Ends with an `EngineError` when the engine breaks off, and with the signal.
+   * Changes of the states of containers that carry the label, `KEY` or `KEY=VALUE`, as they happen. Once it watches, it
+   * answers `undefined` first: what was before is to be looked at. Ends with an `EngineError` when the engine breaks off,
+   * and with the signal.
    */
-  watchContainers(signal: AbortSignal): AsyncGenerator<ContainerChange | undefined, void>;
+  watchContainers(label: string, signal: AbortSignal): AsyncGenerator<ContainerChange | undefined, void>;
   /**
    * The container's output, some lines at a time, as they come. Nothing more is read while nobody takes what was. Ends
    * when all was read, or, following, when the container stops; leaving it ends the engine's stream.

@@ -72,10 +72,10 @@ export class Reporter {
     const { engine, clock, random, stateDir } = this.#options;
     for (let attempt = 0; !signal.aborted; attempt++) {
       try {
-        for await (const change of engine.watchContainers(signal)) {
+        for await (const _change of engine.watchContainers(`${LABELS.stateDir}=${stateDir}`, signal)) {
           attempt = 0;
-          // What happened while nobody watched is seen by looking.
-          if (!change || change.labels[LABELS.stateDir] === stateDir) this.#nudge();
+          // What happened while nobody watched is seen by looking, too.
+          this.#nudge();
         }
       } catch {
         // The keeper says when the engine is away, and when it is back.

@@ -55,7 +55,7 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
           engine.stopContainer(name, 1_000, signal),
           engine.renameContainer(name, uniqueName("app"), signal),
           engine.listImages(signal),
-          engine.watchContainers(signal).next(),
+          engine.watchContainers("label", signal).next(),
           engine.readLogs(name, { tail: 1, follow: true }, signal).next(),
         ];
         for (const outcome of await Promise.allSettled(calls)) expect(outcome).toEqual({ status: "rejected", reason });

@@ -219,9 +219,9 @@ class DockerEngine implements Engine {
     });
   }
 
-  async *watchContainers(signal: AbortSignal): AsyncGenerator<ContainerChange | undefined, void> {
+  async *watchContainers(label: string, signal: AbortSignal): AsyncGenerator<ContainerChange | undefined, void> {
     const kind = await this.#query(signal, this.#kind);
-    const stream = await this.#query(signal, () => openEvents(this.#connect(), kind, signal));
+    const stream = await this.#query(signal, () => openEvents(this.#connect(), { kind, label }, signal));
     try {
       yield undefined;
       yield* containerChanges(stream);

@@ -21,14 +21,14 @@ const ACTIONS = [
 /** In Podman's words: what it says to some versions of this question is what it says to itself. */
 const PODMAN_ACTIONS: Readonly<Record<string, string>> = { died: "die", remove: "destroy", init: "start" };
 
-/** Opens the engine's events of containers. */
+/** Opens the engine's events of containers that carry the label. */
 export function openEvents(
   docker: Docker,
-  kind: EngineInfo["kind"],
+  { kind, label }: { readonly kind: EngineInfo["kind"]; readonly label: string },
   signal: AbortSignal,
 ): Promise<AsyncIterable<Uint8Array>> {
   // Docker leaves out by itself what nobody wants. Podman knows the events under other names.
-  const filters = { type: ["container"], ...(kind === "docker" && { event: ACTIONS }) };
+  const filters = { type: ["container"], label: [label], ...(kind === "docker" && { event: ACTIONS }) };
   return getStream(docker, "/events", { filters: JSON.stringify(filters) }, signal);
 }
 
