@@ -27,6 +27,7 @@ import { diffIdsOf, layersOf, manifestDigestOf } from "./fake-engine/fake-image.
 import { Faults } from "./fake-engine/faults.ts";
 
 const PULL_STEPS = 10;
+const ALL_LIMITS = { memory: true, cpu: true };
 const LOG_EVERY_MS = 50;
 const EVENTS_EVERY_MS = 100;
 
@@ -48,7 +49,7 @@ export class FakeEngine implements Engine {
     this.#clock = clock;
     const version = { kind: "docker", version: "20.10.0", apiVersion: "1.41" } as const;
     const machine = { os: "linux", architecture: "amd64", insecureRegistries: ["127.0.0.0/8"] };
-    this.engineInfo = { ...version, ...machine, dataRoot: "/var/lib/docker", ...info };
+    this.engineInfo = { ...version, ...machine, dataRoot: "/var/lib/docker", limits: ALL_LIMITS, ...info };
   }
 
   /** Puts an image on the machine. */

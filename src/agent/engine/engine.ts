@@ -92,6 +92,8 @@ export interface EngineInfo {
   readonly insecureRegistries: readonly string[];
   /** Directory the engine keeps images in, on the machine of the engine. */
   readonly dataRoot: string;
+  /** Which limits of containers this machine can hold them to. */
+  readonly limits: { readonly memory: boolean; readonly cpu: boolean };
 }
 
 /** Ends of a container's life as engines name them; anything else is `unknown`. */

@@ -5,6 +5,7 @@ import type { AppRecord } from "../core/deployment.ts";
 import { running } from "../core/announce.ts";
 import type { Step } from "../core/step.ts";
 import { violation } from "../core/policy.ts";
+import { limitsWithoutEffect } from "./limits-in-force.ts";
 import { NOTHING_CREATED } from "./observe.ts";
 import { mustPull } from "../core/pull-decision.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
@@ -39,10 +40,12 @@ export async function runCheck(context: StepContext, { spec }: Extract<Step, { k
   const imageId = image && (kept !== undefined || !mustPull(spec.image, true)) ? image.id : undefined;
   return {
     record: { checked: true, imageId },
-    events:
-      imageId === undefined || context.record.options.dry_run
+    events: [
+      ...(await limitsWithoutEffect(context, spec)),
+      ...(imageId === undefined || context.record.options.dry_run
         ? []
-        : [running("pulling", `Image ${spec.image} is already on the device.`)],
+        : [running("pulling", `Image ${spec.image} is already on the device.`)]),
+    ],
     observed: NOTHING_CREATED,
   };
 }

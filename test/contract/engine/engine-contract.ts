@@ -31,6 +31,7 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
         // Podman does not tell; its own pull knows.
         if (info.kind === "docker") expect(info.insecureRegistries).toContain("127.0.0.0/8");
         expect(info.dataRoot).toMatch(/^\//);
+        expect(info.limits).toEqual({ memory: true, cpu: true });
       });
 
       test("no call is made for a signal that is aborted already", async () => {

@@ -42,6 +42,16 @@ describe("deploying with fields that are absent by default", () => {
     expect(Object.keys(rig.engine.container("app")?.request.labels ?? {})).not.toContain(LABELS.extras);
   });
 
+  it("says which limits this kernel cannot hold an app to", async () => {
+    await using rig = new AgentRig();
+    Object.assign(rig.engine.engineInfo, { limits: { memory: false, cpu: true } });
+    rig.engine.addImage(IMAGE);
+    rig.deployments.deploy("d1", { ...REQUEST, memory_limit: 64_000_000, cpu_limit: 1 });
+    expect(await rig.untilEnd("d1")).toMatchObject({ status: "Success" });
+    const said = rig.events("d1").filter(({ message }) => message.includes("has no effect"));
+    expect(said).toMatchObject([{ step: "checking", message: expect.stringContaining("memory_limit") as string }]);
+  });
+
   it("refuses a device that is not there before anything is downloaded", async () => {
     await using rig = new AgentRig();
     rig.engine.publish(IMAGE);

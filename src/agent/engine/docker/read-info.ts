@@ -13,6 +13,10 @@ interface Version {
 
 interface Info {
   readonly DockerRootDir?: string;
+  readonly MemoryLimit?: boolean;
+  readonly CpuCfsQuota?: boolean;
+  /** As Podman spells it in some versions. */
+  readonly CPUCfsQuota?: boolean;
   readonly RegistryConfig?: {
     readonly InsecureRegistryCIDRs?: readonly string[] | null;
     readonly IndexConfigs?: Readonly<Record<string, { readonly Name?: string; readonly Secure?: boolean }>> | null;
@@ -33,6 +37,7 @@ export async function readInfo(docker: Docker, abortSignal: AbortSignal): Promis
     architecture: version.Arch,
     insecureRegistries: insecureRegistries(info),
     dataRoot: info.DockerRootDir ?? "",
+    limits: { memory: info.MemoryLimit ?? true, cpu: info.CpuCfsQuota ?? info.CPUCfsQuota ?? true },
   };
 }
 
