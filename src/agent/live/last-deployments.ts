@@ -4,11 +4,11 @@ import type { HistoryEntry, DeploymentEntry } from "../store/history.ts";
 
 type LastDeployment = NonNullable<AppReport["last_deployment"]>;
 
-/** How the last deployment of each app ended, by app, as far back as the history goes. */
+/** How the last deployment of each app ended, by app, as far back as the history goes; dry runs are none. */
 export function lastDeployments(history: readonly HistoryEntry[]): Map<string, LastDeployment> {
   const last = new Map<string, LastDeployment>();
   for (const entry of history) {
-    const ended = entry.kind === "deployment" ? toLastDeployment(entry) : undefined;
+    const ended = entry.kind === "deployment" && !entry.dry_run ? toLastDeployment(entry) : undefined;
     if (ended) last.set(entry.app, ended);
   }
   return last;

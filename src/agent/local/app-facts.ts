@@ -31,7 +31,7 @@ export async function gatherAppFacts(
     deployed: app ? deployed(app) : null,
     ...seen,
     deploying,
-    last_deployment: history.findLast(({ kind }) => kind === "deployment") ?? null,
+    last_deployment: history.findLast((entry) => entry.kind === "deployment" && !entry.dry_run) ?? null,
     last_repair: history.findLast(({ kind }) => kind === "repair") ?? null,
   };
 }

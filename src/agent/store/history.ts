@@ -34,6 +34,8 @@ const deploymentEntrySchema = z.object({
   image: z.string(),
   origin: z.enum(["control_plane", "local"]),
   action: deploymentActionSchema.default("deploy"),
+  /** Nothing was to be changed. */
+  dry_run: z.literal(true).exactOptional(),
   events: z.array(timedEventSchema),
 });
 
@@ -56,8 +58,9 @@ export type TimedEvent = z.output<typeof timedEventSchema>;
 
 /** The entry of a deployment with the events it has so far. */
 export function deploymentEntry(record: DeploymentRecord, events: readonly TimedEvent[]): DeploymentEntry {
-  const { id, app, spec, origin, action } = record;
-  return { kind: "deployment", id, app, image: spec?.image ?? "", origin, action, events: [...events] };
+  const { id, app, spec, origin, action, options } = record;
+  const dryRun = options.dry_run ? { dry_run: true as const } : {};
+  return { kind: "deployment", id, app, image: spec?.image ?? "", origin, action, ...dryRun, events: [...events] };
 }
 
 /** An event as the history keeps it. */

@@ -7,6 +7,7 @@ const deploymentSchema = z.looseObject({
   app: z.string(),
   action: z.string().default("deploy"),
   image: z.string().optional(),
+  dry_run: z.boolean().optional(),
   status: z.string(),
   code: z.string().nullish(),
   message: z.string().nullish(),

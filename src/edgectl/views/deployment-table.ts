@@ -8,7 +8,7 @@ export function renderDeployments(rows: readonly Deployment[], theme: Theme, wid
   if (rows.length === 0) return "No deployments.";
   const columns: Column<Deployment>[] = [
     { header: "DEPLOYMENT", cell: (row) => sanitizeLine(row.deployment_id) },
-    { header: "ACTION", cell: (row) => sanitizeLine(row.action) },
+    { header: "ACTION", cell: actionText },
     { header: "APP", cell: (row) => sanitizeLine(row.app), shrinks: true },
     {
       header: "STATUS",
@@ -24,7 +24,7 @@ export function renderDeployments(rows: readonly Deployment[], theme: Theme, wid
 export function renderDeployment(row: Deployment, theme: Theme): string {
   const fields: [string, string][] = [
     ["Deployment", sanitizeLine(row.deployment_id)],
-    ["Action", sanitizeLine(row.action)],
+    ["Action", actionText(row)],
     ["App", sanitizeLine(row.app)],
   ];
   if (row.image) fields.push(["Image", sanitizeLine(row.image)]);
@@ -38,6 +38,10 @@ export function renderDeployment(row: Deployment, theme: Theme): string {
     fields.push(["Finished", `${formatTime(row.finished_at)} UTC (after ${took})`]);
   }
   return renderFields(fields, theme);
+}
+
+function actionText({ action, dry_run: dryRun }: Deployment): string {
+  return dryRun ? `${sanitizeLine(action)} (dry run)` : sanitizeLine(action);
 }
 
 function paintStatus(text: string, status: string, theme: Theme): string {

@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
+import { lastDeployments } from "../../../src/agent/live/last-deployments.ts";
 import type { DeployConfig } from "../../../src/agent/steps/context.ts";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { RegistryError, type RegistryErrorKind } from "../../../src/agent/registry/registry-error.ts";
@@ -95,6 +96,9 @@ describe("a dry run", () => {
     expect(await rig.engine.inspectImage(IMAGE, signal)).toBeUndefined();
     expect(rig.engine.containers).toEqual([]);
     expect(rig.store.apps()).toEqual([]);
+    // It is told of, and is no deployment of the app.
+    expect(rig.store.history(1)).toMatchObject([{ id: "d1", dry_run: true }]);
+    expect(lastDeployments(rig.store.history(1)).size).toBe(0);
   });
 
   it("of an image that is there costs nothing", async () => {
