@@ -1,9 +1,12 @@
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openSqliteStore } from "../../../src/agent/store/sqlite-store.ts";
+import { systemClock } from "../../../src/lib/clock.ts";
+import { appSpecSchema } from "../../../src/protocol/app-spec.ts";
 import { Device } from "../../support/agent-local/device.ts";
 import { freePort } from "../../support/free-port.ts";
 import { CertificateAuthority } from "../../support/link/certificates.ts";
@@ -82,6 +85,24 @@ describe("doctor: registries", () => {
       server.closeAllConnections();
       server.close();
     }
+  });
+
+  it("one that an app is named after, and that is not configured, is no reason for alarm", async () => {
+    const registry = `127.0.0.1:${await freePort()}`;
+    const spec = appSpecSchema.parse({ name: "web", image: `${registry}/team/web:1` });
+    await mkdir(device.stateDir);
+    {
+      using store = openSqliteStore({ path: join(device.stateDir, "agent.db"), clock: systemClock, bootId: "boot" });
+      const installed = {
+        imageId: "sha256:1",
+        containerId: "c",
+        previousImageId: undefined,
+        desired: "running",
+      } as const;
+      store.save({ app: { name: "web", deploymentId: "d", spec, ...installed } });
+    }
+    expect(await look()).toMatchObject({ verdict: "warning", text: expect.stringContaining(registry) as string });
+    expect(await look({ host: registry, insecure: true })).toMatchObject({ verdict: "bad" });
   });
 
   it("one that takes the connection and says nothing", async () => {

@@ -17,16 +17,23 @@ const NEXT: Partial<Record<RegistryErrorKind, string>> = {
 const LOOK =
   "Check its name and port, and whether this network lets it through. Apps that are installed go on without it.";
 
-/** The registries that are configured, and those the installed apps came from, answer and take the credentials. */
+/** The registries that are configured, and those the installed apps are named after, answer and take the credentials. */
 export const probeRegistry: Probe = async (patient, signal) => {
   const config = configOf(patient);
-  const targets = new Map(config.registries.map(({ host }) => [canonicalRegistry(host), ""]));
+  const configured = config.registries.map(({ host }) => canonicalRegistry(host));
+  const targets = new Map(configured.map((registry) => [registry, ""]));
   for (const [registry, repository] of await usedRegistries(patient)) targets.set(registry, repository);
   if (targets.size === 0) return good("None is configured, and no app is installed.");
   const knock = await patient.knock(config);
   const asked = [...targets].slice(0, MOST);
   const verdicts = await Promise.all(
-    asked.map(([registry, repository]) => ask(knock, { registry, repository }, signal)),
+    asked.map(async ([registry, repository]) => {
+      const verdict = await ask(knock, { registry, repository }, signal);
+      // An image may have come another way, and what is installed needs no registry.
+      return verdict.verdict === "bad" && !configured.includes(registry)
+        ? { ...verdict, verdict: "warning" as const }
+        : verdict;
+    }),
   );
   const broken = verdicts.filter(({ verdict }) => verdict !== "good");
   const [first] = broken;
