@@ -29,10 +29,7 @@ export const probeRegistry: Probe = async (patient, signal) => {
   const verdicts = await Promise.all(
     asked.map(async ([registry, repository]) => {
       const verdict = await ask(knock, { registry, repository }, signal);
-      // An image may have come another way, and what is installed needs no registry.
-      return verdict.verdict === "bad" && !configured.includes(registry)
-        ? { ...verdict, verdict: "warning" as const }
-        : verdict;
+      return configured.includes(registry) ? verdict : milder(verdict);
     }),
   );
   const broken = verdicts.filter(({ verdict }) => verdict !== "good");
@@ -59,6 +56,11 @@ async function usedRegistries(patient: Patient): Promise<[registry: string, repo
     // No store yet, or none this user may see: another check says so.
     return [];
   }
+}
+
+/** An image may have come another way, and what is installed needs no registry: what works now may not tomorrow. */
+function milder({ verdict, text, next }: Verdict): Verdict {
+  return verdict === "bad" ? warning(text, next ?? LOOK) : { verdict, text, ...(next !== undefined && { next }) };
 }
 
 async function ask(knock: Knock, target: Parameters<Knock>[0], signal: AbortSignal): Promise<Verdict> {

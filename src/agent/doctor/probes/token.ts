@@ -17,7 +17,7 @@ export const probeToken: Probe = async (patient, signal) => {
     return bad(
       `${capital(outcomeOfHttpStatus(status, undefined).reason)}.`,
       isRefused
-        ? "Enrol the device with the token it was registered with: edge-agent enroll --url URL --token-file FILE"
+        ? "Have an enrolment code made, and enrol the device again: edge-agent enroll --url URL --code CODE"
         : "See what the control plane's own log says at this time.",
     );
   } catch (error) {
