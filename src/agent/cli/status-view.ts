@@ -3,17 +3,19 @@ import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { renderFields, renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
 import { formatDuration } from "../../lib/terminal/time.ts";
+import { renderDataUsed } from "./data-view.ts";
 import type { AppSummary, DeviceStatus, LinkAnswer, Status } from "../local/api.ts";
 
 type Field = readonly [name: string, value: string];
 
 /** Link, engine, disk and agent, one below the other. */
 export function renderStatus(status: Status, theme: Theme): string {
-  const { agent, link, device } = status;
+  const { agent, link, device, data } = status;
   const memory = formatBytes(agent.memory_bytes);
   const fields: Field[] = [
     ["Link", renderLink(link, theme)],
     ...deviceFields(device, theme),
+    ...(data ? [["Data used", renderDataUsed(data, theme)] as const] : []),
     ["Agent", `${sanitizeLine(agent.version)}, up ${formatDuration(agent.uptime_s)}, ${memory} of memory`],
   ];
   return renderFields(fields, theme);

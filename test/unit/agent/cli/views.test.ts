@@ -77,6 +77,24 @@ describe("what is wrong, in the status", () => {
 });
 
 describe("output on a terminal", () => {
+  it("tells what data was used, what for, and that downloads wait when a budget is used up", () => {
+    const data = {
+      today_bytes: 2_122_643,
+      month_bytes: 9_122_643,
+      by_purpose: { control: 6_911, pulls: 9_003_493 },
+      budget: {
+        daily_bytes: 2_000_000,
+        monthly_bytes: 50_000_000,
+        used_today_bytes: 2_122_643,
+        used_this_month_bytes: 9_122_643,
+      },
+    };
+    const text = renderStatus({ ...STATUS, data }, PLAIN);
+    expect(text).toContain("Data used  2.12 MB today, 9.12 MB this month: pulls 9.00 MB, control 6.91 kB");
+    expect(text).toContain("2.12 MB of the 2.00 MB for the day: downloads wait, 9.12 MB of the 50.0 MB for the month");
+    expect(renderStatus(STATUS, PLAIN)).not.toContain("Data used");
+  });
+
   it("the status tells link, engine, disk and agent", () => {
     const text = renderStatus(STATUS, PLAIN);
     expect(text).toMatch(/Link +online for 1 min 30 s, as GW-1 \(Pump house\)/);
