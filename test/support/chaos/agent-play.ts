@@ -4,6 +4,7 @@ import { Keeper } from "../../../src/agent/steps/keeper.ts";
 import { StoreError } from "../../../src/agent/store/store.ts";
 import { type EventContent, isFinal } from "../../../src/protocol/deployment-event.ts";
 import { AgentRig } from "../agent-rig.ts";
+import { layersOf } from "../fake-engine/fake-image.ts";
 import type { FakeContainer } from "../fake-engine/fake-container.ts";
 import type { AppRequest } from "../system.ts";
 import { ModelControlPlane } from "./model-control-plane.ts";
@@ -37,7 +38,7 @@ export interface Play {
 export async function play(scenario: Scenario, moments: readonly number[], death: Death, seed: number): Promise<Play> {
   const reaper = new Reaper(...moments);
   const written = new Map<string, EventContent[]>();
-  await using rig = new AgentRig({}, (store) =>
+  await using rig = new AgentRig({ pullBy: scenario.pullBy ?? "agent" }, (store) =>
     mortal(store, reaper, (id, event) => written.set(id, [...(written.get(id) ?? []), event])),
   );
   scenario.setUp(rig);
@@ -173,8 +174,16 @@ function violations(
     const own = containers.filter(({ request }) => request.labels[LABELS.app] === remaining.app);
     expectThat(own.length === 1 && isAsAsked(own[0], remaining, scenario), `${remaining.app} is not as asked for`);
   }
+  const { received } = rig.downloader;
+  expectThat(received <= bytesPublished(rig), `${received} bytes were downloaded of ${bytesPublished(rig)}`);
   expectThat(rig.store.deployments().length === 0, "the store holds deployments that are over");
   return found;
+}
+
+/** What all images of the registry cost: no death is a reason to pay for any of it twice. */
+function bytesPublished({ engine }: AgentRig): number {
+  const images = engine.publishedAll().flatMap(([, image]) => (image instanceof EngineError ? [] : [image]));
+  return images.flatMap(layersOf).reduce((sum, size) => sum + size, 0);
 }
 
 /** Whether each event that was stored was told, once and in order. Progress, and a success that was undone, need not be. */

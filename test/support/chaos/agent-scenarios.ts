@@ -36,6 +36,7 @@ const toPull = {
 const DEPLOYMENTS: Readonly<Record<string, Scenario>> = {
   "an image that is present": { ...present(), ...GOOD },
   "an image to pull": { ...toPull, ...GOOD },
+  "an image the engine pulls": { ...toPull, ...GOOD, pullBy: "engine" },
   "an image no registry has": { asked: [deploy(app("app"))], setUp: () => {}, ...BAD },
   "a moving tag while the registry is gone": {
     asked: [deploy(app("app", MOVING))],

@@ -30,5 +30,7 @@ export interface Scenario {
   readonly happenings?: readonly Happening[];
   /** The control plane hears nothing before that time, in milliseconds. */
   readonly silentMs?: number;
+  /** Who downloads images. Default: the agent. */
+  readonly pullBy?: "agent" | "engine";
   setUp(rig: AgentRig): void;
 }
