@@ -32,6 +32,11 @@ export function asideName(app: string): string {
   return `${containerName(app)}.edge-agent-old`;
 }
 
+/** Whether an app's container has a name an update gave it. One that a person gave it is that person's affair. */
+export function isOutOfPlace(name: string, app: string): boolean {
+  return name === besideName(app) || name === asideName(app);
+}
+
 /**
  * The specification in one canonical text: two requests that mean the same have the same text. Hashed for the
  * `spec-hash` label.

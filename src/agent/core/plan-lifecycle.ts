@@ -1,4 +1,4 @@
-import { containerName } from "./container.ts";
+import { isOutOfPlace } from "./container.ts";
 import type { AppRecord, ObservedContainer } from "./deployment.ts";
 import type { CreateStep, Observed, Progress, Step } from "./step.ts";
 
@@ -35,7 +35,7 @@ export function nextOfStart(
   if (!isStarted && !isStopped && container.up && (action === "restart" || isHalf)) {
     return { kind: "stop", containerIds: [containerId] };
   }
-  if (container.name !== containerName(previous.name)) return { kind: "rename", app: previous.name, containerId };
+  if (isOutOfPlace(container.name, previous.name)) return { kind: "rename", app: previous.name, containerId };
   if (!isStarted && !container.running) return { kind: "start", spec, containerId };
   if (progress.verifiedContainerId !== containerId) return { kind: "verify", spec, containerId };
   const app: AppRecord = { ...previous, containerId, desired: "running" };

@@ -1,5 +1,5 @@
 import type { AppRecord } from "./deployment.ts";
-import { containerName } from "./container.ts";
+import { isOutOfPlace } from "./container.ts";
 import { recreation } from "./plan-lifecycle.ts";
 import { staysEnded } from "./restart-policy.ts";
 import type { Step } from "./step.ts";
@@ -37,7 +37,7 @@ export function nextRepair(app: AppRecord, containers: readonly AppContainer[]):
       reason: "it had more than one container",
     };
   }
-  if (container.status !== "dead" && container.name !== containerName(app.name)) {
+  if (container.status !== "dead" && isOutOfPlace(container.name, app.name)) {
     return {
       step: { kind: "rename", app: app.name, containerId: container.id },
       reason: "its container had another name",

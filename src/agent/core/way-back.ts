@@ -1,4 +1,4 @@
-import { containerName } from "./container.ts";
+import { isOutOfPlace } from "./container.ts";
 import type { AppRecord, DeploymentRecord, Failure } from "./deployment.ts";
 import { own, recreation } from "./plan-lifecycle.ts";
 import { staysEnded } from "./restart-policy.ts";
@@ -42,7 +42,7 @@ function restoration(
   const staysDown = staysEnded(spec.restart_policy, undefined);
   if (!container) return staysDown ? undefined : recreation(previous);
   const { id: containerId } = container;
-  if (container.name !== containerName(previous.name)) return { kind: "rename", app: previous.name, containerId };
+  if (isOutOfPlace(container.name, previous.name)) return { kind: "rename", app: previous.name, containerId };
   if (desired === "stopped") {
     return container.up && progress.stoppedContainerId !== containerId
       ? { kind: "stop", containerIds: [containerId] }

@@ -58,6 +58,15 @@ describe("keeper", () => {
     expect(test.rig.store.apps()[0]?.containerId).toBe(test.rig.engine.container("app")?.id);
   });
 
+  it("leaves a running app alone that somebody gave another name", async () => {
+    await using test = await deployed();
+    const container = test.rig.engine.container("app")!;
+    container.name = "renamed";
+    await test.rig.clock.advance(120_000);
+    expect([container.name, container.status]).toEqual(["renamed", "running"]);
+    expect(test.rig.log.join("")).not.toContain("repairing");
+  });
+
   it("starts an app that was stopped", async () => {
     await using test = await deployed();
     test.rig.engine.container("app")?.stop();
