@@ -133,6 +133,10 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       expect(warnings).toContain("absent");
       expect(warnings).not.toContain(APP);
       expect(await device.succeed("journalctl -u edge-agent -o cat")).toContain(APP);
+      const ofApp = await device.succeed(`journalctl EDGE_APP=${APP} -o cat --quiet`);
+      expect(ofApp).toContain(`App ${APP} is running`);
+      expect(ofApp).not.toContain("app=absent");
+      expect(await device.succeed("journalctl EDGE_CODE=ImagePullBackOff -o cat --quiet")).toContain("app=absent");
     });
 
     test("an app is given a device file that is there, and refused one that is not", async () => {
