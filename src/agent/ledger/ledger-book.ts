@@ -17,6 +17,9 @@ const LOOK_EVERY_MS = 5 * 60_000;
 /** Less than this is written once an hour: the flash wears, too. In bytes, the agent's and the interfaces'. */
 const WORTH_WRITING_BYTES = 1_048_576;
 
+/** This much is written at once: power cuts in the middle of a download must not hide what it cost. In bytes. */
+const AT_ONCE_BYTES = 8 * WORTH_WRITING_BYTES;
+
 /** What is counted is on disk after so long, in milliseconds. */
 const LONGEST_UNWRITTEN_MS = 60 * 60_000;
 
@@ -31,8 +34,8 @@ export interface LedgerBookOptions {
 }
 
 /**
- * The agent's ledger. Counts in memory, and writes at most every five minutes; what a power cut takes is at most a
- * mebibyte and five minutes, or an hour of less than that.
+ * The agent's ledger. Counts in memory, and writes every eight mebibytes, else at most every five minutes; what a power
+ * cut takes is at most that, or an hour of less than a mebibyte.
  */
 export class LedgerBook implements Ledger, TrafficFollower, Disposable {
   readonly #options: LedgerBookOptions;
@@ -54,6 +57,7 @@ export class LedgerBook implements Ledger, TrafficFollower, Disposable {
 
   count(traffic: Traffic): void {
     if (traffic.bytes > 0) this.#tally.count(traffic, this.#circumstances());
+    if (this.#tally.bytes >= AT_ONCE_BYTES && !this.#isTroubled) this.#write();
   }
 
   /**

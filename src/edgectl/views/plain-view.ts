@@ -1,8 +1,8 @@
 import type { StreamedEvent } from "../api/deployment-event.ts";
 import type { Reporter } from "../reporter.ts";
-import { formatBytes } from "../../lib/terminal/bytes.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { type DeploymentView, fractionOf, isProgress, LOST_TEXT, stepLabel } from "./deployment-view.ts";
+import { bytesParts, cutParts } from "./progress-text.ts";
 
 const PROGRESS_STEP = 0.1;
 
@@ -43,7 +43,10 @@ export class PlainView implements DeploymentView {
     const fraction = fractionOf(event);
     if (fraction < this.#nextFraction) return;
     this.#nextFraction = Math.floor(fraction / PROGRESS_STEP + 1 + Number.EPSILON) * PROGRESS_STEP;
-    const bytes = event.bytes ? ` (${formatBytes(event.bytes.done)} of ${formatBytes(event.bytes.total)})` : "";
-    this.#reporter.line(`${stepLabel(event)}: ${Math.floor(fraction * 100)} %${bytes}`);
+    const { bytes, details } = event;
+    const rate = details?.["bytes_per_second"];
+    const facts = bytes ? bytesParts({ bytes }, typeof rate === "number" ? rate : undefined) : [];
+    const text = [...facts, ...cutParts(event)].join(", ");
+    this.#reporter.line(`${stepLabel(event)}: ${Math.floor(fraction * 100)} %${text === "" ? "" : ` (${text})`}`);
   }
 }

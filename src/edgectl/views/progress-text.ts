@@ -15,20 +15,27 @@ const NARROWEST_BAR = 5;
 export function renderProgress(event: StreamedEvent, rate: number | undefined, width: number, theme: Theme): string {
   const fraction = fractionOf(event);
   const percent = `${Math.floor(fraction * 100)} %`.padStart(5);
-  const parts = [percent, ...bytesParts(event, rate)];
+  const parts = [percent, ...bytesParts(event, rate), ...cutParts(event)];
   while (parts.length > 1 && lengthOf(parts) + NARROWEST_BAR > width) parts.pop();
   const bar = Math.max(0, Math.min(WIDEST_BAR, width - lengthOf(parts)));
   return [renderBar(fraction, bar, theme), ...parts].join("  ");
 }
 
-function bytesParts(event: StreamedEvent, rate: number | undefined): string[] {
-  const { bytes } = event;
+/** Bytes of bytes, and where the rate is known, that and the time left. @param rate bytes per second */
+export function bytesParts({ bytes }: Pick<StreamedEvent, "bytes">, rate: number | undefined): string[] {
   if (!bytes) return [];
   const parts = [`${formatBytes(bytes.done)} of ${formatBytes(bytes.total)}`];
   if (rate === undefined || rate <= 0) return parts;
   parts.push(`${formatBytes(rate < 1000 ? Math.round(rate) : rate)}/s`);
   if (bytes.total > bytes.done) parts.push(`${formatDuration((bytes.total - bytes.done) / rate)} left`);
   return parts;
+}
+
+/** How often the link broke while the device downloaded, where it says so. */
+export function cutParts({ details }: StreamedEvent): string[] {
+  const cuts = details?.["cuts"];
+  if (typeof cuts !== "number" || !Number.isSafeInteger(cuts) || cuts < 1) return [];
+  return [`link cut ${cuts === 1 ? "once" : `${cuts} times`}`];
 }
 
 function lengthOf(parts: readonly string[]): number {

@@ -61,6 +61,13 @@ describe("a deployment on a terminal", () => {
     view[Symbol.dispose]();
   });
 
+  test("shows how often the link was cut, where the device says so", async () => {
+    const { view, screen } = setUp();
+    view.event({ ...PULL, details: { cuts: 4 } });
+    expect(screen().at(-1)).toContain("link cut 4 times");
+    view[Symbol.dispose]();
+  });
+
   test.each([20, 40, 60, 80, 120])("the line that moves never takes more than %d columns", (columns) => {
     const theme = createTheme(new MemoryOutput(columns), {});
     for (const rate of [undefined, 1, 999_999_999]) {

@@ -69,6 +69,14 @@ describe("the agent's ledger", () => {
     expect(book.read("2026-11-22", "2026-11-22").traffic).toHaveLength(1);
   });
 
+  it("writes at once what a power cut in the middle of a download must not hide", () => {
+    const chunk = { purpose: "pulls", direction: "received", bytes: 65_536, app: "web", deployment: "d1" } as const;
+    for (let count = 0; count < 1_600; count++) book.count(chunk);
+    const lost = 1_600 * 65_536 - stored();
+    expect(lost).toBeGreaterThanOrEqual(0);
+    expect(lost).toBeLessThan(8 * 1_048_576);
+  });
+
   it("writes little once an hour, and much after five minutes", async () => {
     book.count({ purpose: "control", direction: "sent", bytes: 100 });
     await clock.advance(HOUR - 1);
