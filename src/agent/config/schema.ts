@@ -54,7 +54,8 @@ const deploy = z.strictObject({
     .startsWith("/", "must be an absolute path")
     .optional()
     .meta({
-      description: "Directory for layers until the engine has them. By default `downloads` in `state_dir`.",
+      description:
+        "Directory for layers until the engine has them. By default `downloads` in `state_dir`; the packaged service may write elsewhere only with `ReadWritePaths=` in a drop-in.",
       examples: ["/data/edge-agent/downloads"],
     }),
   keep_downloads_days: z.number().min(0).max(3650).default(7).meta({
