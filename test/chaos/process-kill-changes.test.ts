@@ -42,6 +42,17 @@ const kinds: Readonly<Record<string, Kind>> = {
   restart: { action: "restart", ends: "Success" },
 };
 
+/** Deploys an app and answers its name; again while the device is on its way back from the point before. */
+async function deployed(world: World, image: string): Promise<string> {
+  for (;;) {
+    const app = { name: world.name(), image, ports: [{ host_port: await freeHostPort(), target_port: 80 }] };
+    const final = await world.request(app).finished;
+    if (final.code === "DeviceNotReachable") continue;
+    expect(final.status).toBe("Success");
+    return app.name;
+  }
+}
+
 describe.skipIf(missing)("killed while changing an app", () => {
   const owned = new AsyncDisposableStack();
   let engine: PrivateEngine;
@@ -72,10 +83,7 @@ describe.skipIf(missing)("killed while changing an app", () => {
       for (const point of chosen.splice(0, POINTS_PER_WORLD)) {
         const what = `seed ${seed}: ${describePoint(point)}`;
         try {
-          const app = world.name();
-          const ports = [{ host_port: await freeHostPort(), target_port: 80 }];
-          const deployed = world.request({ name: app, image: images.first, ports });
-          expect((await deployed.finished).status).toBe("Success");
+          const app = await deployed(world, images.first);
           const patch = kind.image ? { image: images[kind.image] } : kind.patch;
           const change = { name: app, action: kind.action, ...(patch && { patch }) };
           const { struck, final } = await requestAndKill(world, change, point);
