@@ -13,23 +13,25 @@ const LOOK_ALIKES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** What a device sends to be enrolled with a code. */
-export const enrolmentRequestSchema = z.strictObject({
-  code: z
-    .string()
-    .min(1)
-    .max(40)
-    .meta({
-      description: "The enrolment code as a person typed it: case, blanks and hyphens do not matter.",
-      examples: ["7K3MQ-XW9TD"],
-    }),
-  nonce: z
-    .string()
-    .regex(/^[A-Za-z0-9_-]{22,64}$/, "must be 22 to 64 characters of base64url")
-    .meta({
-      description:
-        "Random, made by the device and kept until it has its token: the code works once more for whoever sends the same.",
-    }),
-});
+export const enrolmentRequestSchema = z
+  .strictObject({
+    code: z
+      .string()
+      .min(1)
+      .max(40)
+      .meta({
+        description: "The enrolment code as a person typed it: case, blanks and hyphens do not matter.",
+        examples: ["7K3MQ-XW9TD"],
+      }),
+    nonce: z
+      .string()
+      .regex(/^[A-Za-z0-9_-]{22,64}$/, "must be 22 to 64 characters of base64url")
+      .meta({
+        description:
+          "Random, made by the device and kept until it has its token: the code works once more for whoever sends the same.",
+      }),
+  })
+  .meta({ id: "EnrolmentRequest", examples: [{ code: "7K3MQ-XW9TD", nonce: "q83vASNFZ4mrze8BI0VniQ" }] });
 
 /** What an enrolled device is told, this once. */
 export const enrolmentSchema = z.object({

@@ -165,7 +165,8 @@ describe.skipIf(noDisk !== undefined)(`a disk that is too small${unless(noDisk)}
     await using registry = await Registry.start();
     const tooBig = await registry.push(await bigImage(60), "team/too-big:1");
     const event = await expectFailure(system(), { name: system().name(), image: tooBig }, "InsufficientDisk");
-    expect(event.message).toMatch(/^The device ran out of disk space: /);
+    expect(event.message).toMatch(/^The image needs about \d+ MB of disk space to be downloaded and unpacked; /);
+    expect(event.details).toMatchObject({ reserve_bytes: 1_000_000, free_bytes: expect.any(Number) as number });
     const fits = await registry.push(await bigImage(1), "team/fits:1");
     const { deploymentId } = await system().deploy({ name: system().name(), image: fits });
     await waitFor("the app", async () => (await system().inspect(deploymentId)).State.Status === "running");

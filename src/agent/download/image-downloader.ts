@@ -168,12 +168,13 @@ class Pull implements AsyncDisposable {
 
   /** Has the engine pull the image from here, once. */
   async #offer(): Promise<void> {
-    const { engine, clock } = this.#options;
+    const { engine, clock, parts } = this.#options;
+    const { directory } = parts;
     const { image, signal } = this.#request;
     this.#round = new AbortController();
     const round = AbortSignal.any([signal, this.#round.signal]);
     const part = (digest: string) => this.#fetch.part(digest);
-    await using loopback = await LoopbackRegistry.open({ clock, image, part, signal: round });
+    await using loopback = await LoopbackRegistry.open({ clock, image, part, signal: round, directory });
     try {
       await engine.pullImage(loopback.reference, () => {}, round, {
         isInsecure: true,

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import type { Clock } from "../../lib/clock.ts";
 import type { ResolvedImage } from "../registry/registry.ts";
 import type { Part } from "./part.ts";
+import { type LoopbackAddress, forgetAddress, recallAddress, rememberAddress } from "./loopback-address.ts";
 import { parseRange } from "./range.ts";
 import { sendPart } from "./send-part.ts";
 
@@ -22,6 +23,8 @@ export interface LoopbackOptions {
   /** Asked for once the engine wants a layer: what there is of it, and what is to come. */
   readonly part: (digest: string) => Promise<Part>;
   readonly signal: AbortSignal;
+  /** Where the address is remembered while the pull lasts. */
+  readonly directory: string;
 }
 
 /**
@@ -31,7 +34,7 @@ export interface LoopbackOptions {
 export class LoopbackRegistry implements AsyncDisposable {
   readonly #options: LoopbackOptions;
   readonly #server: Server;
-  readonly #secret = randomBytes(SECRET_BYTES).toString("hex");
+  #secret = randomBytes(SECRET_BYTES).toString("hex");
   #requests = 0;
   #waiting = 0;
   #sentAt = Number.NEGATIVE_INFINITY;
@@ -47,10 +50,10 @@ export class LoopbackRegistry implements AsyncDisposable {
 
   static async open(options: LoopbackOptions): Promise<LoopbackRegistry> {
     const registry = new LoopbackRegistry(options);
-    await new Promise<void>((resolve, reject) => {
-      registry.#server.once("error", reject);
-      registry.#server.listen(0, "127.0.0.1", resolve);
-    });
+    const { directory, image } = options;
+    const former = recallAddress(directory, image.digest);
+    if (!former || !(await registry.#takeUp(former))) await registry.#listen(0);
+    rememberAddress(directory, image.digest, { port: registry.#port, secret: registry.#secret });
     return registry;
   }
 
@@ -76,14 +79,40 @@ export class LoopbackRegistry implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    forgetAddress(this.#options.directory, this.#options.image.digest);
     this.#server.closeAllConnections();
     await new Promise((resolve) => {
       this.#server.close(resolve);
     });
   }
 
+  get #port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Opens where a pull of this image was going on when the agent was killed. Not where something else is there now. */
+  async #takeUp({ port, secret }: LoopbackAddress): Promise<boolean> {
+    try {
+      await this.#listen(port);
+    } catch {
+      return false;
+    }
+    this.#secret = secret;
+    return true;
+  }
+
+  #listen(port: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen(port, "127.0.0.1", () => {
+        this.#server.off("error", reject);
+        resolve();
+      });
+    });
+  }
+
   get #name(): string {
-    const base = `127.0.0.1:${(this.#server.address() as AddressInfo).port}/${this.#secret}`;
+    const base = `127.0.0.1:${this.#port}/${this.#secret}`;
     const full = `${base}/${this.#options.image.repository}`;
     return full.length > LONGEST_NAME ? base : full;
   }
