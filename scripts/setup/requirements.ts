@@ -59,6 +59,18 @@ const FAKE_TIME: Requirement = {
   packages: ["libfaketime"],
 };
 
+const DEVICES = [
+  program("mmdebstrap", "makes the devices that the packages are tested on"),
+  program("arch-test", "devices of another architecture"),
+  {
+    name: "qemu for arm64",
+    purpose: "runs a device with an ARM processor",
+    // The kernel is told by this file how to run its programs.
+    present: () => process.arch === "arm64" || existsSync("/usr/lib/binfmt.d/qemu-aarch64.conf"),
+    packages: ["qemu-user-static", "qemu-user-binfmt"],
+  },
+] satisfies Requirement[];
+
 const TESTS = [
   // Debian 13 has the engine's command in a package of its own.
   program("docker", "the engine's command, to compare with", ["docker-cli", "docker.io"]),
@@ -67,6 +79,7 @@ const TESTS = [
   program("openssl", "certificates for TLS tests"),
   FAKE_TIME,
   ...PACKAGING,
+  ...DEVICES,
 ];
 
 /** How much of the machine a script needs. */

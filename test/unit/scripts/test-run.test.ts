@@ -31,6 +31,7 @@ describe("the outcome of a test run", () => {
     [{ ...good, failed: 1 }, false],
     [{ ...good, broken: ["a.test.ts: cannot be loaded"] }, false],
     [{ ...good, passed: 0 }, false],
+    [{ ...good, skipped: [{ name: "a", reason: "qemu is not installed" }] }, false],
     [{ ...good, passed: 0, skipped }, false],
   ])("%j is good: %s", (summary, expected) => {
     expect(isGood(summary)).toBe(expected);
