@@ -1,12 +1,18 @@
 import { defineConfig } from "vitest/config";
 
-const project = (name: string, options: { parallel: boolean; timeout: number }) => ({
+/** Those that compute. As many at once as a small machine has processors. */
+const QUICK = { groupOrder: 0, maxWorkers: 2 };
+/** Those with engines, processes and links, which wait most of the time. They share nothing that has a fixed name. */
+const SYSTEM = { groupOrder: 1, maxWorkers: 3 };
+
+const project = (name: string, { groupOrder, maxWorkers }: typeof QUICK, timeout: number) => ({
   test: {
     name,
     include: [`test/${name}/**/*.test.ts`],
-    testTimeout: options.timeout,
-    hookTimeout: options.timeout,
-    fileParallelism: options.parallel,
+    testTimeout: timeout,
+    hookTimeout: timeout,
+    maxWorkers,
+    sequence: { groupOrder },
     globals: false,
     restoreMocks: true,
   },
@@ -15,13 +21,13 @@ const project = (name: string, options: { parallel: boolean; timeout: number }) 
 export default defineConfig({
   test: {
     projects: [
-      project("unit", { parallel: true, timeout: 30_000 }),
-      project("repo", { parallel: true, timeout: 120_000 }),
-      project("contract", { parallel: false, timeout: 120_000 }),
-      project("integration", { parallel: false, timeout: 120_000 }),
-      project("e2e", { parallel: false, timeout: 180_000 }),
-      project("device", { parallel: false, timeout: 300_000 }),
-      project("chaos", { parallel: false, timeout: 300_000 }),
+      project("unit", QUICK, 30_000),
+      project("repo", QUICK, 120_000),
+      project("contract", SYSTEM, 120_000),
+      project("integration", SYSTEM, 120_000),
+      project("e2e", SYSTEM, 180_000),
+      project("device", SYSTEM, 300_000),
+      project("chaos", SYSTEM, 300_000),
     ],
   },
 });

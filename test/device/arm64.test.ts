@@ -25,7 +25,7 @@ test(
     if (typeof emulation === "string") return skip(emulation);
     owned.use(emulation);
     const { path: shared } = owned.use(await tempDir());
-    const engine = owned.use(await startDeviceEngine());
+    const engine = owned.use(await startDeviceEngine("engine-arm64"));
     const outside = owned.use(await Outside.start(engine.hostAddress));
     const image = await arm64Image(engine.socketPath);
     const device = owned.use(await Device.startEmpty({ engineSocket: engine.socketPath, image, shared }));

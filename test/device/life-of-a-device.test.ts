@@ -28,7 +28,7 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
   let image: string;
 
   beforeAll(async () => {
-    engine = shared.use(await startDeviceEngine());
+    engine = shared.use(await startDeviceEngine("engine"));
     outside = shared.use(await Outside.start(engine.hostAddress));
     const { path } = shared.use(await tempDir());
     const [now, next] = await Promise.all([testPackage(path), testPackage(path, { version: NEXT_VERSION })]);

@@ -4,7 +4,7 @@ import { run } from "../command.ts";
 import { PrivateEngine, privateEngineMissing } from "../private-engine.ts";
 
 /** Where devices and their images are kept, so that those need not be made again the next time. */
-const DATA_ROOT = ".cache/devices/engine";
+const DATA_ROOTS = ".cache/devices";
 
 /** Why no device can be started here; `undefined` where one can. */
 export async function devicesMissing(): Promise<string | undefined> {
@@ -21,9 +21,13 @@ export interface DeviceEngine extends AsyncDisposable {
   readonly hostAddress: string;
 }
 
-/** Starts one. Images stay when it is disposed of; what a run that was killed left behind is removed. */
-export async function startDeviceEngine(): Promise<DeviceEngine> {
-  const dataRoot = resolve(DATA_ROOT);
+/**
+ * Starts one. Images stay when it is disposed of; what a run that was killed left behind is removed.
+ *
+ * @param name of its own for each test file: two engines cannot share what they keep
+ */
+export async function startDeviceEngine(name: string): Promise<DeviceEngine> {
+  const dataRoot = resolve(DATA_ROOTS, name);
   await mkdir(dataRoot, { recursive: true });
   const engine = await PrivateEngine.start({ dataRoot });
   const docker = ["--host", `unix://${engine.socketPath}`];
