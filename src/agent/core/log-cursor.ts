@@ -1,41 +1,97 @@
 import { nanoseconds } from "./log-time.ts";
 
 /**
+ * Engines take the two outputs of an app apart, each in its own order: a line of one may stand in the log behind one of
+ * the other that is dated later. How much later, at the very most.
+ */
+const DISORDER_NS = 10_000_000_000n;
+
+/** A line as far as it tells whether it was read. */
+export interface DatedLine {
+  readonly stream: "stdout" | "stderr";
+  /** When the engine took it. Empty where it does not say. */
+  readonly timestamp: string;
+}
+
+/** How far one output was read. */
+interface Mark {
+  /** Time of the line read last. */
+  at: bigint;
+  /** Lines of that very time, which only their number tells apart. */
+  readAt: number;
+  /** Lines of that time the stream that is being read has repeated so far. */
+  repeated: number;
+  /** Whether that stream has come to what is new. */
+  isPast: boolean;
+}
+
+/**
  * How far a log was read, so that reading can go on in another stream without losing a line or showing one twice. An
- * engine answers everything that is not older than a time; lines of that very time are told apart by their number.
+ * engine answers everything that is not older than a time.
  */
 export class LogCursor {
-  #last: bigint | undefined;
-  #seenAtLast = 0;
-  /** Of the stream that is being read: lines of the time where the one before ended. */
-  #skipped = 0;
+  readonly #marks = new Map<DatedLine["stream"], Mark>();
+  readonly #tail: number;
+  /** What is older was not asked for. */
+  #from: bigint | undefined;
+  #lastRead: bigint | undefined;
+  /** The first lines that were read, as long as there may be older ones among those that were asked for. */
+  #first: { lines: number; oldest: bigint } | undefined;
 
-  /** Where to begin the next stream, in nanoseconds since the Unix epoch; `undefined` before any line was read. */
+  /**
+   * @param tail how many of the last lines are wanted of what was written before
+   * @param since only lines that are not older, in nanoseconds since the Unix epoch
+   */
+  constructor({ tail, since }: { readonly tail: number; readonly since?: bigint | undefined }) {
+    this.#tail = tail;
+    this.#from = since;
+  }
+
+  /** Where to begin the next stream, in nanoseconds since the Unix epoch; `undefined` for at the beginning. */
   get since(): bigint | undefined {
-    return this.#last;
+    if (this.#lastRead === undefined) return this.#from;
+    const from = this.#lastRead - DISORDER_NS;
+    return this.#from !== undefined && this.#from > from ? this.#from : from;
   }
 
   /** A stream begins that may repeat what was read. */
   resume(): void {
-    this.#skipped = 0;
+    if (this.#lastRead !== undefined) this.#endFirst();
+    for (const mark of this.#marks.values()) Object.assign(mark, { repeated: 0, isPast: false });
   }
 
   /** Takes the next line of the stream; answers whether it is new. */
-  take(timestamp: string): boolean {
+  take({ stream, timestamp }: DatedLine): boolean {
     const at = nanoseconds(timestamp);
     // A line without a time cannot be told from one that was read: rather twice than never.
-    if (at === undefined || this.#last === undefined || at > this.#last) {
-      if (at !== undefined) this.#move(at);
-      return true;
-    }
-    if (at < this.#last || this.#skipped++ < this.#seenAtLast) return false;
-    this.#seenAtLast++;
+    if (at === undefined) return true;
+    if (!this.#isNew(stream, at)) return false;
+    const mark = this.#marks.get(stream);
+    const readAt = mark?.at === at ? mark.readAt + 1 : 1;
+    this.#marks.set(stream, { at, readAt, repeated: readAt, isPast: true });
+    this.#countFirst(at);
+    this.#lastRead = at;
     return true;
   }
 
-  #move(at: bigint): void {
-    this.#last = at;
-    this.#seenAtLast = 1;
-    this.#skipped = 1;
+  #countFirst(at: bigint): void {
+    if (this.#lastRead === undefined) this.#first = { lines: 0, oldest: at };
+    if (!this.#first) return;
+    this.#first.lines++;
+    if (at < this.#first.oldest) this.#first.oldest = at;
+  }
+
+  /** As many as were wanted: what is older than those is not. */
+  #endFirst(): void {
+    if (this.#first && this.#first.lines >= this.#tail) this.#from = this.#first.oldest;
+    this.#first = undefined;
+  }
+
+  #isNew(stream: DatedLine["stream"], at: bigint): boolean {
+    const mark = this.#marks.get(stream);
+    if (!mark) return this.#from === undefined || at >= this.#from;
+    // Behind what is new everything is, also where the clock was set back.
+    if (mark.isPast || at > mark.at) return true;
+    return at === mark.at && mark.repeated++ >= mark.readAt;
   }
 }

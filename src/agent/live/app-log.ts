@@ -67,7 +67,7 @@ class AppLogReader {
   readonly #request: AppLogRequest;
   readonly #source: AppLogSource;
   readonly #signal: AbortSignal;
-  #cursor = new LogCursor();
+  #cursor = new LogCursor({ tail: MOST_MISSED });
   /** The container read last, and the run of it. */
   #container: string | undefined;
   #run = "";
@@ -108,7 +108,7 @@ class AppLogReader {
       if (request.tail === 0) return;
       const batches = this.#source.engine.readLogs(container.id, request, this.#signal);
       for await (const batch of batches) {
-        const lines = batch.filter(({ timestamp }) => this.#cursor.take(timestamp));
+        const lines = batch.filter((line) => this.#cursor.take(line));
         if (lines.length > 0) yield { lines: lines.map((line) => shown(line, secrets)), isLive: this.#isLive };
       }
     } catch (error) {
@@ -119,17 +119,20 @@ class AppLogReader {
 
   /** What to read of the container now. */
   #next({ id, status, startedAt }: ContainerState): LogRequest {
-    const isOther = id !== this.#container;
-    if (isOther) this.#cursor = new LogCursor();
+    if (id !== this.#container) this.#cursor = this.#beginWith(this.#container === undefined);
     this.#cursor.resume();
     this.#container = id;
     this.#run = startedAt;
-    const { tail, since } = this.#request;
     // What was written before is read to its end first: from there on, all that comes is new.
-    if (!this.#isLive) return { tail, since, follow: false };
-    // Where nothing was read, nothing was there yet, unless nothing of it was wanted.
-    const from = this.#cursor.since ?? (isOther ? undefined : tail === 0 ? this.#beganAt : since);
-    return { tail: MOST_MISSED, since: from, follow: status === "running" };
+    if (!this.#isLive) return { ...this.#request, follow: false };
+    return { tail: MOST_MISSED, since: this.#cursor.since, follow: status === "running" };
+  }
+
+  /** Of the first container only what was asked for, of those that come in its place all. */
+  #beginWith(isFirst: boolean): LogCursor {
+    if (!isFirst) return new LogCursor({ tail: MOST_MISSED });
+    const { tail, since } = this.#request;
+    return new LogCursor({ tail, since: tail === 0 ? this.#beganAt : since });
   }
 }
 
