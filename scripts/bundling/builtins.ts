@@ -4,6 +4,11 @@ import type { Plugin } from "rolldown";
 const PREFIX = "\0builtin:";
 const BUNDLER = "\0rolldown/";
 
+/** Whether a module is one of those that `lazyBuiltins` makes. */
+export function isLazyBuiltin(id: string): boolean {
+  return id.startsWith(PREFIX);
+}
+
 /**
  * Lets a bundle take Node.js's own modules the old way. An `import` of one of them reads every property it has, also
  * those that load a large part of Node.js when they are first read: `import "node:http"` brings in the whole of fetch,

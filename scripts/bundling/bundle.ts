@@ -1,10 +1,16 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "rolldown";
-import { lazyBuiltins } from "./builtins.ts";
+import { isLazyBuiltin, lazyBuiltins } from "./builtins.ts";
 import type { Executable } from "./executables.ts";
 import { lateSegmenter } from "./late-segmenter.ts";
 import { leaveOut } from "./left-out.ts";
+
+/**
+ * What every part uses, in one file: one of a few lines takes as long to open and to link as one of a hundred, and there
+ * would be dozens. None of it does anything when it is loaded.
+ */
+const COMMON = { name: "common", test: isLazyBuiltin, includeDependenciesRecursively: false };
 
 /**
  * Bundles a program with all it imports into ES modules, readable in stack traces, beside source maps: one, `NAME.mjs`,
@@ -14,6 +20,7 @@ export async function bundle(executable: Executable, folder: string): Promise<vo
   const { output } = await build({
     input: `./${executable.entry}`,
     platform: "node",
+    preserveEntrySignatures: false,
     plugins: [lazyBuiltins(), leaveOut(executable.leftOut), lateSegmenter()],
     // An import that is not found would only show on the device.
     onLog: (level, log, handle) => handle(log.code === "UNRESOLVED_IMPORT" ? "error" : level, log),
@@ -22,7 +29,7 @@ export async function bundle(executable: Executable, folder: string): Promise<vo
       entryFileNames: `${executable.name}.mjs`,
       chunkFileNames: `${executable.name}.[hash].mjs`,
       format: "esm",
-      codeSplitting: executable.splits,
+      codeSplitting: executable.splits && { groups: [COMMON] },
       sourcemap: "hidden",
       comments: { legal: true, annotation: false, jsdoc: false },
       minify: { compress: true, mangle: false, codegen: false },

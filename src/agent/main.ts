@@ -1,4 +1,3 @@
-import { z } from "zod";
 import { EXIT } from "./cli/exit-code.ts";
 import { fail } from "./cli/fail.ts";
 import { createProgram } from "./program.ts";
@@ -8,9 +7,6 @@ import { MEASURE_COMMAND } from "./telemetry/command.ts";
  * What is not asked for is not loaded: the daemon has no use for the commands of people, and memory is short; and a
  * person waits for a command.
  */
-
-// A schema is used a few times at most in a command's life, and not often in the daemon's: not worth being compiled.
-z.config({ jitless: true });
 
 const program = createProgram().exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? EXIT.ok : EXIT.usage));
 

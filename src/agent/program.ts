@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { VERSION } from "../lib/version.ts";
-import { DEFAULT_CONFIG } from "./config/default-path.ts";
+import { DEFAULT_CONFIG } from "./config/default-paths.ts";
 import { MEASURE_COMMAND } from "./telemetry/command.ts";
 
 /** The command line with what belongs to the daemon; the commands for people are added where they are asked for. */

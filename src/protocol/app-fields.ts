@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { parseImageReference } from "./image-reference.ts";
 import { HOST_PORT_MAX, HOST_PORT_MIN } from "./limits.ts";
+import { normalizePath } from "./normalize-path.ts";
 
 /*
  * The fields of an app's specification, without defaults: a deployment fills them in, an update leaves out what is to
@@ -75,12 +76,6 @@ export const ports = z.array(portMapping);
 export const volumes = z
   .array(volume)
   .superRefine(unique((entry) => normalizePath(entry.target), "target", "the target appears twice"));
-
-/** An absolute path without doubled or trailing slashes and without `.` segments. */
-export function normalizePath(path: string): string {
-  const segments = path.split("/").filter((segment) => segment !== "" && segment !== ".");
-  return `/${segments.join("/")}`;
-}
 
 function unique<T>(key: (entry: T) => string, field: string, message: string) {
   return (entries: readonly T[], context: z.RefinementCtx): void => {

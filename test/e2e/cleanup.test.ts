@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { cleanupSchema } from "../../src/agent/local/api.ts";
+import { answers } from "../../src/agent/local/api.ts";
 import { run } from "../support/command.ts";
 import { engineRequest, sleeperImage } from "../support/images.ts";
 import { Registry } from "../support/registry.ts";
@@ -16,7 +16,7 @@ async function cleanup(...flags: string[]) {
   const args = ["cleanup", "--json", "--config", system().agent.configFile, ...flags];
   const { code, stdout, stderr } = await run("dist/edge-agent", args);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  const { removed, kept } = cleanupSchema.parse(JSON.parse(stdout));
+  const { removed, kept } = answers.cleanup.parse(JSON.parse(stdout));
   return { removed: removed.map(named), kept: kept.map(named), why: kept.map(({ why }) => why).join() };
 }
 

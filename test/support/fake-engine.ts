@@ -113,6 +113,10 @@ export class FakeEngine implements Engine {
     return this.faults.around("info", [], signal, () => this.engineInfo);
   }
 
+  identify(signal: AbortSignal): Promise<Pick<EngineInfo, "kind" | "version">> {
+    return this.faults.around("identify", [], signal, () => this.engineInfo);
+  }
+
   listContainers(signal: AbortSignal): Promise<ContainerSummary[]> {
     return this.faults.around("listContainers", [], signal, () => this.containers.map(({ summary }) => summary));
   }

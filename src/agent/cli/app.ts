@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { explainApp, type Explanation, type Finding, type KnownOfApp } from "../core/explain-app.ts";
-import { type AppFacts, appFactsSchema } from "../local/api.ts";
+import type { AppFacts } from "../local/api.ts";
 import { runsFor } from "../local/device-status.ts";
 import type { Register } from "./commands.ts";
 import { withCommonOptions } from "./context.ts";
@@ -20,7 +20,7 @@ export function addApp(program: Command, register: Register): void {
   const command = program.command("app <name>").description("why an app runs, or why it does not");
   register(withCommonOptions(command).addHelpText("after", HELP), async ({ client, printer, io }, name = "") => {
     const path = `/apps/${encodeURIComponent(name)}`;
-    const facts = await client.ask("GET", path, appFactsSchema, { signal: io.interrupted });
+    const facts = await client.ask("GET", path, "app", { signal: io.interrupted });
     const explanation = explainApp(known(facts, io.clock.now()));
     if (printer.json) printer.document({ ...facts, ...explanation });
     else printApp(printer, facts, explanation);

@@ -1,5 +1,4 @@
 import type { Command } from "commander";
-import { statusSchema } from "../local/api.ts";
 import type { Register } from "./commands.ts";
 import { withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
@@ -11,7 +10,7 @@ Exit codes: 0 all apps run, 1 at least one does not, 3 the agent is not running.
 export function addApps(program: Command, register: Register): void {
   const command = program.command("apps").description("list the apps with their state and ports");
   register(withCommonOptions(command).addHelpText("after", HELP), async ({ client, printer, io }) => {
-    const { device } = await client.ask("GET", "/status", statusSchema, { signal: io.interrupted });
+    const { device } = await client.ask("GET", "/status", "status", { signal: io.interrupted });
     if (printer.json) printer.document({ apps: device.apps });
     else printer.line(renderApps(device.apps, printer.theme, printer.width));
     return device.apps.some(({ trouble }) => trouble !== null) ? EXIT.wrong : EXIT.ok;

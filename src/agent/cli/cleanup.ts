@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { formatBytes } from "../../lib/terminal/bytes.ts";
-import { type CleanupAnswer, cleanupSchema } from "../local/api.ts";
+import type { CleanupAnswer } from "../local/api.ts";
 import type { Register } from "./commands.ts";
 import { withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
@@ -26,7 +26,7 @@ export function addCleanup(program: Command, register: Register): void {
       ...(options["dryRun"] === true && { dry_run: "" }),
       ...(options["all"] === true && { all: "" }),
     });
-    const answer = await client.ask("POST", `/cleanup?${query.toString()}`, cleanupSchema, { signal: io.interrupted });
+    const answer = await client.ask("POST", `/cleanup?${query.toString()}`, "cleanup", { signal: io.interrupted });
     if (printer.json) printer.document(answer);
     else print(printer, answer);
     return EXIT.ok;

@@ -1,11 +1,10 @@
-import { readFileSync } from "node:fs";
 import type { Command } from "commander";
-import { DEFAULT_CONFIG } from "../config/default-path.ts";
-import { ConfigError, parseConfig } from "../config/load.ts";
+import { DEFAULT_CONFIG } from "../config/default-paths.ts";
+import { ConfigError } from "../config/config-error.ts";
 import type { ConfigFile } from "../config/schema.ts";
 import { DaemonDownError, LocalClient } from "../local/client.ts";
 import { LocalError } from "../local/local-error.ts";
-import { localSocketPath, RUNTIME_SOCKET } from "../local/socket-path.ts";
+import { findLocalSocket } from "../local/socket-path.ts";
 import { EXIT } from "./exit-code.ts";
 import { Failure } from "./failure.ts";
 import type { Io } from "./io.ts";
@@ -24,7 +23,7 @@ export interface Context {
   readonly client: LocalClient;
   readonly configPath: string;
   /** The configuration, or why it cannot be read: a person without the right to may still speak to the daemon. */
-  readonly config: ConfigFile | ConfigError;
+  readonly readConfig: () => Promise<ConfigFile | ConfigError>;
 }
 
 /** Adds the options every command for people has. */
@@ -35,15 +34,13 @@ export function withCommonOptions(command: Command): Command {
     .option("--socket <path>", "socket of the agent, where it is not as configured");
 }
 
-export function createContext(io: Io, options: CommonOptions): Context {
-  const config = readConfig(options.config);
-  const configured = config instanceof ConfigError ? RUNTIME_SOCKET : localSocketPath(config);
+export function createContext(io: Io, { config: configPath, socket, json = false }: CommonOptions): Context {
   return {
     io,
-    printer: new Printer(io, options.json ?? false),
-    client: new LocalClient(options.socket ?? configured),
-    configPath: options.config,
-    config,
+    printer: new Printer(io, json),
+    client: new LocalClient(socket ?? findLocalSocket(configPath)),
+    configPath,
+    readConfig: async () => (await import("../config/try-config.ts")).tryConfigFile(configPath),
   };
 }
 
@@ -58,15 +55,4 @@ export function toFailure(error: unknown): Failure {
   if (error instanceof LocalError) return new Failure(error.status === 404 ? EXIT.notFound : EXIT.wrong, error.message);
   if (error instanceof ConfigError) return new Failure(EXIT.usage, error.message);
   return new Failure(EXIT.wrong, error instanceof Error ? error.message : String(error));
-}
-
-function readConfig(path: string): ConfigFile | ConfigError {
-  try {
-    return parseConfig(readFileSync(path, "utf8"), path);
-  } catch (error) {
-    if (error instanceof ConfigError) return error;
-    const code = (error as NodeJS.ErrnoException).code;
-    const why = code === "ENOENT" ? "it does not exist" : code === "EACCES" ? "no permission to read it" : String(code);
-    return new ConfigError(`the configuration file ${path} cannot be read: ${why}`, { cause: error });
-  }
 }

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { VERSION } from "../../lib/version.ts";
-import { type Config, ConfigError, loadConfig } from "../config/load.ts";
+import { ConfigError } from "../config/config-error.ts";
+import { type Config, loadConfig } from "../config/load.ts";
 import { CHECKS, checkOf, culprits, type Verdict, type Verdicts } from "../core/doctor.ts";
 import type { Patient } from "../doctor/probe.ts";
 import { PROBES } from "../doctor/probes.ts";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type Happening, happeningSchema } from "../local/api.ts";
+import type { Happening } from "../local/api.ts";
 import { DaemonDownError } from "../local/client.ts";
 import { happenings } from "../local/happenings.ts";
 import type { Register } from "./commands.ts";
@@ -46,11 +46,12 @@ export function addEvents(program: Command, register: Register): void {
 
 function fromDaemon({ client, io }: Context, entries: number, follow: boolean): AsyncGenerator<Happening> {
   const query = new URLSearchParams({ entries: String(entries), ...(follow && { follow: "" }) });
-  return client.stream("GET", `/events?${query.toString()}`, happeningSchema, { signal: io.interrupted });
+  return client.stream("GET", `/events?${query.toString()}`, "happening", { signal: io.interrupted });
 }
 
 /** What a daemon that does not run has left. Throws `down` where that cannot be read. */
-async function fromStore({ config, io }: Context, entries: number, down: DaemonDownError): Promise<Happening[]> {
+async function fromStore({ readConfig, io }: Context, entries: number, down: DaemonDownError): Promise<Happening[]> {
+  const config = await readConfig();
   if (config instanceof Error) throw down;
   try {
     using store = await io.openReader(config.state_dir);

@@ -1,5 +1,4 @@
 import { errorEntry, isErrorCode } from "../../protocol/errors.ts";
-import { happeningSchema } from "../local/api.ts";
 import type { Context } from "./context.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
 import { printHappening } from "./happening-view.ts";
@@ -12,7 +11,7 @@ export async function followDeployment(
 ): Promise<ExitCode> {
   let exitCode: ExitCode = EXIT.wrong;
   const options = { ...(body !== undefined && { body }), signal: io.interrupted };
-  for await (const event of client.stream("POST", path, happeningSchema, options)) {
+  for await (const event of client.stream("POST", path, "happening", options)) {
     if (printer.json) printer.jsonLine(event);
     else printHappening(printer, event);
     if (event.kind !== "event") continue;

@@ -2,7 +2,6 @@ import type { Command } from "commander";
 import { readLogFiles } from "../../lib/log/read-log-files.ts";
 import { readableLine } from "../../lib/log/readable-line.ts";
 import { logFilePath } from "../config/log-file.ts";
-import { logLineSchema } from "../local/api.ts";
 import { DaemonDownError } from "../local/client.ts";
 import type { Register } from "./commands.ts";
 import { type Context, withCommonOptions } from "./context.ts";
@@ -35,7 +34,7 @@ export function addLogs(program: Command, register: Register): void {
     const query = new URLSearchParams({ lines: String(lines), ...(follow && { follow: "" }) });
     const path = app === undefined ? "/log" : `/apps/${encodeURIComponent(app)}/log`;
     try {
-      const stream = client.stream("GET", `${path}?${query.toString()}`, logLineSchema, { signal: io.interrupted });
+      const stream = client.stream("GET", `${path}?${query.toString()}`, "logLine", { signal: io.interrupted });
       for await (const { line } of stream) show(line);
       return EXIT.ok;
     } catch (error) {
@@ -49,7 +48,8 @@ export function addLogs(program: Command, register: Register): void {
 }
 
 /** What a daemon that does not run has logged. */
-async function leftBehind({ config }: Context, lines: number): Promise<readonly string[]> {
+async function leftBehind({ readConfig }: Context, lines: number): Promise<readonly string[]> {
+  const config = await readConfig();
   const file = config instanceof Error ? undefined : config.log.file;
   const inFile = file && readLogFiles(logFilePath(file), lines, file.max_files);
   return inFile ?? (await readJournal(lines)).split("\n").filter((line) => line !== "");

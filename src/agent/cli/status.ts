@@ -1,13 +1,12 @@
 import type { Command } from "commander";
-import { ConfigError } from "../config/load.ts";
-import { type DeviceStatus, statusSchema } from "../local/api.ts";
+import { ConfigError } from "../config/config-error.ts";
+import type { DeviceStatus } from "../local/api.ts";
 import { DaemonDownError } from "../local/client.ts";
-import { lookAtDevice } from "../local/device-status.ts";
 import type { Register } from "./commands.ts";
 import { type Context, withCommonOptions } from "./context.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
 import type { Printer } from "./printer.ts";
-import { askServiceManager, type ServiceFacts } from "./service-manager.ts";
+import type { ServiceFacts } from "./service-manager.ts";
 import { renderApps, renderDevice, renderStatus } from "./status-view.ts";
 import { deviceTroubles, troublesOf } from "./troubles.ts";
 
@@ -27,7 +26,7 @@ export function addStatus(program: Command, register: Register): void {
 async function showStatus(context: Context): Promise<ExitCode> {
   const { client, printer, io } = context;
   try {
-    const status = await client.ask("GET", "/status", statusSchema, { signal: io.interrupted });
+    const status = await client.ask("GET", "/status", "status", { signal: io.interrupted });
     const troubles = troublesOf(status);
     if (printer.json) printer.document({ ...status, troubles });
     else {
@@ -44,6 +43,7 @@ async function showStatus(context: Context): Promise<ExitCode> {
 
 async function showDown(context: Context, error: DaemonDownError): Promise<ExitCode> {
   const { printer } = context;
+  const { askServiceManager } = await import("./service-manager.ts");
   const [service, device] = await Promise.all([askServiceManager(), lookWithoutDaemon(context)]);
   if (printer.json) {
     const known = typeof device === "string" ? { device: null, device_error: device } : { device };
@@ -69,19 +69,23 @@ async function showDown(context: Context, error: DaemonDownError): Promise<ExitC
 }
 
 /** What the device shows by itself, or why it cannot be seen. */
-async function lookWithoutDaemon({ config, io }: Context): Promise<DeviceStatus | string> {
+async function lookWithoutDaemon({ readConfig, io }: Context): Promise<DeviceStatus | string> {
+  const config = await readConfig();
   if (config instanceof ConfigError) return config.message;
   try {
     using store = await io.openReader(config.state_dir);
     const { host, clock } = io;
+    const engine = await io.createEngine(config);
     const sources = {
-      engine: await io.createEngine(config),
+      engine,
+      dataRoot: async (signal: AbortSignal) => (await engine.info(signal)).dataRoot,
       host,
       store,
       clock,
       diskReserveBytes: config.deploy.disk_reserve_bytes,
       isBusy: () => false,
     };
+    const { lookAtDevice } = await import("../local/device-status.ts");
     return await lookAtDevice(sources, io.interrupted);
   } catch (error) {
     return error instanceof Error ? error.message : String(error);

@@ -7,7 +7,6 @@ import { writeAtomically } from "../../lib/write-atomically.ts";
 import { loadConfig } from "../config/load.ts";
 import { logFilePath } from "../config/log-file.ts";
 import { maskedConfig } from "../config/masked.ts";
-import { appFactsSchema, happeningSchema, logLineSchema, statusSchema } from "../local/api.ts";
 import { archive, type BundleFile } from "../support/archive.ts";
 import { knownSecrets } from "../support/known-secrets.ts";
 import { systemFacts } from "../support/system-facts.ts";
@@ -52,24 +51,25 @@ async function collect(context: Context): Promise<BundleFile[]> {
   const signal = io.interrupted;
   const gathered = await Promise.all([
     part("doctor.json", async () => asDocument(await examine(context))),
-    part("config.json", async () => readableConfig(context)),
-    part("status.json", () => client.ask("GET", "/status", statusSchema, { signal })),
+    part("config.json", () => readableConfig(context)),
+    part("status.json", () => client.ask("GET", "/status", "status", { signal })),
     part("service.json", async () => (await askServiceManager()) ?? { summary: "no service manager knows the agent" }),
     part("engine.json", () => engineFacts(context)),
     lines("agent.log", async function* () {
-      for await (const { line } of client.stream("GET", "/log?lines=10000", logLineSchema, { signal })) yield line;
+      for await (const { line } of client.stream("GET", "/log?lines=10000", "logLine", { signal })) yield line;
     }),
     lines("agent-file.log", () => logFile(context)),
     readJournal(2_000).then((content) => ({ name: "journal.log", content })),
     lines("events.jsonl", async function* () {
-      const events = client.stream("GET", "/events?entries=1000", happeningSchema, { signal });
+      const events = client.stream("GET", "/events?entries=1000", "happening", { signal });
       for await (const event of events) yield JSON.stringify(event);
     }),
   ]);
   return [...gathered, ...(await appParts(context)), ...(await systemFacts(VERSION, io.clock.now()))];
 }
 
-async function* logFile({ config }: Context): AsyncGenerator<string> {
+async function* logFile({ readConfig }: Context): AsyncGenerator<string> {
+  const config = await readConfig();
   if (config instanceof Error) throw config;
   const { file } = config.log;
   const path = logFilePath(file);
@@ -80,21 +80,23 @@ async function* logFile({ config }: Context): AsyncGenerator<string> {
 
 async function appParts({ client, io }: Context): Promise<BundleFile[]> {
   const signal = io.interrupted;
-  const status = await client.ask("GET", "/status", statusSchema, { signal }).catch(() => undefined);
+  const status = await client.ask("GET", "/status", "status", { signal }).catch(() => undefined);
   const names = status?.device.apps.map(({ name }) => name) ?? [];
   const facts = names.map((name) =>
-    part(`apps/${name}.json`, () => client.ask("GET", `/apps/${encodeURIComponent(name)}`, appFactsSchema, { signal })),
+    part(`apps/${name}.json`, () => client.ask("GET", `/apps/${encodeURIComponent(name)}`, "app", { signal })),
   );
   return await Promise.all(facts);
 }
 
-async function engineFacts({ io, config }: Context) {
+async function engineFacts({ io, readConfig }: Context) {
+  const config = await readConfig();
   const engine = await io.createEngine(config instanceof Error ? { engine: {} } : config);
   const signal = AbortSignal.any([io.interrupted, AbortSignal.timeout(10_000)]);
   return { info: await engine.info(signal), containers: await engine.listContainers(signal) };
 }
 
-function readableConfig({ config }: Context) {
+async function readableConfig({ readConfig }: Context) {
+  const config = await readConfig();
   if (config instanceof Error) throw config;
   return maskedConfig(config);
 }
@@ -125,7 +127,8 @@ function mask(files: readonly BundleFile[], secrets: readonly string[]): BundleF
   }));
 }
 
-async function secretsOn({ io, config, configPath }: Context): Promise<string[]> {
+async function secretsOn({ io, readConfig, configPath }: Context): Promise<string[]> {
+  const config = await readConfig();
   const { env } = io;
   let full = config;
   try {

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { isTerminal } from "../../lib/terminal/theme.ts";
-import { type Top, topSchema } from "../local/api.ts";
+import type { Top } from "../local/api.ts";
 import type { Register } from "./commands.ts";
 import { type Context, withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
@@ -44,7 +44,7 @@ export function addTop(program: Command, register: Register): void {
 }
 
 function look({ client }: Context, signal: AbortSignal): Promise<Top> {
-  return client.ask("GET", "/top", topSchema, { signal });
+  return client.ask("GET", "/top", "top", { signal });
 }
 
 async function showOnce(context: Context): Promise<void> {

@@ -1,14 +1,7 @@
 import { readFileSync } from "node:fs";
 import { type RequestIssue, listIssues } from "../../protocol/request-error.ts";
+import { ConfigError } from "./config-error.ts";
 import { type ConfigFile, configSchema } from "./schema.ts";
-
-/** The configuration cannot be used. The message names the file, each wrong key, and what was expected. */
-export class ConfigError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = "ConfigError";
-  }
-}
 
 /** The configuration with everything the agent reads from other files in place. */
 export interface Config extends ConfigFile {

@@ -1,9 +1,11 @@
 import { z } from "zod";
 import { data } from "./data.ts";
+import { DEFAULT_STATE_DIR } from "./default-paths.ts";
 import { registries } from "./registries.ts";
 import { LOG_LEVELS } from "../../lib/log/levels.ts";
 import { cleanup } from "./cleanup.ts";
 import { telemetry } from "./telemetry.ts";
+import "./uncompiled-schemas.ts";
 
 /*
  * The agent's configuration file, once: the example file, the reference in the documentation and the JSON Schema are
@@ -147,7 +149,7 @@ export const configSchema = z
         description: "File that holds the token; keep it readable by the service only.",
         examples: ["/etc/edge-agent/token"],
       }),
-    state_dir: z.string().startsWith("/", "must be an absolute path").default("/var/lib/edge-agent").meta({
+    state_dir: z.string().startsWith("/", "must be an absolute path").default(DEFAULT_STATE_DIR).meta({
       description: "Directory for what the agent must remember. Only one agent may use it.",
     }),
     allow_insecure: z.boolean().default(false).meta({

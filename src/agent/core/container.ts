@@ -1,4 +1,4 @@
-import { normalizePath } from "../../protocol/app-fields.ts";
+import { normalizePath } from "../../protocol/normalize-path.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import type { DeploymentRecord } from "./deployment.ts";
 

@@ -1,7 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Verdict } from "../core/doctor.ts";
+import type { ConfigError } from "../config/config-error.ts";
 import type { Config } from "../config/load.ts";
-import type { ConfigError } from "../config/load.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
 import type { Remembered } from "../local/device-status.ts";

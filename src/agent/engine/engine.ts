@@ -8,6 +8,8 @@ export type { LogLine, LogRequest } from "./log.ts";
 export interface Engine {
   /** Version and place of the engine. Answers quickly or fails with `unavailable`. */
   info(signal: AbortSignal): Promise<EngineInfo>;
+  /** Which engine it is: that it answers at all. Takes it next to nothing, where `info` has it run programs. */
+  identify(signal: AbortSignal): Promise<Pick<EngineInfo, "kind" | "version">>;
   /** Every container on the machine, in any state. */
   listContainers(signal: AbortSignal): Promise<ContainerSummary[]>;
   /** `undefined` where there is no such container. */

@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { writeAtomically } from "../../lib/write-atomically.ts";
-import { type Config, ConfigError, parseConfig } from "../config/load.ts";
+import { ConfigError } from "../config/config-error.ts";
+import { type Config, parseConfig } from "../config/load.ts";
 
 const TOKEN_MODE = 0o600;
 const CONFIG_MODE = 0o640;

@@ -23,7 +23,10 @@ export class DataReport {
 
   /** This month so far, by day; without days where the day is not known. */
   thisMonth(): DeviceDataUsage & { readonly today: string | undefined } {
-    const today = this.#ledger.today() ?? "0000-00-00";
-    return { ...this.between({ from: monthOf(today), to: today }), today: this.#ledger.today() };
+    const today = this.#ledger.today();
+    const until = today ?? "0000-00-00";
+    const month = this.#ledger.read(monthOf(until), until);
+    const usage = toDataUsage(month, this.#policy, meteredUsage(month.traffic, this.#policy.metered, today));
+    return { ...usage, today };
   }
 }

@@ -3,3 +3,6 @@
  * command and a daemon of neighbouring releases understand each other.
  */
 export const API = "/v1";
+
+/** Version of the daemon, on each of its answers. */
+export const VERSION_HEADER = "edge-agent-version";

@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { deviceDataUsageSchema, trafficPurposeSchema } from "../../protocol/data-usage.ts";
+import "../config/uncompiled-schemas.ts";
 import { historyEntrySchema } from "../store/history.ts";
 
 /*
- * What the agent answers on its unix socket. Commands check answers against these; the daemon only takes the types, and
- * so does not load them.
+ * What the agent answers on its unix socket. A command checks the answers of a daemon of another version against these;
+ * otherwise only the types are taken, and the schemas are not loaded.
  */
 
 const portSchema = z.object({ host_port: z.int(), target_port: z.int() });
@@ -49,7 +50,7 @@ const goingDeploymentSchema = z.object({
 });
 
 /** The part of the status that can be told without the daemon. */
-export const deviceStatusSchema = z.object({
+const deviceStatusSchema = z.object({
   engine: engineSchema,
   disk: diskSchema.nullable(),
   apps: z.array(appSummarySchema),
@@ -83,7 +84,7 @@ const dataUsedSchema = z.object({
 });
 export type DataUsed = z.output<typeof dataUsedSchema>;
 
-export const statusSchema = z.object({
+const statusSchema = z.object({
   agent: z.object({ version: z.string(), pid: z.int(), uptime_s: z.number(), memory_bytes: z.number() }),
   link: linkSchema,
   device: deviceStatusSchema,
@@ -103,7 +104,7 @@ const appUsageSchema = z.object({
 export type AppUsage = z.output<typeof appUsageSchema>;
 
 /** One look at what the apps use. */
-export const topSchema = z.object({
+const topSchema = z.object({
   /** Milliseconds of the device's monotonic clock. */
   at_ms: z.number(),
   link: linkSchema,
@@ -125,7 +126,7 @@ const containerSchema = z.object({
 });
 
 /** Everything there is to know of why an app runs, or does not. Text that the app wrote is masked. */
-export const appFactsSchema = z.object({
+const appFactsSchema = z.object({
   name: z.string(),
   /** What was deployed; `null` where no deployment of it succeeded. Of its environment only the names. */
   deployed: z
@@ -157,10 +158,10 @@ export const appFactsSchema = z.object({
 export type AppFacts = z.output<typeof appFactsSchema>;
 
 /** One line of a log that is streamed. */
-export const logLineSchema = z.object({ line: z.string() });
+const logLineSchema = z.object({ line: z.string() });
 
 /** One thing that happened, as it is streamed: of a deployment, one event at a time. */
-export const happeningSchema = z.discriminatedUnion("kind", [
+const happeningSchema = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("event"),
     at: z.int().nullable(),
@@ -185,7 +186,7 @@ export const happeningSchema = z.discriminatedUnion("kind", [
 export type Happening = z.output<typeof happeningSchema>;
 
 /** What a clean-up of images did, or would do. */
-export const cleanupSchema = z.object({
+const cleanupSchema = z.object({
   dry_run: z.boolean(),
   removed: z.array(z.object({ reference: z.string(), bytes: z.number(), reason: z.enum(["age", "disk"]) })),
   /** Images that no app needs, and that stay all the same. */
@@ -194,4 +195,13 @@ export const cleanupSchema = z.object({
 });
 export type CleanupAnswer = z.output<typeof cleanupSchema>;
 
-export const errorSchema = z.object({ error: z.object({ code: z.string(), message: z.string() }) });
+/** What can be asked for, by the name it is asked for with. */
+export const answers = {
+  app: appFactsSchema,
+  cleanup: cleanupSchema,
+  happening: happeningSchema,
+  logLine: logLineSchema,
+  status: statusSchema,
+  top: topSchema,
+};
+export type Answers = { readonly [Kind in keyof typeof answers]: z.output<(typeof answers)[Kind]> };

@@ -1,9 +1,9 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
-import type { z } from "zod";
-import { API } from "./api-path.ts";
-import { errorSchema } from "./api.ts";
+import { VERSION } from "../../lib/version.ts";
+import { API, VERSION_HEADER } from "./api-path.ts";
+import type { Answers } from "./api.ts";
 import { LocalError } from "./local-error.ts";
 
 /** Nobody listens on the agent's socket, or this user may not use it. */
@@ -36,16 +36,28 @@ export class LocalClient {
     return this.#path;
   }
 
-  async ask<T>(method: Method, path: string, schema: z.ZodType<T>, options: CallOptions = {}): Promise<T> {
+  async ask<Kind extends keyof Answers>(
+    method: Method,
+    path: string,
+    kind: Kind,
+    options: CallOptions = {},
+  ): Promise<Answers[Kind]> {
     const response = await this.#send(method, path, options);
-    return parse(schema, await text(response));
+    const read = await readerOf(kind, response);
+    return read(await text(response));
   }
 
   /** The values of a stream as they come. Throws when it breaks off with an error. */
-  async *stream<T>(method: Method, path: string, schema: z.ZodType<T>, options: CallOptions = {}): AsyncGenerator<T> {
+  async *stream<Kind extends keyof Answers>(
+    method: Method,
+    path: string,
+    kind: Kind,
+    options: CallOptions = {},
+  ): AsyncGenerator<Answers[Kind]> {
     const response = await this.#send(method, path, options);
+    const read = await readerOf(kind, response);
     for await (const line of createInterface({ input: response, crlfDelay: Infinity })) {
-      if (line !== "") yield parse(schema, line);
+      if (line !== "") yield read(line);
     }
     if (!response.complete && options.signal?.aborted !== true) {
       throw new LocalError(503, "ServiceUnavailable", "The agent broke off: it was stopped or restarted.");
@@ -54,10 +66,9 @@ export class LocalClient {
 
   async #send(method: Method, path: string, { body, signal }: CallOptions): Promise<IncomingMessage> {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      // Without a name Node.js takes "localhost" and looks whether that is an address, which takes it 5 ms.
       const headers = { Host: "agent" };
       const call = httpRequest(
-        { socketPath: this.#path, method, path: API + path, headers, agent: false, ...(signal && { signal }) },
+        { socketPath: this.#path, method, path: API + path, headers, ...NO_LOOKUP, ...(signal && { signal }) },
         resolve,
       );
       call.on("error", (error) => reject(toDown(error, this.#path)));
@@ -70,7 +81,29 @@ export class LocalClient {
   }
 }
 
-function parse<T>(schema: z.ZodType<T>, answer: string): T {
+/** A person waits: without names Node.js takes "localhost" and looks whether that is an address, which takes it 5 ms. */
+const NO_LOOKUP = { agent: false, servername: "" } as const;
+
+/**
+ * How to read the answers of whoever responded. A daemon of this very version answers as its types say; one that was
+ * not restarted since an upgrade may answer as an older one did.
+ */
+async function readerOf<Kind extends keyof Answers>(
+  kind: Kind,
+  { headers }: IncomingMessage,
+): Promise<(answer: string) => Answers[Kind]> {
+  if (headers[VERSION_HEADER] === VERSION) return (answer) => parse(answer) as Answers[Kind];
+  const { answers } = await import("./api.ts");
+  const schema = answers[kind];
+  return (answer) => {
+    const result = schema.safeParse(parse(answer));
+    if (result.success) return result.data as Answers[Kind];
+    throw new LocalError(0, "BadAnswer", "The agent's answer is of another version than this command.");
+  };
+}
+
+/** Throws where the answer is an error: one can also end what began well. */
+function parse(answer: string): unknown {
   let value: unknown;
   try {
     value = JSON.parse(answer);
@@ -81,20 +114,34 @@ function parse<T>(schema: z.ZodType<T>, answer: string): T {
       "The agent gave an answer that is not JSON: is another program at its socket?",
     );
   }
-  const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const failure = errorSchema.safeParse(value);
-  if (failure.success) throw new LocalError(500, failure.data.error.code, failure.data.error.message);
-  throw new LocalError(0, "BadAnswer", "The agent's answer is of another version than this command.");
+  const error = errorIn(value);
+  if (error) throw new LocalError(500, error.code, error.message);
+  return value;
 }
 
 function toLocalError(answer: string, status: number): LocalError {
+  const error = errorIn(fromJson(answer));
+  return error
+    ? new LocalError(status, error.code, error.message)
+    : new LocalError(status, "BadAnswer", `The agent answered with HTTP ${status}.`);
+}
+
+function fromJson(text: string): unknown {
   try {
-    const { error } = errorSchema.parse(JSON.parse(answer));
-    return new LocalError(status, error.code, error.message);
+    return JSON.parse(text) as unknown;
   } catch {
-    return new LocalError(status, "BadAnswer", `The agent answered with HTTP ${status}.`);
+    return undefined;
   }
+}
+
+function errorIn(value: unknown): { readonly code: string; readonly message: string } | undefined {
+  const error = memberOf(value, "error");
+  const [code, message] = [memberOf(error, "code"), memberOf(error, "message")];
+  return typeof code === "string" && typeof message === "string" ? { code, message } : undefined;
+}
+
+function memberOf(value: unknown, key: string): unknown {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>)[key] : undefined;
 }
 
 function toDown(error: NodeJS.ErrnoException, path: string): Error {

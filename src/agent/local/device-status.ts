@@ -22,6 +22,8 @@ export interface DeviceStatusSources {
   readonly host: Host;
   readonly store: Remembered;
   readonly clock: Clock;
+  /** Where the engine keeps images. */
+  readonly dataRoot: (signal: AbortSignal) => Promise<string>;
   /** Bytes. */
   readonly diskReserveBytes: number;
   /** Whether a deployment is at work on the app right now. */
@@ -54,11 +56,11 @@ export function goingOn(store: Remembered): DeviceStatus["deployments"] {
 }
 
 async function askEngine(
-  { engine, host, diskReserveBytes }: DeviceStatusSources,
+  { engine, host, diskReserveBytes, ...sources }: DeviceStatusSources,
   signal: AbortSignal,
 ): Promise<{ readonly engine: EngineAnswer; readonly disk: DeviceStatus["disk"] }> {
   try {
-    const { kind, version, dataRoot } = await engine.info(signal);
+    const [{ kind, version }, dataRoot] = await Promise.all([engine.identify(signal), sources.dataRoot(signal)]);
     const free = await host.freeBytes(dataRoot);
     const disk = free === undefined ? null : { path: dataRoot, free_bytes: free, reserve_bytes: diskReserveBytes };
     return { engine: { ok: true, kind, version }, disk };

@@ -2,7 +2,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Logger } from "../../lib/logger.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { MAX_REQUEST_BYTES } from "../../protocol/limits.ts";
-import { API } from "./api-path.ts";
+import { VERSION } from "../../lib/version.ts";
+import { API, VERSION_HEADER } from "./api-path.ts";
 import { listenLocally } from "./listen.ts";
 import { LocalError } from "./local-error.ts";
 import { findRoute, type Handler, type LocalRequest, type Routes } from "./routes.ts";
@@ -63,6 +64,7 @@ class Exchange {
     this.#options = options;
     this.#request = request;
     this.#response = response;
+    response.setHeader(VERSION_HEADER, VERSION);
     const leave = (): void =>
       this.#gone.abort(stopping.aborted ? stopping.reason : new DOMException("the reader has gone", "AbortError"));
     stopping.addEventListener("abort", leave, { once: true });

@@ -1,5 +1,6 @@
-import { statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { DEFAULT_STATE_DIR } from "../config/default-paths.ts";
 
 /** In the directory the service manager makes for the time the service runs. */
 export const RUNTIME_SOCKET = "/run/edge-agent/agent.sock";
@@ -11,6 +12,26 @@ export function localSocketPath(config: {
 }): string {
   if (config.local.socket !== undefined) return config.local.socket;
   return isDirectory(dirname(RUNTIME_SOCKET)) ? RUNTIME_SOCKET : join(config.state_dir, "agent.sock");
+}
+
+/**
+ * The same for a command, which has no use for the rest of the configuration and does not wait for its being checked.
+ * Where the file cannot be read, as by a person without the right to, the socket of the service: they may use that.
+ */
+export function findLocalSocket(configPath: string): string {
+  try {
+    const { local, state_dir: stateDir } = JSON.parse(readFileSync(configPath, "utf8")) as Record<string, unknown>;
+    return localSocketPath({
+      local: { socket: stringOr(undefined, (local as { socket?: unknown } | undefined)?.socket) },
+      state_dir: stringOr(DEFAULT_STATE_DIR, stateDir),
+    });
+  } catch {
+    return RUNTIME_SOCKET;
+  }
+}
+
+function stringOr<T>(fallback: T, value: unknown): string | T {
+  return typeof value === "string" ? value : fallback;
 }
 
 function isDirectory(path: string): boolean {

@@ -32,6 +32,8 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
         if (info.kind === "docker") expect(info.insecureRegistries).toContain("127.0.0.0/8");
         expect(info.dataRoot).toMatch(/^\//);
         expect(info.limits).toEqual({ memory: true, cpu: true });
+        const { kind, version } = await harness().engine.identify(unaborted);
+        expect({ kind, version }).toEqual({ kind: info.kind, version: info.version });
       });
 
       test("no call is made for a signal that is aborted already", async () => {
@@ -41,6 +43,7 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
         const name = uniqueName("app");
         const calls = [
           engine.info(signal),
+          engine.identify(signal),
           engine.listContainers(signal),
           engine.inspectContainer(name, signal),
           engine.describeContainer(name, signal),

@@ -1,7 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ConfigError, loadConfig, parseConfig } from "../../../src/agent/config/load.ts";
+import { ConfigError } from "../../../src/agent/config/config-error.ts";
+import { loadConfig, parseConfig } from "../../../src/agent/config/load.ts";
 import { toDeployConfig } from "../../../src/agent/config/settings.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { normalizePath } from "../../../src/protocol/app-fields.ts";
+import { normalizePath } from "../../../src/protocol/normalize-path.ts";
 import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
 
 const MINIMAL = { name: "app", image: "example/app:1" };

@@ -35,7 +35,7 @@ import { logLines } from "./log-lines.ts";
 import { openLog } from "./open-log.ts";
 import { pull } from "./pull.ts";
 import { removeUntilGone } from "./remove.ts";
-import { engineKind, readInfo } from "./read-info.ts";
+import { engineKind, identify, readInfo } from "./read-info.ts";
 import { asList, withFields } from "./shape.ts";
 import { stop } from "./stop.ts";
 import { toEngineError } from "./to-engine-error.ts";
@@ -90,6 +90,10 @@ class DockerEngine implements Engine {
 
   info(signal: AbortSignal): Promise<EngineInfo> {
     return this.#query(signal, (abortSignal) => readInfo(this.#connect(), abortSignal));
+  }
+
+  identify(signal: AbortSignal): Promise<Pick<EngineInfo, "kind" | "version">> {
+    return this.#query(signal, (abortSignal) => identify(this.#connect(), abortSignal));
   }
 
   listContainers(signal: AbortSignal): Promise<ContainerSummary[]> {

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type Docker from "dockerode";
 
 type Query = Readonly<Record<string, string | number | boolean>>;
@@ -15,6 +16,13 @@ export function getStream(
   abortSignal: AbortSignal,
 ): Promise<AsyncIterable<Uint8Array>> {
   return dial(docker, path, query, true, abortSignal) as Promise<AsyncIterable<Uint8Array>>;
+}
+
+/** Headers of the answer to a GET; the body is left aside. */
+export async function getHeaders(docker: Docker, path: string, abortSignal: AbortSignal): Promise<IncomingHttpHeaders> {
+  const answer = (await dial(docker, path, {}, true, abortSignal)) as IncomingMessage;
+  answer.resume();
+  return answer.headers;
 }
 
 function dial(

@@ -1,6 +1,6 @@
 import type Docker from "dockerode";
 import type { EngineInfo } from "../engine.ts";
-import { getJson } from "./get.ts";
+import { getHeaders, getJson } from "./get.ts";
 import { withFields } from "./shape.ts";
 
 interface Version {
@@ -44,6 +44,21 @@ export async function readInfo(docker: Docker, abortSignal: AbortSignal): Promis
 function insecureRegistries({ RegistryConfig: config }: Info): string[] {
   const named = Object.values(config?.IndexConfigs ?? {}).filter(({ Secure }) => Secure === false);
   return [...named.flatMap(({ Name }) => Name ?? []), ...(config?.InsecureRegistryCIDRs ?? [])];
+}
+
+/** As both engines sign every answer, such as `Docker/20.10.24 (linux)` and `Libpod/4.3.1 (linux)`. */
+const SIGNATURE = /^(Docker|Libpod)\/(\S+)/;
+
+/** Kind and version of the engine, by its answer to the shortest of all questions. */
+export async function identify(
+  docker: Docker,
+  abortSignal: AbortSignal,
+): Promise<Pick<EngineInfo, "kind" | "version">> {
+  const { server } = await getHeaders(docker, "/_ping", abortSignal);
+  const [, name, version] = SIGNATURE.exec(String(server)) ?? [];
+  if (version !== undefined) return { kind: name === "Libpod" ? "podman" : "docker", version };
+  const answer = await readVersion(docker, abortSignal);
+  return { kind: kindOf(answer), version: answer.Version };
 }
 
 /** Which of the two engines it is. */

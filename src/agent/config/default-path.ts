@@ -1,2 +1,0 @@
-/** Where the configuration is looked for. */
-export const DEFAULT_CONFIG = "/etc/edge-agent/config.json";
