@@ -161,14 +161,14 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       expect(relaxed.filter((name) => !unit.includes(`${name}=`))).toEqual([]);
     });
 
-    test("once it is idle the service takes at most 70 MiB of memory; and it has no rights", async () => {
+    test("once it is idle the service takes at most 70 MB of memory; and it has no rights", async () => {
       const { pid } = await serviceState(device);
       // What the deployments took is given back within a minute.
       await waitFor(
-        "the service to take at most 70 MiB",
+        "the service to take at most 70 MB",
         async () => {
           const kilobytes = Number(/^Pss: +(\d+) kB/m.exec(await device.succeed(`cat /proc/${pid}/smaps_rollup`))?.[1]);
-          return kilobytes <= 70 * 1024 || Promise.reject(new Error(`${kilobytes} kB`));
+          return kilobytes <= 70_000 || Promise.reject(new Error(`${kilobytes} kB`));
         },
         { timeoutMs: 90_000, intervalMs: 1_000 },
       );

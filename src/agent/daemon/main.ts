@@ -54,6 +54,7 @@ import { NotifyingStore } from "../store/notifying-store.ts";
 import { openStore } from "../store/open-store.ts";
 import { createDownloads } from "./downloads.ts";
 import { openLog } from "./open-log.ts";
+import { trustFromStart } from "./trust-from-start.ts";
 import { takeReadings } from "../telemetry/take-readings.ts";
 import { untilStopped } from "./until-stopped.ts";
 
@@ -64,7 +65,7 @@ const ENGINE_FACTS_SERVE_MS = 600_000;
 export async function runDaemon(path: string): Promise<void> {
   // Its name in lists of processes, where it would be called after a thread of Node.js.
   process.title = "edge-agent";
-  const config = loadConfig(path);
+  const config = trustFromStart(loadConfig(path));
   const { logger, ring } = await openLog(config);
   await run(config, logger, ring);
 }

@@ -34,9 +34,11 @@ export class Part implements AsyncDisposable {
   #hash: Hash = createHash("sha256");
   #framer = new Framer(0);
   #size = 0;
+  /** Bytes behind those, on their way to the disk. */
+  #fresh: Buffer | undefined;
   #isVerified = false;
   #unsynced = 0;
-  #syncedAt = Number.NEGATIVE_INFINITY;
+  #syncedAt = performance.now();
   #syncing: Promise<void> | undefined;
   #changed = Promise.withResolvers<void>();
 
@@ -58,7 +60,7 @@ export class Part implements AsyncDisposable {
     }
   }
 
-  /** Bytes there are. */
+  /** Bytes there are on disk. */
   get size(): number {
     return this.#size;
   }
@@ -75,21 +77,26 @@ export class Part implements AsyncDisposable {
 
   /** How far it may be handed on: the last byte only once all of them are known to be right. */
   get readable(): number {
-    return this.#isVerified ? this.#size : Math.min(this.#size, Math.max(0, this.blob.size - 1));
+    const arrived = this.#size + (this.#fresh?.length ?? 0);
+    return this.#isVerified ? arrived : Math.min(arrived, Math.max(0, this.blob.size - 1));
   }
 
   /**
-   * Puts bytes behind those there are, no more than the blob has. Rejects with a `DownloadError`; then it must be
-   * recovered before anything else is appended.
+   * Puts bytes behind those there are, no more than the blob has. They can be read at once, and must not change until it
+   * resolves. Rejects with a `DownloadError`; then it must be recovered before anything else is appended.
    */
   async append(bytes: Buffer): Promise<void> {
     if (this.#size + bytes.length > this.blob.size) throw new RangeError("more bytes than the blob has");
     this.#hash.update(bytes);
     const framed = this.#framer.frame(bytes);
+    this.#fresh = bytes;
+    this.#note();
     try {
       await writeAll(this.#file, framed, filePosition(this.#size));
     } catch (error) {
       throw toDiskError(error, this.#directory);
+    } finally {
+      this.#fresh = undefined;
     }
     this.#size += bytes.length;
     this.#unsynced += bytes.length;
@@ -110,12 +117,21 @@ export class Part implements AsyncDisposable {
    * none where there is nothing to read.
    */
   async read(position: number, last: number, buffer: Buffer): Promise<Buffer[]> {
+    if (this.#fresh && position >= this.#size) return this.#readFresh(this.#fresh, position, last, buffer);
     const frames = Math.floor(buffer.length / FRAME);
-    const end = Math.min(last, this.readable, frameStart(position) + frames * FRAME_DATA);
+    const end = Math.min(last, this.readable, this.#size, frameStart(position) + frames * FRAME_DATA);
     if (end <= position) return [];
     const from = filePosition(position);
     const { bytesRead } = await this.#file.read(buffer, 0, filePosition(end) - from, from);
     return withoutChecksums(buffer.subarray(0, bytesRead), position, end);
+  }
+
+  /** Whoever keeps up gets the bytes as they come, and waits for no disk. */
+  #readFresh(fresh: Buffer, position: number, last: number, buffer: Buffer): Buffer[] {
+    const end = Math.min(last, this.readable, position + buffer.length);
+    if (end <= position) return [];
+    const copied = fresh.copy(buffer, 0, position - this.#size, end - this.#size);
+    return [buffer.subarray(0, copied)];
   }
 
   /** Forgets every byte: they were not what the digest says. */

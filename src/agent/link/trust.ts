@@ -8,7 +8,7 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
  * The certificates in a PEM text. Throws where there is none, or one that cannot be read: Node itself takes such a
  * file without a word and trusts nothing from it.
  */
-function readCertificates(pem: string, what: string): string[] {
+export function checkCertificates(pem: string, what: string): string[] {
   const certificates = pem.match(CERTIFICATE) ?? [];
   if (certificates.length === 0) throw new Error(`${what} holds no certificate in PEM form`);
   for (const [index, certificate] of certificates.entries()) {
@@ -31,15 +31,13 @@ export function trustAlso(
   what: string = "extra_ca_file",
   options: SecureContextOptions = {},
 ): SecureContext {
-  const extra = readCertificates(pem, what);
-  return createSecureContext({
-    ...options,
-    ca: [...new Set([...getCACertificates("default"), ...systemCertificates(), ...extra])],
-  });
+  const extra = checkCertificates(pem, what);
+  const system = hasSystemCertificates() ? getCACertificates("system") : [];
+  return createSecureContext({ ...options, ca: [...new Set([...getCACertificates("default"), ...system, ...extra])] });
 }
 
-/** Those of the system; none where it has no folder for them, about which Node would complain on standard error. */
-function systemCertificates(): readonly string[] {
+/** Whether the system has a place for certificates. Asked for them without one, Node complains on standard error. */
+export function hasSystemCertificates(): boolean {
   const { SSL_CERT_FILE: file, SSL_CERT_DIR: folder = "/etc/ssl/certs" } = process.env;
-  return file !== undefined || existsSync(folder) ? getCACertificates("system") : [];
+  return file !== undefined || existsSync(folder);
 }

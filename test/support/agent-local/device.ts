@@ -64,9 +64,9 @@ export class Device implements AsyncDisposable {
     await writeFile(this.configPath, JSON.stringify(content), { mode: 0o600 });
   }
 
-  /** Starts the daemon and waits until it takes commands. */
-  async start(): Promise<RunningCommand> {
-    const daemon = start(process.execPath, [MAIN, "run", "--config", this.configPath]);
+  /** Starts the daemon and waits until it takes commands. @param env added to its environment */
+  async start(env: Environment = {}): Promise<RunningCommand> {
+    const daemon = start(process.execPath, [MAIN, "run", "--config", this.configPath], { env });
     this.#owned.use(daemon);
     this.#daemon = daemon;
     await daemon.waitForOutput("edge-agent starts");

@@ -29,6 +29,19 @@ async function readAll(part: Part, from = 0): Promise<Buffer> {
   }
 }
 
+/** Everything from a byte to the end of the blob, as it comes. */
+async function follow(part: Part, from: number, buffer: Buffer): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for (let at = from; at < part.blob.size;) {
+    const { changed } = part;
+    const read = await part.read(at, part.blob.size, buffer);
+    pieces.push(...read.map((piece) => Buffer.from(piece)));
+    for (const { length } of read) at += length;
+    if (read.length === 0) await changed;
+  }
+  return Buffer.concat(pieces);
+}
+
 describe("a part", () => {
   test("gives back what was put into it, in whatever pieces, from any byte", async () => {
     const sizes = fc.array(fc.integer({ min: 1, max: 3 * FRAME_DATA }), { minLength: 1, maxLength: 6 });
@@ -57,6 +70,28 @@ describe("a part", () => {
     expect((await readAll(part)).length).toBe(bytes.length - 1);
     part.verify();
     expect((await readAll(part)).length).toBe(bytes.length);
+  });
+
+  test("hands on what is still on its way to the disk, to whoever keeps up and to whoever does not", async () => {
+    const sizes = fc.array(fc.integer({ min: 1, max: 3 * FRAME_DATA }), { minLength: 1, maxLength: 6 });
+    await fc.assert(
+      fc.asyncProperty(sizes, fc.integer({ min: FRAME, max: 4 * FRAME }), fc.nat(), async (lengths, room, from) => {
+        const bytes = randomBytes(lengths.reduce((sum, length) => sum + length, 0));
+        await using part = await open(bytes, freshPath());
+        const start = from % bytes.length;
+        const following = follow(part, start, Buffer.alloc(room));
+        let at = 0;
+        for (const length of lengths) {
+          const appended = part.append(bytes.subarray(at, at + length));
+          at += length;
+          expect(part.readable).toBe(Math.min(at, bytes.length - 1));
+          await appended;
+        }
+        part.verify();
+        expect((await following).equals(bytes.subarray(start))).toBe(true);
+      }),
+      { numRuns: 30 },
+    );
   });
 
   test("is empty again after wrong bytes were dropped", async () => {
