@@ -8,6 +8,9 @@ import { runUplink } from "../../support/link/running-uplink.ts";
 import { TcpRelay } from "../../support/link/tcp-relay.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
+/** Sooner than any keep-alive. */
+const SOON_MS = 50_000;
+
 beforeEach(() => {
   vi.stubEnv("no_proxy", "127.0.0.1");
 });
@@ -76,10 +79,13 @@ describe("a link that lost its other end without a word", () => {
     await waitFor("the session", () => link.uplink.status().state === "online");
     relay.silence();
     link.events.add("a", { status: "Success", step: "done" });
-    await clock.advance(50_000);
+    await waitFor("somebody to wait for the acknowledgement", () => (clock.untilNext ?? Infinity) <= SOON_MS);
+    await clock.advance(SOON_MS);
     await waitFor("the wait", () => link.uplink.status().state === "waiting");
-    await clock.advance(50);
-    await waitFor("the event to arrive", () => link.events.size === 0);
+    await waitFor("the event to arrive", async () => {
+      await clock.advance(50);
+      return link.events.size === 0;
+    });
   });
 });
 
