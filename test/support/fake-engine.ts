@@ -19,11 +19,10 @@ import type {
   PullProgress,
 } from "../../src/agent/engine/engine.ts";
 import { EngineError } from "../../src/agent/engine/engine-error.ts";
-import { imageAddress } from "../../src/agent/registry/address.ts";
 import type { Clock } from "../../src/lib/clock.ts";
 import { FakeContainer } from "./fake-engine/fake-container.ts";
 import type { FakeImage } from "./fake-engine/fake-image.ts";
-import { diffIdsOf, layersOf, manifestDigestOf } from "./fake-engine/fake-image.ts";
+import { diffIdsOf, layersOf, manifestDigestOf, repositoryOf } from "./fake-engine/fake-image.ts";
 import { Faults } from "./fake-engine/faults.ts";
 
 const PULL_STEPS = 10;
@@ -159,7 +158,8 @@ export class FakeEngine implements Engine {
       return ids.map((id) => {
         const own = all.filter(({ facts }) => facts.id === id);
         const repoDigests = own.flatMap(({ facts }) => facts.repoDigests);
-        return { id, names: own.map(({ name }) => name), repoDigests, size: own[0]?.facts.size ?? 0 };
+        const names = own.map(({ name }) => name).filter((name) => name !== id);
+        return { id, names, repoDigests, size: own[0]?.facts.size ?? 0 };
       });
     });
   }
@@ -198,7 +198,7 @@ export class FakeEngine implements Engine {
       }
       // What is on this machine is there at once.
       if (!isInsecure) await this.#download(image, onProgress, signal);
-      this.#images.set(reference, image);
+      this.#name(reference, image);
     });
   }
 
@@ -206,7 +206,7 @@ export class FakeEngine implements Engine {
     return this.faults.around("tagImage", [idOrName, reference], signal, () => {
       const image = this.#images.get(idOrName) ?? this.#imageById(idOrName);
       if (!image) throw new EngineError("image_not_found", `No such image: ${idOrName}`);
-      this.#images.set(reference, image);
+      this.#name(reference, image);
     });
   }
 
@@ -344,6 +344,14 @@ export class FakeEngine implements Engine {
     return undefined;
   }
 
+  /** The image that had the name before stays: by its id, where it has no other. */
+  #name(reference: string, image: FakeImage): void {
+    const before = this.#images.get(reference);
+    this.#images.set(reference, image);
+    if (!before || [...this.#images.values()].includes(before)) return;
+    this.#images.set(this.#facts(reference, before).id, before);
+  }
+
   #imageById(id: string): FakeImage | undefined {
     return [...this.#images].find(([reference, image]) => this.#facts(reference, image).id === id)?.[1];
   }
@@ -380,12 +388,6 @@ export class FakeEngine implements Engine {
       repoDigests,
     };
   }
-}
-
-/** One name for each repository, however references write it. */
-function repositoryOf(reference: string): string {
-  const { registry, repository } = imageAddress(reference);
-  return `${registry}/${repository}`;
 }
 
 function hash(text: string): string {

@@ -9,9 +9,13 @@ import { wrapperRuntime } from "./runtime/wrapper-runtime.ts";
 import { tempDir } from "./temp-dir.ts";
 import { waitFor } from "./wait-for.ts";
 
-interface PrivateEngineOptions {
+export interface PrivateEngineOptions {
   /** Where images and containers are kept. Default: a directory of its own. The caller removes it. */
   readonly dataRoot?: string;
+  /** Folders with the programs of another Docker than the machine's. What is not there is taken from the machine. */
+  readonly programs?: readonly string[];
+  /** What the engine keeps images in. Default: what its version does by itself. */
+  readonly imageStore?: "classic" | "containerd";
 }
 
 /** Why no Docker engine of a test's own can be started here; `undefined` where one can. */
@@ -38,27 +42,30 @@ export class PrivateEngine implements AsyncDisposable {
   /** This machine's address as its containers see it. */
   readonly hostAddress: string;
   readonly #directory: string;
+  readonly #programs: readonly string[];
   #dataRoot: string;
   readonly #owned: AsyncDisposableStack;
   #process: RunningCommand | undefined;
 
-  private constructor(directory: string, dataRoot: string, hostAddress: string, owned: AsyncDisposableStack) {
-    this.hostAddress = hostAddress;
-    this.socketPath = join(directory, "docker.sock");
-    this.#directory = directory;
-    this.#dataRoot = dataRoot;
+  private constructor(parts: PrivateEngineParts, owned: AsyncDisposableStack) {
+    this.hostAddress = parts.hostAddress;
+    this.socketPath = join(parts.directory, "docker.sock");
+    this.#directory = parts.directory;
+    this.#programs = parts.programs;
+    this.#dataRoot = parts.dataRoot;
     this.#owned = owned;
   }
 
   /** Starts an engine and waits until it answers. */
   static async start(options: PrivateEngineOptions = {}): Promise<PrivateEngine> {
     await using undo = new AsyncDisposableStack();
-    const { path } = undo.use(await tempDir());
-    const dataRoot = options.dataRoot ?? join(path, "data");
+    const { path: directory } = undo.use(await tempDir());
+    const { dataRoot = join(directory, "data"), programs = [], imageStore } = options;
     const bridge = undo.use(await createBridge());
-    const config = await daemonConfig(path, dataRoot, bridge.name);
-    await writeFile(join(path, "daemon.json"), JSON.stringify(config));
-    const engine = new PrivateEngine(path, dataRoot, bridge.address, undo.move());
+    const features = imageStore && { features: { "containerd-snapshotter": imageStore === "containerd" } };
+    const config = { ...(await daemonConfig(directory, dataRoot, bridge.name)), ...features };
+    await writeFile(join(directory, "daemon.json"), JSON.stringify(config));
+    const engine = new PrivateEngine({ directory, dataRoot, programs, hostAddress: bridge.address }, undo.move());
     try {
       await engine.start();
     } catch (error) {
@@ -73,11 +80,19 @@ export class PrivateEngine implements AsyncDisposable {
     return this.#process?.pid;
   }
 
+  /** Where images and containers are kept. */
+  get dataRoot(): string {
+    return this.#dataRoot;
+  }
+
   /** Starts the daemon after `stop`, `kill` or `powerOff`, and waits until it answers. */
   async start(): Promise<void> {
-    const process = start("dockerd", ["--config-file", join(this.#directory, "daemon.json")]);
-    this.#process = process;
-    await process.waitUntil(
+    const args = ["--config-file", join(this.#directory, "daemon.json")];
+    // Docker finds its containerd, the proxy of its ports and others by the path.
+    const env = { PATH: [...this.#programs, process.env["PATH"]].join(":") };
+    const daemon = start("dockerd", args, { env });
+    this.#process = daemon;
+    await daemon.waitUntil(
       "answering",
       async () => (await engineRequest(this.socketPath, "GET", "/_ping").catch(() => undefined))?.status === 200,
       60_000,
@@ -131,6 +146,13 @@ export class PrivateEngine implements AsyncDisposable {
     await this.powerOff();
     await this.#owned.disposeAsync();
   }
+}
+
+interface PrivateEngineParts {
+  readonly directory: string;
+  readonly dataRoot: string;
+  readonly programs: readonly string[];
+  readonly hostAddress: string;
 }
 
 async function daemonConfig(directory: string, dataRoot: string, bridge: string): Promise<Record<string, unknown>> {

@@ -5,6 +5,7 @@ import type { Engine } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { RegistryAuth, RegistryClient, ResolvedImage } from "../registry/registry.ts";
 import type { FetchTrouble } from "./fill-part.ts";
+import { withOtherLayerNames } from "./layer-names.ts";
 import { LayerFetch } from "./layer-fetch.ts";
 import { LOOPBACK_NAME, LoopbackRegistry } from "./loopback-registry.ts";
 import type { PartStore } from "./part-store.ts";
@@ -56,6 +57,8 @@ export interface DownloaderOptions {
 
 /** How often the engine is asked to take an image that is here: it gives up for reasons of its own. */
 const MOST_ROUNDS = 3;
+/** What containerd says of a layer it was to go on with, and whose beginning was wrong. */
+const SPOILT = /failed commit on ref|unexpected commit (?:digest|size)/;
 
 export function createImageDownloader(options: DownloaderOptions): ImageDownloader {
   return new LoopbackDownloader(options);
@@ -130,15 +133,20 @@ class Pull implements AsyncDisposable {
   }
 
   async run(): Promise<void> {
+    const { image, signal } = this.#request;
+    let isSpoilt = false;
     for (let refusals = 0; ;) {
       try {
-        return await this.#offer();
+        // Afterwards the engine has the layers, and does not look at what it has of them by their old names.
+        if (isSpoilt) await this.#offer(withOtherLayerNames(image));
+        return await this.#offer(image, image.reference);
       } catch (error) {
-        this.#request.signal.throwIfAborted();
+        signal.throwIfAborted();
         if (this.#failure) throw this.#failure.error;
         // Interrupted because bytes were wrong: nothing the engine did.
         if (this.#round.signal.aborted) continue;
         if (!isPassing(error) || ++refusals === MOST_ROUNDS) throw error;
+        isSpoilt ||= error instanceof EngineError && SPOILT.test(error.message);
       }
     }
   }
@@ -166,11 +174,11 @@ class Pull implements AsyncDisposable {
     await this.#fetch[Symbol.asyncDispose]();
   }
 
-  /** Has the engine pull the image from here, once. */
-  async #offer(): Promise<void> {
+  /** Has the engine pull the image from here, once, and gives it its name. */
+  async #offer(image: ResolvedImage, name?: string): Promise<void> {
     const { engine, clock, parts } = this.#options;
     const { directory } = parts;
-    const { image, signal } = this.#request;
+    const { signal } = this.#request;
     this.#round = new AbortController();
     const round = AbortSignal.any([signal, this.#round.signal]);
     const part = (digest: string) => this.#fetch.part(digest);
@@ -181,7 +189,7 @@ class Pull implements AsyncDisposable {
         mayBeSilent: () => loopback.isActive,
       });
       this.#names.push(loopback.reference);
-      await engine.tagImage(loopback.reference, image.reference, signal);
+      if (name !== undefined) await engine.tagImage(loopback.reference, name, signal);
     } catch (error) {
       round.throwIfAborted();
       if (!(error instanceof EngineError)) throw error;

@@ -44,8 +44,11 @@ export class LoopbackRegistry implements AsyncDisposable {
     this.#server = createServer((request, response) => {
       this.#answer(request, response).catch(() => response.destroy());
     });
-    // An engine tries TLS first.
-    this.#server.on("clientError", (_error, socket) => socket.destroy());
+    // An engine tries TLS first. containerd does without only where it is answered in HTTP.
+    this.#server.on("clientError", (_error, socket) => {
+      if (socket.writable) socket.end(NO_TLS);
+      else socket.destroy();
+    });
   }
 
   static async open(options: LoopbackOptions): Promise<LoopbackRegistry> {
@@ -121,10 +124,9 @@ export class LoopbackRegistry implements AsyncDisposable {
     response.setHeader("Docker-Distribution-Api-Version", "registry/2.0");
     const { method = "", url = "" } = request;
     if (method !== "GET" && method !== "HEAD") return refuse(response, 405, "UNSUPPORTED");
-    if (/^\/v2\/?$/.test(url)) {
-      this.#requests++;
-      return send(response, "application/json", Buffer.from("{}"));
-    }
+    // containerd does not ask whether this is a registry, but for the image at once.
+    this.#requests++;
+    if (/^\/v2\/?$/.test(url)) return send(response, "application/json", Buffer.from("{}"));
     const path = url.startsWith(`/v2/${this.#secret}/`) ? url : "";
     const [, kind, digest = ""] = /\/(manifests|blobs)\/(sha256:[0-9a-f]{64})$/.exec(path) ?? [];
     const { image } = this.#options;
@@ -169,6 +171,7 @@ export class LoopbackRegistry implements AsyncDisposable {
 }
 
 const BINARY = "application/octet-stream";
+const NO_TLS = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
 
 function send(response: ServerResponse, type: string, bytes: Uint8Array): void {
   response.writeHead(200, { "Content-Type": type, "Content-Length": bytes.length });

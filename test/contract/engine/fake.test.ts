@@ -13,7 +13,7 @@ engineContract("fake", async () => {
   engine.addImage(images.unhealthy, {
     behaviour: { health: { becomes: "unhealthy", afterMs: 50, output: "not yet" } },
   });
-  engine.publish("registry/present:1");
+  engine.publish("registry/present:1", { layers: [1_000, 2_000] });
   engine.publish("registry/large:1", { layers: [100_000_000], pullMs: 1000 });
   engine.publish("registry/denied:1", new EngineError("image_denied", "pull access denied"));
   engine.publish("registry/foreign:1", { architecture: "s390x" });

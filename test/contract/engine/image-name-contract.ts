@@ -62,6 +62,21 @@ export function imageNameContract(harness: () => EngineHarness): void {
       expect(await idOf(images.sleeper)).toBeDefined();
     });
 
+    test("an image whose name went over to another one is there by its id, can be run by it, and goes by it", async () => {
+      const { engine, images, pullable } = harness();
+      await engine.pullImage(pullable.present, () => {}, unaborted);
+      const id = (await idOf(pullable.present)) ?? "";
+      await engine.tagImage(images.sleeper, pullable.present, unaborted);
+      expect(await idOf(pullable.present)).toBe(await idOf(images.sleeper));
+      expect(await idOf(id)).toBe(id);
+      const container = await engine.createContainer(plainRequest(uniqueName("app"), id), unaborted);
+      expect((await engine.describeContainer(container, unaborted))?.imageId).toBe(id);
+      await engine.removeContainer(container, unaborted);
+      await engine.untagImage(pullable.present, unaborted);
+      await engine.untagImage(id, unaborted);
+      expect(await idOf(id)).toBeUndefined();
+    });
+
     test("a name that is not there can be taken off, and an image that is not there gets none", async () => {
       const { engine } = harness();
       const reference = `registry.example.com/team/${uniqueName("absent")}:1.0`;

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { imageAddress } from "../../../src/agent/registry/address.ts";
 
 /** How containers of a fake image behave. Times are milliseconds of the engine's clock after each start. */
 export interface FakeBehaviour {
@@ -46,6 +47,12 @@ export function manifestOf(image: FakeImage): string {
 
 export function manifestDigestOf(image: FakeImage): string {
   return digestOf(manifestOf(image));
+}
+
+/** One name for each repository, however references write it. */
+export function repositoryOf(reference: string): string {
+  const { registry, repository } = imageAddress(reference);
+  return `${registry}/${repository}`;
 }
 
 function digestOf(text: string): string {

@@ -1,6 +1,10 @@
-interface OciProcess {
+export interface OciProcess {
   capabilities?: Record<string, string[]>;
   rlimits?: { type: string; hard: number; soft: number }[];
+}
+
+export interface OciLinux {
+  namespaces?: { type: string }[];
 }
 
 const SYS_RESOURCE = "CAP_SYS_RESOURCE";
@@ -11,6 +15,15 @@ export function fitProcess(process: OciProcess, available: ReadonlySet<string>):
     process.capabilities![set] = names.filter((name) => available.has(name));
   }
   if (!available.has(SYS_RESOURCE)) process.rlimits = [];
+}
+
+/**
+ * Takes out the namespace for the time of day where the machine's runc is older than that: current Dockers ask for one.
+ * What runc knows is asked only then, because that takes time.
+ */
+export function fitNamespaces(linux: OciLinux, known: () => ReadonlySet<string>): void {
+  const isNew = linux.namespaces?.some(({ type }) => type === "time");
+  if (isNew && !known().has("time")) linux.namespaces = linux.namespaces?.filter(({ type }) => type !== "time") ?? [];
 }
 
 // In the order of their numbers in linux/capability.h.

@@ -1,15 +1,25 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { boundedCapabilities, fitProcess } from "./fit-process.ts";
+import { boundedCapabilities, fitNamespaces, fitProcess, type OciLinux, type OciProcess } from "./fit-process.ts";
 
 const args = process.argv.slice(2);
 const capabilities = boundedCapabilities(readFileSync("/proc/self/status", "utf8"));
 
 const bundle = valueOf("--bundle", "-b");
-if (args.includes("create") || args.includes("run")) rewrite(join(bundle ?? ".", "config.json"), "process");
+if (args.includes("create") || args.includes("run")) {
+  const path = join(bundle ?? ".", "config.json");
+  const config = read(path) as { process?: OciProcess; linux?: OciLinux };
+  fitProcess(config.process ?? {}, capabilities);
+  fitNamespaces(config.linux ?? {}, knownNamespaces);
+  writeFileSync(path, JSON.stringify(config));
+}
 const processFile = valueOf("--process", "-p");
-if (args.includes("exec") && processFile !== undefined) rewrite(processFile, undefined);
+if (args.includes("exec") && processFile !== undefined) {
+  const process = read(processFile) as OciProcess;
+  fitProcess(process, capabilities);
+  writeFileSync(processFile, JSON.stringify(process));
+}
 
 const { status } = spawnSync("runc", args, { stdio: "inherit" });
 process.exitCode = status ?? 1;
@@ -21,8 +31,11 @@ function valueOf(...names: readonly string[]): string | undefined {
   return args.find((arg) => arg.startsWith(prefix))?.slice(prefix.length);
 }
 
-function rewrite(path: string, key: "process" | undefined): void {
-  const document = JSON.parse(readFileSync(path, "utf8")) as Record<string, object>;
-  fitProcess((key === undefined ? document : document[key]) ?? {}, capabilities);
-  writeFileSync(path, JSON.stringify(document));
+function read(path: string): unknown {
+  return JSON.parse(readFileSync(path, "utf8"));
+}
+
+function knownNamespaces(): ReadonlySet<string> {
+  const { stdout } = spawnSync("runc", ["features"], { encoding: "utf8" });
+  return new Set((JSON.parse(stdout) as { linux: { namespaces: string[] } }).linux.namespaces);
 }

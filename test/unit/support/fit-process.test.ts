@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { boundedCapabilities, fitProcess } from "../../support/runtime/fit-process.ts";
+import { boundedCapabilities, fitNamespaces, fitProcess } from "../../support/runtime/fit-process.ts";
 
 test("capabilities are read from the bounding set", () => {
   const without = boundedCapabilities("Name:\tx\nCapBnd:\t000001fffeffffff\n");
@@ -22,4 +22,12 @@ test("on a machine that can give everything nothing changes", () => {
   const process = { capabilities: { effective: ["CAP_SYS_RESOURCE"] }, rlimits };
   fitProcess(process, new Set(["CAP_SYS_RESOURCE"]));
   expect(process).toEqual({ capabilities: { effective: ["CAP_SYS_RESOURCE"] }, rlimits });
+});
+
+test("a namespace of its own for the time is taken out where runc does not know that", () => {
+  const linux = { namespaces: [{ type: "pid" }, { type: "time" }] };
+  fitNamespaces(linux, () => new Set(["pid", "time"]));
+  expect(linux.namespaces.length).toBe(2);
+  fitNamespaces(linux, () => new Set(["pid"]));
+  expect(linux).toEqual({ namespaces: [{ type: "pid" }] });
 });

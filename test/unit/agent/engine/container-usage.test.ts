@@ -27,3 +27,16 @@ test.each<[string, unknown, unknown]>([
   const engine = createDockerEngine({ socketPath: () => server.socketPath, clock: systemClock });
   expect(await engine.containerUsage("abc", new AbortController().signal)).toEqual(expected);
 });
+
+test.each([
+  ["nothing, where the engine counts nothing", "no metrics received", undefined],
+  ["an error, where it fails", "something else", "unknown"],
+])("what a container uses: %s", async (_name, message, kind) => {
+  await using server = await startScriptedEngine((_request, response) => {
+    response.writeHead(500, { "Content-Type": "application/json" }).end(JSON.stringify({ message }));
+  });
+  const engine = createDockerEngine({ socketPath: () => server.socketPath, clock: systemClock });
+  const usage = engine.containerUsage("abc", new AbortController().signal);
+  if (kind === undefined) expect(await usage).toBeUndefined();
+  else await expect(usage).rejects.toMatchObject({ kind });
+});

@@ -1,0 +1,7 @@
+import { newestDocker } from "../../support/private-engine/current-docker.ts";
+import { engineContract } from "./engine-contract.ts";
+import { ownDockerHarness } from "./own-docker-harness.ts";
+
+const { name, missing, engine } = await newestDocker();
+
+engineContract(name, () => ownDockerHarness(engine), missing);

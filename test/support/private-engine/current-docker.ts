@@ -1,0 +1,100 @@
+import { existsSync } from "node:fs";
+import { mkdir, rename } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { type PackageSource, PackagesUnavailable, unpackPackages } from "../apt.ts";
+import { succeed } from "../command.ts";
+import { type PrivateEngineOptions, privateEngineMissing } from "../private-engine.ts";
+import { tempDir } from "../temp-dir.ts";
+
+/** A Docker newer than the machine's, to be started as a `PrivateEngine`. */
+export interface CurrentDocker {
+  /** With its version, and where it keeps images. */
+  readonly name: string;
+  /** The name, and where it is missing, why. */
+  readonly title: string;
+  /** Why it cannot be started here; `undefined` where it can. */
+  readonly missing: string | undefined;
+  readonly engine: PrivateEngineOptions;
+}
+
+const CACHE = ".cache/docker";
+
+const DEBIAN_TESTING: PackageSource = {
+  uri: "http://deb.debian.org/debian",
+  suite: "testing",
+  components: ["main"],
+  keyring: "/usr/share/keyrings/debian-archive-keyring.gpg",
+};
+
+const ubuntuDevel = (keys: string): PackageSource => ({
+  uri: process.arch === "arm64" ? "http://ports.ubuntu.com/ubuntu-ports" : "http://archive.ubuntu.com/ubuntu",
+  suite: "devel",
+  components: ["main", "universe"],
+  keyring: join(keys, "usr/share/keyrings/ubuntu-archive-keyring.gpg"),
+});
+
+// Programs written in Go, which run on any Debian; except runc, which wants the C library it was made with.
+const PROGRAMS = ["docker.io", "containerd", "tini-static"];
+
+/** Both. They are downloaded once and kept; whoever wants newer ones removes the folder. */
+export async function currentDockers(): Promise<readonly CurrentDocker[]> {
+  return [await debianDocker(), await newestDocker()];
+}
+
+/** The Docker of Debian's next release, with the store for images that was the usual one before version 29. */
+export function debianDocker(): Promise<CurrentDocker> {
+  return docker(fromDebian, "classic");
+}
+
+/** The Docker of Ubuntu's next release, with the store that has been the usual one since. */
+export function newestDocker(): Promise<CurrentDocker> {
+  return docker(fromUbuntu, "containerd");
+}
+
+async function docker(fetch: () => Promise<string>, imageStore: "classic" | "containerd"): Promise<CurrentDocker> {
+  const store = imageStore === "classic" ? "its classic store" : "containerd's store";
+  const without = (missing: string): CurrentDocker => {
+    const name = `a current Docker with ${store}`;
+    return { name, title: `${name} (skipped: ${missing})`, missing, engine: {} };
+  };
+  const missing = await privateEngineMissing();
+  if (missing !== undefined) return without(missing);
+  try {
+    const folder = await fetch();
+    const programs = [join(folder, "usr/sbin"), join(folder, "usr/bin")];
+    const env = { PATH: [...programs, process.env["PATH"]].join(":") };
+    const [, version] = /version ([\d.]+)/.exec(await succeed("dockerd", ["--version"], { env })) ?? [];
+    const name = `Docker ${version} with ${store}`;
+    return { name, title: name, missing: undefined, engine: { programs, imageStore } };
+  } catch (error) {
+    if (error instanceof PackagesUnavailable) return without(error.message);
+    throw error;
+  }
+}
+
+function fromDebian(): Promise<string> {
+  return kept("debian-testing", (directory) => unpackPackages(DEBIAN_TESTING, PROGRAMS, directory));
+}
+
+async function fromUbuntu(): Promise<string> {
+  return kept("ubuntu-devel", async (directory) => {
+    await using keys = await tempDir();
+    // Debian has Ubuntu's keys, and this machine has Debian's.
+    await unpackPackages(DEBIAN_TESTING, ["ubuntu-keyring"], keys.path);
+    await unpackPackages(ubuntuDevel(keys.path), PROGRAMS, directory);
+  });
+}
+
+/** Path of a folder that is filled where there is none yet. Test files that do so at the same time fill one each. */
+async function kept(name: string, fill: (directory: string) => Promise<void>): Promise<string> {
+  const path = resolve(CACHE, name);
+  if (existsSync(path)) return path;
+  await mkdir(CACHE, { recursive: true });
+  await using fresh = await tempDir(CACHE);
+  const whole = join(fresh.path, name);
+  await fill(whole);
+  await rename(whole, path).catch((error: unknown) => {
+    if (!existsSync(path)) throw error;
+  });
+  return path;
+}
