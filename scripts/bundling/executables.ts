@@ -39,7 +39,7 @@ const QUIET = "--disable-warning=ExperimentalWarning";
 const FRUGAL = {
   daemon: {
     command: "run",
-    nodeOptions: ["--max-semi-space-size=1", "--lite-mode", QUIET],
+    nodeOptions: ["--max-semi-space-size=1", "--lite-mode", "--expose-gc", QUIET],
   },
   environment: { MALLOC_ARENA_MAX: "1", MALLOC_TRIM_THRESHOLD_: "65536" },
 };

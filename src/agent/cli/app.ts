@@ -62,7 +62,7 @@ function lastFailure({ last_deployment: last }: AppFacts): string | undefined {
 function printApp(printer: Printer, facts: AppFacts, { findings, cause, advice }: Explanation): void {
   const { theme } = printer;
   printer.line(theme.bold(printer.safe(facts.name)));
-  for (const finding of findings) printer.paragraph(mark(finding, printer), 4, finding.text);
+  for (const finding of findings) printer.paragraph(mark(finding, printer), 5, finding.text);
   printFacts(printer, facts);
   if (facts.log.length > 0) {
     printer.line();
@@ -78,11 +78,11 @@ function printApp(printer: Printer, facts: AppFacts, { findings, cause, advice }
 function mark({ verdict }: Finding, { theme }: Printer): string {
   switch (verdict) {
     case "good":
-      return `  ${theme.green(theme.tick.padEnd(2))}`;
+      return `  ${theme.green(theme.tick.padEnd(2))} `;
     case "bad":
-      return `  ${theme.red("! ")}`;
+      return `  ${theme.red("! ")} `;
     case "note":
-      return `  ${theme.dim(theme.bullet)} `;
+      return `  ${theme.dim(theme.bullet.padEnd(2))} `;
   }
 }
 

@@ -54,6 +54,7 @@ import { NotifyingStore } from "../store/notifying-store.ts";
 import { openStore } from "../store/open-store.ts";
 import { createDownloads } from "./downloads.ts";
 import { openLog } from "./open-log.ts";
+import { tidyMemory } from "./tidy-memory.ts";
 import { trustFromStart } from "./trust-from-start.ts";
 import { takeReadings } from "../telemetry/take-readings.ts";
 import { untilStopped } from "./until-stopped.ts";
@@ -188,6 +189,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   deployments.resume();
   using _status = reportStatus({ manager, uplink, store, clock });
   using _watchdog = feedWatchdog(manager, clock);
+  using _tidy = tidyMemory({ clock, onWork: (listener) => store.onChange(listener), collect: globalThis.gc });
   // Started by hand in a terminal, it ends with that, as anything does.
   using _reload = isatty(0) ? undefined : reloadOnHangup({ config, logger, manager });
   manager.ready();

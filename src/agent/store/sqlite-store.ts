@@ -1,3 +1,4 @@
+import { accessSync, constants } from "node:fs";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { ZodType } from "zod";
 import { type EventContent, isFinal } from "../../protocol/deployment-event.ts";
@@ -37,7 +38,21 @@ export function openSqliteStore(options: SqliteStoreOptions): AgentStore {
 
 /** Opens the store to be looked at only, beside a daemon or without. Throws `StoreError`, as above. */
 export function openSqliteReader(options: SqliteStoreOptions): AgentStore {
+  const absence = absenceOf(options.path);
+  if (absence !== undefined) throw new StoreError("other", absence);
   return guarded("open", () => openSound(new DatabaseSync(options.path, { readOnly: true, timeout: 1_000 }), options));
+}
+
+/** Why there is no file to be read, in words; `undefined` where there is one. */
+function absenceOf(path: string): string | undefined {
+  try {
+    accessSync(path, constants.R_OK);
+    return undefined;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ENOENT"
+      ? "the agent has not run on this device yet"
+      : "no permission to read what the agent has stored; try it with sudo";
+  }
 }
 
 function openSound(database: DatabaseSync, options: SqliteStoreOptions): AgentStore {

@@ -1,4 +1,5 @@
 import { mkdir, writeFile } from "node:fs/promises";
+import { createServer as createPlainServer } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
@@ -34,6 +35,19 @@ describe("doctor: registries", () => {
     const { stdout } = await device.command("doctor", "--json");
     expect(stdout).not.toContain(USER.password);
     return (JSON.parse(stdout) as { checks: Check[] }).checks.find(({ id }) => id === "registry");
+  };
+
+  const install = async (image: string): Promise<void> => {
+    const spec = appSpecSchema.parse({ name: "web", image });
+    await mkdir(device.stateDir);
+    using store = openSqliteStore({ path: join(device.stateDir, "agent.db"), clock: systemClock, bootId: "boot" });
+    const installed = {
+      imageId: "sha256:1",
+      containerId: "c",
+      previousImageId: undefined,
+      desired: "running",
+    } as const;
+    store.save({ app: { name: "web", deploymentId: "d", spec, ...installed } });
   };
 
   it("none is configured or used", async () => {
@@ -89,21 +103,31 @@ describe("doctor: registries", () => {
 
   it("one that an app is named after, and that is not configured, is no reason for alarm", async () => {
     const registry = `127.0.0.1:${await freePort()}`;
-    const spec = appSpecSchema.parse({ name: "web", image: `${registry}/team/web:1` });
-    await mkdir(device.stateDir);
-    {
-      using store = openSqliteStore({ path: join(device.stateDir, "agent.db"), clock: systemClock, bootId: "boot" });
-      const installed = {
-        imageId: "sha256:1",
-        containerId: "c",
-        previousImageId: undefined,
-        desired: "running",
-      } as const;
-      store.save({ app: { name: "web", deploymentId: "d", spec, ...installed } });
-    }
+    await install(`${registry}/team/web:1`);
     expect(await look()).toMatchObject({ verdict: "warning", text: expect.stringContaining(registry) as string });
     expect(await look({ host: registry, insecure: true })).toMatchObject({ verdict: "bad" });
   });
+
+  it.skipIf(own === undefined)(
+    "one without TLS is not blamed while the engine, which may allow it, is down",
+    async () => {
+      const server = createPlainServer((_request, response) => response.end("{}"));
+      const address = await new Promise<string>((resolve) => {
+        server.listen(0, own, () => resolve(`${own}:${(server.address() as AddressInfo).port}`));
+      });
+      try {
+        await install(`${address}/team/web:1`);
+        expect(await look()).toMatchObject({
+          verdict: "good",
+          text: expect.stringContaining("engine's to say") as string,
+        });
+        expect(await look({ host: address })).toMatchObject({ verdict: "bad" });
+      } finally {
+        server.closeAllConnections();
+        server.close();
+      }
+    },
+  );
 
   it("one that takes the connection and says nothing", async () => {
     await using silent = await SilentServer.start();

@@ -28,8 +28,9 @@ export const probeRegistry: Probe = async (patient, signal) => {
   const asked = [...targets].slice(0, MOST);
   const verdicts = await Promise.all(
     asked.map(async ([registry, repository]) => {
-      const verdict = await ask(knock, { registry, repository }, signal);
-      return configured.includes(registry) ? verdict : milder(verdict);
+      const target = { registry, repository };
+      if (configured.includes(registry)) return await ask(knock, target, () => true, signal);
+      return milder(await ask(knock, target, () => engineAnswers(patient, signal), signal));
     }),
   );
   const broken = verdicts.filter(({ verdict }) => verdict !== "good");
@@ -63,7 +64,12 @@ function milder({ verdict, text, next }: Verdict): Verdict {
   return verdict === "bad" ? warning(text, next ?? LOOK) : { verdict, text, ...(next !== undefined && { next }) };
 }
 
-async function ask(knock: Knock, target: Parameters<Knock>[0], signal: AbortSignal): Promise<Verdict> {
+async function ask(
+  knock: Knock,
+  target: Parameters<Knock>[0],
+  isTrustKnown: () => boolean | Promise<boolean>,
+  signal: AbortSignal,
+): Promise<Verdict> {
   const { registry } = target;
   try {
     const answer = await knock(target, signal);
@@ -73,8 +79,21 @@ async function ask(knock: Knock, target: Parameters<Knock>[0], signal: AbortSign
   } catch (error) {
     if (signal.aborted) return bad(`${registry} does not answer.`, LOOK);
     const kind = error instanceof RegistryError ? error.kind : "registry_unreachable";
+    if (kind === "registry_untrusted" && !(await isTrustKnown())) {
+      return good(
+        `${registry} answers; whether it may without a trusted certificate is the container engine's to say.`,
+      );
+    }
     const text = `${error instanceof Error ? error.message : String(error)}.`;
     const next = NEXT[kind] ?? LOOK;
     return kind === "rate_limited" ? warning(text, next) : bad(text, next);
   }
+}
+
+/** What the engine takes without TLS the agent takes too; one that is down cannot be asked, and is another check's affair. */
+async function engineAnswers({ engine }: Patient, signal: AbortSignal): Promise<boolean> {
+  return await engine.info(signal).then(
+    () => true,
+    () => false,
+  );
 }
