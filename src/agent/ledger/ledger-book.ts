@@ -18,7 +18,7 @@ const LOOK_EVERY_MS = 5 * 60_000;
 const WORTH_WRITING_BYTES = 1_048_576;
 
 /** This much is written at once: power cuts in the middle of a download must not hide what it cost. In bytes. */
-const AT_ONCE_BYTES = 8 * WORTH_WRITING_BYTES;
+const AT_ONCE_BYTES = 2 * WORTH_WRITING_BYTES;
 
 /** What is counted is on disk after so long, in milliseconds. */
 const LONGEST_UNWRITTEN_MS = 60 * 60_000;
@@ -34,7 +34,7 @@ export interface LedgerBookOptions {
 }
 
 /**
- * The agent's ledger. Counts in memory, and writes every eight mebibytes, else at most every five minutes; what a power
+ * The agent's ledger. Counts in memory, and writes every two mebibytes, else at most every five minutes; what a power
  * cut takes is at most that, or an hour of less than a mebibyte.
  */
 export class LedgerBook implements Ledger, TrafficFollower, Disposable {

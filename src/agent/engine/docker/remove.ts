@@ -12,8 +12,13 @@ export async function removeUntilGone(container: Container, clock: Clock, abortS
       return;
     } catch (error) {
       if (hasStatus(error, 404)) return;
-      if (!hasStatus(error, 409)) throw error;
+      if (!hasStatus(error, 409) && !isBetweenStates(error)) throw error;
     }
     await clock.sleep(RETRY_MS, abortSignal);
   }
+}
+
+/** Podman's words for a container that it is starting again, or ending, at this very moment. */
+function isBetweenStates(error: unknown): boolean {
+  return hasStatus(error, 500) && String(error).includes("container state improper");
 }

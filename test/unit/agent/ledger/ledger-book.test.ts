@@ -74,7 +74,7 @@ describe("the agent's ledger", () => {
     for (let count = 0; count < 1_600; count++) book.count(chunk);
     const lost = 1_600 * 65_536 - stored();
     expect(lost).toBeGreaterThanOrEqual(0);
-    expect(lost).toBeLessThan(8 * 1_048_576);
+    expect(lost).toBeLessThan(2 * 1_048_576);
   });
 
   it("writes little once an hour, and much after five minutes", async () => {
