@@ -169,7 +169,10 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     agentVersion: VERSION,
   });
 
+  using tidier = tidyMemory({ clock, collect: globalThis.gc });
+  using _changes = store.onChange(tidier.worked);
   await using _local = await serveLocally({
+    onRequest: tidier.worked,
     path: localSocketPath(config),
     routes: localRoutes({
       services,
@@ -189,7 +192,6 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   deployments.resume();
   using _status = reportStatus({ manager, uplink, store, clock });
   using _watchdog = feedWatchdog(manager, clock);
-  using _tidy = tidyMemory({ clock, onWork: (listener) => store.onChange(listener), collect: globalThis.gc });
   // Started by hand in a terminal, it ends with that, as anything does.
   using _reload = isatty(0) ? undefined : reloadOnHangup({ config, logger, manager });
   manager.ready();

@@ -15,14 +15,17 @@ export interface LocalServerOptions {
   readonly path: string;
   readonly routes: Routes;
   readonly logger: Logger;
+  /** Told of each request. */
+  readonly onRequest?: () => void;
 }
 
 /** Serves local commands on a unix socket until disposed. Rejects where it cannot listen. */
 async function startLocalServer(options: LocalServerOptions): Promise<AsyncDisposable> {
   const stopping = new AbortController();
-  const server = createServer(
-    (request, response) => void new Exchange(options, request, response, stopping.signal).run(),
-  );
+  const server = createServer((request, response) => {
+    options.onRequest?.();
+    void new Exchange(options, request, response, stopping.signal).run();
+  });
   await listenLocally(server, options.path);
   return {
     async [Symbol.asyncDispose]() {

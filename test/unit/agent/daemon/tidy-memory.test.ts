@@ -4,26 +4,17 @@ import { FakeClock } from "../../../support/fake-clock.ts";
 
 function setUp() {
   const clock = new FakeClock();
-  const listeners = new Set<() => void>();
   let collections = 0;
-  const tidy = tidyMemory({
-    clock,
-    onWork: (listener) => {
-      listeners.add(listener);
-      return { [Symbol.dispose]: () => listeners.delete(listener) };
-    },
-    collect: () => collections++,
-  });
-  const work = (): void => listeners.forEach((listener) => listener());
-  return { clock, tidy, work, listeners, collections: () => collections };
+  const tidier = tidyMemory({ clock, collect: () => collections++ });
+  return { clock, tidier, collections: () => collections };
 }
 
 test("garbage is collected once after the start, and once after work, when it has been quiet", async () => {
-  const { clock, work, collections } = setUp();
+  const { clock, tidier, collections } = setUp();
   await clock.advance(60_000);
   expect(collections()).toBe(1);
   for (let step = 0; step < 10; step++) {
-    work();
+    tidier.worked();
     await clock.advance(9_000);
   }
   expect(collections()).toBe(1);
@@ -32,14 +23,15 @@ test("garbage is collected once after the start, and once after work, when it ha
 });
 
 test("nothing is left to happen once it is disposed of", async () => {
-  const { clock, tidy, listeners, collections } = setUp();
-  tidy[Symbol.dispose]();
+  const { clock, tidier, collections } = setUp();
+  tidier[Symbol.dispose]();
   await clock.advance(60_000);
-  expect([collections(), clock.pending, listeners.size]).toEqual([0, 0, 0]);
+  expect([collections(), clock.pending]).toEqual([0, 0]);
 });
 
 test("a Node.js that does not offer it is left alone", () => {
   const clock = new FakeClock();
-  using _tidy = tidyMemory({ clock, onWork: () => expect.unreachable(), collect: undefined });
+  using tidier = tidyMemory({ clock, collect: undefined });
+  tidier.worked();
   expect(clock.pending).toBe(0);
 });
