@@ -131,6 +131,7 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       expect(await outside.deploy(asset, { name: "absent", image: absent })).toMatchObject({ status: "Fail" });
       const warnings = await device.succeed("journalctl -u edge-agent -p warning -o cat --quiet");
       expect(warnings).toContain("absent");
+      expect(warnings).toContain("What to do:");
       expect(warnings).not.toContain(APP);
       expect(await device.succeed("journalctl -u edge-agent -o cat")).toContain(APP);
       const ofApp = await device.succeed(`journalctl EDGE_APP=${APP} -o cat --quiet`);

@@ -1,5 +1,6 @@
 import { type EventContent, isFinal } from "../../protocol/deployment-event.ts";
 import { fullJitter } from "../../lib/backoff.ts";
+import { errorEntry, isErrorCode } from "../../protocol/errors.ts";
 import { announcement, running } from "../core/announce.ts";
 import type { Rival } from "../core/check.ts";
 import { type DeploymentRecord, type Failure, withoutSpentCredentials } from "../core/deployment.ts";
@@ -224,7 +225,10 @@ export class DeploymentRun {
   #logEvent(event: EventContent): void {
     const { status, step, message, code, progress } = event;
     const level = status === "Fail" ? "warn" : progress === undefined ? "info" : "debug";
-    this.#log()[level]({ status, step, ...(code && { code }), ...(isFinal(event) && event.details) }, message);
+    // Whoever reads this in a year has no table of codes at hand.
+    const advice = isErrorCode(code) ? ` What to do: ${errorEntry(code).hint}` : "";
+    const text = advice === "" || /[.!?]$/.test(message) ? message : `${message}.`;
+    this.#log()[level]({ status, step, ...(code && { code }), ...(isFinal(event) && event.details) }, text + advice);
   }
 
   #log() {

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, rename } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { type PackageSource, PackagesUnavailable, unpackPackages } from "../apt.ts";
-import { succeed } from "../command.ts";
+import { run } from "../command.ts";
 import { type PrivateEngineOptions, privateEngineMissing } from "../private-engine.ts";
 import { tempDir } from "../temp-dir.ts";
 
@@ -63,7 +63,10 @@ async function docker(fetch: () => Promise<string>, imageStore: "classic" | "con
     const folder = await fetch();
     const programs = [join(folder, "usr/sbin"), join(folder, "usr/bin")];
     const env = { PATH: [...programs, process.env["PATH"]].join(":") };
-    const [, version] = /version ([\d.]+)/.exec(await succeed("dockerd", ["--version"], { env })) ?? [];
+    const { stdout, stderr } = await run("dockerd", ["--version"], { env });
+    const [, version] = /version ([\d.]+)/.exec(stdout) ?? [];
+    // Made for another C library, say.
+    if (version === undefined) return without(`it does not run on this machine: ${stderr.trim().slice(0, 200)}`);
     const name = `Docker ${version} with ${store}`;
     return { name, title: name, missing: undefined, engine: { programs, imageStore } };
   } catch (error) {
