@@ -136,6 +136,8 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     rules: { keepMs: cleanup.keep_images_days * DAY_MS, lowDisk: cleanup.low_disk_percent / 100 },
     whyNotFetchable: (reference, image, signal) => whyNotFetchable(reference, image, services, signal),
   });
+  using tidier = tidyMemory({ clock, collect: globalThis.gc });
+  using _changes = store.onChange(tidier.worked);
   const telling = tellOf({
     ...services,
     stateDir: config.state_dir,
@@ -146,7 +148,10 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     readings: (signal) => takeReadings({ program: process.argv[1] ?? "", logger }, signal),
     agentUptimeS: () => Math.floor(process.uptime()),
     dataUsage: (params) => dataUsage.between(params),
-    traffic: (purpose, bytes, app) => ledger.attribute({ purpose, bytes, ...(app !== undefined && { app }) }),
+    traffic: (purpose, bytes, app) => {
+      tidier.worked();
+      ledger.attribute({ purpose, bytes, ...(app !== undefined && { app }) });
+    },
   });
   const uplink = createUplink({
     config: toLinkConfig(config),
@@ -169,8 +174,6 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     agentVersion: VERSION,
   });
 
-  using tidier = tidyMemory({ clock, collect: globalThis.gc });
-  using _changes = store.onChange(tidier.worked);
   await using _local = await serveLocally({
     onRequest: tidier.worked,
     path: localSocketPath(config),
