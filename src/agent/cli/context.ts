@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { DEFAULT_CONFIG } from "../config/default-paths.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { ConfigFile } from "../config/schema.ts";
+import { tryConfig } from "../config/try-config.ts";
 import { DaemonDownError, LocalClient } from "../local/client.ts";
 import { LocalError } from "../local/local-error.ts";
 import { findLocalSocket } from "../local/socket-path.ts";
@@ -40,7 +41,10 @@ export function createContext(io: Io, { config: configPath, socket, json = false
     printer: new Printer(io, json),
     client: new LocalClient(socket ?? findLocalSocket(configPath)),
     configPath,
-    readConfig: async () => (await import("../config/try-config.ts")).tryConfigFile(configPath),
+    readConfig: async () => {
+      const { readConfigFile } = await import("../config/load.ts");
+      return tryConfig(() => readConfigFile(configPath));
+    },
   };
 }
 

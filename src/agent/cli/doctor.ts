@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { VERSION } from "../../lib/version.ts";
-import { ConfigError } from "../config/config-error.ts";
 import { type Config, loadConfig } from "../config/load.ts";
+import { tryConfig } from "../config/try-config.ts";
 import { CHECKS, checkOf, culprits, type Verdict, type Verdicts } from "../core/doctor.ts";
 import type { Patient } from "../doctor/probe.ts";
 import { PROBES } from "../doctor/probes.ts";
@@ -35,7 +35,7 @@ export function addDoctor(program: Command, register: Register): void {
 
 /** Makes all checks on this device. */
 export async function examine({ io, configPath }: Context): Promise<Verdicts> {
-  const config = tryConfig(configPath);
+  const config = tryConfig(() => loadConfig(configPath));
   const { clock, host } = io;
   const engine = await io.createEngine(config instanceof Error ? { engine: {} } : config);
   const knock = (known: Config) => io.createKnock(known, engine);
@@ -50,15 +50,6 @@ export function asDocument(verdicts: Verdicts): {
 } {
   const checks = CHECKS.map(({ id, title }) => ({ id, title, ...verdicts.get(id) }));
   return { checks, broken: culprits(verdicts) };
-}
-
-function tryConfig(path: string): Config | ConfigError {
-  try {
-    return loadConfig(path);
-  } catch (error) {
-    if (error instanceof ConfigError) return error;
-    throw error;
-  }
 }
 
 const TITLE_WIDTH = Math.max(...CHECKS.map(({ title }) => title.length));

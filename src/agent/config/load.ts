@@ -14,7 +14,7 @@ export interface Config extends ConfigFile {
 
 /** Reads and checks a configuration file. Throws `ConfigError`. */
 export function loadConfig(path: string): Config {
-  const file = parseConfig(readText(path, "the configuration file"), path);
+  const file = readConfigFile(path);
   const token = file.device_token ?? readText(file.device_token_file ?? "", "device_token_file").trim();
   // A line break or a blank in the token could not be sent, and means that the file holds something else.
   if (!/^[\x21-\x7e]+$/.test(token)) {
@@ -30,6 +30,11 @@ function readCertificates(path: string, what: string, file: string | undefined):
   const pem = file === undefined ? undefined : readText(file, what);
   if (pem === undefined || pem.includes("-----BEGIN CERTIFICATE-----")) return pem;
   throw new ConfigError(`${path}: ${what}: ${file} holds no PEM certificate`);
+}
+
+/** Reads and checks a configuration file by itself, without what it refers to. Throws `ConfigError`. */
+export function readConfigFile(path: string): ConfigFile {
+  return parseConfig(readText(path, "the configuration file"), path);
 }
 
 /** Checks the text of a configuration file. Throws `ConfigError`. */

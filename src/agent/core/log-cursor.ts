@@ -35,7 +35,7 @@ export class LogCursor {
   /** What is older was not asked for. */
   #from: bigint | undefined;
   #lastRead: bigint | undefined;
-  /** The first lines that were read, as long as there may be older ones among those that were asked for. */
+  /** What the first stream has brought so far; `undefined` once it is over. */
   #first: { lines: number; oldest: bigint } | undefined;
 
   /**

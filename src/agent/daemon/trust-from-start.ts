@@ -1,4 +1,4 @@
-import { checkCertificates, hasSystemCertificates } from "../link/trust.ts";
+import { certificatesIn, hasSystemCertificates } from "../link/trust.ts";
 import type { Config } from "../config/load.ts";
 
 /** Read by Node.js once, when a process starts. */
@@ -23,7 +23,7 @@ export function trustFromStart(config: Config): Config {
 
 function isSound(pem: string): boolean {
   try {
-    checkCertificates(pem, VARIABLE);
+    certificatesIn(pem, "extra_ca_file");
     return true;
   } catch {
     return false;

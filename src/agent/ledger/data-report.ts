@@ -4,6 +4,8 @@ import { meteredUsage, toDataUsage } from "../core/data-usage.ts";
 import { monthOf } from "../core/traffic-day.ts";
 import type { LedgerBook } from "./ledger-book.ts";
 
+type Days = ReturnType<LedgerBook["read"]>;
+
 /** Says what data the device used, as the ledger has it and the configuration bounds it. */
 export class DataReport {
   readonly #ledger: Pick<LedgerBook, "read" | "today">;
@@ -16,17 +18,21 @@ export class DataReport {
 
   /** The days asked for. Throws `StoreError` where the ledger cannot be read. */
   between({ from, to }: DataUsageParams): DeviceDataUsage {
-    const today = this.#ledger.today();
-    const month = today === undefined ? [] : this.#ledger.read(monthOf(today), today).traffic;
-    return toDataUsage(this.#ledger.read(from, to), this.#policy, meteredUsage(month, this.#policy.metered, today));
+    return this.#report(this.#ledger.read(from, to), this.#month());
   }
 
   /** This month so far, by day; without days where the day is not known. */
   thisMonth(): DeviceDataUsage & { readonly today: string | undefined } {
-    const today = this.#ledger.today();
-    const until = today ?? "0000-00-00";
-    const month = this.#ledger.read(monthOf(until), until);
-    const usage = toDataUsage(month, this.#policy, meteredUsage(month.traffic, this.#policy.metered, today));
-    return { ...usage, today };
+    const month = this.#month();
+    return { ...this.#report(month, month), today: this.#ledger.today() };
+  }
+
+  #month(): Days {
+    const today = this.#ledger.today() ?? "0000-00-00";
+    return this.#ledger.read(monthOf(today), today);
+  }
+
+  #report(days: Days, month: Days): DeviceDataUsage {
+    return toDataUsage(days, this.#policy, meteredUsage(month.traffic, this.#policy.metered, this.#ledger.today()));
   }
 }

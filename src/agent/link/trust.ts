@@ -8,7 +8,7 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
  * The certificates in a PEM text. Throws where there is none, or one that cannot be read: Node itself takes such a
  * file without a word and trusts nothing from it.
  */
-export function checkCertificates(pem: string, what: string): string[] {
+export function certificatesIn(pem: string, what: string): string[] {
   const certificates = pem.match(CERTIFICATE) ?? [];
   if (certificates.length === 0) throw new Error(`${what} holds no certificate in PEM form`);
   for (const [index, certificate] of certificates.entries()) {
@@ -31,7 +31,7 @@ export function trustAlso(
   what: string = "extra_ca_file",
   options: SecureContextOptions = {},
 ): SecureContext {
-  const extra = checkCertificates(pem, what);
+  const extra = certificatesIn(pem, what);
   const system = hasSystemCertificates() ? getCACertificates("system") : [];
   return createSecureContext({ ...options, ca: [...new Set([...getCACertificates("default"), ...system, ...extra])] });
 }

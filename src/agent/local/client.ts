@@ -104,10 +104,8 @@ async function readerOf<Kind extends keyof Answers>(
 
 /** Throws where the answer is an error: one can also end what began well. */
 function parse(answer: string): unknown {
-  let value: unknown;
-  try {
-    value = JSON.parse(answer);
-  } catch {
+  const value = fromJson(answer);
+  if (value === undefined) {
     throw new LocalError(
       0,
       "BadAnswer",
@@ -126,6 +124,7 @@ function toLocalError(answer: string, status: number): LocalError {
     : new LocalError(status, "BadAnswer", `The agent answered with HTTP ${status}.`);
 }
 
+/** `undefined` for what is no JSON. */
 function fromJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

@@ -71,7 +71,7 @@ export class Keeper {
 
   /** Says which engine it is, at the start and when it is back: without one nothing here can work. */
   async #greet(signal: AbortSignal): Promise<void> {
-    const { kind, version } = await this.#options.engine.info(signal);
+    const { kind, version } = await this.#options.engine.identify(signal);
     this.#options.logger.info({ engine: kind, engine_version: version }, "the container engine answers");
     this.#engineState = "there";
   }

@@ -24,6 +24,18 @@ interface RealEngine {
   readonly checkHealth: EngineHarness["checkHealth"];
 }
 
+/** The same around an engine that was started for it: that ends with the harness, also where there comes to be none. */
+export async function owningHarness(
+  engine: AsyncDisposable & Pick<RealEngine, "socketPath">,
+  more: Omit<RealEngine, "socketPath">,
+): Promise<EngineHarness> {
+  await using undo = new AsyncDisposableStack();
+  const { socketPath } = undo.use(engine);
+  const harness = undo.use(await realHarness({ socketPath, ...more }));
+  const owned = undo.move();
+  return { ...harness, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
 /** A harness around an engine that runs, with real images and registries. Leaves the engine as it was. */
 export async function realHarness({ kind, socketPath, checkHealth }: RealEngine): Promise<EngineHarness> {
   await using undo = new AsyncDisposableStack();

@@ -92,7 +92,7 @@ async function ask(
 
 /** What the engine takes without TLS the agent takes too; one that is down cannot be asked, and is another check's affair. */
 async function engineAnswers({ engine }: Patient, signal: AbortSignal): Promise<boolean> {
-  return await engine.info(signal).then(
+  return await engine.identify(signal).then(
     () => true,
     () => false,
   );

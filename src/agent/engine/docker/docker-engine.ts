@@ -35,7 +35,7 @@ import { logLines } from "./log-lines.ts";
 import { openLog } from "./open-log.ts";
 import { pull } from "./pull.ts";
 import { removeUntilGone } from "./remove.ts";
-import { engineKind, identify, readInfo } from "./read-info.ts";
+import { identify, readInfo } from "./read-info.ts";
 import { asList, withFields } from "./shape.ts";
 import { stop } from "./stop.ts";
 import { toEngineError } from "./to-engine-error.ts";
@@ -73,7 +73,6 @@ function isSince({ timestamp }: LogLine, since: bigint | undefined): boolean {
 class DockerEngine implements Engine {
   readonly #connect: Connect;
   readonly #clock: Clock;
-  /** Docker runs several programs to answer it, which takes longer than creating the container. */
   readonly #kind: (signal: AbortSignal) => Promise<EngineInfo["kind"]>;
   readonly #queryMs: number;
   readonly #changeMs: number;
@@ -82,7 +81,9 @@ class DockerEngine implements Engine {
   constructor(options: DockerEngineOptions) {
     this.#connect = createConnector(options.socketPath);
     this.#clock = options.clock;
-    this.#kind = remember(options.clock, KIND_SERVES_MS, (signal) => engineKind(this.#connect(), signal));
+    this.#kind = remember(options.clock, KIND_SERVES_MS, async (signal) => {
+      return (await identify(this.#connect(), signal)).kind;
+    });
     this.#queryMs = options.queryMs ?? 10_000;
     this.#changeMs = options.changeMs ?? 60_000;
     this.#pullStallMs = options.pullStallMs ?? 120_000;

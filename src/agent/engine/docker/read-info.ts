@@ -61,11 +61,6 @@ export async function identify(
   return { kind: kindOf(answer), version: answer.Version };
 }
 
-/** Which of the two engines it is. */
-export async function engineKind(docker: Docker, abortSignal: AbortSignal): Promise<EngineInfo["kind"]> {
-  return kindOf(await readVersion(docker, abortSignal));
-}
-
 async function readVersion(docker: Docker, abortSignal: AbortSignal): Promise<Version> {
   const version = await getJson<Version>(docker, "/version", abortSignal);
   return withFields(version, { Version: "", ApiVersion: "", Os: "", Arch: "" });
