@@ -1,5 +1,5 @@
 /** Test projects that run the built executables. */
-const PROJECTS_WITH_EXECUTABLES: ReadonlySet<string> = new Set(["e2e", "device", "chaos"]);
+const PROJECTS_WITH_EXECUTABLES: ReadonlySet<string> = new Set(["e2e", "adversary", "device", "chaos"]);
 
 /** Whether a vitest command line selects tests that run the executables in dist/. In doubt, it does. */
 export function needsExecutables(args: readonly string[]): boolean {

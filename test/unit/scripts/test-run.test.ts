@@ -10,6 +10,7 @@ describe("whether a test run needs the executables built", () => {
     [["--project", "unit", "--project", "contract"], false],
     [["test/unit/lib/clock.test.ts"], false],
     [["test/e2e/success.test.ts"], true],
+    [["--project", "adversary"], true],
     [["-t", "some name"], true],
   ])("%j: %s", (args, needed) => {
     expect(needsExecutables(args)).toBe(needed);
