@@ -27,6 +27,8 @@ export function runUplink(
     readonly traffic?: TrafficFollower;
     readonly telling?: DeviceTelling;
     readonly idle?: Idle;
+    /** A number in [0, 1), which decides how long the pauses are; by default chance. */
+    readonly random?: () => number;
     readonly prepare?: (parts: RunningUplink) => void;
   } = {},
 ): RunningUplink {
@@ -49,6 +51,7 @@ export function runUplink(
     logger,
     traffic: options.traffic ?? UNCOUNTED,
     ...(options.idle && { idle: options.idle }),
+    ...(options.random && { random: options.random }),
     agentVersion: "1.2.3",
   });
   let ended: Promise<void> = Promise.resolve();
