@@ -120,6 +120,7 @@ describe("a registry's token server", () => {
       });
       const error = await failure(client().resolve(`${registry.host}/team/app:1`, MACHINE, BASIC, soon()));
       expect(error.message).not.toContain(USER.password);
+      expect(error.message).not.toContain(encodeURIComponent(USER.password));
       expect(error.message).not.toContain(BASIC_HEADER.slice("Basic ".length, -4));
     }
   });
