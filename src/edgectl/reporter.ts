@@ -1,7 +1,7 @@
 import { maskTokens } from "../lib/redact.ts";
 import type { Failure } from "./failure.ts";
 import type { Io } from "./io.ts";
-import { safeJson, sanitizeLine } from "../lib/terminal/sanitize.ts";
+import { guardOutput, safeJson, sanitizeLine } from "../lib/terminal/sanitize.ts";
 import { createTheme, isTerminal, type Theme } from "../lib/terminal/theme.ts";
 import { wrap } from "../lib/terminal/width.ts";
 import { renderDetails } from "./views/details.ts";
@@ -36,9 +36,9 @@ export class Reporter {
     else this.line(render());
   }
 
-  /** Prints text that is safe already, and a line end. */
+  /** Prints text that is laid out already, and a line end. */
   line(text: string): void {
-    this.#io.stdout.write(`${text}\n`);
+    this.#io.stdout.write(`${guardOutput(text, this.theme.hasColour)}\n`);
   }
 
   /** One document of a stream of them. */
@@ -53,7 +53,8 @@ export class Reporter {
   }
 
   failure(failure: Failure): void {
-    this.#io.stderr.write(maskTokens(this.json ? failureAsJson(failure) : this.#failureAsText(failure)));
+    const text = maskTokens(this.json ? failureAsJson(failure) : this.#failureAsText(failure));
+    this.#io.stderr.write(guardOutput(text, this.#errorTheme.hasColour));
   }
 
   #failureAsText(failure: Failure): string {

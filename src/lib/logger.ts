@@ -5,6 +5,7 @@ import { isJournal } from "./log/journal.ts";
 import { journalTarget } from "./log/journal-target.ts";
 import type { LogLevel } from "./log/levels.ts";
 import { MASK, maskTokens } from "./redact.ts";
+import { escapeJson, sanitizeLine, sanitizeLines } from "./terminal/sanitize.ts";
 
 export type { Logger } from "pino";
 
@@ -40,7 +41,7 @@ const SECRET_FIELDS = [
 /**
  * The process's logger: one JSON object a line; readable lines on a terminal; entries with fields in the journal, where
  * the environment says that it is what the descriptor leads to. Known secret fields are masked by
- * name, keys and tokens by their form, whatever field or message they stand in.
+ * name, keys and tokens by their form, whatever field or message they stand in. Control characters are escaped.
  */
 export async function createLogger(options: LoggerOptions): Promise<Logger> {
   const fd = options.fd ?? 1;
@@ -53,7 +54,8 @@ export async function createLogger(options: LoggerOptions): Promise<Logger> {
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]), censor: MASK },
-      hooks: { streamWrite: maskTokens },
+      // What a terminal would obey is escaped, wherever the line ends up: it is still the same JSON.
+      hooks: { streamWrite: (line) => escapeJson(maskTokens(line)) },
     },
     decorate(target, options),
   );
@@ -87,11 +89,27 @@ async function isTerminal(fd: number): Promise<boolean> {
 
 async function prettyStream(fd: number) {
   const { default: pinoPretty } = await import("pino-pretty");
-  return pinoPretty({
+  const pretty = pinoPretty({
     destination: fd,
     sync: true,
     colorize: true,
     ignore: "pid,hostname,name",
     translateTime: "HH:MM:ss",
   });
+  return { write: (line: string) => void pretty.write(withSafeTexts(line)) };
+}
+
+/** A line whose texts may be printed: JSON escapes what a terminal would obey, and printing it takes that back. */
+function withSafeTexts(line: string): string {
+  const safe = JSON.stringify(JSON.parse(line), (name, field: unknown) => {
+    if (typeof field === "object" && field !== null && !Array.isArray(field)) return withSafeNames(field);
+    if (typeof field !== "string") return field;
+    // Only the stack of an error is laid out in lines.
+    return name === "stack" ? sanitizeLines(field).join("\n") : sanitizeLine(field);
+  });
+  return `${safe}\n`;
+}
+
+function withSafeNames(fields: object): object {
+  return Object.fromEntries(Object.entries(fields).map(([name, field]) => [sanitizeLine(name), field as unknown]));
 }

@@ -1,8 +1,6 @@
-/** What stands in place of a secret. */
-export const MASK = "***";
+import { MASK, Masker } from "./masker.ts";
 
-// Shorter values ("1", "on") are no secrets, and masking them would make text unreadable.
-const SHORTEST_SECRET = 4;
+export { MASK, Masker } from "./masker.ts";
 
 /** Keys and tokens of this system, wherever they turn up: `ek_` API keys, `ed_` device tokens. */
 const TOKEN = /\b(e[kd]_)[A-Za-z0-9_-]{16,}/g;
@@ -13,13 +11,10 @@ export function maskTokens(text: string): string {
 }
 
 /**
- * Replaces every occurrence of the given secrets in a text, also where JSON escaped them. For text that comes from
- * outside and may repeat what the app was given: container logs, engine errors, health check output.
+ * Replaces every occurrence of the given secrets in a text, in each of the forms they usually reappear in, and what is
+ * left of one before an ellipsis. For a text that comes from outside and may repeat what the app was given: an engine's
+ * error, the output of a health check. For many texts, make one `Masker`.
  */
 export function maskSecrets(text: string, secrets: readonly string[]): string {
-  const known = secrets.filter((secret) => secret.length >= SHORTEST_SECRET);
-  const forms = new Set(known.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]));
-  // Longest first: one secret may be a part of another.
-  const ordered = [...forms].toSorted((a, b) => b.length - a.length);
-  return maskTokens(ordered.reduce((masked, secret) => masked.replaceAll(secret, MASK), text));
+  return maskTokens(new Masker(secrets).mask(text, { atEnd: "if_ellipsis" }));
 }

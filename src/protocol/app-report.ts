@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { deploymentActionSchema } from "./deployment-action.ts";
 import { deploymentStatusSchema, errorCodeSchema } from "./deployment-event.ts";
+import { plainText } from "./plain-text.ts";
 import { unixSeconds } from "./timestamp.ts";
 
 /** What an app does right now. `missing`: its container is gone, and it is being put right. */
@@ -22,11 +23,9 @@ const lastDeployment = z
 /** An app as its device sees it. */
 export const appReportSchema = z
   .object({
-    name: z.string().max(64),
-    image: z.string().max(512),
-    image_digest: z
-      .string()
-      .max(256)
+    name: plainText(64),
+    image: plainText(512),
+    image_digest: plainText(256)
       .nullable()
       .meta({ description: "Digest the registry knows the image by; null where it came from none." }),
     state: appRunStateSchema,
@@ -43,13 +42,13 @@ export type AppReport = z.output<typeof appReportSchema>;
 /** What of a device changes seldom, and is therefore told with every change of it. */
 export const deviceFactsSchema = z
   .object({
-    agent_version: z.string().max(64),
-    engine: z.object({ kind: z.string().max(32), version: z.string().max(64) }).nullable(),
-    architecture: z.string().max(32).nullable(),
-    os: z.string().max(128).nullable().meta({ description: "Name and version of the operating system." }),
-    kernel: z.string().max(128).nullable(),
-    hostname: z.string().max(256).nullable(),
-    model: z.string().max(128).nullable().meta({ description: "Model of the hardware, where it says so." }),
+    agent_version: plainText(64),
+    engine: z.object({ kind: plainText(32), version: plainText(64) }).nullable(),
+    architecture: plainText(32).nullable(),
+    os: plainText(128).nullable().meta({ description: "Name and version of the operating system." }),
+    kernel: plainText(128).nullable(),
+    hostname: plainText(256).nullable(),
+    model: plainText(128).nullable().meta({ description: "Model of the hardware, where it says so." }),
     cpus: count.nullable(),
     memory_total_bytes: count.nullable(),
     disk_total_bytes: count.nullable().meta({ description: "Of the file system the engine keeps images on." }),
@@ -70,7 +69,7 @@ export const reportChangeSchema = z.object({
   hash: reportHashSchema,
   /** Apps that are new or changed, whole. */
   apps: z.array(appReportSchema).max(MAX_REPORTED_APPS),
-  removed_apps: z.array(z.string().max(64)).max(MAX_REPORTED_APPS),
+  removed_apps: z.array(plainText(64)).max(MAX_REPORTED_APPS),
   device: deviceFactsSchema.exactOptional(),
 });
 export type ReportChange = z.output<typeof reportChangeSchema>;

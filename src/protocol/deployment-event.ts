@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { ERRORS, type ErrorCode } from "./errors.ts";
 import { MAX_MESSAGE_LENGTH } from "./limits.ts";
+import { plainLines } from "./plain-text.ts";
 
 /** `Running` any number of times, then exactly one of the two final ones. */
 export const deploymentStatusSchema = z.enum(["Running", "Success", "Fail"]);
@@ -27,7 +28,7 @@ const byteProgressSchema = z.object({ done: z.int().min(0), total: z.int().min(0
 
 const common = {
   status: deploymentStatusSchema,
-  message: z.string().max(MAX_MESSAGE_LENGTH),
+  message: plainLines(MAX_MESSAGE_LENGTH),
   step: deploymentStepSchema,
   progress: z.int().min(0).max(100).optional().meta({ description: "Percent, while pulling." }),
   bytes: byteProgressSchema.optional().meta({ description: "Bytes pulled and known so far, while pulling." }),

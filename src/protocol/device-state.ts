@@ -1,14 +1,15 @@
 import { z } from "zod";
 import { deviceFactsSchema } from "./app-report.ts";
+import { plainText } from "./plain-text.ts";
 
 const count = z.int().min(0);
 
 const networkInterface = z
   .object({
-    name: z.string().max(64),
+    name: plainText(64),
     kind: z.enum(["ethernet", "wifi", "cellular", "other"]),
     is_up: z.boolean(),
-    addresses: z.array(z.string().max(64)).max(32),
+    addresses: z.array(plainText(64)).max(32),
     received_bytes: count.nullable().meta({ description: "Since the interface came up, as the kernel counts." }),
     sent_bytes: count.nullable(),
   })
@@ -16,10 +17,10 @@ const networkInterface = z
 
 const container = z
   .object({
-    name: z.string().max(256),
-    app: z.string().max(64).nullable().meta({ description: "The agent's app it belongs to; null for a foreign one." }),
-    image: z.string().max(512),
-    status: z.string().max(32),
+    name: plainText(256),
+    app: plainText(64).nullable().meta({ description: "The agent's app it belongs to; null for a foreign one." }),
+    image: plainText(512),
+    status: plainText(32),
   })
   .meta({ id: "DeviceContainer" });
 

@@ -4,6 +4,7 @@ import { deployOptionsSchema } from "./deploy-options.ts";
 import { appActionSchema } from "./deployment-action.ts";
 import { deviceEventSchema, errorCodeSchema } from "./deployment-event.ts";
 import { MAX_MESSAGE_LENGTH } from "./limits.ts";
+import { plainLines, plainText } from "./plain-text.ts";
 
 /*
  * Frames are JSON objects in WebSocket text messages, told apart by `type`. Unknown fields are dropped and unknown
@@ -18,7 +19,7 @@ const hello = z.object({
   type: z.literal("hello"),
   /** Highest protocol version the agent speaks. */
   protocol: z.int().min(1),
-  agent_version: z.string().max(64),
+  agent_version: plainText(64),
   /** Deployments whose end the control plane has not acknowledged yet: still going on, or final but unacknowledged. */
   deployments: z.array(z.object({ deployment_id: deploymentId })).max(1000),
 });
@@ -31,7 +32,7 @@ const refuse = z.object({
   type: z.literal("refuse"),
   deployment_id: deploymentId,
   code: errorCodeSchema.catch("Internal"),
-  message: z.string().max(MAX_MESSAGE_LENGTH),
+  message: plainLines(MAX_MESSAGE_LENGTH),
 });
 
 const event = z.object({ type: z.literal("event"), deployment_id: deploymentId, event: deviceEventSchema });
@@ -47,7 +48,7 @@ const queryEnd = z.object({
   type: z.literal("query_end"),
   query_id: queryId,
   code: errorCodeSchema.optional().catch("Internal"),
-  message: z.string().max(MAX_MESSAGE_LENGTH).optional(),
+  message: plainLines(MAX_MESSAGE_LENGTH).optional(),
 });
 
 /** Answer to `hello`: the session stands, commands may follow. */

@@ -1,6 +1,8 @@
+import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+
 /** Says on standard error in one line why the command could not do its work, and makes the process exit with 1. */
 export function fail(program: string, error: unknown): void {
   const message = error instanceof Error ? error.message : String(error);
-  process.stderr.write(`${program}: ${message}\n`);
+  process.stderr.write(`${program}: ${sanitizeLine(message.replaceAll(/\s*\n\s*/g, " "))}\n`);
   process.exitCode = 1;
 }

@@ -1,4 +1,4 @@
-import { safeJson, sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { guardOutput, safeJson, sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { createTheme, isTerminal, type Theme } from "../../lib/terminal/theme.ts";
 import { wrap } from "../../lib/terminal/width.ts";
 import type { Io } from "./io.ts";
@@ -23,9 +23,9 @@ export class Printer {
     return isTerminal(stdout, env) ? (stdout.columns ?? DEFAULT_WIDTH) : undefined;
   }
 
-  /** Prints text that is safe already, and a line end. */
+  /** Prints text that is laid out already, and a line end. */
   line(text: string = ""): void {
-    this.#io.stdout.write(`${text}\n`);
+    this.#io.stdout.write(`${guardOutput(text, this.theme.hasColour)}\n`);
   }
 
   /** Text from outside as it may be printed on one line. */

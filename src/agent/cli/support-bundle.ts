@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import type { Command } from "commander";
 import { readLogFiles } from "../../lib/log/read-log-files.ts";
-import { maskSecrets } from "../../lib/redact.ts";
+import { Masker, maskTokens } from "../../lib/redact.ts";
 import { VERSION } from "../../lib/version.ts";
 import { writeAtomically } from "../../lib/write-atomically.ts";
 import { loadConfig } from "../config/load.ts";
@@ -121,10 +121,9 @@ async function lines(name: string, get: () => AsyncIterable<string>): Promise<Bu
 }
 
 function mask(files: readonly BundleFile[], secrets: readonly string[]): BundleFile[] {
-  return files.map(({ name, content }) => ({
-    name: maskSecrets(name, secrets),
-    content: maskSecrets(content, secrets),
-  }));
+  const masker = new Masker(secrets);
+  const clean = (text: string): string => maskTokens(masker.mask(text));
+  return files.map(({ name, content }) => ({ name: clean(name), content: clean(content) }));
 }
 
 async function secretsOn({ io, readConfig, configPath }: Context): Promise<string[]> {

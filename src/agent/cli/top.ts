@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { guardOutput } from "../../lib/terminal/sanitize.ts";
 import { isTerminal } from "../../lib/terminal/theme.ts";
 import type { Top } from "../local/api.ts";
 import type { Register } from "./commands.ts";
@@ -79,7 +80,8 @@ async function showLive(context: Context): Promise<void> {
     for (;;) {
       const view = renderTop(now, readMachine(), ratesBetween(before, now), printer.theme, printer.width);
       const rows = `${view}\n\n${printer.theme.dim("q to quit")}`.split("\n").slice(0, rowsOfTerminal());
-      io.stdout.write(`${HOME}${rows.map((row) => row + REST_OF_LINE).join("\r\n")}${REST_OF_SCREEN}`);
+      const safe = rows.map((row) => guardOutput(row, printer.theme.hasColour));
+      io.stdout.write(`${HOME}${safe.map((row) => row + REST_OF_LINE).join("\r\n")}${REST_OF_SCREEN}`);
       await pause(context, before ? EVERY_MS : ONCE_MS, signal);
       before = now;
       now = await look(context, signal);

@@ -1,6 +1,8 @@
 import { z } from "zod";
 
 const file = z.string().startsWith("/", "must be an absolute path");
+const HOST = /^[a-zA-Z0-9.[\]:-]+$/;
+const NO_HOST = "must be a host, with a port where references have one, and nothing else";
 const secret = z.string().min(1);
 
 /** Registries that need more than their name. The first entry of a host counts, so there may be only one. */
@@ -8,7 +10,7 @@ const registry = z
   .strictObject({
     host: z
       .string()
-      .regex(/^[a-zA-Z0-9.[\]:-]+$/, "must be a host, with a port where references have one, and nothing else")
+      .regex(HOST, NO_HOST)
       .meta({
         description: "Registry as image references name it; `docker.io` for Docker Hub.",
         examples: ["registry.example.com:5000"],
@@ -26,6 +28,15 @@ const registry = z
     ca_file: z.string().min(1).optional().meta({
       description: "PEM file with the authority of the registry's certificate.",
     }),
+    auth_hosts: z
+      .array(z.string().regex(HOST, NO_HOST))
+      .max(16)
+      .optional()
+      .meta({
+        description:
+          "Further hosts whose token servers may be shown these credentials; those of the registry's own domain need not be listed.",
+        examples: [["login.example.org"]],
+      }),
     insecure: z.boolean().default(false).meta({
       description:
         "Allows plain HTTP and any certificate. Passwords and images can then be read and changed on the way.",

@@ -14,6 +14,7 @@ const PULL_MESSAGES: Readonly<Record<string, string>> = {
   registry_unreachable: "The registry could not be reached",
   rate_limited: "The registry asks for fewer requests",
   registry_untrusted: "The connection to the registry cannot be trusted",
+  refused_target: "The registry leads where it may not",
   wrong_content: "The registry did not send what it should",
   no_progress: "The download was given up",
   unsupported: "The registry's answer cannot be used",
@@ -37,6 +38,7 @@ export function failureOf(trouble: EngineTrouble, step: DeploymentStep, image: s
     case "registry_unreachable":
     case "rate_limited":
     case "registry_untrusted":
+    case "refused_target":
     case "wrong_content":
     case "no_progress":
     case "unsupported":

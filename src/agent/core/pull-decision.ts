@@ -49,7 +49,9 @@ export interface LookUp {
  * where it would download at any price.
  */
 export function afterFailedLookUp(kind: string, lookUp: LookUp): PullRetry | "ask_engine" {
-  if (kind === "wrong_platform" || (kind === "image_denied" && lookUp.isKnown)) return "give_up";
+  // An engine would go where the agent does not, and take the credentials along.
+  if (kind === "wrong_platform" || kind === "refused_target" || (kind === "image_denied" && lookUp.isKnown))
+    return "give_up";
   const mayPass = PASSING.has(kind) && lookUp.attempt < lookUp.attempts;
   // The engine's own pull keeps nothing of what a link breaks off: it is no way out of a moment without one.
   if (!lookUp.mustKnow) return mayPass && lookUp.attempt < LOOKS_BEFORE_ENGINE ? "retry" : "ask_engine";

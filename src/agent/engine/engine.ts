@@ -56,7 +56,7 @@ export interface Engine {
   renameContainer(id: string, name: string, signal: AbortSignal): Promise<void>;
   /**
    * The last lines of the container's output, standard output and error in the order they came, oldest first; each at
-   * most 500 characters.
+   * most `MAX_LINE_LENGTH` characters, and as the app wrote it.
    */
   tailLogs(id: string, lines: number, signal: AbortSignal): Promise<string[]>;
   /**

@@ -1,5 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
-import { maskSecrets } from "../../lib/redact.ts";
+import { Masker } from "../../lib/redact.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { secretsOf } from "../core/container.ts";
 import type { AppRecord } from "../core/deployment.ts";
@@ -7,6 +7,7 @@ import { LogCursor } from "../core/log-cursor.ts";
 import { printable } from "../core/log-text.ts";
 import type { ContainerState, Engine, LogLine, LogRequest } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
+import { maskedLine } from "../engine/masked-lines.ts";
 import { ownContainer } from "./own-container.ts";
 
 /** How often a container that does not run is looked at, in milliseconds. */
@@ -106,10 +107,16 @@ class AppLogReader {
     const request = this.#next(container);
     try {
       if (request.tail === 0) return;
+      const masker = new Masker(secrets);
+      const begun = new Set<LogLine["stream"]>();
       const batches = this.#source.engine.readLogs(container.id, request, this.#signal);
       for await (const batch of batches) {
-        const lines = batch.filter((line) => this.#cursor.take(line));
-        if (lines.length > 0) yield { lines: lines.map((line) => shown(line, secrets)), isLive: this.#isLive };
+        const lines: LogLine[] = [];
+        for (const line of batch) {
+          if (this.#cursor.take(line)) lines.push(shown(line, masker, !begun.has(line.stream)));
+          begun.add(line.stream);
+        }
+        if (lines.length > 0) yield { lines, isLive: this.#isLive };
       }
     } catch (error) {
       // Removed since the look, as by an update.
@@ -140,6 +147,7 @@ function findApp(name: string, { store }: AppLogSource): AppRecord | undefined {
   return store.apps().find((app) => app.name === name);
 }
 
-function shown({ stream, timestamp, text, truncated }: LogLine, secrets: readonly string[]): LogLine {
-  return { stream, timestamp, text: printable(maskSecrets(text, secrets)), truncated };
+function shown(line: LogLine, masker: Masker, isFirst: boolean): LogLine {
+  const { stream, timestamp, truncated } = line;
+  return { stream, timestamp, text: printable(maskedLine(line, masker, isFirst)), truncated };
 }

@@ -4,11 +4,14 @@ import { secretsOf } from "../core/container.ts";
 import type { AppRecord } from "../core/deployment.ts";
 import { hostPortsOf, includesPort } from "../core/host-port.ts";
 import type { ContainerState } from "../engine/engine.ts";
+import { maskedTail } from "../engine/masked-lines.ts";
 import { ownContainer } from "../live/own-container.ts";
 import type { AppFacts } from "./api.ts";
 import { type DeviceStatusSources, goingOn, reasonOf } from "./device-status.ts";
 
 const LOG_LINES = 20;
+/** Longest line, and longest output of a health check, in characters. */
+const MAX_TEXT_LENGTH = 500;
 const PATIENCE_MS = 5_000;
 const MOST_HISTORY = 1_000;
 
@@ -66,7 +69,7 @@ async function look(app: AppRecord, sources: DeviceStatusSources, signal: AbortS
         (container && HOLDS_PORTS.has(container.status)) || app.desired === "stopped"
           ? []
           : await takenPorts(app, sources, signal),
-      log: lines.map((line) => maskSecrets(line, secrets)),
+      log: maskedTail(lines, secrets, MAX_TEXT_LENGTH),
     };
   } catch (error) {
     return { ...NOTHING_SEEN, engine_error: reasonOf(error) };
@@ -83,7 +86,7 @@ function toFacts(state: ContainerState, secrets: readonly string[]): NonNullable
     oom_killed: state.oomKilled,
     started_at: state.startedAt,
     health: state.health,
-    health_output: maskSecrets(state.healthOutput, secrets).slice(0, 500),
+    health_output: maskSecrets(state.healthOutput, secrets).slice(0, MAX_TEXT_LENGTH),
   };
 }
 

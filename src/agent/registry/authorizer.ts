@@ -1,11 +1,13 @@
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
-import { isLoopback } from "./address.ts";
+import { registryHost } from "./address.ts";
+import { mayHaveCredentials } from "./auth-host.ts";
 import { type Challenge, parseChallenges } from "./challenge.ts";
 import { readBody } from "./read-body.ts";
 import { RegistryError } from "./registry-error.ts";
-import type { RegistryHttp } from "./registry-http.ts";
+import type { RegistryAnswer, RegistryHttp } from "./registry-http.ts";
 import type { RegistryAuth } from "./registry.ts";
+import { secretsOfAuth } from "./secrets-of-auth.ts";
 import { errorOfAnswer, toRegistryError } from "./to-registry-error.ts";
 import type { Incoming, Outgoing } from "./transport.ts";
 
@@ -57,16 +59,17 @@ export class Authorizer {
   /**
    * A new header that answers the challenge of a 401.
    *
-   * @param shown whether the request that was refused carried what `known` gave
-   * @throws RegistryError of kind `image_denied` where there is nothing better to show
+   * @param refusal of the registry itself, never of a host that a redirect led to
+   * @throws RegistryError of kind `image_denied` where there is nothing better to show, and `refused_target` where the
+   *   registry names a token server that may not be asked
    */
-  async answer(refusal: Incoming, access: Access, signal: AbortSignal): Promise<string> {
+  async answer(refusal: RegistryAnswer, access: Access, signal: AbortSignal): Promise<string> {
     const { registry, auth } = access;
     this.#grants.delete(keyOf(access));
     const challenges = parseChallenges(refusal.headers["www-authenticate"]);
     const bearer = challenges.find(({ scheme, parameters }) => scheme === "bearer" && parameters["realm"]);
     if (auth?.kind === "token") throw denied(`${registry} refuses the token it was shown`);
-    if (bearer) return this.#keep(access, await this.#fetchToken(bearer, access, signal));
+    if (bearer) return this.#keep(access, await this.#fetchToken(bearer, refusal, access, signal));
     if (!challenges.some(({ scheme }) => scheme === "basic")) {
       const offered = challenges.map(({ scheme }) => scheme).join(", ") || "nothing";
       throw new RegistryError("unsupported", `${registry} wants to be authenticated to with ${offered}`);
@@ -84,10 +87,15 @@ export class Authorizer {
     return grant.header;
   }
 
-  async #fetchToken(challenge: Challenge, access: Access, signal: AbortSignal): Promise<Grant> {
+  async #fetchToken(
+    challenge: Challenge,
+    { forbidden }: RegistryAnswer,
+    access: Access,
+    signal: AbortSignal,
+  ): Promise<Grant> {
     const asked = this.#clock.monotonic();
     const outgoing = await this.#tokenRequest(challenge, access, signal);
-    const answer = await this.#http.send(outgoing, signal);
+    const answer = await this.#http.send({ ...outgoing, forbidden }, signal);
     if (answer.status !== 200) throw await tokenRefusal(answer, access, this.#clock);
     const { token, access_token: accessToken, expires_in: seconds } = await this.#readToken(answer, signal);
     const header = `Bearer ${token ?? accessToken ?? ""}`;
@@ -102,9 +110,10 @@ export class Authorizer {
     if (!url || !/^https?:$/.test(url.protocol)) {
       throw new RegistryError("unsupported", `${registry} names a token server that has no address`);
     }
-    if (url.protocol === "http:" && !trust.insecure && !isLoopback(url.host)) {
-      throw new RegistryError("registry_untrusted", `${registry} names a token server without TLS: ${url.host}`);
+    if (url.protocol === "http:" && !trust.insecure) {
+      throw new RegistryError("refused_target", `${registry} names a token server without TLS: ${url.host}`);
     }
+    if (auth && !mayHaveCredentials(registryHost(registry), url, trust.authHosts ?? [])) throw strange(registry, url);
     const fields = new URLSearchParams();
     if (service !== undefined) fields.set("service", service);
     const own = repository === "" ? "" : `repository:${repository}:pull`;
@@ -140,7 +149,8 @@ export class Authorizer {
 
 async function tokenRefusal(answer: Incoming, { registry, auth }: Access, clock: Clock): Promise<RegistryError> {
   const { status, url } = answer;
-  if (status !== 400 && status !== 401 && status !== 403) return await errorOfAnswer(answer, clock);
+  if (status !== 400 && status !== 401 && status !== 403)
+    return await errorOfAnswer(answer, clock, secretsOfAuth(auth));
   answer.body.destroy();
   return auth
     ? denied(`${url.host} refuses the user name, password or token for ${registry} (HTTP ${status})`)
@@ -149,6 +159,14 @@ async function tokenRefusal(answer: Incoming, { registry, auth }: Access, clock:
 
 function denied(message: string): RegistryError {
   return new RegistryError("image_denied", message);
+}
+
+function strange(registry: string, { host }: URL): RegistryError {
+  const next = `where that is right, list ${host} in auth_hosts of its entry in registries`;
+  return new RegistryError(
+    "refused_target",
+    `${registry} names a token server that its credentials are not shown to: ${host}; ${next}`,
+  );
 }
 
 function basic(username: string, password: string): string {

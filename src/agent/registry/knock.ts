@@ -3,6 +3,7 @@ import { Authorizer } from "./authorizer.ts";
 import type { CredentialSource } from "./credentials/credential-source.ts";
 import { RegistryError } from "./registry-error.ts";
 import { RegistryHttp, type TrustSource } from "./registry-http.ts";
+import { secretsOfAuth } from "./secrets-of-auth.ts";
 import { errorOfAnswer } from "./to-registry-error.ts";
 import { Transport } from "./transport.ts";
 
@@ -40,15 +41,15 @@ export function createKnock({ clock, trust, credentials, userAgent }: KnockOptio
     const auth = await credentials.lookup(registry, signal);
     const access = { registry, repository, auth };
     const first = await get(registry, authorizer.known(access), signal);
-    if (first.status !== 401 || first.headers["www-authenticate"] === undefined) {
-      if (first.status !== 200) throw await errorOfAnswer(first, clock);
+    if (first.status !== 401 || first.isElsewhere || first.headers["www-authenticate"] === undefined) {
+      if (first.status !== 200) throw await errorOfAnswer(first, clock, secretsOfAuth(auth));
       first.body.destroy();
       return auth ? "accepted" : "open";
     }
     first.body.destroy();
     try {
       const second = await get(registry, await authorizer.answer(first, access, signal), signal);
-      if (second.status !== 200) throw await errorOfAnswer(second, clock);
+      if (second.status !== 200) throw await errorOfAnswer(second, clock, secretsOfAuth(auth));
       second.body.destroy();
       return auth ? "accepted" : "open";
     } catch (error) {

@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import { type Platform, choosePlatform, platformName, runsOn } from "../core/platform.ts";
-import { imageAddress, registryHost } from "./address.ts";
+import { imageAddress } from "./address.ts";
 import { Authorizer } from "./authorizer.ts";
 import {
   ACCEPT,
@@ -14,9 +14,10 @@ import {
 } from "./manifest.ts";
 import { readBody } from "./read-body.ts";
 import { RegistryError } from "./registry-error.ts";
-import { RegistryHttp, type TrustSource } from "./registry-http.ts";
+import { type RegistryAnswer, RegistryHttp, type TrustSource } from "./registry-http.ts";
 import type { BlobOptions, Descriptor, OpenBlob, RegistryAuth, RegistryClient, ResolvedImage } from "./registry.ts";
 import { errorOfAnswer, toRegistryError } from "./to-registry-error.ts";
+import { secretsOfAuth } from "./secrets-of-auth.ts";
 import { type Incoming, Transport } from "./transport.ts";
 
 export interface OciClientOptions {
@@ -107,7 +108,7 @@ class OciClient implements RegistryClient {
       const remaining = Number.isSafeInteger(length) ? length : undefined;
       return { stream: body, status, offset: status === 206 ? offset : 0, remaining };
     }
-    if (status !== 206) throw await this.#refusal(answer, image.registry);
+    if (status !== 206) throw await this.#refusal(answer, target);
     body.destroy();
     throw new RegistryError("wrong_content", `${answer.url.host} sent another part of the layer than was asked for`);
   }
@@ -117,7 +118,7 @@ class OciClient implements RegistryClient {
     let wanted = name;
     for (let lists = 0; lists <= MOST_LISTS; lists++) {
       const answer = await this.#get(target, `manifests/${wanted}`, { Accept: ACCEPT }, signal);
-      if (answer.status !== 200) throw await this.#refusal(answer, target.registry);
+      if (answer.status !== 200) throw await this.#refusal(answer, target);
       const bytes = await this.#read(answer, signal);
       if (wanted.startsWith("sha256:")) verifyDigest(bytes, wanted);
       const parsed = parseManifest(bytes, answer.headers["content-type"]);
@@ -136,7 +137,7 @@ class OciClient implements RegistryClient {
     if (config.size > MAX_DOCUMENT_BYTES)
       throw new RegistryError("unsupported", "the image's configuration is too long");
     const answer = await this.#get(target, `blobs/${config.digest}`, {}, signal);
-    if (answer.status !== 200) throw await this.#refusal(answer, target.registry);
+    if (answer.status !== 200) throw await this.#refusal(answer, target);
     const bytes = await this.#read(answer, signal);
     verifyDigest(bytes, config.digest);
     return bytes;
@@ -148,18 +149,19 @@ class OciClient implements RegistryClient {
     path: string,
     headers: Readonly<Record<string, string>>,
     signal: AbortSignal,
-  ): Promise<Incoming> {
+  ): Promise<RegistryAnswer> {
     const { registry, repository } = target;
-    const send = (authorization: string | undefined): Promise<Incoming> => {
+    const send = (authorization: string | undefined): Promise<RegistryAnswer> => {
       const all = authorization === undefined ? headers : { ...headers, Authorization: authorization };
       return this.#http.get({ registry, path: `/v2/${repository}/${path}`, headers: all }, signal);
     };
     const answer = await send(this.#authorizer.known(target));
-    // A storage host behind a redirect says 401 for reasons of its own.
     if (answer.status !== 401 || answer.headers["www-authenticate"] === undefined) return answer;
+    // Only the registry itself says how it wants to be authenticated to: a host behind a redirect may want to collect.
+    if (answer.isElsewhere) return answer;
     discard(answer);
     const second = await send(await this.#authorizer.answer(answer, target, signal));
-    if (second.status !== 401 || second.url.host !== answer.url.host) return second;
+    if (second.status !== 401 || second.isElsewhere) return second;
     discard(second);
     throw refusedAgain(target);
   }
@@ -174,11 +176,11 @@ class OciClient implements RegistryClient {
     }
   }
 
-  async #refusal(answer: Incoming, registry: string): Promise<RegistryError> {
-    const error = await errorOfAnswer(answer, this.#clock);
-    const isElsewhere = answer.status === 403 && answer.url.host !== registryHost(registry);
+  async #refusal(answer: RegistryAnswer, { auth }: Target): Promise<RegistryError> {
+    const error = await errorOfAnswer(answer, this.#clock, secretsOfAuth(auth));
+    const hasExpired = answer.status === 403 && answer.isElsewhere;
     // An address of a storage host that has expired: the registry gives a new one.
-    return isElsewhere ? new RegistryError("registry_unreachable", error.message) : error;
+    return hasExpired ? new RegistryError("registry_unreachable", error.message) : error;
   }
 }
 

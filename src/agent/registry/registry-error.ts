@@ -11,6 +11,8 @@ export type RegistryErrorKind =
   | "rate_limited"
   /** The connection cannot be trusted: certificate, or no TLS where it is wanted. */
   | "registry_untrusted"
+  /** The registry leads where it may not: to a local address, out of TLS, or to a host that may not have its credentials. */
+  | "refused_target"
   /** What came is not what its digest says. */
   | "wrong_content"
   /** The registry answers with something this client does not understand; an engine might. */

@@ -1,5 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import { isLoopback, registryHost } from "./address.ts";
+import { type Forbidden, localKindOf } from "./local-address.ts";
 import { RegistryError } from "./registry-error.ts";
 import { speaksNoTls, toRegistryError } from "./to-registry-error.ts";
 import type { HostTrust, Incoming, Outgoing, Transport } from "./transport.ts";
@@ -15,8 +16,19 @@ export interface RegistryRequest {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** An answer to a request that was made to a registry. */
+export interface RegistryAnswer extends Incoming {
+  /** Another host than the registry gave it, or the same one at another port or by another scheme. */
+  readonly isElsewhere: boolean;
+  /** Where a registry at this place may not lead to. */
+  readonly forbidden: Forbidden;
+}
+
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const MOST_REDIRECTS = 5;
+const LOOPBACK: Forbidden = new Set(["loopback"]);
+const LINK_LOCAL: Forbidden = new Set(["link-local"]);
+const EVERYTHING_LOCAL: Forbidden = new Set(["loopback", "link-local"]);
 
 /** HTTP as registries need it: which scheme, which certificates, redirects to where the bytes really are. */
 export class RegistryHttp {
@@ -33,7 +45,7 @@ export class RegistryHttp {
   }
 
   /** GET at a registry. Rejects with a `RegistryError` where there is no answer, or with the signal's reason. */
-  async get({ registry, path, headers }: RegistryRequest, signal: AbortSignal): Promise<Incoming> {
+  async get({ registry, path, headers }: RegistryRequest, signal: AbortSignal): Promise<RegistryAnswer> {
     const host = registryHost(registry);
     const trust = await this.trustOf(registry, signal);
     return await this.#guard(host, signal, async () => {
@@ -54,7 +66,7 @@ export class RegistryHttp {
   }
 
   /** One request to a token server, or wherever else a registry sends its clients. */
-  async send(outgoing: Outgoing, signal: AbortSignal): Promise<Incoming> {
+  async send(outgoing: Outgoing & Required<Pick<Outgoing, "forbidden">>, signal: AbortSignal): Promise<Incoming> {
     return await this.#guard(outgoing.url.host, signal, () => this.#follow(outgoing, signal));
   }
 
@@ -64,16 +76,21 @@ export class RegistryHttp {
     return isLoopback(registryHost(registry)) ? { ...trust, insecure: true } : trust;
   }
 
-  async #follow(first: Outgoing, signal: AbortSignal): Promise<Incoming> {
+  async #follow(first: Outgoing, signal: AbortSignal): Promise<RegistryAnswer> {
     let outgoing = first;
+    let { forbidden } = first;
     for (let redirects = 0; ; redirects++) {
       const answer = await this.#transport.send(outgoing, signal);
       const { location } = answer.headers;
-      if (!REDIRECTS.has(answer.status) || location === undefined) return answer;
+      // Where the registry is shows at its own answer, by the address that was connected to.
+      forbidden ??= forbiddenTo(answer);
+      if (!REDIRECTS.has(answer.status) || location === undefined) {
+        return { ...answer, isElsewhere: answer.url.origin !== first.url.origin, forbidden };
+      }
       answer.body.destroy();
       if (redirects === MOST_REDIRECTS)
         throw new RegistryError("unsupported", `${first.url.host} redirects in circles`);
-      outgoing = redirected(outgoing, location);
+      outgoing = { ...redirected(outgoing, location), forbidden };
     }
   }
 
@@ -87,6 +104,16 @@ export class RegistryHttp {
   }
 }
 
+/**
+ * A registry on this machine may lead to others on this machine, and one on the device's own link to others there. Behind
+ * a proxy, only a registry that is written as an address is known to be here.
+ */
+function forbiddenTo({ url, remoteAddress }: Incoming): Forbidden {
+  const own = localKindOf(remoteAddress ?? url.hostname.replaceAll(/[[\]]/g, ""));
+  if (own === undefined) return EVERYTHING_LOCAL;
+  return own === "loopback" ? LINK_LOCAL : LOOPBACK;
+}
+
 /** Credentials stay with the host they are for: storage hosts authorize by what is in the address. */
 function redirected(from: Outgoing, location: string): Outgoing {
   const url = URL.parse(location, from.url);
@@ -94,8 +121,8 @@ function redirected(from: Outgoing, location: string): Outgoing {
     throw new RegistryError("unsupported", `${from.url.host} redirects to something that is no web address`);
   }
   const isDowngrade = from.url.protocol === "https:" && url.protocol === "http:";
-  if (isDowngrade && !from.trust.insecure && !isLoopback(url.host)) {
-    throw new RegistryError("registry_untrusted", `${from.url.host} redirects to ${url.host} without TLS`);
+  if (isDowngrade && !from.trust.insecure) {
+    throw new RegistryError("refused_target", `${from.url.host} redirects to ${url.host} without TLS`);
   }
   const { body: _body, ...rest } = from;
   const headers = Object.entries(from.headers).filter(([name]) => {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
+import { maskSecrets } from "../../lib/redact.ts";
 import { explainNetworkError } from "../core/network-error.ts";
 import { parseRetryAfter } from "../core/retry-after.ts";
 import { BodyTooLongError, readBody } from "./read-body.ts";
@@ -37,9 +38,17 @@ export function speaksNoTls(code: string): boolean {
   return code === "EPROTO" || code === "ERR_SSL_WRONG_VERSION_NUMBER" || code === "ERR_SSL_PACKET_LENGTH_TOO_LONG";
 }
 
-/** What a registry's answer means that is not the one hoped for. Reads the body. Never rejects. */
-export async function errorOfAnswer(answer: Incoming, clock: Clock): Promise<RegistryError> {
-  const text = await readErrorText(answer, clock);
+/**
+ * What a registry's answer means that is not the one hoped for. Reads the body. Never rejects.
+ *
+ * @param secrets what the server was shown, and may repeat
+ */
+export async function errorOfAnswer(
+  answer: Incoming,
+  clock: Clock,
+  secrets: readonly string[] = [],
+): Promise<RegistryError> {
+  const text = await readErrorText(answer, clock, secrets);
   const { status, headers, url } = answer;
   const retryAfterMs = parseRetryAfter(headers["retry-after"], headers.date, clock.now());
   const message = `${url.host} answered with HTTP ${status}${text === "" ? "" : ` (${text})`}`;
@@ -55,12 +64,13 @@ function kindOfStatus(status: number): RegistryErrorKind {
   return status === 408 || status >= 500 ? "registry_unreachable" : "unsupported";
 }
 
-async function readErrorText({ body }: Incoming, clock: Clock): Promise<string> {
+async function readErrorText({ body }: Incoming, clock: Clock, secrets: readonly string[]): Promise<string> {
   try {
     const bytes = await readBody(body, { clock, maxBytes: MAX_ERROR_BYTES, stallMs: 5_000 });
     const { errors } = errorBody.parse(JSON.parse(new TextDecoder().decode(bytes)));
     const { code = "", message = "" } = errors[0] ?? {};
-    return `${code}${message === "" ? "" : `: ${message}`}`.replaceAll(/[^\P{C}]+/gu, " ").slice(0, LONGEST_REASON);
+    const said = maskSecrets(`${code}${message === "" ? "" : `: ${message}`}`, secrets);
+    return said.replaceAll(/[^\P{C}]+/gu, " ").slice(0, LONGEST_REASON);
   } catch {
     // A page of a proxy, or nothing: the status says enough.
     return "";

@@ -6,6 +6,7 @@ import { deadline } from "../../lib/clock.ts";
 import { outcomeOfProxyStatus } from "../core/link-outcome.ts";
 import { type ProxyTunnel, openTunnel, proxyFor } from "../link/proxy.ts";
 import { isLoopback } from "./address.ts";
+import { type Forbidden, guardedLookup, refuseLiteral } from "./local-address.ts";
 
 /** How a host is spoken to. */
 export interface HostTrust {
@@ -13,6 +14,8 @@ export interface HostTrust {
   readonly insecure: boolean;
   /** What to trust in place of Node's own list. */
   readonly secureContext?: SecureContext | undefined;
+  /** Further hosts whose token servers may be shown the registry's credentials, with a port or for all of them. */
+  readonly authHosts?: readonly string[] | undefined;
 }
 
 export interface Outgoing {
@@ -21,6 +24,8 @@ export interface Outgoing {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly trust: HostTrust;
+  /** Kinds of addresses this request may not go to. Where a proxy is used, names are looked up there, and not here. */
+  readonly forbidden?: Forbidden;
 }
 
 /** An answer whose body is still to come: whoever gets it reads or destroys it. */
@@ -30,6 +35,8 @@ export interface Incoming {
   readonly body: IncomingMessage;
   /** Where the answer came from. */
   readonly url: URL;
+  /** Address it came from; `undefined` where it came through a proxy. */
+  readonly remoteAddress: string | undefined;
 }
 
 export interface TransportOptions {
@@ -44,12 +51,15 @@ const ADDRESS_TIMEOUT_MS = 5_000;
 /** An idle connection is kept for the next request of the same pull, no longer. */
 const IDLE_MS = 15_000;
 
+const NONE: Forbidden = new Set();
+
 /** Sends single requests over HTTP and HTTPS, through the proxy the environment names. Follows nothing. */
 export class Transport {
   readonly #options: TransportOptions;
-  readonly #http = new HttpAgent({ keepAlive: true, timeout: IDLE_MS });
-  /** One for each set of certificates: a connection made with one must not serve another. */
-  readonly #https = new Map<SecureContext | "any" | undefined, HttpsAgent>();
+  /** One for each set of forbidden addresses: a connection made without looking must not serve where it matters. */
+  readonly #http = new Map<string, HttpAgent>();
+  /** The same, and one for each set of certificates: a connection made with one must not serve another. */
+  readonly #https = new Map<SecureContext | "any" | undefined, Map<string, HttpsAgent>>();
 
   constructor(options: TransportOptions) {
     this.#options = options;
@@ -68,11 +78,11 @@ export class Transport {
     const onLimit = (): void => cut.abort(limit.signal.reason);
     limit.signal.addEventListener("abort", onLimit, { once: true });
     try {
-      const body = await this.#request(outgoing, cut.signal);
+      const { body, remoteAddress } = await this.#request(outgoing, cut.signal);
       // From here on only the caller ends it: a body may take as long as it takes.
       limit.signal.removeEventListener("abort", onLimit);
       body.once("close", () => signal.removeEventListener("abort", onAbort));
-      return { status: body.statusCode ?? 0, headers: body.headers, body, url: outgoing.url };
+      return { status: body.statusCode ?? 0, headers: body.headers, body, url: outgoing.url, remoteAddress };
     } catch (error) {
       signal.removeEventListener("abort", onAbort);
       signal.throwIfAborted();
@@ -80,7 +90,8 @@ export class Transport {
     }
   }
 
-  async #request({ method, url, headers, body, trust }: Outgoing, signal: AbortSignal): Promise<IncomingMessage> {
+  async #request({ method, url, headers, body, trust, forbidden = NONE }: Outgoing, signal: AbortSignal) {
+    refuseLiteral(url.hostname, forbidden);
     const isTls = url.protocol === "https:";
     const tunnel = await this.#tunnel(url, trust, signal);
     const host = url.hostname.replaceAll(/[[\]]/g, "");
@@ -89,7 +100,8 @@ export class Transport {
       signal,
       headers: { "User-Agent": this.#options.userAgent, "Accept-Encoding": "identity", ...headers },
       autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS,
-      agent: tunnel?.agent ?? (isTls ? this.#httpsAgent(trust) : this.#http),
+      agent: tunnel?.agent ?? (isTls ? this.#httpsAgent(trust, forbidden) : this.#httpAgent(forbidden)),
+      ...(forbidden.size > 0 && { lookup: guardedLookup(forbidden) }),
       ...(isTls && {
         ...(trust.insecure && { rejectUnauthorized: false }),
         ...(trust.secureContext && { secureContext: trust.secureContext }),
@@ -104,7 +116,7 @@ export class Transport {
       outgoing.end(body);
     });
     const proxyStatus = tunnel?.status() ?? 200;
-    if (proxyStatus === 200) return answer;
+    if (proxyStatus === 200) return { body: answer, remoteAddress: tunnel ? undefined : answer.socket.remoteAddress };
     // What a proxy says that makes no tunnel comes as if the registry had said it.
     answer.destroy();
     throw new Error(`proxy ${tunnel?.name}: ${outcomeOfProxyStatus(proxyStatus, undefined).reason}`);
@@ -115,10 +127,22 @@ export class Transport {
     return proxy && (await openTunnel(proxy, { signal, secureContext, addressTimeoutMs: ADDRESS_TIMEOUT_MS }));
   }
 
-  #httpsAgent({ secureContext, insecure }: HostTrust): HttpsAgent {
-    const key = insecure ? "any" : secureContext;
-    const agent = this.#https.get(key) ?? new HttpsAgent({ keepAlive: true, timeout: IDLE_MS });
-    this.#https.set(key, agent);
-    return agent;
+  #httpAgent(forbidden: Forbidden): HttpAgent {
+    return kept(this.#http, keyOf(forbidden), () => new HttpAgent({ keepAlive: true, timeout: IDLE_MS }));
   }
+
+  #httpsAgent({ secureContext, insecure }: HostTrust, forbidden: Forbidden): HttpsAgent {
+    const agents = kept(this.#https, insecure ? "any" : secureContext, () => new Map<string, HttpsAgent>());
+    return kept(agents, keyOf(forbidden), () => new HttpsAgent({ keepAlive: true, timeout: IDLE_MS }));
+  }
+}
+
+function keyOf(forbidden: Forbidden): string {
+  return [...forbidden].toSorted().join();
+}
+
+function kept<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const value = map.get(key) ?? make();
+  map.set(key, value);
+  return value;
 }

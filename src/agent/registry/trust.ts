@@ -23,6 +23,8 @@ export interface RegistryTrust {
   readonly ca_file?: string | undefined;
   /** Plain HTTP will do, and any certificate. */
   readonly insecure: boolean;
+  /** Further hosts whose token servers may be shown its credentials. */
+  readonly auth_hosts?: readonly string[] | undefined;
 }
 
 const ENGINE_DIRECTORIES = ["/etc/docker/certs.d", "/etc/containers/certs.d"];
@@ -51,7 +53,11 @@ export function createTrustSource(options: TrustOptions): TrustSource {
     ];
     const known = pems.filter((pem) => pem !== undefined);
     const insecure = own?.insecure || isListed(registry, await engineInsecure(signal));
-    return { insecure, secureContext: known.length > 0 ? contextOf(known.join("\n"), registry) : undefined };
+    return {
+      insecure,
+      secureContext: known.length > 0 ? contextOf(known.join("\n"), registry) : undefined,
+      authHosts: own?.auth_hosts,
+    };
   };
 }
 

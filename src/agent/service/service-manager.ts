@@ -1,4 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
+import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import type { DatagramSender } from "../../lib/unix-datagram.ts";
 
 /** Whoever started the daemon and watches over it: systemd, or nobody. Nothing here throws or waits. */
@@ -81,7 +82,7 @@ class Systemd implements ServiceManager {
   }
 
   status(text: string): void {
-    this.#say({ STATUS: text.replaceAll(/\s+/g, " ") });
+    this.#say({ STATUS: sanitizeLine(text.replaceAll(/\s+/g, " ")) });
   }
 
   [Symbol.dispose](): void {

@@ -3,6 +3,7 @@ import { fullJitter } from "../../lib/backoff.ts";
 import { errorEntry, isErrorCode } from "../../protocol/errors.ts";
 import { announcement, running } from "../core/announce.ts";
 import type { Rival } from "../core/check.ts";
+import { secretsOfRecord } from "../core/container.ts";
 import { type DeploymentRecord, type Failure, withoutSpentCredentials } from "../core/deployment.ts";
 import { nextStep } from "../core/plan.ts";
 import type { Observed, Progress, Step } from "../core/step.ts";
@@ -12,7 +13,7 @@ import type { DeployServices, StepContext, StepResult } from "./context.ts";
 import { mayHaveContainer, observe } from "./observe.ts";
 import { type StoredChange, storedChange } from "./stored-change.ts";
 import { type EffectStep, execute, isStored } from "./table.ts";
-import { isEngineAway, stepName, toFailure } from "./trouble.ts";
+import { isEngineAway, maskedError, stepName, toFailure } from "./trouble.ts";
 
 const RETRY = { baseMs: 500, maxMs: 15_000 };
 /** A step that has not ended by then is told of by itself, in milliseconds. */
@@ -144,7 +145,7 @@ export class DeploymentRun {
         this.#save(this.#record, []);
       } catch (error) {
         this.#log().warn(
-          { err: error },
+          { err: maskedError(error, secretsOfRecord(this.#record)) },
           "what a deployment does cannot be stored at the moment; it is tried again. See: edge-agent doctor (disk, store)",
         );
       }
@@ -169,7 +170,7 @@ export class DeploymentRun {
     const failure = toFailure(error, stepName(kind), this.#record);
     if (failure.code === "Internal")
       this.#log().error(
-        { err: error, step: kind },
+        { err: maskedError(error, secretsOfRecord(this.#record)), step: kind },
         "a deployment step failed unexpectedly; what it made is removed. Please report it: edge-agent support-bundle FILE",
       );
     this.#take({ failure }, undefined);
@@ -191,7 +192,7 @@ export class DeploymentRun {
       if (this.#attempt === 0) this.#say(`The container engine does not answer; waiting for it. ${error.message}`);
     } else {
       this.#log().error(
-        { err: error },
+        { err: maskedError(error, secretsOfRecord(this.#record)) },
         "a deployment could not go on; it is tried again until its time is over. See: edge-agent doctor (engine, disk)",
       );
     }

@@ -10,7 +10,7 @@ import { isImageGone } from "./create.ts";
 import { ImageFetcher } from "./image-fetcher.ts";
 import { NOTHING_SEEN } from "./observe.ts";
 import { execute } from "./table.ts";
-import { isEngineAway } from "./trouble.ts";
+import { isEngineAway, maskedError } from "./trouble.ts";
 
 const LOOK_EVERY_MS = 30_000;
 /** An app that stayed up for so long after a repair starts with a clean record. */
@@ -124,7 +124,7 @@ export class Keeper {
       }
       const next = Math.round(repairDelay(failures + 1) / 1000);
       log.error(
-        { err: error, attempt: failures + 1, next_try_s: next },
+        { err: maskedError(error, secretsOf(app.spec)), attempt: failures + 1, next_try_s: next },
         "the app is not running and could not be repaired; it is tried again. Why: edge-agent app NAME",
       );
       this.#note(app, repair.reason, error);

@@ -37,6 +37,22 @@ export function isEngineAway(error: unknown): error is EngineError {
   return error instanceof EngineError && (error.kind === "unavailable" || error.kind === "timeout");
 }
 
+/**
+ * An error as the log may have it: one that repeats a secret, in its message or in what caused it, is replaced by one
+ * that does not.
+ */
+export function maskedError(error: unknown, secrets: readonly string[]): unknown {
+  const texts: string[] = [];
+  for (let at = error, depth = 0; at instanceof Error && depth < 10; at = at.cause, depth++) {
+    texts.push(at.message, at.stack ?? "");
+  }
+  if (!(error instanceof Error) || texts.every((text) => maskSecrets(text, secrets) === text)) return error;
+  const masked = new Error(maskSecrets(error.message, secrets));
+  masked.name = error.name;
+  masked.stack = maskSecrets(error.stack ?? "", secrets);
+  return masked;
+}
+
 /** The failure an error amounts to. Text from outside is masked: an engine repeats what it was given. */
 export function toFailure(error: unknown, step: DeploymentStep, record: DeploymentRecord): Failure {
   if (error instanceof EdgeError) {

@@ -6,11 +6,14 @@ import type { Failure } from "../core/deployment.ts";
 import { type Baseline, judge } from "../core/verify.ts";
 import type { ContainerState } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
+import { maskedTail } from "../engine/masked-lines.ts";
 import type { StepContext, StepResult } from "./context.ts";
 import { withContainer } from "./observe.ts";
 
 const LOOK_EVERY_MS = 250;
 const LOG_LINES = 20;
+/** Longest line, and longest output of a health check, that goes into an event, in characters. */
+const MAX_TEXT_LENGTH = 500;
 /**
  * How a crashed app is watched for the moment between two runs, when its exit code can be seen. Podman starts an app
  * again at once, so that moment is short.
@@ -86,7 +89,7 @@ async function crashed(context: StepContext, step: VerifyStep, first: ContainerS
       ...(exitCode !== undefined && { exit_code: exitCode }),
       oom_killed: vitals.oomKilled,
       restart_count: vitals.restartCount,
-      logs: masked(context, lines),
+      logs: maskedTail(lines, secretsOfRecord(context.record), MAX_TEXT_LENGTH),
     },
   };
 }
@@ -102,6 +105,8 @@ async function betweenRuns(context: StepContext, step: VerifyStep, first: Contai
 }
 
 function unhealthy(context: StepContext, vitals: ContainerState): Failure {
+  // What the app wrote may repeat what it was given.
+  const output = maskSecrets(vitals.healthOutput, secretsOfRecord(context.record)).slice(0, MAX_TEXT_LENGTH);
   const seconds = Math.round(context.config.healthTimeoutMs / 1000);
   return {
     code: "Unhealthy",
@@ -110,12 +115,6 @@ function unhealthy(context: StepContext, vitals: ContainerState): Failure {
       vitals.health === "unhealthy"
         ? "The app's health check reports unhealthy."
         : `The app's health check did not become healthy within ${seconds} s.`,
-    details: { health: vitals.health, output: masked(context, [vitals.healthOutput])[0] ?? "" },
+    details: { health: vitals.health, output },
   };
-}
-
-/** What the app wrote may repeat what it was given. */
-function masked({ record }: StepContext, lines: readonly string[]): string[] {
-  const secrets = secretsOfRecord(record);
-  return lines.map((line) => maskSecrets(line, secrets).slice(0, 500));
 }

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { safeJson, sanitizeValue } from "../../lib/terminal/sanitize.ts";
 import { loadConfig } from "../load-config.ts";
 import type { Store } from "../store/store.ts";
 import type { CliContext } from "./context.ts";
@@ -41,7 +42,7 @@ export function print<T>(
   result: T,
   describe: (result: T) => string,
 ): void {
-  stdout.write(`${options.json ? JSON.stringify(result) : describe(result)}\n`);
+  stdout.write(`${options.json ? safeJson(result) : describe(sanitizeValue(result))}\n`);
 }
 
 /** Lines of text with the columns aligned. */

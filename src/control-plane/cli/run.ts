@@ -1,4 +1,5 @@
 import { Command, CommanderError } from "commander";
+import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { VERSION } from "../../lib/version.ts";
 import { addAccountCommands } from "./account.ts";
 import { addAssetCommands } from "./asset.ts";
@@ -46,7 +47,7 @@ export async function run(
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
     const message = error instanceof Error ? error.message : String(error);
-    stderr.write(`edge-control: ${message.replaceAll("\n", " ")}\n`);
+    stderr.write(`edge-control: ${sanitizeLine(message.replaceAll("\n", " "))}\n`);
     return EXIT_FAILED;
   }
 }

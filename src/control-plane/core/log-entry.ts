@@ -29,7 +29,7 @@ export const NDJSON: LogFormat = {
 export const PLAIN_TEXT: LogFormat = {
   mediaType: "text/plain",
   entry: (entry) => ("text" in entry ? textLine(entry) : omission(entry)),
-  failure: ({ code, message }) => `[the log ends here: ${message} (${code})]\n`,
+  failure: ({ code, message }) => `[the log ends here: ${singleLine(message)} (${code})]\n`,
 };
 
 function textLine({ timestamp, stream, text, truncated }: AppLogLine): string {
@@ -40,7 +40,14 @@ function omission({ omitted_lines: lines, omitted_bytes: bytes }: Omission): str
   return `[${lines} ${lines === 1 ? "line" : "lines"} left out, ${bytes} bytes]\n`;
 }
 
-/** A line must not be able to pass for several. */
+const COLOUR = "\\u001b\\[[\\d;]*m";
+const UNSAFE = new RegExp(`(${COLOUR}|\\t)|[\\p{Cc}\\p{Bidi_Control}\\p{Zl}\\p{Zp}]`, "gu");
+
+/**
+ * A line must not be able to pass for several, nor tell the reader's terminal anything but colours, whatever the device
+ * has let through.
+ */
 function singleLine(text: string): string {
-  return text.replaceAll(/\r\n|[\r\n]/g, "\\n");
+  const oneLine = text.replaceAll(/\r\n|[\r\n]/g, "\\n");
+  return oneLine.replaceAll(UNSAFE, (_found, harmless: string | undefined) => harmless ?? "\u{fffd}");
 }

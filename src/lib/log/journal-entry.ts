@@ -1,3 +1,4 @@
+import { sanitizeLines } from "../terminal/sanitize.ts";
 import { priorityOf } from "./journal.ts";
 import { parseLogLine, type LogFields, readableText } from "./readable-line.ts";
 
@@ -57,7 +58,8 @@ function fieldName(name: string): string {
 }
 
 function textOf(value: unknown): string {
-  return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+  return sanitizeLines(text).join("\n");
 }
 
 /** Fields of one line as `NAME=value`; others with their length in front, since they may hold line ends. */

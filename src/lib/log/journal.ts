@@ -1,4 +1,5 @@
 import { fstatSync } from "node:fs";
+import { sanitizeLine } from "../terminal/sanitize.ts";
 import { readLogEntry } from "./readable-line.ts";
 
 // Priorities of syslog, which journalctl -p selects by.
@@ -36,5 +37,5 @@ export function isJournal(fd: number, env: Readonly<Record<string, string | unde
 /** A line of JSON as the journal takes it: the priority in front, then what a person reads. The journal has the time. */
 export function journalLine(line: string): string {
   const entry = readLogEntry(line);
-  return entry ? `<${priorityOf(entry.level)}>${entry.text}\n` : line;
+  return entry ? `<${priorityOf(entry.level)}>${entry.text}\n` : `${sanitizeLine(line.trimEnd())}\n`;
 }

@@ -1,3 +1,5 @@
+import { sanitizeLine } from "../terminal/sanitize.ts";
+
 const LEAD = new Set(["level", "time", "name", "msg"]);
 
 /** A line of a log, parsed. */
@@ -15,7 +17,7 @@ export function readLogEntry(line: string): LogEntry | undefined {
   const fields = parseLogLine(line);
   if (!fields) return undefined;
   const { level = "", time = "" } = fields;
-  return { level: show(level), time: show(time), text: readableText(fields) };
+  return { level: sanitizeLine(show(level)), time: sanitizeLine(show(time)), text: readableText(fields) };
 }
 
 /** The fields of a line of a log; `undefined` for what is none. */
@@ -32,13 +34,16 @@ export function parseLogLine(line: string): LogFields | undefined {
 export function readableText(fields: LogFields): string {
   const { msg = "" } = fields;
   const others = Object.entries(fields).flatMap(([name, value]) => (LEAD.has(name) ? [] : [`${name}=${show(value)}`]));
-  return [typeof msg === "string" ? msg : "", ...others].join(" ").replaceAll("\n", " ").trim();
+  const text = [typeof msg === "string" ? msg : "", ...others].join(" ").replaceAll("\n", " ").trim();
+  return sanitizeLine(text);
 }
 
-/** A line of a log as a person reads it; what is no line of a log stays as it is. */
+/** A line of a log as a person reads it; what is no line of a log is made safe to print. */
 export function readableLine(line: string): string {
   const entry = readLogEntry(line);
-  return entry ? `${entry.time.slice(0, 19).replace("T", " ")} ${entry.level.padEnd(5)} ${entry.text}` : line;
+  return entry
+    ? `${entry.time.slice(0, 19).replace("T", " ")} ${entry.level.padEnd(5)} ${entry.text}`
+    : sanitizeLine(line);
 }
 
 function show(value: unknown): string {

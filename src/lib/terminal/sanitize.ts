@@ -1,6 +1,13 @@
 import { stripVTControlCharacters } from "node:util";
 
-const UNSAFE = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}\p{Cs}]/gu;
+/**
+ * Control characters of both blocks, those that change the direction of writing, break lines or take no place at all, and
+ * halves of characters. What joins letters and emoji stays.
+ */
+const UNSAFE = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}[\p{Cf}--[\u00ad\u200c\u200d]]]/gv;
+/** A change of colour or weight. */
+const COLOUR = "\\u001b\\[[\\d;]*m";
+const COLOURS = new RegExp(`(${COLOUR})`);
 
 /**
  * Makes text from outside safe to print on one line: terminal sequences are dropped, what is left of control,
@@ -17,11 +24,36 @@ export function sanitizeLines(text: string): string[] {
   return lines.map(sanitizeLine);
 }
 
+/**
+ * The last look at text that goes to a terminal, laid out in lines already: whatever was not made safe where it was laid
+ * out is shown as an escape.
+ *
+ * @param allowsColour the program's own colours are in it
+ */
+export function guardOutput(text: string, allowsColour: boolean): string {
+  const parts = allowsColour ? text.split(COLOURS) : [text];
+  return parts
+    .map((part, index) =>
+      index % 2 === 1 ? part : part.replaceAll(UNSAFE, (one) => (one === "\n" ? one : escape(one))),
+    )
+    .join("");
+}
+
+/** A value as JSON has it, with every text in it safe to print on one line. */
+export function sanitizeValue<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value), (_name, field: unknown) => {
+    return typeof field === "string" ? sanitizeLine(field) : field;
+  }) as T;
+}
+
 /** JSON on one line, or indented, with everything escaped that a terminal might act on. Still the same JSON value. */
 export function safeJson(value: unknown, indent?: number): string {
-  return JSON.stringify(value, undefined, indent).replaceAll(UNSAFE, (character) =>
-    character === "\n" ? character : escapeForJson(character),
-  );
+  return escapeJson(JSON.stringify(value, undefined, indent));
+}
+
+/** The same for a text that is JSON already, or lines of it. */
+export function escapeJson(json: string): string {
+  return json.replaceAll(UNSAFE, (character) => (character === "\n" ? character : escapeForJson(character)));
 }
 
 function escape(character: string): string {
@@ -29,7 +61,11 @@ function escape(character: string): string {
   return code <= 0xff ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u{${code.toString(16)}}`;
 }
 
-// Every character of UNSAFE lies in the basic plane, so one escape is enough.
+/** Characters beyond the basic plane have two escapes. */
 function escapeForJson(character: string): string {
-  return `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`;
+  let escapes = "";
+  for (let at = 0; at < character.length; at++) {
+    escapes += `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`;
+  }
+  return escapes;
 }

@@ -5,6 +5,8 @@ type Paint = (text: string) => string;
 
 /** How things look on one output: colours where it takes them, and characters its locale can show. */
 export interface Theme {
+  /** Whether the others add escape sequences. */
+  readonly hasColour: boolean;
   readonly bold: Paint;
   readonly dim: Paint;
   readonly red: Paint;
@@ -27,6 +29,7 @@ export function createTheme(output: Output, env: Env): Theme {
     colour ? (text) => styleText(format, text, { validateStream: false }) : (text) => text;
   const unicode = speaksUnicode(env);
   return {
+    hasColour: colour,
     bold: paint("bold"),
     dim: paint("dim"),
     red: paint("red"),

@@ -64,7 +64,7 @@ describe("TLS", () => {
       const secure = await rig.front({ tls, intercept: () => answer });
       const trusting = client({ extraCa: authority.cert });
       const error = await failure(trusting.resolve(`${secure.outsideHost}/team/app:1`, MACHINE, BASIC, soon()));
-      expect(error).toMatchObject({ kind: "registry_untrusted", message: expect.stringContaining("without TLS") });
+      expect(error).toMatchObject({ kind: "refused_target", message: expect.stringContaining("without TLS") });
     }
     expect(plain.requests).toEqual([]);
   });

@@ -224,6 +224,13 @@ describe("a registry that cannot be asked", () => {
     );
   });
 
+  it("since it leads where it may not, is not left to the engine, which would go there", async () => {
+    const rig = rigWith();
+    rig.engine.publish(IMAGE);
+    rig.registry.failures.push(unreachable("refused_target"));
+    expect(await deploy(rig)).toMatchObject({ code: "ImagePullBackOff", details: { reason: "refused_target" } });
+  });
+
   it("is asked once more before that: a link that was down for a moment is no reason to do without", async () => {
     const rig = rigWith();
     rig.engine.publish(IMAGE, { layers: [MB] });

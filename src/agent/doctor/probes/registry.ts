@@ -12,6 +12,8 @@ const NEXT: Partial<Record<RegistryErrorKind, string>> = {
     "Correct the credentials: registries in the configuration, or docker login where docker_config_file is set.",
   registry_untrusted:
     "Put its authority's certificate into registries[].ca_file, or into /etc/docker/certs.d/HOST:PORT/ca.crt for the engine too.",
+  refused_target:
+    "Ask who runs the registry. A token server on a host of another domain is to be listed in registries[].auth_hosts.",
   rate_limited: "Wait; with an account of one's own the registry allows more.",
 };
 const LOOK =

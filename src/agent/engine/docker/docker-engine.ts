@@ -42,9 +42,6 @@ import { toEngineError } from "./to-engine-error.ts";
 import { unlessStatus } from "./unless-status.ts";
 import { containerChanges, openEvents } from "./watch-containers.ts";
 
-/** Longest line of a tail, in characters. */
-const MAX_TAIL_LENGTH = 500;
-
 export interface DockerEngineOptions {
   /** Asked on each call. May throw an `EngineError` of kind `unavailable`. */
   readonly socketPath: () => string;
@@ -174,8 +171,12 @@ class DockerEngine implements Engine {
       const docker = this.#connect();
       const kind = await this.#kind(abortSignal);
       const image = await nameOnMachine(docker, request.image, abortSignal);
-      const container = await docker.createContainer({ ...createOptions({ ...request, image }, kind), abortSignal });
-      return withFields(container, { id: "" }).id;
+      try {
+        const container = await docker.createContainer({ ...createOptions({ ...request, image }, kind), abortSignal });
+        return withFields(container, { id: "" }).id;
+      } catch (error) {
+        throw toEngineError(error, request.environment.map(valueOf));
+      }
     });
   }
 
@@ -217,7 +218,7 @@ class DockerEngine implements Engine {
       const { stream, raw } = await openLog(this.#connect(), id, { tail: lines, follow: false }, abortSignal);
       const last: string[] = [];
       for await (const batch of logLines(stream, raw)) {
-        last.push(...batch.map(({ text }) => text.slice(0, MAX_TAIL_LENGTH)));
+        last.push(...batch.map(({ text }) => text));
         last.splice(0, last.length - lines);
       }
       return last;
@@ -257,4 +258,9 @@ class DockerEngine implements Engine {
   #change<T>(signal: AbortSignal, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
     return call(this.#clock, this.#changeMs, signal, run);
   }
+}
+
+/** Of `KEY=VALUE`. */
+function valueOf(variable: string): string {
+  return variable.slice(variable.indexOf("=") + 1);
 }

@@ -3,6 +3,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import type { EngineInfo, PullProgress } from "../engine.ts";
 import { EngineError } from "../engine-error.ts";
 import type { RegistryAuth } from "../../registry/registry.ts";
+import { secretsOfAuth } from "../../registry/secrets-of-auth.ts";
 import { authConfig } from "./auth-config.ts";
 import { settleOrAbort } from "./call.ts";
 import type { Connect } from "./connection.ts";
@@ -33,7 +34,11 @@ export async function pull(connect: Connect, clock: Clock, options: PullOptions,
   } catch (error) {
     signal.throwIfAborted();
     // Aborting breaks the connection, and that is what the client then complains of.
-    throw toPullError(watchdog.signal.aborted ? watchdog.signal.reason : error, options.reference);
+    throw toPullError(
+      watchdog.signal.aborted ? watchdog.signal.reason : error,
+      options.reference,
+      secretsOfAuth(options.auth),
+    );
   }
 }
 
@@ -44,7 +49,7 @@ async function followPull(connect: Connect, options: PullOptions, watchdog: Watc
   for await (const message of readJsonLines(stream as AsyncIterable<Buffer>)) {
     watchdog.signal.throwIfAborted();
     watchdog.feed();
-    throwIfError(message, options.reference);
+    throwIfError(message, options);
     finished = isFinal(message);
     if (sum.add(message)) options.onProgress(sum.progress);
   }
@@ -58,11 +63,11 @@ async function open(docker: Docker, { kind, reference, auth }: PullOptions, abor
   return await (authconfig ? docker.createImage(authconfig, options) : docker.createImage(options));
 }
 
-function throwIfError(message: Readonly<Record<string, unknown>>, reference: string): void {
+function throwIfError(message: Readonly<Record<string, unknown>>, { reference, auth }: PullOptions): void {
   const detail = message["errorDetail"];
   const text =
     (typeof detail === "object" && detail !== null && "message" in detail && detail.message) || message["error"];
-  if (typeof text === "string" && text !== "") throw toPullError(new Error(text), reference);
+  if (typeof text === "string" && text !== "") throw toPullError(new Error(text), reference, secretsOfAuth(auth));
 }
 
 /** Docker ends with `Status: ...`, Podman with a message that names the image as complete, or with its id. */

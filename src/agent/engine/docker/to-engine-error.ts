@@ -1,3 +1,4 @@
+import { maskSecrets } from "../../../lib/redact.ts";
 import type { EngineErrorKind } from "../engine-error.ts";
 import { EngineError } from "../engine-error.ts";
 import { classifyContainerText, classifyPullText, cleanMessage } from "./error-text.ts";
@@ -22,21 +23,25 @@ const KIND_BY_STATUS: Readonly<Record<number, EngineErrorKind>> = {
   422: "invalid",
 };
 
-/** Error of a call on containers or on the engine itself. Errors that have a kind already stay as they are. */
-export function toEngineError(error: unknown): EngineError {
-  return convert(error, (text) => classifyContainerText(text));
+/**
+ * Error of a call on containers or on the engine itself. Errors that have a kind already stay as they are.
+ *
+ * @param secrets what the engine was given, and may repeat
+ */
+export function toEngineError(error: unknown, secrets: readonly string[] = []): EngineError {
+  return convert(error, secrets, (text) => classifyContainerText(text));
 }
 
 /** Error of a pull, before or within its stream. */
-export function toPullError(error: unknown, reference: string): EngineError {
-  return convert(error, (text, status) => {
+export function toPullError(error: unknown, reference: string, secrets: readonly string[]): EngineError {
+  return convert(error, secrets, (text, status) => {
     return classifyPullText(text, reference) ?? (status === 404 ? "image_not_found" : undefined);
   });
 }
 
 type Classify = (text: string, status: number | undefined) => EngineErrorKind | undefined;
 
-function convert(error: unknown, classify: Classify): EngineError {
+function convert(error: unknown, secrets: readonly string[], classify: Classify): EngineError {
   if (error instanceof EngineError) return error;
   const code = property(error, "code");
   const broken = typeof code === "string" ? BROKEN_SOCKET[code] : undefined;
@@ -47,7 +52,9 @@ function convert(error: unknown, classify: Classify): EngineError {
   const statusCode = typeof status === "number" ? status : undefined;
   const text = messageOf(error);
   const kind = classify(text, statusCode) ?? (statusCode === undefined ? undefined : KIND_BY_STATUS[statusCode]);
-  return new EngineError(kind ?? "unknown", cleanMessage(text), { cause: error });
+  // Before the message is made one line and cut.
+  const shown = secrets.length > 0 ? maskSecrets(text, secrets) : text;
+  return new EngineError(kind ?? "unknown", cleanMessage(shown), shown === text ? { cause: error } : {});
 }
 
 function messageOf(error: unknown): string {

@@ -28,6 +28,17 @@ it("tells systemd what it waits for", async () => {
   expect(systemd.take()).toBeUndefined();
 });
 
+it("tells systemd nothing but a status by one, whatever is in it", async () => {
+  await using dir = await tempDir();
+  using systemd = new DatagramReceiver(join(dir.path, "notify"));
+  using manager = find({ NOTIFY_SOCKET: systemd.path });
+  manager.status("Offline (no\nREADY=1\r\u2028STOPPING=1\u001b]0;title\u0007\u009b2J\u0000\u202e)");
+  const [line = "", ...others] = systemd.take()?.split("\n") ?? [];
+  expect(others).toEqual([]);
+  expect(line).toMatch(/^STATUS=Offline \(no READY=1 STOPPING=1/);
+  expect(line).not.toMatch(/[\p{Cc}\p{Bidi_Control}\p{Zl}]/u);
+});
+
 it("says again what was not taken, the latest of each", async () => {
   await using dir = await tempDir();
   const clock = new FakeClock();

@@ -1,0 +1,128 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { expect, test } from "vitest";
+import { run } from "../support/command.ts";
+import { webImage } from "../support/images.ts";
+import { sharedSystem } from "../support/system/for-tests.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+// No run of eight characters is twice in these, or in anything the tests would find around them.
+const PASSWORD = `Hunter2 "corréct"/h0rse+b4ttery'st\\ple&<~=`;
+const KEY = [
+  "-----BEGIN QUITE PRIVATE KEY-----",
+  "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj",
+  "AgEAAoIBAQC7VJTUt9Us8cKjMzEfYyjiWA4R4",
+  "-----END QUITE PRIVATE KEY-----",
+].join("\n");
+const environments = [
+  { key: "PASSWORD", value: PASSWORD },
+  { key: "KEY", value: KEY },
+];
+
+/** Longest line that is read, and the parts in which an engine keeps longer ones. */
+const LINE = 8_192;
+const PART = 16_384;
+
+const base64 = (text: string): string => Buffer.from(text).toString("base64");
+
+/** What an app may write of its password, for somebody who looks for it. */
+const FORMS: readonly string[] = [
+  PASSWORD,
+  JSON.stringify({ password: PASSWORD, key: KEY }),
+  `http://user:${encodeURIComponent(PASSWORD)}@db`,
+  String(new URLSearchParams({ password: PASSWORD })),
+  base64(PASSWORD),
+  `Authorization: Basic ${base64(`user:${PASSWORD}`)}`,
+  `Authorization: Basic ${base64(`admin:${PASSWORD}`)}`,
+  `Authorization: Basic ${base64(`operator:${PASSWORD}`)}`,
+  Buffer.from(PASSWORD).toString("base64url"),
+];
+
+/** Writes each of them as a line, the key, and the password where a line is cut; then it ends, or stays up. */
+function script(end: string): string {
+  const quoted = FORMS.map((form) => `'${form.replaceAll("'", `'\\''`)}'`);
+  const cuts = [LINE, PART].flatMap((at) =>
+    [5, 20, 40].map((part) => `printf '%${at - part}s%s and more\\n' '' "$PASSWORD"`),
+  );
+  return [`printf '%s\\n' ${quoted.join(" ")}`, 'echo "$KEY"', ...cuts, 'echo "written"', end].join("\n");
+}
+
+/** Parts of the secrets that are long enough to tell something, in each form. */
+function* parts(): Generator<string> {
+  const values = [PASSWORD, ...KEY.split("\n")];
+  for (const value of values) {
+    for (const form of [
+      value,
+      JSON.stringify(value).slice(1, -1),
+      encodeURIComponent(value),
+      base64(value).slice(0, -4),
+      base64(`a${value}`).slice(4, -4),
+      base64(`ab${value}`).slice(4, -4),
+    ]) {
+      for (let at = 0; at + 8 <= form.length; at++) yield form.slice(at, at + 8);
+    }
+  }
+}
+
+function expectNothingOf(text: string): void {
+  expect([...parts()].filter((part) => text.includes(part))).toEqual([]);
+}
+
+const system = sharedSystem();
+const tool = (...args: string[]) => run("dist/edge-agent", [...args, "--config", system().agent.configFile]);
+
+async function logsOf(app: string, query: string): Promise<string> {
+  const { control, asset, account } = system();
+  const url = `${control.url}/v1/assets/${asset.uuid}/edge/apps/${app}/logs?${query}`;
+  return await (await fetch(url, { headers: { "X-API-Key": account.apiKey } })).text();
+}
+
+test("an app's log shows nothing of its secrets, in no form, over no cut", async () => {
+  const image = await system().load(await webImage("secrets"));
+  const app = { name: system().name(), image, environments, command: ["sh", "-c", script("exec sleep 2147483")] };
+  expect((await system().deploy(app)).final.status).toBe("Success");
+  const whole = await waitFor("the whole log", async () => {
+    const text = await logsOf(app.name, "tail=100");
+    return text.includes("written") && text;
+  });
+  expect(whole.split("***").length).toBeGreaterThan(FORMS.length + 6);
+  expectNothingOf(whole);
+  // Reading may begin at any part of a line, since engines count the parts.
+  for (let tail = 1; tail <= 25; tail++) expectNothingOf(await logsOf(app.name, `tail=${tail}`));
+  const local = await tool("logs", app.name, "--lines", "100");
+  expect(local.stdout).toContain("written");
+  expectNothingOf(local.stdout);
+  const facts = await tool("app", app.name);
+  expectNothingOf(facts.stdout + facts.stderr);
+  // Its command holds what it writes, and commands are no secrets.
+  expect((await system().finish(await system().change("DELETE", app.name))).final.status).toBe("Success");
+});
+
+test("what an app wrote before it crashed shows nothing of its secrets, wherever it is told", async () => {
+  const image = await system().load(await webImage("secrets"));
+  const app = { name: system().name(), image, environments, command: ["sh", "-c", script("exit 3")] };
+  const { final, events } = await system().deploy(app);
+  expect(final).toMatchObject({ code: "CrashLoopBackOff", details: { logs: expect.anything() } });
+  expectNothingOf(JSON.stringify(events));
+  expectNothingOf(system().agent.output() + system().control.output());
+  const bundle = join(system().directory, "bundle.tar.gz");
+  expect((await tool("support-bundle", bundle)).code).toBe(0);
+  expectNothingOf(gunzipSync(await readFile(bundle)).toString("latin1"));
+});
+
+test("what the engine says of a container it cannot make or start shows nothing of them", async () => {
+  const image = await system().load(await webImage("secrets"));
+  const messages: string[] = [];
+  // The engine repeats the program it cannot find, which happens to be the secret, and its message is cut somewhere.
+  for (const program of [PASSWORD, `/${KEY}`, ...[160, 167, 174, 181].map((deep) => "x/".repeat(deep) + PASSWORD)]) {
+    const app = { name: system().name(), image, environments, command: [program] };
+    const { final, events } = await system().deploy(app);
+    expect(final.status).toBe("Fail");
+    messages.push(final.message);
+    expectNothingOf(JSON.stringify(events.map(({ message, details }) => ({ message, details }))));
+  }
+  expect(messages.filter((message) => message.includes("***")).length).toBeGreaterThan(2);
+  expect(messages.some((message) => message.includes("***…"))).toBe(true);
+  expectNothingOf(system().agent.output());
+});

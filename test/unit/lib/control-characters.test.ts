@@ -1,0 +1,146 @@
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { journalEntry } from "../../../src/lib/log/journal-entry.ts";
+import { journalLine } from "../../../src/lib/log/journal.ts";
+import { readableLine } from "../../../src/lib/log/readable-line.ts";
+import { createLogger } from "../../../src/lib/logger.ts";
+import { escapeJson, guardOutput, safeJson, sanitizeValue } from "../../../src/lib/terminal/sanitize.ts";
+import { plainLines, plainText } from "../../../src/protocol/plain-text.ts";
+import { tempDir } from "../../support/temp-dir.ts";
+
+const OBEYED = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}\u200b\u2060\ufeff]/u;
+const evil = fc.string({
+  unit: fc.oneof(
+    fc.constantFrom(
+      "\u001b[2J",
+      "\u001b]0;x\u0007",
+      "\u009b31m",
+      "\u007f",
+      "\u202e",
+      "\u2066",
+      "\u2028",
+      "\u200b",
+      "\n",
+      "\r",
+    ),
+    fc.constantFrom("\u{e0041}", "\ud800", "=", "MESSAGE=forged", "READY=1", "<0>", "\u0000", "é", "a"),
+    fc.string({ unit: "binary", minLength: 1, maxLength: 1 }),
+  ),
+  maxLength: 20,
+});
+
+const logLine = (msg: string, field: string): string =>
+  `${JSON.stringify({ level: "info", time: "t", name: "edge-agent", msg, field, [field]: 1, err: { message: msg, stack: `${msg}\n at` } })}\n`;
+
+describe("the log", () => {
+  test("has one line for each, and nothing a terminal obeys, wherever it is read", () => {
+    fc.assert(
+      fc.property(evil, evil, (msg, field) => {
+        const line = logLine(msg, field);
+        expect(readableLine(line.trimEnd())).not.toMatch(OBEYED);
+        expect(journalLine(line)).toMatch(/^<6>[^\n]*\n$/);
+        expect(journalLine(line).trimEnd()).not.toMatch(OBEYED);
+        expect(journalLine(`${field}\n`).replace(/\n$/, "")).not.toMatch(OBEYED);
+      }),
+    );
+  });
+
+  test("reaches the journal with the fields it has, and no others", () => {
+    fc.assert(
+      fc.property(evil, evil, (msg, field) => {
+        const fields = readEntry(journalEntry(logLine(msg, field)) ?? Buffer.from(""));
+        const [first, ...others] = fields;
+        expect(first?.[0]).toBe("MESSAGE");
+        for (const [name] of others) expect(name).toMatch(/^(?:PRIORITY|SYSLOG_(?:IDENTIFIER|PID)|EDGE_[A-Z0-9_]*)$/);
+        for (const [, value] of fields) expect(value.replaceAll("\n", "")).not.toMatch(OBEYED);
+        expect(first?.[1]).not.toContain("\n");
+      }),
+    );
+  });
+
+  test.each([true, false])("has nothing of it in its file or on a terminal (pretty: %s)", async (pretty) => {
+    await using directory = await tempDir();
+    const path = join(directory.path, "log");
+    const fd = openSync(path, "w");
+    const logger = await createLogger({ name: "edge-agent", level: "info", fd, pretty });
+    const texts = fc.sample(evil, 200);
+    for (const text of texts) logger.info({ field: text, [text]: 1, err: new Error(text) }, `begin ${text}`);
+    closeSync(fd);
+    const written = readFileSync(path, "utf8").replaceAll(new RegExp(COLOUR, "g"), "");
+    expect(written.split("\n").filter((line) => OBEYED.test(line))).toEqual([]);
+    expect(written.split("\n").filter((line) => /^(?:MESSAGE|READY|<0>|forged)/.test(line))).toEqual([]);
+    if (pretty) return;
+    const read = written
+      .trimEnd()
+      .split("\n")
+      .map((line) => (JSON.parse(line) as { field: string }).field);
+    expect(read).toEqual(texts);
+  });
+});
+
+const COLOUR = "\\u001b\\[[\\d;]*m";
+
+/** Fields of an entry in the journal's own protocol. */
+function readEntry(entry: Uint8Array): (readonly [name: string, value: string])[] {
+  const fields: [string, string][] = [];
+  let rest = Buffer.from(entry);
+  while (rest.length > 0) {
+    const end = rest.indexOf("\n");
+    const head = rest.toString("utf8", 0, end);
+    const equals = head.indexOf("=");
+    if (equals >= 0) {
+      fields.push([head.slice(0, equals), head.slice(equals + 1)]);
+      rest = rest.subarray(end + 1);
+      continue;
+    }
+    const length = Number(rest.readBigUInt64LE(end + 1));
+    fields.push([head, rest.toString("utf8", end + 9, end + 9 + length)]);
+    rest = rest.subarray(end + 9 + length + 1);
+  }
+  return fields;
+}
+
+describe("output", () => {
+  test("has nothing but lines, and colours where they are the program's", () => {
+    fc.assert(
+      fc.property(evil, (text) => {
+        expect(guardOutput(text, false).replaceAll("\n", "")).not.toMatch(OBEYED);
+        const coloured = guardOutput(`\u001b[1m${text}\u001b[0m`, true).replaceAll(new RegExp(COLOUR, "g"), "");
+        expect(coloured.replaceAll("\n", "")).not.toMatch(OBEYED);
+        expect(JSON.stringify(sanitizeValue({ text, list: [text] }))).not.toMatch(OBEYED);
+      }),
+    );
+    expect(guardOutput("\u001b[1mbold\u001b[0m\nGröße 👩‍🔧", true)).toBe("\u001b[1mbold\u001b[0m\nGröße 👩‍🔧");
+    expect(guardOutput("\u001b[1mbold", false)).toBe("\\x1b[1mbold");
+  });
+
+  test("in JSON is the same JSON", () => {
+    fc.assert(
+      fc.property(evil, (text) => {
+        expect(safeJson({ text })).not.toMatch(OBEYED);
+        expect(JSON.parse(safeJson({ text }))).toEqual({ text });
+        expect(JSON.parse(escapeJson(JSON.stringify({ text }, undefined, 2)))).toEqual({ text });
+      }),
+    );
+  });
+});
+
+describe("what a device says of itself", () => {
+  test("is kept without what a terminal obeys, as long as it was", () => {
+    fc.assert(
+      fc.property(evil, (text) => {
+        expect(plainText(100).parse(text)).not.toMatch(/[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/u);
+        expect(
+          plainLines(100)
+            .parse(text)
+            .replaceAll(/[\n\t]/g, ""),
+        ).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u);
+        expect(plainText(100).parse(text)).toHaveLength(text.length);
+      }),
+    );
+    expect(plainText(100).parse("Debian GNU/Linux 13 (Größe)")).toBe("Debian GNU/Linux 13 (Größe)");
+    expect(plainText(3).safeParse("four").success).toBe(false);
+  });
+});
