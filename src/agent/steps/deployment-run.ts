@@ -3,7 +3,7 @@ import { fullJitter } from "../../lib/backoff.ts";
 import { errorEntry, isErrorCode } from "../../protocol/errors.ts";
 import { announcement, running } from "../core/announce.ts";
 import type { Rival } from "../core/check.ts";
-import { type DeploymentRecord, type Failure, withoutSpentCredentials } from "../core/deployment.ts";
+import { type DeploymentRecord, type Failure, withoutSpentCredentials, withPresentFacts } from "../core/deployment.ts";
 import { nextStep } from "../core/plan.ts";
 import type { Observed, Progress, Step } from "../core/step.ts";
 import { touches } from "../core/way-back.ts";
@@ -102,6 +102,7 @@ export class DeploymentRun {
     const observed = this.#observed ?? (await observe(this.#record, engine, config.stateDir, this.#step.signal));
     this.#observed = undefined;
     const installed = store.apps().find(({ name }) => name === this.#record.app);
+    this.#record = withPresentFacts(this.#record, installed);
     const step = nextStep(this.#record, observed, this.#progress, installed);
     if (!step) return;
     if (isStored(step)) return this.#store(storedChange(step, this.#record), announcement(step, this.#record));
