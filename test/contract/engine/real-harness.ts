@@ -75,7 +75,10 @@ export async function realHarness({ kind, socketPath, checkHealth }: RealEngine)
     commit: async (container) => {
       const repository = `localhost/${uniqueName("committed")}`;
       const path = `/commit?container=${container}&repo=${repository}&tag=1`;
-      const { status, body } = await engineRequest(socketPath, "POST", path);
+      const { status, body } = await engineRequest(socketPath, "POST", path, {
+        headers: { "Content-Type": "application/json" },
+        body: "{}",
+      });
       if (status >= 300) throw new Error(`the engine did not commit ${container}: ${status} ${body}`);
       owned.defer(() => removeImage(socketPath, `${repository}:1`));
       return `${repository}:1`;

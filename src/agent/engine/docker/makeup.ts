@@ -45,9 +45,13 @@ function port(hostPort: number, target: string): ContainerMakeup["ports"][number
   return protocolOf(target) === "udp" ? { ...tcp, protocol: "udp" } : tcp;
 }
 
-/** `local:target[:options]`. Paths with a colon never stand here: they are mounts. */
+/**
+ * `local:target[:options]`. Paths with a colon never stand here: they are mounts. Podman lists the volumes that the image
+ * declares too, by their names.
+ */
 function binds(entries: readonly string[]): ContainerMakeup["volumes"] {
-  return entries.map((entry) => {
+  const paths = entries.filter((entry) => entry.startsWith("/"));
+  return paths.map((entry) => {
     const [local = "", target = "", options = ""] = entry.split(":");
     return { local, target, readonly: options.split(",").includes("ro") };
   });
