@@ -185,17 +185,28 @@ export class Keeper {
    * changed meanwhile. Notes its container where that is another. Call with the app held: then it stays so.
    */
   async #next(seen: AppRecord, signal: AbortSignal): Promise<Due | undefined> {
-    const { store, engine } = this.#options;
+    const { engine } = this.#options;
     const app = this.#installed(seen);
     if (!app) return undefined;
     const containers = await this.#own(app, await engine.listContainers(signal), signal);
-    const containerId = containers[0]?.id;
-    if (containerId !== undefined && containerId !== app.containerId) {
-      changeApp(store, app, (now) => ({ ...now, containerId }));
-    }
+    const containerId = containers[0]?.id ?? app.containerId;
+    if (containerId !== app.containerId) this.#noteContainer(app, containerId);
     const current = this.#installed(seen);
     const repair = current && nextRepair(current, containers);
     return repair && { app: current, repair };
+  }
+
+  #noteContainer(app: AppRecord, containerId: string): void {
+    const { store, logger } = this.#options;
+    try {
+      changeApp(store, app, (now) => ({ ...now, containerId }));
+    } catch (problem) {
+      // It is known by its labels and its name too.
+      logger.warn(
+        { err: problem, app: app.name },
+        "an app's new container could not be noted; the app is not affected. See: edge-agent doctor (disk, store)",
+      );
+    }
   }
 
   /** The app's containers. How one ended is asked for only where that decides what follows. */
