@@ -1,4 +1,5 @@
 import { normalizePath } from "../../protocol/normalize-path.ts";
+import { VERSION_ENDINGS } from "../../protocol/app-fields.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import type { DeploymentRecord } from "./deployment.ts";
 
@@ -26,14 +27,14 @@ export function containerName(app: string): string {
   return app.length === 1 ? `${app}-app` : app;
 }
 
-/** Name of a new version's container until it takes the app's own. Longer than a name anybody would give an app. */
+/** Name of a new version's container until it takes the app's own. No app that is deployed may be called so. */
 export function besideName(app: string): string {
-  return `${containerName(app)}.edge-agent-new`;
+  return `${containerName(app)}${VERSION_ENDINGS.fresh}`;
 }
 
 /** Name of the old version's container until the new one has proved itself. */
 export function asideName(app: string): string {
-  return `${containerName(app)}.edge-agent-old`;
+  return `${containerName(app)}${VERSION_ENDINGS.old}`;
 }
 
 /** Whether a name is one of those the agent gives an app's containers. */

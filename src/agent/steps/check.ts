@@ -1,5 +1,5 @@
 import { type Surroundings, check } from "../core/check.ts";
-import { LABELS, containerName } from "../core/container.ts";
+import { LABELS } from "../core/container.ts";
 import { type HostPort, hostPortsOf, includesPort } from "../core/host-port.ts";
 import type { AppRecord } from "../core/deployment.ts";
 import { running } from "../core/announce.ts";
@@ -79,7 +79,7 @@ async function observe(context: StepContext, spec: AppSpec): Promise<Omit<Surrou
     policyViolation: violation(spec, config.policy, { volumes: resolved, devices }, config.guardedPaths),
     machine: host.machine(),
     missingDevices,
-    containerName: containerName(spec.name),
+    action: record.action === "update" ? "update" : "deploy",
   };
 }
 
