@@ -27,7 +27,10 @@ export const newAppName = appName
     (name) => !Object.values(VERSION_ENDINGS).some((ending) => name.endsWith(ending)),
     `must not end with '${VERSION_ENDINGS.fresh}' or '${VERSION_ENDINGS.old}': containers are called so during updates`,
   )
-  .meta({ description: "App name; the container carries it too.", examples: ["node-red"] });
+  .meta({
+    description: "App name; the container carries it too. It may not end with `.edge-agent-new` or `.edge-agent-old`.",
+    examples: ["node-red"],
+  });
 
 export const imageReference = z
   .string()
