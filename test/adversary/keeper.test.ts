@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { EngineProxy } from "../support/chaos/engine-proxy.ts";
+import { EngineProxy, type Verdict } from "../support/chaos/engine-proxy.ts";
 import { dockerSocket } from "../support/docker-socket.ts";
 import { sleeperImage } from "../support/images.ts";
 import { PrivateEngine, privateEngineMissing } from "../support/private-engine.ts";
@@ -32,7 +32,7 @@ test("an app that was stopped beside a round of repairs stays stopped", async ()
   for (const name of [first, stopped, last]) await hand.remove(name);
   const held = Promise.withResolvers<void>();
   let isHeld = false;
-  proxy.intercept(async ({ path, phase }) => {
+  proxy.intercept(async ({ path, phase }): Promise<Verdict> => {
     if (path === "/containers/create" && phase === "before" && !isHeld) {
       isHeld = true;
       await held.promise;
@@ -44,9 +44,8 @@ test("an app that was stopped beside a round of repairs stays stopped", async ()
   const { final } = await system().finish(await system().change("POST", stopped, "stop"));
   expect(final).toMatchObject({ status: "Success" });
   held.resolve();
-  const isRepaired = (name: string) => (line: { msg: string; app?: unknown }) =>
-    line.msg === "app repaired" && line.app === name;
-  await system().agent.waitForLog("the round to get to its end", isRepaired(last));
+  const { agent } = system();
+  await agent.waitForLog("the round's end", (line) => line.msg === "app repaired" && line["app"] === last);
   expect(await system().containersOf(deployments.get(first)!)).toMatchObject([{ State: "running" }]);
   expect(await system().containersOf(deployments.get(stopped)!)).toEqual([]);
   // And for good.

@@ -157,6 +157,16 @@ it("a container whose creation was not recorded is found by its name and its lab
   expect(rig.engine.containers.map((container) => container.id)).toEqual([id]);
 });
 
+/** A container as the release before made it: with no label where it had nothing to say. */
+async function madeByReleaseBefore(rig: Rig, left: readonly string[], image: Readonly<Record<string, string>>) {
+  const { request } = rig.engine.container("app")!;
+  await rig.engine.removeContainer("app", signal);
+  const labels = Object.fromEntries(Object.entries(request.labels).filter(([label]) => !left.includes(label)));
+  rig.engine.addImage(IMAGE, { labels: image });
+  await rig.engine.createContainer({ ...request, labels }, signal);
+  await rig.engine.startContainer("app", signal);
+}
+
 describe("after a lost store", () => {
   const extras = JSON.stringify({ devices: [{ local: "/dev/kmsg", target: "/dev/kmsg", permissions: "rwm" }] });
   const evil = { [LABELS.extras]: extras, [LABELS.image]: "evil/image:1", [LABELS.previousImage]: "sha256:evil" };
@@ -168,16 +178,6 @@ describe("after a lost store", () => {
     await loseStore();
     expect(rig.store.apps()).toEqual([before]);
   });
-
-  /** A container as the release before made it: with no label where it had nothing to say. */
-  async function madeByReleaseBefore(rig: Rig, left: readonly string[], image: Readonly<Record<string, string>>) {
-    const { request } = rig.engine.container("app")!;
-    await rig.engine.removeContainer("app", signal);
-    const labels = Object.fromEntries(Object.entries(request.labels).filter(([label]) => !left.includes(label)));
-    rig.engine.addImage(IMAGE, { labels: image });
-    await rig.engine.createContainer({ ...request, labels }, signal);
-    await rig.engine.startContainer("app", signal);
-  }
 
   it("nor where the release before had left them to the image", async () => {
     const { rig, loseStore } = await deployed();
