@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { homedir } from "node:os";
-import { setTimeout as sleep } from "node:timers/promises";
-import { type Clock, systemClock } from "../lib/clock.ts";
+import { foregroundClock as clock } from "../lib/clock.ts";
 import type { Io } from "./io.ts";
 import { run } from "./run.ts";
 import { createInput } from "./ui/terminal-input.ts";
@@ -20,8 +19,6 @@ for (const output of [process.stdout, process.stderr]) {
     throw error;
   });
 }
-
-const clock: Clock = { ...systemClock, sleep: (ms, signal) => sleep(ms, undefined, signal ? { signal } : {}) };
 
 const io: Io = {
   stdin: createInput(process.stdin, process.stderr, interrupt, interruption.signal),

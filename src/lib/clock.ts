@@ -13,19 +13,37 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-// setTimeout fires at once for anything above 2^31-1 ms.
+// setTimeout fires at once for anything above 2^31-1 ms, 24.8 days. Longer waits, as for a month's budget, take several.
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => Number(process.hrtime.bigint() / 1000n) / 1000,
   timer(ms, callback) {
-    const handle = setTimeout(callback, Math.min(Math.max(0, ms), LONGEST_TIMER_MS));
-    handle.unref();
+    let left = Math.max(0, ms);
+    const arm = (): NodeJS.Timeout => {
+      const part = Math.min(left, LONGEST_TIMER_MS);
+      left -= part;
+      return setTimeout(left > 0 ? () => void (handle = arm()) : callback, part).unref();
+    };
+    let handle = arm();
     return { [Symbol.dispose]: () => clearTimeout(handle) };
   },
   sleep(ms, signal) {
     return sleepOn(systemClock, ms, signal);
+  },
+};
+
+/** The machine's clock for a command: while it sleeps, the process stays alive. */
+export const foregroundClock: Clock = {
+  ...systemClock,
+  async sleep(ms, signal) {
+    const keepAlive = setInterval(() => undefined, LONGEST_TIMER_MS);
+    try {
+      await systemClock.sleep(ms, signal);
+    } finally {
+      clearInterval(keepAlive);
+    }
   },
 };
 

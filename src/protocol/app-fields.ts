@@ -18,6 +18,20 @@ export const appName = z
   )
   .meta({ description: "App name; the container carries it too.", examples: ["node-red"] });
 
+/** Endings of the names that containers have during an update: of the new version, and of the old one. */
+export const VERSION_ENDINGS = { fresh: ".edge-agent-new", old: ".edge-agent-old" } as const;
+
+/** The name of an app that is deployed. Apps of releases before may be called otherwise. */
+export const newAppName = appName
+  .refine(
+    (name) => !Object.values(VERSION_ENDINGS).some((ending) => name.endsWith(ending)),
+    `must not end with '${VERSION_ENDINGS.fresh}' or '${VERSION_ENDINGS.old}': containers are called so during updates`,
+  )
+  .meta({
+    description: "App name; the container carries it too. It may not end with `.edge-agent-new` or `.edge-agent-old`.",
+    examples: ["node-red"],
+  });
+
 export const imageReference = z
   .string()
   .max(512)

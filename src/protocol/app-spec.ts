@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { appName, environments, imageReference, ports, volumes } from "./app-fields.ts";
+import { appName, environments, imageReference, newAppName, ports, volumes } from "./app-fields.ts";
 import { appExtras } from "./app-extras.ts";
 import type { EdgeError } from "./errors.ts";
 import { toRequestError } from "./request-error.ts";
@@ -29,6 +29,9 @@ export const appSpecSchema = z
     ],
   });
 
+/** An app as it is deployed. */
+export const newAppSpecSchema = appSpecSchema.extend({ name: newAppName });
+
 /** An app as it was asked for, defaults filled in. */
 export type AppSpec = z.output<typeof appSpecSchema>;
 export type PortMapping = AppSpec["ports"][number];
@@ -39,11 +42,20 @@ export type ParsedAppSpec =
   | { readonly ok: false; readonly error: EdgeError };
 
 /**
- * Validates an app's specification from outside. Errors: `ErrorNoName`, `ErrorNoImage` (missing or empty),
- * `InvalidRequest` with `details.issues` for anything else.
+ * Validates the specification of an app that is there, such as one that is updated. Errors: `ErrorNoName`,
+ * `ErrorNoImage` (missing or empty), `InvalidRequest` with `details.issues` for anything else.
  */
 export function parseAppSpec(input: unknown): ParsedAppSpec {
-  const result = appSpecSchema.safeParse(input);
+  return parse(appSpecSchema, input);
+}
+
+/** Validates the specification of an app that is to be deployed. Errors: as of `parseAppSpec`. */
+export function parseNewAppSpec(input: unknown): ParsedAppSpec {
+  return parse(newAppSpecSchema, input);
+}
+
+function parse(schema: typeof appSpecSchema, input: unknown): ParsedAppSpec {
+  const result = schema.safeParse(input);
   if (result.success) return { ok: true, spec: result.data };
   return { ok: false, error: toRequestError(input, result.error) };
 }

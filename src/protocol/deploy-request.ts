@@ -1,9 +1,9 @@
-import { appSpecSchema } from "./app-spec.ts";
+import { newAppSpecSchema } from "./app-spec.ts";
 import { appUpdateSchema } from "./app-update.ts";
 import { deployOptionFields } from "./deploy-options.ts";
 
 /** Body of a request that deploys an app: what it is, and how it is to be carried out. */
-export const deployRequestSchema = appSpecSchema.extend(deployOptionFields).meta({
+export const deployRequestSchema = newAppSpecSchema.extend(deployOptionFields).meta({
   id: "AppDeploymentRequest",
   examples: [
     {

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { type HostPort, includesPort } from "../../src/agent/core/host-port.ts";
 import { nanoseconds } from "../../src/agent/core/log-time.ts";
 import type {
@@ -21,8 +20,7 @@ import type {
 import { EngineError } from "../../src/agent/engine/engine-error.ts";
 import type { Clock } from "../../src/lib/clock.ts";
 import { FakeContainer } from "./fake-engine/fake-container.ts";
-import type { FakeImage } from "./fake-engine/fake-image.ts";
-import { diffIdsOf, layersOf, manifestDigestOf, repositoryOf } from "./fake-engine/fake-image.ts";
+import { diffIdsOf, type FakeImage, hash, layersOf, manifestDigestOf, repositoryOf } from "./fake-engine/fake-image.ts";
 import { Faults } from "./fake-engine/faults.ts";
 
 const PULL_STEPS = 10;
@@ -145,9 +143,19 @@ export class FakeEngine implements Engine {
       const request = this.container(idOrName)?.request;
       if (!request) return undefined;
       const { image, environment, volumes, hostNetwork, privileged } = request;
-      const facts = this.#images.get(image);
-      const imageId = facts ? this.#facts(image, facts).id : image;
-      return { image, imageId, environment, ports: hostNetwork ? [] : request.ports, volumes, hostNetwork, privileged };
+      const found = this.#images.get(image) ?? this.#imageById(image);
+      const imageId = found ? this.#facts(image, found).id : image;
+      const imageLabels = found && (found.labels ?? {});
+      return {
+        image,
+        imageId,
+        imageLabels,
+        environment,
+        ports: hostNetwork ? [] : request.ports,
+        volumes,
+        hostNetwork,
+        privileged,
+      };
     });
   }
 
@@ -228,7 +236,8 @@ export class FakeEngine implements Engine {
         throw new EngineError("conflict", `The container name "/${request.name}" is already in use`);
       }
       const id = hash(`container ${++this.#created}`);
-      this.#containers.set(id, new FakeContainer(id, request, image.behaviour ?? {}, this.#clock));
+      const labelled = { ...request, labels: { ...image.labels, ...request.labels } };
+      this.#containers.set(id, new FakeContainer(id, labelled, image.behaviour ?? {}, this.#clock));
       return id;
     });
   }
@@ -388,8 +397,4 @@ export class FakeEngine implements Engine {
       repoDigests,
     };
   }
-}
-
-function hash(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
 }

@@ -1,8 +1,8 @@
-import { parseAppSpec } from "../../protocol/app-spec.ts";
-import { asideName, besideName } from "./container.ts";
+import { type AppSpec, type ParsedAppSpec, parseAppSpec } from "../../protocol/app-spec.ts";
+import { asideName, besideName, LABELS } from "./container.ts";
 import { type AppRecord, newApp } from "./deployment.ts";
 
-/** A container that carries the agent's labels. */
+/** A container that the agent made, by its labels and its name. */
 export interface Foundling {
   readonly id: string;
   readonly name: string;
@@ -43,8 +43,7 @@ export interface FoundApp {
   readonly app: string;
   readonly deploymentId: string;
   readonly containerId: string;
-  /** Image of the version before, where this one came by an update. */
-  readonly previousImageId: string | undefined;
+  /** What the engine calls the image it was made of: a reference or an id. */
   readonly image: string;
   readonly imageId: string;
   readonly environment: readonly string[];
@@ -56,19 +55,74 @@ export interface FoundApp {
   readonly volumes: readonly { readonly local: string; readonly target: string; readonly readonly: boolean }[];
   readonly hostNetwork: boolean;
   readonly privileged: boolean;
-  /** The label that carries what an engine does not give back as it was given. */
-  readonly extras: string | undefined;
+  readonly labels: Labels;
+  /** Those its image brings; `undefined` where the engine has the image no more. */
+  readonly imageLabels: Labels | undefined;
 }
 
-/** The record of an app whose record was lost, read off its container; `undefined` when that makes no valid app. */
-export function adopt(found: FoundApp): AppRecord | undefined {
-  const parsed = parseAppSpec({
-    ...parseExtras(found.extras),
+type Labels = Readonly<Record<string, string>>;
+
+/**
+ * Returns the record of an app whose record was lost, read off its container; `undefined` when that makes no valid app.
+ * Releases before set a label only where they had something to say, so that one may be the image's own; the hash of the
+ * specification, which was always set, tells.
+ *
+ * @param isAsked whether the hash on the label is this specification's
+ */
+export function adopt(found: FoundApp, isAsked: (spec: AppSpec) => boolean): AppRecord | undefined {
+  const specs = candidates(found);
+  const spec = specs.find((candidate) => candidate && isAsked(candidate)) ?? specs[0];
+  // Whether it was stopped on purpose is lost with the store; an app that runs is what most are for.
+  return spec && { ...newApp(spec, found), previousImageId: previousImageOf(found) };
+}
+
+/** The specifications that the container may have been made by, the likeliest first; `undefined` for no valid one. */
+function candidates(found: FoundApp): (AppSpec | undefined)[] {
+  const specs: (AppSpec | undefined)[] = [];
+  for (const extras of meanings(found, LABELS.extras)) {
+    for (const image of meanings(found, LABELS.image)) {
+      for (const environment of environments(found)) {
+        const parsed = toSpec(found, { extras, image: image ?? found.image, environment });
+        specs.push(parsed.ok ? parsed.spec : undefined);
+      }
+    }
+  }
+  return specs;
+}
+
+/** What a label may stand for. One that the image brings too is likely to be no more than that. */
+function meanings({ labels, imageLabels }: FoundApp, label: string): readonly (string | undefined)[] {
+  const value = labels[label];
+  if (value === undefined) return [undefined];
+  if (!imageLabels) return [value, undefined];
+  return imageLabels[label] === value ? [undefined, value] : [value];
+}
+
+/** Engines list what was asked for first, and what the image brings behind it; where that is gone, any part may be its. */
+function environments({ environment, imageLabels }: FoundApp): (readonly string[])[] {
+  if (imageLabels) return [environment];
+  return [environment, ...environment.map((_, length) => environment.slice(0, length))];
+}
+
+function previousImageOf(found: FoundApp): string | undefined {
+  // Empty where there was none.
+  return meanings(found, LABELS.previousImage)[0] || undefined;
+}
+
+interface Candidate {
+  readonly extras: string | undefined;
+  readonly image: string;
+  readonly environment: readonly string[];
+}
+
+function toSpec(found: FoundApp, { extras, image, environment }: Candidate): ParsedAppSpec {
+  return parseAppSpec({
+    ...parseExtras(extras),
     name: found.app,
-    image: found.image,
+    image,
     host_network: found.hostNetwork,
     privileged: found.privileged,
-    environments: found.environment.map(splitVariable),
+    environments: environment.map(splitVariable),
     ports: found.ports.map(({ hostPort, targetPort, protocol }) => ({
       host_port: hostPort,
       target_port: targetPort,
@@ -76,9 +130,6 @@ export function adopt(found: FoundApp): AppRecord | undefined {
     })),
     volumes: found.volumes,
   });
-  if (!parsed.ok) return undefined;
-  // Whether it was stopped on purpose is lost with the store; an app that runs is what most are for.
-  return { ...newApp(parsed.spec, found), previousImageId: found.previousImageId };
 }
 
 /** What is no JSON makes no valid app either: rather none than one without its limits. */

@@ -1,6 +1,7 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import type { ErrorCode, ErrorDetails } from "../../protocol/errors.ts";
 import { HOST_PORT_MAX, HOST_PORT_MIN } from "../../protocol/limits.ts";
+import { asideName, besideName, containerName } from "./container.ts";
 import { type HostPort, hostPortsOf, includesPort, toHostPort } from "./host-port.ts";
 import type { PolicyViolation } from "./policy.ts";
 import { withinMachine } from "./check-limits.ts";
@@ -49,8 +50,8 @@ export interface Surroundings {
   /** Device files the request names that are not there, or are none. */
   readonly missingDevices: readonly string[];
   readonly policyViolation: PolicyViolation | undefined;
-  /** The name the container would get. */
-  readonly containerName: string;
+  /** An update needs further names than a deployment. */
+  readonly action: "deploy" | "update";
 }
 
 export interface Refusal {
@@ -95,13 +96,41 @@ function nameFree(spec: AppSpec, around: Surroundings): Refusal | undefined {
   const isOurs =
     around.apps.some(({ name }) => name === spec.name) || around.containers.some(({ app }) => app === spec.name);
   if (isOurs) return { code: "AppExists", message: `An app named ${spec.name} already exists on the device.` };
-  const foreign = around.containers.find(({ name }) => name === around.containerName);
-  if (!foreign) return undefined;
+  return namesOfOtherApps(spec, around) ?? namesOfContainers(spec, around);
+}
+
+/** Other apps may be without a container at the moment, and come back. */
+function namesOfOtherApps({ name: app }: AppSpec, { action, apps, rivals }: Surroundings): Refusal | undefined {
+  for (const other of [...apps.map(({ name }) => name), ...rivals.map((rival) => rival.app)]) {
+    if (other === app) continue;
+    const container =
+      namesNeeded(app, "update").find((name) => name === containerName(other)) ??
+      // What is there already was let in by a release before, and may stay.
+      (action === "deploy" ? namesNeeded(other, "update").find((name) => name === containerName(app)) : undefined);
+    if (container === undefined) continue;
+    return {
+      code: "ErrorNameExists",
+      message: `Containers of the app ${other} are named ${container}, as one of ${app} would be.`,
+      details: { container, app: other },
+    };
+  }
+  return undefined;
+}
+
+function namesOfContainers({ name: app }: AppSpec, { action, containers }: Surroundings): Refusal | undefined {
+  const needed = namesNeeded(app, action);
+  const taken = containers.find(({ name }) => needed.includes(name));
+  if (!taken) return undefined;
+  const owner = taken.app === undefined ? "is not managed by edge-agent" : `belongs to the app ${taken.app}`;
   return {
     code: "ErrorNameExists",
-    message: `A container named ${foreign.name} exists on the device and is not managed by edge-agent.`,
-    details: { container: foreign.name },
+    message: `A container named ${taken.name} exists on the device and ${owner}.`,
+    details: { container: taken.name, ...(taken.app !== undefined && { app: taken.app }) },
   };
+}
+
+function namesNeeded(app: string, action: Surroundings["action"]): string[] {
+  return action === "deploy" ? [containerName(app)] : [containerName(app), besideName(app), asideName(app)];
 }
 
 function allowed({ policyViolation }: Surroundings): Refusal | undefined {

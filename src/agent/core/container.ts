@@ -1,19 +1,24 @@
 import { normalizePath } from "../../protocol/normalize-path.ts";
+import { VERSION_ENDINGS } from "../../protocol/app-fields.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import type { DeploymentRecord } from "./deployment.ts";
 
-/** Labels on every container of the agent: how it finds its own again, whatever happened in between. */
+/**
+ * Labels on every container of the agent: how it finds its own again, whatever happened in between. An image's labels
+ * become its container's, so each of these is set at every creation, also where there is nothing to say. Releases before
+ * left `extras` and `previousImage` out then.
+ */
 export const LABELS = {
   app: "io.edge-agent.app",
   deployment: "io.edge-agent.deployment",
   specHash: "io.edge-agent.spec-hash",
   /** State directory of the agent it belongs to: more than one agent may share an engine, as on a test machine. */
   stateDir: "io.edge-agent.state-dir",
-  /** Fields of the specification that engines do not give back as they were given, as JSON. Absent where it has none. */
+  /** Fields of the specification that engines do not give back as they were given, as JSON; `{}` where it has none. */
   extras: "io.edge-agent.extras",
   /** The image reference that was asked for: the container may have been made by the image's id. */
   image: "io.edge-agent.image",
-  /** Id of the image an update replaced. */
+  /** Id of the image an update replaced; empty where there was none. */
   previousImage: "io.edge-agent.previous-image",
 } as const;
 
@@ -22,14 +27,19 @@ export function containerName(app: string): string {
   return app.length === 1 ? `${app}-app` : app;
 }
 
-/** Name of a new version's container until it takes the app's own. Longer than a name anybody would give an app. */
+/** Name of a new version's container until it takes the app's own. No app that is deployed may be called so. */
 export function besideName(app: string): string {
-  return `${containerName(app)}.edge-agent-new`;
+  return `${containerName(app)}${VERSION_ENDINGS.fresh}`;
 }
 
 /** Name of the old version's container until the new one has proved itself. */
 export function asideName(app: string): string {
-  return `${containerName(app)}.edge-agent-old`;
+  return `${containerName(app)}${VERSION_ENDINGS.old}`;
+}
+
+/** Whether a name is one of those the agent gives an app's containers. */
+export function hasGivenName(name: string, app: string): boolean {
+  return name === containerName(app) || isOutOfPlace(name, app);
 }
 
 /** Whether an app's container has a name an update gave it. One that a person gave it is that person's affair. */

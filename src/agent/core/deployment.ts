@@ -43,6 +43,8 @@ export interface DeploymentRecord {
   readonly digest: string | undefined;
   /** The image the app runs from, once it is on the machine. Until then no container of the deployment can exist. */
   readonly imageId: string | undefined;
+  /** The container it made, once that is the app's; `undefined` in records of releases before. */
+  readonly containerId?: string | undefined;
   /** The containers the app had before may have been changed: a failure has to put them right again. */
   readonly touched: boolean;
   /** The store holds what it came to as the app. */
@@ -76,6 +78,8 @@ export interface AppRecord {
   readonly containerId: string;
   /** What it should be: an app that was stopped stays stopped, also over reboots. */
   readonly desired: "running" | "stopped";
+  /** The stop, start or restart that made it so last; absent where there was none since its deployment. */
+  readonly changedBy?: string | undefined;
   /** The image it ran from before its last update, kept so that one can go back to it. */
   readonly previousImageId: string | undefined;
 }
@@ -88,6 +92,25 @@ export function newApp(
   const { deploymentId, imageId, digest, containerId } = found;
   const image = { imageId, ...(digest !== undefined && { digest }) };
   return { name: spec.name, deploymentId, spec, ...image, containerId, desired: "running", previousImageId: undefined };
+}
+
+/**
+ * The record with what has become of the app's container and image since the command was accepted: the app was repaired
+ * meanwhile, or its image fetched again. What it goes back to must not be what is over.
+ *
+ * @param installed what the store holds as the app now
+ */
+export function withPresentFacts(record: DeploymentRecord, installed: AppRecord | undefined): DeploymentRecord {
+  const { previous } = record;
+  if (!previous || installed?.deploymentId !== previous.deploymentId) return record;
+  const { containerId, imageId, digest } = installed;
+  if (containerId === previous.containerId && imageId === previous.imageId) return record;
+  const keepsImage = record.imageId === previous.imageId;
+  return {
+    ...record,
+    ...(keepsImage && { imageId }),
+    previous: { ...previous, containerId, imageId, ...(digest !== undefined && { digest }) },
+  };
 }
 
 /** The fields of a fresh record of a deployment the control plane asked for. */

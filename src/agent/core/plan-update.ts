@@ -42,7 +42,8 @@ export function nextOfUpdate(
   }
   const previousImageId = isKept ? previous.previousImageId : previous.imageId;
   const image = isKept ? {} : { imageId, digest };
-  const app = { ...previous, deploymentId, spec, ...image, containerId: container.id, previousImageId };
+  const { changedBy: _, ...unchanged } = previous;
+  const app = { ...unchanged, deploymentId, spec, ...image, containerId: container.id, previousImageId };
   return { kind: "commit", app };
 }
 

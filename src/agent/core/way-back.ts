@@ -59,7 +59,9 @@ function restoration(
 function isSuperseded({ id, action, previous }: DeploymentRecord, installed: AppRecord | undefined): boolean {
   if (action === "deploy" || action === "update") return installed?.deploymentId !== id;
   if (action === "remove") return installed !== undefined;
-  return installed?.deploymentId !== previous?.deploymentId;
+  // A later stop, start or restart was answered too: what it made of the app stays.
+  const isChangedSince = installed?.changedBy !== undefined && installed.changedBy !== id;
+  return installed?.deploymentId !== previous?.deploymentId || isChangedSince;
 }
 
 /** Whether there is something to put right from this step on. To be remembered before it is begun. */

@@ -151,6 +151,8 @@ export interface ContainerMakeup {
   /** Reference or id the container was created with. */
   readonly image: string;
   readonly imageId: string;
+  /** Labels the image brings itself; `undefined` where the engine has it no more. */
+  readonly imageLabels: Readonly<Record<string, string>> | undefined;
   /** `KEY=value`, without what the image brings itself. */
   readonly environment: readonly string[];
   readonly ports: ContainerRequest["ports"];

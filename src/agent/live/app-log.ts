@@ -90,8 +90,11 @@ class AppLogReader {
       if (!app) return "removed";
       const container = await ownContainer(app, this.#source.engine, this.#signal);
       if (!container && !this.#request.follow) return "no_container";
-      if (container && this.#isWorthReading(container)) yield* this.#readContainer(container, secretsOf(app.spec));
-      else await this.#source.clock.sleep(LOOK_EVERY_MS, this.#signal);
+      const isFollowed = this.#isLive && container?.id === this.#container && container?.startedAt === this.#run;
+      const isWorthReading = container !== undefined && this.#isWorthReading(container);
+      if (isWorthReading) yield* this.#readContainer(container, secretsOf(app.spec));
+      // Also behind a run that is followed: an engine may end its output at once, and go on calling it running.
+      if (!isWorthReading || isFollowed) await this.#source.clock.sleep(LOOK_EVERY_MS, this.#signal);
       if (!this.#request.follow) return "read";
       if (!this.#isLive) yield { lines: [], isLive: true };
       this.#isLive = true;

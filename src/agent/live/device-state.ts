@@ -2,7 +2,9 @@ import { type Clock, deadline } from "../../lib/clock.ts";
 import type { DeviceFacts } from "../../protocol/app-report.ts";
 import type { DeviceState } from "../../protocol/device-state.ts";
 import { LABELS } from "../core/container.ts";
+import type { AppRecord } from "../core/deployment.ts";
 import type { Engine, EngineInfo } from "../engine/engine.ts";
+import { ownContainers } from "../engine/own-containers.ts";
 import type { Host } from "../host/host.ts";
 import type { Readings } from "../telemetry/readings.ts";
 
@@ -13,6 +15,7 @@ const MOST_CONTAINERS = 500;
 export interface DeviceStateSources {
   readonly engine: Engine;
   readonly host: Host;
+  readonly store: { apps(): readonly AppRecord[] };
   readonly clock: Clock;
   /** By which the agent knows its own containers. */
   readonly stateDir: string;
@@ -41,13 +44,18 @@ export async function readDeviceState(sources: DeviceStateSources, signal: Abort
 }
 
 async function listContainers(
-  { engine, stateDir }: DeviceStateSources,
+  { engine, store, stateDir }: DeviceStateSources,
   signal: AbortSignal,
 ): Promise<DeviceState["containers"]> {
   const all = await engine.listContainers(signal);
-  return all.slice(0, MOST_CONTAINERS).map(({ name, image, status, labels }) => ({
+  const shown = all.slice(0, MOST_CONTAINERS);
+  const recorded = new Set(store.apps().map(({ containerId }) => containerId));
+  const labelled = shown.filter(({ id, labels }) => labels[LABELS.stateDir] === stateDir || recorded.has(id));
+  const own = await ownContainers(labelled, { engine, recorded }, signal);
+  const apps = new Map(own.map(({ id, app }) => [id, app]));
+  return shown.map(({ id, name, image, status }) => ({
     name: name.slice(0, 256),
-    app: labels[LABELS.stateDir] === stateDir ? (labels[LABELS.app] ?? null) : null,
+    app: apps.get(id) ?? null,
     image: image.slice(0, 512),
     status,
   }));

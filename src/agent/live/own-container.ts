@@ -1,8 +1,9 @@
 import { LABELS } from "../core/container.ts";
 import type { AppRecord } from "../core/deployment.ts";
 import type { ContainerState, Engine } from "../engine/engine.ts";
+import { ownContainers } from "../engine/own-containers.ts";
 
-/** The container of an installed app: the one that was recorded, or another that carries its deployment's label. */
+/** The container of an installed app: the one that was recorded, or another that was made of it. */
 export async function ownContainer(
   { containerId, deploymentId }: AppRecord,
   engine: Engine,
@@ -10,6 +11,8 @@ export async function ownContainer(
 ): Promise<ContainerState | undefined> {
   const recorded = await engine.inspectContainer(containerId, signal);
   if (recorded) return recorded;
-  const other = (await engine.listContainers(signal)).find(({ labels }) => labels[LABELS.deployment] === deploymentId);
+  const all = await engine.listContainers(signal);
+  const labelled = all.filter(({ labels }) => labels[LABELS.deployment] === deploymentId);
+  const [other] = await ownContainers(labelled, { engine, recorded: new Set([containerId]) }, signal);
   return other && (await engine.inspectContainer(other.id, signal));
 }

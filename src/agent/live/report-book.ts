@@ -7,6 +7,7 @@ import { LABELS } from "../core/container.ts";
 import type { AppRecord } from "../core/deployment.ts";
 import { type Report, changeBetween, fitted } from "../core/report.ts";
 import type { ContainerSummary, Engine, ImageFacts } from "../engine/engine.ts";
+import { ownContainers } from "../engine/own-containers.ts";
 import type { ReportSource } from "../link/ports.ts";
 import type { HistoryEntry } from "../store/history.ts";
 import { toAppReport } from "./app-report.ts";
@@ -123,14 +124,19 @@ export class ReportBook implements ReportSource {
     signal: AbortSignal,
   ) {
     const { engine, clock } = this.#options;
-    const own = containers.find(({ id }) => id === app.containerId) ?? containers.find((one) => this.#isOf(app, one));
+    const own = containers.find(({ id }) => id === app.containerId) ?? (await this.#madeOf(app, containers, signal));
     const container = own && (await engine.inspectContainer(own.id, signal));
     const image = await this.#image(app.imageId, signal);
     return toAppReport({ app, container, image, lastDeployment: ended.get(app.name) ?? null }, clock.now());
   }
 
-  #isOf({ deploymentId }: AppRecord, { labels }: ContainerSummary): boolean {
-    return labels[LABELS.deployment] === deploymentId && labels[LABELS.stateDir] === this.#options.stateDir;
+  async #madeOf({ deploymentId }: AppRecord, all: readonly ContainerSummary[], signal: AbortSignal) {
+    const { engine, stateDir } = this.#options;
+    const labelled = all.filter(
+      ({ labels }) => labels[LABELS.deployment] === deploymentId && labels[LABELS.stateDir] === stateDir,
+    );
+    const [own] = await ownContainers(labelled, { engine, recorded: new Set() }, signal);
+    return own;
   }
 
   /** What an image is never changes; only whether it is there. */

@@ -1,58 +1,77 @@
 import { adopt, chooseApps, type Foundling } from "../core/adopt.ts";
-import { LABELS } from "../core/container.ts";
-import type { ContainerSummary } from "../engine/engine.ts";
+import { hasGivenName, LABELS } from "../core/container.ts";
+import { type OwnContainer, ownContainers } from "../engine/own-containers.ts";
 import type { DeployServices } from "./context.ts";
+import { specHash } from "./create.ts";
 
 /**
- * Enters every app whose container carries this agent's labels, and that the store does not know, into the store: after
- * the store was lost, the engine is what is left to know the apps by.
+ * Enters every app whose container has this agent's labels and a name it gives, and that the store does not know, into
+ * the store: after the store was lost, the engine is what is left to know the apps by.
  */
 export async function adoptApps(services: DeployServices, signal: AbortSignal): Promise<void> {
-  const { engine, store, logger, config } = services;
-  const known = knownDeployments(services);
-  const all = await engine.listContainers(signal);
-  const { adopted, removed } = chooseApps(all.flatMap((container) => toFoundling(container, config.stateDir) ?? []));
+  const { engine, logger } = services;
+  const made = await madeHere(services, signal);
+  const { adopted, removed } = chooseApps(made.map(toFoundling));
   for (const { id, app, deploymentId } of removed) {
-    if (known.has(deploymentId)) continue;
+    if (isKnown(services, deploymentId)) continue;
     logger.warn({ app, deployment: deploymentId }, "an update was going on when the store was lost; it is undone");
     await engine.removeContainer(id, signal);
   }
-  for (const foundling of adopted) {
-    const { id, app, deploymentId } = foundling;
-    if (known.has(deploymentId) || store.apps().some(({ name }) => name === app)) continue;
-    const makeup = await engine.describeContainer(id, signal);
-    const {
-      [LABELS.image]: image,
-      [LABELS.previousImage]: previousImageId,
-      [LABELS.extras]: extras,
-    } = labelsOf(all, id);
-    const found = makeup && { ...makeup, app, deploymentId, containerId: id, previousImageId, extras };
-    const record = found && adopt({ ...found, image: image ?? found.image });
-    const log = logger.child({ app, deployment: deploymentId });
-    // Cancelled since the look.
-    if (store.deployment(deploymentId) || store.endOf(deploymentId) === "Fail") continue;
-    if (record) {
-      store.save({ app: record });
-      log.warn("an app was found by its container's labels and is looked after again");
-    } else {
-      log.error("a container carries the agent's labels, but what it runs is no valid app; it is left alone");
-    }
+  for (const { id } of adopted) {
+    const container = made.find((one) => one.id === id);
+    if (container) await adoptApp(container, services, signal);
   }
 }
 
-/** Deployments whose containers the store knows what to do with. */
-function knownDeployments({ store }: DeployServices): Set<string> {
-  const apps = store.apps().map(({ deploymentId }) => deploymentId);
-  const going = store.deployments().flatMap(({ id, previous }) => (previous ? [id, previous.deploymentId] : [id]));
-  return new Set([...apps, ...going]);
+/** The containers of this agent. One with its labels and a foreign name is left alone, and said. */
+async function madeHere({ engine, config, store, logger }: DeployServices, signal: AbortSignal) {
+  const all = await engine.listContainers(signal);
+  const labelled = all.filter(({ labels }) => labels[LABELS.stateDir] === config.stateDir);
+  const recorded = new Set(store.apps().map(({ containerId }) => containerId));
+  for (const { id, name, labels } of labelled) {
+    const app = labels[LABELS.app];
+    if (app === undefined || recorded.has(id) || hasGivenName(name, app)) continue;
+    logger.warn({ app, container: name }, FOREIGN_NAME);
+  }
+  return ownContainers(labelled, { engine, recorded }, signal);
 }
 
-function toFoundling({ id, name, labels, status }: ContainerSummary, stateDir: string): Foundling | undefined {
-  const { [LABELS.app]: app, [LABELS.deployment]: deploymentId } = labels;
-  if (labels[LABELS.stateDir] !== stateDir || app === undefined || deploymentId === undefined) return undefined;
+const FOREIGN_NAME =
+  "a container carries the agent's labels under a name the agent does not give; it is taken for a copy and left alone";
+
+async function adoptApp(container: OwnContainer, services: DeployServices, signal: AbortSignal): Promise<void> {
+  const { engine, store, logger } = services;
+  const { id, app, deploymentId, labels } = container;
+  if (isKnown(services, deploymentId) || isInstalled(services, app)) return;
+  const makeup = await engine.describeContainer(id, signal);
+  const record =
+    makeup &&
+    adopt({ ...makeup, app, deploymentId, containerId: id, labels }, (spec) => {
+      return specHash(spec) === labels[LABELS.specHash];
+    });
+  const log = logger.child({ app, deployment: deploymentId });
+  // Cancelled since the look, or deployed.
+  if (store.deployment(deploymentId) || store.endOf(deploymentId) === "Fail" || isInstalled(services, app)) return;
+  if (record) {
+    store.save({ app: record });
+    log.warn("an app was found by its container's labels and is looked after again");
+  } else {
+    log.error("a container carries the agent's labels, but what it runs is no valid app; it is left alone");
+  }
+}
+
+/** Whether the store knows what to do with the deployment's containers. */
+function isKnown({ store }: DeployServices, deploymentId: string): boolean {
+  return (
+    store.apps().some((app) => app.deploymentId === deploymentId) ||
+    store.deployments().some(({ id, previous }) => id === deploymentId || previous?.deploymentId === deploymentId)
+  );
+}
+
+function isInstalled({ store }: DeployServices, app: string): boolean {
+  return store.apps().some(({ name }) => name === app);
+}
+
+function toFoundling({ id, name, app, deploymentId, status }: OwnContainer): Foundling {
   return { id, name, app, deploymentId, wasStarted: status !== "created" };
-}
-
-function labelsOf(all: readonly ContainerSummary[], id: string): Readonly<Record<string, string>> {
-  return all.find((container) => container.id === id)?.labels ?? {};
 }

@@ -1,5 +1,5 @@
 import { type Surroundings, check } from "../core/check.ts";
-import { LABELS, containerName } from "../core/container.ts";
+import { LABELS } from "../core/container.ts";
 import { type HostPort, hostPortsOf, includesPort } from "../core/host-port.ts";
 import type { AppRecord } from "../core/deployment.ts";
 import { running } from "../core/announce.ts";
@@ -10,6 +10,7 @@ import { NOTHING_CREATED } from "./observe.ts";
 import { mustPull } from "../core/pull-decision.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
+import { ownContainers } from "../engine/own-containers.ts";
 import type { StepContext, StepResult } from "./context.ts";
 
 /**
@@ -60,22 +61,25 @@ async function observe(context: StepContext, spec: AppSpec): Promise<Omit<Surrou
     Promise.all((spec.devices ?? []).map(({ local }) => host.realPath(local))),
     missing(spec, context),
   ]);
-  const own = containers.filter(
-    ({ labels }) =>
-      labels[LABELS.deployment] === record.id ||
-      (labels[LABELS.stateDir] === config.stateDir && isUpdateOf(record, labels[LABELS.app])),
-  );
+  const recorded = new Set(context.store.apps().map(({ containerId }) => containerId));
+  const labelled = containers.filter(({ id, labels }) => {
+    return labels[LABELS.stateDir] === config.stateDir || labels[LABELS.deployment] === record.id || recorded.has(id);
+  });
+  const made = await ownContainers(labelled, { engine, recorded }, signal);
+  const apps = new Map(made.map(({ id, app }) => [id, app]));
+  const own = made.filter(({ app, deploymentId }) => deploymentId === record.id || isUpdateOf(record, app));
   return {
     containers: containers
-      .filter((container) => !own.includes(container))
-      .map((container) => toOther(container, config.stateDir)),
+      .filter(({ id }) => !own.some((container) => container.id === id))
+      // Another agent's container is as foreign as any.
+      .map(({ id, name, hostPorts }) => ({ name, hostPorts, app: apps.get(id) })),
     listening: othersPorts(listening, own, record.previous),
     freeBytes,
     reserveBytes: config.diskReserveBytes,
     policyViolation: violation(spec, config.policy, { volumes: resolved, devices }, config.guardedPaths),
     machine: host.machine(),
     missingDevices,
-    containerName: containerName(spec.name),
+    action: record.action === "update" ? "update" : "deploy",
   };
 }
 
@@ -102,11 +106,6 @@ function othersPorts(
   if (previous?.spec.host_network && isRunning) return [];
   const held = own.flatMap(({ hostPorts }) => hostPorts);
   return listening.filter((port) => !includesPort(held, port));
-}
-
-function toOther({ name, hostPorts, labels }: ContainerSummary, stateDir: string): Surroundings["containers"][number] {
-  // Another agent's container is as foreign as any.
-  return { name, hostPorts, app: labels[LABELS.stateDir] === stateDir ? labels[LABELS.app] : undefined };
 }
 
 function claims({ name, spec }: AppRecord): Surroundings["apps"][number] {

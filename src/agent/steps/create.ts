@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { AppSpec } from "../../protocol/app-spec.ts";
-import { besideName, canonicalSpec, containerName, extrasOf, hasExtras, LABELS } from "../core/container.ts";
+import { besideName, canonicalSpec, containerName, extrasOf, LABELS } from "../core/container.ts";
 import { running } from "../core/announce.ts";
 import type { CreateStep } from "../core/step.ts";
 import { EngineError } from "../engine/engine-error.ts";
@@ -53,8 +53,8 @@ function toRequest({ config }: StepContext, step: CreateStep): ContainerRequest 
       [LABELS.specHash]: specHash(spec),
       [LABELS.stateDir]: config.stateDir,
       [LABELS.image]: spec.image,
-      ...(previousImageId !== undefined && { [LABELS.previousImage]: previousImageId }),
-      ...(hasExtras(spec) && { [LABELS.extras]: JSON.stringify(extrasOf(spec)) }),
+      [LABELS.previousImage]: previousImageId ?? "",
+      [LABELS.extras]: JSON.stringify(extrasOf(spec)),
     },
     environment: spec.environments.map(({ key, value }) => `${key}=${value}`),
     ports: spec.ports.map(({ host_port, target_port, protocol }) => ({
@@ -72,6 +72,6 @@ function toRequest({ config }: StepContext, step: CreateStep): ContainerRequest 
 }
 
 /** Hex SHA-256 of what was asked for. */
-function specHash(spec: AppSpec): string {
+export function specHash(spec: AppSpec): string {
   return createHash("sha256").update(canonicalSpec(spec)).digest("hex");
 }

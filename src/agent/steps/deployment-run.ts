@@ -4,10 +4,11 @@ import { errorEntry, isErrorCode } from "../../protocol/errors.ts";
 import { announcement, running } from "../core/announce.ts";
 import type { Rival } from "../core/check.ts";
 import { secretsOfRecord } from "../core/container.ts";
-import { type DeploymentRecord, type Failure, withoutSpentCredentials } from "../core/deployment.ts";
+import { type DeploymentRecord, type Failure, withoutSpentCredentials, withPresentFacts } from "../core/deployment.ts";
 import { nextStep } from "../core/plan.ts";
 import type { Observed, Progress, Step } from "../core/step.ts";
 import { touches } from "../core/way-back.ts";
+import type { EngineError } from "../engine/engine-error.ts";
 import { type StoreChange, StoreError } from "../store/store.ts";
 import type { DeployServices, StepContext, StepResult } from "./context.ts";
 import { mayHaveContainer, observe } from "./observe.ts";
@@ -56,6 +57,9 @@ export class DeploymentRun {
   /** The record as it is on disk. */
   #stored: DeploymentRecord;
   #telling: Disposable | undefined;
+  #lastStep: Step | undefined;
+  /** What the last round did, and what was known behind it. */
+  #lastRound: string | undefined;
 
   constructor(options: RunOptions) {
     this.#options = options;
@@ -91,11 +95,30 @@ export class DeploymentRun {
       this.#step = new AbortController();
       try {
         await this.#round();
-        this.#attempt = 0;
+        if (this.#isRepetition()) await this.#pause();
+        else this.#attempt = 0;
       } catch (error) {
-        await this.#recover(error).catch(() => {});
+        await this.#recover(error);
       }
     }
+  }
+
+  /**
+   * Whether the last round did what the one before had done, and nothing came of it, as with an engine that does not do
+   * what it says. Between two tries there has to be a pause, or something new.
+   */
+  #isRepetition(): boolean {
+    const before = this.#lastRound;
+    this.#lastRound = JSON.stringify([this.#lastStep, this.#record, this.#progress]);
+    if (this.#lastRound !== before) return false;
+    this.#observed = undefined;
+    return true;
+  }
+
+  /** Waits longer each time, until something works. Rejects when the step is aborted. */
+  #pause(): Promise<void> {
+    const { clock, random } = this.#options.services;
+    return clock.sleep(fullJitter(this.#attempt++, RETRY, random()), this.#step.signal);
   }
 
   async #round(): Promise<void> {
@@ -103,7 +126,9 @@ export class DeploymentRun {
     const observed = this.#observed ?? (await observe(this.#record, engine, config.stateDir, this.#step.signal));
     this.#observed = undefined;
     const installed = store.apps().find(({ name }) => name === this.#record.app);
+    this.#record = withPresentFacts(this.#record, installed);
     const step = nextStep(this.#record, observed, this.#progress, installed);
+    this.#lastStep = step;
     if (!step) return;
     if (isStored(step)) return this.#store(storedChange(step, this.#record), announcement(step, this.#record));
     this.#announce(step);
@@ -176,27 +201,46 @@ export class DeploymentRun {
     this.#take({ failure }, undefined);
   }
 
-  /** Decides what an error outside the ordinary leads to: wait and try again, or give the deployment up. */
+  /**
+   * Decides what an error outside the ordinary leads to: wait and try again, or give the deployment up. Whatever else
+   * goes wrong, it waits, but for a failure that is new and needs nothing undone. Never rejects.
+   */
   async #recover(error: unknown): Promise<void> {
-    const { clock, random, config } = this.#options.services;
     if (this.#step.signal.aborted) return;
-    if (isEngineAway(error)) {
-      this.#engineAwaySince ??= clock.monotonic();
-      // An engine that went down may have taken the container with it: started and verified anew, as after a restart.
-      this.#progress = NO_PROGRESS;
-      const isHopeless = clock.monotonic() - this.#engineAwaySince >= config.enginePatienceMs;
-      // One that is there and does not answer may only be busy, such as with other deployments.
-      const isAbsent = error.kind === "unavailable" && !this.#record.checked && !this.#record.touched;
-      if (!this.#record.failure && (isHopeless || isAbsent)) this.#failIn(this.#announced ?? "check", error);
-      if (this.#record.failure && !mayHaveContainer(this.#record)) return;
-      if (this.#attempt === 0) this.#say(`The container engine does not answer; waiting for it. ${error.message}`);
-    } else {
+    const hadFailed = this.#record.failure !== undefined;
+    if (isEngineAway(error)) this.#engineIsAway(error);
+    else {
       this.#log().error(
         { err: maskedError(error, secretsOfRecord(this.#record)) },
         "a deployment could not go on; it is tried again until its time is over. See: edge-agent doctor (engine, disk)",
       );
     }
-    await clock.sleep(fullJitter(this.#attempt++, RETRY, random()), this.#step.signal);
+    if (!hadFailed && this.#record.failure && !mayHaveContainer(this.#record)) return;
+    try {
+      await this.#pause();
+    } catch {
+      // Aborted, which the loop looks at itself.
+    }
+  }
+
+  #engineIsAway(error: EngineError): void {
+    const { clock, config } = this.#options.services;
+    this.#engineAwaySince ??= clock.monotonic();
+    // An engine that went down may have taken the container with it: started and verified anew, as after a restart.
+    this.#progress = NO_PROGRESS;
+    const isHopeless = clock.monotonic() - this.#engineAwaySince >= config.enginePatienceMs;
+    // One that is there and does not answer may only be busy, such as with other deployments.
+    const isAbsent = error.kind === "unavailable" && !this.#record.checked && !this.#record.touched;
+    if (!this.#record.failure && (isHopeless || isAbsent)) this.#failIn(this.#announced ?? "check", error);
+    if (this.#attempt > 0 || (this.#record.failure && !mayHaveContainer(this.#record))) return;
+    try {
+      this.#say(`The container engine does not answer; waiting for it. ${error.message}`);
+    } catch (problem) {
+      this.#log().warn(
+        { err: problem, reason: error.message },
+        "the container engine does not answer, and that cannot be stored; it is waited for. See: edge-agent doctor (engine, disk)",
+      );
+    }
   }
 
   #say(message: string): void {

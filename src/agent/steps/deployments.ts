@@ -1,5 +1,5 @@
 import type { DeployOptions } from "../../protocol/deploy-options.ts";
-import { type AppSpec, parseAppSpec } from "../../protocol/app-spec.ts";
+import { type AppSpec, parseNewAppSpec } from "../../protocol/app-spec.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { accept, type ChangeRequest, refusal } from "../core/accept.ts";
 import { announcement } from "../core/announce.ts";
@@ -46,7 +46,7 @@ export class Deployments implements CommandHandler, AsyncDisposable {
   deploy(deploymentId: string, input: unknown, options: DeployOptions = {}, origin: Origin = "control_plane"): void {
     const { store, logger } = this.#services;
     if (this.#isHeld(deploymentId)) return;
-    const parsed = parseAppSpec(input);
+    const parsed = parseNewAppSpec(input);
     const order = store.nextOrder();
     if (!parsed.ok) {
       const record = { ...newRecord(deploymentId, order, undefined, refusal(parsed.error)), origin };

@@ -1,6 +1,7 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { type AppRecord, newRecord } from "../core/deployment.ts";
 import type { ImageSource } from "../core/image.ts";
+import { changeApp } from "../store/change-app.ts";
 import type { DeployServices, StepContext, StepResult } from "./context.ts";
 import { NOTHING_SEEN } from "./observe.ts";
 import { execute } from "./table.ts";
@@ -80,7 +81,7 @@ export class ImageFetcher {
     const now = store.apps().find(({ name, deploymentId }) => name === app.name && deploymentId === app.deploymentId);
     const log = logger.child({ app: app.name, deployment: app.deploymentId });
     if (!now || imageId === now.imageId) return log.info("the app's image was fetched again");
-    store.save({ app: { ...now, imageId } });
+    changeApp(store, app, (record) => ({ ...record, imageId }));
     log.warn(
       { before: now.imageId, image_id: imageId },
       "the app's image was fetched again; its tag leads to another one now",

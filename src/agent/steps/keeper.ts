@@ -1,9 +1,11 @@
 import type { Clock } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";
-import { LABELS, secretsOf } from "../core/container.ts";
+import { hasGivenName, LABELS, secretsOf } from "../core/container.ts";
 import { type AppRecord, newRecord } from "../core/deployment.ts";
-import { type AppContainer, nextRepair, repairDelay } from "../core/repair.ts";
+import { type AppContainer, nextRepair, type Repair, repairDelay } from "../core/repair.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
+import { ownContainers } from "../engine/own-containers.ts";
+import { changeApp } from "../store/change-app.ts";
 import { adoptApps } from "./adopt-apps.ts";
 import type { DeployServices } from "./context.ts";
 import { isImageGone } from "./create.ts";
@@ -22,6 +24,14 @@ interface History {
   readonly failures: number;
   readonly lastTryAt: number;
 }
+
+/** A repair, and the app as it was on record when it was decided upon. */
+interface Due {
+  readonly app: AppRecord;
+  readonly repair: Repair;
+}
+
+const NONE: ReadonlySet<string> = new Set();
 
 export interface KeeperOptions extends DeployServices {
   /** Takes an app to work on, until disposed; `undefined` while a deployment is at work on it: then it is left alone. */
@@ -80,17 +90,19 @@ export class Keeper {
    * Removes what an engine made late, when nothing of it was to be seen: of a deployment that had failed by then, or of
    * an app that had been removed or updated.
    */
-  async #sweep({ id, labels }: ContainerSummary, signal: AbortSignal): Promise<void> {
+  async #sweep(container: ContainerSummary, signal: AbortSignal): Promise<void> {
     const { store, engine, logger, hold, rebuild, config } = this.#options;
-    const { [LABELS.deployment]: deployment, [LABELS.app]: app } = labels;
-    if (deployment === undefined || app === undefined || labels[LABELS.stateDir] !== config.stateDir) return;
-    if (store.endOf(deployment) === undefined) return;
+    const { [LABELS.deployment]: deployment, [LABELS.app]: app } = container.labels;
+    if (deployment === undefined || app === undefined || container.labels[LABELS.stateDir] !== config.stateDir) return;
+    if (!hasGivenName(container.name, app) || store.endOf(deployment) === undefined) return;
     using held = hold(app);
-    if (!held || store.apps().some(({ deploymentId }) => deploymentId === deployment)) return;
+    if (!held) return;
+    const [own] = await ownContainers([container], { engine, recorded: NONE }, signal);
+    if (!own || store.apps().some(({ deploymentId }) => deploymentId === deployment)) return;
     // Asked last: it may have been while reading the apps that one was found to be damaged, and is yet to be found again.
     if (rebuild.isSet) return;
     logger.warn({ deployment, app }, "a container was left of a deployment that is over; it is removed");
-    await engine.removeContainer(id, signal);
+    await engine.removeContainer(own.id, signal);
   }
 
   async #adopt(signal: AbortSignal): Promise<void> {
@@ -100,20 +112,24 @@ export class Keeper {
     rebuild.clear();
   }
 
-  async #repair(app: AppRecord, all: readonly ContainerSummary[], signal: AbortSignal): Promise<void> {
+  async #repair(seen: AppRecord, all: readonly ContainerSummary[], signal: AbortSignal): Promise<void> {
     const now = this.#clock.monotonic();
-    const history = this.#histories.get(app.name);
-    if (history && now - history.lastTryAt > FORGIVEN_AFTER_MS) this.#histories.delete(app.name);
-    const failures = this.#histories.get(app.name)?.failures ?? 0;
+    const history = this.#histories.get(seen.name);
+    if (history && now - history.lastTryAt > FORGIVEN_AFTER_MS) this.#histories.delete(seen.name);
+    const failures = this.#histories.get(seen.name)?.failures ?? 0;
     if (history && now - history.lastTryAt < repairDelay(failures)) return;
-    if (this.#images.isFetching(app)) return;
-    const repair = nextRepair(app, await this.#own(app, all, signal));
-    using held = repair && this.#options.hold(app.name);
-    if (!repair || !held || !this.#isInstalled(app)) return;
+    if (this.#images.isFetching(seen)) return;
+    if (!nextRepair(seen, await this.#own(seen, all, signal))) return;
+    using held = this.#options.hold(seen.name);
+    if (!held) return;
+    // What was seen so far may be over: a command may have been carried out since. Only what is so now counts.
+    const due = await this.#next(seen, signal);
+    if (!due) return;
+    const { app, repair } = due;
     this.#histories.set(app.name, { failures: failures + 1, lastTryAt: now });
     const log = this.#options.logger.child({ app: app.name, deployment: app.deploymentId });
     try {
-      await this.#putRight(app, all, signal);
+      await this.#putRight(due, signal);
       log.info({ attempt: failures + 1 }, "app repaired");
       this.#note(app, repair.reason);
     } catch (error) {
@@ -147,38 +163,66 @@ export class Keeper {
     }
   }
 
-  async #putRight(app: AppRecord, all: readonly ContainerSummary[], signal: AbortSignal): Promise<void> {
-    const { logger, engine, store } = this.#options;
-    let containers = await this.#own(app, all, signal);
-    for (let steps = 0; steps < MOST_STEPS; steps++) {
-      const repair = nextRepair(app, containers);
-      if (!repair || !this.#isInstalled(app)) return;
+  /** Does one repair after the other. Call with the app held. */
+  async #putRight(first: Due, signal: AbortSignal): Promise<void> {
+    const { logger } = this.#options;
+    let due: Due | undefined = first;
+    for (let steps = 0; due && steps < MOST_STEPS; steps++) {
+      const { app, repair }: Due = due;
       logger.warn({ app: app.name, step: repair.step.kind }, `repairing the app: ${repair.reason}`);
       const result = await execute(
         { ...this.#options, record: recordOf(app), observed: NOTHING_SEEN, rivals: () => [], emit: () => {}, signal },
         repair.step,
       );
       if (result.failure) throw new Error(result.failure.message || result.failure.code);
-      containers = await this.#own(app, await engine.listContainers(signal), signal);
-      const container = containers[0];
-      if (!container || container.id === app.containerId || !this.#isInstalled(app)) continue;
-      store.save({ app: { ...app, containerId: container.id } });
+      due = await this.#next(app, signal);
     }
-    throw new Error(`the app is still not as it should be after ${MOST_STEPS} steps`);
+    if (due) throw new Error(`the app is still not as it should be after ${MOST_STEPS} steps`);
+  }
+
+  /**
+   * What is to be done about the app, by the record and the containers there are now; nothing where it was cancelled or
+   * changed meanwhile. Notes its container where that is another. Call with the app held: then it stays so.
+   */
+  async #next(seen: AppRecord, signal: AbortSignal): Promise<Due | undefined> {
+    const { engine } = this.#options;
+    const app = this.#installed(seen);
+    if (!app) return undefined;
+    const containers = await this.#own(app, await engine.listContainers(signal), signal);
+    const containerId = containers[0]?.id ?? app.containerId;
+    if (containerId !== app.containerId) this.#noteContainer(app, containerId);
+    const current = this.#installed(seen);
+    const repair = current && nextRepair(current, containers);
+    return repair && { app: current, repair };
+  }
+
+  #noteContainer(app: AppRecord, containerId: string): void {
+    const { store, logger } = this.#options;
+    try {
+      changeApp(store, app, (now) => ({ ...now, containerId }));
+    } catch (problem) {
+      // It is known by its labels and its name too.
+      logger.warn(
+        { err: problem, app: app.name },
+        "an app's new container could not be noted; the app is not affected. See: edge-agent doctor (disk, store)",
+      );
+    }
   }
 
   /** The app's containers. How one ended is asked for only where that decides what follows. */
   async #own(app: AppRecord, all: readonly ContainerSummary[], signal: AbortSignal): Promise<AppContainer[]> {
-    const containers = all.filter(({ labels }) => labels[LABELS.deployment] === app.deploymentId);
+    const { engine } = this.#options;
+    const labelled = all.filter(({ labels }) => labels[LABELS.deployment] === app.deploymentId);
+    const containers = await ownContainers(labelled, { engine, recorded: new Set([app.containerId]) }, signal);
     const [container] = containers;
     if (app.spec.restart_policy !== "on-failure" || container?.status !== "exited") return containers;
-    const state = await this.#options.engine.inspectContainer(container.id, signal);
+    const state = await engine.inspectContainer(container.id, signal);
     return [{ ...container, exitCode: state?.exitCode }, ...containers.slice(1)];
   }
 
-  /** Whether the app is still wanted: it may have been cancelled since it was read. */
-  #isInstalled({ name, deploymentId }: AppRecord): boolean {
-    return this.#options.store.apps().some((app) => app.name === name && app.deploymentId === deploymentId);
+  /** The app as it is on record now; nothing where it was cancelled or changed by a deployment since it was read. */
+  #installed({ name, deploymentId }: AppRecord): AppRecord | undefined {
+    return this.#options.store.apps().find((app) => app.name === name && app.deploymentId === deploymentId);
   }
 
   #report(error: unknown, signal: AbortSignal): void {

@@ -2,6 +2,7 @@ import { LABELS } from "../core/container.ts";
 import type { DeploymentRecord, ObservedContainer } from "../core/deployment.ts";
 import type { Observed } from "../core/step.ts";
 import type { ContainerStatus, ContainerSummary, Engine } from "../engine/engine.ts";
+import { type OwnContainer, ownContainers } from "../engine/own-containers.ts";
 
 /** What the steps before the one that creates the container leave: nothing of the deployment's own. */
 export const NOTHING_CREATED: Partial<Observed> = { containers: [] };
@@ -28,18 +29,23 @@ export async function observe(
 ): Promise<Observed> {
   const isNoApp = record.action === "deploy" || record.failure !== undefined;
   if (isNoApp && !mayHaveContainer(record)) return NOTHING_SEEN;
-  const all = await engine.listContainers(signal);
-  const isOfApp = ({ labels }: ContainerSummary): boolean =>
-    record.previous !== undefined && labels[LABELS.app] === record.app && labels[LABELS.stateDir] === stateDir;
+  const { previous, containerId } = record;
+  const recorded = new Set([containerId, previous?.containerId].filter((id) => id !== undefined));
+  const isOfApp = ({ id, labels }: ContainerSummary): boolean =>
+    previous !== undefined &&
+    labels[LABELS.app] === record.app &&
+    (labels[LABELS.stateDir] === stateDir || recorded.has(id));
   const isOwn = ({ labels }: ContainerSummary): boolean => labels[LABELS.deployment] === record.id;
+  const all = await engine.listContainers(signal);
+  const labelled = all.filter((container) => isOwn(container) || isOfApp(container));
+  const made = await ownContainers(labelled, { engine, recorded }, signal);
   return {
-    containers: all.filter(isOwn).map(toObserved),
-    others: all.filter((container) => isOfApp(container) && !isOwn(container)).map(toObserved),
+    containers: made.filter(isOwn).map(toObserved),
+    others: made.filter((container) => !isOwn(container)).map(toObserved),
   };
 }
 
-function toObserved({ id, name, labels, status }: ContainerSummary): ObservedContainer {
-  const deploymentId = labels[LABELS.deployment] ?? "";
+function toObserved({ id, name, deploymentId, status }: OwnContainer): ObservedContainer {
   return { id, name, deploymentId, running: status === "running", up: UP.has(status) };
 }
 

@@ -1,4 +1,4 @@
-import type { DeploymentRecord } from "../core/deployment.ts";
+import type { AppRecord, DeploymentRecord } from "../core/deployment.ts";
 import type { StoredStep } from "../core/step.ts";
 import type { StoreChange } from "../store/store.ts";
 
@@ -7,24 +7,34 @@ export interface StoredChange extends Pick<StoreChange, "app" | "removedApp"> {
   readonly record: Partial<DeploymentRecord>;
 }
 
-export function storedChange(step: StoredStep, { app: name, previous }: DeploymentRecord): StoredChange {
+export function storedChange(step: StoredStep, record: DeploymentRecord): StoredChange {
+  const { app: name, previous } = record;
   switch (step.kind) {
     case "commit":
-      return { record: { committed: true }, app: step.app };
+      return { record: { committed: true, containerId: step.app.containerId }, app: step.app };
     case "revert":
       // Nothing was there before: what was made is removed by its label, and that is all.
       if (step.superseded) return { record: { committed: false, touched: false } };
       return { record: { committed: false, touched: previous !== undefined }, ...appOrNone(step.app, name) };
     case "succeed":
       return {
-        record: { outcome: "succeeded", committed: true },
-        ...(step.result === "removed" ? { removedApp: name } : step.app && { app: step.app }),
+        record: { outcome: "succeeded", committed: true, ...(step.result === "installed" && containerOf(step.app)) },
+        ...(step.result === "removed" ? { removedApp: name } : step.app && { app: changedBy(step.app, record) }),
       };
     case "quote":
       return { record: { outcome: "succeeded" } };
     case "fail":
       return { record: { outcome: "failed" }, ...(step.app && { app: step.app }) };
   }
+}
+
+function containerOf(app: StoredChange["app"]): Pick<DeploymentRecord, "containerId"> {
+  return { containerId: app?.containerId };
+}
+
+/** A stop, start or restart leaves the app's deployment as it was; who is to undo it must see whether another followed. */
+function changedBy(app: AppRecord, { id }: DeploymentRecord): AppRecord {
+  return app.deploymentId === id ? app : { ...app, changedBy: id };
 }
 
 function appOrNone(app: StoredChange["app"], name: string): Pick<StoredChange, "app" | "removedApp"> {

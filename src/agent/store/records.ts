@@ -27,6 +27,7 @@ export const appRecordSchema: z.ZodType<AppRecord> = z.object({
   digest: z.string().exactOptional(),
   containerId: z.string(),
   desired: z.enum(["running", "stopped"]).default("running"),
+  changedBy: z.string().exactOptional(),
   previousImageId: optional(z.string()),
 }) as z.ZodType<AppRecord>;
 
@@ -44,6 +45,7 @@ export const deploymentRecordSchema: z.ZodType<DeploymentRecord> = z
     checked: z.boolean(),
     digest: optional(z.string()),
     imageId: optional(z.string()),
+    containerId: optional(z.string()),
     touched: z.boolean().default(false),
     committed: z.boolean().optional(),
     failure: optional(failureSchema),

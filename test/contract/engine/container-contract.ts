@@ -4,7 +4,7 @@ import { uniqueName } from "../../support/images.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 import { create, expectKind, run, stateOf, unaborted, waitForState } from "./steps.ts";
 import type { EngineHarness } from "./harness.ts";
-import { plainRequest } from "./harness.ts";
+import { IMAGE_LABELS, plainRequest } from "./harness.ts";
 
 export function containerContract(harness: () => EngineHarness): void {
   describe("containers", () => {
@@ -86,10 +86,45 @@ export function containerContract(harness: () => EngineHarness): void {
         environment: request.environment.toSorted(),
         image: expect.stringContaining(images.sleeper) as string,
         imageId: expect.stringContaining(image!.id.replace("sha256:", "")) as string,
+        imageLabels: expect.not.objectContaining({ "io.example.app": expect.anything() as unknown }) as object,
         hostNetwork: false,
         privileged: false,
       });
       expect(await engine.describeContainer(uniqueName("nobody"), unaborted)).toBeUndefined();
+    });
+
+    test("what an image brings is not taken for what the container was made with", async () => {
+      const { engine, images } = harness();
+      const labels = { "io.example.emptied": "", "io.example.own": "own" };
+      const { id } = await create(harness(), images.laden, { labels, environment: ["GREETING=own"] });
+      const makeup = await engine.describeContainer(id, unaborted);
+      expect(makeup).toMatchObject({
+        environment: ["GREETING=own"],
+        ports: [],
+        volumes: [],
+        imageLabels: IMAGE_LABELS,
+      });
+      // A label that is given wins, also where it says nothing; one that is not given is the image's.
+      const kept = { "io.example.kept": "of the image" };
+      expect((await stateOf(harness(), id)).labels).toMatchObject({ ...kept, ...labels });
+    });
+
+    test("an image that was committed from a container brings its labels, and is told by them", async () => {
+      const { engine, images } = harness();
+      const labels = { "io.example.app": "a" };
+      const { id } = await create(harness(), images.sleeper, { labels });
+      const { id: copy } = await create(harness(), await harness().commit(id));
+      expect((await stateOf(harness(), copy)).labels).toMatchObject(labels);
+      expect((await engine.describeContainer(copy, unaborted))?.imageLabels).toMatchObject(labels);
+      expect((await engine.describeContainer(id, unaborted))?.imageLabels).not.toMatchObject(labels);
+    });
+
+    test("names that differ in case only are two names", async () => {
+      const { engine, images } = harness();
+      const { id, name } = await create(harness(), images.sleeper);
+      const { id: other } = await create(harness(), images.sleeper, { name: name.toUpperCase() });
+      expect((await stateOf(harness(), name)).id).toBe(id);
+      expect((await engine.inspectContainer(name.toUpperCase(), unaborted))?.id).toBe(other);
     });
 
     test("a name is given once", async () => {

@@ -2,11 +2,19 @@ import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { FakeEngine } from "../../support/fake-engine.ts";
 import { engineContract } from "./engine-contract.ts";
+import { IMAGE_LABELS } from "./harness.ts";
 
 engineContract("fake", async () => {
   const engine = new FakeEngine(systemClock);
-  const images = { sleeper: "sleeper:1", crasher: "crasher:1", healthy: "healthy:1", unhealthy: "unhealthy:1" };
+  const images = {
+    sleeper: "sleeper:1",
+    crasher: "crasher:1",
+    healthy: "healthy:1",
+    unhealthy: "unhealthy:1",
+    laden: "laden:1",
+  };
   engine.addImage(images.sleeper);
+  engine.addImage(images.laden, { labels: IMAGE_LABELS, behaviour: { health: { becomes: "healthy", afterMs: 50 } } });
   const logs = ["starting", "cannot go on"];
   engine.addImage(images.crasher, { behaviour: { exit: { code: 7, afterMs: 5 }, logs } });
   engine.addImage(images.healthy, { behaviour: { health: { becomes: "healthy", afterMs: 50, output: "fine" } } });
@@ -29,6 +37,10 @@ engineContract("fake", async () => {
       denied: "registry/denied:1",
       otherPlatform: "registry/foreign:1",
       unreachable: "registry/unreachable:1",
+    },
+    async commit(container) {
+      engine.addImage("committed:1", { labels: engine.container(container)?.request.labels ?? {} });
+      return "committed:1";
     },
     async occupyPort(port) {
       const held = engine.occupyPort(port);

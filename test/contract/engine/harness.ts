@@ -13,6 +13,8 @@ export interface EngineHarness extends AsyncDisposable {
     readonly healthy: string;
     /** Its check fails each second with the output `not yet`; unhealthy after the second failure. */
     readonly unhealthy: string;
+    /** Brings variables, a volume, a port, a user, a health check, and `IMAGE_LABELS`. */
+    readonly laden: string;
   };
   /** References to pull. */
   readonly pullable: {
@@ -25,6 +27,8 @@ export interface EngineHarness extends AsyncDisposable {
     readonly otherPlatform: string;
     readonly unreachable: string;
   };
+  /** Makes an image of a container, as `docker commit` does. Answers its reference; it goes with the harness. */
+  commit(container: string): Promise<string>;
   /** A process that is no container takes a TCP port. */
   occupyPort(port: number): Promise<AsyncDisposable>;
   /** Whether the engine counts on this machine what containers use: on some kernels it gives zeros for everything. */
@@ -32,6 +36,8 @@ export interface EngineHarness extends AsyncDisposable {
   /** Runs the health check now where nothing on the machine does so on time. */
   checkHealth(id: string): Promise<void>;
 }
+
+export const IMAGE_LABELS = { "io.example.kept": "of the image", "io.example.emptied": "of the image" };
 
 /** A request with nothing special about it. */
 export function plainRequest(name: string, image: string, changes: Partial<ContainerRequest> = {}): ContainerRequest {

@@ -9,14 +9,17 @@ import {
   bigImage,
   crasherImage,
   foreignImage,
+  engineRequest,
   healthImage,
+  ladenImage,
   loadImage,
   removeImage,
   sleeperImage,
+  uniqueName,
 } from "../../support/images.ts";
 import { Registry } from "../../support/registry.ts";
 import { SlowLink } from "../../support/slow-link.ts";
-import type { EngineHarness } from "./harness.ts";
+import { type EngineHarness, IMAGE_LABELS } from "./harness.ts";
 
 interface RealEngine {
   readonly kind: EngineHarness["kind"];
@@ -47,6 +50,7 @@ export async function realHarness({ kind, socketPath, checkHealth }: RealEngine)
     crasher: await load(await crasherImage(7), "crasher"),
     healthy: await load(await healthImage(1), "healthy"),
     unhealthy: await load(await healthImage("never"), "unhealthy"),
+    laden: await load(await ladenImage(IMAGE_LABELS), "laden"),
   };
   const open = undo.use(await Registry.start());
   const closed = undo.use(await Registry.start({ user: { name: "user", password: "secret" } }));
@@ -68,6 +72,17 @@ export async function realHarness({ kind, socketPath, checkHealth }: RealEngine)
     kind,
     images,
     pullable,
+    commit: async (container) => {
+      const repository = `localhost/${uniqueName("committed")}`;
+      const path = `/commit?container=${container}&repo=${repository}&tag=1`;
+      const { status, body } = await engineRequest(socketPath, "POST", path, {
+        headers: { "Content-Type": "application/json" },
+        body: "{}",
+      });
+      if (status >= 300) throw new Error(`the engine did not commit ${container}: ${status} ${body}`);
+      owned.defer(() => removeImage(socketPath, `${repository}:1`));
+      return `${repository}:1`;
+    },
     occupyPort,
     countsUse: (id) => countsUse(socketPath, id),
     checkHealth,

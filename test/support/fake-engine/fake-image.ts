@@ -17,6 +17,8 @@ export interface FakeBehaviour {
 
 export interface FakeImage {
   readonly behaviour?: FakeBehaviour;
+  /** Its containers have them too, unless they are given others of the same names. */
+  readonly labels?: Readonly<Record<string, string>>;
   /** Sizes of the layers in bytes. Default: two layers of 1 MB and 3 MB. */
   readonly layers?: readonly number[];
   /** Default: the one of the fake engine. */
@@ -56,5 +58,10 @@ export function repositoryOf(reference: string): string {
 }
 
 function digestOf(text: string): string {
-  return `sha256:${createHash("sha256").update(text).digest("hex")}`;
+  return `sha256:${hash(text)}`;
+}
+
+/** SHA-256 in hexadecimal. */
+export function hash(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
 }

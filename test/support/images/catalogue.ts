@@ -39,8 +39,24 @@ export async function webImage(version: string = "1"): Promise<Image> {
 }
 
 /** Stays up and does nothing. @param version makes another image */
-export async function sleeperImage(version: string = "1"): Promise<Image> {
-  return fromScript("exec sleep 2147483", { config: { Env: [`VERSION=${version}`] } });
+export async function sleeperImage(version: string = "1", labels?: ImageConfig["Labels"]): Promise<Image> {
+  return fromScript("exec sleep 2147483", {
+    config: { Env: [`VERSION=${version}`], ...(labels && { Labels: labels }) },
+  });
+}
+
+/** Stays up, and brings everything that an image can bring and a container gets from it. */
+export async function ladenImage(labels: Readonly<Record<string, string>>): Promise<Image> {
+  return fromScript("exec sleep 2147483", {
+    config: {
+      Env: ["BROUGHT=by the image", "GREETING=of the image"],
+      ExposedPorts: { "8080/tcp": {} },
+      Volumes: { "/brought": {} },
+      User: "1000:1000",
+      Healthcheck: { Test: ["CMD", "true"], Interval: SECOND_NS, Timeout: SECOND_NS, Retries: 1 },
+      Labels: labels,
+    },
+  });
 }
 
 /** Writes a line to each output, stays up for some seconds and exits. */

@@ -9,6 +9,9 @@ export interface ImageConfig {
   readonly Env?: readonly string[];
   readonly ExposedPorts?: Readonly<Record<string, object>>;
   readonly StopSignal?: string;
+  readonly Volumes?: Readonly<Record<string, object>>;
+  readonly User?: string;
+  readonly Labels?: Readonly<Record<string, string>>;
   /** Durations in nanoseconds. */
   readonly Healthcheck?: {
     readonly Test: readonly string[];

@@ -1,26 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Surroundings, check } from "../../../src/agent/core/check.ts";
+import { check } from "../../../src/agent/core/check.ts";
 import { type AppSpec, parseAppSpec } from "../../../src/protocol/app-spec.ts";
+import { EMPTY_MACHINE as EMPTY } from "../../support/empty-machine.ts";
 
 function spec(fields: Record<string, unknown> = {}): AppSpec {
   const parsed = parseAppSpec({ name: "app", image: "example/app:1", ...fields });
   if (!parsed.ok) throw parsed.error;
   return parsed.spec;
 }
-
-const EMPTY: Surroundings = {
-  containers: [],
-  apps: [],
-  rivals: [],
-  listening: [],
-  machine: { memoryBytes: 1_000_000_000, cpus: 2 },
-  missingDevices: [],
-  freeBytes: 1_000,
-  reserveBytes: 1_000,
-  policyViolation: undefined,
-  containerName: "app",
-};
 
 const tcp = (port: number) => ({ port, protocol: "tcp" as const });
 const port = (host_port: number) => spec({ ports: [{ host_port, target_port: 80 }] });

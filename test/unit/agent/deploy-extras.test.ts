@@ -34,12 +34,14 @@ describe("deploying with fields that are absent by default", () => {
     expect(JSON.parse(request?.labels[LABELS.extras] ?? "")).toMatchObject({ cpu_limit: 0.5, command: ["serve"] });
   });
 
-  it("has no such label for an app without them", async () => {
+  it("says on the label too that an app has none of them: left out, it would be the image's", async () => {
     await using rig = new AgentRig();
     rig.engine.addImage(IMAGE);
     rig.deployments.deploy("d1", REQUEST);
     await rig.untilEnd("d1");
-    expect(Object.keys(rig.engine.container("app")?.request.labels ?? {})).not.toContain(LABELS.extras);
+    const { labels } = rig.engine.container("app")!.request;
+    expect(Object.keys(labels).toSorted()).toEqual(Object.values(LABELS).toSorted());
+    expect(labels).toMatchObject({ [LABELS.extras]: "{}", [LABELS.previousImage]: "" });
   });
 
   it("says which limits this kernel cannot hold an app to", async () => {

@@ -5,6 +5,13 @@ import { getJson } from "./get.ts";
 import { toMakeup } from "./makeup.ts";
 import { unlessStatus } from "./unless-status.ts";
 
+interface InspectedImage {
+  readonly Config?: {
+    readonly Env?: string[] | null;
+    readonly Labels?: Readonly<Record<string, string>> | null;
+  } | null;
+}
+
 /** What a container was made from; `undefined` where there is no such container. */
 export async function describeContainer(
   docker: Docker,
@@ -14,6 +21,6 @@ export async function describeContainer(
   const info = await findContainer(docker, idOrName, abortSignal);
   if (!info) return undefined;
   const path = `/images/${encodeURIComponent(info.Image)}/json`;
-  const image = await unlessStatus(404, getJson<{ Config?: { Env?: string[] | null } }>(docker, path, abortSignal));
-  return toMakeup(info, image?.Config?.Env ?? []);
+  const image = await unlessStatus(404, getJson<InspectedImage>(docker, path, abortSignal));
+  return toMakeup(info, image && { environment: image.Config?.Env ?? [], labels: image.Config?.Labels ?? {} });
 }

@@ -6,17 +6,24 @@ import { namedReference } from "./engine-reference.ts";
 /** What Podman adds to every container by itself. */
 const PODMAN_ENVIRONMENT = ["container=podman", "TERM=xterm", "HOME=/root"];
 
+/** What an image brings itself: the engine lists it among what the container has. */
+export interface ImageBrings {
+  readonly environment: readonly string[];
+  readonly labels: Readonly<Record<string, string>>;
+}
+
 /**
  * Reads back from an inspected container what `createOptions` put into it.
  *
- * @param imageEnvironment the variables the image brings itself, which the engine lists among the container's
+ * @param image `undefined` where it is not known
  */
-export function toMakeup(info: ContainerInspectInfo, imageEnvironment: readonly string[]): ContainerMakeup {
+export function toMakeup(info: ContainerInspectInfo, image: ImageBrings | undefined): ContainerMakeup {
   const { HostConfig: host, Config: config } = info;
-  const own = new Set([...imageEnvironment, ...PODMAN_ENVIRONMENT, `HOSTNAME=${config.Hostname}`]);
+  const own = new Set([...(image?.environment ?? []), ...PODMAN_ENVIRONMENT, `HOSTNAME=${config.Hostname}`]);
   return {
     image: namedReference(config.Image),
     imageId: info.Image,
+    imageLabels: image?.labels,
     environment: (config.Env ?? []).filter((entry) => !own.has(entry)),
     ports: ports(host.PortBindings as Bindings),
     volumes: [...binds(host.Binds ?? []), ...mounts(host.Mounts ?? [])],
@@ -38,9 +45,13 @@ function port(hostPort: number, target: string): ContainerMakeup["ports"][number
   return protocolOf(target) === "udp" ? { ...tcp, protocol: "udp" } : tcp;
 }
 
-/** `local:target[:options]`. Paths with a colon never stand here: they are mounts. */
+/**
+ * `local:target[:options]`. Paths with a colon never stand here: they are mounts. Podman lists the volumes that the image
+ * declares too, by their names.
+ */
 function binds(entries: readonly string[]): ContainerMakeup["volumes"] {
-  return entries.map((entry) => {
+  const paths = entries.filter((entry) => entry.startsWith("/"));
+  return paths.map((entry) => {
     const [local = "", target = "", options = ""] = entry.split(":");
     return { local, target, readonly: options.split(",").includes("ro") };
   });

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { adopt } from "../../../../src/agent/core/adopt.ts";
-import { canonicalSpec, extrasOf, hasExtras } from "../../../../src/agent/core/container.ts";
+import { canonicalSpec, extrasOf, hasExtras, LABELS } from "../../../../src/agent/core/container.ts";
 import { newApp } from "../../../../src/agent/core/deployment.ts";
 import { nextRepair } from "../../../../src/agent/core/repair.ts";
 import { judge } from "../../../../src/agent/core/verify.ts";
@@ -68,7 +68,7 @@ describe("fields that are absent by default", () => {
     fc.assert(
       fc.property(extras, fc.constantFrom("tcp", "udp"), (extras, protocol) => {
         const asked = spec({ ...extras, ports: [{ host_port: 30_080, target_port: 80, protocol }] });
-        const adopted = adopt({
+        const found = {
           app: asked.name,
           deploymentId: "d1",
           containerId: "c1",
@@ -79,10 +79,14 @@ describe("fields that are absent by default", () => {
           volumes: [],
           hostNetwork: false,
           privileged: false,
-          previousImageId: undefined,
-          extras: hasExtras(asked) ? JSON.stringify(extrasOf(asked)) : undefined,
-        });
-        expect(adopted && canonicalSpec(adopted.spec)).toBe(canonicalSpec(asked));
+          imageLabels: {},
+        };
+        // As containers of this release have it, and of those before.
+        const label = { [LABELS.extras]: JSON.stringify(extrasOf(asked)) };
+        for (const labels of hasExtras(asked) ? [label] : [label, {}]) {
+          const adopted = adopt({ ...found, labels }, () => false);
+          expect(adopted && canonicalSpec(adopted.spec)).toBe(canonicalSpec(asked));
+        }
       }),
     );
   });
@@ -90,7 +94,6 @@ describe("fields that are absent by default", () => {
   it("make no app where their label cannot be read: better none than one without its limits", () => {
     const found = { app: "app", deploymentId: "d1", containerId: "c1", image: "example/app:1", imageId: "i1" };
     const rest = {
-      previousImageId: undefined,
       environment: [],
       ports: [],
       volumes: [],
@@ -98,9 +101,12 @@ describe("fields that are absent by default", () => {
       privileged: false,
     };
     for (const extras of ["", "{", "null", '"text"', '{"memory_limit":"all"}', '{"other":1}']) {
-      expect(adopt({ ...found, ...rest, extras })).toBeUndefined();
+      for (const imageLabels of [{}, undefined]) {
+        const labels = { [LABELS.extras]: extras };
+        expect(adopt({ ...found, ...rest, labels, imageLabels }, () => false)).toBeUndefined();
+      }
     }
-    expect(adopt({ ...found, ...rest, extras: undefined })).toBeDefined();
+    expect(adopt({ ...found, ...rest, labels: {}, imageLabels: {} }, () => false)).toBeDefined();
   });
 });
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { DataPolicy } from "../../../../src/agent/core/data-budget.ts";
 import { parseHours } from "../../../../src/agent/core/download-hours.ts";
 import { BudgetGate } from "../../../../src/agent/ledger/budget-gate.ts";
@@ -9,6 +9,7 @@ import { dataUsed } from "../../../../src/agent/local/data-used.ts";
 import { openSqliteStore } from "../../../../src/agent/store/sqlite-store.ts";
 import type { AgentStore } from "../../../../src/agent/store/store.ts";
 import { deviceDataUsageSchema } from "../../../../src/protocol/data-usage.ts";
+import { systemClock } from "../../../../src/lib/clock.ts";
 import type { EventContent } from "../../../../src/protocol/deployment-event.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 import { FakeNetwork } from "../../../support/fake-network.ts";
@@ -120,6 +121,23 @@ describe("the gate of downloads", () => {
       code: "DataBudgetExceeded",
       details: { download_bytes: 1_000, limit_bytes: 500, limit: "monthly_budget" },
     });
+  });
+
+  it("waits a whole month for the next budget on the machine's own clock, and lets the download in then", async () => {
+    vi.useFakeTimers({ now: Date.UTC(2026, 11, 1, 12) });
+    onTestFinished(() => void vi.useRealTimers());
+    const parts = { store: store.ledger, network, watch: new NetworkWatch(network, systemClock), clock: systemClock };
+    using book = new LedgerBook({ ...parts, logger: captureLog().logger, bootId: "b" });
+    book.count({ purpose: "pulls", direction: "received", bytes: 10_000 });
+    const own = { policy: policy({ monthlyBytes: 10_000 }), ledger: book, watch: parts.watch, clock: systemClock };
+    const asked = ask(new BudgetGate(own));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(events).toMatchObject([{ details: { waiting_for: "monthly_budget", waiting_s: 30.5 * 24 * 3600 } }]);
+    // Longer than a timer of the runtime lasts.
+    await vi.advanceTimersByTimeAsync(30.5 * 24 * HOUR - 60_000);
+    expect([asked.isIn, events.length]).toEqual([false, 1]);
+    await vi.advanceTimersByTimeAsync(120_000);
+    expect(asked.isIn).toBe(true);
   });
 
   it("ends a wait with the deployment", async () => {

@@ -57,6 +57,23 @@ describe("an app's log", () => {
     expect(log.lines()).toEqual(["token is ***", "\u001b[31mred\u001b[0m \u{fffd}]0;title\u{fffd}\u{fffd}\t."]);
   });
 
+  it("is not asked for over and over where the engine ends it at once and calls the app running", async () => {
+    await using rig = await deployed();
+    let calls = 0;
+    using _counted = rig.engine.faults.onCall(({ phase }) => {
+      // Far more than it takes, so that a reader that spins fails in place of hanging.
+      if (phase === "before" && calls++ > 2_000) throw new Error("spinning");
+    });
+    const readLogs = rig.engine.readLogs.bind(rig.engine);
+    rig.engine.readLogs = (id, request, signal) => readLogs(id, { ...request, follow: false }, signal);
+    const log = reading(rig, { tail: 10, follow: true });
+    for (let turn = 0; turn < 50; turn++) await rig.clock.advance(0);
+    expect(calls).toBeLessThan(10);
+    await rig.clock.advance(10_000);
+    expect(calls).toBeLessThan(100);
+    log.stop();
+  });
+
   it("is followed over the runs of an app that keeps ending, each line once", async () => {
     await using rig = await deployed();
     const container = rig.engine.container("app")!;

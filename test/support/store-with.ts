@@ -1,0 +1,20 @@
+import type { AgentStore, StoreChange } from "../../src/agent/store/store.ts";
+
+/** A store as it is, but for what a test does around it. What `onSave` throws, `save` throws, and nothing is written. */
+export function storeWith(
+  store: AgentStore,
+  { onSave }: { readonly onSave: (change: StoreChange) => void },
+): AgentStore {
+  return new Proxy(store, {
+    get(target, key) {
+      if (key === "save") {
+        return (change: StoreChange): void => {
+          onSave(change);
+          target.save(change);
+        };
+      }
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === "function" ? (value.bind(target) as unknown) : value;
+    },
+  });
+}

@@ -1,0 +1,106 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { check } from "../../../src/agent/core/check.ts";
+import { asideName, besideName, containerName, LABELS } from "../../../src/agent/core/container.ts";
+import { newApp } from "../../../src/agent/core/deployment.ts";
+import { Keeper } from "../../../src/agent/steps/keeper.ts";
+import { parseAppSpec, parseNewAppSpec } from "../../../src/protocol/app-spec.ts";
+import { AgentRig } from "../../support/agent-rig.ts";
+import { EMPTY_MACHINE } from "../../support/empty-machine.ts";
+
+const IMAGE = "example/app:1";
+const signal = new AbortController().signal;
+
+/** Names that come near each other, and any. */
+const name = fc
+  .oneof(
+    fc.tuple(
+      fc.constantFrom("a", "b", "A", "a-app", "ab"),
+      fc.array(fc.constantFrom("-app", ".edge-agent-new", ".edge-agent-old", ".Edge-Agent-New", "-"), { maxLength: 2 }),
+    ),
+    fc.tuple(fc.stringMatching(/^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$/), fc.constant([])),
+  )
+  .map(([first, more]) => [first, ...more].join(""));
+
+const given = (app: string) => [containerName(app), besideName(app), asideName(app)];
+
+describe("names of containers", () => {
+  it("are never those of another app that is accepted beside it", () => {
+    fc.assert(
+      fc.property(name, name, fc.constantFrom("apps", "rivals"), (one, other, as) => {
+        const accepted = [one, other].map((app) => parseNewAppSpec({ name: app, image: IMAGE }));
+        fc.pre(one !== other && accepted.every(({ ok }) => ok));
+        const [first] = accepted;
+        if (!first?.ok) return;
+        const there = as === "apps" ? { name: other, hostPorts: [] } : { id: "d2", app: other, hostPorts: [] };
+        const refusal = check(first.spec, { ...EMPTY_MACHINE, [as]: [there] });
+        const collides = given(one).some((called) => given(other).includes(called));
+        expect(refusal?.code).toBe(collides ? "ErrorNameExists" : undefined);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it("are told from each other by their case", () => {
+    const spec = parseNewAppSpec({ name: "App", image: IMAGE });
+    expect(spec.ok && check(spec.spec, { ...EMPTY_MACHINE, apps: [{ name: "app", hostPorts: [] }] })).toBeUndefined();
+  });
+});
+
+describe("an app named as the agent names versions, from a release that let it be", () => {
+  it.each([".edge-agent-new", ".edge-agent-old"])("is changed, found again and removed as any: %s", async (ending) => {
+    await using rig = new AgentRig();
+    rig.engine.addImage(IMAGE);
+    const app = `web${ending}`;
+    rig.deployments.deploy("d0", { name: app, image: IMAGE });
+    expect(await rig.untilEnd("d0")).toMatchObject({ status: "Fail", code: "InvalidRequest" });
+    const parsed = parseAppSpec({ name: app, image: IMAGE });
+    if (!parsed.ok) throw parsed.error;
+    const [labels, image] = [
+      { [LABELS.app]: app, [LABELS.deployment]: "d1" },
+      await rig.engine.inspectImage(IMAGE, signal),
+    ];
+    const containerId = await rig.engine.createContainer(
+      {
+        name: app,
+        image: IMAGE,
+        labels: { ...labels, [LABELS.stateDir]: rig.services.config.stateDir, [LABELS.image]: IMAGE },
+        environment: [],
+        ports: [],
+        volumes: [],
+        hostNetwork: false,
+        privileged: false,
+        restartPolicy: "unless-stopped",
+        logLimit: { maxBytes: 1_000_000, maxFiles: 2 },
+      },
+      signal,
+    );
+    await rig.engine.startContainer(containerId, signal);
+    const record = newApp(parsed.spec, { deploymentId: "d1", imageId: image!.id, containerId });
+    rig.store.save({ app: record });
+    expect(rig.store.apps()).toEqual([record]);
+    // Its namesake, which would not get through its updates, is refused before anything is done.
+    rig.deployments.deploy("d2", { name: "web", image: IMAGE });
+    expect(await rig.untilEnd("d2")).toMatchObject({ code: "ErrorNameExists", details: { app } });
+    const commands = [
+      ["u1", "update"],
+      ["s1", "stop"],
+      ["s2", "start"],
+      ["s3", "restart"],
+    ] as const;
+    for (const [id, action] of commands) {
+      const spec = { environments: [{ key: "A", value: "b" }] };
+      rig.deployments.change(id, { action, app, ...(action === "update" && { spec }) });
+      expect([id, await rig.untilEnd(id)]).toMatchObject([id, { status: "Success" }]);
+    }
+    for (const [id] of commands) rig.store.acknowledge(id, 100);
+    rig.store.save({ removedApp: app });
+    const rebuild = { isSet: true, clear: () => void (rebuild.isSet = false) };
+    const keeper = new Keeper({ ...rig.services, rebuild, hold: (held) => rig.deployments.hold(held) });
+    await keeper.round(signal);
+    expect(rig.store.apps()).toMatchObject([{ name: app, deploymentId: "u1" }]);
+    rig.deployments.change("r1", { action: "remove", app });
+    expect(await rig.untilEnd("r1")).toMatchObject({ status: "Success" });
+    expect(rig.engine.containers).toEqual([]);
+  });
+});

@@ -1,0 +1,90 @@
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { deadline, foregroundClock, systemClock } from "../../../src/lib/clock.ts";
+
+const DAY_MS = 24 * 60 * 60_000;
+/** The longest that a timer of the runtime lasts; a longer one fires at once. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+describe("the machine's clock, for waits longer than a timer of the runtime lasts", () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  it("fires after the whole time, once", () => {
+    let fired = 0;
+    systemClock.timer(60 * DAY_MS, () => void fired++);
+    vi.advanceTimersByTime(60 * DAY_MS - 1);
+    expect(fired).toBe(0);
+    vi.advanceTimersByTime(1);
+    expect(fired).toBe(1);
+    vi.advanceTimersByTime(100 * DAY_MS);
+    expect(fired).toBe(1);
+  });
+
+  it("fires at the moment it is due, wherever the borders are", () => {
+    const waits = fc.oneof(
+      fc.integer({ min: 0, max: 10_000 }),
+      fc.tuple(fc.integer({ min: 1, max: 4 }), fc.integer({ min: -2, max: 2 })).map(([n, by]) => n * LONGEST_MS + by),
+      fc.integer({ min: 0, max: 400 * DAY_MS }),
+    );
+    fc.assert(
+      fc.property(waits, (ms) => {
+        const began = Date.now();
+        let firedAfter: number | undefined;
+        systemClock.timer(ms, () => void (firedAfter = Date.now() - began));
+        vi.advanceTimersByTime(ms + 10);
+        expect(firedAfter).toBe(ms);
+      }),
+    );
+  });
+
+  it("does not fire once it was disposed, at any time", () => {
+    for (const after of [0, LONGEST_MS + 1, 50 * DAY_MS]) {
+      const timer = systemClock.timer(60 * DAY_MS, () => expect.unreachable());
+      vi.advanceTimersByTime(after);
+      timer[Symbol.dispose]();
+      vi.advanceTimersByTime(100 * DAY_MS);
+      expect(vi.getTimerCount()).toBe(0);
+    }
+  });
+
+  it("never fires where there is no end", () => {
+    const timer = systemClock.timer(Infinity, () => expect.unreachable());
+    vi.advanceTimersByTime(3_650 * DAY_MS);
+    timer[Symbol.dispose]();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("sleeps and sets deadlines for so long", async () => {
+    let slept = false;
+    const sleeping = systemClock.sleep(40 * DAY_MS).then(() => (slept = true));
+    using limit = deadline(systemClock, 40 * DAY_MS);
+    await vi.advanceTimersByTimeAsync(40 * DAY_MS - 1);
+    expect([slept, limit.signal.aborted]).toEqual([false, false]);
+    await vi.advanceTimersByTimeAsync(1);
+    await sleeping;
+    expect(limit.signal.aborted).toBe(true);
+    const stop = new AbortController();
+    const cut = systemClock.sleep(40 * DAY_MS, stop.signal);
+    await vi.advanceTimersByTimeAsync(30 * DAY_MS);
+    stop.abort(new Error("enough"));
+    await expect(cut).rejects.toThrow("enough");
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("keeps a command alive for so long, and no longer", async () => {
+    let slept = false;
+    // A service may ask for any pause before it is asked again.
+    const sleeping = foregroundClock.sleep(40 * DAY_MS).then(() => (slept = true));
+    await vi.advanceTimersByTimeAsync(40 * DAY_MS - 1);
+    expect([slept, vi.getTimerCount()]).toEqual([false, 2]);
+    await vi.advanceTimersByTimeAsync(1);
+    await sleeping;
+    expect(vi.getTimerCount()).toBe(0);
+    const stop = new AbortController();
+    const cut = foregroundClock.sleep(40 * DAY_MS, stop.signal);
+    stop.abort(new Error("enough"));
+    await expect(cut).rejects.toThrow("enough");
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
