@@ -1,0 +1,152 @@
+import { LABELS } from "../core/container.ts";
+import type { AppRecord } from "../core/deployment.ts";
+import { restrictsMounts } from "../core/mount-rules.ts";
+import type { ContainerSummary } from "../engine/engine.ts";
+import type { DeployServices } from "./context.ts";
+import { findViolation } from "./policy-check.ts";
+
+/** Name under which the mount rules are remembered that all apps were last started under. */
+const LEARNED_AS = "policy-mounts";
+
+/** In these the engine runs a container, or may do so by itself. */
+const UP: ReadonlySet<string> = new Set(["running", "restarting", "paused"]);
+
+export interface Enforced {
+  /** Names of apps that must not run, as the policy and the machine are now. */
+  readonly forbidden: ReadonlySet<string>;
+  /** Whether any container was stopped, started or removed. */
+  readonly hasChanged: boolean;
+}
+
+export interface EnforcerOptions extends DeployServices {
+  /** Takes an app to work on, until disposed; `undefined` while a deployment is at work on it. */
+  readonly hold: (app: string) => Disposable | undefined;
+}
+
+/**
+ * Stops installed apps that the policy in force does not allow. It needs no lock for that: whatever is done to such an
+ * app at the moment, a container made of a forbidden specification must not run.
+ */
+export class PolicyEnforcer {
+  readonly #options: EnforcerOptions;
+  /** Why apps are not started, by name: said once, and again when it is something else. */
+  readonly #told = new Map<string, string>();
+
+  constructor(options: EnforcerOptions) {
+    this.#options = options;
+  }
+
+  /** @param containers as the engine shows them now */
+  async enforce(containers: readonly ContainerSummary[], signal: AbortSignal): Promise<Enforced> {
+    const { store } = this.#options;
+    const forbidden = new Set<string>();
+    let hasChanged = false;
+    for (const app of store.apps()) {
+      const found = await this.#violation(app, signal);
+      if (found) forbidden.add(app.name);
+      else this.#release(app);
+      if (found && (await this.#takeDown(app, found, containers, signal))) hasChanged = true;
+    }
+    if (await this.#freshen(containers, forbidden, signal)) hasChanged = true;
+    return { forbidden, hasChanged };
+  }
+
+  async #violation(app: AppRecord, signal: AbortSignal): Promise<string | undefined> {
+    const judged = { occasion: "run", order: 0 } as const;
+    return (await findViolation(this.#options, app.spec, judged, signal))?.message;
+  }
+
+  #release({ name, deploymentId }: AppRecord): void {
+    if (!this.#told.delete(name)) return;
+    this.#options.logger.info({ app: name, deployment: deploymentId }, "the policy allows the app again");
+  }
+
+  async #takeDown(
+    app: AppRecord,
+    message: string,
+    containers: readonly ContainerSummary[],
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const own = ofApp(app, containers);
+    const isUp = own.some(({ status }) => UP.has(status));
+    if (this.#told.get(app.name) !== message) {
+      this.#told.set(app.name, message);
+      this.#tell(app, message, isUp);
+    }
+    const { engine, config } = this.#options;
+    // With these, engines start a container again when they are restarted themselves, though it was stopped.
+    const mustGo = app.spec.restart_policy === "always" || app.spec.restart_policy === "on-failure";
+    let hasChanged = false;
+    for (const { id, status } of own) {
+      if (UP.has(status)) await engine.stopContainer(id, config.stopGraceMs, signal);
+      if (mustGo && status !== "created") await engine.removeContainer(id, signal);
+      hasChanged ||= UP.has(status) || mustGo;
+    }
+    return hasChanged;
+  }
+
+  #tell({ name, deploymentId }: AppRecord, message: string, isUp: boolean): void {
+    const { logger, store, clock } = this.#options;
+    logger.error(
+      { app: name, deployment: deploymentId, why: message },
+      "the device's policy does not allow an installed app; it is stopped until the policy allows it. See: edge-agent app NAME",
+    );
+    if (!isUp) return;
+    const at = Math.floor(clock.now() / 1000);
+    try {
+      store.save({
+        happened: {
+          kind: "repair",
+          app: name,
+          at,
+          reason: "the device's policy does not allow it; it was stopped",
+          error: message,
+        },
+      });
+    } catch (error) {
+      logger.warn({ err: error, app: name }, "it could not be noted in the history that an app was stopped");
+    }
+  }
+
+  /**
+   * What a running container has mounted was resolved when it was started. Under other rules than those of that time it
+   * may be something that was exchanged meanwhile, and cannot be seen from outside: so it is started anew, once.
+   */
+  async #freshen(
+    containers: readonly ContainerSummary[],
+    forbidden: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { store, config, hold, engine, logger } = this.#options;
+    const isRestricted = restrictsMounts(config.policy);
+    const rules = isRestricted ? JSON.stringify(config.policy.mounts) : "";
+    if ((store.learned(LEARNED_AS) ?? "") === rules) return false;
+    let [hasChanged, isComplete] = [false, true];
+    const apps = isRestricted
+      ? store.apps().filter(({ spec, name }) => spec.volumes.length > 0 && !forbidden.has(name))
+      : [];
+    for (const app of apps) {
+      const up = ofApp(app, containers).filter(({ status }) => UP.has(status));
+      using held = hold(app.name);
+      // A deployment at work on it starts it anew, or leaves it as it is.
+      if (!held) isComplete = false;
+      if (!held || up.length === 0) continue;
+      logger.warn(
+        { app: app.name },
+        "the rules for mounts have changed; an app that mounts directories is restarted once",
+      );
+      for (const { id } of up) {
+        await engine.stopContainer(id, config.stopGraceMs, signal);
+        hasChanged = true;
+        if (app.desired === "stopped" || (await this.#violation(app, signal)) !== undefined) continue;
+        await engine.startContainer(id, signal);
+      }
+    }
+    if (isComplete) store.learn(LEARNED_AS, rules);
+    return hasChanged;
+  }
+}
+
+function ofApp({ deploymentId }: AppRecord, containers: readonly ContainerSummary[]): ContainerSummary[] {
+  return containers.filter(({ labels }) => labels[LABELS.deployment] === deploymentId);
+}
