@@ -153,7 +153,7 @@ function nestingViolation(spec: AppSpec, facts: PathFacts, occasion: Occasion): 
     ),
   ];
   for (const { trace } of own) {
-    const around = writable.find((outer) => outer.trace !== trace && leadsThrough(trace, outer.trace.real, facts));
+    const around = writable.find((outer) => leadsThrough(trace, outer.trace.real, facts));
     if (around) {
       const message =
         `This device does not allow mounting ${trace.written}: it leads through ${around.trace.real}, where ` +
