@@ -2,8 +2,10 @@ import { LABELS } from "../core/container.ts";
 import type { AppRecord } from "../core/deployment.ts";
 import { restrictsMounts } from "../core/mount-rules.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
+import { EngineError } from "../engine/engine-error.ts";
 import type { DeployServices } from "./context.ts";
 import { findViolation } from "./policy-check.ts";
+import { isEngineAway } from "./trouble.ts";
 
 /** Name under which the mount rules are remembered that all apps were last started under. */
 const LEARNED_AS = "policy-mounts";
@@ -45,10 +47,24 @@ export class PolicyEnforcer {
       const found = await this.#violation(app, signal);
       if (found) forbidden.add(app.name);
       else this.#release(app);
-      if (found && (await this.#takeDown(app, found, containers, signal))) hasChanged = true;
+      if (found && (await this.#try(app, () => this.#takeDown(app, found, containers, signal)))) hasChanged = true;
     }
     if (await this.#freshen(containers, forbidden, signal)) hasChanged = true;
     return { forbidden, hasChanged };
+  }
+
+  /** One container that the engine cannot stop keeps nobody from looking after the others. */
+  async #try(app: AppRecord, work: () => Promise<boolean>): Promise<boolean> {
+    try {
+      return await work();
+    } catch (error) {
+      if (isEngineAway(error) || !(error instanceof EngineError)) throw error;
+      this.#options.logger.error(
+        { err: error, app: app.name },
+        "an app could not be stopped or started as the policy demands; it is tried again in 30 s. See: docker ps",
+      );
+      return false;
+    }
   }
 
   async #violation(app: AppRecord, signal: AbortSignal): Promise<string | undefined> {
@@ -117,7 +133,7 @@ export class PolicyEnforcer {
     forbidden: ReadonlySet<string>,
     signal: AbortSignal,
   ): Promise<boolean> {
-    const { store, config, hold, engine, logger } = this.#options;
+    const { store, config, hold, logger } = this.#options;
     const isRestricted = restrictsMounts(config.policy);
     const rules = isRestricted ? JSON.stringify(config.policy.mounts) : "";
     if ((store.learned(LEARNED_AS) ?? "") === rules) return false;
@@ -135,15 +151,22 @@ export class PolicyEnforcer {
         { app: app.name },
         "the rules for mounts have changed; an app that mounts directories is restarted once",
       );
-      for (const { id } of up) {
-        await engine.stopContainer(id, config.stopGraceMs, signal);
-        hasChanged = true;
-        if (app.desired === "stopped" || (await this.#violation(app, signal)) !== undefined) continue;
-        await engine.startContainer(id, signal);
-      }
+      hasChanged = true;
+      if (!(await this.#try(app, () => this.#restart(app, up, signal)))) isComplete = false;
     }
     if (isComplete) store.learn(LEARNED_AS, rules);
     return hasChanged;
+  }
+
+  /** Whether it was restarted. A container that was stopped meanwhile is the keeper's to start. */
+  async #restart(app: AppRecord, up: readonly ContainerSummary[], signal: AbortSignal): Promise<boolean> {
+    const { engine, config } = this.#options;
+    for (const { id } of up) {
+      await engine.stopContainer(id, config.stopGraceMs, signal);
+      if (app.desired === "stopped" || (await this.#violation(app, signal)) !== undefined) continue;
+      await engine.startContainer(id, signal);
+    }
+    return true;
   }
 }
 
