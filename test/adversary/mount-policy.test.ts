@@ -138,21 +138,21 @@ describe.skipIf(missing !== undefined)(`what is kept from apps, whatever it is c
   });
 
   const ALWAYS = [
-    ...[
-      "/run/docker.sock",
-      "/var/run/docker.sock",
-      "/run/containerd",
-      "/run/containerd/containerd.sock",
-      "/run/docker",
-    ],
-    ...[
-      "/run/podman/podman.sock",
-      "/run/crio/crio.sock",
-      "/run/buildkit/buildkitd.sock",
-      "/run/k3s/containerd",
-      "/run",
-    ],
-    ...["/etc/edge-agent", "/etc/edge-agent/anything", "/etc", "/run/edge-agent", "/"],
+    "/run/docker.sock",
+    "/var/run/docker.sock",
+    "/run/containerd",
+    "/run/containerd/containerd.sock",
+    "/run/docker",
+    "/run/podman/podman.sock",
+    "/run/crio/crio.sock",
+    "/run/buildkit/buildkitd.sock",
+    "/run/k3s/containerd",
+    "/run",
+    "/etc/edge-agent",
+    "/etc/edge-agent/anything",
+    "/etc",
+    "/run/edge-agent",
+    "/",
   ];
 
   test("always: engines' sockets, and what holds the agent's identity and credentials", async () => {

@@ -30,9 +30,10 @@ export class AgentProcess extends Executable {
 
   constructor(options: AgentOptions) {
     const configFile = join(options.directory, "agent.json");
-    const [path = EXECUTABLE, ...before] = [...(options.wrapper ?? []), EXECUTABLE];
+    const { wrapper: [wrapper, ...wrapping] = [] } = options;
+    const before = wrapper === undefined ? [] : [...wrapping, EXECUTABLE];
     super({
-      path,
+      path: wrapper ?? EXECUTABLE,
       args: () => {
         this.#writeConfig();
         return [...before, "run", "--config", configFile];

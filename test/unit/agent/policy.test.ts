@@ -24,12 +24,12 @@ const FACTS: PathFacts = {
 function rule(fields: Record<string, unknown>, policy: Partial<Policy> = {}, resolved?: string[]): string | undefined {
   const parsed = parseAppSpec({ name: "app", image: "example/app:1", ...fields });
   if (!parsed.ok) throw parsed.error;
-  const traced = (local: string, real = local) => ({ ...plainTrace(local), real });
   const volumes = parsed.spec.volumes.map(({ local }, index) => traced(local, resolved?.[index]));
   const devices = (parsed.spec.devices ?? []).map(({ local }) => traced(local, realDevices[local]));
   return violation(parsed.spec, { ...OPEN, ...policy }, { ...FACTS, volumes, devices }, "request")?.rule;
 }
 
+const traced = (local: string, real: string = local) => ({ ...plainTrace(local), real });
 const realDevices: Record<string, string> = { "/dev/serial/by-id/modem": "/dev/ttyUSB0" };
 const device = (local: string) => ({ devices: [{ local }] });
 const mount = (local: string) => ({ volumes: [{ local, target: "/mnt" }] });

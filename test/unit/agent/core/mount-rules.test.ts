@@ -123,7 +123,7 @@ describe("a mount that leads through what an app may write to", () => {
       fc.property(fc.array(fc.array(mount, { minLength: 1, maxLength: 2 }), { maxLength: 5 }), (apps) => {
         const others: AppPaths[] = [];
         for (const app of apps) {
-          const volumes = app.map(({ turns, ...rest }) => ({ ...rest, trace: { turns } }));
+          const volumes = app.map(({ turns, path: local, readonly }) => ({ path: local, readonly, trace: { turns } }));
           if (!judge({ volumes, facts: { others } })) others.push(other(...volumes));
         }
         const all = others.flatMap(({ volumes }) => volumes);

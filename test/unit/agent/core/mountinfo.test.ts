@@ -21,6 +21,8 @@ const SERVICE = parseMountinfo(
   ].join("\n"),
 );
 
+const line = (root: string, path: string): string => `500 490 8:1 ${root} ${path} rw - ext4 /dev/sda1 rw`;
+
 describe("the table of mounts", () => {
   it("names a place the same, whatever path it is reached by", () => {
     expect(placeOf("/data/apps/x", HOST)).toBe("/8:2/apps/x");
@@ -40,7 +42,6 @@ describe("the table of mounts", () => {
 
   it("tells a container by what its engine mounts into it", () => {
     const id = "ab".repeat(32);
-    const line = (root: string, path: string): string => `500 490 8:1 ${root} ${path} rw - ext4 /dev/sda1 rw`;
     const docker = parseMountinfo(line(`/var/lib/docker/containers/${id}/hostname`, "/etc/hostname"));
     expect(containerIdOf(docker)).toBe(id);
     const podman = parseMountinfo(
