@@ -1,5 +1,6 @@
 import { pino } from "pino";
 import type { HostPort } from "../../src/agent/core/host-port.ts";
+import { type PathTrace, plainTrace } from "../../src/agent/core/path-trace.ts";
 import { platformOf } from "../../src/agent/core/platform.ts";
 import type { RegistryAuth } from "../../src/agent/registry/registry.ts";
 import type { Host } from "../../src/agent/host/host.ts";
@@ -61,8 +62,15 @@ class FakeHost implements Host {
     return this.share;
   }
 
-  async realPath(path: string) {
-    return path;
+  /** Where paths lead that are not what they are called. */
+  readonly traces = new Map<string, PathTrace>();
+
+  async trace(path: string) {
+    return this.traces.get(path) ?? plainTrace(path);
+  }
+
+  async mounts() {
+    return [];
   }
 
   async isDevice(path: string) {

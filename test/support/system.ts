@@ -32,6 +32,8 @@ export interface SystemOptions {
    * runtime that the machine's engine may not have, and since tests stop and break it.
    */
   readonly engine?: { readonly socketPath: string };
+  /** A command that takes another to run: the agent is started by it. */
+  readonly agentWrapper?: readonly string[];
 }
 
 /** `query`: with its question mark. */
@@ -100,6 +102,7 @@ export class System implements AsyncDisposable {
         controlPlaneUrl: () => `ws://127.0.0.1:${link.port}/v1/agent`,
         engineSocket,
         config: options.agentConfig ?? {},
+        ...(options.agentWrapper && { wrapper: options.agentWrapper }),
       }),
     );
     await agent.start();

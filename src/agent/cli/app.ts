@@ -48,6 +48,7 @@ function known(facts: AppFacts, nowMs: number): KnownOfApp {
       : undefined,
     imagePresent: facts.image_present ?? undefined,
     takenPorts: facts.taken_ports,
+    forbidden: facts.forbidden ?? undefined,
     deploying: deploying ? deploying.message || deploying.step : undefined,
     lastFailure: lastFailure(facts),
     lastRepair: repair?.kind === "repair" ? { reason: repair.reason, error: repair.error } : undefined,

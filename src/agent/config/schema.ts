@@ -106,9 +106,11 @@ const policy = z.strictObject({
     .strictObject({
       allow: prefixes.meta({
         description:
-          "Path prefixes apps may mount; empty for all. Also the way to allow the engine's socket or the agent's state.",
+          "Path prefixes apps may mount, as written; empty for all. Also the way to allow a guarded path, such as the engine's socket.",
       }),
-      deny: prefixes.meta({ description: "Path prefixes apps may never mount, nor a directory that holds one." }),
+      deny: prefixes.meta({
+        description: "Path prefixes apps may never mount, nor where they lead, nor a directory that holds one.",
+      }),
     })
     .prefault({}),
   max_image_bytes: z.int().min(1).optional().meta({

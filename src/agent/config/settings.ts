@@ -4,9 +4,9 @@ import { parseHours } from "../core/download-hours.ts";
 import { join } from "node:path";
 import type { FetchBounds } from "../core/fetch-retry.ts";
 import type { SweepBounds } from "../core/part-sweep.ts";
-import { localSocketPath, RUNTIME_SOCKET } from "../local/socket-path.ts";
 import type { LinkConfig } from "../link/link-config.ts";
 import type { DeployConfig } from "../steps/context.ts";
+import { guardedPaths } from "./guarded-paths.ts";
 import type { Config } from "./load.ts";
 
 const RECONNECT_BASE_MS = 1_000;
@@ -15,9 +15,6 @@ const FETCH_RETRY = { baseMs: 1_000, maxMs: 60_000 };
 const DAY_MS = 86_400_000;
 /** How long a partial download waits for the deployment that goes on with it. */
 const SPARE_MS = 3_600_000;
-
-/** Where container engines listen. Who may speak to one owns the machine. */
-const ENGINE_SOCKETS = ["/run/docker.sock", "/var/run/docker.sock", "/run/podman", "/var/run/podman"];
 
 /** What the link takes from the configuration. */
 export function toLinkConfig(config: Config): LinkConfig {
@@ -106,11 +103,4 @@ export function toDownloadConfig({ deploy, state_dir: stateDir }: Config): Downl
       spareMs: SPARE_MS,
     },
   };
-}
-
-/** Whoever has one of these has the whole device, or the agent's identity. */
-function guardedPaths(config: Config): string[] {
-  const { engine, state_dir, deploy, path, device_token_file } = config;
-  const sockets = [...ENGINE_SOCKETS, engine.socket, RUNTIME_SOCKET, localSocketPath(config)];
-  return [...sockets, state_dir, deploy.download_dir, path, device_token_file].filter((p) => p !== undefined);
 }

@@ -23,14 +23,18 @@ export interface AppState {
  * @param container `undefined` where the engine has none
  * @param isBusy a deployment is at work on the app
  * @param desired what it should be: one that is to be stopped is in no trouble when it is
+ * @param forbidden the rule of the device's policy that it breaks, in words
  */
 export function appState(
   container: ContainerFacts | undefined,
   isBusy: boolean,
   desired: AppRecord["desired"] = "running",
+  forbidden?: string,
 ): AppState {
   if (isBusy && container?.status !== "running") return { state: "deploying", trouble: undefined };
   if (desired === "stopped" && !isUp(container)) return { state: "stopped", trouble: undefined };
+  if (forbidden !== undefined)
+    return { state: isUp(container) ? "running" : "stopped", trouble: `the device's policy forbids it: ${forbidden}` };
   if (!container) return { state: "missing", trouble: "its container is not there" };
   switch (container.status) {
     case "running":

@@ -11,6 +11,8 @@ export interface KnownOfApp {
   readonly container: (ContainerFacts & { readonly healthOutput: string }) | undefined;
   readonly imagePresent: boolean | undefined;
   readonly takenPorts: readonly { readonly port: number; readonly holder: string }[];
+  /** The rule of the device's policy that it breaks, in words. */
+  readonly forbidden: string | undefined;
   /** What the deployment that is at work on it said last. */
   readonly deploying: string | undefined;
   /** How its last deployment ended, and why. */
@@ -54,9 +56,21 @@ export function explainApp(known: KnownOfApp): Explanation {
   }
   if (known.imagePresent === false) say("bad", "Its image is no longer on the device.");
   else if (known.imagePresent) say("good", "Its image is on the device.");
-  const { cause, advice } = isStoppedOnPurpose(known) ? stoppedOnPurpose(known, say) : explainContainer(known, say);
+  const { cause, advice } = explainState(known, say);
   if (known.lastRepair) sayRepair(known.lastRepair, say);
   return { findings, cause, advice };
+}
+
+function explainState(known: KnownOfApp, say: Say): Ending {
+  if (known.forbidden !== undefined) say("bad", `The device's policy forbids it: ${known.forbidden}`);
+  if (isStoppedOnPurpose(known)) return stoppedOnPurpose(known, say);
+  if (known.forbidden === undefined) return explainContainer(known, say);
+  return {
+    cause: "The device's policy forbids it, so it is not started.",
+    advice:
+      "Update the app, or the app it conflicts with, or change `policy` in the device's configuration and restart the " +
+      "agent; then it starts by itself.",
+  };
 }
 
 function isStoppedOnPurpose({ desired, container }: KnownOfApp): boolean {

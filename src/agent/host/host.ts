@@ -1,5 +1,7 @@
 import type { HostPort } from "../core/host-port.ts";
 import type { Machine } from "../core/check.ts";
+import type { MountEntry } from "../core/mountinfo.ts";
+import type { PathTrace } from "../core/path-trace.ts";
 import type { ListeningPort } from "../core/proc-net.ts";
 
 export type { ListeningPort } from "../core/proc-net.ts";
@@ -21,8 +23,10 @@ export interface Host {
   freeBytes(path: string): Promise<number | undefined>;
   /** Share of the file system of a path that is free, from 0 to 1; `undefined` where that cannot be seen. */
   freeShare(path: string): Promise<number | undefined>;
-  /** The absolute path with all symbolic links resolved, as far as it exists; the rest stays as it is. */
-  realPath(path: string): Promise<string>;
+  /** Where an absolute path leads, symbolic links followed. Never rejects. */
+  trace(path: string): Promise<PathTrace>;
+  /** What is mounted where, as this process sees it. */
+  mounts(): Promise<readonly MountEntry[]>;
   /** Whether a device file is at the path, symbolic links followed; a directory of them counts too. */
   isDevice(path: string): Promise<boolean>;
   /** What the machine has in all. */

@@ -4,9 +4,11 @@ import { join } from "node:path";
 import type { Machine } from "../core/check.ts";
 import type { ListeningPort } from "../core/proc-net.ts";
 import { type HostPort, isSamePort } from "../core/host-port.ts";
+import { type MountEntry, parseMountinfo } from "../core/mountinfo.ts";
+import type { PathTrace } from "../core/path-trace.ts";
 import { parseProcNet } from "../core/proc-net.ts";
 import type { Host, HostProcess } from "./host.ts";
-import { resolveRealPath } from "./real-path.ts";
+import { tracePath } from "./real-path.ts";
 import { findSocketHolder } from "./socket-holder.ts";
 
 /** @param proc where the kernel's process file system is mounted */
@@ -51,8 +53,12 @@ class LinuxHost implements Host {
     }
   }
 
-  realPath(path: string): Promise<string> {
-    return resolveRealPath(path);
+  trace(path: string): Promise<PathTrace> {
+    return tracePath(path);
+  }
+
+  async mounts(): Promise<readonly MountEntry[]> {
+    return parseMountinfo(await readFile(join(this.#proc, "self", "mountinfo"), "utf8"));
   }
 
   async isDevice(path: string): Promise<boolean> {

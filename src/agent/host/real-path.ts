@@ -1,23 +1,59 @@
-import { readlink, realpath } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
+import { lstat, readlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { normalizePath } from "../../protocol/normalize-path.ts";
+import type { PathTrace } from "../core/path-trace.ts";
 
 // As many as the kernel follows.
 const MAX_LINKS = 40;
 
-/**
- * Resolves the symbolic links of an absolute path as far as it exists and keeps the rest. A link that leads nowhere is
- * followed as well: once its target is created, that is where the path leads.
- */
-export function resolveRealPath(path: string): Promise<string> {
-  return follow(resolve(path), MAX_LINKS);
+/** What of the file system is looked at. Errors carry a `code`. */
+export interface LinkReader {
+  /** Where the symbolic link leads; `undefined` where there is something else. Rejects with ENOENT where nothing is. */
+  read(path: string): Promise<string | undefined>;
 }
 
-async function follow(path: string, linksLeft: number): Promise<string> {
-  const whole = await realpath(path).catch(() => undefined);
-  if (whole !== undefined || path === "/") return whole ?? path;
-  const parent = await follow(dirname(path), linksLeft);
-  const here = join(parent, basename(path));
-  const target = await readlink(here).catch(() => undefined);
-  if (target === undefined || linksLeft === 0) return here;
-  return await follow(resolve(parent, target), linksLeft - 1);
+/**
+ * Follows an absolute path as the kernel does, one component at a time. A link that leads nowhere is followed as well:
+ * once its target is created, that is where the path leads. Only what does not exist (ENOENT) is taken for absent.
+ */
+export async function tracePath(path: string, links: LinkReader = FILE_SYSTEM): Promise<PathTrace> {
+  const written = normalizePath(path);
+  const ahead = path.split("/").toReversed();
+  const turns: string[] = [];
+  let [real, followed, isMissing] = ["/", 0, false];
+  let unseen: PathTrace["unseen"];
+  for (let name = ahead.pop(); name !== undefined; name = ahead.pop()) {
+    if (name === "" || name === ".") continue;
+    if (name === "..") {
+      if (real !== "/") turns.push(real);
+      real = dirname(real);
+      isMissing = false;
+      continue;
+    }
+    real = join(real, name);
+    if (isMissing || unseen) continue;
+    const target = await links.read(real).catch((error: unknown) => {
+      const reason = codeOf(error);
+      if (reason === "ENOENT") isMissing = true;
+      else unseen = { path: real, reason };
+      return undefined;
+    });
+    if (target === undefined) continue;
+    turns.push(real);
+    if (++followed > MAX_LINKS) {
+      unseen = { path: real, reason: "ELOOP" };
+      continue;
+    }
+    real = target.startsWith("/") ? "/" : dirname(real);
+    ahead.push(...target.split("/").toReversed());
+  }
+  return { written, real, turns, unseen };
+}
+
+const FILE_SYSTEM: LinkReader = {
+  read: async (path) => ((await lstat(path)).isSymbolicLink() ? await readlink(path) : undefined),
+};
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "unknown error";
 }

@@ -148,6 +148,8 @@ const appFactsSchema = z.object({
   image_present: z.boolean().nullable(),
   /** Who has ports of the app while it does not run itself. */
   taken_ports: z.array(z.object({ port: z.int(), holder: z.string() })),
+  /** The rule of the device's policy that it breaks, in words: then it is not started. Left out by older agents. */
+  forbidden: z.string().nullable().default(null),
   /** A deployment that is at work on it. */
   deploying: goingDeploymentSchema.nullable(),
   last_deployment: historyEntrySchema.nullable(),

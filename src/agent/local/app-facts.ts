@@ -42,9 +42,16 @@ export async function gatherAppFacts(
 /** In these the container holds its ports itself. */
 const HOLDS_PORTS: ReadonlySet<string> = new Set(["running", "paused", "restarting"]);
 
-type Seen = Pick<AppFacts, "engine_error" | "container" | "image_present" | "taken_ports" | "log">;
+type Seen = Pick<AppFacts, "engine_error" | "container" | "image_present" | "taken_ports" | "forbidden" | "log">;
 
-const NOTHING_SEEN: Seen = { engine_error: null, container: null, image_present: null, taken_ports: [], log: [] };
+const NOTHING_SEEN: Seen = {
+  engine_error: null,
+  container: null,
+  image_present: null,
+  taken_ports: [],
+  forbidden: null,
+  log: [],
+};
 
 function deployed({ deploymentId, desired, spec }: AppRecord): AppFacts["deployed"] {
   const { image, host_network, privileged, ports, volumes, environments } = spec;
@@ -55,9 +62,10 @@ function deployed({ deploymentId, desired, spec }: AppRecord): AppFacts["deploye
 async function look(app: AppRecord, sources: DeviceStatusSources, signal: AbortSignal): Promise<Seen> {
   try {
     const { engine } = sources;
-    const [container, image] = await Promise.all([
+    const [container, image, forbidden = null] = await Promise.all([
       ownContainer(app, engine, signal),
       engine.inspectImage(app.imageId, signal),
+      sources.whyForbidden(app, signal),
     ]);
     const secrets = secretsOf(app.spec);
     const lines = container ? await engine.tailLogs(container.id, LOG_LINES, signal) : [];
@@ -69,6 +77,7 @@ async function look(app: AppRecord, sources: DeviceStatusSources, signal: AbortS
         (container && HOLDS_PORTS.has(container.status)) || app.desired === "stopped"
           ? []
           : await takenPorts(app, sources, signal),
+      forbidden,
       log: maskedTail(lines, secrets, MAX_TEXT_LENGTH),
     };
   } catch (error) {

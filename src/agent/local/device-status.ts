@@ -28,6 +28,8 @@ export interface DeviceStatusSources {
   readonly diskReserveBytes: number;
   /** Whether a deployment is at work on the app right now. */
   readonly isBusy: (app: string) => boolean;
+  /** The rule of the policy in force that the app breaks, in words. */
+  readonly whyForbidden: (app: AppRecord, signal: AbortSignal) => Promise<string | undefined>;
 }
 
 /** Looks at the device: engine, disk, apps and what is being deployed. Never rejects but for the signal. */
@@ -78,11 +80,15 @@ async function summarize(app: AppRecord, sources: DeviceStatusSources, signal: A
     host_network: spec.host_network,
   };
   try {
-    const container = await ownContainer(app, sources.engine, signal);
+    const [container, forbidden] = await Promise.all([
+      ownContainer(app, sources.engine, signal),
+      sources.whyForbidden(app, signal),
+    ]);
     const { state, trouble = null } = appState(
       container && { ...container, runsForMs: runsFor(container.startedAt, sources.clock.now()) },
       sources.isBusy(app.name),
       app.desired,
+      forbidden,
     );
     const [restarts, started_at] = [container?.restartCount ?? null, container?.startedAt ?? null];
     return { ...common, state, trouble, restarts, started_at };

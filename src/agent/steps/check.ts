@@ -4,9 +4,9 @@ import { type HostPort, hostPortsOf, includesPort } from "../core/host-port.ts";
 import type { AppRecord } from "../core/deployment.ts";
 import { running } from "../core/announce.ts";
 import type { Step } from "../core/step.ts";
-import { violation } from "../core/policy.ts";
 import { limitsWithoutEffect } from "./limits-in-force.ts";
 import { NOTHING_CREATED } from "./observe.ts";
+import { findViolation } from "./policy-check.ts";
 import { mustPull } from "../core/pull-decision.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
@@ -24,9 +24,11 @@ export async function runCheck(context: StepContext, { spec }: Extract<Step, { k
     observe(context, spec),
     context.engine.inspectImage(kept ?? spec.image, context.signal),
   ]);
+  const judged = { occasion: "request", order: context.record.order } as const;
+  const policyViolation = await findViolation(context, spec, judged, context.signal);
   // Asked after the engine answered: in between, an earlier deployment may have come up.
   const apps = context.store.apps().filter(({ name }) => !isUpdateOf(context.record, name));
-  const refusal = check(spec, { ...around, rivals: context.rivals(), apps: apps.map(claims) });
+  const refusal = check(spec, { ...around, policyViolation, rivals: context.rivals(), apps: apps.map(claims) });
   if (refusal) {
     const { details } = refusal;
     return {
@@ -51,14 +53,15 @@ export async function runCheck(context: StepContext, { spec }: Extract<Step, { k
   };
 }
 
-async function observe(context: StepContext, spec: AppSpec): Promise<Omit<Surroundings, "rivals" | "apps">> {
+async function observe(
+  context: StepContext,
+  spec: AppSpec,
+): Promise<Omit<Surroundings, "rivals" | "apps" | "policyViolation">> {
   const { engine, host, config, signal, record } = context;
-  const [containers, listening, freeBytes, resolved, devices, missingDevices] = await Promise.all([
+  const [containers, listening, freeBytes, missingDevices] = await Promise.all([
     engine.listContainers(signal),
     host.listeningPorts(signal),
     context.dataRoot(signal).then((directory) => host.freeBytes(directory)),
-    Promise.all(spec.volumes.map(({ local }) => host.realPath(local))),
-    Promise.all((spec.devices ?? []).map(({ local }) => host.realPath(local))),
     missing(spec, context),
   ]);
   const recorded = new Set(context.store.apps().map(({ containerId }) => containerId));
@@ -76,7 +79,6 @@ async function observe(context: StepContext, spec: AppSpec): Promise<Omit<Surrou
     listening: othersPorts(listening, own, record.previous),
     freeBytes,
     reserveBytes: config.diskReserveBytes,
-    policyViolation: violation(spec, config.policy, { volumes: resolved, devices }, config.guardedPaths),
     machine: host.machine(),
     missingDevices,
     action: record.action === "update" ? "update" : "deploy",

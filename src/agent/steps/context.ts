@@ -5,6 +5,7 @@ import type { Semaphore } from "../../lib/semaphore.ts";
 import type { DeploymentRecord, Failure } from "../core/deployment.ts";
 import type { Observed, Progress } from "../core/step.ts";
 import type { Rival } from "../core/check.ts";
+import type { GuardedPath } from "../core/path-facts.ts";
 import type { Policy } from "../core/policy.ts";
 import type { ImageDownloader } from "../download/image-downloader.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -38,7 +39,7 @@ export interface DeployConfig {
   readonly containerLog: { readonly maxBytes: number; readonly maxFiles: number };
   readonly policy: Policy;
   /** Paths apps may not mount unless the policy allows exactly them: engine sockets, the agent's own state. */
-  readonly guardedPaths: readonly string[];
+  readonly guardedPaths: readonly GuardedPath[];
 }
 
 /** What every deployment shares. */

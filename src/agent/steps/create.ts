@@ -7,6 +7,7 @@ import { EngineError } from "../engine/engine-error.ts";
 import type { ContainerRequest } from "../engine/engine.ts";
 import type { StepContext, StepResult } from "./context.ts";
 import { NOTHING_CREATED } from "./observe.ts";
+import { refuseStart } from "./policy-check.ts";
 import { requestExtras } from "./request-extras.ts";
 
 /**
@@ -14,6 +15,8 @@ import { requestExtras } from "./request-extras.ts";
  * left behind was seen before and is adopted instead.
  */
 export async function runCreate(context: StepContext, step: CreateStep): Promise<StepResult> {
+  const refusal = await refuseStart(context, step.spec, "creating");
+  if (refusal) return { failure: refusal };
   const request = toRequest(context, step);
   let id: string;
   try {

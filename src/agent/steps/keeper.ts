@@ -11,6 +11,7 @@ import type { DeployServices } from "./context.ts";
 import { isImageGone } from "./create.ts";
 import { ImageFetcher } from "./image-fetcher.ts";
 import { NOTHING_SEEN } from "./observe.ts";
+import { PolicyEnforcer } from "./policy-enforcer.ts";
 import { execute } from "./table.ts";
 import { isEngineAway, maskedError } from "./trouble.ts";
 
@@ -50,12 +51,14 @@ export class Keeper {
   readonly #clock: Clock;
   readonly #histories = new Map<string, History>();
   readonly #images: ImageFetcher;
+  readonly #policy: PolicyEnforcer;
   #engineState: "unknown" | "there" | "away" = "unknown";
 
   constructor(options: KeeperOptions) {
     this.#options = options;
     this.#clock = options.clock;
     this.#images = new ImageFetcher(options);
+    this.#policy = new PolicyEnforcer(options);
   }
 
   /** Looks after the apps until `signal` aborts. Never rejects. */
@@ -70,10 +73,13 @@ export class Keeper {
   /** One look at every app, with the repairs it takes. Rejects when the engine cannot be asked. */
   async round(signal: AbortSignal): Promise<void> {
     await this.#adopt(signal);
-    const containers = await this.#options.engine.listContainers(signal);
+    const seen = await this.#options.engine.listContainers(signal);
     if (this.#engineState !== "there") await this.#greet(signal);
+    // Before any repair: an app that the policy forbids must not run meanwhile, nor be started again.
+    const { forbidden, hasChanged } = await this.#policy.enforce(seen, signal);
+    const containers = hasChanged ? await this.#options.engine.listContainers(signal) : seen;
     const apps = this.#options.store.apps();
-    for (const app of apps) await this.#repair(app, containers, signal);
+    for (const app of apps) if (!forbidden.has(app.name)) await this.#repair(app, containers, signal);
     const installed = new Set(apps.map(({ deploymentId }) => deploymentId));
     const others = containers.filter(({ labels }) => !installed.has(labels[LABELS.deployment] ?? ""));
     for (const container of others) await this.#sweep(container, signal);

@@ -5,6 +5,7 @@ import type { Failure } from "../core/deployment.ts";
 import type { Step } from "../core/step.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { StepContext, StepResult } from "./context.ts";
+import { refuseStart } from "./policy-check.ts";
 import { withContainer } from "./observe.ts";
 
 /** Starts the app. Precondition: its container exists; starting one that runs already is no error. */
@@ -19,12 +20,14 @@ export async function runStart(context: StepContext, step: Extract<Step, { kind:
   };
 }
 
-/** Starts a container; a port that cannot be bound is an answer, and no error. */
+/** Starts a container; a policy that forbids it, or a port that cannot be bound, is an answer, and no error. */
 export async function startOrSayWhichPort(
   context: StepContext,
   spec: AppSpec,
   containerId: string,
 ): Promise<Failure | undefined> {
+  const refusal = await refuseStart(context, spec, "starting");
+  if (refusal) return refusal;
   try {
     await context.engine.startContainer(containerId, context.signal);
     return undefined;

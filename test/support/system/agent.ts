@@ -17,6 +17,8 @@ interface AgentOptions {
   readonly controlPlaneUrl: () => string;
   readonly engineSocket: string;
   readonly config: AgentConfig;
+  /** A command that takes another to run, such as one that takes rights away first. */
+  readonly wrapper?: readonly string[];
 }
 
 /** edge-agent as a real process. It is ready once it is online. */
@@ -28,11 +30,13 @@ export class AgentProcess extends Executable {
 
   constructor(options: AgentOptions) {
     const configFile = join(options.directory, "agent.json");
+    const { wrapper: [wrapper, ...wrapping] = [] } = options;
+    const before = wrapper === undefined ? [] : [...wrapping, EXECUTABLE];
     super({
-      path: EXECUTABLE,
+      path: wrapper ?? EXECUTABLE,
       args: () => {
         this.#writeConfig();
-        return ["run", "--config", configFile];
+        return [...before, "run", "--config", configFile];
       },
       env: { DOCKER_HOST: undefined },
       isReady: ({ msg }) => msg.startsWith("online"),

@@ -106,7 +106,7 @@ describe("agent configuration on disk", () => {
       "/run/docker.sock",
       path,
     ]) {
-      expect(guardedPaths).toContain(guarded);
+      expect(guardedPaths).toContainEqual({ path: guarded, when: "always" });
     }
   });
 

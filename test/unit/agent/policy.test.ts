@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Policy, violation } from "../../../src/agent/core/policy.ts";
+import type { PathFacts } from "../../../src/agent/core/path-facts.ts";
+import { plainTrace } from "../../../src/agent/core/path-trace.ts";
 import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
 
 const OPEN: Policy = {
@@ -9,16 +11,25 @@ const OPEN: Policy = {
   mounts: { allow: [], deny: [] },
   registries: { allow: [] },
 };
-const GUARDED = ["/run/docker.sock", "/var/lib/edge-agent"];
+const FACTS: PathFacts = {
+  volumes: [],
+  devices: [],
+  others: [],
+  guarded: ["/run/docker.sock", "/var/lib/edge-agent"].map((path) => ({ path, when: "always" })),
+  leadsTo: new Map(),
+  mounts: [],
+  shared: undefined,
+};
 
 function rule(fields: Record<string, unknown>, policy: Partial<Policy> = {}, resolved?: string[]): string | undefined {
   const parsed = parseAppSpec({ name: "app", image: "example/app:1", ...fields });
   if (!parsed.ok) throw parsed.error;
-  const real = resolved ?? parsed.spec.volumes.map(({ local }) => local);
-  const devices = (parsed.spec.devices ?? []).map(({ local }) => realDevices[local] ?? local);
-  return violation(parsed.spec, { ...OPEN, ...policy }, { volumes: real, devices }, GUARDED)?.rule;
+  const volumes = parsed.spec.volumes.map(({ local }, index) => traced(local, resolved?.[index]));
+  const devices = (parsed.spec.devices ?? []).map(({ local }) => traced(local, realDevices[local]));
+  return violation(parsed.spec, { ...OPEN, ...policy }, { ...FACTS, volumes, devices }, "request")?.rule;
 }
 
+const traced = (local: string, real: string = local) => ({ ...plainTrace(local), real });
 const realDevices: Record<string, string> = { "/dev/serial/by-id/modem": "/dev/ttyUSB0" };
 const device = (local: string) => ({ devices: [{ local }] });
 const mount = (local: string) => ({ volumes: [{ local, target: "/mnt" }] });

@@ -20,6 +20,7 @@ const RUNNING: KnownOfApp = {
   container: { ...container, health: "none" },
   imagePresent: true,
   takenPorts: [],
+  forbidden: undefined,
   deploying: undefined,
   lastFailure: undefined,
   lastRepair: undefined,

@@ -1,0 +1,216 @@
+import type { AppSpec } from "../../protocol/app-spec.ts";
+import { normalizePath } from "../../protocol/normalize-path.ts";
+import type { Policy, PolicyViolation } from "./device-policy.ts";
+import { placeOf, privateMountOf } from "./mountinfo.ts";
+import type { AppPaths, PathFacts } from "./path-facts.ts";
+import { isInside, isWithin, type PathTrace, plainTrace } from "./path-trace.ts";
+
+/**
+ * When a request is judged: `request`, before anything is done for it; `run`, before a container of it is created or
+ * started, and while it runs.
+ */
+export type Occasion = "request" | "run";
+
+/** Whether the policy keeps any path from apps. An app that may mount everything may do everything. */
+export function restrictsMounts({ mounts: { allow, deny } }: Policy): boolean {
+  return deny.length > 0 || (allow.length > 0 && !allow.some((entry) => isWithin("/", entry)));
+}
+
+/** Whether the policy keeps device files from apps. */
+export function restrictsDevices({ devices }: Policy): boolean {
+  return devices !== undefined && devices.allow.length + devices.deny.length > 0;
+}
+
+/** The first rule for `volumes` that the request breaks. */
+export function mountViolation(
+  spec: AppSpec,
+  policy: Policy,
+  facts: PathFacts,
+  occasion: Occasion,
+): PolicyViolation | undefined {
+  const isRestricted = restrictsMounts(policy);
+  // Where everything may be mounted, guarded paths prevent mistakes; an app that runs already is not taken down for one.
+  if (!isRestricted && occasion === "run") return undefined;
+  for (const [index, { readonly }] of spec.volumes.entries()) {
+    const trace = facts.volumes[index];
+    if (!trace) continue;
+    const guarded = facts.guarded
+      .filter(({ when }) => when === "always" || (when === "written" ? !readonly : isRestricted))
+      .map(({ path }) => path);
+    const found =
+      prefixViolation(trace, policy.mounts, guarded, facts, { key: "policy.mounts", verb: "mounting" }) ??
+      (isRestricted ? viewViolation(trace, facts, "policy.mounts", "mount") : undefined);
+    if (found) return found;
+  }
+  return isRestricted ? nestingViolation(spec, facts, occasion) : undefined;
+}
+
+/** The first rule for `devices` that the request breaks. A device file may be worth as much as the whole machine. */
+export function deviceViolation(spec: AppSpec, policy: Policy, facts: PathFacts): PolicyViolation | undefined {
+  const { devices: rules, privileged } = policy;
+  if ((spec.devices ?? []).length === 0 || (!rules && privileged)) return undefined;
+  if (!rules) {
+    const message = "This device does not allow apps to use its device files, since it allows no privileged apps.";
+    return { rule: "policy.devices", message };
+  }
+  const isRestricted = restrictsDevices(policy);
+  for (const trace of facts.devices) {
+    const found =
+      prefixViolation(trace, rules, [], facts, { key: "policy.devices", verb: "apps to use" }) ??
+      (isRestricted
+        ? (viewViolation(trace, facts, "policy.devices", "use") ?? plantedDevice(trace, spec, facts))
+        : undefined);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+/** Both the path as written and where it really leads must be allowed: a symbolic link gets round neither. */
+function prefixViolation(
+  { written, real }: PathTrace,
+  rules: Policy["mounts"],
+  guarded: readonly string[],
+  { leadsTo }: PathFacts,
+  { key, verb }: { readonly key: string; readonly verb: string },
+): PolicyViolation | undefined {
+  const traceOf = (entry: string): PathTrace => leadsTo.get(normalizePath(entry)) ?? plainTrace(entry);
+  const deny = rules.deny.map(traceOf);
+  const guards = guarded.map(traceOf);
+  for (const path of written === real ? [real] : [written, real]) {
+    const rule = brokenPathRule(path, rules.allow, deny, guards);
+    const from = path === written ? "" : `, where ${written} leads`;
+    if (rule) return { rule: `${key}.${rule}`, message: `This device does not allow ${verb} ${path}${from}.` };
+  }
+  return undefined;
+}
+
+/**
+ * Entries that forbid count as they are written and for where they lead. Those that allow count as they are written: no
+ * link may widen what is allowed.
+ */
+function brokenPathRule(
+  path: string,
+  allow: readonly string[],
+  deny: readonly PathTrace[],
+  guarded: readonly PathTrace[],
+): "allow" | "deny" | undefined {
+  const isAllowed = (prefix: string): boolean =>
+    allow.some((entry) => isWithin(entry, prefix) && isWithin(path, entry));
+  // Nor may anybody write where a link on the way of such an entry is: it would lead elsewhere.
+  const holdsTurn = ({ turns }: PathTrace): boolean => turns.some((turn) => isInside(turn, path));
+  const isGuarded = ({ written, real, turns }: PathTrace): boolean =>
+    [written, real].some((prefix) => overlap(path, prefix) && !isAllowed(prefix)) ||
+    turns.some((turn) => isInside(turn, path) && !isAllowed(path));
+  const isDenied = (entry: PathTrace): boolean =>
+    [entry.written, entry.real].some((prefix) => overlap(path, prefix)) || holdsTurn(entry);
+  if (deny.some(isDenied) || guarded.some(isGuarded)) return "deny";
+  return allow.length === 0 || allow.some((prefix) => isWithin(path, prefix)) ? undefined : "allow";
+}
+
+/** What cannot be seen cannot be judged, and is refused. */
+function viewViolation(
+  trace: PathTrace,
+  { mounts, shared }: PathFacts,
+  rule: string,
+  verb: string,
+): PolicyViolation | undefined {
+  const { written, unseen } = trace;
+  const refusal = (why: string): PolicyViolation => ({
+    rule,
+    message: `This device restricts what apps may ${verb}, and cannot tell where ${written} leads: ${why}.`,
+  });
+  if (unseen) return refusal(`${unseen.path} could not be examined (${REASONS[unseen.reason] ?? unseen.reason})`);
+  const steps = stepsOf(trace);
+  // What a link below it says is not what the kernel follows.
+  const inProc = trace.turns.find((step) => isInside(step, "/proc"));
+  if (inProc !== undefined) return refusal(`${inProc} leads somewhere else for each process`);
+  if (shared && !steps.every((step) => shared.some((path) => isWithin(step, path)))) {
+    return refusal("the agent runs in a container, which has another file system");
+  }
+  const hidden = shared
+    ? undefined
+    : steps.map((step) => privateMountOf(step, mounts)).find((path) => path !== undefined);
+  return hidden === undefined ? undefined : refusal(`the agent's service has a ${hidden} of its own`);
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EACCES: "no permission to look into its directory",
+  EPERM: "no permission to look into its directory",
+  ENOTDIR: "a part of the path is no directory",
+  ELOOP: "too many symbolic links",
+};
+
+/**
+ * Who can write to a directory can put a symbolic link in the place of anything in it, and the engine follows it at each
+ * start. So no path may lead through a directory that an app can write to. The very same directory may be shared.
+ */
+function nestingViolation(spec: AppSpec, facts: PathFacts, occasion: Occasion): PolicyViolation | undefined {
+  const own = ownVolumes(spec, facts);
+  const writable = [
+    ...own.filter(({ readonly }) => !readonly).map(({ trace }) => ({ trace, who: "the app itself" })),
+    ...facts.others.flatMap(({ app, volumes }) =>
+      volumes.filter(({ readonly }) => !readonly).map(({ trace }) => ({ trace, who: `the app ${app}` })),
+    ),
+  ];
+  for (const { trace } of own) {
+    const around = writable.find((outer) => leadsThrough(trace, outer.trace.real, facts));
+    if (around) {
+      const message =
+        `This device does not allow mounting ${trace.written}: it leads through ${around.trace.real}, where ` +
+        `${around.who} may write and could put something else in its place.`;
+      return { rule: "policy.mounts", message };
+    }
+  }
+  // Of two that are installed, the one inside is not started. What is new may not come around one that is there.
+  if (occasion === "run") return undefined;
+  for (const { trace } of own.filter(({ readonly }) => !readonly)) {
+    for (const { app, volumes, devices } of facts.others) {
+      const inside =
+        volumes.find((volume) => leadsThrough(volume.trace, trace.real, facts))?.trace ??
+        devices.find((device) => isPlantable(device, trace.real, facts));
+      if (!inside) continue;
+      const message =
+        `This device does not allow mounting ${trace.written} for writing: ${inside.written}, which the app ${app} ` +
+        `has, leads through it and could be replaced.`;
+      return { rule: "policy.mounts", message };
+    }
+  }
+  return undefined;
+}
+
+/** A device file may be made in any directory an app can write to, and stands for whatever device it says. */
+function plantedDevice(device: PathTrace, spec: AppSpec, facts: PathFacts): PolicyViolation | undefined {
+  const volumes = [...ownVolumes(spec, facts), ...facts.others.flatMap((other) => other.volumes)];
+  const around = volumes.find(({ trace, readonly }) => !readonly && isPlantable(device, trace.real, facts));
+  if (!around) return undefined;
+  const message = `This device does not allow apps to use ${device.written}: an app may write to ${around.trace.real}.`;
+  return { rule: "policy.devices", message };
+}
+
+function ownVolumes(spec: AppSpec, { volumes }: PathFacts): AppPaths["volumes"] {
+  return volumes.map((trace, index) => ({ trace, readonly: spec.volumes[index]?.readonly ?? false }));
+}
+
+/** Every entry of a directory that decides where the path leads. */
+function stepsOf({ real, turns }: PathTrace): readonly string[] {
+  return [...turns, real];
+}
+
+function leadsThrough(trace: PathTrace, directory: string, { mounts }: PathFacts): boolean {
+  const place = placeOf(directory, mounts);
+  return stepsOf(trace).some((step) => isInside(step, directory) || isInside(placeOf(step, mounts), place));
+}
+
+function isPlantable(device: PathTrace, directory: string, facts: PathFacts): boolean {
+  const place = placeOf(directory, facts.mounts);
+  return (
+    leadsThrough(device, directory, facts) ||
+    overlap(device.real, directory) ||
+    overlap(placeOf(device.real, facts.mounts), place)
+  );
+}
+
+/** Whether one of the paths holds the other. */
+function overlap(path: string, other: string): boolean {
+  return isWithin(path, other) || isWithin(other, path);
+}

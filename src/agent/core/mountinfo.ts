@@ -1,0 +1,75 @@
+import { isWithin } from "./path-trace.ts";
+
+/** A line of `/proc/self/mountinfo`. */
+export interface MountEntry {
+  /** Device of the file system, `major:minor`. */
+  readonly device: string;
+  /** The directory of the file system that is mounted. */
+  readonly root: string;
+  /** Where it is mounted. */
+  readonly path: string;
+  /** Whether it follows a mount of another namespace, and whether others follow it. */
+  readonly isSlave: boolean;
+  readonly isShared: boolean;
+}
+
+/** Reads the kernel's table of mounts. */
+export function parseMountinfo(text: string): MountEntry[] {
+  return text.split("\n").flatMap((line) => {
+    const [, , device, root, path, , ...more] = line.split(" ");
+    if (device === undefined || root === undefined || path === undefined) return [];
+    const fields = more.slice(0, Math.max(0, more.indexOf("-")));
+    const has = (name: string): boolean => fields.some((field) => field.startsWith(`${name}:`));
+    return [{ device, root: unescape(root), path: unescape(path), isSlave: has("master"), isShared: has("shared") }];
+  });
+}
+
+/** Blanks and the like are written as three octal digits. */
+function unescape(text: string): string {
+  return text.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
+}
+
+/** The mount a path without links lies on. */
+function mountOf(path: string, mounts: readonly MountEntry[]): MountEntry | undefined {
+  let best: MountEntry | undefined;
+  for (const mount of mounts) {
+    if (isWithin(path, mount.path) && mount.path.length >= (best?.path.length ?? 0)) best = mount;
+  }
+  return best;
+}
+
+/**
+ * The same text for the same place, whatever it is called: a directory may be mounted at several paths. As a path, whose
+ * first part is the file system.
+ */
+export function placeOf(path: string, mounts: readonly MountEntry[]): string {
+  const mount = mountOf(path, mounts);
+  if (!mount) return path;
+  const below = mount.path === "/" ? path : path.slice(mount.path.length);
+  return `/${mount.device}${mount.root === "/" ? "" : mount.root}${below === "/" ? "" : below}`;
+}
+
+/** What a service manager puts in the place of directories it hides from a service. */
+const STAND_IN = /\/systemd-private-|\/systemd\/inaccessible\//;
+
+/**
+ * Where something is mounted that only this process sees in place of what the machine has there, such as a private
+ * `/tmp`; `undefined` where the path lies on nothing of the kind.
+ */
+export function privateMountOf(path: string, mounts: readonly MountEntry[]): string | undefined {
+  const mount = mountOf(path, mounts);
+  if (!mount) return undefined;
+  // In a service's own mount namespace, whatever came from the machine follows the machine's mount.
+  const isOwnNamespace = mounts.findLast(({ path: at }) => at === "/")?.isSlave ?? false;
+  const isOwn = isOwnNamespace && mount.isShared && !mount.isSlave;
+  return isOwn || STAND_IN.test(mount.root) ? mount.path : undefined;
+}
+
+/** Files that engines mount into each container from the folder they keep of it, which is named after its id. */
+const FROM_ENGINE = new Set(["/etc/hostname", "/etc/hosts", "/etc/resolv.conf", "/run/.containerenv"]);
+
+/** Id of the container that this process may be running in, by its mounts. */
+export function containerIdOf(mounts: readonly MountEntry[]): string | undefined {
+  const roots = mounts.filter(({ path }) => FROM_ENGINE.has(path)).map(({ root }) => root);
+  return roots.map((root) => /(?:^|\/)([0-9a-f]{64})\//.exec(root)?.[1]).find((id) => id !== undefined);
+}

@@ -1,0 +1,184 @@
+import { LABELS } from "../core/container.ts";
+import type { AppRecord } from "../core/deployment.ts";
+import { restrictsMounts } from "../core/mount-rules.ts";
+import type { ContainerSummary } from "../engine/engine.ts";
+import { ownContainers } from "../engine/own-containers.ts";
+import { EngineError } from "../engine/engine-error.ts";
+import type { DeployServices } from "./context.ts";
+import { findViolation } from "./policy-check.ts";
+import { isEngineAway } from "./trouble.ts";
+
+/** Name under which the mount rules are remembered that all apps were last started under. */
+const LEARNED_AS = "policy-mounts";
+
+/** In these the engine runs a container, or may do so by itself. */
+const UP: ReadonlySet<string> = new Set(["running", "restarting", "paused"]);
+
+export interface Enforced {
+  /** Names of apps that must not run, as the policy and the machine are now. */
+  readonly forbidden: ReadonlySet<string>;
+  /** Whether any container was stopped, started or removed. */
+  readonly hasChanged: boolean;
+}
+
+export interface EnforcerOptions extends DeployServices {
+  /** Takes an app to work on, until disposed; `undefined` while a deployment is at work on it. */
+  readonly hold: (app: string) => Disposable | undefined;
+}
+
+/**
+ * Stops installed apps that the policy in force does not allow. It needs no lock for that: whatever is done to such an
+ * app at the moment, a container made of a forbidden specification must not run.
+ */
+export class PolicyEnforcer {
+  readonly #options: EnforcerOptions;
+  /** Why apps are not started, by name: said once, and again when it is something else. */
+  readonly #told = new Map<string, string>();
+
+  constructor(options: EnforcerOptions) {
+    this.#options = options;
+  }
+
+  /** @param containers as the engine shows them now */
+  async enforce(containers: readonly ContainerSummary[], signal: AbortSignal): Promise<Enforced> {
+    const { store } = this.#options;
+    const forbidden = new Set<string>();
+    let hasChanged = false;
+    for (const app of store.apps()) {
+      const found = await this.#violation(app, signal);
+      if (found) forbidden.add(app.name);
+      else this.#release(app);
+      if (found && (await this.#try(app, () => this.#takeDown(app, found, containers, signal)))) hasChanged = true;
+    }
+    if (await this.#freshen(forbidden, signal)) hasChanged = true;
+    return { forbidden, hasChanged };
+  }
+
+  /** Returns `undefined` where the engine refused: one container it cannot stop does not keep others from being looked after. */
+  async #try(app: AppRecord, work: () => Promise<boolean>): Promise<boolean | undefined> {
+    try {
+      return await work();
+    } catch (error) {
+      if (isEngineAway(error) || !(error instanceof EngineError)) throw error;
+      this.#options.logger.error(
+        { err: error, app: app.name },
+        "an app could not be stopped or started as the policy demands; it is tried again in 30 s. See: docker ps",
+      );
+      return undefined;
+    }
+  }
+
+  async #violation(app: AppRecord, signal: AbortSignal): Promise<string | undefined> {
+    const judged = { occasion: "run", order: 0 } as const;
+    return (await findViolation(this.#options, app.spec, judged, signal))?.message;
+  }
+
+  #release({ name, deploymentId }: AppRecord): void {
+    if (!this.#told.delete(name)) return;
+    this.#options.logger.info({ app: name, deployment: deploymentId }, "the policy allows the app again");
+  }
+
+  async #takeDown(
+    app: AppRecord,
+    message: string,
+    containers: readonly ContainerSummary[],
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const own = await this.#ofApp(app, containers, signal);
+    const isUp = own.some(({ status }) => UP.has(status));
+    if (this.#told.get(app.name) !== message) {
+      this.#told.set(app.name, message);
+      this.#tell(app, message, isUp);
+    }
+    const { engine, config } = this.#options;
+    // With these, engines start a container again when they are restarted themselves, though it was stopped.
+    const mustGo = app.spec.restart_policy === "always" || app.spec.restart_policy === "on-failure";
+    let hasChanged = false;
+    for (const { id, status } of own) {
+      if (UP.has(status)) await engine.stopContainer(id, config.stopGraceMs, signal);
+      if (mustGo && status !== "created") await engine.removeContainer(id, signal);
+      hasChanged ||= UP.has(status) || mustGo;
+    }
+    return hasChanged;
+  }
+
+  #tell({ name, deploymentId }: AppRecord, message: string, isUp: boolean): void {
+    const { logger, store, clock } = this.#options;
+    logger.error(
+      { app: name, deployment: deploymentId, why: message },
+      "the device's policy does not allow an installed app; it is stopped until the policy allows it. See: edge-agent app NAME",
+    );
+    if (!isUp) return;
+    const at = Math.floor(clock.now() / 1000);
+    try {
+      store.save({
+        happened: {
+          kind: "repair",
+          app: name,
+          at,
+          reason: "the device's policy does not allow it; it was stopped",
+          error: message,
+        },
+      });
+    } catch (error) {
+      logger.warn({ err: error, app: name }, "it could not be noted in the history that an app was stopped");
+    }
+  }
+
+  /**
+   * What a running container has mounted was resolved when it was started. Under other rules than those of that time it
+   * may be something that was exchanged meanwhile, and cannot be seen from outside: so it is started anew, once.
+   */
+  async #freshen(forbidden: ReadonlySet<string>, signal: AbortSignal): Promise<boolean> {
+    const { store, config, hold } = this.#options;
+    const isRestricted = restrictsMounts(config.policy);
+    const rules = isRestricted ? JSON.stringify(config.policy.mounts) : "";
+    if ((store.learned(LEARNED_AS) ?? "") === rules) return false;
+    let [hasChanged, isComplete] = [false, true];
+    const apps = isRestricted
+      ? store.apps().filter(({ spec, name }) => spec.volumes.length > 0 && !forbidden.has(name))
+      : [];
+    for (const app of apps) {
+      using held = hold(app.name);
+      // A deployment at work on it starts it anew, or leaves it as it is.
+      const isRestarted = held && (await this.#try(app, () => this.#restart(app, signal)));
+      if (isRestarted === undefined) isComplete = false;
+      if (isRestarted) hasChanged = true;
+    }
+    if (isComplete) store.learn(LEARNED_AS, rules);
+    return hasChanged;
+  }
+
+  async #ofApp(
+    { deploymentId, containerId }: AppRecord,
+    containers: readonly ContainerSummary[],
+    signal: AbortSignal,
+  ): Promise<ContainerSummary[]> {
+    const { engine } = this.#options;
+    const labelled = containers.filter(({ labels }) => labels[LABELS.deployment] === deploymentId);
+    return ownContainers(labelled, { engine, recorded: new Set([containerId]) }, signal);
+  }
+
+  /**
+   * Restarts the app where it runs; returns whether it did. Call with the app held: what was seen of it before may be
+   * over. A container that was stopped meanwhile is the keeper's to start.
+   */
+  async #restart(seen: AppRecord, signal: AbortSignal): Promise<boolean> {
+    const { engine, config, store, logger } = this.#options;
+    const app = store.apps().find(({ name, deploymentId }) => name === seen.name && deploymentId === seen.deploymentId);
+    if (!app || app.desired === "stopped") return false;
+    const own = await this.#ofApp(app, await engine.listContainers(signal), signal);
+    const up = own.filter(({ status }) => UP.has(status));
+    if (up.length === 0) return false;
+    logger.warn(
+      { app: app.name },
+      "the rules for mounts have changed; an app that mounts directories is restarted once",
+    );
+    for (const { id } of up) {
+      await engine.stopContainer(id, config.stopGraceMs, signal);
+      if ((await this.#violation(app, signal)) !== undefined) continue;
+      await engine.startContainer(id, signal);
+    }
+    return true;
+  }
+}

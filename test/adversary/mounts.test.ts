@@ -1,0 +1,279 @@
+import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
+import { run } from "../support/command.ts";
+import { freeHostPort } from "../support/free-port.ts";
+import { engineRequest, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
+import { PrivateEngine, privateEngineMissing } from "../support/private-engine.ts";
+import type { AgentConfig } from "../support/system/agent.ts";
+import { page } from "../support/system/app-page.ts";
+import { sharedSystem } from "../support/system/for-tests.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+const missing = await privateEngineMissing();
+const SECRET = "nobody but the owner may read this";
+
+/*
+ * An app that may write to a directory puts a symbolic link in the place of something in it. Whoever mounts that sees
+ * where the link leads, after whatever starts it again.
+ */
+describe.skipIf(missing !== undefined)(
+  `paths that an app redirects${missing === undefined ? "" : ` (${missing})`}`,
+  () => {
+    let engine: PrivateEngine;
+    const system = sharedSystem(async (owned) => {
+      engine = owned.use(await PrivateEngine.start());
+      return { engine };
+    });
+
+    /** What the owner allows apps to mount, and what is beside it. */
+    let data: string;
+    let secret: string;
+    beforeEach(async () => {
+      const directory = join(system().directory, system().name("case"));
+      data = join(directory, "data");
+      secret = join(directory, "secret");
+      await mkdir(join(data, "sub"), { recursive: true });
+      await mkdir(secret);
+      await writeFile(join(secret, "token"), SECRET);
+    });
+
+    const onlyData = (): AgentConfig => ({ policy: { mounts: { allow: [data], deny: [] } } });
+    const free: AgentConfig = {};
+
+    /** Deploys an app that may write to a directory and, told to, exchanges `sub` in it as `deed` says. */
+    async function deployAttacker(deed: string = `$b ln -s ${secret} /data/sub`) {
+      const name = system().name("attacker");
+      const image = await system().load(await sleeperImage());
+      const script = [
+        "b=/bin/busybox",
+        "until test -e /data/go; do sleep 0.1; done",
+        `$b mv /data/sub /data/was; ${deed}`,
+        "touch /data/done; exec sleep 2147483",
+      ].join("\n");
+      const volumes = [{ local: data, target: "/data" }];
+      const { final } = await system().deploy({ name, image, volumes, command: ["/bin/sh", "-c", script] });
+      return { name, final };
+    }
+
+    async function letItAct(): Promise<void> {
+      await writeFile(join(data, "go"), "");
+      await waitFor("the exchange", async () => (await run("test", ["-e", join(data, "done")])).code === 0);
+    }
+
+    /** Deploys an app that shows files of what it mounts on its page. */
+    async function deployVictim(local: string = join(data, "sub")) {
+      const name = system().name("victim");
+      const port = await freeHostPort();
+      const { final, deploymentId } = await system().deploy({
+        name,
+        image: await system().load(await webImage()),
+        ports: [{ host_port: port, target_port: WEB_PORT }],
+        volumes: [{ local, target: "/seen" }],
+      });
+      return { name, port, final, deploymentId };
+    }
+
+    type Victim = Awaited<ReturnType<typeof deployVictim>>;
+
+    /** The state of its container. */
+    async function stateOf({ deploymentId }: Victim): Promise<string> {
+      return (await system().containersOf(deploymentId))[0]?.State ?? "none";
+    }
+
+    /** What it can read at the secret's name; nothing where it does not run. */
+    async function leakOf(victim: Victim): Promise<string> {
+      if ((await stateOf(victim)) !== "running") return "";
+      return await page(victim.port, "/cgi-bin/file?/seen/token");
+    }
+
+    /** Everything that starts an app again. Each is over when it resolves, whether it worked or not. */
+    const AGAIN: Readonly<Record<string, (victim: Victim) => Promise<void>>> = {
+      restart: async ({ name }) => void (await system().finish(await system().change("POST", name, "restart"))),
+      "stop and start": async ({ name }) => {
+        for (const action of ["stop", "start"]) await system().finish(await system().change("POST", name, action));
+      },
+      "an update": async ({ name }) => {
+        const environments = [{ key: "GREETING", value: "hello" }];
+        await system().finish(await system().change("PATCH", name, undefined, { environments }));
+      },
+      "a repair by the keeper": async ({ deploymentId }) => {
+        for (const { Id } of await system().containersOf(deploymentId)) {
+          await engineRequest(system().engineSocket, "DELETE", `/containers/${Id}?force=1`);
+        }
+        await lookAgain();
+      },
+      "a restart of the engine": async () => {
+        await engine.stop();
+        await engine.start();
+        await lookAgain();
+      },
+    };
+
+    let sentinel: string | undefined;
+
+    /** Restarts the agent and waits until its keeper has held every app against the policy. */
+    async function lookAgain(config?: AgentConfig): Promise<void> {
+      sentinel ??= (
+        await system().deploy({ name: system().name("sentinel"), image: await system().load(await sleeperImage()) })
+      ).deploymentId;
+      await system().agent.stop();
+      for (const { Id } of await system().containersOf(sentinel)) {
+        await engineRequest(system().engineSocket, "DELETE", `/containers/${Id}?force=1`);
+      }
+      await system().agent.restart(config);
+      // An app whose container is gone is put right only after all of them were looked at.
+      const id = sentinel;
+      const isBack = async (): Promise<boolean> => (await system().containersOf(id))[0]?.State === "running";
+      await waitFor("the keeper", isBack, { timeoutMs: 60_000 });
+    }
+
+    test.for(Object.keys(AGAIN))("inside of what another app may write to: nothing is seen after %s", async (how) => {
+      await system().agent.restart(onlyData());
+      expect((await deployAttacker()).final.status).toBe("Success");
+      const victim = await deployVictim();
+      await letItAct();
+      if (victim.final.status === "Success") await AGAIN[how]?.(victim);
+      expect(await leakOf(victim)).not.toContain(SECRET);
+      expect(victim.final).toMatchObject({ status: "Fail", code: "PolicyDenied", details: { rule: "policy.mounts" } });
+      expect(victim.final.message).toContain("leads through");
+    });
+
+    test.for(Object.keys(AGAIN))("after the policy was tightened: nothing is seen after %s", async (how) => {
+      await system().agent.restart(free);
+      const attacker = await deployAttacker();
+      const victim = await deployVictim();
+      expect(victim.final.status).toBe("Success");
+      await letItAct();
+      await system().finish(await system().change("POST", victim.name, "restart"));
+      // Where everything may be mounted, that is how it is.
+      expect(await leakOf(victim)).toContain(SECRET);
+      await lookAgain(onlyData());
+      expect(await stateOf(victim)).not.toBe("running");
+      await AGAIN[how]?.(victim);
+      expect(await leakOf(victim)).toBe("");
+      expect(await explanation(victim.name)).toContain("The device's policy forbids it");
+      const { state, trouble } = await inStatus(victim.name);
+      expect(state).toBe("stopped");
+      // One that was stopped on purpose is in no trouble.
+      if (how !== "stop and start") expect(trouble).toContain("policy forbids it");
+      // With the app gone, the link left and the directory back, nothing speaks against it.
+      await system().finish(await system().change("DELETE", attacker.name));
+      await rm(join(data, "sub"));
+      await rename(join(data, "was"), join(data, "sub"));
+      await lookAgain();
+      await waitFor("the app to run by itself", async () => (await runningOf(victim.name)) === 1, {
+        timeoutMs: 60_000,
+      });
+      expect(await explanation(victim.name)).not.toContain("forbids");
+    });
+
+    async function runningOf(name: string): Promise<number> {
+      const { body } = await engineRequest(system().engineSocket, "GET", "/containers/json");
+      const all = JSON.parse(body) as { readonly Names: readonly string[] }[];
+      return all.filter(({ Names }) => Names.includes(`/${name}`)).length;
+    }
+
+    async function explanation(name: string): Promise<string> {
+      return (await run("dist/edge-agent", ["app", name, "--config", system().agent.configFile])).stdout.replaceAll(
+        /\s+/g,
+        " ",
+      );
+    }
+
+    async function inStatus(name: string): Promise<{ readonly state: string; readonly trouble: string | null }> {
+      const { stdout } = await run("dist/edge-agent", ["status", "--json", "--config", system().agent.configFile]);
+      const { device } = JSON.parse(stdout) as {
+        device: { apps: { name: string; state: string; trouble: string | null }[] };
+      };
+      const found = device.apps.find((app) => app.name === name);
+      if (!found) throw new Error(`${name} is not in ${stdout}`);
+      return found;
+    }
+
+    test("what was exchanged before the policy was tightened, and is hidden again, is not seen either", async () => {
+      await system().agent.restart(free);
+      const attacker = await deployAttacker(`$b ln -s ${secret} /data/sub`);
+      const victim = await deployVictim();
+      await letItAct();
+      await system().finish(await system().change("POST", victim.name, "restart"));
+      expect(await leakOf(victim)).toContain(SECRET);
+      await system().finish(await system().change("DELETE", attacker.name));
+      await rm(join(data, "sub"));
+      await rename(join(data, "was"), join(data, "sub"));
+      expect(await leakOf(victim)).toContain(SECRET);
+      await lookAgain(onlyData());
+      await waitFor("the app to run", async () => (await stateOf(victim)) === "running", { timeoutMs: 60_000 });
+      expect(await leakOf(victim)).not.toContain(SECRET);
+    });
+
+    test("around what another app has: refused, and so is a device file where an app may write", async () => {
+      await system().agent.restart(onlyData());
+      expect((await deployVictim()).final.status).toBe("Success");
+      const around = await deployAttacker();
+      expect(around.final).toMatchObject({ status: "Fail", code: "PolicyDenied", details: { rule: "policy.mounts" } });
+      expect(around.final.message).toContain("could be replaced");
+    });
+
+    test("several volumes of one app: refused as well", async () => {
+      await system().agent.restart(onlyData());
+      const volumes = [
+        { local: data, target: "/data" },
+        { local: join(data, "sub"), target: "/sub" },
+      ];
+      const image = await system().load(await sleeperImage());
+      const { final } = await system().deploy({ name: system().name(), image, volumes });
+      expect(final).toMatchObject({ status: "Fail", code: "PolicyDenied" });
+      expect(final.message).toContain("the app itself");
+    });
+
+    test("a link in a shared directory that leads to an allowed place: refused while an app can turn it", async () => {
+      await system().agent.restart(onlyData());
+      await mkdir(join(data, "a"));
+      await mkdir(join(data, "b"));
+      await symlink("../b", join(data, "a", "link"));
+      const image = await system().load(await sleeperImage());
+      const first = system().name();
+      const volumes = [{ local: join(data, "a"), target: "/a" }];
+      expect((await system().deploy({ name: first, image, volumes })).final.status).toBe("Success");
+      expect((await deployVictim(join(data, "a", "link"))).final).toMatchObject({ code: "PolicyDenied" });
+      await system().finish(await system().change("DELETE", first));
+      expect((await deployVictim(join(data, "a", "link"))).final.status).toBe("Success");
+    });
+
+    test("the very same directory, and what is only read: shared by several", async () => {
+      await system().agent.restart(onlyData());
+      const image = await system().load(await sleeperImage());
+      const deploy = async (local: string, readonly: boolean): Promise<DeploymentEvent> =>
+        (await system().deploy({ name: system().name(), image, volumes: [{ local, target: "/data", readonly }] }))
+          .final;
+      expect(await deploy(join(data, "sub"), false)).toMatchObject({ status: "Success" });
+      expect(await deploy(join(data, "sub"), false)).toMatchObject({ status: "Success" });
+      expect(await deploy(data, true)).toMatchObject({ status: "Success" });
+    });
+
+    test("two deployments at once that nest: one of them is refused", async () => {
+      await system().agent.restart(onlyData());
+      const image = await system().load(await sleeperImage());
+      const open = (local: string) =>
+        system().open({ name: system().name(), image, volumes: [{ local, target: "/data" }] });
+      for (const [first, second] of [
+        [data, join(data, "sub")],
+        [join(data, "sub"), data],
+      ] as const) {
+        const streams = await Promise.all([open(first), open(second)]);
+        const ends = await Promise.all(streams.map(async (stream) => (await system().finish(stream)).final));
+        expect(ends.map(({ status }) => status).toSorted()).toEqual(["Fail", "Success"]);
+        expect(ends.find(({ status }) => status === "Fail")).toMatchObject({ code: "PolicyDenied" });
+        await removeAll();
+      }
+    });
+
+    async function removeAll(): Promise<void> {
+      const { stdout } = await run("dist/edge-agent", ["status", "--json", "--config", system().agent.configFile]);
+      const { device } = JSON.parse(stdout) as { device: { apps: { name: string }[] } };
+      for (const { name } of device.apps) await system().finish(await system().change("DELETE", name));
+    }
+  },
+);

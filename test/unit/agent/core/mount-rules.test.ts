@@ -1,0 +1,184 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { parseMountinfo } from "../../../../src/agent/core/mountinfo.ts";
+import type { AppPaths, PathFacts } from "../../../../src/agent/core/path-facts.ts";
+import { isInside, type PathTrace, plainTrace } from "../../../../src/agent/core/path-trace.ts";
+import { type Policy, type PolicyViolation, violation } from "../../../../src/agent/core/policy.ts";
+import { parseAppSpec } from "../../../../src/protocol/app-spec.ts";
+
+const POLICY: Policy = {
+  privileged: true,
+  host_network: true,
+  mounts: { allow: ["/data", "/alias"], deny: [] },
+  devices: { allow: ["/dev", "/data"], deny: [] },
+  registries: { allow: [] },
+};
+const FACTS: PathFacts = {
+  volumes: [],
+  devices: [],
+  others: [],
+  guarded: [],
+  leadsTo: new Map(),
+  mounts: [],
+  shared: undefined,
+};
+
+type Mount = string | { readonly path: string; readonly readonly?: boolean; readonly trace?: Partial<PathTrace> };
+
+const pathOf = (mount: Mount): string => (typeof mount === "string" ? mount : mount.path);
+const traceOf = (mount: Mount): PathTrace => ({
+  ...plainTrace(pathOf(mount)),
+  ...(typeof mount === "string" ? {} : mount.trace),
+});
+const isReadonly = (mount: Mount): boolean => typeof mount !== "string" && (mount.readonly ?? false);
+
+const other = (...volumes: readonly Mount[]): AppPaths => ({
+  app: "other",
+  volumes: volumes.map((mount) => ({ trace: traceOf(mount), readonly: isReadonly(mount) })),
+  devices: [],
+});
+
+interface Asked {
+  readonly volumes?: readonly Mount[];
+  readonly devices?: readonly string[];
+  readonly facts?: Partial<PathFacts>;
+  readonly policy?: Partial<Policy>;
+  readonly occasion?: "request" | "run";
+}
+
+function judge({ volumes = [], devices = [], facts = {}, policy = {}, occasion = "request" }: Asked) {
+  const parsed = parseAppSpec({
+    name: "app",
+    image: "example/app:1",
+    volumes: volumes.map((mount, index) => ({
+      local: pathOf(mount),
+      target: `/t${index}`,
+      readonly: isReadonly(mount),
+    })),
+    ...(devices.length > 0 && { devices: devices.map((local) => ({ local })) }),
+  });
+  if (!parsed.ok) throw parsed.error;
+  const own = { volumes: volumes.map(traceOf), devices: devices.map((path) => plainTrace(path)) };
+  return violation(parsed.spec, { ...POLICY, ...policy }, { ...FACTS, ...own, ...facts }, occasion);
+}
+
+const isNested: Partial<PolicyViolation> = { rule: "policy.mounts" };
+
+describe("a mount that leads through what an app may write to", () => {
+  it("is refused inside, and around; the very same directory and what is only read are shared", () => {
+    const others = [other("/data/a")];
+    expect(judge({ volumes: ["/data/a/b"], facts: { others } })).toMatchObject(isNested);
+    expect(judge({ volumes: [{ path: "/data/a/b", readonly: true }], facts: { others } })).toMatchObject(isNested);
+    expect(judge({ volumes: ["/data"], facts: { others } })).toMatchObject(isNested);
+    expect(judge({ volumes: [{ path: "/data", readonly: true }], facts: { others } })).toBeUndefined();
+    expect(judge({ volumes: ["/data/a"], facts: { others } })).toBeUndefined();
+    expect(judge({ volumes: ["/data/ab"], facts: { others } })).toBeUndefined();
+    const readers = [other({ path: "/data/a", readonly: true })];
+    expect(judge({ volumes: ["/data/a/b"], facts: { others: readers } })).toBeUndefined();
+  });
+
+  it("is refused among the volumes of one app", () => {
+    expect(judge({ volumes: ["/data/a", "/data/a/b"] })?.message).toContain("the app itself");
+    expect(judge({ volumes: ["/data/a", "/data/b"] })).toBeUndefined();
+  });
+
+  it("is refused by any link on the way", () => {
+    const viaLink = { path: "/data/x", trace: { real: "/data/y", turns: ["/data/x", "/data/a/link"] } };
+    expect(judge({ volumes: [viaLink], facts: { others: [other("/data/a")] } })).toMatchObject(isNested);
+    expect(judge({ volumes: ["/data/a"], facts: { others: [other(viaLink)] } })).toMatchObject(isNested);
+    expect(judge({ volumes: [viaLink], facts: { others: [other("/data/z")] } })).toBeUndefined();
+  });
+
+  it("is refused by another name of the same directory", () => {
+    const mounts = parseMountinfo(
+      "1 0 8:1 / / rw - ext4 x rw\n2 1 8:2 / /data rw - ext4 x rw\n3 1 8:2 /a /alias rw - ext4 x rw",
+    );
+    const facts = { others: [other("/data/a/b")], mounts };
+    expect(judge({ volumes: ["/alias/b/c"], facts })).toMatchObject(isNested);
+    expect(judge({ volumes: ["/alias"], facts })).toMatchObject(isNested);
+    expect(judge({ volumes: ["/alias/b"], facts })).toBeUndefined();
+  });
+
+  it("of two that are installed, keeps only the one inside from running", () => {
+    expect(judge({ volumes: ["/data/a/b"], facts: { others: [other("/data/a")] }, occasion: "run" })).toMatchObject(
+      isNested,
+    );
+    expect(judge({ volumes: ["/data/a"], facts: { others: [other("/data/a/b")] }, occasion: "run" })).toBeUndefined();
+  });
+
+  it("is nobody's concern where everything may be mounted", () => {
+    const facts = { others: [other("/data/a")] };
+    for (const allow of [[], ["/", "/run/docker.sock"]]) {
+      const policy = { mounts: { allow, deny: [] } };
+      expect(judge({ volumes: ["/data/a/b", "/data/a"], facts, policy })).toBeUndefined();
+    }
+  });
+
+  it("never happens to what was allowed, in whatever order apps come", () => {
+    const path = fc
+      .array(fc.constantFrom("a", "b", "c"), { maxLength: 3 })
+      .map((parts) => ["/data", ...parts].join("/"));
+    const mount = fc.record({ path, readonly: fc.boolean(), turns: fc.array(path, { maxLength: 2 }) });
+    fc.assert(
+      fc.property(fc.array(fc.array(mount, { minLength: 1, maxLength: 2 }), { maxLength: 5 }), (apps) => {
+        const others: AppPaths[] = [];
+        for (const app of apps) {
+          const volumes = app.map(({ turns, path: local, readonly }) => ({ path: local, readonly, trace: { turns } }));
+          if (!judge({ volumes, facts: { others } })) others.push(other(...volumes));
+        }
+        const all = others.flatMap(({ volumes }) => volumes);
+        for (const { trace } of all) {
+          for (const outer of all.filter(({ readonly }) => !readonly)) {
+            for (const step of [trace.real, ...trace.turns]) expect(isInside(step, outer.trace.real)).toBe(false);
+          }
+        }
+      }),
+    );
+  });
+});
+
+describe("a device file where an app may write", () => {
+  it("is refused, for whichever of the two comes second", () => {
+    const others = [other("/data/a")];
+    for (const device of ["/data/a/disk", "/data/a", "/data"]) {
+      expect(judge({ devices: [device], facts: { others } })).toMatchObject({ rule: "policy.devices" });
+    }
+    expect(judge({ devices: ["/data/b"], facts: { others } })).toBeUndefined();
+    const user = { app: "other", volumes: [], devices: [plainTrace("/data/a/disk")] };
+    expect(judge({ volumes: ["/data/a"], facts: { others: [user] } })).toMatchObject(isNested);
+  });
+});
+
+describe("what cannot be seen", () => {
+  const blind = { path: "/data/x/y", trace: { unseen: { path: "/data/x/y", reason: "EACCES" } } };
+
+  it("is refused, with the path and the reason", () => {
+    const found = judge({ volumes: [blind] });
+    expect(found).toMatchObject({ rule: "policy.mounts" });
+    expect(found?.message).toContain("/data/x/y could not be examined (no permission");
+    expect(judge({ volumes: [{ ...blind, trace: { unseen: { path: "/data", reason: "EIO" } } }] })?.message).toContain(
+      "EIO",
+    );
+    expect(judge({ volumes: [blind], policy: { mounts: { allow: [], deny: [] } } })).toBeUndefined();
+  });
+
+  it("is refused where the agent's service sees another directory", () => {
+    const mounts = parseMountinfo(
+      "1 0 8:1 / / rw - ext4 x rw\n2 1 8:1 /tmp/systemd-private-1-x/tmp /data rw - ext4 x rw",
+    );
+    expect(judge({ volumes: ["/data/x"], facts: { mounts } })?.message).toContain("a /data of its own");
+  });
+
+  it("is refused in a container, but for what it shares with the device", () => {
+    const facts = { shared: ["/data/shared"] };
+    expect(judge({ volumes: ["/data/x"], facts })?.message).toContain("the agent runs in a container");
+    expect(judge({ volumes: ["/data/shared/x"], facts })).toBeUndefined();
+    const out = { path: "/data/shared/x", trace: { real: "/data/x", turns: ["/data/shared/x"] } };
+    expect(judge({ volumes: [out], facts })).toMatchObject({ rule: "policy.mounts" });
+  });
+
+  it("is refused through the links of a process", () => {
+    const magic = { path: "/data/x", trace: { real: "/data/y", turns: ["/data/x", "/proc/1/root"] } };
+    expect(judge({ volumes: [magic] })?.message).toContain("/proc/1/root");
+  });
+});
