@@ -9,7 +9,8 @@ export const T0 = 1_800_000_000_000;
 /** The deployment as a store would keep it after a change. */
 export function applyChange(deployment: Deployment, change: Change | undefined): Deployment {
   const event = change?.event;
-  return { ...deployment, ...change?.fields, ...(event && { lastEvent: event, lastSeq: event.seq }) };
+  const version = deployment.version + (change ? 1 : 0);
+  return { ...deployment, ...change?.fields, ...(event && { lastEvent: event, lastSeq: event.seq }), version };
 }
 
 /** A deployment that has had its first event. */

@@ -78,7 +78,7 @@ export function adopt(found: FoundApp): AppRecord | undefined {
   });
   if (!parsed.ok) return undefined;
   // Whether it was stopped on purpose is lost with the store; an app that runs is what most are for.
-  return { ...newApp(parsed.spec, found), previousImageId: found.previousImageId };
+  return { ...newApp(parsed.spec, found), previousImageId: found.previousImageId, isAdopted: true };
 }
 
 /** What is no JSON makes no valid app either: rather none than one without its limits. */

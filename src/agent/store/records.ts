@@ -28,6 +28,7 @@ export const appRecordSchema: z.ZodType<AppRecord> = z.object({
   containerId: z.string(),
   desired: z.enum(["running", "stopped"]).default("running"),
   previousImageId: optional(z.string()),
+  isAdopted: z.literal(true).exactOptional(),
 }) as z.ZodType<AppRecord>;
 
 export const deploymentRecordSchema: z.ZodType<DeploymentRecord> = z
