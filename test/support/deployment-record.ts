@@ -27,5 +27,5 @@ export function receivedDeployment(fields: Partial<Deployment> = {}): Deployment
     nowMs: T0,
     timeoutMs: 900_000,
   });
-  return { ...applyChange(fresh, appendEvent(fresh, received(fresh), T0)), ...fields };
+  return { ...applyChange(fresh, appendEvent(fresh, received(fresh), T0)), version: 1, ...fields };
 }

@@ -71,7 +71,7 @@ export function expire(
 function failInDoubt(deployment: Deployment, nowMs: number): Change | undefined {
   const { doubt, acknowledgedAtMs, cancelRequestedAtMs } = deployment;
   if (cancelRequestedAtMs !== undefined) return fail(deployment, nowMs, "DeploymentCancelled");
-  if (doubt !== "restored") {
+  if (doubt !== "restored" && doubt !== "backup") {
     return fail(deployment, nowMs, acknowledgedAtMs === undefined ? "DeviceNotReachable" : "DeploymentTimeout");
   }
   const message =

@@ -77,7 +77,8 @@ export function settle(deployment: Deployment, answer: Answer, nowMs: number, ep
 /** The device has nothing on record of it. */
 function settleUnknown(deployment: Deployment, nowMs: number): Settlement {
   const { doubt, acknowledgedAtMs, cancelRequestedAtMs } = deployment;
-  if (doubt === "restored") return { change: failUnknown(deployment, nowMs, "the device has no record of it") };
+  if (doubt === "restored" || doubt === "backup")
+    return { change: failUnknown(deployment, nowMs, "the device has no record of it") };
   // A device that lost its memory may still run what it began: it finds it by the container's label.
   if (acknowledgedAtMs !== undefined || cancelRequestedAtMs !== undefined) {
     return { change: failLost(deployment, nowMs), next: "undo" };
