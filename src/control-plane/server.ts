@@ -61,14 +61,14 @@ export async function startServer({
     deploymentTimeoutMs: config.deployment_timeout_s * 1000,
   });
   const lastSeen = new LastSeen(store.devices, clock, logger);
-  hub.serve(deployments.deviceHandler, new DeviceReports({ store: store.devices, lastSeen, clock, logger }));
+  const reports = new DeviceReports({ store: store.devices, lastSeen, clock, logger });
   const queries = new DeviceQueries(hub, clock);
   const assetUpdater = new AssetUpdater({ store, simOperator, clock, logger, stopping: stopping.signal });
   const insight = { devices: hub, queries, lastSeen };
   const context = { config, store, simOperator, assetUpdater, deployments, ...insight, access, clock, logger };
   const api = await buildServer({ ...context, stopping: stopping.signal });
   api.server.on("upgrade", hub.upgrade);
-  await deployments.recover();
+  hub.serve(deployments.deviceHandler, reports, await deployments.recover());
   await api.listen(config.listen);
   const { address, port } = api.server.address() as AddressInfo;
   logger.info({ address, port }, "listening");

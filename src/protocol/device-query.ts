@@ -3,6 +3,7 @@ import { appReportSchema, reportChangeSchema } from "./app-report.ts";
 import { appSpecSchema } from "./app-spec.ts";
 import { appLogChunkSchema, logsParamsSchema } from "./app-log.ts";
 import { dataUsageParamsSchema, deviceDataUsageSchema } from "./data-usage.ts";
+import { deploymentOutcomesSchema, deploymentsParamsSchema } from "./deployment-outcome.ts";
 import { deviceStateSchema } from "./device-state.ts";
 
 /*
@@ -25,6 +26,8 @@ export const QUERIES = {
   logs: { params: logsParamsSchema, answer: appLogChunkSchema },
   /** Answered once. */
   data_usage: { params: dataUsageParamsSchema, answer: deviceDataUsageSchema },
+  /** Answered once: what the device has on record of these deployments. Asked since 2026-11-29; older agents end it with a code. */
+  deployments: { params: deploymentsParamsSchema, answer: deploymentOutcomesSchema },
 } as const satisfies Record<string, { params: z.ZodType; answer: z.ZodType }>;
 
 export type QueryKind = keyof typeof QUERIES;

@@ -6,6 +6,8 @@
  * - 2 (2026-11-21): `command`, `query`, `report` and their answers; `options` of `deploy`; fields of an app that are
  *   absent by default. A device that speaks 1 would take an update for a deployment, or a dry run for a real one, so it
  *   is sent none of these.
+ *   - since 2026-11-29: the query `deployments`, which asks what became of deployments. A device that does not know it ends
+ *     it with `InvalidRequest`, as any kind it does not know, and is asked for its `report` instead.
  */
 export const PROTOCOL_VERSION = 2;
 

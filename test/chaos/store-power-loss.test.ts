@@ -142,7 +142,8 @@ function* serviceWrites({ deployments }: Store, number: number): Generator<() =>
   if (!lastEvent) throw new Error("a received deployment has had an event");
   const first = { ...lastEvent, deployment_id: id };
   yield () => deployments.createDeployment({ ...deployment, lastEvent: undefined, lastSeq: 0 }, first);
-  yield () => deployments.updateDeployment(id, (current) => acknowledge(current, 2));
-  yield () => deployments.updateDeployment(id, (current) => takeDeviceEvent(current, { ...running, device_seq: 1 }, 3));
+  yield () => deployments.updateDeployment(id, (current) => acknowledge(current, 2, 1));
+  yield () =>
+    deployments.updateDeployment(id, (current) => takeDeviceEvent(current, { ...running, device_seq: 1 }, 3, 1));
   yield () => deployments.updateDeployment(id, (current) => fail(current, 4, "DeploymentTimeout"));
 }

@@ -9,7 +9,8 @@ export const T0 = 1_800_000_000_000;
 /** The deployment as a store would keep it after a change. */
 export function applyChange(deployment: Deployment, change: Change | undefined): Deployment {
   const event = change?.event;
-  return { ...deployment, ...change?.fields, ...(event && { lastEvent: event, lastSeq: event.seq }) };
+  const version = deployment.version + (change ? 1 : 0);
+  return { ...deployment, ...change?.fields, ...(event && { lastEvent: event, lastSeq: event.seq }), version };
 }
 
 /** A deployment that has had its first event. */
@@ -26,5 +27,5 @@ export function receivedDeployment(fields: Partial<Deployment> = {}): Deployment
     nowMs: T0,
     timeoutMs: 900_000,
   });
-  return { ...applyChange(fresh, appendEvent(fresh, received(fresh), T0)), ...fields };
+  return { ...applyChange(fresh, appendEvent(fresh, received(fresh), T0)), version: 1, ...fields };
 }

@@ -1,5 +1,6 @@
 import { WebSocket } from "ws";
 import type { ReportChange } from "../../src/protocol/app-report.ts";
+import type { DeploymentOutcome } from "../../src/protocol/deployment-outcome.ts";
 import type { DeviceEvent } from "../../src/protocol/deployment-event.ts";
 import { type ControlFrame, decodeControlFrame } from "../../src/protocol/frames.ts";
 import { PROTOCOL_VERSION } from "../../src/protocol/version.ts";
@@ -13,6 +14,8 @@ export interface FakeDeviceOptions {
   readonly protocol?: number;
   /** Acknowledges deployments and commands by itself; true unless set. */
   readonly acknowledges?: boolean;
+  /** What it answers about deployments it is asked about; nothing on record of them unless set. `false`: it does not answer. */
+  readonly outcomes?: readonly DeploymentOutcome[] | false;
 }
 
 const PATIENCE_MS = 10_000;
@@ -25,13 +28,15 @@ export class FakeDevice implements AsyncDisposable {
   readonly closed: Promise<number>;
   readonly #socket: WebSocket;
   readonly #acknowledges: boolean;
+  readonly #outcomes: readonly DeploymentOutcome[] | false;
   readonly #waiting = new Set<() => void>();
   readonly #deviceSeqs = new Map<string, number>();
   #taken = 0;
 
-  private constructor(socket: WebSocket, acknowledges: boolean) {
+  private constructor(socket: WebSocket, { acknowledges = true, outcomes = [] }: FakeDeviceOptions) {
     this.#socket = socket;
     this.#acknowledges = acknowledges;
+    this.#outcomes = outcomes;
     this.closed = new Promise((resolve) => {
       socket.once("close", (code) => {
         resolve(code);
@@ -49,7 +54,7 @@ export class FakeDevice implements AsyncDisposable {
   /** Opens the connection without saying hello. Fails when it is refused. */
   static async open(url: string, token: string, options: FakeDeviceOptions = {}): Promise<FakeDevice> {
     const socket = new WebSocket(url, { headers: { Authorization: `Bearer ${token}` }, perMessageDeflate: false });
-    const device = new FakeDevice(socket, options.acknowledges ?? true);
+    const device = new FakeDevice(socket, options);
     await new Promise<void>((resolve, reject) => {
       socket.once("open", () => resolve());
       socket.once("error", reject);
@@ -159,7 +164,18 @@ export class FakeDevice implements AsyncDisposable {
     this.received.push(decoded.frame);
     const isCommand = decoded.frame.type === "deploy" || decoded.frame.type === "command";
     if (isCommand && this.#acknowledges) this.ack(decoded.frame.deployment_id);
+    if (decoded.frame.type === "query" && decoded.frame.what === "deployments") this.#tellOutcomes(decoded.frame);
     this.#wake();
+  }
+
+  #tellOutcomes({ query_id: queryId, params }: FrameOf<"query">): void {
+    const outcomes = this.#outcomes;
+    if (outcomes === false) return;
+    const { deployment_ids: ids } = params as { deployment_ids: readonly string[] };
+    const deployments = ids.map(
+      (id) => outcomes.find(({ deployment_id }) => deployment_id === id) ?? { deployment_id: id, status: null },
+    );
+    this.answer(queryId, { deployments });
   }
 
   #wait(ms: number): Promise<void> {

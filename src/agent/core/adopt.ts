@@ -73,7 +73,7 @@ export function adopt(found: FoundApp, isAsked: (spec: AppSpec) => boolean): App
   const specs = candidates(found);
   const spec = specs.find((candidate) => candidate && isAsked(candidate)) ?? specs[0];
   // Whether it was stopped on purpose is lost with the store; an app that runs is what most are for.
-  return spec && { ...newApp(spec, found), previousImageId: previousImageOf(found) };
+  return spec && { ...newApp(spec, found), previousImageId: previousImageOf(found), isAdopted: true };
 }
 
 /** The specifications that the container may have been made by, the likeliest first; `undefined` for no valid one. */

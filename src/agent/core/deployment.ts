@@ -82,6 +82,8 @@ export interface AppRecord {
   readonly changedBy?: string | undefined;
   /** The image it ran from before its last update, kept so that one can go back to it. */
   readonly previousImageId: string | undefined;
+  /** Found by its container's labels after the store was lost: whether its deployment had succeeded is not known. */
+  readonly isAdopted?: true | undefined;
 }
 
 /** The record of an app that is to run, and was not updated yet. */

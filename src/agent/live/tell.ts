@@ -12,6 +12,7 @@ import type { DeviceTelling } from "../link/ports.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
 import type { Readings } from "../telemetry/readings.ts";
 import { answerLogs } from "./answer-logs.ts";
+import { deploymentOutcomes } from "./deployment-outcomes.ts";
 import { readDeviceState } from "./device-state.ts";
 import { type Answerers, DeviceQueries, type TellTraffic } from "./queries.ts";
 import { ReportBook } from "./report-book.ts";
@@ -71,6 +72,10 @@ function answerers(options: TellOptions, book: ReportBook): Answerers {
     logs: ({ params, send, signal }) => answerLogs(params, options, send, signal),
     async data_usage({ params, send }) {
       await send(options.dataUsage(params));
+      return undefined;
+    },
+    async deployments({ params, send }) {
+      await send({ deployments: deploymentOutcomes(options.store, params.deployment_ids) });
       return undefined;
     },
   };

@@ -29,6 +29,7 @@ export const appRecordSchema: z.ZodType<AppRecord> = z.object({
   desired: z.enum(["running", "stopped"]).default("running"),
   changedBy: z.string().exactOptional(),
   previousImageId: optional(z.string()),
+  isAdopted: z.literal(true).exactOptional(),
 }) as z.ZodType<AppRecord>;
 
 export const deploymentRecordSchema: z.ZodType<DeploymentRecord> = z

@@ -1,19 +1,34 @@
-import type { Change, Deployment } from "./deployment.ts";
+import { type Change, type Deployment, isFinished } from "./deployment.ts";
 import { acknowledge, fail, remark } from "./transitions.ts";
 
-/** The connection went while the device was working: said once. */
-export function connectionLost(deployment: Deployment, nowMs: number): Change | undefined {
-  if (deployment.acknowledgedAtMs === undefined || isLost(deployment)) return undefined;
-  return remark(deployment, nowMs, "The connection to the device was lost; waiting for it to come back.", {
+/**
+ * The connection went while the device was working: said once, and not where a later session has taken over since.
+ *
+ * @param epoch number of the session that ended
+ */
+export function connectionLost(deployment: Deployment, nowMs: number, epoch: number): Change | undefined {
+  const connection = 2 * epoch + 1;
+  if (isFinished(deployment) || deployment.acknowledgedAtMs === undefined) return undefined;
+  if (deployment.connection >= connection) return undefined;
+  if (isLost(deployment)) return { fields: { connection } };
+  const said = remark(deployment, nowMs, "The connection to the device was lost; waiting for it to come back.", {
     connection: "lost",
   });
+  return { ...said, fields: { connection } };
 }
 
-/** The device is back and holds the deployment; said if it was said that the connection was lost. */
-export function confirmHeld(deployment: Deployment, nowMs: number): Change | undefined {
+/**
+ * The device is back and holds the deployment; said if it was said that the connection was lost. Changes nothing where
+ * this session is over by now, or a later one has taken over.
+ *
+ * @param epoch number of the session in which the device said so
+ */
+export function confirmHeld(deployment: Deployment, nowMs: number, epoch: number): Change | undefined {
+  const connection = 2 * epoch;
+  if (isFinished(deployment) || deployment.connection >= connection) return undefined;
   const restored = isLost(deployment) ? connectionRestored(deployment, nowMs) : undefined;
-  const acknowledged = acknowledge(deployment, nowMs);
-  return restored || acknowledged ? { ...restored, ...acknowledged } : undefined;
+  const acknowledged = acknowledge(deployment, nowMs, epoch);
+  return { ...restored, fields: { ...acknowledged?.fields, connection, doubt: undefined } };
 }
 
 /** The device is back and does not hold the deployment any more. */
@@ -22,7 +37,8 @@ export function failLost(deployment: Deployment, nowMs: number): Change | undefi
   return fail(deployment, nowMs, "Internal", "The device no longer has this deployment; deploy again.");
 }
 
-function connectionRestored(deployment: Deployment, nowMs: number): Change | undefined {
+/** It was said that the connection was lost, and it is back. */
+export function connectionRestored(deployment: Deployment, nowMs: number): Change | undefined {
   return remark(deployment, nowMs, "The connection to the device is back; the deployment goes on.", {
     connection: "restored",
   });
@@ -39,6 +55,7 @@ export function streamInterrupted(deployment: Deployment, nowMs: number): Change
   );
 }
 
-function isLost(deployment: Deployment): boolean {
-  return deployment.lastEvent?.details?.["connection"] === "lost";
+/** Whether it was said that the connection was lost, and nothing since. */
+export function isLost({ connection }: Deployment): boolean {
+  return connection % 2 === 1;
 }

@@ -17,8 +17,10 @@ export interface Deadline {
 /** Everything that has to happen yet; nothing for a finished deployment. */
 export function deadlinesOf(deployment: Deployment, ackTimeoutMs: number): Deadline[] {
   if (isFinished(deployment)) return [];
-  const { createdAtMs, deadlineAtMs, acknowledgedAtMs, cancelRequestedAtMs } = deployment;
+  const { createdAtMs, deadlineAtMs, acknowledgedAtMs, cancelRequestedAtMs, doubt } = deployment;
   const deadlines: Deadline[] = [{ kind: "finish", sinceMs: createdAtMs, durationMs: deadlineAtMs - createdAtMs }];
+  // The device is waited for first.
+  if (doubt !== undefined && doubt !== "asked") return deadlines;
   if (cancelRequestedAtMs !== undefined) {
     deadlines.push({ kind: "cancel", sinceMs: cancelRequestedAtMs, durationMs: CANCEL_TIMEOUT_MS });
   } else if (acknowledgedAtMs === undefined) {
@@ -35,11 +37,21 @@ export function remaining({ sinceMs, durationMs }: Deadline, nowMs: number): num
   return Math.min(Math.max(0, sinceMs + durationMs - nowMs), durationMs);
 }
 
-/** Ends a deployment whose deadline has passed, unless what it was for has happened meanwhile. */
-export function expire(deployment: Deployment, kind: DeadlineKind, nowMs: number): Change | undefined {
-  switch (kind) {
+/**
+ * Ends a deployment whose deadline has passed, unless what it was for has happened meanwhile, or it was given more time.
+ *
+ * @param passed the deadline as it was when its time began to be measured
+ */
+export function expire(
+  deployment: Deployment,
+  passed: Pick<Deadline, "kind" | "durationMs">,
+  nowMs: number,
+): Change | undefined {
+  // How long an acknowledgement may take is no part of the record, so it is the same as it was.
+  const deadline = deadlinesOf(deployment, passed.durationMs).find(({ kind }) => kind === passed.kind);
+  if (!deadline || deadline.durationMs > passed.durationMs) return undefined;
+  switch (passed.kind) {
     case "acknowledge":
-      if (deployment.acknowledgedAtMs !== undefined || deployment.cancelRequestedAtMs !== undefined) return undefined;
       return fail(deployment, nowMs, "DeviceNotReachable");
     case "cancel":
       return fail(
@@ -49,6 +61,20 @@ export function expire(deployment: Deployment, kind: DeadlineKind, nowMs: number
         "The deployment was cancelled. The device has not confirmed it yet; it undoes the deployment as soon as it can.",
       );
     case "finish":
-      return fail(deployment, nowMs, "DeploymentTimeout");
+      return deployment.doubt === undefined
+        ? fail(deployment, nowMs, "DeploymentTimeout")
+        : failInDoubt(deployment, nowMs);
   }
+}
+
+/** The device has not come back to say what became of it. */
+function failInDoubt(deployment: Deployment, nowMs: number): Change | undefined {
+  const { doubt, acknowledgedAtMs, cancelRequestedAtMs } = deployment;
+  if (cancelRequestedAtMs !== undefined) return fail(deployment, nowMs, "DeploymentCancelled");
+  if (doubt !== "restored" && doubt !== "backup") {
+    return fail(deployment, nowMs, acknowledgedAtMs === undefined ? "DeviceNotReachable" : "DeploymentTimeout");
+  }
+  const message =
+    "The service was restored from a backup taken during this deployment, and the device has not said since what became of it.";
+  return fail(deployment, nowMs, "DeploymentTimeout", message, { outcome: "unknown" });
 }

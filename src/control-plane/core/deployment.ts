@@ -9,6 +9,8 @@ export type RecordedOptions = Omit<DeployOptions, "registry_auth">;
 /** A deployment as the control plane knows it. Times of day are Unix milliseconds. */
 export interface Deployment {
   readonly id: string;
+  /** 1 when it is created, and one more with each change. Of two copies, the one with the higher version is the later. */
+  readonly version: number;
   readonly accountId: string;
   readonly assetUuid: string;
   readonly app: string;
@@ -37,7 +39,21 @@ export interface Deployment {
   /** Highest `device_seq` that is stored, 0 before the first. */
   readonly lastDeviceSeq: number;
   readonly lastEvent: DeploymentEvent | undefined;
+  /**
+   * Twice the number of the latest session of the device that counts for it, plus one once it was said that this session's
+   * connection was lost; 0 before the first. What was decided on an earlier session changes nothing.
+   */
+  readonly connection: number;
+  /** Set while the device has to be asked what became of it. Until then it is told to undo nothing. */
+  readonly doubt: Doubt | undefined;
 }
+
+/**
+ * Why a device has to be asked what became of a deployment. `asked`: it was connected and did not hold it. `overdue`: its
+ * time passed while the service was down. `backup`: it is the copy in a backup, taken while it was unfinished. `restored`:
+ * the service has started with such a copy.
+ */
+export type Doubt = "asked" | "overdue" | "backup" | "restored";
 
 /** What is to change about a deployment; the event and the fields are stored together or not at all. */
 export interface Change {
@@ -54,6 +70,8 @@ export interface Change {
       | "cancelRequestedAtMs"
       | "finishedAtMs"
       | "lastDeviceSeq"
+      | "connection"
+      | "doubt"
     >
   >;
 }
@@ -73,6 +91,7 @@ export interface NewDeployment extends Pick<
 export function newDeployment({ nowMs, timeoutMs, ...given }: NewDeployment): Deployment {
   return {
     ...given,
+    version: 1,
     status: "Running",
     code: undefined,
     createdAtMs: nowMs,
@@ -83,6 +102,8 @@ export function newDeployment({ nowMs, timeoutMs, ...given }: NewDeployment): De
     lastSeq: 0,
     lastDeviceSeq: 0,
     lastEvent: undefined,
+    connection: 0,
+    doubt: undefined,
   };
 }
 

@@ -8,10 +8,8 @@ export type CancelReason = Extract<ControlFrame, { type: "cancel" }>["reason"];
 export type Correction =
   /** The device holds it, and it goes on. */
   | { readonly kind: "confirm"; readonly deploymentId: string }
-  /** The device has not got the command yet. */
-  | { readonly kind: "send"; readonly deployment: Deployment }
-  /** The device once held it and does no longer. */
-  | { readonly kind: "lost"; readonly deploymentId: string }
+  /** The device does not hold it: it never had it, has ended it, or has forgotten it. */
+  | { readonly kind: "ask"; readonly deploymentId: string }
   /** The device holds what is not wanted. */
   | { readonly kind: "cancel"; readonly deploymentId: string; readonly reason: CancelReason };
 
@@ -35,11 +33,7 @@ export function reconcile(
     if (reason) corrections.push({ kind: "cancel", deploymentId: id, reason });
   }
   for (const deployment of unfinished) {
-    if (heldIds.has(deployment.id)) continue;
-    const { acknowledgedAtMs, cancelRequestedAtMs } = deployment;
-    if (acknowledgedAtMs === undefined && cancelRequestedAtMs === undefined)
-      corrections.push({ kind: "send", deployment });
-    else corrections.push({ kind: "lost", deploymentId: deployment.id });
+    if (!heldIds.has(deployment.id)) corrections.push({ kind: "ask", deploymentId: deployment.id });
   }
   return corrections;
 }

@@ -31,8 +31,10 @@ export function fail(
   nowMs: number,
   code: ErrorCode,
   message: string = errorEntry(code).message,
+  details?: Record<string, unknown>,
 ): Change | undefined {
-  return appendEvent(deployment, { status: "Fail", message, step: stepOf(deployment), code }, nowMs);
+  const content = { status: "Fail" as const, message, step: stepOf(deployment), code, ...(details && { details }) };
+  return appendEvent(deployment, content, nowMs);
 }
 
 /** Adds a remark of the control plane's own about how the deployment is going. */
@@ -45,24 +47,36 @@ export function remark(
   return appendEvent(deployment, { status: "Running", message, step: stepOf(deployment), details }, nowMs);
 }
 
-/** The device holds the command. */
-export function acknowledge(deployment: Deployment, nowMs: number): Change | undefined {
+/**
+ * The device holds the command.
+ *
+ * @param epoch number of the session in which the device said so
+ */
+export function acknowledge(deployment: Deployment, nowMs: number, epoch: number): Change | undefined {
   if (isFinished(deployment) || deployment.acknowledgedAtMs !== undefined) return undefined;
-  return { fields: { acknowledgedAtMs: nowMs, spec: maskSpec(deployment.spec) } };
+  const connection = Math.max(deployment.connection, 2 * epoch);
+  return { fields: { acknowledgedAtMs: nowMs, spec: maskSpec(deployment.spec), connection, doubt: undefined } };
 }
 
-/** The device says how it goes. Events already held change nothing, nor does anything after the end. */
-export function takeDeviceEvent(deployment: Deployment, event: DeviceEvent, nowMs: number): Change | undefined {
+/** The device says how it goes, in the session of this number. Events already held change nothing, nor does anything after the end. */
+export function takeDeviceEvent(
+  deployment: Deployment,
+  event: DeviceEvent,
+  nowMs: number,
+  epoch: number,
+): Change | undefined {
   if (isFinished(deployment) || event.device_seq <= deployment.lastDeviceSeq) return undefined;
   if (event.status === "Success" && deployment.cancelRequestedAtMs !== undefined) return undefined;
   const appended = appendEvent(deployment, event, nowMs, nowMs - (event.age_ms ?? 0));
   return {
     ...appended,
     fields: {
-      ...acknowledge(deployment, nowMs)?.fields,
+      ...acknowledge(deployment, nowMs, epoch)?.fields,
       ...appended?.fields,
       ...moreTime(deployment, event, nowMs),
       lastDeviceSeq: event.device_seq,
+      // It holds what it reports on.
+      doubt: undefined,
     },
   };
 }

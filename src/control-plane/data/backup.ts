@@ -1,11 +1,12 @@
 import { rm, realpath, writeFile } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { checkDatabase } from "./check-database.ts";
+import { markCopy } from "./mark-copy.ts";
 import { moveIntoPlace } from "./durable-file.ts";
 
 /**
  * Copies the database into one file, also while a server works on it: the copy is the database at one instant, and
- * nobody has to wait. A file of that name is replaced, but only once the copy is complete and checked. Throws when
+ * nobody has to wait. In it, unfinished deployments are in doubt: `markCopy`. A file of that name is replaced, but only once the copy is complete and checked. Throws when
  * there is no database, or the target is the database itself.
  *
  * @param database path of the database file
@@ -22,9 +23,10 @@ export async function backup(database: string, target: string): Promise<void> {
     await writeFile(unfinished, "", { mode: 0o600, flag: "wx" });
     copy(database, unfinished);
     checkDatabase(unfinished);
+    markCopy(unfinished);
     await moveIntoPlace(unfinished, target);
   } finally {
-    await rm(unfinished, { force: true });
+    for (const ending of ["", "-wal", "-shm", "-journal"]) await rm(unfinished + ending, { force: true });
   }
 }
 

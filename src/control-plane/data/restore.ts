@@ -1,14 +1,19 @@
 import { constants } from "node:fs";
 import { access, chmod, copyFile, rename, rm } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
+import { openSqlite } from "../../lib/sqlite.ts";
+import { MIGRATIONS } from "../store/sqlite/migrations.ts";
 import { checkDatabase } from "./check-database.ts";
+import { markCopy } from "./mark-copy.ts";
 import { moveIntoPlace } from "./durable-file.ts";
 
 /** What the names of a database's files end with; the log comes first. */
 const FILES = ["-wal", "-shm", ""];
 
 /**
- * Puts a backup in the place of the database. The backup is copied and checked first; what is replaced is kept beside
+ * Puts a backup in the place of the database. The backup is copied, checked and brought up to date first, and the
+ * deployments that are unfinished in it are in doubt from then on: devices are asked what became of them. The backup itself
+ * stays as it is; what is replaced is kept beside
  * it under another name, which is answered, or `undefined` when there was no database. The caller holds the data
  * directory's lock. Throws for a file that is no sound backup; nothing has changed then.
  *
@@ -21,6 +26,9 @@ export async function restore(file: string, database: string, suffix: string): P
     await copyFile(file, incoming);
     await chmod(incoming, 0o600);
     checkDatabase(incoming);
+    // Up to date first, since an earlier schema cannot say what is in doubt.
+    openSqlite(incoming, { migrations: MIGRATIONS }).close();
+    markCopy(incoming);
     const replaced = (await exists(database)) ? database + suffix : undefined;
     if (replaced !== undefined) await moveAside(database, replaced);
     await moveIntoPlace(incoming, database);

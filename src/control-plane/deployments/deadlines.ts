@@ -15,6 +15,8 @@ interface Due {
 }
 
 interface Watched {
+  /** Of the deployment the timer was set by. */
+  readonly version: number;
   /** When each deadline is up. */
   readonly dueAt: ReadonlyMap<Kind, Due>;
   readonly armed: Kind;
@@ -25,8 +27,12 @@ export interface DeadlinesOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly ackTimeoutMs: number;
-  readonly onExpired: (deploymentId: string, kind: Kind) => Promise<void>;
+  /** Answers the deployment as it is once that is done. */
+  readonly onExpired: (deploymentId: string, deadline: ExpiredDeadline) => Promise<Deployment | undefined>;
 }
+
+/** What has passed, as far as it tells whether it still holds. */
+export type ExpiredDeadline = Pick<Deadline, "kind" | "durationMs">;
 
 /** One timer for each unfinished deployment, for whatever has to happen to it next. */
 export class Deadlines implements Disposable {
@@ -38,25 +44,22 @@ export class Deadlines implements Disposable {
     this.#options = options;
   }
 
-  /** Sets the timer by what the deployment is now; clears it when the deployment is finished. */
+  /**
+   * Sets the timer by what the deployment is now; clears it when the deployment is finished. An older version than the one
+   * the timer was set by changes nothing.
+   */
   watch(deployment: Deployment): void {
-    const { clock, ackTimeoutMs } = this.#options;
-    const before = this.#watched.get(deployment.id);
-    const dueAt = new Map<Kind, Due>();
-    for (const deadline of deadlinesOf(deployment, ackTimeoutMs)) {
-      const { kind, durationMs } = deadline;
-      const known = before?.dueAt.get(kind);
-      // One that was given more time has that much more.
-      const at = known
-        ? known.at + durationMs - known.durationMs
-        : clock.monotonic() + remaining(deadline, clock.now());
-      dueAt.set(kind, { at, durationMs });
+    const { id, version } = deployment;
+    const before = this.#watched.get(id);
+    if (before && before.version > version) return;
+    const dueAt = this.#dueAt(deployment, before?.dueAt);
+    const next = soonest(dueAt);
+    if (before && next && before.armed === next.kind && before.dueAt.get(next.kind)?.at === next.at) {
+      this.#watched.set(id, { ...before, version, dueAt });
+      return;
     }
-    const [next] = [...dueAt].toSorted(([, one], [, other]) => one.at - other.at);
-    if (before && next && before.armed === next[0] && before.dueAt.get(next[0])?.at === next[1].at) return;
     before?.timer[Symbol.dispose]();
-    this.#watched.delete(deployment.id);
-    if (next) this.#arm(deployment.id, dueAt, next[0], next[1].at - clock.monotonic());
+    this.#rearm(deployment, dueAt);
   }
 
   [Symbol.dispose](): void {
@@ -65,18 +68,51 @@ export class Deadlines implements Disposable {
     this.#watched.clear();
   }
 
-  #arm(id: string, dueAt: Watched["dueAt"], kind: Kind, delayMs: number): void {
+  #dueAt(deployment: Deployment, before: Watched["dueAt"] | undefined): Map<Kind, Due> {
+    const { clock, ackTimeoutMs } = this.#options;
+    const dueAt = new Map<Kind, Due>();
+    for (const deadline of deadlinesOf(deployment, ackTimeoutMs)) {
+      const { kind, durationMs } = deadline;
+      const known = before?.get(kind);
+      // One that was given more time has that much more.
+      const at = known
+        ? known.at + durationMs - known.durationMs
+        : clock.monotonic() + remaining(deadline, clock.now());
+      dueAt.set(kind, { at, durationMs });
+    }
+    return dueAt;
+  }
+
+  #arm(id: string, due: Omit<Watched, "timer">, delayMs: number): void {
     if (this.#disposed) return;
     const { clock, logger, onExpired } = this.#options;
     const isCurrent = (): boolean => this.#watched.get(id)?.timer === timer;
     const timer = clock.timer(delayMs, () => {
+      const durationMs = this.#watched.get(id)?.dueAt.get(due.armed)?.durationMs ?? 0;
       // Kept until that is done: seen again meanwhile, the deployment must not be given its time anew.
-      const done = onExpired(id, kind).then(() => isCurrent() && this.#watched.delete(id));
+      const done = onExpired(id, { kind: due.armed, durationMs }).then((after) => isCurrent() && this.#goOn(id, after));
       done.catch((error: unknown) => {
         logger.error({ err: error, deployment_id: id }, "cannot end a deployment whose time is up; trying again");
-        if (isCurrent()) this.#arm(id, dueAt, kind, RETRY_MS);
+        if (isCurrent()) this.#arm(id, this.#watched.get(id) ?? due, RETRY_MS);
       });
     });
-    this.#watched.set(id, { dueAt, armed: kind, timer });
+    this.#watched.set(id, { ...due, timer });
   }
+
+  /** Where its time was not up after all, what has happened to it meanwhile was not seen here yet. */
+  #goOn(id: string, after: Deployment | undefined): void {
+    if (after) this.#rearm(after, this.#dueAt(after, this.#watched.get(id)?.dueAt));
+    else this.#watched.delete(id);
+  }
+
+  #rearm({ id, version }: Deployment, dueAt: Watched["dueAt"]): void {
+    this.#watched.delete(id);
+    const next = soonest(dueAt);
+    if (next) this.#arm(id, { version, dueAt, armed: next.kind }, next.at - this.#options.clock.monotonic());
+  }
+}
+
+function soonest(dueAt: Watched["dueAt"]): { readonly kind: Kind; readonly at: number } | undefined {
+  const [next] = [...dueAt].toSorted(([, one], [, other]) => one.at - other.at);
+  return next && { kind: next[0], at: next[1].at };
 }

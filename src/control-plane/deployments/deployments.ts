@@ -5,19 +5,21 @@ import type { Bus } from "../bus/bus.ts";
 import type { Asset } from "../core/asset.ts";
 import type { AppCommand } from "../core/command.ts";
 import { streamInterrupted } from "../core/connection-remarks.ts";
-import { type Deadline, expire } from "../core/deadlines.ts";
-import { type Deployment, isFinished, newDeployment } from "../core/deployment.ts";
+import { expire } from "../core/deadlines.ts";
+import { type Change, type Deployment, newDeployment } from "../core/deployment.ts";
+import { takeUp } from "../core/doubt.ts";
 import { appendEvent } from "../core/event-log.ts";
 import { cancelReason } from "../core/reconcile.ts";
 import { fail, received, requestCancel } from "../core/transitions.ts";
 import { createId } from "../secrets.ts";
 import type { DeploymentStore, Idempotency, StoredEvent } from "../store/deployments.ts";
 import { Credentials } from "./credentials.ts";
-import { Deadlines } from "./deadlines.ts";
+import { Deadlines, type ExpiredDeadline } from "./deadlines.ts";
 import { DeploymentDeviceHandler } from "./device-handler.ts";
 import type { DeviceDirectory, DeviceHandler } from "./devices.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { readEvents } from "./event-reader.ts";
+import { Inquiries } from "./inquiries.ts";
 import { Recorder } from "./recorder.ts";
 
 /** How long a stream may be silent before something has to be sent to keep it alive, in milliseconds. */
@@ -47,18 +49,35 @@ export class Deployments {
   readonly #streams = new Map<string, number>();
 
   constructor(parts: DeploymentsParts) {
-    const { store, bus, clock, logger, ackTimeoutMs } = parts;
+    const { store, bus, clock, logger, devices, ackTimeoutMs } = parts;
     this.#parts = parts;
-    this.#deadlines = new Deadlines({ clock, logger, ackTimeoutMs, onExpired: (id, kind) => this.#expire(id, kind) });
+    this.#deadlines = new Deadlines({
+      clock,
+      logger,
+      ackTimeoutMs,
+      onExpired: (id, passed) => this.#expire(id, passed),
+    });
     const credentials = this.#credentials;
     this.#recorder = new Recorder({ store, bus, clock, logger, deadlines: this.#deadlines, credentials });
     this.#dispatcher = new Dispatcher(this.#recorder, credentials);
-    this.deviceHandler = new DeploymentDeviceHandler(store, this.#recorder, this.#dispatcher);
+    const shared = { store, clock, logger, devices, recorder: this.#recorder, dispatcher: this.#dispatcher };
+    this.deviceHandler = new DeploymentDeviceHandler(store, this.#recorder, new Inquiries(shared));
   }
 
-  /** Takes up the deployments an earlier process left unfinished. */
-  async recover(): Promise<void> {
-    for (const deployment of await this.#parts.store.listUnfinished()) this.#deadlines.watch(deployment);
+  /**
+   * Takes up the deployments an earlier process left unfinished. To be called before the first request and the first
+   * session, whose number has to be higher than the one that is answered.
+   */
+  async recover(): Promise<number> {
+    const { store, clock, ackTimeoutMs } = this.#parts;
+    let epoch = 0;
+    for (const deployment of await store.listUnfinished()) {
+      epoch = Math.max(epoch, Math.floor(deployment.connection / 2));
+      const isDoubtful = takeUp(deployment, clock.now(), ackTimeoutMs) !== undefined;
+      if (isDoubtful) await this.#recorder.change(deployment.id, (current, now) => takeUp(current, now, ackTimeoutMs));
+      else this.#deadlines.watch(deployment);
+    }
+    return epoch;
   }
 
   /**
@@ -66,7 +85,7 @@ export class Deployments {
    * is repeated. Error: `IdempotencyKeyReused`.
    */
   async request(asset: Asset, command: AppCommand, idempotency?: Idempotency): Promise<string> {
-    const { store, clock, logger, devices, deploymentTimeoutMs } = this.#parts;
+    const { clock, logger, devices, deploymentTimeoutMs } = this.#parts;
     const { action, app, spec } = command;
     const { registry_auth: registryAuth, ...options } = command.options;
     const deployment = newDeployment({
@@ -84,32 +103,40 @@ export class Deployments {
     const { id } = deployment;
     // Before it is on record: from then on a device that connects is sent it.
     if (registryAuth) this.#credentials.keep(id, registryAuth);
-    const result = await store.createDeployment(deployment, firstEvent(deployment), idempotency);
+    const result = await this.#recorder.create(deployment, firstEvent(deployment), idempotency);
     if (result.kind !== "created") this.#credentials.drop(id);
     if (result.kind === "conflict") throw new EdgeError("IdempotencyKeyReused");
     if (result.kind === "repeated") return result.id;
-    this.#deadlines.watch(deployment);
     const { image } = (spec ?? {}) as { image?: string };
     logger.info({ deployment_id: id, app, action, image, asset: asset.uuid }, "deployment received");
     const session = devices.find(asset.uuid);
     if (session) await this.#dispatcher.send(session, deployment);
-    else await this.#recorder.change(id, (current, now) => fail(current, now, "DeviceNotReachable"));
+    else await this.#recorder.change(id, failUndelivered);
     return id;
   }
 
   /** Asks for a deployment to be cancelled. Answers it as it is then; one that is finished stays as it is. */
   async cancel(id: string): Promise<Deployment | undefined> {
-    const session = await this.#sessionOf(id);
-    if (!session) return this.#recorder.change(id, (current, now) => fail(current, now, "DeploymentCancelled"));
-    const after = await this.#recorder.change(id, requestCancel);
-    if (after && !isFinished(after)) session.send({ type: "cancel", deployment_id: id, reason: "requested" });
+    const { devices } = this.#parts;
+    let change: Change | undefined;
+    const after = await this.#recorder.change(id, (current, now) => {
+      // In doubt, it may have ended: that is for the device to say.
+      const isAnswerable = current.doubt !== undefined || devices.find(current.assetUuid) !== undefined;
+      change = isAnswerable ? requestCancel(current, now) : fail(current, now, "DeploymentCancelled");
+      return change;
+    });
+    // Connected meanwhile, it was asked what it holds before this was on record.
+    if (after && change && after.doubt === undefined) {
+      devices.find(after.assetUuid)?.send({ type: "cancel", deployment_id: id, reason: "requested" });
+    }
     return after;
   }
 
   /** Ends the deployments of an asset that is gone; its device, if it is still connected, is told to undo them. */
   async abandon(assetUuid: string): Promise<void> {
     for (const { id } of await this.#parts.store.listUnfinished(assetUuid)) {
-      await this.#recorder.change(id, (current, now) => fail(current, now, "DeploymentCancelled"));
+      const after = await this.#recorder.change(id, (current, now) => fail(current, now, "DeploymentCancelled"));
+      if (after?.code !== "DeploymentCancelled" || after.doubt !== undefined) continue;
       this.#parts.devices.find(assetUuid)?.send({ type: "cancel", deployment_id: id, reason: "requested" });
     }
   }
@@ -139,19 +166,26 @@ export class Deployments {
     this.#drain.abort();
   }
 
-  async #expire(id: string, kind: Deadline["kind"]): Promise<void> {
-    const after = await this.#recorder.change(id, (deployment, nowMs) => expire(deployment, kind, nowMs));
-    const reason = after && isFinished(after) ? cancelReason(after) : undefined;
+  async #expire(id: string, passed: ExpiredDeadline): Promise<Deployment | undefined> {
+    let change: Change | undefined;
+    const after = await this.#recorder.change(id, (deployment, nowMs) => {
+      change = expire(deployment, passed, nowMs);
+      return change;
+    });
+    // In doubt, it may have ended well and be running.
+    const reason = after && change && after.doubt === undefined ? cancelReason(after) : undefined;
     const session = after && this.#parts.devices.find(after.assetUuid);
-    if (!session || !reason) return;
-    session.send({ type: "cancel", deployment_id: id, reason });
-    if (kind === "acknowledge") session.probe();
+    if (session && reason) {
+      session.send({ type: "cancel", deployment_id: id, reason });
+      if (passed.kind === "acknowledge") session.probe();
+    }
+    return after;
   }
+}
 
-  async #sessionOf(id: string): Promise<ReturnType<DeviceDirectory["find"]>> {
-    const deployment = await this.#parts.store.findDeployment(id);
-    return deployment && this.#parts.devices.find(deployment.assetUuid);
-  }
+/** There was no connection to send it over. One that has come since may have been used for it. */
+function failUndelivered(deployment: Deployment, nowMs: number): Change | undefined {
+  return deployment.acknowledgedAtMs === undefined ? fail(deployment, nowMs, "DeviceNotReachable") : undefined;
 }
 
 function firstEvent(deployment: Deployment) {

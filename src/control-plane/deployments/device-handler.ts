@@ -1,43 +1,60 @@
-import { type DeviceEvent, isFinal } from "../../protocol/deployment-event.ts";
+import type { DeviceEvent } from "../../protocol/deployment-event.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
-import { confirmHeld, connectionLost, failLost } from "../core/connection-remarks.ts";
+import { confirmHeld, connectionLost } from "../core/connection-remarks.ts";
 import type { Deployment } from "../core/deployment.ts";
-import { cancelReason, type Correction, reconcile } from "../core/reconcile.ts";
+import { inquire } from "../core/doubt.ts";
+import { cancelReason, reconcile } from "../core/reconcile.ts";
 import { acknowledge, fail, replyToEvent, takeDeviceEvent } from "../core/transitions.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
 import type { DeviceHandler, DeviceSession, Verdict } from "./devices.ts";
-import type { Dispatcher } from "./dispatcher.ts";
+import type { Inquiries } from "./inquiries.ts";
 import type { Recorder } from "./recorder.ts";
 
 /** Takes what devices say about their deployments into the record, and answers them. */
 export class DeploymentDeviceHandler implements DeviceHandler {
   readonly #store: DeploymentStore;
   readonly #recorder: Recorder;
-  readonly #dispatcher: Dispatcher;
+  readonly #inquiries: Inquiries;
 
-  constructor(store: DeploymentStore, recorder: Recorder, dispatcher: Dispatcher) {
+  constructor(store: DeploymentStore, recorder: Recorder, inquiries: Inquiries) {
     this.#store = store;
     this.#recorder = recorder;
-    this.#dispatcher = dispatcher;
+    this.#inquiries = inquiries;
   }
 
   async connected(session: DeviceSession, held: readonly string[]): Promise<void> {
+    const { epoch } = session;
     const unfinished = await this.#store.listUnfinished(session.assetUuid);
     const known = await Promise.all(
       held.map(async (id) => ({ id, deployment: await this.#ownDeployment(session, id) })),
     );
-    for (const correction of reconcile(unfinished, known)) await this.#correct(session, correction);
+    const doubtful: Deployment[] = [];
+    for (const correction of reconcile(unfinished, known)) {
+      const { kind, deploymentId } = correction;
+      if (kind === "confirm") {
+        await this.#recorder.change(deploymentId, (current, nowMs) => confirmHeld(current, nowMs, epoch));
+      } else if (kind === "cancel") {
+        session.send({ type: "cancel", deployment_id: deploymentId, reason: correction.reason });
+      } else {
+        const after = await this.#recorder.change(deploymentId, (current, nowMs) => inquire(current, nowMs, epoch));
+        if (after) doubtful.push(after);
+      }
+    }
+    await this.#inquiries.ask(session, doubtful);
   }
 
   async disconnected(session: DeviceSession): Promise<void> {
     for (const { id } of await this.#store.listUnfinished(session.assetUuid)) {
-      await this.#recorder.change(id, connectionLost);
+      await this.#recorder.change(id, (current, nowMs) => connectionLost(current, nowMs, session.epoch));
     }
   }
 
   async acknowledged(session: DeviceSession, deploymentId: string): Promise<Verdict> {
-    if (!(await this.#ownDeployment(session, deploymentId))) return this.#refuse(session, deploymentId);
-    const after = await this.#recorder.change(deploymentId, acknowledge);
+    const deployment = await this.#store.findDeployment(deploymentId);
+    if (deployment?.assetUuid !== session.assetUuid) return this.#refuse(session, deploymentId, deployment);
+    const after = await this.#recorder.change(deploymentId, (current, nowMs) =>
+      acknowledge(current, nowMs, session.epoch),
+    );
     const reason = after && cancelReason(after);
     if (reason) session.send({ type: "cancel", deployment_id: deploymentId, reason });
     return "taken";
@@ -54,16 +71,19 @@ export class DeploymentDeviceHandler implements DeviceHandler {
 
   async event(session: DeviceSession, deploymentId: string, event: DeviceEvent): Promise<Verdict> {
     const deployment = await this.#store.findDeployment(deploymentId);
-    if (deployment?.assetUuid !== session.assetUuid) {
-      // Where there is no record at all it is gone: removed with age while the device was away, or lost with a database
-      // that was restored. That is no reason to undo an app that runs well.
-      const mayForget = event.status === "Fail" || (isFinal(event) && deployment === undefined);
-      if (mayForget) acknowledgeEvent(session, deploymentId, event);
-      else this.#refuse(session, deploymentId);
+    if (!deployment) {
+      // Removed with age while the device was away, or made after the backup that the database was restored from. That is
+      // no reason to undo what runs, or goes on as it was asked for.
+      acknowledgeEvent(session, deploymentId, event);
+      return "unknown";
+    }
+    if (deployment.assetUuid !== session.assetUuid) {
+      if (event.status !== "Fail") return this.#refuse(session, deploymentId, deployment);
+      acknowledgeEvent(session, deploymentId, event);
       return "foreign";
     }
-    const after = await this.#recorder.change(deploymentId, (deployment, nowMs) =>
-      takeDeviceEvent(deployment, event, nowMs),
+    const after = await this.#recorder.change(deploymentId, (current, nowMs) =>
+      takeDeviceEvent(current, event, nowMs, session.epoch),
     );
     if (after && replyToEvent(after, event) === "cancel") {
       session.send({ type: "cancel", deployment_id: deploymentId, reason: cancelReason(after) ?? "unknown" });
@@ -73,32 +93,14 @@ export class DeploymentDeviceHandler implements DeviceHandler {
     return "taken";
   }
 
-  async #correct(session: DeviceSession, correction: Correction): Promise<void> {
-    switch (correction.kind) {
-      case "confirm":
-        await this.#recorder.change(correction.deploymentId, confirmHeld);
-        break;
-      case "lost":
-        await this.#recorder.change(correction.deploymentId, failLost);
-        // A device that lost its memory may still run what it began: it finds it by the container's label.
-        session.send({ type: "cancel", deployment_id: correction.deploymentId, reason: "unknown" });
-        break;
-      case "send":
-        await this.#dispatcher.send(session, correction.deployment);
-        break;
-      case "cancel":
-        session.send({ type: "cancel", deployment_id: correction.deploymentId, reason: correction.reason });
-        break;
-    }
-  }
-
   async #ownDeployment(session: DeviceSession, id: string): Promise<Deployment | undefined> {
     const deployment = await this.#store.findDeployment(id);
     return deployment?.assetUuid === session.assetUuid ? deployment : undefined;
   }
 
-  #refuse(session: DeviceSession, deploymentId: string): Verdict {
-    session.send({ type: "cancel", deployment_id: deploymentId, reason: "unknown" });
+  /** @param deployment of another device; undefined where there is no record, and nothing to be undone for that */
+  #refuse(session: DeviceSession, deploymentId: string, deployment: Deployment | undefined): Verdict {
+    if (deployment) session.send({ type: "cancel", deployment_id: deploymentId, reason: "unknown" });
     return "foreign";
   }
 }

@@ -11,6 +11,8 @@ export const TELLING_PROTOCOL = 2;
 export interface DeviceSession {
   readonly id: string;
   readonly assetUuid: string;
+  /** Rises with every session of every device: of two sessions of one device, the one with the higher number is the later. */
+  readonly epoch: number;
   /** The version of the protocol both sides speak. */
   readonly protocol: number;
   /** Hands the frame to the connection; there is no telling whether it arrives. */
@@ -47,11 +49,11 @@ export interface ReportHandler {
   left(session: DeviceSession): void;
 }
 
-/** What devices say of deployments. Calls for one session come one after the other. */
+/** What devices say of deployments. Calls for one device come one after the other, but for `disconnected`. */
 export interface DeviceHandler {
   /** The session stands. `held` are the deployments whose end the device has not seen acknowledged. */
   connected(session: DeviceSession, held: readonly string[]): Promise<void>;
-  /** The session ended and no other took its place. */
+  /** The session ended, and what it still had to be dealt with is; no other has taken its place. */
   disconnected(session: DeviceSession): Promise<void>;
   acknowledged(session: DeviceSession, deploymentId: string): Promise<Verdict>;
   /** The device could not even take the command; nothing of it will run. */
@@ -59,5 +61,5 @@ export interface DeviceHandler {
   event(session: DeviceSession, deploymentId: string, event: DeviceEvent): Promise<Verdict>;
 }
 
-/** `foreign`: this device has no such deployment. */
-export type Verdict = "taken" | "foreign";
+/** `foreign`: the deployment is not this device's. `unknown`: there is no record of it, which is no fault of the device. */
+export type Verdict = "taken" | "foreign" | "unknown";

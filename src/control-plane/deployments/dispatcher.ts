@@ -15,6 +15,7 @@ export class Dispatcher {
     this.#credentials = credentials;
   }
 
+  /** What the deployment has come to meanwhile is settled when the device acknowledges it. */
   async send(session: DeviceSession, deployment: Deployment): Promise<void> {
     const { id, hasRegistryAuth } = deployment;
     if (session.protocol < requiredProtocol(deployment)) {

@@ -2,9 +2,11 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Bus } from "../bus/bus.ts";
 import { type Change, type Deployment, isFinished } from "../core/deployment.ts";
-import type { DeploymentStore } from "../store/deployments.ts";
+import type { DeploymentEvent } from "../../protocol/deployment-event.ts";
+import type { CreateResult, DeploymentStore, Idempotency } from "../store/deployments.ts";
 import type { Credentials } from "./credentials.ts";
 import type { Deadlines } from "./deadlines.ts";
+import { Newest } from "./newest.ts";
 
 /** The topic that is published when a deployment has a new event. */
 export function eventsTopic(deploymentId: string): string {
@@ -23,31 +25,49 @@ export interface RecorderParts {
 /** The one way a deployment changes: stored first, then told to those who wait. */
 export class Recorder {
   readonly #parts: RecorderParts;
+  readonly #newest = new Newest();
 
   constructor(parts: RecorderParts) {
     this.#parts = parts;
   }
 
+  /** Stores a new deployment with its first event, and watches over it from then on. */
+  async create(deployment: Deployment, first: DeploymentEvent, idempotency?: Idempotency): Promise<CreateResult> {
+    using call = this.#newest.begin(deployment.id);
+    const result = await this.#parts.store.createDeployment(deployment, first, idempotency);
+    if (result.kind === "created") this.#follow(deployment, call.accept(deployment.version));
+    return result;
+  }
+
   /**
-   * Changes a deployment as `decide` says, given the deployment and the time of day in milliseconds. Answers the
-   * deployment as it is afterwards, or `undefined` when there is none of this id.
+   * Changes a deployment as `decide` says, given the deployment and the time of day in milliseconds. What it is
+   * decided on is the deployment as it is in the store at that moment; whatever else it follows from may have changed since,
+   * and has to be compared with the deployment: `decide` answers `undefined` where it is stale. Answers the deployment as
+   * it is afterwards, or `undefined` when there is none of this id.
    */
   async change(
     id: string,
     decide: (deployment: Deployment, nowMs: number) => Change | undefined,
   ): Promise<Deployment | undefined> {
-    const { store, bus, clock, deadlines, credentials } = this.#parts;
+    const { store, bus, clock } = this.#parts;
+    using call = this.#newest.begin(id);
     const made: { change?: Change | undefined } = {};
     const after = await store.updateDeployment(id, (deployment) => {
       made.change = decide(deployment, clock.now());
       return made.change;
     });
     if (!after || !made.change) return after;
-    deadlines.watch(after);
-    credentials.review(after);
+    this.#follow(after, call.accept(after.version));
     if (made.change.event) bus.publish(eventsTopic(id));
     if (made.change.event && isFinished(after)) this.#logEnd(after);
     return after;
+  }
+
+  /** Lets what is kept in memory follow what is stored. @param isNewest whether no later change has been followed before */
+  #follow(deployment: Deployment, isNewest: boolean): void {
+    if (!isNewest) return;
+    this.#parts.deadlines.watch(deployment);
+    this.#parts.credentials.review(deployment);
   }
 
   #logEnd({ id, app, action, assetUuid, status, code, createdAtMs, finishedAtMs = createdAtMs }: Deployment): void {

@@ -47,16 +47,24 @@ export class DeviceHub implements DeviceDirectory {
     maxPayload: MAX_FRAME_BYTES,
     perMessageDeflate: false,
   });
+  /** Of each device, what its earlier sessions still have to be dealt with. */
+  readonly #leaving = new Map<string, Promise<void>>();
   #handlers: Handlers | undefined;
+  #epoch = 0;
   #isStopping = false;
 
   constructor(options: HubOptions) {
     this.#options = options;
   }
 
-  /** Names who is told what devices say. To be called before the first connection. */
-  serve(handler: DeviceHandler, reports: ReportHandler): void {
+  /**
+   * Names who is told what devices say. To be called before the first connection.
+   *
+   * @param epoch number of the last session that anything on record was decided on
+   */
+  serve(handler: DeviceHandler, reports: ReportHandler, epoch: number): void {
     this.#handlers = { handler, reports };
+    this.#epoch = epoch;
   }
 
   find(assetUuid: string): DeviceSession | undefined {
@@ -129,6 +137,7 @@ export class DeviceHub implements DeviceDirectory {
       logger,
       ...handlers,
       onLive: (live) => this.#replace(live),
+      untilAlone: async ({ assetUuid }) => this.#leaving.get(assetUuid),
       onClosed: (closed) => {
         watching[Symbol.dispose]();
         this.#drop(closed, handlers);
@@ -142,10 +151,23 @@ export class DeviceHub implements DeviceDirectory {
     );
   }
 
-  #replace(session: Session): void {
+  #replace(session: Session): number {
     const older = this.#live.get(session.assetUuid);
     this.#live.set(session.assetUuid, session);
     older?.close(CLOSE_CODES.replaced, "replaced by a newer connection");
+    if (older) this.#leave(older);
+    return ++this.#epoch;
+  }
+
+  #leave(session: Session): void {
+    const { assetUuid } = session;
+    const before = this.#leaving.get(assetUuid);
+    const leave = async (): Promise<void> => {
+      await Promise.all([before, session.idle()]);
+      if (this.#leaving.get(assetUuid) === left) this.#leaving.delete(assetUuid);
+    };
+    const left = leave();
+    this.#leaving.set(assetUuid, left);
   }
 
   #drop(session: Session, { handler, reports }: Handlers): void {
@@ -153,10 +175,17 @@ export class DeviceHub implements DeviceDirectory {
     if (this.#open.size === 0) this.#onAllClosed?.();
     if (this.#live.get(session.assetUuid) !== session) return;
     this.#live.delete(session.assetUuid);
+    this.#leave(session);
     reports.left(session);
     if (this.#isStopping) return;
-    handler.disconnected(session).catch((error: unknown) => {
+    this.#disconnected(session, handler).catch((error: unknown) => {
       this.#options.logger.error({ err: error, asset: session.assetUuid }, "cannot record that a device is offline");
     });
+  }
+
+  /** What the device had said last is dealt with first. */
+  async #disconnected(session: Session, handler: DeviceHandler): Promise<void> {
+    await session.idle();
+    if (!this.#isStopping && !this.#live.has(session.assetUuid)) await handler.disconnected(session);
   }
 }

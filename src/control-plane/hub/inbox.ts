@@ -14,6 +14,7 @@ export class Inbox<T> {
   readonly #onError: (error: unknown) => void;
   readonly #waiting: T[] = [];
   #isBusy = false;
+  #round: Promise<void> = Promise.resolve();
   #isPaused = false;
   #isClosed = false;
 
@@ -31,13 +32,18 @@ export class Inbox<T> {
       this.#isPaused = true;
       this.#inlet.pause();
     }
-    if (!this.#isBusy) void this.#run();
+    if (!this.#isBusy) this.#round = this.#run();
   }
 
   /** Drops what waits; what is being dealt with is dealt with to its end. */
   close(): void {
     this.#isClosed = true;
     this.#waiting.length = 0;
+  }
+
+  /** Resolves when nothing is being dealt with. */
+  idle(): Promise<void> {
+    return this.#round;
   }
 
   async #run(): Promise<void> {

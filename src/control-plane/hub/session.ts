@@ -26,8 +26,10 @@ export interface SessionOptions {
   readonly logger: Logger;
   readonly handler: DeviceHandler;
   readonly reports: ReportHandler;
-  /** Called when the device has said hello, before it is welcomed. */
-  readonly onLive: (session: Session) => void;
+  /** Called when the device has said hello, before it is welcomed. Answers the number of the session. */
+  readonly onLive: (session: Session) => number;
+  /** Resolves when what earlier sessions of the device had sent is dealt with. */
+  readonly untilAlone: (session: Session) => Promise<void>;
   readonly onClosed: (session: Session) => void;
   /** Whether this is still the device's session. */
   readonly isCurrent: (session: Session) => boolean;
@@ -45,6 +47,7 @@ export class Session implements DeviceSession {
   #probeTimer: Disposable | undefined;
   #isLive = false;
   #protocol = 0;
+  #epoch = 0;
 
   constructor(options: SessionOptions) {
     const { id, socket, asset, clock, logger } = options;
@@ -63,6 +66,10 @@ export class Session implements DeviceSession {
     socket.on("pong", () => this.#alive());
     socket.on("error", (error) => logger.warn({ reason: error.message }, "connection error"));
     socket.on("close", (code) => this.#closed(code));
+  }
+
+  get epoch(): number {
+    return this.#epoch;
   }
 
   get protocol(): number {
@@ -97,6 +104,11 @@ export class Session implements DeviceSession {
     this.#inbox.close();
     this.#queries.close();
     this.#options.socket.close(code, reason);
+  }
+
+  /** Resolves when what the device had sent and was being dealt with is dealt with. */
+  idle(): Promise<void> {
+    return this.#inbox.idle();
   }
 
   /** Cuts the connection. */
@@ -134,10 +146,13 @@ export class Session implements DeviceSession {
       case "ack":
       case "refuse":
       case "event":
-        if ((await this.#takeDeploymentFrame(frame)) === "foreign") {
-          this.#strike(`${frame.type} for a deployment this device does not have`);
-        }
+        return this.#judge(frame, await this.#takeDeploymentFrame(frame));
     }
+  }
+
+  #judge({ type }: DeploymentFrame, verdict: Verdict): void {
+    if (verdict === "foreign") this.#strike(`${type} for a deployment this device does not have`);
+    if (verdict === "unknown") this.#strikes.ignore(`${type} for a deployment without a record`);
   }
 
   #takeDeploymentFrame(frame: DeploymentFrame): Promise<Verdict> {
@@ -153,7 +168,7 @@ export class Session implements DeviceSession {
   }
 
   async #greet(hello: Hello): Promise<void> {
-    const { socket, asset, handler, reports, logger, onLive } = this.#options;
+    const { socket, asset, handler, reports, logger, onLive, untilAlone } = this.#options;
     this.#helloTimer[Symbol.dispose]();
     const protocol = negotiate(hello.protocol);
     if (protocol === undefined) {
@@ -164,7 +179,7 @@ export class Session implements DeviceSession {
     const reportHash = await reports.greeted(this);
     // Closed meanwhile: it must not be found any more.
     if (socket.readyState !== socket.OPEN) return;
-    onLive(this);
+    this.#epoch = onLive(this);
     const { uuid, serialNumber, name } = asset;
     this.send({
       type: "welcome",
@@ -177,6 +192,7 @@ export class Session implements DeviceSession {
       { agent_version: hello.agent_version, protocol, deployments: hello.deployments.length },
       "device online",
     );
+    await untilAlone(this);
     await handler.connected(
       this,
       hello.deployments.map((deployment) => deployment.deployment_id),

@@ -21,7 +21,7 @@ export class Strikes {
     return this.#count > MAX_STRIKES;
   }
 
-  /** A frame of a type this side does not know yet: from a newer agent, and no fault. */
+  /** A frame that nothing can be done about and that is no fault, such as one of a type of a newer agent. */
   ignore(type: string): void {
     this.#ignored++;
     if (this.#ignored <= MAX_LOGGED) this.#logger.info({ type, count: this.#ignored }, "unknown frame ignored");

@@ -47,8 +47,7 @@ export class DeviceReports implements ReportHandler {
     // Sent twice: what it leads to is held already.
     if (change.base !== null && held?.value.hash === change.hash) return;
     const report = applyReport(held?.value, change);
-    if (report) await this.#save(session, report);
-    else this.#resync(session);
+    if (!report || !(await this.#save(session, held?.value.hash, report))) this.#resync(session);
   }
 
   #paceOf(session: DeviceSession): Pace {
@@ -70,7 +69,9 @@ export class DeviceReports implements ReportHandler {
         answer: async (body) => {
           const change = reportChangeSchema.safeParse(body);
           const report = change.success && change.data.base === null && applyReport(undefined, change.data);
-          if (report) await this.#save(session, report);
+          // It is complete, so it takes the place of whatever is held.
+          const heldHash = await this.#parts.store.findReportHash(session.assetUuid);
+          if (report) await this.#save(session, heldHash, report);
           else logger.warn({ asset: session.assetUuid }, "the device's report could not be understood");
         },
         end: (error) => {
@@ -80,14 +81,15 @@ export class DeviceReports implements ReportHandler {
     );
   }
 
-  async #save({ assetUuid }: DeviceSession, report: DeviceReport): Promise<void> {
+  /** Answers false where another report has taken the place of the held one meanwhile, such as by another session. */
+  async #save({ assetUuid }: DeviceSession, heldHash: string | undefined, report: DeviceReport): Promise<boolean> {
     const { store, clock, logger } = this.#parts;
     const length = Buffer.byteLength(JSON.stringify(report));
     // No complete report is longer, since it has to fit one frame.
     if (length > MAX_FRAME_BYTES) {
       logger.warn({ asset: assetUuid, bytes: length }, "the device's report is too large; not kept");
-      return;
+      return true;
     }
-    await store.saveReport(assetUuid, { value: report, at: Math.floor(clock.now() / 1000) });
+    return store.replaceReport(assetUuid, heldHash, { value: report, at: Math.floor(clock.now() / 1000) });
   }
 }

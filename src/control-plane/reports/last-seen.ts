@@ -14,6 +14,9 @@ export class LastSeen implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #logger: Logger;
   #pending = new Map<string, number>();
+  /** What is being written, by batches one after the other, so that an older one is never written last. */
+  #writing: ReadonlyMap<string, number> = new Map();
+  #written: Promise<void> = Promise.resolve();
   #timer: Disposable | undefined;
 
   constructor(store: Pick<DeviceStore, "findLastSeen" | "recordSeen">, clock: Clock, logger: Logger) {
@@ -25,29 +28,38 @@ export class LastSeen implements AsyncDisposable {
   /** The device is connected right now. */
   note(assetUuid: string): void {
     this.#pending.set(assetUuid, Math.floor(this.#clock.now() / 1000));
-    this.#timer ??= this.#clock.timer(GATHER_MS, () => void this.#flush());
+    this.#timer ??= this.#clock.timer(GATHER_MS, () => this.#flush());
   }
 
   /** Unix seconds; `undefined` when it never was. */
   async find(assetUuid: string): Promise<number | undefined> {
-    return this.#pending.get(assetUuid) ?? (await this.#store.findLastSeen(assetUuid));
+    const noted = this.#pending.get(assetUuid) ?? this.#writing.get(assetUuid);
+    return noted ?? (await this.#store.findLastSeen(assetUuid));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#timer?.[Symbol.dispose]();
-    await this.#flush();
+    this.#flush();
+    await this.#written;
   }
 
-  async #flush(): Promise<void> {
+  #flush(): void {
     this.#timer = undefined;
+    this.#written = this.#written.then(() => this.#write());
+  }
+
+  async #write(): Promise<void> {
     const batch = this.#pending;
     this.#pending = new Map();
+    this.#writing = batch;
     if (batch.size === 0) return;
     try {
       await this.#store.recordSeen(batch);
     } catch (error) {
       // The next connection writes it anew; nothing else depends on it.
       this.#logger.error({ err: error }, "cannot record when devices were last seen");
+    } finally {
+      this.#writing = new Map();
     }
   }
 }

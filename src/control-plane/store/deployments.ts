@@ -32,16 +32,19 @@ export interface DeploymentPage {
 }
 
 export interface DeploymentStore {
-  /** Stores a new deployment together with its first event. */
+  /** Stores a new deployment, at version 1, together with its first event. */
   createDeployment(deployment: Deployment, first: DeploymentEvent, idempotency?: Idempotency): Promise<CreateResult>;
   findDeployment(id: string): Promise<Deployment | undefined>;
   listDeployments(assetUuid: string, limit: number, after?: DeploymentCursor): Promise<DeploymentPage>;
   /** Deployments without a final event, of one asset or of all, oldest first. */
   listUnfinished(assetUuid?: string): Promise<readonly Deployment[]>;
   /**
-   * Reads the deployment, lets `decide` say what is to change, and stores that, with nobody else in between.
-   * `decide` must be pure; it answers `undefined` when nothing is to change. Answers the deployment as it is
-   * afterwards, or `undefined` when there is none of this id.
+   * Reads the deployment, lets `decide` say what is to change, and stores that with the next version, on the condition
+   * that the version is still the one that was read. `decide` must be pure: where another change came first it is called
+   * again, with the deployment as it is then, and only its last answer counts. It answers `undefined` when nothing is to
+   * change. Answers the deployment as it is afterwards, or `undefined` when there is none of this id.
+   *
+   * Results of overlapping calls may arrive in another order than that of the changes; their versions tell.
    */
   updateDeployment(id: string, decide: (deployment: Deployment) => Change | undefined): Promise<Deployment | undefined>;
   /** Events with a `seq` above `after`, in order, at most `limit`. */

@@ -16,9 +16,18 @@ export interface DeviceStore {
   findReport(assetUuid: string): Promise<Dated<DeviceReport> | undefined>;
   /** As in `findReport`, without reading it all. */
   findReportHash(assetUuid: string): Promise<string | undefined>;
-  /** Replaces the device's report. */
-  saveReport(assetUuid: string, report: Dated<DeviceReport>): Promise<void>;
+  /**
+   * Replaces the device's report, on the condition that the one that is held still has this hash; `undefined`: that none
+   * is held. Answers whether it was replaced.
+   */
+  replaceReport(assetUuid: string, heldHash: string | undefined, report: Dated<DeviceReport>): Promise<boolean>;
   findLedger(assetUuid: string): Promise<Dated<DeviceDataUsage> | undefined>;
-  /** Replaces the device's ledger. */
-  saveLedger(assetUuid: string, ledger: Dated<DeviceDataUsage>): Promise<void>;
+  /**
+   * Reads the device's ledger, lets `decide` say what takes its place, and stores that, with nobody else in between.
+   * `decide` must be pure, and may be called again where another change came first. Answers what it said last.
+   */
+  updateLedger(
+    assetUuid: string,
+    decide: (held: Dated<DeviceDataUsage> | undefined) => Dated<DeviceDataUsage>,
+  ): Promise<Dated<DeviceDataUsage>>;
 }

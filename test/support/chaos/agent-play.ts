@@ -58,7 +58,7 @@ export async function play(scenario: Scenario, moments: readonly number[], death
   let deaths = 0;
   let keeper = keep(rig);
   const happenings = [...(scenario.happenings ?? [])];
-  attempt(() => control.connect(rig.deployments));
+  attempt(() => control.connect(rig.deployments, rig.store));
   let quietSince: number | undefined;
   for (;;) {
     const now = rig.clock.monotonic() - beganAt;
@@ -76,7 +76,7 @@ export async function play(scenario: Scenario, moments: readonly number[], death
         if (!(error instanceof StoreError)) throw error;
       }
       keeper = keep(rig);
-      attempt(() => control.connect(rig.deployments));
+      attempt(() => control.connect(rig.deployments, rig.store));
       continue;
     }
     while (happenings[0] && happenings[0].atMs <= now) {

@@ -1,7 +1,9 @@
 import type { Deployments } from "../../../src/agent/steps/deployments.ts";
+import { deploymentOutcomes } from "../../../src/agent/live/deployment-outcomes.ts";
 import type { AgentStore } from "../../../src/agent/store/store.ts";
-import { confirmHeld, failLost } from "../../../src/control-plane/core/connection-remarks.ts";
+import { confirmHeld } from "../../../src/control-plane/core/connection-remarks.ts";
 import { type Change, type Deployment, isFinished, newDeployment } from "../../../src/control-plane/core/deployment.ts";
+import { inquire, settle } from "../../../src/control-plane/core/doubt.ts";
 import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
 import { cancelReason, reconcile } from "../../../src/control-plane/core/reconcile.ts";
 import {
@@ -36,6 +38,8 @@ export class ModelControlPlane {
   readonly #deployments = new Map<string, Deployment>();
   readonly #clock: { now(): number };
   readonly #random: SeededRandom;
+  /** Number of the session. */
+  #epoch = 0;
 
   constructor(clock: { now(): number }, random: SeededRandom) {
     this.#clock = clock;
@@ -79,21 +83,17 @@ export class ModelControlPlane {
   }
 
   /** The device says hello. Throws what the agent throws when it dies over it. */
-  connect(agent: Deployments): void {
+  connect(agent: Deployments, store: AgentStore): void {
+    const epoch = ++this.#epoch;
     const held = agent.openDeployments().map((id) => ({ id, deployment: this.#deployments.get(id) }));
     const unfinished = [...this.#deployments.values()].filter((deployment) => !isFinished(deployment));
     for (const correction of reconcile(unfinished, held)) {
       switch (correction.kind) {
         case "confirm":
-          this.#change(correction.deploymentId, confirmHeld);
+          this.#change(correction.deploymentId, (current, now) => confirmHeld(current, now, epoch));
           break;
-        case "send":
-          send(agent, correction.deployment);
-          this.#change(correction.deployment.id, acknowledge);
-          break;
-        case "lost":
-          this.#change(correction.deploymentId, failLost);
-          agent.cancel(correction.deploymentId, "unknown");
+        case "ask":
+          this.#ask(agent, store, correction.deploymentId);
           break;
         case "cancel":
           agent.cancel(correction.deploymentId, correction.reason);
@@ -105,11 +105,23 @@ export class ModelControlPlane {
   exchange(agent: Deployments, store: AgentStore): void {
     for (const { deploymentId, event } of store.pendingEvents(0, 100)) {
       if (!this.#random.chance(DELIVERED)) return;
-      const after = this.#change(deploymentId, (current, now) => takeDeviceEvent(current, event, now));
+      const after = this.#change(deploymentId, (current, now) => takeDeviceEvent(current, event, now, this.#epoch));
       if (!this.#random.chance(ACKNOWLEDGED)) continue;
       if (replyToEvent(after, event) === "acknowledge") store.acknowledge(deploymentId, event.device_seq);
       else agent.cancel(deploymentId, cancelReason(after) ?? "unknown");
     }
+  }
+
+  #ask(agent: Deployments, store: AgentStore, id: string): void {
+    this.#change(id, (current, now) => inquire(current, now, this.#epoch));
+    const [outcome] = deploymentOutcomes(store, [id]);
+    if (!outcome) throw new Error("an agent answers what it is asked");
+    const { next } = settle(this.deployment(id), outcome, this.#clock.now(), this.#epoch);
+    const after = this.#change(id, (current, now) => settle(current, outcome, now, this.#epoch).change);
+    if (next === "undo") agent.cancel(id, cancelReason(after) ?? "unknown");
+    if (next !== "send") return;
+    send(agent, after);
+    this.#change(id, (current, now) => acknowledge(current, now, this.#epoch));
   }
 
   #change(id: string, decide: (deployment: Deployment, nowMs: number) => Change | undefined): Deployment {

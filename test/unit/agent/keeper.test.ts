@@ -109,7 +109,7 @@ describe("keeper", () => {
     test.rig.store.save({ removedApp: "app" });
     test.rebuild.isSet = true;
     await test.rig.clock.advance(60_000);
-    expect(test.rig.store.apps()).toEqual([before]);
+    expect(test.rig.store.apps()).toEqual([{ ...before, isAdopted: true }]);
     expect(test.rebuild.isSet).toBe(false);
     await remove(test.rig);
     await test.rig.clock.advance(60_000);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { CANCEL_TIMEOUT_MS, deadlinesOf, expire, remaining } from "../../../src/control-plane/core/deadlines.ts";
+import type { Deployment } from "../../../src/control-plane/core/deployment.ts";
 import { Deadlines } from "../../../src/control-plane/deployments/deadlines.ts";
 import { createLogger } from "../../../src/lib/logger.ts";
 import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
@@ -37,8 +38,12 @@ describe("what has to happen yet", () => {
 });
 
 test("a deadline whose purpose was met meanwhile changes nothing", () => {
-  expect(expire(receivedDeployment({ acknowledgedAtMs: T0 }), "acknowledge", T0)).toBeUndefined();
-  expect(expire(receivedDeployment({ status: "Success" }), "finish", T0)).toBeUndefined();
+  expect(
+    expire(receivedDeployment({ acknowledgedAtMs: T0 }), { kind: "acknowledge", durationMs: ACK_MS }, T0),
+  ).toBeUndefined();
+  expect(
+    expire(receivedDeployment({ status: "Success" }), { kind: "finish", durationMs: 900_000 }, T0),
+  ).toBeUndefined();
 });
 
 test.each([
@@ -46,13 +51,32 @@ test.each([
   ["finish", "DeploymentTimeout"],
   ["cancel", "DeploymentCancelled"],
 ] as const)("%s not met in time: %s", (kind, code) => {
-  expect(expire(receivedDeployment(), kind, T0)?.fields).toMatchObject({ status: "Fail", code });
+  const deployment = receivedDeployment(kind === "cancel" ? { cancelRequestedAtMs: T0 } : {});
+  expect(expire(deployment, { kind, durationMs: 900_000 }, T0)?.fields).toMatchObject({ status: "Fail", code });
 });
 
-async function start(onExpired: (id: string, kind: string) => Promise<void>) {
+test("a deadline that was put off meanwhile changes nothing", () => {
+  const deployment = receivedDeployment({ acknowledgedAtMs: T0, deadlineAtMs: T0 + 1_000_000 });
+  expect(expire(deployment, { kind: "finish", durationMs: 900_000 }, T0 + 900_000)).toBeUndefined();
+});
+
+/** @param after what the deployment is once its time was up; ended, unless given */
+async function start(
+  onExpired: (id: string, kind: string) => Promise<void>,
+  after: () => Deployment | undefined = () => undefined,
+) {
   const clock = new FakeClock(T0);
   const logger = await createLogger({ name: "test", level: "fatal" });
-  return { clock, deadlines: new Deadlines({ clock, logger, ackTimeoutMs: ACK_MS, onExpired }) };
+  const deadlines = new Deadlines({
+    clock,
+    logger,
+    ackTimeoutMs: ACK_MS,
+    onExpired: async (id, { kind }) => {
+      await onExpired(id, kind);
+      return after();
+    },
+  });
+  return { clock, deadlines };
 }
 
 describe("timers", () => {
@@ -66,6 +90,30 @@ describe("timers", () => {
     await clock.advance(1);
     expect(expired).toEqual(["acknowledge"]);
     deadlines.watch(receivedDeployment({ status: "Fail" }));
+    expect(clock.pending).toBe(0);
+  });
+
+  test("are not set back by an older version that is seen late", async () => {
+    const expired: string[] = [];
+    const { clock, deadlines } = await start(async (_id, kind) => void expired.push(kind));
+    deadlines.watch(receivedDeployment({ version: 2, acknowledgedAtMs: T0 }));
+    deadlines.watch(receivedDeployment({ version: 1 }));
+    await clock.advance(900_000);
+    expect(expired).toEqual(["finish"]);
+  });
+
+  test("are set for what is left where one turned out to have been met", async () => {
+    const expired: string[] = [];
+    const acknowledged = receivedDeployment({ version: 2, acknowledgedAtMs: T0 });
+    const { clock, deadlines } = await start(
+      async (_id, kind) => void expired.push(kind),
+      () => (expired.length === 1 ? acknowledged : undefined),
+    );
+    deadlines.watch(receivedDeployment());
+    await clock.advance(ACK_MS);
+    expect(clock.pending).toBe(1);
+    await clock.advance(900_000 - ACK_MS);
+    expect(expired).toEqual(["acknowledge", "finish"]);
     expect(clock.pending).toBe(0);
   });
 

@@ -11,18 +11,12 @@ test("what the device holds and is wanted is confirmed", () => {
   expect(reconcile([known], [held(known)])).toEqual([{ kind: "confirm", deploymentId: "a" }]);
 });
 
-test("what never arrived is sent again", () => {
-  const missing = deployment("a");
-  expect(reconcile([missing], [])).toEqual([{ kind: "send", deployment: missing }]);
-});
-
-test("what the device held and holds no longer is lost", () => {
-  expect(reconcile([deployment("a", { acknowledgedAtMs: T0 })], [])).toEqual([{ kind: "lost", deploymentId: "a" }]);
-});
-
-test("what was to be cancelled and is not held is not sent", () => {
-  expect(reconcile([deployment("a", { cancelRequestedAtMs: T0 })], [])).toEqual([{ kind: "lost", deploymentId: "a" }]);
-});
+test.each([{}, { acknowledgedAtMs: T0 }, { cancelRequestedAtMs: T0 }])(
+  "what the device does not hold it is asked about: %o",
+  (fields) => {
+    expect(reconcile([deployment("a", fields)], [])).toEqual([{ kind: "ask", deploymentId: "a" }]);
+  },
+);
 
 test("what nobody knows is left until the device says how it ended", () => {
   expect(reconcile([], [{ id: "x", deployment: undefined }])).toEqual([]);

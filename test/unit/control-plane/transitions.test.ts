@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { type Answer, inquire, settle, takeUp } from "../../../src/control-plane/core/doubt.ts";
 import {
   confirmHeld,
   connectionLost,
@@ -38,23 +39,38 @@ describe("whatever happens in whatever order", () => {
     device_seq: fc.integer({ min: 1, max: 20 }),
     age_ms: fc.integer({ min: 0, max: 10 ** 12 }),
   });
+  const epochs = fc.integer({ min: 1, max: 4 });
+  const answers = fc.oneof(
+    fc.constant<Answer>("unsure"),
+    fc.constantFrom<Answer>({ status: "Running" }, { status: "Success" }, { status: "Fail" }, { status: null }),
+  );
   type Step = (deployment: Deployment, nowMs: number) => Change | undefined;
   const step: fc.Arbitrary<Step> = fc.oneof(
-    deviceEvent.map(
-      (event): Step =>
+    fc.tuple(deviceEvent, epochs).map(
+      ([event, epoch]): Step =>
         (deployment, nowMs) =>
-          takeDeviceEvent(deployment, event, nowMs),
+          takeDeviceEvent(deployment, event, nowMs, epoch),
+    ),
+    epochs.chain((epoch) =>
+      fc.constantFrom(acknowledge, connectionLost, confirmHeld, inquire).map(
+        (decide): Step =>
+          (deployment, nowMs) =>
+            decide(deployment, nowMs, epoch),
+      ),
+    ),
+    fc.tuple(epochs, answers).map(
+      ([epoch, answer]): Step =>
+        (deployment, nowMs) =>
+          settle(deployment, answer, nowMs, epoch).change,
     ),
     fc.constantFrom<Step>(
-      acknowledge,
-      connectionLost,
-      confirmHeld,
+      (deployment, nowMs) => takeUp(deployment, nowMs, 10_000),
       failLost,
       streamInterrupted,
       requestCancel,
       (deployment, nowMs) => fail(deployment, nowMs, "Internal"),
-      (deployment, nowMs) => expire(deployment, "acknowledge", nowMs),
-      (deployment, nowMs) => expire(deployment, "finish", nowMs),
+      (deployment, nowMs) => expire(deployment, { kind: "acknowledge", durationMs: 10_000 }, nowMs),
+      (deployment, nowMs) => expire(deployment, { kind: "finish", durationMs: 900_000 }, nowMs),
     ),
   );
 
@@ -85,28 +101,28 @@ describe("whatever happens in whatever order", () => {
 
 describe("events of the device", () => {
   test("the first one is an acknowledgement too, and takes the values of the environment off the record", () => {
-    const after = applyChange(receivedDeployment(), takeDeviceEvent(receivedDeployment(), running, T0 + 5));
+    const after = applyChange(receivedDeployment(), takeDeviceEvent(receivedDeployment(), running, T0 + 5, 1));
     expect(after).toMatchObject({ acknowledgedAtMs: T0 + 5, lastDeviceSeq: 1, lastSeq: 2 });
     expect(after.spec).toEqual({ name: "web", environments: [{ key: "A", value: "***" }] });
   });
 
   test("one that is held already changes nothing and is acknowledged again", () => {
-    const held = applyChange(receivedDeployment(), takeDeviceEvent(receivedDeployment(), running, T0));
-    expect(takeDeviceEvent(held, running, T0)).toBeUndefined();
+    const held = applyChange(receivedDeployment(), takeDeviceEvent(receivedDeployment(), running, T0, 1));
+    expect(takeDeviceEvent(held, running, T0, 1)).toBeUndefined();
     expect(replyToEvent(held, running)).toBe("acknowledge");
   });
 
   test("are dated by their age, but not before the event they follow", () => {
     const deployment = receivedDeployment();
     const date = (age_ms: number): number | undefined =>
-      takeDeviceEvent(deployment, { ...running, age_ms }, T0 + 60_000)?.event?.timestamp;
+      takeDeviceEvent(deployment, { ...running, age_ms }, T0 + 60_000, 1)?.event?.timestamp;
     expect(date(20_000)).toBe(T0 / 1000 + 40);
     expect(date(600_000)).toBe(T0 / 1000);
   });
 
   test("a success after the end is undone: cancel, and no acknowledgement", () => {
     const failed = applyChange(receivedDeployment(), fail(receivedDeployment(), T0, "DeploymentTimeout"));
-    expect(takeDeviceEvent(failed, success, T0)).toBeUndefined();
+    expect(takeDeviceEvent(failed, success, T0, 1)).toBeUndefined();
     expect(replyToEvent(failed, success)).toBe("cancel");
     expect(replyToEvent(failed, failure)).toBe("acknowledge");
     expect(replyToEvent(failed, running)).toBe("acknowledge");
@@ -114,11 +130,11 @@ describe("events of the device", () => {
 
   test("a success after cancelling was asked for is undone, and the failure that follows ends the deployment", () => {
     const cancelling = applyChange(receivedDeployment(), requestCancel(receivedDeployment(), T0));
-    const untouched = applyChange(cancelling, takeDeviceEvent(cancelling, success, T0));
+    const untouched = applyChange(cancelling, takeDeviceEvent(cancelling, success, T0, 1));
     expect(untouched).toEqual(cancelling);
     expect(replyToEvent(untouched, success)).toBe("cancel");
     const undone = { ...failure, device_seq: 3, code: "DeploymentCancelled" as const };
-    expect(applyChange(cancelling, takeDeviceEvent(cancelling, undone, T0))).toMatchObject({
+    expect(applyChange(cancelling, takeDeviceEvent(cancelling, undone, T0, 1))).toMatchObject({
       status: "Fail",
       code: "DeploymentCancelled",
     });
@@ -126,9 +142,9 @@ describe("events of the device", () => {
 
   test("progress beyond what a deployment keeps is dropped, the final event is not", () => {
     const full = receivedDeployment({ lastSeq: MAX_EVENTS });
-    expect(takeDeviceEvent(full, running, T0)).toMatchObject({ fields: { lastDeviceSeq: 1 } });
-    expect(takeDeviceEvent(full, running, T0)?.event).toBeUndefined();
-    expect(takeDeviceEvent(full, success, T0)?.event?.seq).toBe(MAX_EVENTS + 1);
+    expect(takeDeviceEvent(full, running, T0, 1)).toMatchObject({ fields: { lastDeviceSeq: 1 } });
+    expect(takeDeviceEvent(full, running, T0, 1)?.event).toBeUndefined();
+    expect(takeDeviceEvent(full, success, T0, 1)?.event?.seq).toBe(MAX_EVENTS + 1);
   });
 
   test("details that are too long are left out, and that is said", () => {
@@ -142,16 +158,32 @@ describe("the connection", () => {
   const held = receivedDeployment({ acknowledgedAtMs: T0 });
 
   test("is reported lost once, and back once", () => {
-    const lost = applyChange(held, connectionLost(held, T0));
+    const lost = applyChange(held, connectionLost(held, T0, 1));
     expect(lost.lastEvent).toMatchObject({ status: "Running", details: { connection: "lost" } });
-    expect(connectionLost(lost, T0)).toBeUndefined();
-    const back = applyChange(lost, confirmHeld(lost, T0));
+    expect(connectionLost(lost, T0, 1)).toBeUndefined();
+    const back = applyChange(lost, confirmHeld(lost, T0, 2));
     expect(back.lastEvent).toMatchObject({ status: "Running", details: { connection: "restored" } });
-    expect(confirmHeld(back, T0)).toBeUndefined();
+    expect(confirmHeld(back, T0, 2)).toBeUndefined();
+  });
+
+  test("is not reported lost by a session that a later one has taken over from, nor back by one that is over", () => {
+    const taken = applyChange(held, confirmHeld(held, T0, 2));
+    expect(connectionLost(taken, T0, 1)).toBeUndefined();
+    const lost = applyChange(taken, connectionLost(taken, T0, 2));
+    expect(lost.lastEvent?.details).toEqual({ connection: "lost" });
+    expect(confirmHeld(lost, T0, 2)).toBeUndefined();
+    expect(inquire(lost, T0, 2)).toBeUndefined();
+  });
+
+  test("is back once it was said to be lost, whatever was said in between", () => {
+    const lost = applyChange(held, connectionLost(held, T0, 1));
+    const stopped = applyChange(lost, streamInterrupted(lost, T0));
+    expect(applyChange(stopped, connectionLost(stopped, T0, 2)).lastEvent).toEqual(stopped.lastEvent);
+    expect(confirmHeld(stopped, T0, 3)?.event?.details).toEqual({ connection: "restored" });
   });
 
   test("is not reported lost before the device holds the deployment: that is what the acknowledgement is for", () => {
-    expect(connectionLost(receivedDeployment(), T0)).toBeUndefined();
+    expect(connectionLost(receivedDeployment(), T0, 1)).toBeUndefined();
   });
 
   test("a deployment the device no longer has fails, as cancelled if that was asked for", () => {
@@ -168,7 +200,7 @@ describe("the connection", () => {
 });
 
 test("a failure of the control plane's own says how far the deployment had got", () => {
-  const pulling = applyChange(receivedDeployment(), takeDeviceEvent(receivedDeployment(), running, T0));
+  const pulling = applyChange(receivedDeployment(), takeDeviceEvent(receivedDeployment(), running, T0, 1));
   expect(fail(pulling, T0, "DeploymentTimeout")?.event?.step).toBe("pulling");
 });
 
@@ -179,7 +211,7 @@ const waits = (waiting_s: unknown, more: Partial<DeviceEvent> = {}): DeviceEvent
 });
 const deadlineAfter = (event: DeviceEvent): number => {
   const deployment = receivedDeployment();
-  const change = takeDeviceEvent(deployment, event, T0 + 1_000);
+  const change = takeDeviceEvent(deployment, event, T0 + 1_000, 1);
   return change ? applyChange(deployment, change).deadlineAtMs : Number.NaN;
 };
 

@@ -1,76 +1,8 @@
-import fc from "fast-check";
 import { expect, test } from "vitest";
-import { periodOf } from "../../../src/control-plane/core/usage-period.ts";
-import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
-import { sumUsageSql } from "../../../src/control-plane/store/sqlite/usage.ts";
-import type { UsageRecord } from "../../../src/control-plane/store/usage.ts";
-import { openSqlite } from "../../../src/lib/sqlite.ts";
 import { MIGRATIONS } from "../../../src/control-plane/store/sqlite/migrations.ts";
+import { sumUsageSql } from "../../../src/control-plane/store/sqlite/usage.ts";
+import { openSqlite } from "../../../src/lib/sqlite.ts";
 import { granularitySchema } from "../../../src/protocol/usage.ts";
-import type { Granularity } from "../../../src/protocol/usage.ts";
-import { someSuperSim } from "../../support/control-plane/sims.ts";
-import { recordsOf } from "../../support/control-plane/usage-records.ts";
-import type { Store } from "../../../src/control-plane/store/store.ts";
-
-async function storeWithSim(iccid: string): Promise<Store> {
-  const store = openStore(":memory:");
-  await store.accounts.createAccount({ id: "acc_1", name: "test", createdAt: 0 });
-  const asset = {
-    uuid: "0b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11",
-    accountId: "acc_1",
-    serialNumber: "S",
-    name: "S",
-    type: "",
-    createdAt: 0,
-    supersim: someSuperSim({ iccid }),
-    prosim: undefined,
-  };
-  await store.assets.registerAsset(asset, new Uint8Array([1]));
-  return store;
-}
-
-const ICCID = "8988307001000000001";
-const record = fc.record({
-  iccid: fc.constant(ICCID),
-  bucket: fc.constantFrom("a", "b"),
-  startTime: fc.integer({ min: 1_767_225_600, max: 1_767_225_600 + 90 * 86_400 }),
-  endTime: fc.constant(2_000_000_000),
-  bytes: fc.integer({ min: 0, max: 2 ** 40 }),
-});
-
-/** What the query has to answer, added up record by record. */
-function sums(records: readonly UsageRecord[], start: number, end: number, granularity: Granularity) {
-  const unique = new Map(records.map((each) => [`${each.startTime} ${each.bucket}`, each]));
-  const totals = new Map<string, { periodStart: number | undefined; bucket: string; bytes: number }>();
-  for (const { startTime, bucket, bytes } of unique.values()) {
-    if (startTime < start || startTime >= end) continue;
-    const periodStart = granularity === "all" ? undefined : periodOf(startTime, granularity).start;
-    const key = `${periodStart} ${bucket}`;
-    totals.set(key, { periodStart, bucket, bytes: (totals.get(key)?.bytes ?? 0) + bytes });
-  }
-  return [...totals.values()].toSorted(
-    (a, b) => (a.periodStart ?? 0) - (b.periodStart ?? 0) || (a.bucket < b.bucket ? -1 : 1),
-  );
-}
-
-test("adds up per period and bucket as one would by hand, the last of equal records counting", async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(record, { maxLength: 40 }),
-      fc.integer({ min: 0, max: 90 * 86_400 }),
-      fc.integer({ min: 1, max: 90 * 86_400 }),
-      fc.constantFrom(...granularitySchema.options),
-      async (records, offset, length, granularity) => {
-        await using store = await storeWithSim(ICCID);
-        await store.usage.recordUsage(recordsOf(records));
-        const start = 1_767_225_600 + offset;
-        const found = await store.usage.sumUsage(ICCID, { start, end: start + length }, granularity);
-        expect(found).toEqual(sums(records, start, start + length, granularity));
-      },
-    ),
-    { numRuns: 60 },
-  );
-});
 
 test.each(granularitySchema.options)(
   "granularity %s reads a range of the primary key, and no other row",
@@ -82,35 +14,3 @@ test.each(granularitySchema.options)(
     expect(steps.filter((step) => step.startsWith("SCAN"))).toEqual([]);
   },
 );
-
-test("the same records again change nothing", async () => {
-  await using store = await storeWithSim(ICCID);
-  const records = [{ iccid: ICCID, bucket: "a", startTime: 0, endTime: 10, bytes: 5 }];
-  expect(await store.usage.recordUsage(recordsOf(records))).toBe(1);
-  expect(await store.usage.recordUsage(recordsOf([...records, ...records]))).toBe(1);
-  expect(await store.usage.sumUsage(ICCID, { start: 0, end: 100 }, "all")).toEqual([
-    { bucket: "a", periodStart: undefined, bytes: 5 },
-  ]);
-});
-
-test("a source that fails leaves nothing behind, and the store goes on working", async () => {
-  await using store = await storeWithSim(ICCID);
-  async function* failing(): AsyncGenerator<UsageRecord> {
-    yield { iccid: ICCID, bucket: "a", startTime: 0, endTime: 10, bytes: 5 };
-    throw new Error("cable cut");
-  }
-  await expect(store.usage.recordUsage(failing())).rejects.toThrow("cable cut");
-  expect(await store.usage.sumUsage(ICCID, { start: 0, end: 100 }, "all")).toEqual([]);
-  const records = [{ iccid: ICCID, bucket: "a", startTime: 0, endTime: 10, bytes: 7 }];
-  expect(await store.usage.recordUsage(recordsOf(records))).toBe(1);
-});
-
-test("usage goes with its asset: who registers the SIM later does not see it", async () => {
-  await using store = await storeWithSim(ICCID);
-  await store.usage.recordUsage(recordsOf([{ iccid: ICCID, bucket: "a", startTime: 0, endTime: 10, bytes: 5 }]));
-  await store.assets.removeAsset("0b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11");
-  expect(await store.sims.hasIccid(ICCID)).toBe(false);
-  expect(await store.usage.sumUsage(ICCID, { start: 0, end: 100 }, "all")).toEqual([]);
-  const orphan = [{ iccid: ICCID, bucket: "a", startTime: 0, endTime: 10, bytes: 5 }];
-  expect(await store.usage.recordUsage(recordsOf(orphan))).toBe(0);
-});

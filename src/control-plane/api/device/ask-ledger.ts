@@ -13,8 +13,8 @@ export async function askLedger(
   signal: AbortSignal,
 ): Promise<Dated<DeviceDataUsage>> {
   const told = await queries.ask(asset, "data_usage", days, signal);
-  const held = await store.devices.findLedger(asset.uuid);
-  const ledger = { value: mergeLedger(held?.value, told), at: Math.floor(clock.now() / 1000) };
-  await store.devices.saveLedger(asset.uuid, ledger);
-  return ledger;
+  return store.devices.updateLedger(asset.uuid, (held) => ({
+    value: mergeLedger(held?.value, told),
+    at: Math.floor(clock.now() / 1000),
+  }));
 }

@@ -1,7 +1,7 @@
 import type { DeploymentEvent, DeploymentStatus } from "../../../protocol/deployment-event.ts";
 import type { DeploymentAction } from "../../../protocol/deployment-action.ts";
 import type { ErrorCode } from "../../../protocol/errors.ts";
-import type { Deployment, RecordedOptions } from "../../core/deployment.ts";
+import type { Deployment, Doubt, RecordedOptions } from "../../core/deployment.ts";
 
 export interface DeploymentRow {
   readonly id: string;
@@ -22,6 +22,9 @@ export interface DeploymentRow {
   readonly last_seq: number;
   readonly last_device_seq: number;
   readonly last_event: string | null;
+  readonly version: number;
+  readonly connection: number;
+  readonly doubt: Doubt | null;
 }
 
 /** Columns of a `DeploymentRow`, for a query in which the deployment is called `d`. */
@@ -31,6 +34,7 @@ export const DEPLOYMENT_COLUMNS = /* sql */ `
 export function toDeployment(row: DeploymentRow): Deployment {
   return {
     id: row.id,
+    version: row.version,
     accountId: row.account_id,
     assetUuid: row.asset_uuid,
     app: row.app,
@@ -48,5 +52,7 @@ export function toDeployment(row: DeploymentRow): Deployment {
     lastSeq: row.last_seq,
     lastDeviceSeq: row.last_device_seq,
     lastEvent: row.last_event === null ? undefined : (JSON.parse(row.last_event) as DeploymentEvent),
+    connection: row.connection,
+    doubt: row.doubt ?? undefined,
   };
 }

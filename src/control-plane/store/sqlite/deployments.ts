@@ -33,7 +33,8 @@ export class SqliteDeploymentStore implements DeploymentStore {
     );
     this.#insert = database.prepare(
       `INSERT INTO deployments (id, account_id, asset_uuid, app, action, spec, options, has_registry_auth, status,
-         created_at_ms, deadline_at_ms, idempotency_key, request_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         created_at_ms, deadline_at_ms, last_seq, idempotency_key, request_hash)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#insertEvent = database.prepare("INSERT INTO deployment_events (deployment_id, seq, event) VALUES (?, ?, ?)");
     this.#page = database.prepare(
@@ -46,7 +47,8 @@ export class SqliteDeploymentStore implements DeploymentStore {
     );
     this.#update = database.prepare(
       `UPDATE deployments SET spec = ?, status = ?, code = ?, acknowledged_at_ms = ?, cancel_requested_at_ms = ?,
-         finished_at_ms = ?, last_device_seq = ?, last_seq = ?, deadline_at_ms = ? WHERE id = ?`,
+         finished_at_ms = ?, last_device_seq = ?, last_seq = ?, deadline_at_ms = ?, connection = ?,
+         doubt = ?, version = ? WHERE id = ? AND version = ?`,
     );
     this.#events = database.prepare(
       "SELECT seq, event AS json FROM deployment_events WHERE deployment_id = ? AND seq > ? ORDER BY seq LIMIT ?",
@@ -74,10 +76,11 @@ export class SqliteDeploymentStore implements DeploymentStore {
         deployment.status,
         deployment.createdAtMs,
         deployment.deadlineAtMs,
+        first.seq,
         idempotency?.key ?? null,
         idempotency?.requestHash ?? null,
       );
-      this.#apply(deployment, { event: first });
+      this.#insertEvent.run(deployment.id, first.seq, JSON.stringify(first));
       return { kind: "created" };
     });
   }
@@ -125,11 +128,11 @@ export class SqliteDeploymentStore implements DeploymentStore {
   }
 
   #apply(before: Deployment, change: Change): Deployment {
-    const after = { ...before, ...change.fields };
+    const after = { ...before, ...change.fields, version: before.version + 1 };
     const event = change.event ?? before.lastEvent;
     const lastSeq = event?.seq ?? 0;
     if (change.event) this.#insertEvent.run(before.id, lastSeq, JSON.stringify(change.event));
-    this.#update.run(
+    const { changes } = this.#update.run(
       JSON.stringify(after.spec),
       after.status,
       after.code ?? null,
@@ -139,8 +142,13 @@ export class SqliteDeploymentStore implements DeploymentStore {
       after.lastDeviceSeq,
       lastSeq,
       after.deadlineAtMs,
+      after.connection,
+      after.doubt ?? null,
+      after.version,
       before.id,
+      before.version,
     );
+    if (changes !== 1) throw new Error(`deployment ${before.id} is not at version ${before.version} any more`);
     return { ...after, lastSeq, lastEvent: event };
   }
 

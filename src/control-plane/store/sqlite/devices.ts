@@ -25,7 +25,8 @@ export class SqliteDeviceStore implements DeviceStore {
     // From the table of assets, so that nothing is kept of one that is gone.
     this.#saveReport = database.prepare(
       `INSERT OR REPLACE INTO device_reports (asset_uuid, hash, report, reported_at)
-       SELECT uuid, ?, ?, ? FROM assets WHERE uuid = ?`,
+       SELECT uuid, ?1, ?2, ?3 FROM assets WHERE uuid = ?4
+         AND (SELECT hash FROM device_reports WHERE asset_uuid = ?4) IS ?5`,
     );
     this.#ledger = database.prepare(
       "SELECT ledger AS text, answered_at AS at FROM device_ledgers WHERE asset_uuid = ?",
@@ -55,16 +56,27 @@ export class SqliteDeviceStore implements DeviceStore {
     return row?.hash;
   }
 
-  async saveReport(assetUuid: string, { value, at }: Dated<DeviceReport>): Promise<void> {
-    this.#saveReport.run(value.hash, JSON.stringify(value), at, assetUuid);
+  async replaceReport(
+    assetUuid: string,
+    heldHash: string | undefined,
+    { value, at }: Dated<DeviceReport>,
+  ): Promise<boolean> {
+    return this.#saveReport.run(value.hash, JSON.stringify(value), at, assetUuid, heldHash ?? null).changes > 0;
   }
 
   async findLedger(assetUuid: string): Promise<Dated<DeviceDataUsage> | undefined> {
     return read(this.#ledger, assetUuid);
   }
 
-  async saveLedger(assetUuid: string, { value, at }: Dated<DeviceDataUsage>): Promise<void> {
-    this.#saveLedger.run(JSON.stringify(value), at, assetUuid);
+  async updateLedger(
+    assetUuid: string,
+    decide: (held: Dated<DeviceDataUsage> | undefined) => Dated<DeviceDataUsage>,
+  ): Promise<Dated<DeviceDataUsage>> {
+    return transaction(this.#database, () => {
+      const ledger = decide(read(this.#ledger, assetUuid));
+      this.#saveLedger.run(JSON.stringify(ledger.value), ledger.at, assetUuid);
+      return ledger;
+    });
   }
 }
 

@@ -134,4 +134,15 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX enrolment_codes_by_asset ON enrolment_codes (asset_uuid);
   `,
+  /* sql */ `
+  -- Rises by one with each change of the row.
+  ALTER TABLE deployments ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
+  -- Twice the number of the session of the device that counts, plus one once it was said that it was lost.
+  ALTER TABLE deployments ADD COLUMN connection INTEGER NOT NULL DEFAULT 0;
+  UPDATE deployments SET connection = 1 WHERE status = 'Running' AND EXISTS (
+    SELECT 1 FROM deployment_events e WHERE e.deployment_id = deployments.id AND e.seq = deployments.last_seq
+      AND e.event ->> '$.details.connection' = 'lost');
+  -- Why the device has to be asked what became of it before anything else is done about it.
+  ALTER TABLE deployments ADD COLUMN doubt TEXT CHECK (doubt IN ('asked', 'overdue', 'backup', 'restored'));
+  `,
 ];

@@ -1,0 +1,132 @@
+import type { AppReport } from "../../protocol/app-report.ts";
+import type { DeploymentOutcome } from "../../protocol/deployment-outcome.ts";
+import { deadlinesOf, remaining } from "./deadlines.ts";
+import { connectionRestored, failLost, isLost } from "./connection-remarks.ts";
+import { type Change, type Deployment, isFinished } from "./deployment.ts";
+import { appendEvent } from "./event-log.ts";
+import { acknowledge, fail, remark } from "./transitions.ts";
+
+/*
+ * A deployment is in doubt while the record may be behind the device: the service was down or restored from a backup, or
+ * the device does not hold what it should. It is then asked what became of it, and until it has answered it is told to
+ * undo nothing: what it has reported as a success may be running.
+ */
+
+/** How long devices have to come back before what became overdue while the service was down is ended. */
+const OVERDUE_GRACE_MS = 60_000;
+
+/** How long a device has to say what became of a deployment after the service was restored from a backup. */
+const RESTORED_GRACE_MS = 7 * 24 * 3_600_000;
+
+/** What a device says of a deployment it does not hold; `unsure` where it cannot be asked. */
+export type Answer = Pick<DeploymentOutcome, "status" | "message" | "code"> | "unsure";
+
+/** What follows from an answer: a change of the record, and what the device is to be told then. */
+export interface Settlement {
+  readonly change?: Change | undefined;
+  readonly next?: "send" | "undo" | undefined;
+}
+
+/** The service takes up the deployment after a start. Answers `undefined` where nothing is in doubt about it. */
+export function takeUp(deployment: Deployment, nowMs: number, ackTimeoutMs: number): Change | undefined {
+  if (isFinished(deployment)) return undefined;
+  if (deployment.doubt === "backup") {
+    const said = remark(
+      deployment,
+      nowMs,
+      "The service was restored from a backup taken during this deployment; the device is asked what became of it.",
+      { service: "restored" },
+    );
+    const deadlineAtMs = Math.max(deployment.deadlineAtMs, nowMs + RESTORED_GRACE_MS);
+    return { ...said, fields: { doubt: "restored", deadlineAtMs } };
+  }
+  const isOverdue = deadlinesOf(deployment, ackTimeoutMs).some((deadline) => remaining(deadline, nowMs) === 0);
+  if (deployment.doubt === "restored" || !isOverdue) return undefined;
+  const deadlineAtMs = Math.max(deployment.deadlineAtMs, nowMs + OVERDUE_GRACE_MS);
+  return { fields: { doubt: "overdue", deadlineAtMs } };
+}
+
+/** The device is connected, in the session of this number, and does not hold the deployment: it is to be asked. */
+export function inquire(deployment: Deployment, nowMs: number, epoch: number): Change | undefined {
+  const connection = 2 * epoch;
+  if (isFinished(deployment) || deployment.connection >= connection) return undefined;
+  const restored = isLost(deployment) ? connectionRestored(deployment, nowMs) : undefined;
+  return { ...restored, fields: { connection, doubt: deployment.doubt ?? "asked" } };
+}
+
+/** Whether the device is to be asked about it in the session of this number. */
+export function isAsked({ doubt, connection, status }: Deployment, epoch: number): boolean {
+  return status === "Running" && doubt !== undefined && connection === 2 * epoch;
+}
+
+/** Takes the device's answer, given in the session of this number; nothing where the question is settled or stale. */
+export function settle(deployment: Deployment, answer: Answer, nowMs: number, epoch: number): Settlement {
+  if (!isAsked(deployment, epoch)) return {};
+  if (answer === "unsure") return { change: failUnknown(deployment, nowMs, "the agent is too old to say") };
+  switch (answer.status) {
+    case "Running":
+      return { change: { fields: { ...acknowledge(deployment, nowMs, epoch)?.fields, doubt: undefined } } };
+    case "Success":
+    case "Fail":
+      return { change: recover(deployment, answer, nowMs) };
+    case null:
+      return settleUnknown(deployment, nowMs);
+  }
+}
+
+/** The device has nothing on record of it. */
+function settleUnknown(deployment: Deployment, nowMs: number): Settlement {
+  const { doubt, acknowledgedAtMs, cancelRequestedAtMs } = deployment;
+  if (doubt === "restored" || doubt === "backup")
+    return { change: failUnknown(deployment, nowMs, "the device has no record of it") };
+  // A device that lost its memory may still run what it began: it finds it by the container's label.
+  if (acknowledgedAtMs !== undefined || cancelRequestedAtMs !== undefined) {
+    return { change: failLost(deployment, nowMs), next: "undo" };
+  }
+  if (doubt === "overdue") return { change: fail(deployment, nowMs, "DeviceNotReachable") };
+  return { change: { fields: { doubt: undefined } }, next: "send" };
+}
+
+/** Ends the deployment as the device says it has ended. */
+function recover(
+  deployment: Deployment,
+  { status, message, code }: Exclude<Answer, "unsure">,
+  nowMs: number,
+): Change | undefined {
+  const isSuccess = status === "Success";
+  const said = message ?? (isSuccess ? "The deployment has succeeded." : "The deployment has failed.");
+  const note =
+    "This is what the device has on record: the service was restarted or restored from a backup and had lost how it ended.";
+  return appendEvent(
+    deployment,
+    {
+      status: isSuccess ? "Success" : "Fail",
+      message: `${said} ${note}`,
+      step: isSuccess ? "done" : (deployment.lastEvent?.step ?? "received"),
+      ...(!isSuccess && { code: code ?? "Internal" }),
+      details: { recovered: true },
+    },
+    nowMs,
+  );
+}
+
+function failUnknown(deployment: Deployment, nowMs: number, why: string): Change | undefined {
+  const isCancelled = deployment.cancelRequestedAtMs !== undefined;
+  return fail(
+    deployment,
+    nowMs,
+    isCancelled ? "DeploymentCancelled" : "Internal",
+    `How this deployment ended is not known: ${why}. Nothing is undone on the device; see how the app is there.`,
+    { outcome: "unknown" },
+  );
+}
+
+/** What the report of a device tells that cannot be asked about deployments. */
+export function answerFromReport({ id, app, action }: Deployment, apps: readonly AppReport[]): Answer {
+  const reported = apps.find(({ name }) => name === app);
+  const last = reported?.last_deployment;
+  if (last?.deployment_id === id) return { status: last.status, ...(last.code && { code: last.code }) };
+  if (!reported && action === "remove") return { status: "Success", message: `App ${app} is not on the device.` };
+  // A device that remembers a deployment of the app has not lost its memory, so what runs may have been reported.
+  return last ? "unsure" : { status: null };
+}

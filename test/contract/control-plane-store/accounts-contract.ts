@@ -1,0 +1,70 @@
+import { expect, test } from "vitest";
+import { ACCOUNT, describeDomain, hash, openWithAccounts, type StoreHarness, TWO_ACCOUNTS } from "./harness.ts";
+
+/** What stores promise about accounts, keys and network groups. */
+export function accountsContract(harness: StoreHarness): void {
+  const keyOf = (id: string, accountId: string = ACCOUNT, createdAt = 1) => ({
+    id,
+    accountId,
+    name: id,
+    createdAt,
+    lastUsedAt: undefined,
+    revokedAt: undefined,
+  });
+
+  describeDomain("accounts", harness, () => {
+    test("are listed in order of creation", async () => {
+      await using store = await harness.open();
+      await store.accounts.createAccount({ id: "acc_b", name: "later", createdAt: 2 });
+      await store.accounts.createAccount({ id: "acc_a", name: "earlier", createdAt: 1 });
+      expect((await store.accounts.listAccounts()).map(({ id }) => id)).toEqual(["acc_a", "acc_b"]);
+      expect(await store.accounts.findAccount("acc_b")).toEqual({ id: "acc_b", name: "later", createdAt: 2 });
+      expect(await store.accounts.findAccount("acc_c")).toBeUndefined();
+    });
+
+    test("the store answers that it is there", async () => {
+      await using store = await harness.open();
+      await store.check();
+      expect(await store.foreignChanges()).toBe(await store.foreignChanges());
+    });
+  });
+
+  describeDomain("keys", harness, () => {
+    test("are found by their hash and their id, and belong to an account", async () => {
+      await using store = await openWithAccounts(harness);
+      await store.keys.createKey(keyOf("key_1"), hash("one"));
+      await store.keys.createKey(keyOf("key_2", "acc_2", 2), hash("two"));
+      expect(await store.keys.findKeyByHash(hash("one"))).toMatchObject({ key: keyOf("key_1") });
+      expect(await store.keys.findKeyByHash(hash("three"))).toBeUndefined();
+      expect(await store.keys.findKey("key_2")).toEqual(keyOf("key_2", "acc_2", 2));
+      expect((await store.keys.listKeys()).map(({ id }) => id)).toEqual(["key_1", "key_2"]);
+      expect((await store.keys.listKeys("acc_2")).map(({ id }) => id)).toEqual(["key_2"]);
+      await expect(store.keys.createKey(keyOf("key_3", "acc_none"), hash("x"))).rejects.toThrow();
+      await expect(store.keys.createKey(keyOf("key_4"), hash("one"))).rejects.toThrow();
+    });
+
+    test("are revoked once: of two who do it, the first time stays", async () => {
+      await using store = await openWithAccounts(harness);
+      await store.keys.createKey(keyOf("key_1"), hash("one"));
+      expect(await store.keys.revokeKey("key_none", 5)).toBe(false);
+      expect(await Promise.all([5, 6, 7].map((at) => store.keys.revokeKey("key_1", at)))).toEqual([true, true, true]);
+      const { revokedAt } = (await store.keys.findKey("key_1")) ?? {};
+      expect([5, 6, 7]).toContain(revokedAt);
+      await store.keys.revokeKey("key_1", 99);
+      await store.keys.recordKeyUse("key_1", 8);
+      expect(await store.keys.findKey("key_1")).toMatchObject({ revokedAt, lastUsedAt: 8 });
+    });
+  });
+
+  describeDomain("network groups", harness, () => {
+    test("belong to one account, and are added once however many add them", async () => {
+      await using store = await openWithAccounts(harness);
+      await Promise.all(["b", "a", "b", "a"].map((name) => store.networkGroups.addNetworkGroup(ACCOUNT, name)));
+      expect(await Promise.all(TWO_ACCOUNTS.map((id) => store.networkGroups.listNetworkGroups(id)))).toEqual([
+        ["a", "b"],
+        [],
+      ]);
+      await expect(store.networkGroups.addNetworkGroup("acc_none", "a")).rejects.toThrow();
+    });
+  });
+}

@@ -1,0 +1,87 @@
+import { expect, test } from "vitest";
+import type { AssetFilter } from "../../../src/control-plane/store/assets.ts";
+import { someProSim, someSuperSim } from "../../support/control-plane/sims.ts";
+import { ACCOUNT, describeDomain, hash, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
+
+const EVERYTHING: AssetFilter = { status: undefined, type: undefined, text: undefined };
+
+/** What stores promise about assets and their SIMs. */
+export function assetsContract(harness: StoreHarness): void {
+  describeDomain("assets", harness, () => {
+    test("are found by each of their identifiers, by their own account only", async () => {
+      await using store = await openWithAccounts(harness);
+      const asset = await register(store, someAsset({ supersim: someSuperSim(), prosim: someProSim() }));
+      const { uuid, serialNumber, supersim, prosim } = asset;
+      for (const id of [uuid, uuid.toUpperCase(), serialNumber, supersim?.sid, supersim?.iccid, prosim?.iccid]) {
+        expect(await store.assets.findAsset(ACCOUNT, id ?? "")).toEqual(asset);
+        expect(await store.assets.findAsset("acc_2", id ?? "")).toBeUndefined();
+      }
+      expect(await store.assets.findAssetByUuid(uuid)).toEqual(asset);
+      expect(await store.assets.findAssetByDeviceToken(hash(uuid))).toEqual(asset);
+      expect(await store.assets.findAssetByDeviceToken(hash("other"))).toBeUndefined();
+    });
+
+    test("of several that claim an identifier at once, one gets it, and nothing is left of the others", async () => {
+      await using store = await openWithAccounts(harness);
+      const claims = Array.from({ length: 8 }, () => someAsset({ serialNumber: "GW-1", supersim: someSuperSim() }));
+      const results = await Promise.all(claims.map((asset) => store.assets.registerAsset(asset, hash(asset.uuid))));
+      expect(results.filter(({ ok }) => ok)).toHaveLength(1);
+      expect(results.filter(({ ok }) => !ok)).toEqual(Array(7).fill({ ok: false, taken: "serial_number" }));
+      expect(await store.assets.listAssets(ACCOUNT, EVERYTHING, 100, undefined)).toHaveLength(1);
+      const iccids = claims.map(({ supersim }) => store.sims.hasIccid(supersim?.iccid ?? ""));
+      expect((await Promise.all(iccids)).filter(Boolean)).toHaveLength(1);
+    });
+
+    test("are listed page by page in order of creation, as far as the filter lets them pass", async () => {
+      await using store = await openWithAccounts(harness);
+      const all = [];
+      for (let index = 0; index < 7; index++) {
+        const supersim = index % 2 === 0 ? someSuperSim({ status: "inactive" }) : someSuperSim();
+        all.push(await register(store, someAsset({ createdAt: Math.floor(index / 3), supersim })));
+      }
+      const pages = [];
+      for (let after: (typeof all)[number] | undefined; ;) {
+        const page = await store.assets.listAssets(ACCOUNT, EVERYTHING, 3, after);
+        if (page.length === 0) break;
+        pages.push(...page);
+        after = page.at(-1);
+      }
+      expect(pages).toEqual(all);
+      const active = await store.assets.listAssets(ACCOUNT, { ...EVERYTHING, status: "active" }, 10, undefined);
+      expect(active).toEqual(all.filter(({ supersim }) => supersim?.status === "active"));
+      const named = { ...EVERYTHING, text: all[2]?.serialNumber.slice(-3) };
+      expect(await store.assets.listAssets(ACCOUNT, named, 10, undefined)).toContainEqual(all[2]);
+      expect(await store.assets.listAssets(ACCOUNT, { ...EVERYTHING, text: "%" }, 10, undefined)).toEqual([]);
+      expect(await store.assets.listAssets("acc_2", EVERYTHING, 10, undefined)).toEqual([]);
+    });
+
+    test("are renamed and removed, and what is gone is no error", async () => {
+      await using store = await openWithAccounts(harness);
+      const asset = await register(store, someAsset({ prosim: someProSim() }));
+      await store.assets.renameAsset(asset.uuid, "Pump");
+      expect(await store.assets.findAssetByUuid(asset.uuid)).toEqual({ ...asset, name: "Pump" });
+      await Promise.all([store.assets.removeAsset(asset.uuid), store.assets.removeAsset(asset.uuid)]);
+      await store.assets.renameAsset(asset.uuid, "Gone");
+      await store.sims.setSimState(asset.uuid, "prosim", { status: "inactive", networkGroup: undefined });
+      expect(await store.assets.findAssetByUuid(asset.uuid)).toBeUndefined();
+      expect(await store.assets.findAssetByDeviceToken(hash(asset.uuid))).toBeUndefined();
+      await register(store, { ...asset, uuid: someAsset().uuid });
+    });
+  });
+
+  describeDomain("sims", harness, () => {
+    test("keep what the operator confirmed, each by itself", async () => {
+      await using store = await openWithAccounts(harness);
+      const asset = await register(store, someAsset({ supersim: someSuperSim(), prosim: someProSim() }));
+      await store.sims.setSimState(asset.uuid, "supersim", { status: "inactive", networkGroup: "own" });
+      await store.sims.setSimState(asset.uuid, "prosim", { status: "inactive", networkGroup: undefined });
+      await store.sims.setSimState(asset.uuid, "supersim", { status: "active", networkGroup: undefined });
+      expect(await store.assets.findAssetByUuid(asset.uuid)).toMatchObject({
+        supersim: { status: "active", networkGroup: "own" },
+        prosim: { status: "inactive" },
+      });
+      expect(await store.sims.hasIccid(asset.prosim?.iccid ?? "")).toBe(true);
+      expect(await store.sims.hasIccid("8900")).toBe(false);
+    });
+  });
+}

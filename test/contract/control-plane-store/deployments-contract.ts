@@ -1,0 +1,149 @@
+import { expect, test } from "vitest";
+import { type Deployment, isFinished } from "../../../src/control-plane/core/deployment.ts";
+import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
+import { acknowledge, fail } from "../../../src/control-plane/core/transitions.ts";
+import type { Store } from "../../../src/control-plane/store/store.ts";
+import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
+import { describeDomain, hash, openWithAccounts, type StoreHarness } from "./harness.ts";
+
+/** Stores it with its first event; answers it as it is on record. */
+async function create(store: Store, fields: Partial<Deployment> = {}): Promise<Deployment> {
+  const { lastEvent, ...deployment } = receivedDeployment(fields);
+  if (!lastEvent) throw new Error("a received deployment has had an event");
+  const first = { ...lastEvent, deployment_id: deployment.id };
+  await store.deployments.createDeployment({ ...deployment, lastSeq: 0, lastEvent: undefined }, first);
+  const found = await store.deployments.findDeployment(deployment.id);
+  if (!found) throw new Error("it was not stored");
+  return found;
+}
+
+const say = (store: Store, id: string, message: string) =>
+  store.deployments.updateDeployment(id, (current) =>
+    appendEvent(current, { status: "Running", message, step: "pulling" }, T0),
+  );
+
+const end = (store: Store, id: string, at: number) =>
+  store.deployments.updateDeployment(id, (current) => fail(current, at, "DeploymentTimeout"));
+
+/** What stores promise about deployments. */
+export function deploymentsContract(harness: StoreHarness): void {
+  describeDomain("deployments", harness, () => {
+    test("are read as they were stored, with every field", async () => {
+      await using store = await openWithAccounts(harness);
+      const created = await create(store, { options: { urgent: true }, hasRegistryAuth: true });
+      expect(created).toEqual(receivedDeployment({ options: { urgent: true }, hasRegistryAuth: true }));
+      const changed = await store.deployments.updateDeployment(created.id, (current) => ({
+        ...appendEvent(current, { status: "Running", message: "x", step: "pulling" }, T0),
+        fields: {
+          acknowledgedAtMs: T0 + 1,
+          cancelRequestedAtMs: T0 + 2,
+          deadlineAtMs: T0 + 3,
+          lastDeviceSeq: 4,
+          connection: 7,
+          doubt: "restored",
+          spec: null,
+        },
+      }));
+      expect(await store.deployments.findDeployment(created.id)).toEqual(changed);
+      expect(changed).toMatchObject({ version: 2, lastSeq: 2, connection: 7, doubt: "restored", spec: null });
+      expect(await store.deployments.findDeployment("dep_none")).toBeUndefined();
+    });
+
+    test("the version rises by one with each change, and with nothing else", async () => {
+      await using store = await openWithAccounts(harness);
+      const { id, version } = await create(store);
+      expect(version).toBe(1);
+      expect(await store.deployments.updateDeployment(id, () => undefined)).toMatchObject({ version: 1 });
+      expect(await store.deployments.updateDeployment(id, (current) => acknowledge(current, T0, 1))).toMatchObject({
+        version: 2,
+      });
+      expect(await say(store, id, "x")).toMatchObject({ version: 3 });
+      expect(await store.deployments.updateDeployment("dep_none", () => ({ fields: {} }))).toBeUndefined();
+    });
+
+    test("changes of several at once come one after the other: no number twice, none left out", async () => {
+      await using store = await openWithAccounts(harness);
+      const { id } = await create(store);
+      const results = await Promise.all(Array.from({ length: 30 }, (_, index) => say(store, id, `${index}`)));
+      const versions = results.map((result) => result?.version ?? 0).toSorted((a, b) => a - b);
+      expect(versions).toEqual(Array.from({ length: 30 }, (_, index) => index + 2));
+      const events = await store.deployments.readEvents(id, 0, 100);
+      expect(events.map(({ seq }) => seq)).toEqual(Array.from({ length: 31 }, (_, index) => index + 1));
+      for (const { seq, json } of events) expect(JSON.parse(json)).toMatchObject({ seq, deployment_id: id });
+      expect((await store.deployments.readEvents(id, 29, 1)).map(({ seq }) => seq)).toEqual([30]);
+    });
+
+    test("of several ends at once one is taken, and nothing after it", async () => {
+      await using store = await openWithAccounts(harness);
+      const { id } = await create(store);
+      const ends = Array.from({ length: 6 }, (_, index) => end(store, id, T0 + index));
+      await Promise.all([...ends, say(store, id, "late"), say(store, id, "later")]);
+      const record = await store.deployments.findDeployment(id);
+      const events = (await store.deployments.readEvents(id, 0, 100)).map(({ json }) => JSON.parse(json));
+      expect(events.filter(({ status }) => status !== "Running")).toEqual([events.at(-1)]);
+      expect(record).toMatchObject({ status: "Fail", lastSeq: events.length, version: events.length });
+    });
+
+    test("what `decide` throws changes nothing", async () => {
+      await using store = await openWithAccounts(harness);
+      const before = await create(store);
+      const decide = (): never => {
+        throw new Error("undecided");
+      };
+      await expect(store.deployments.updateDeployment(before.id, decide)).rejects.toThrow("undecided");
+      expect(await store.deployments.findDeployment(before.id)).toEqual(before);
+    });
+
+    test("a key used for the same request several times at once makes one deployment", async () => {
+      await using store = await openWithAccounts(harness);
+      const { lastEvent, ...deployment } = receivedDeployment();
+      if (!lastEvent) throw new Error("a received deployment has had an event");
+      const request = (id: string, text: string) =>
+        store.deployments.createDeployment(
+          { ...deployment, id, lastSeq: 0, lastEvent: undefined },
+          { ...lastEvent, deployment_id: id },
+          { key: "once", requestHash: hash(text) },
+        );
+      const ids = ["dep_a", "dep_b", "dep_c", "dep_d"];
+      const results = await Promise.all(ids.map((id) => request(id, "same")));
+      const made = ids[results.findIndex(({ kind }) => kind === "created")];
+      expect(results.filter(({ kind }) => kind === "created")).toHaveLength(1);
+      expect(results.filter(({ kind }) => kind !== "created")).toEqual(Array(3).fill({ kind: "repeated", id: made }));
+      expect(await request("dep_e", "other")).toEqual({ kind: "conflict" });
+      expect(await store.deployments.listUnfinished()).toHaveLength(1);
+    });
+
+    test("are listed newest first and page by page, the unfinished oldest first", async () => {
+      await using store = await openWithAccounts(harness);
+      const { assetUuid } = receivedDeployment();
+      for (let index = 0; index < 5; index++) {
+        await create(store, { id: `dep_${index}`, createdAtMs: T0 + Math.floor(index / 2) });
+      }
+      await create(store, { id: "dep_other", assetUuid: "22222222-2222-4222-8222-222222222222" });
+      await end(store, "dep_3", T0 + 9);
+      const first = await store.deployments.listDeployments(assetUuid, 3);
+      const second = await store.deployments.listDeployments(assetUuid, 3, first.next);
+      expect([...first.deployments, ...second.deployments].map(({ id }) => id)).toEqual(
+        [4, 3, 2, 1, 0].map((index) => `dep_${index}`),
+      );
+      expect(second.next).toBeUndefined();
+      const unfinished = await store.deployments.listUnfinished(assetUuid);
+      expect(unfinished.map(({ id }) => id)).toEqual(["dep_0", "dep_1", "dep_2", "dep_4"]);
+      expect(unfinished.some(isFinished)).toBe(false);
+      expect(await store.deployments.listUnfinished()).toHaveLength(5);
+    });
+
+    test("those that ended long ago are removed with their events, each once however many remove them", async () => {
+      await using store = await openWithAccounts(harness);
+      for (let index = 0; index < 6; index++) {
+        await create(store, { id: `dep_${index}` });
+        if (index < 5) await end(store, `dep_${index}`, T0 + index);
+      }
+      const removed = await Promise.all([1, 2, 3].map(() => store.deployments.removeFinished(T0 + 4, 3)));
+      expect(removed.reduce((sum, count) => sum + count, 0)).toBe(4);
+      expect(await store.deployments.readEvents("dep_0", 0, 10)).toEqual([]);
+      expect(await store.deployments.findDeployment("dep_4")).toMatchObject({ status: "Fail" });
+      expect(await store.deployments.findDeployment("dep_5")).toMatchObject({ status: "Running" });
+    });
+  });
+}

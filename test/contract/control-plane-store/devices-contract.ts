@@ -1,0 +1,112 @@
+import { expect, test } from "vitest";
+import type { DeviceReport } from "../../../src/control-plane/core/device-report.ts";
+import type { DeviceDataUsage } from "../../../src/protocol/data-usage.ts";
+import { ACCOUNT, describeDomain, hash, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
+
+const report = (text: string): DeviceReport => ({ hash: text, apps: [], device: undefined });
+const nothing: DeviceDataUsage = { days: [], deployments: [], budget: null };
+
+/** What stores promise about devices and enrolments. */
+export function devicesContract(harness: StoreHarness): void {
+  describeDomain("devices", harness, () => {
+    test("when they were last seen is kept, and those that are gone are no error", async () => {
+      await using store = await openWithAccounts(harness);
+      const { uuid } = await register(store, someAsset());
+      expect(await store.devices.findLastSeen(uuid)).toBeUndefined();
+      await store.devices.recordSeen(
+        new Map([
+          [uuid, 5],
+          ["gone", 6],
+        ]),
+      );
+      expect(await store.devices.findLastSeen(uuid)).toBe(5);
+      expect(await store.devices.findLastSeen("gone")).toBeUndefined();
+    });
+
+    test("a report takes the place of the one it was made from, and of no other", async () => {
+      await using store = await openWithAccounts(harness);
+      const { uuid } = await register(store, someAsset());
+      expect(await store.devices.findReport(uuid)).toBeUndefined();
+      expect(await store.devices.replaceReport(uuid, "none", { value: report("x"), at: 1 })).toBe(false);
+      expect(await store.devices.replaceReport(uuid, undefined, { value: report("a"), at: 1 })).toBe(true);
+      expect(await store.devices.replaceReport(uuid, undefined, { value: report("x"), at: 2 })).toBe(false);
+      const writes = ["b", "c", "d"].map((text) =>
+        store.devices.replaceReport(uuid, "a", { value: report(text), at: 3 }),
+      );
+      expect((await Promise.all(writes)).filter(Boolean)).toHaveLength(1);
+      const held = await store.devices.findReport(uuid);
+      expect(["b", "c", "d"]).toContain(held?.value.hash);
+      expect(held).toMatchObject({ at: 3, value: { apps: [] } });
+      expect(await store.devices.findReportHash(uuid)).toBe(held?.value.hash);
+      await store.assets.removeAsset(uuid);
+      expect(await store.devices.findReportHash(uuid)).toBeUndefined();
+      expect(await store.devices.replaceReport(uuid, undefined, { value: report("y"), at: 4 })).toBe(false);
+    });
+
+    test("what is added to a ledger by several at once is all there", async () => {
+      await using store = await openWithAccounts(harness);
+      const { uuid } = await register(store, someAsset());
+      expect(await store.devices.findLedger(uuid)).toBeUndefined();
+      const add = (id: string) =>
+        store.devices.updateLedger(uuid, (held) => ({
+          value: {
+            ...nothing,
+            deployments: [
+              ...(held?.value.deployments ?? []),
+              { day: "2026-11-01", deployment_id: id, app: "web", sent: 0, received: 1 },
+            ] as DeviceDataUsage["deployments"],
+          },
+          at: (held?.at ?? 0) + 1,
+        }));
+      await Promise.all(Array.from({ length: 20 }, (_, index) => add(`dep_${index}`)));
+      const ledger = await store.devices.findLedger(uuid);
+      expect(ledger?.at).toBe(20);
+      expect(new Set(ledger?.value.deployments.map(({ deployment_id: id }) => id)).size).toBe(20);
+      await store.devices.updateLedger("gone", () => ({ value: nothing, at: 1 }));
+      expect(await store.devices.findLedger("gone")).toBeUndefined();
+    });
+  });
+
+  describeDomain("enrolments", harness, () => {
+    const code = (assetUuid: string, createdAt = 10) => ({ assetUuid, createdAt, expiresAt: 100, usedAt: undefined });
+
+    test("of several devices that use a code at once, one gets it, and keeps it", async () => {
+      await using store = await openWithAccounts(harness);
+      const { uuid } = await register(store, someAsset());
+      await store.enrolments.issueCode(code(uuid), hash("code"));
+      const use = (nonce: string, token: string) =>
+        store.enrolments.useCode({ hash: hash("code"), nonceHash: hash(nonce), at: 20, tokenHash: hash(token) });
+      const used = await Promise.all(["a", "b", "c", "d"].map((nonce) => use(nonce, `token-${nonce}`)));
+      expect(used.filter(Boolean)).toHaveLength(1);
+      const winner = ["a", "b", "c", "d"][used.indexOf(true)] ?? "";
+      expect(await use(winner, "token-again")).toBe(true);
+      expect(await store.enrolments.findCode(hash("code"))).toMatchObject({
+        code: { ...code(uuid), usedAt: 20 },
+        nonceHash: expect.objectContaining({ length: 1 }),
+      });
+      // Beside the token it has, until it connects with the new one.
+      expect((await store.assets.findAssetByDeviceToken(hash(uuid)))?.uuid).toBe(uuid);
+      expect((await store.assets.findAssetByDeviceToken(hash("token-again")))?.uuid).toBe(uuid);
+      expect(await store.assets.replaceDeviceToken(uuid, hash(uuid))).toBe(false);
+      const replaced = [1, 2, 3].map(() => store.assets.replaceDeviceToken(uuid, hash("token-again")));
+      expect((await Promise.all(replaced)).filter(Boolean)).toHaveLength(1);
+      expect(await store.assets.findAssetByDeviceToken(hash(uuid))).toBeUndefined();
+    });
+
+    test("a newer code makes those that nobody has used void, and all go with their asset", async () => {
+      await using store = await openWithAccounts(harness);
+      const { uuid } = await register(store, someAsset({ accountId: ACCOUNT }));
+      await store.enrolments.issueCode(code(uuid), hash("one"));
+      await store.enrolments.issueCode(code(uuid, 11), hash("two"));
+      expect(await store.enrolments.findCode(hash("one"))).toBeUndefined();
+      const use = { hash: hash("one"), nonceHash: hash("n"), at: 20, tokenHash: hash("t") };
+      expect(await store.enrolments.useCode(use)).toBe(false);
+      expect(await store.enrolments.findCode(hash("two"))).toMatchObject({
+        code: code(uuid, 11),
+        nonceHash: undefined,
+      });
+      await store.assets.removeAsset(uuid);
+      expect(await store.enrolments.findCode(hash("two"))).toBeUndefined();
+    });
+  });
+}

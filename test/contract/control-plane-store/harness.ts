@@ -1,0 +1,56 @@
+import { describe } from "vitest";
+import type { Asset } from "../../../src/control-plane/core/asset.ts";
+import type { Store } from "../../../src/control-plane/store/store.ts";
+
+/** A store under test: empty, and closed when disposed. */
+export interface StoreHarness {
+  readonly name: string;
+  open(): Promise<Store>;
+}
+
+export const ACCOUNT = "acc_1";
+const STRANGER = "acc_2";
+export const TWO_ACCOUNTS = [ACCOUNT, STRANGER] as const;
+
+/** Opens a store with two accounts, for one test. */
+export async function openWithAccounts(harness: StoreHarness): Promise<Store> {
+  const store = await harness.open();
+  for (const [index, id] of TWO_ACCOUNTS.entries()) {
+    await store.accounts.createAccount({ id, name: `account ${index + 1}`, createdAt: index });
+  }
+  return store;
+}
+
+let count = 0;
+
+/** An asset without SIMs that no other is like. */
+export function someAsset(fields: Partial<Asset> = {}): Asset {
+  const number = String(++count).padStart(12, "0");
+  return {
+    uuid: `00000000-0000-4000-8000-${number}`,
+    accountId: ACCOUNT,
+    serialNumber: `GW-${number}`,
+    name: `Gateway ${number}`,
+    type: "gateway",
+    createdAt: count,
+    supersim: undefined,
+    prosim: undefined,
+    ...fields,
+  };
+}
+
+/** Registers it, with a token hash of its own unless one is given. Throws where that is refused. */
+export async function register(store: Store, asset: Asset, token = hash(asset.uuid)): Promise<Asset> {
+  const result = await store.assets.registerAsset(asset, token);
+  if (!result.ok) throw new Error(`taken: ${result.taken}`);
+  return asset;
+}
+
+/** What stands for a hash: the bytes of a text. */
+export function hash(text: string): Uint8Array {
+  return Buffer.from(text);
+}
+
+export function describeDomain(domain: string, harness: StoreHarness, tests: () => void): void {
+  describe(`${harness.name}: ${domain}`, tests);
+}

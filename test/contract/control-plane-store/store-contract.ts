@@ -1,0 +1,15 @@
+import { accountsContract } from "./accounts-contract.ts";
+import { assetsContract } from "./assets-contract.ts";
+import { deploymentsContract } from "./deployments-contract.ts";
+import { devicesContract } from "./devices-contract.ts";
+import type { StoreHarness } from "./harness.ts";
+import { usageContract } from "./usage-contract.ts";
+
+/** What every store of the control plane promises, whatever it is made of and however long it takes. */
+export function storeContract(harness: StoreHarness): void {
+  accountsContract(harness);
+  assetsContract(harness);
+  usageContract(harness);
+  deploymentsContract(harness);
+  devicesContract(harness);
+}

@@ -1,0 +1,180 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { DeploymentOutcome } from "../../../src/protocol/deployment-outcome.ts";
+import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
+import { type EventStream, openStream } from "../../support/event-stream.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+import { FakeDevice, type FakeDeviceOptions } from "../../support/fake-device.ts";
+import { waitFor } from "../../support/wait-for.ts";
+
+/* Devices that come back without a deployment that is unfinished on record, and what they say of it. */
+
+let clock: FakeClock;
+let control: ControlPlane;
+let account: TestAccount;
+
+beforeEach(async () => {
+  clock = new FakeClock();
+  control = await startControlPlane({ clock });
+  account = await control.account();
+});
+afterEach(() => control[Symbol.asyncDispose]());
+
+interface Begun {
+  readonly stream: EventStream;
+  readonly id: string;
+  readonly back: (options?: FakeDeviceOptions) => Promise<FakeDevice>;
+}
+
+/** A deployment its device has acknowledged before the connection went. */
+async function begun(protocol = 2): Promise<Begun> {
+  const { uuid, deviceToken } = await control.asset(account);
+  const device = await FakeDevice.connect(control.agentUrl, deviceToken, { protocol });
+  const stream = await openStream(`${control.url}/v1/assets/${uuid}/edge/apps`, {
+    apiKey: account.apiKey,
+    body: { name: "web", image: "web:1" },
+  });
+  const id = stream.deploymentId;
+  device.event(id, { step: "pulling" });
+  await device.next("event_ack");
+  await device.cut();
+  await stream.event("the loss", ({ details }) => details?.["connection"] === "lost");
+  return { stream, id, back: (options) => FakeDevice.connect(control.agentUrl, deviceToken, { protocol, ...options }) };
+}
+
+/** What the stream ended with, and whether the device was told to undo it. */
+async function outcome(stream: EventStream, device: FakeDevice) {
+  await stream.ended;
+  await device.flushed();
+  const { status, code, details } = stream.events.at(-1) ?? {};
+  return { status, code, details, isUndone: device.received.some(({ type }) => type === "cancel") };
+}
+
+test("an end that the device has on record is taken over, and nothing is undone", async () => {
+  for (const said of [
+    { status: "Success", message: "App web is running." },
+    { status: "Fail", message: "It is unhealthy.", code: "Unhealthy" },
+  ] as const) {
+    const { stream, id, back } = await begun();
+    const outcomes: DeploymentOutcome[] = [{ deployment_id: id, ...said }];
+    await using device = await back({ outcomes });
+    const { status, code } = { code: undefined, ...said };
+    expect(await outcome(stream, device)).toEqual({ status, code, details: { recovered: true }, isUndone: false });
+    expect(stream.events.at(-1)?.message.startsWith(said.message)).toBe(true);
+    expect(stream.events.map(({ details }) => details?.["connection"]).filter(Boolean)).toEqual(["lost", "restored"]);
+  }
+});
+
+test("a device with nothing on record of it is told to undo what it may have left", async () => {
+  const { stream, back } = await begun();
+  await using device = await back();
+  expect(await device.next("cancel")).toMatchObject({ reason: "unknown" });
+  expect(await outcome(stream, device)).toMatchObject({ status: "Fail", code: "Internal", isUndone: true });
+});
+
+const app = (last: unknown) => ({
+  name: "web",
+  image: "web:1",
+  image_digest: null,
+  state: "running",
+  desired_state: "running",
+  since: null,
+  restarts: 0,
+  spec: {},
+  last_deployment: last,
+});
+const ended = (id: string) => ({ deployment_id: id, action: "deploy", status: "Success", finished_at: null });
+
+/** Answers as an agent that does not know the question: with an error, and then with its report. */
+async function answerAsOlderAgent(device: FakeDevice, apps: readonly unknown[]): Promise<void> {
+  const asked = await device.next("query");
+  expect(asked).toMatchObject({ what: "deployments" });
+  device.endQuery(asked.query_id, "InvalidRequest", "The device does not know this kind of question.");
+  const report = await device.next("query");
+  expect(report).toMatchObject({ what: "report" });
+  device.answer(report.query_id, { base: null, hash: "h", apps, removed_apps: [] });
+}
+
+test("an older agent is believed by its report", async () => {
+  const { stream, id, back } = await begun();
+  await using device = await back({ outcomes: false });
+  await answerAsOlderAgent(device, [app(ended(id))]);
+  expect(await outcome(stream, device)).toMatchObject({ status: "Success", isUndone: false });
+});
+
+test("an older agent that cannot tell loses nothing", async () => {
+  const { stream, back } = await begun();
+  await using device = await back({ outcomes: false });
+  await answerAsOlderAgent(device, [app(ended("dep_later"))]);
+  expect(await outcome(stream, device)).toMatchObject({
+    status: "Fail",
+    details: { outcome: "unknown" },
+    isUndone: false,
+  });
+});
+
+test("an agent of the first protocol, which cannot be asked, loses nothing", async () => {
+  const { stream, back } = await begun(1);
+  await using device = await back();
+  expect(await outcome(stream, device)).toMatchObject({
+    status: "Fail",
+    details: { outcome: "unknown" },
+    isUndone: false,
+  });
+});
+
+test("a device that does not answer is asked again, and when time is up nothing is undone", async () => {
+  const { stream, back } = await begun();
+  await using device = await back({ outcomes: false });
+  await device.next("query");
+  await clock.advance(10_000);
+  await device.flushed();
+  await clock.advance(30_000);
+  expect(await device.next("query")).toMatchObject({ what: "deployments" });
+  await clock.advance(900_000);
+  expect(await outcome(stream, device)).toMatchObject({ status: "Fail", code: "DeploymentTimeout", isUndone: false });
+});
+
+const questions = (device: FakeDevice): number => device.received.filter(({ type }) => type === "query").length;
+
+test("an answer that cannot be understood is none", async () => {
+  const { stream, id, back } = await begun();
+  await using device = await back({ outcomes: false });
+  for (const body of [{ deployments: "all" }, { deployments: [] }, null]) {
+    device.answer((await device.next("query")).query_id, body);
+    const asked = questions(device);
+    await waitFor("another question", async () => {
+      await clock.advance(5_000);
+      await device.flushed();
+      return questions(device) > asked;
+    });
+  }
+  const answer = { deployments: [{ deployment_id: id, status: "Success" }] };
+  device.answer((await device.next("query")).query_id, answer);
+  expect(await outcome(stream, device)).toMatchObject({ status: "Success", isUndone: false });
+});
+
+test("cancelling is asked for while the device is asked: what it has on record counts", async () => {
+  const { stream, id, back } = await begun();
+  await using device = await back({ outcomes: false });
+  const { query_id: queryId } = await device.next("query");
+  const asset = stream.events[0] && (await control.store.deployments.findDeployment(id))?.assetUuid;
+  const url = `${control.url}/v1/assets/${asset}/edge/deployments/${id}`;
+  const cancelled = await fetch(url, { method: "DELETE", headers: { "X-API-Key": account.apiKey } });
+  expect(cancelled.ok).toBe(true);
+  device.answer(queryId, { deployments: [{ deployment_id: id, status: "Success" }] });
+  expect(await outcome(stream, device)).toMatchObject({ status: "Success", isUndone: false });
+});
+
+test("what became overdue while the service was down ends as its device says when it is back", async () => {
+  const { id, back } = await begun();
+  await control.restart();
+  clock.jump(24 * 3_600_000);
+  await control.restart();
+  await using device = await back({ outcomes: [{ deployment_id: id, status: "Success" }] });
+  await device.next("query");
+  const record = await waitFor("its end", async () => {
+    const found = await control.store.deployments.findDeployment(id);
+    return found?.status === "Running" ? undefined : found;
+  });
+  expect(record).toMatchObject({ status: "Success" });
+});

@@ -1,0 +1,48 @@
+import type { Store } from "../../../src/control-plane/store/store.ts";
+
+/** Resolves after as long as the store is to take; called before and after each call of it. */
+export type Delay = () => Promise<void>;
+
+const DOMAINS: ReadonlySet<PropertyKey> = new Set<keyof Store>([
+  "accounts",
+  "keys",
+  "assets",
+  "sims",
+  "networkGroups",
+  "usage",
+  "deployments",
+  "devices",
+  "enrolments",
+]);
+
+/**
+ * The same store, as if it were a database elsewhere: every call takes its time before and after it is carried out, so
+ * that calls overtake each other between the awaits of their callers. Each call by itself stays atomic.
+ */
+export function delayedStore(store: Store, delay: Delay): Store {
+  return new Proxy(store, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (DOMAINS.has(name)) return delayedCalls(value as object, delay);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
+/** Delays every call of the object's methods, all of which answer with a promise. */
+function delayedCalls<T extends object>(object: T, delay: Delay): T {
+  return new Proxy(object, {
+    get(target, name) {
+      const method: unknown = Reflect.get(target, name);
+      if (typeof method !== "function") return method;
+      return async (...parameters: unknown[]): Promise<unknown> => {
+        await delay();
+        try {
+          return await (method.apply(target, parameters) as Promise<unknown>);
+        } finally {
+          await delay();
+        }
+      };
+    },
+  });
+}

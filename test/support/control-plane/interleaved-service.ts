@@ -1,0 +1,275 @@
+import { InProcessBus } from "../../../src/control-plane/bus/in-process-bus.ts";
+import type { Asset } from "../../../src/control-plane/core/asset.ts";
+import { type Deployment, isFinished } from "../../../src/control-plane/core/deployment.ts";
+import { Deployments } from "../../../src/control-plane/deployments/deployments.ts";
+import type { DeviceSession, QuerySink } from "../../../src/control-plane/deployments/devices.ts";
+import { Inbox } from "../../../src/control-plane/hub/inbox.ts";
+import { SessionQueries } from "../../../src/control-plane/hub/session-queries.ts";
+import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
+import type { Store } from "../../../src/control-plane/store/store.ts";
+import type { Logger } from "../../../src/lib/logger.ts";
+import type { DeploymentAction } from "../../../src/protocol/deployment-action.ts";
+import type { DeploymentEvent } from "../../../src/protocol/deployment-event.ts";
+import type { QueryKind } from "../../../src/protocol/device-query.ts";
+import type { AgentFrame, ControlFrame } from "../../../src/protocol/frames.ts";
+import type { SeededRandom } from "../chaos/seeded-random.ts";
+import { FakeClock } from "../fake-clock.ts";
+import { delayedStore } from "./delayed-store.ts";
+import { ModelledDevice } from "./modelled-device.ts";
+
+const ASSET: Asset = {
+  uuid: "11111111-1111-4111-8111-111111111111",
+  accountId: "acc_1",
+  serialNumber: "GW-1",
+  name: "GW-1",
+  type: "",
+  createdAt: 0,
+  supersim: undefined,
+  prosim: undefined,
+};
+
+const ACK_TIMEOUT_MS = 10_000;
+export const DEPLOYMENT_TIMEOUT_MS = 900_000;
+
+/** What a client has of a deployment's stream. */
+interface Client {
+  readonly events: DeploymentEvent[];
+  readonly leave: AbortController;
+  ended: boolean;
+}
+
+/**
+ * The deployments service with one device, over a store and a link that take their time; how long each call and each
+ * frame takes is for the random source to say. Stands in for the hub, which needs sockets, and keeps what that promises.
+ */
+export class InterleavedService {
+  readonly clock = new FakeClock();
+  readonly device = new ModelledDevice();
+  /** Not delayed. */
+  readonly store: Store = openStore(":memory:");
+  readonly clients = new Map<string, Client>();
+  readonly errors: unknown[] = [];
+  readonly #delayed: Store;
+  readonly #bus = new InProcessBus();
+  readonly #random: SeededRandom;
+  readonly #logger: Logger;
+  #deployments: Deployments;
+  #session: Line | undefined;
+  #epochs = 0;
+  /** What earlier sessions still have to be dealt with. */
+  #leaving: Promise<unknown> = Promise.resolve();
+  /** Calls, frames and requests that are under way. */
+  #underWay = 0;
+
+  constructor(random: SeededRandom, logger: Logger) {
+    this.#random = random;
+    this.#logger = logger;
+    this.#delayed = delayedStore(this.store, () => this.#delay());
+    this.#deployments = this.#start();
+  }
+
+  get isConnected(): boolean {
+    return this.#session !== undefined;
+  }
+
+  async request(action: DeploymentAction): Promise<void> {
+    const spec = action === "deploy" ? { name: "web", image: "web:1" } : null;
+    const id = await this.#deployments.request(ASSET, { action, app: "web", spec, options: {} });
+    this.clients.set(id, { events: [], leave: new AbortController(), ended: false });
+    this.#read(id);
+  }
+
+  cancel(id: string): Promise<Deployment | undefined> {
+    return this.#deployments.cancel(id);
+  }
+
+  connect(): void {
+    const line = new Line(++this.#epochs, this, this.#random);
+    const before = this.#session;
+    this.#session = line;
+    if (before) this.track(this.#leave(before));
+    this.device.connected((frame) => line.toService(frame));
+  }
+
+  disconnect(): void {
+    const line = this.#session;
+    if (!line) return;
+    this.#session = undefined;
+    this.device.disconnected();
+    const left = this.#leave(line);
+    this.track(left.then(() => (this.#session ? undefined : this.#deployments.deviceHandler.disconnected(line))));
+  }
+
+  #leave(line: Line): Promise<unknown> {
+    this.#leaving = Promise.all([this.#leaving, line.cut()]);
+    return this.#leaving;
+  }
+
+  /** Stops the service and starts it again on the same store; nothing else is going on meanwhile. */
+  async restart(): Promise<void> {
+    const line = this.#session;
+    this.#session = undefined;
+    this.device.disconnected();
+    if (line) await this.during(this.#leave(line));
+    await this.during(this.#deployments.stop());
+    await this.settled();
+    this.#deployments = this.#start();
+    this.#epochs = await this.during(this.#deployments.recover());
+    for (const [id, client] of this.clients) if (!client.ended) this.#read(id);
+  }
+
+  /** Lets time pass until nothing is under way but what waits for time by itself. */
+  async settled(): Promise<void> {
+    do await this.clock.advance(100);
+    while (this.#underWay > 0);
+  }
+
+  /** Lets time pass until that is done. */
+  async during<T>(work: Promise<T>): Promise<T> {
+    const open = new Set([work]);
+    const noted = work.finally(() => open.delete(work));
+    noted.catch(() => undefined);
+    do await this.clock.advance(100);
+    while (open.size > 0);
+    return noted;
+  }
+
+  /** Counts as under way until it is done. Errors are kept. */
+  track(work: Promise<unknown>): void {
+    this.#underWay++;
+    work.catch((error: unknown) => this.errors.push(error)).finally(() => this.#underWay--);
+  }
+
+  /** One frame of the device has reached the service. */
+  async handle(line: Line, frame: AgentFrame): Promise<void> {
+    const handler = this.#deployments.deviceHandler;
+    if (frame.type === "hello") {
+      const held = frame.deployments.map(({ deployment_id: id }) => id);
+      await this.#leaving;
+      return handler.connected(line, held);
+    }
+    if (this.#session !== line) return;
+    if (frame.type === "ack") await handler.acknowledged(line, frame.deployment_id);
+    if (frame.type === "event") await handler.event(line, frame.deployment_id, frame.event);
+    if (frame.type === "answer") await line.queries.answer(frame.query_id, frame.body);
+    if (frame.type === "query_end") line.queries.end(frame.query_id, frame.code, frame.message);
+  }
+
+  async storedEvents(id: string): Promise<DeploymentEvent[]> {
+    const events = await this.store.deployments.readEvents(id, 0, 20_000);
+    return events.map(({ json }) => JSON.parse(json) as DeploymentEvent);
+  }
+
+  async records(): Promise<Deployment[]> {
+    const found = await Promise.all([...this.clients.keys()].map((id) => this.store.deployments.findDeployment(id)));
+    return found.filter((record) => record !== undefined);
+  }
+
+  async unfinished(): Promise<Deployment[]> {
+    return (await this.records()).filter((record) => !isFinished(record));
+  }
+
+  async close(): Promise<void> {
+    for (const { leave } of this.clients.values()) leave.abort();
+    await this.store[Symbol.asyncDispose]();
+  }
+
+  latency(): Promise<void> {
+    return this.clock.sleep(this.#random.between(0, 400));
+  }
+
+  #start(): Deployments {
+    return new Deployments({
+      store: this.#delayed.deployments,
+      bus: this.#bus,
+      clock: this.clock,
+      logger: this.#logger,
+      devices: { find: () => this.#session },
+      ackTimeoutMs: ACK_TIMEOUT_MS,
+      deploymentTimeoutMs: DEPLOYMENT_TIMEOUT_MS,
+    });
+  }
+
+  #read(id: string): void {
+    const client = this.clients.get(id);
+    if (!client) return;
+    const after = client.events.at(-1)?.seq ?? 0;
+    const events = this.#deployments.events(id, after, client.leave.signal);
+    const reading = async (): Promise<void> => {
+      for await (const batch of events) client.events.push(...batch.map(({ json }) => JSON.parse(json)));
+      client.ended = client.events.at(-1)?.status !== "Running";
+    };
+    reading().catch((error: unknown) => this.errors.push(error));
+  }
+
+  /** How long one half of a call takes: nothing, some turns, or up to some seconds. */
+  async #delay(): Promise<void> {
+    this.#underWay++;
+    try {
+      const kind = this.#random.between(0, 9);
+      if (kind < 4) for (let turns = this.#random.between(0, 8); turns > 0; turns--) await Promise.resolve();
+      else await this.clock.sleep(this.#random.between(0, kind === 9 ? 6_000 : 300));
+    } finally {
+      this.#underWay--;
+    }
+  }
+}
+
+/** One connection of the device: frames stay in order in each direction, and are lost when it is cut. */
+class Line implements DeviceSession {
+  readonly id: string;
+  readonly epoch: number;
+  readonly assetUuid = ASSET.uuid;
+  readonly protocol = 2;
+  readonly queries: SessionQueries;
+  readonly #service: InterleavedService;
+  readonly #inbox: Inbox<AgentFrame>;
+  #isCut = false;
+  #busy: Promise<void> = Promise.resolve();
+  #up: Promise<void> = Promise.resolve();
+  #down: Promise<void> = Promise.resolve();
+
+  constructor(epoch: number, service: InterleavedService, _random: SeededRandom) {
+    this.id = `session-${epoch}`;
+    this.epoch = epoch;
+    this.#service = service;
+    this.queries = new SessionQueries((frame) => this.send(frame));
+    const inlet = { pause: () => undefined, resume: () => undefined };
+    this.#inbox = new Inbox(
+      inlet,
+      (frame) => {
+        this.#busy = service.handle(this, frame);
+        return this.#busy;
+      },
+      (error) => service.errors.push(error),
+    );
+  }
+
+  send(frame: ControlFrame): void {
+    if (this.#isCut) return;
+    this.#down = this.#down.then(() => this.#service.latency());
+    this.#down = this.#down.then(() => (this.#isCut ? undefined : this.#service.device.receive(frame)));
+    this.#service.track(this.#down);
+  }
+
+  toService(frame: AgentFrame): void {
+    if (this.#isCut) return;
+    this.#up = this.#up.then(() => this.#service.latency());
+    this.#up = this.#up.then(() => (this.#isCut ? undefined : this.#inbox.push(frame)));
+    this.#service.track(this.#up);
+  }
+
+  query(what: QueryKind, params: unknown, sink: QuerySink): Disposable {
+    return this.queries.open(what, params, sink);
+  }
+
+  probe(): void {}
+
+  /** Resolves when what was being dealt with is dealt with. */
+  async cut(): Promise<void> {
+    this.#isCut = true;
+    this.#inbox.close();
+    this.queries.close();
+    await this.#busy.catch(() => undefined);
+  }
+}

@@ -1,0 +1,105 @@
+import type { DeviceEvent } from "../../../src/protocol/deployment-event.ts";
+import type { AgentFrame, ControlFrame } from "../../../src/protocol/frames.ts";
+
+type Ended = "Success" | "Fail";
+
+interface Held {
+  lastSeq: number;
+  /** Events that are not acknowledged, in order. */
+  outbox: DeviceEvent[];
+  end: Ended | undefined;
+}
+
+/**
+ * What a device keeps about its deployments and does about what it is sent, as far as the protocol says so: no engine, no
+ * time, no link.
+ */
+export class ModelledDevice {
+  readonly held = new Map<string, Held>();
+  /** How those ended whose end was acknowledged. */
+  readonly ended = new Map<string, Ended>();
+  /** Deployments it was told to undo after their success had been acknowledged. */
+  readonly takenAway: string[] = [];
+  #send: ((frame: AgentFrame) => void) | undefined;
+
+  /** A connection stands: says hello, and sends what was not acknowledged once it is welcome. */
+  connected(send: (frame: AgentFrame) => void): void {
+    this.#send = send;
+    const deployments = [...this.held.keys()].map((id) => ({ deployment_id: id }));
+    send({ type: "hello", protocol: 2, agent_version: "model", deployments });
+    for (const [id, { outbox }] of this.held) for (const event of outbox) this.#sendEvent(id, event);
+  }
+
+  disconnected(): void {
+    this.#send = undefined;
+  }
+
+  receive(frame: ControlFrame): void {
+    switch (frame.type) {
+      case "deploy":
+      case "command":
+        if (!this.held.has(frame.deployment_id) && !this.ended.has(frame.deployment_id)) {
+          this.held.set(frame.deployment_id, { lastSeq: 0, outbox: [], end: undefined });
+        }
+        return this.#send?.({ type: "ack", deployment_id: frame.deployment_id });
+      case "cancel":
+        return this.#cancel(frame.deployment_id);
+      case "event_ack":
+        return this.#acknowledged(frame.deployment_id, frame.device_seq);
+      case "query":
+        return this.#answer(frame);
+      case "welcome":
+      case "query_cancel":
+      case "goodbye":
+    }
+  }
+
+  /** Goes on with a deployment that is held and not at its end. */
+  report(id: string, status: "Running" | Ended): void {
+    const held = this.held.get(id);
+    if (!held || held.end) return;
+    if (status !== "Running") held.end = status;
+    const event: DeviceEvent = {
+      status,
+      message: `${status} ${id}`,
+      step: status === "Running" ? "pulling" : "done",
+      ...(status === "Fail" && { code: "CrashLoopBackOff" as const }),
+      device_seq: ++held.lastSeq,
+    };
+    held.outbox.push(event);
+    this.#sendEvent(id, event);
+  }
+
+  #cancel(id: string): void {
+    const held = this.held.get(id);
+    if (this.ended.get(id) === "Success") this.takenAway.push(id);
+    if (!held || held.end === "Fail") return;
+    held.end = undefined;
+    this.report(id, "Fail");
+  }
+
+  #acknowledged(id: string, seq: number): void {
+    const held = this.held.get(id);
+    if (!held) return;
+    held.outbox = held.outbox.filter(({ device_seq }) => device_seq > seq);
+    if (!held.end || held.outbox.length > 0) return;
+    this.held.delete(id);
+    this.ended.set(id, held.end);
+  }
+
+  #answer({ query_id: queryId, what, params }: Extract<ControlFrame, { type: "query" }>): void {
+    if (what !== "deployments") {
+      return this.#send?.({ type: "query_end", query_id: queryId, code: "InvalidRequest", message: "not known" });
+    }
+    const { deployment_ids: ids } = params as { deployment_ids: readonly string[] };
+    const deployments = ids.map((id) => ({
+      deployment_id: id,
+      status: this.held.has(id) ? "Running" : (this.ended.get(id) ?? null),
+    }));
+    this.#send?.({ type: "answer", query_id: queryId, body: { deployments } });
+  }
+
+  #sendEvent(id: string, event: DeviceEvent): void {
+    this.#send?.({ type: "event", deployment_id: id, event });
+  }
+}

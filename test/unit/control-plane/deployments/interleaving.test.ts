@@ -1,0 +1,115 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { createLogger } from "../../../../src/lib/logger.ts";
+import { isFinal } from "../../../../src/protocol/deployment-event.ts";
+import { SeededRandom } from "../../../support/chaos/seeded-random.ts";
+import { DEPLOYMENT_TIMEOUT_MS, InterleavedService } from "../../../support/control-plane/interleaved-service.ts";
+
+const STEPS = 40;
+
+/** Requests, cancellations, links that come and go, a device at work, and time: in an order the seed says. */
+async function live(service: InterleavedService, random: SeededRandom): Promise<void> {
+  const act = async (): Promise<void> => {
+    switch (random.between(0, 11)) {
+      case 0:
+      case 1:
+        return service.track(service.request(random.pick(["deploy", "stop", "remove"])));
+      case 2:
+        if (service.clients.size > 0) service.track(service.cancel(random.pick([...service.clients.keys()])));
+        return;
+      case 3:
+      case 4:
+        return service.connect();
+      case 5:
+        return service.disconnect();
+      case 6:
+      case 7:
+      case 8: {
+        const held = [...service.device.held.keys()];
+        if (held.length > 0)
+          service.device.report(random.pick(held), random.pick(["Running", "Running", "Success", "Fail"]));
+        return;
+      }
+      case 9:
+        return service.clock.advance(random.between(0, 3_000));
+      case 10:
+        return service.clock.advance(random.between(0, 12_000));
+      default:
+        return random.chance(0.2) ? service.restart() : service.clock.advance(random.between(0, 500));
+    }
+  };
+  for (let step = 0; step < STEPS; step++) {
+    await act();
+    if (!random.chance(0.1)) continue;
+    await service.settled();
+    await expectRemarksToBeTrue(service);
+  }
+}
+
+/** Once nothing is under way: who waits for a device that is away was told so, and nobody else. */
+async function expectRemarksToBeTrue(service: InterleavedService): Promise<void> {
+  for (const { id, acknowledgedAtMs } of await service.unfinished()) {
+    if (acknowledgedAtMs === undefined) continue;
+    const last = remarks(await service.storedEvents(id)).at(-1);
+    if (service.isConnected) expect({ id, last }).not.toMatchObject({ last: "lost" });
+  }
+}
+
+function remarks(events: Awaited<ReturnType<InterleavedService["storedEvents"]>>): unknown[] {
+  return events.map(({ details }) => details?.["connection"]).filter((remark) => remark !== undefined);
+}
+
+async function expectPromises(service: InterleavedService): Promise<void> {
+  expect(service.errors).toEqual([]);
+  expect(service.device.takenAway).toEqual([]);
+  for (const record of await service.records()) {
+    const events = await service.storedEvents(record.id);
+    const last = events.at(-1);
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
+    expect(events.filter(isFinal)).toEqual([last]);
+    expect(record).toMatchObject({ status: last?.status, code: last?.code, lastSeq: last?.seq });
+    expect(service.clients.get(record.id)).toMatchObject({ events, ended: true });
+    const said = remarks(events);
+    expect(said).toEqual(said.map((_, index) => (index % 2 === 0 ? "lost" : "restored")));
+    const ended = service.device.ended.get(record.id);
+    if (ended) expect(record.status).toBe(ended);
+    // By the device's own word it ends only over a connection that stands.
+    if (record.status === "Success") expect(said.at(-1)).not.toBe("lost");
+  }
+}
+
+async function run(seed: number, ending: "device-returns" | "device-stays-away" | "device-is-silent"): Promise<void> {
+  const random = new SeededRandom(seed);
+  const service = new InterleavedService(random, await createLogger({ name: "test", level: "fatal" }));
+  try {
+    await live(service, random);
+    if (ending === "device-stays-away") service.disconnect();
+    await service.settled();
+    if (ending !== "device-stays-away") {
+      service.connect();
+      await service.settled();
+      await expectRemarksToBeTrue(service);
+      if (ending === "device-returns")
+        for (const id of service.device.held.keys()) service.device.report(id, "Success");
+      await service.settled();
+    }
+    await service.clock.advance(DEPLOYMENT_TIMEOUT_MS + 60_000);
+    await service.settled();
+    await expectPromises(service);
+  } finally {
+    await service.close();
+  }
+}
+
+const runs = { numRuns: Number(process.env["INTERLEAVINGS"] ?? 150) };
+
+test.each(["device-returns", "device-stays-away", "device-is-silent"] as const)(
+  "over a store that takes its time every promise holds: %s",
+  async (ending) => {
+    await fc.assert(
+      fc.asyncProperty(fc.noShrink(fc.integer({ min: 1, max: 2 ** 31 - 1 })), (seed) => run(seed, ending)),
+      { ...runs, seed: 12 },
+    );
+  },
+  120_000,
+);
