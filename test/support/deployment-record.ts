@@ -1,6 +1,7 @@
 import { type Deployment, newDeployment } from "../../src/control-plane/core/deployment.ts";
 import type { Change } from "../../src/control-plane/core/deployment.ts";
 import { appendEvent } from "../../src/control-plane/core/event-log.ts";
+import { utf8Length } from "../../src/protocol/utf8-length.ts";
 import { received } from "../../src/control-plane/core/transitions.ts";
 
 /** When the deployments of the unit tests were asked for, Unix milliseconds. */
@@ -9,7 +10,8 @@ export const T0 = 1_800_000_000_000;
 /** The deployment as a store would keep it after a change. */
 export function applyChange(deployment: Deployment, change: Change | undefined): Deployment {
   const event = change?.event;
-  return { ...deployment, ...change?.fields, ...(event && { lastEvent: event, lastSeq: event.seq }) };
+  const eventBytes = deployment.eventBytes + (event ? utf8Length(JSON.stringify(event)) : 0);
+  return { ...deployment, ...change?.fields, eventBytes, ...(event && { lastEvent: event, lastSeq: event.seq }) };
 }
 
 /** A deployment that has had its first event. */

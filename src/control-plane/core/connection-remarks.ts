@@ -13,7 +13,8 @@ export function connectionLost(deployment: Deployment, nowMs: number): Change | 
 export function confirmHeld(deployment: Deployment, nowMs: number): Change | undefined {
   const restored = isLost(deployment) ? connectionRestored(deployment, nowMs) : undefined;
   const acknowledged = acknowledge(deployment, nowMs);
-  return restored || acknowledged ? { ...restored, ...acknowledged } : undefined;
+  if (!restored && !acknowledged) return undefined;
+  return { ...restored, fields: { ...restored?.fields, ...acknowledged?.fields } };
 }
 
 /** The device is back and does not hold the deployment any more. */

@@ -1,5 +1,5 @@
 import { type Change, type Deployment, isFinished } from "./deployment.ts";
-import { fail } from "./transitions.ts";
+import { fail, MAX_LIFE_MS } from "./transitions.ts";
 
 /** How long a device may take to undo a cancelled deployment before it is reported cancelled without its word. */
 export const CANCEL_TIMEOUT_MS = 60_000;
@@ -49,6 +49,12 @@ export function expire(deployment: Deployment, kind: DeadlineKind, nowMs: number
         "The deployment was cancelled. The device has not confirmed it yet; it undoes the deployment as soon as it can.",
       );
     case "finish":
-      return fail(deployment, nowMs, "DeploymentTimeout");
+      return fail(deployment, nowMs, "DeploymentTimeout", timeoutMessage(deployment));
   }
+}
+
+function timeoutMessage({ createdAtMs, deadlineAtMs }: Deployment): string | undefined {
+  if (deadlineAtMs - createdAtMs < MAX_LIFE_MS) return undefined;
+  const days = MAX_LIFE_MS / (24 * 3_600_000);
+  return `The deployment did not end within ${days} days, the longest it may wait for its device; the device was told to cancel it.`;
 }

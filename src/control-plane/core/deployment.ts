@@ -37,6 +37,12 @@ export interface Deployment {
   /** Highest `device_seq` that is stored, 0 before the first. */
   readonly lastDeviceSeq: number;
   readonly lastEvent: DeploymentEvent | undefined;
+  /** What its events take, as JSON in UTF-8. Counted by the store. */
+  readonly eventBytes: number;
+  /** What all deployments of its account take. Counted by the store. */
+  readonly accountBytes: number;
+  /** How many events were left out for want of room. */
+  readonly omittedEvents: number;
 }
 
 /** What is to change about a deployment; the event and the fields are stored together or not at all. */
@@ -54,6 +60,7 @@ export interface Change {
       | "cancelRequestedAtMs"
       | "finishedAtMs"
       | "lastDeviceSeq"
+      | "omittedEvents"
     >
   >;
 }
@@ -83,6 +90,9 @@ export function newDeployment({ nowMs, timeoutMs, ...given }: NewDeployment): De
     lastSeq: 0,
     lastDeviceSeq: 0,
     lastEvent: undefined,
+    eventBytes: 0,
+    accountBytes: 0,
+    omittedEvents: 0,
   };
 }
 

@@ -23,6 +23,11 @@ import { Recorder } from "./recorder.ts";
 /** How long a stream may be silent before something has to be sent to keep it alive, in milliseconds. */
 const KEEP_ALIVE_MS = 15_000;
 
+const DAY_MS = 24 * 3_600_000;
+
+/** Most deployments of one device that may be under way at once. */
+export const MAX_RUNNING_PER_ASSET = 100;
+
 export interface DeploymentsParts {
   readonly store: DeploymentStore;
   readonly bus: Bus;
@@ -31,6 +36,10 @@ export interface DeploymentsParts {
   readonly devices: DeviceDirectory;
   readonly ackTimeoutMs: number;
   readonly deploymentTimeoutMs: number;
+  /** Most bytes that the deployments of one account take in the store. */
+  readonly maxAccountBytes: number;
+  /** How long a deployment is kept after its end, in milliseconds. */
+  readonly keepMs: number;
 }
 
 /** The deployments of all devices: asked for by clients, carried out by devices, ended by whatever comes first. */
@@ -47,13 +56,18 @@ export class Deployments {
   readonly #streams = new Map<string, number>();
 
   constructor(parts: DeploymentsParts) {
-    const { store, bus, clock, logger, ackTimeoutMs } = parts;
+    const { store, bus, clock, logger, ackTimeoutMs, maxAccountBytes } = parts;
     this.#parts = parts;
     this.#deadlines = new Deadlines({ clock, logger, ackTimeoutMs, onExpired: (id, kind) => this.#expire(id, kind) });
     const credentials = this.#credentials;
     this.#recorder = new Recorder({ store, bus, clock, logger, deadlines: this.#deadlines, credentials });
     this.#dispatcher = new Dispatcher(this.#recorder, credentials);
-    this.deviceHandler = new DeploymentDeviceHandler(store, this.#recorder, this.#dispatcher);
+    this.deviceHandler = new DeploymentDeviceHandler({
+      store,
+      recorder: this.#recorder,
+      dispatcher: this.#dispatcher,
+      maxAccountBytes,
+    });
   }
 
   /** Takes up the deployments an earlier process left unfinished. */
@@ -63,10 +77,10 @@ export class Deployments {
 
   /**
    * Records what is asked for and sends it to the device. Answers its id, or that of the earlier one where the same request
-   * is repeated. Error: `IdempotencyKeyReused`.
+   * is repeated. Errors: `IdempotencyKeyReused`, `QuotaExceeded`, `TooManyRequests`.
    */
   async request(asset: Asset, command: AppCommand, idempotency?: Idempotency): Promise<string> {
-    const { store, clock, logger, devices, deploymentTimeoutMs } = this.#parts;
+    const { store, clock, logger, devices, deploymentTimeoutMs, maxAccountBytes } = this.#parts;
     const { action, app, spec } = command;
     const { registry_auth: registryAuth, ...options } = command.options;
     const deployment = newDeployment({
@@ -84,9 +98,14 @@ export class Deployments {
     const { id } = deployment;
     // Before it is on record: from then on a device that connects is sent it.
     if (registryAuth) this.#credentials.keep(id, registryAuth);
-    const result = await store.createDeployment(deployment, firstEvent(deployment), idempotency);
+    const result = await store.createDeployment(deployment, firstEvent(deployment), idempotency, {
+      accountBytes: maxAccountBytes,
+      runningOfAsset: MAX_RUNNING_PER_ASSET,
+    });
     if (result.kind !== "created") this.#credentials.drop(id);
     if (result.kind === "conflict") throw new EdgeError("IdempotencyKeyReused");
+    if (result.kind === "full") throw this.#storageFull(asset, result.usedBytes);
+    if (result.kind === "busy") throw tooManyRunning();
     if (result.kind === "repeated") return result.id;
     this.#deadlines.watch(deployment);
     const { image } = (spec ?? {}) as { image?: string };
@@ -139,6 +158,20 @@ export class Deployments {
     this.#drain.abort();
   }
 
+  #storageFull({ accountId }: Asset, usedBytes: number): EdgeError {
+    const { logger, maxAccountBytes, keepMs } = this.#parts;
+    logger.warn(
+      { account_id: accountId, used_bytes: usedBytes, limit_bytes: maxAccountBytes },
+      "storage quota exceeded",
+    );
+    return new EdgeError("QuotaExceeded", "The account's deployments take as much room as they may.", {
+      quota: "storage",
+      used_bytes: usedBytes,
+      limit_bytes: maxAccountBytes,
+      kept_days: keepMs / DAY_MS,
+    });
+  }
+
   async #expire(id: string, kind: Deadline["kind"]): Promise<void> {
     const after = await this.#recorder.change(id, (deployment, nowMs) => expire(deployment, kind, nowMs));
     const reason = after && isFinished(after) ? cancelReason(after) : undefined;
@@ -152,6 +185,12 @@ export class Deployments {
     const deployment = await this.#parts.store.findDeployment(id);
     return deployment && this.#parts.devices.find(deployment.assetUuid);
   }
+}
+
+function tooManyRunning(): EdgeError {
+  return new EdgeError("TooManyRequests", "The device has as many deployments under way as it may have.", {
+    limit: MAX_RUNNING_PER_ASSET,
+  });
 }
 
 function firstEvent(deployment: Deployment) {

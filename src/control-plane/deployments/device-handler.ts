@@ -2,6 +2,7 @@ import { type DeviceEvent, isFinal } from "../../protocol/deployment-event.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
 import { confirmHeld, connectionLost, failLost } from "../core/connection-remarks.ts";
 import type { Deployment } from "../core/deployment.ts";
+import { MAX_EVENT_BYTES, MAX_EVENT_BYTES_OVER_QUOTA } from "../core/event-log.ts";
 import { cancelReason, type Correction, reconcile } from "../core/reconcile.ts";
 import { acknowledge, fail, replyToEvent, takeDeviceEvent } from "../core/transitions.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
@@ -9,16 +10,26 @@ import type { DeviceHandler, DeviceSession, Verdict } from "./devices.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { Recorder } from "./recorder.ts";
 
+export interface DeviceHandlerParts {
+  readonly store: DeploymentStore;
+  readonly recorder: Recorder;
+  readonly dispatcher: Dispatcher;
+  /** Most bytes that the deployments of one account take in the store. */
+  readonly maxAccountBytes: number;
+}
+
 /** Takes what devices say about their deployments into the record, and answers them. */
 export class DeploymentDeviceHandler implements DeviceHandler {
   readonly #store: DeploymentStore;
   readonly #recorder: Recorder;
   readonly #dispatcher: Dispatcher;
+  readonly #maxAccountBytes: number;
 
-  constructor(store: DeploymentStore, recorder: Recorder, dispatcher: Dispatcher) {
+  constructor({ store, recorder, dispatcher, maxAccountBytes }: DeviceHandlerParts) {
     this.#store = store;
     this.#recorder = recorder;
     this.#dispatcher = dispatcher;
+    this.#maxAccountBytes = maxAccountBytes;
   }
 
   async connected(session: DeviceSession, held: readonly string[]): Promise<void> {
@@ -63,7 +74,7 @@ export class DeploymentDeviceHandler implements DeviceHandler {
       return "foreign";
     }
     const after = await this.#recorder.change(deploymentId, (deployment, nowMs) =>
-      takeDeviceEvent(deployment, event, nowMs),
+      takeDeviceEvent(deployment, event, nowMs, this.#maxEventBytes(deployment)),
     );
     if (after && replyToEvent(after, event) === "cancel") {
       session.send({ type: "cancel", deployment_id: deploymentId, reason: cancelReason(after) ?? "unknown" });
@@ -90,6 +101,10 @@ export class DeploymentDeviceHandler implements DeviceHandler {
         session.send({ type: "cancel", deployment_id: correction.deploymentId, reason: correction.reason });
         break;
     }
+  }
+
+  #maxEventBytes({ accountBytes }: Deployment): number {
+    return accountBytes < this.#maxAccountBytes ? MAX_EVENT_BYTES : MAX_EVENT_BYTES_OVER_QUOTA;
   }
 
   async #ownDeployment(session: DeviceSession, id: string): Promise<Deployment | undefined> {

@@ -6,11 +6,12 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { CLOSE_CODES } from "../../protocol/frames.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
-import type { AccessWatch } from "../access-watch.ts";
+import { type AccessWatch, deviceSubject } from "../access-watch.ts";
 import type { Asset } from "../core/asset.ts";
 import type { DeviceDirectory, DeviceHandler, DeviceSession, ReportHandler } from "../deployments/devices.ts";
 import { hashSecret } from "../secrets.ts";
 import type { AssetStore } from "../store/assets.ts";
+import { FramePace } from "./frame-pace.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
 import { Session } from "./session.ts";
 
@@ -47,11 +48,13 @@ export class DeviceHub implements DeviceDirectory {
     maxPayload: MAX_FRAME_BYTES,
     perMessageDeflate: false,
   });
+  readonly #pace: FramePace;
   #handlers: Handlers | undefined;
   #isStopping = false;
 
   constructor(options: HubOptions) {
     this.#options = options;
+    this.#pace = new FramePace(options.clock);
   }
 
   /** Names who is told what devices say. To be called before the first connection. */
@@ -109,7 +112,9 @@ export class DeviceHub implements DeviceDirectory {
     const asset = hash && (await this.#options.assets.findAssetByDeviceToken(hash));
     if (!asset) return refuseUpgrade(socket, "Unauthorized", "The device token is missing, wrong or revoked.");
     // What still uses the token this one takes the place of is disconnected.
-    if (await this.#options.assets.replaceDeviceToken(asset.uuid, hash)) await this.#options.access.recheck();
+    if (await this.#options.assets.replaceDeviceToken(asset.uuid, hash)) {
+      await this.#options.access.recheck(deviceSubject(asset.uuid));
+    }
     if (socket.destroyed) return;
     request.socket.setKeepAlive(true, TCP_KEEPALIVE_MS);
     this.#sockets.handleUpgrade(request, socket, head, (webSocket) => this.#accept(webSocket, asset, hash));
@@ -128,6 +133,7 @@ export class DeviceHub implements DeviceDirectory {
       clock,
       logger,
       ...handlers,
+      pace: this.#pace,
       onLive: (live) => this.#replace(live),
       onClosed: (closed) => {
         watching[Symbol.dispose]();
@@ -137,6 +143,7 @@ export class DeviceHub implements DeviceDirectory {
     });
     this.#open.add(session);
     const watching = access.watch(
+      deviceSubject(asset.uuid),
       async () => (await assets.findAssetByDeviceToken(tokenHash)) !== undefined,
       () => session.close(CLOSE_CODES.unauthorized, "the device token was revoked"),
     );

@@ -4,15 +4,25 @@ export interface Inlet {
   resume(): void;
 }
 
-/** Most messages that wait for an earlier one to be dealt with. */
+/** Most messages, and bytes of them, that wait for an earlier one to be dealt with. */
 const CAPACITY = 64;
+export const MAX_WAITING_BYTES = 1024 * 1024;
 
-/** Deals with messages one after the other, and holds the sender back while too many wait. */
+interface Waiting<T> {
+  readonly message: T;
+  readonly bytes: number;
+}
+
+/**
+ * Deals with messages one after the other, and holds the sender back while too many wait. Between two messages all
+ * other connections have their turn.
+ */
 export class Inbox<T> {
   readonly #inlet: Inlet;
   readonly #handle: (message: T) => Promise<void>;
   readonly #onError: (error: unknown) => void;
-  readonly #waiting: T[] = [];
+  readonly #waiting: Waiting<T>[] = [];
+  #waitingBytes = 0;
   #isBusy = false;
   #isPaused = false;
   #isClosed = false;
@@ -24,10 +34,12 @@ export class Inbox<T> {
     this.#onError = onError;
   }
 
-  push(message: T): void {
+  /** @param bytes what the message takes */
+  push(message: T, bytes = 0): void {
     if (this.#isClosed) return;
-    this.#waiting.push(message);
-    if (this.#waiting.length >= CAPACITY && !this.#isPaused) {
+    this.#waiting.push({ message, bytes });
+    this.#waitingBytes += bytes;
+    if (this.#isFull() && !this.#isPaused) {
       this.#isPaused = true;
       this.#inlet.pause();
     }
@@ -44,8 +56,10 @@ export class Inbox<T> {
     this.#isBusy = true;
     try {
       for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
-        await this.#handle(next);
+        this.#waitingBytes -= next.bytes;
+        await this.#handle(next.message);
         this.#relieve();
+        if (this.#waiting.length > 0) await othersTurn();
       }
     } catch (error) {
       this.close();
@@ -55,9 +69,19 @@ export class Inbox<T> {
     }
   }
 
+  #isFull(): boolean {
+    return this.#waiting.length >= CAPACITY || this.#waitingBytes > MAX_WAITING_BYTES;
+  }
+
   #relieve(): void {
     if (!this.#isPaused || this.#waiting.length > 0) return;
     this.#isPaused = false;
     this.#inlet.resume();
   }
+}
+
+function othersTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 }

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { Inbox } from "../../../src/control-plane/hub/inbox.ts";
+import { Inbox, MAX_WAITING_BYTES } from "../../../src/control-plane/hub/inbox.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
 const inlet = () => ({ pause: vi.fn<() => void>(), resume: vi.fn<() => void>() });
@@ -52,4 +52,36 @@ test("after an error nothing more is dealt with", async () => {
   await waitFor("the error", () => errors.length === 1);
   inbox.push(3);
   expect(seen).toEqual([1]);
+});
+
+test("the sender is held back by bytes, too", async () => {
+  const door = inlet();
+  const open = Promise.withResolvers<void>();
+  const inbox = new Inbox<number>(
+    door,
+    () => open.promise,
+    () => {},
+  );
+  inbox.push(0, MAX_WAITING_BYTES);
+  inbox.push(1, MAX_WAITING_BYTES);
+  expect(door.pause).not.toHaveBeenCalled();
+  inbox.push(2, 1);
+  expect(door.pause).toHaveBeenCalledOnce();
+  open.resolve();
+  await waitFor("resuming", () => door.resume.mock.calls.length === 1);
+});
+
+test("between two messages others have their turn", async () => {
+  const order: string[] = [];
+  const inbox = new Inbox<number>(
+    inlet(),
+    async (message) => void order.push(`message ${message}`),
+    () => {},
+  );
+  inbox.push(1);
+  inbox.push(2);
+  setImmediate(() => order.push("somebody else"));
+  inbox.push(3);
+  await waitFor("all messages", () => order.length === 4);
+  expect(order.indexOf("somebody else")).toBeLessThan(3);
 });

@@ -22,11 +22,15 @@ export interface DeploymentRow {
   readonly last_seq: number;
   readonly last_device_seq: number;
   readonly last_event: string | null;
+  readonly event_bytes: number;
+  readonly account_bytes: number | null;
+  readonly omitted_events: number;
 }
 
 /** Columns of a `DeploymentRow`, for a query in which the deployment is called `d`. */
 export const DEPLOYMENT_COLUMNS = /* sql */ `
-  d.*, (SELECT e.event FROM deployment_events e WHERE e.deployment_id = d.id AND e.seq = d.last_seq) AS last_event`;
+  d.*, (SELECT e.event FROM deployment_events e WHERE e.deployment_id = d.id AND e.seq = d.last_seq) AS last_event,
+  (SELECT a.stored_bytes FROM accounts a WHERE a.id = d.account_id) AS account_bytes`;
 
 export function toDeployment(row: DeploymentRow): Deployment {
   return {
@@ -48,5 +52,8 @@ export function toDeployment(row: DeploymentRow): Deployment {
     lastSeq: row.last_seq,
     lastDeviceSeq: row.last_device_seq,
     lastEvent: row.last_event === null ? undefined : (JSON.parse(row.last_event) as DeploymentEvent),
+    eventBytes: row.event_bytes,
+    accountBytes: row.account_bytes ?? 0,
+    omittedEvents: row.omitted_events,
   };
 }
