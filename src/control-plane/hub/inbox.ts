@@ -1,3 +1,5 @@
+import type { Clock } from "../../lib/clock.ts";
+
 /** Where a full queue holds the sender back. */
 export interface Inlet {
   pause(): void;
@@ -8,16 +10,20 @@ export interface Inlet {
 const CAPACITY = 64;
 export const MAX_WAITING_BYTES = 1024 * 1024;
 
+/** After so many milliseconds in a row all other connections have their turn. */
+const SLICE_MS = 10;
+
 interface Waiting<T> {
   readonly message: T;
   readonly bytes: number;
 }
 
 /**
- * Deals with messages one after the other, and holds the sender back while too many wait. Between two messages all
- * other connections have their turn.
+ * Deals with messages one after the other, and holds the sender back while too many wait. However many wait, all other
+ * connections have their turn in between.
  */
 export class Inbox<T> {
+  readonly #clock: Pick<Clock, "monotonic">;
   readonly #inlet: Inlet;
   readonly #handle: (message: T) => Promise<void>;
   readonly #onError: (error: unknown) => void;
@@ -28,7 +34,13 @@ export class Inbox<T> {
   #isClosed = false;
 
   /** @param onError called with what `handle` threw; nothing is handled after that */
-  constructor(inlet: Inlet, handle: (message: T) => Promise<void>, onError: (error: unknown) => void) {
+  constructor(
+    clock: Pick<Clock, "monotonic">,
+    inlet: Inlet,
+    handle: (message: T) => Promise<void>,
+    onError: (error: unknown) => void,
+  ) {
+    this.#clock = clock;
     this.#inlet = inlet;
     this.#handle = handle;
     this.#onError = onError;
@@ -54,12 +66,15 @@ export class Inbox<T> {
 
   async #run(): Promise<void> {
     this.#isBusy = true;
+    let began = this.#clock.monotonic();
     try {
       for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
         this.#waitingBytes -= next.bytes;
         await this.#handle(next.message);
         this.#relieve();
-        if (this.#waiting.length > 0) await othersTurn();
+        if (this.#waiting.length === 0 || this.#clock.monotonic() - began < SLICE_MS) continue;
+        await othersTurn();
+        began = this.#clock.monotonic();
       }
     } catch (error) {
       this.close();

@@ -61,6 +61,7 @@ export class Session implements DeviceSession {
     this.#options = options;
     this.#strikes = new Strikes(logger);
     this.#inbox = new Inbox(
+      clock,
       socket,
       (received) => this.#handle(received),
       (error) => this.#fail(error),
