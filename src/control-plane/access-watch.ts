@@ -4,7 +4,21 @@ import type { Store } from "./store/store.ts";
 
 const POLL_MS = 2_000;
 
+/** After so many questions in a row everything else has its turn. */
+const BATCH = 100;
+
+/** What the session of an asset's device is watched under. */
+export function deviceSubject(assetUuid: string): string {
+  return `asset ${assetUuid}`;
+}
+
+/** What everything that a key has open is watched under. */
+export function keySubject(keyId: string): string {
+  return `key ${keyId}`;
+}
+
 interface Watched {
+  readonly subject: string;
   readonly isAllowed: () => Promise<boolean>;
   readonly onRevoked: () => void;
 }
@@ -17,7 +31,7 @@ export class AccessWatch implements Disposable {
   readonly #store: Pick<Store, "foreignChanges">;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  readonly #watched = new Set<Watched>();
+  readonly #watched = new Map<string, Set<Watched>>();
   #timer: Disposable | undefined;
   #seenChanges: number | undefined;
 
@@ -27,17 +41,22 @@ export class AccessWatch implements Disposable {
     this.#logger = logger;
   }
 
-  /** Calls `onRevoked` once when `isAllowed` has turned false, until disposed. */
-  watch(isAllowed: () => Promise<boolean>, onRevoked: () => void): Disposable {
-    const entry = { isAllowed, onRevoked };
-    this.#watched.add(entry);
+  /**
+   * Calls `onRevoked` once when `isAllowed` has turned false, until disposed.
+   *
+   * @param subject by which `recheck` finds it
+   */
+  watch(subject: string, isAllowed: () => Promise<boolean>, onRevoked: () => void): Disposable {
+    const entry = { subject, isAllowed, onRevoked };
+    const entries = this.#watched.get(subject) ?? new Set();
+    this.#watched.set(subject, entries.add(entry));
     this.#timer ??= this.#schedule();
     return { [Symbol.dispose]: () => this.#remove(entry) };
   }
 
-  /** Asks again about everything that is watched. Call it after this process has revoked something. */
-  async recheck(): Promise<void> {
-    for (const entry of this.#watched) {
+  /** Asks again about what is watched under this subject. Call it after this process has revoked something of it. */
+  async recheck(subject: string): Promise<void> {
+    for (const entry of this.#watched.get(subject) ?? []) {
       if (await entry.isAllowed()) continue;
       this.#remove(entry);
       entry.onRevoked();
@@ -50,7 +69,9 @@ export class AccessWatch implements Disposable {
   }
 
   #remove(entry: Watched): void {
-    this.#watched.delete(entry);
+    const entries = this.#watched.get(entry.subject);
+    entries?.delete(entry);
+    if (entries?.size === 0) this.#watched.delete(entry.subject);
     if (this.#watched.size === 0) this.#stop();
   }
 
@@ -73,7 +94,18 @@ export class AccessWatch implements Disposable {
   async #poll(): Promise<void> {
     const changes = await this.#store.foreignChanges();
     if (changes === this.#seenChanges) return;
-    await this.recheck();
+    await this.#recheckAll();
     this.#seenChanges = changes;
+  }
+
+  async #recheckAll(): Promise<void> {
+    let asked = 0;
+    for (const [subject, entries] of this.#watched) {
+      await this.recheck(subject);
+      asked += entries.size;
+      if (asked < BATCH) continue;
+      asked = 0;
+      await new Promise(setImmediate);
+    }
   }
 }

@@ -46,6 +46,24 @@ export const configSchema = z.strictObject({
     .max(3650)
     .default(90)
     .meta({ description: "How long a deployment and its events are kept after its end." }),
+  max_streams_per_account: z
+    .int()
+    .min(1)
+    .max(100_000)
+    .default(1_000)
+    .meta({ description: "Event streams one account may have open at once." }),
+  storage_mib_per_account: z
+    .int()
+    .min(1)
+    .max(1_048_576)
+    .default(4_096)
+    .meta({ description: "What the deployments of one account may take in the database, with their events, in MiB." }),
+  max_assets_per_account: z
+    .int()
+    .min(1)
+    .max(10_000_000)
+    .default(250_000)
+    .meta({ description: "Assets one account may have." }),
   legacy_removal_at: z.iso
     .datetime({ offset: true })
     .default("2026-09-01T00:00:00Z")

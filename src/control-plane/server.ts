@@ -3,7 +3,9 @@ import type { Clock } from "../lib/clock.ts";
 import type { Logger } from "../lib/logger.ts";
 import { AccessWatch } from "./access-watch.ts";
 import { buildServer } from "./api/build-server.ts";
+import { ClientStreams } from "./api/client-streams.ts";
 import type { Api } from "./api/context.ts";
+import { ConflictLimit } from "./assets/conflict-limit.ts";
 import { AssetUpdater } from "./assets/update-asset.ts";
 import type { Bus } from "./bus/bus.ts";
 import type { Config } from "./config.ts";
@@ -19,6 +21,7 @@ import type { Store } from "./store/store.ts";
 /** How long open requests have to end when the server stops, in milliseconds. */
 const DRAIN_GRACE_MS = 3_000;
 const DAY_MS = 24 * 3600 * 1000;
+const MIB = 1024 * 1024;
 
 /** What a server is made of. The caller keeps the store and closes it after the server has stopped. */
 export interface ServerParts {
@@ -51,6 +54,7 @@ export async function startServer({
   const stopping = new AbortController();
   const access = new AccessWatch(store, clock, logger);
   const hub = new DeviceHub({ assets: store.assets, access, clock, logger });
+  const keepMs = config.deployment_retention_days * DAY_MS;
   const deployments = new Deployments({
     store: store.deployments,
     bus,
@@ -59,20 +63,34 @@ export async function startServer({
     devices: hub,
     ackTimeoutMs: config.ack_timeout_s * 1000,
     deploymentTimeoutMs: config.deployment_timeout_s * 1000,
+    maxAccountBytes: config.storage_mib_per_account * MIB,
+    keepMs,
   });
   const lastSeen = new LastSeen(store.devices, clock, logger);
   const reports = new DeviceReports({ store: store.devices, lastSeen, clock, logger });
   const queries = new DeviceQueries(hub, clock);
   const assetUpdater = new AssetUpdater({ store, simOperator, clock, logger, stopping: stopping.signal });
   const insight = { devices: hub, queries, lastSeen };
-  const context = { config, store, simOperator, assetUpdater, deployments, ...insight, access, clock, logger };
+  const streams = new ClientStreams({ clock, logger, maxPerAccount: config.max_streams_per_account });
+  const bounds = { conflictLimit: new ConflictLimit(clock), streams };
+  const context = {
+    config,
+    store,
+    simOperator,
+    assetUpdater,
+    deployments,
+    ...insight,
+    ...bounds,
+    access,
+    clock,
+    logger,
+  };
   const api = await buildServer({ ...context, stopping: stopping.signal });
   api.server.on("upgrade", hub.upgrade);
   hub.serve(deployments.deviceHandler, reports, await deployments.recover());
   await api.listen(config.listen);
   const { address, port } = api.server.address() as AddressInfo;
   logger.info({ address, port }, "listening");
-  const keepMs = config.deployment_retention_days * DAY_MS;
   const retention = new Retention({ store: store.deployments, clock, logger, keepMs });
   const stop = async (): Promise<void> => {
     logger.info("stopping");

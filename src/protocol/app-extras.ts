@@ -22,6 +22,7 @@ const device = z
     target: absolutePath.exactOptional().meta({ description: "Path in the container; as `local` unless given." }),
     permissions: z
       .string()
+      .max(3)
       .regex(/^(?!.*(.).*\1)[rwm]{1,3}$/, "must be of r (read), w (write) and m (make node), each at most once")
       .exactOptional()
       .meta({ description: "What the app may do with it: `rwm` unless given.", examples: ["rw"] }),

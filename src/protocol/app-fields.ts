@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { parseImageReference } from "./image-reference.ts";
-import { HOST_PORT_MAX, HOST_PORT_MIN } from "./limits.ts";
+import { HOST_PORT_MAX, HOST_PORT_MIN, MAX_REQUEST_BYTES } from "./limits.ts";
 import { normalizePath } from "./normalize-path.ts";
 
 /*
@@ -9,6 +9,9 @@ import { normalizePath } from "./normalize-path.ts";
  */
 
 const NUL = "\0";
+
+/** Most entries of a list: more than a request can hold, so that whatever was deployed once stays valid. */
+const MAX_ENTRIES = 16_384;
 
 export const appName = z
   .string()
@@ -43,8 +46,12 @@ const environment = z
     key: z
       .string()
       .min(1, "must not be empty")
+      .max(MAX_REQUEST_BYTES)
       .refine((key) => !key.includes("=") && !key.includes(NUL), "must not contain '=' or NUL"),
-    value: z.string().refine((value) => !value.includes(NUL), "must not contain NUL"),
+    value: z
+      .string()
+      .max(MAX_REQUEST_BYTES)
+      .refine((value) => !value.includes(NUL), "must not contain NUL"),
   })
   .meta({ id: "EnvironmentVariable" });
 
@@ -83,12 +90,14 @@ const volume = z
 
 export const environments = z
   .array(environment)
+  .max(MAX_ENTRIES)
   .superRefine(unique((entry) => entry.key, "key", "the key appears twice"));
 
-export const ports = z.array(portMapping);
+export const ports = z.array(portMapping).max(MAX_ENTRIES);
 
 export const volumes = z
   .array(volume)
+  .max(MAX_ENTRIES)
   .superRefine(unique((entry) => normalizePath(entry.target), "target", "the target appears twice"));
 
 function unique<T>(key: (entry: T) => string, field: string, message: string) {

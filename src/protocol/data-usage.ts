@@ -1,5 +1,14 @@
 import { z } from "zod";
 
+/** Most apps and network interfaces one day names. */
+const MAX_NAMES_OF_A_DAY = 500;
+
+/** As apps may be called, or ever might. */
+const nameOfApp = z
+  .string()
+  .max(64)
+  .regex(/^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/, "must be the name of an app");
+
 /** What the agent's own traffic is for. */
 export const trafficPurposeSchema = z.enum(["control", "telemetry", "logs", "pulls"]);
 export type TrafficPurpose = z.output<typeof trafficPurposeSchema>;
@@ -8,21 +17,32 @@ const bytes = z.int().min(0);
 const both = { sent_bytes: bytes, received_bytes: bytes };
 
 /** A day of UTC, as `YYYY-MM-DD`. */
-export const utcDaySchema = z.string().regex(/^\d{4}-\d{2}-\d{2}$/, "must be a day: YYYY-MM-DD");
+export const utcDaySchema = z
+  .string()
+  .max(10)
+  .regex(/^\d{4}-\d{2}-\d{2}$/, "must be a day: YYYY-MM-DD");
 
 const purposes = z
   .partialRecord(trafficPurposeSchema, z.object(both))
   .meta({ description: "What the agent itself sent and received, payload and TLS, by purpose." });
+
+function isBounded(names: object): boolean {
+  return Object.keys(names).length <= MAX_NAMES_OF_A_DAY;
+}
 
 const day = z
   .object({
     day: utcDaySchema,
     by_purpose: purposes,
     overhead_estimate_bytes: bytes.meta({ description: "Estimate: headers of TCP and IP, handshakes." }),
-    by_app: z.record(z.string(), bytes).meta({ description: "Of that, what was pulled or sent for each app." }),
-    interfaces: z
-      .record(z.string(), z.object(both))
-      .meta({ description: "The kernel's own counters by network interface: the agent, the apps and all else." }),
+    by_app: z
+      .record(nameOfApp, bytes)
+      .refine(isBounded, "names too many apps")
+      .meta({ maxProperties: MAX_NAMES_OF_A_DAY, description: "Of that, what was pulled or sent for each app." }),
+    interfaces: z.record(z.string().max(64), z.object(both)).refine(isBounded, "names too many interfaces").meta({
+      maxProperties: MAX_NAMES_OF_A_DAY,
+      description: "The kernel's own counters by network interface: the agent, the apps and all else.",
+    }),
   })
   .meta({ id: "DeviceDataUsageDay" });
 

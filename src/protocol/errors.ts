@@ -228,10 +228,16 @@ export const ERRORS = {
     hint: "List the asset's deployments to see which there are.",
   },
   IdentifierTaken: {
-    message: "An identifier of this asset already belongs to another one.",
+    message: "An identifier of this asset cannot be used.",
     http: 409,
     retryable: false,
-    hint: "details name the field; serial numbers, SIM SIDs, ICCIDs and UUIDs are unique in the whole service.",
+    hint: "details name the field. GET /v1/assets/{identifier} shows whether an asset of yours has it; if none has, and the device or SIM is yours, turn to the operator of the service.",
+  },
+  QuotaExceeded: {
+    message: "The account has used up what it may have.",
+    http: 429,
+    retryable: false,
+    hint: "details name the quota, what is used and the limit. Old deployments are removed with age, assets with DELETE; or have the operator of the service raise the limit.",
   },
   EnrolmentCodeUnknown: {
     message: "There is no such enrolment code.",

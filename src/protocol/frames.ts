@@ -4,6 +4,7 @@ import { deployOptionsSchema } from "./deploy-options.ts";
 import { appActionSchema } from "./deployment-action.ts";
 import { deviceEventSchema, errorCodeSchema } from "./deployment-event.ts";
 import { MAX_MESSAGE_LENGTH } from "./limits.ts";
+import { isNestedTooDeeply } from "./nesting.ts";
 import { plainLines, plainText } from "./plain-text.ts";
 
 /*
@@ -150,6 +151,7 @@ export type DecodedFrame<F> =
 
 /** Reads one text message. Never throws. */
 function decodeFrame<F>(schema: z.ZodType<F>, known: ReadonlySet<string>, text: string): DecodedFrame<F> {
+  if (isNestedTooDeeply(text)) return { kind: "bad", reason: "nested too deeply" };
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -1,6 +1,7 @@
 import { type Deployment, newDeployment } from "../../src/control-plane/core/deployment.ts";
 import type { Change } from "../../src/control-plane/core/deployment.ts";
 import { appendEvent } from "../../src/control-plane/core/event-log.ts";
+import { utf8Length } from "../../src/protocol/utf8-length.ts";
 import { received } from "../../src/control-plane/core/transitions.ts";
 
 /** When the deployments of the unit tests were asked for, Unix milliseconds. */
@@ -10,7 +11,14 @@ export const T0 = 1_800_000_000_000;
 export function applyChange(deployment: Deployment, change: Change | undefined): Deployment {
   const event = change?.event;
   const version = deployment.version + (change ? 1 : 0);
-  return { ...deployment, ...change?.fields, ...(event && { lastEvent: event, lastSeq: event.seq }), version };
+  const eventBytes = deployment.eventBytes + (event ? utf8Length(JSON.stringify(event)) : 0);
+  return {
+    ...deployment,
+    ...change?.fields,
+    eventBytes,
+    ...(event && { lastEvent: event, lastSeq: event.seq }),
+    version,
+  };
 }
 
 /** A deployment that has had its first event. */

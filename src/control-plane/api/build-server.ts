@@ -21,7 +21,7 @@ import { validateBy } from "./validate.ts";
 const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
-const CONNECTION_TIMEOUT_MS = 120_000;
+const CONNECTION_TIMEOUT_MS = 180_000;
 const CONNECTIONS_CHECK_MS = 5_000;
 const RETRY_AFTER_S = 5;
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -35,7 +35,7 @@ export async function buildServer(context: ApiContext): Promise<Api> {
     bodyLimit: MAX_REQUEST_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    // Longer than a stream is ever silent.
+    // Longer than a stream is ever silent, and than a client may leave one unread: that is logged.
     connectionTimeout: CONNECTION_TIMEOUT_MS,
     forceCloseConnections: "idle",
     return503OnClosing: false,

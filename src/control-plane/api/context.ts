@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { AccessWatch } from "../access-watch.ts";
+import type { ConflictLimit } from "../assets/conflict-limit.ts";
 import type { AssetUpdater } from "../assets/update-asset.ts";
 import type { Config } from "../config.ts";
 import type { Deployments } from "../deployments/deployments.ts";
@@ -12,6 +13,7 @@ import type { DeviceQueries } from "../queries/device-queries.ts";
 import type { LastSeen } from "../reports/last-seen.ts";
 import type { SimOperator } from "../sim-operator/sim-operator.ts";
 import type { Store } from "../store/store.ts";
+import type { ClientStreams } from "./client-streams.ts";
 
 /** The part of Fastify an endpoint is registered on: the request's types come from its zod schemas. */
 export type Api = FastifyInstance<
@@ -28,7 +30,9 @@ export interface ApiContext {
   readonly store: Store;
   readonly simOperator: SimOperator;
   readonly assetUpdater: AssetUpdater;
+  readonly conflictLimit: ConflictLimit;
   readonly deployments: Deployments;
+  readonly streams: ClientStreams;
   readonly devices: DeviceDirectory;
   readonly queries: DeviceQueries;
   readonly lastSeen: LastSeen;

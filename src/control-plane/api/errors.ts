@@ -18,8 +18,8 @@ const FRAMEWORK_CODES: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_INVALID_JSON_BODY: "InvalidJson",
 };
 
-/** When whoever asks too much at once may try again, where nothing better is known. */
-const RETRY_S = 5;
+/** When a client that asked too much may try again, in seconds, where nothing better is known. */
+const RETRY_S: Partial<Record<ErrorCode, number>> = { TooManyRequests: 5, QuotaExceeded: 3600 };
 
 /** The typed error for whatever was thrown; anything that is nobody's fault but ours becomes `Internal`. */
 function toEdgeError(error: unknown): EdgeError {
@@ -50,11 +50,18 @@ export function reportError(error: unknown, request: FastifyRequest, logger: Log
   return new EdgeError("Internal", undefined, { request_id: request.id });
 }
 
+/** Sets `Retry-After` where the client asked too much. */
+export function sayWhenAgain({ code, details }: EdgeError, reply: FastifyReply): void {
+  const seconds = RETRY_S[code];
+  if (seconds === undefined || reply.hasHeader("Retry-After")) return;
+  void reply.header("Retry-After", Number(details?.["retry_after_s"] ?? seconds));
+}
+
 /** The error handler of every endpoint that answers with JSON. */
 export function jsonErrorHandler(logger: Logger) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const shown = reportError(error, request, logger);
-    if (shown.code === "TooManyRequests" && !reply.hasHeader("Retry-After")) void reply.header("Retry-After", RETRY_S);
+    sayWhenAgain(shown, reply);
     void reply.code(refusalStatus(shown.code)).send(request.method === "HEAD" ? undefined : toErrorBody(shown));
   };
 }

@@ -1,9 +1,11 @@
 import { Readable } from "node:stream";
-import type { FastifyReply } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import type { DeploymentEvent } from "../../protocol/deployment-event.ts";
 import type { EdgeError } from "../../protocol/errors.ts";
 import { errorEntry } from "../../protocol/errors.ts";
 import type { StoredEvent } from "../store/deployments.ts";
+import type { ApiContext } from "./context.ts";
+import { streamSignal } from "./stream-signal.ts";
 
 const MEDIA_TYPE = "text/event-stream";
 /** A blank line: the only keep-alive the grammar of the stream allows. */
@@ -14,9 +16,20 @@ function formatEvent(json: string): string {
   return `data: ${json}\n\n`;
 }
 
-/** Answers with the events as they come. Each batch is sent at once; an empty one keeps the connection alive. */
-export function sendEvents(reply: FastifyReply, batches: AsyncIterable<readonly StoredEvent[]>): FastifyReply {
-  return setHeaders(reply).send(Readable.from(formatBatches(batches)));
+/**
+ * Sends the events of a deployment as they come, no faster than the client reads. Each batch is sent at once; an empty one
+ * keeps the connection alive. Error: `TooManyRequests` where the deployment has too many streams.
+ */
+export function sendEvents(
+  context: ApiContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { id, after }: { readonly id: string; readonly after: number },
+): FastifyReply {
+  const { deployments, streams } = context;
+  streams.join(reply, id);
+  const texts = formatBatches(deployments.events(id, after, streamSignal(request, reply, context)));
+  return setHeaders(reply).send(Readable.from(streams.guard(request, reply, texts)));
 }
 
 /** Answers a request that never became a deployment: the error's HTTP status and one `Fail` event. */

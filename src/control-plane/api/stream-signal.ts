@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { EdgeError } from "../../protocol/errors.ts";
+import { keySubject } from "../access-watch.ts";
 import { keyOf } from "./auth.ts";
 import type { ApiContext } from "./context.ts";
 
@@ -12,6 +13,7 @@ export function streamSignal(
   const controller = new AbortController();
   const { id } = keyOf(request);
   const watching = access.watch(
+    keySubject(id),
     async () => {
       const key = await store.keys.findKey(id);
       return key !== undefined && key.revokedAt === undefined;

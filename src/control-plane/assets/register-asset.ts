@@ -5,6 +5,7 @@ import { EdgeError } from "../../protocol/errors.ts";
 import { requireKnownGroup } from "../core/network-group.ts";
 import { createSecret, hashSecret } from "../secrets.ts";
 import type { Asset } from "../core/asset.ts";
+import type { RegisterResult } from "../store/assets.ts";
 import type { Store } from "../store/store.ts";
 
 /** A new asset, and the token its device connects with: the only time that is known in the clear. */
@@ -13,14 +14,20 @@ export interface Registered {
   readonly deviceToken: string;
 }
 
+/** An identifier that belongs to another asset, or to another field of the same one. */
+export type Conflict = Extract<RegisterResult, { ok: false }>;
+
 /**
  * Registers an asset under an account that exists. Its SIMs begin as active. Errors: `UnknownNetworkGroup`,
- * `IdentifierTaken` naming the field.
+ * `IdentifierTaken` naming the field, and nothing of whose it is.
+ *
+ * @param onConflict called before that, with what must not be told to the account
  */
 export async function registerAsset(
   { store, clock }: { readonly store: Pick<Store, "assets" | "networkGroups">; readonly clock: Clock },
   accountId: string,
   registration: AssetRegistration,
+  onConflict: (conflict: Conflict) => void = () => {},
 ): Promise<Registered> {
   const { supersim, prosim } = registration;
   if (supersim) {
@@ -50,7 +57,8 @@ export async function registerAsset(
   const deviceToken = createSecret("ed_");
   const result = await store.assets.registerAsset(asset, hashSecret(deviceToken));
   if (!result.ok) {
-    throw new EdgeError("IdentifierTaken", `The value of ${result.taken} already belongs to an asset.`, {
+    onConflict(result);
+    throw new EdgeError("IdentifierTaken", `The value of ${result.taken} cannot be used.`, {
       field: result.taken,
     });
   }

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { assetRegistrationSchema } from "../../protocol/asset-request.ts";
 import { listIssues } from "../../protocol/request-error.ts";
-import { registerAsset } from "../assets/register-asset.ts";
+import { type Conflict, registerAsset } from "../assets/register-asset.ts";
 import { type AdministrationOptions, administer, withAdministrationOptions } from "./administration.ts";
 import { addEnrolmentCode } from "./enrolment-code.ts";
 import { type CliContext, CommandError } from "./context.ts";
@@ -43,13 +43,24 @@ export function addAssetCommands(program: Command, context: CliContext): void {
         async (store) => {
           await requireAccount(store, options.account);
           const registration = parseRegistration(options);
-          const registered = await registerAsset({ store, clock: context.clock }, options.account, registration);
+          const registered = await registerAsset(
+            { store, clock: context.clock },
+            options.account,
+            registration,
+            (conflict) => {
+              throw new CommandError(describeConflict(conflict));
+            },
+          );
           return { uuid: registered.asset.uuid, device_token: registered.deviceToken };
         },
         ({ uuid, device_token }) =>
           `asset ${uuid}\n${device_token}\nThe device token is not shown again: put it into the agent's configuration.`,
       ),
     );
+}
+
+function describeConflict({ taken, value, holder }: Conflict): string {
+  return `${taken} already belongs to asset ${holder.assetUuid} of account ${holder.accountId}: ${value}`;
 }
 
 function parseRegistration(options: AssetOptions) {

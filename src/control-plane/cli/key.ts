@@ -11,6 +11,9 @@ import {
 import { type CliContext, CommandError } from "./context.ts";
 import { requireAccount } from "./require-account.ts";
 
+/** Most keys of one account that are not revoked. */
+export const MAX_KEYS_PER_ACCOUNT = 1_000;
+
 /** `key create`, `key list` and `key revoke`. */
 export function addKeyCommands(program: Command, context: CliContext): void {
   const key = program.command("key").description("manage API keys");
@@ -24,6 +27,10 @@ export function addKeyCommands(program: Command, context: CliContext): void {
         options,
         async (store) => {
           await requireAccount(store, options.account);
+          const keys = await store.keys.listKeys(options.account);
+          if (keys.filter(({ revokedAt }) => revokedAt === undefined).length >= MAX_KEYS_PER_ACCOUNT) {
+            throw new CommandError(`the account has ${MAX_KEYS_PER_ACCOUNT} keys already; revoke those nobody uses`);
+          }
           const id = createId("key_");
           const secret = createSecret("ek_");
           const createdAt = Math.floor(context.clock.now() / 1000);

@@ -5,6 +5,9 @@ import { type AdministrationOptions, administer, withAdministrationOptions } fro
 import { type CliContext, CommandError } from "./context.ts";
 import { requireAccount } from "./require-account.ts";
 
+/** Most network groups one account may have of its own. */
+export const MAX_GROUPS_PER_ACCOUNT = 1_000;
+
 interface NetworkGroupOptions extends AdministrationOptions {
   readonly account: string;
 }
@@ -22,6 +25,10 @@ export function addNetworkGroupCommands(program: Command, context: CliContext): 
         async (store) => {
           await requireAccount(store, options.account);
           requireName(name);
+          const own = await store.networkGroups.listNetworkGroups(options.account);
+          if (own.length >= MAX_GROUPS_PER_ACCOUNT && !own.includes(name)) {
+            throw new CommandError(`the account has ${MAX_GROUPS_PER_ACCOUNT} network groups of its own already`);
+          }
           await store.networkGroups.addNetworkGroup(options.account, name);
           return { network_group: name };
         },

@@ -28,7 +28,7 @@ export function confirmHeld(deployment: Deployment, nowMs: number, epoch: number
   if (isFinished(deployment) || deployment.connection >= connection) return undefined;
   const restored = isLost(deployment) ? connectionRestored(deployment, nowMs) : undefined;
   const acknowledged = acknowledge(deployment, nowMs, epoch);
-  return { ...restored, fields: { ...acknowledged?.fields, connection, doubt: undefined } };
+  return { ...restored, fields: { ...restored?.fields, ...acknowledged?.fields, connection, doubt: undefined } };
 }
 
 /** The device is back and does not hold the deployment any more. */

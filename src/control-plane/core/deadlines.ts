@@ -1,5 +1,5 @@
 import { type Change, type Deployment, isFinished } from "./deployment.ts";
-import { fail } from "./transitions.ts";
+import { fail, MAX_LIFE_MS } from "./transitions.ts";
 
 /** How long a device may take to undo a cancelled deployment before it is reported cancelled without its word. */
 export const CANCEL_TIMEOUT_MS = 60_000;
@@ -62,7 +62,7 @@ export function expire(
       );
     case "finish":
       return deployment.doubt === undefined
-        ? fail(deployment, nowMs, "DeploymentTimeout")
+        ? fail(deployment, nowMs, "DeploymentTimeout", timeoutMessage(deployment))
         : failInDoubt(deployment, nowMs);
   }
 }
@@ -77,4 +77,10 @@ function failInDoubt(deployment: Deployment, nowMs: number): Change | undefined 
   const message =
     "The service was restored from a backup taken during this deployment, and the device has not said since what became of it.";
   return fail(deployment, nowMs, "DeploymentTimeout", message, { outcome: "unknown" });
+}
+
+function timeoutMessage({ createdAtMs, deadlineAtMs }: Deployment): string | undefined {
+  if (deadlineAtMs - createdAtMs < MAX_LIFE_MS) return undefined;
+  const days = MAX_LIFE_MS / (24 * 3_600_000);
+  return `The deployment did not end within ${days} days, the longest it may wait for its device; the device was told to cancel it.`;
 }

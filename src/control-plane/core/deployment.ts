@@ -46,6 +46,12 @@ export interface Deployment {
   readonly connection: number;
   /** Set while the device has to be asked what became of it. Until then it is told to undo nothing. */
   readonly doubt: Doubt | undefined;
+  /** What its events take, as JSON in UTF-8. Counted by the store. */
+  readonly eventBytes: number;
+  /** What all deployments of its account take. Counted by the store. */
+  readonly accountBytes: number;
+  /** How many events were left out for want of room. */
+  readonly omittedEvents: number;
 }
 
 /**
@@ -72,6 +78,7 @@ export interface Change {
       | "lastDeviceSeq"
       | "connection"
       | "doubt"
+      | "omittedEvents"
     >
   >;
 }
@@ -104,6 +111,9 @@ export function newDeployment({ nowMs, timeoutMs, ...given }: NewDeployment): De
     lastEvent: undefined,
     connection: 0,
     doubt: undefined,
+    eventBytes: 0,
+    accountBytes: 0,
+    omittedEvents: 0,
   };
 }
 

@@ -1,18 +1,30 @@
 import type { DeviceDataUsage } from "../../protocol/data-usage.ts";
+import { utf8Length } from "../../protocol/utf8-length.ts";
 import type { DayRange } from "./utc-days.ts";
 
 /** Most of each that is kept of one device. */
 const MAX_DAYS = 400;
 const MAX_DEPLOYMENTS = 500;
 
-/** Everything a device ever told of what it counted, the later word for each day, oldest first. */
+/** What is kept of one device in all, as JSON in UTF-8, in bytes: no more than what it can tell in one frame. */
+export const MAX_LEDGER_BYTES = 1024 * 1024;
+
+/** Room for the budget and what stands around the lists, in bytes. */
+const FRAME_BYTES = 1024;
+
+/**
+ * What a device told of what it counted, the later word for each day, oldest first; the newest where that is more than is
+ * kept.
+ */
 export function mergeLedger(held: DeviceDataUsage | undefined, told: DeviceDataUsage): DeviceDataUsage {
   const days = latest([...(held?.days ?? []), ...told.days], ({ day }) => day);
   const deployments = latest(
     [...(held?.deployments ?? []), ...told.deployments],
     ({ day, deployment_id: id }) => `${day} ${id}`,
   );
-  return { days: days.slice(-MAX_DAYS), deployments: deployments.slice(-MAX_DEPLOYMENTS), budget: told.budget };
+  const kept = newest(deployments.slice(-MAX_DEPLOYMENTS), MAX_LEDGER_BYTES - FRAME_BYTES);
+  const room = MAX_LEDGER_BYTES - FRAME_BYTES - kept.bytes;
+  return { days: newest(days.slice(-MAX_DAYS), room).entries, deployments: kept.entries, budget: told.budget };
 }
 
 /** The part of a ledger from one day to another, both included. */
@@ -28,4 +40,17 @@ export function ledgerBetween(ledger: DeviceDataUsage | undefined, { from, to }:
 function latest<T extends { readonly day: string }>(entries: readonly T[], keyOf: (entry: T) => string): T[] {
   const byKey = new Map(entries.map((entry) => [keyOf(entry), entry]));
   return [...byKey.values()].toSorted((one, other) => Number(one.day > other.day) - Number(one.day < other.day));
+}
+
+/** As many of the last entries as fit. */
+function newest<T>(entries: T[], maxBytes: number): { readonly entries: T[]; readonly bytes: number } {
+  let bytes = 0;
+  let first = entries.length;
+  while (first > 0) {
+    const size = utf8Length(JSON.stringify(entries[first - 1])) + 1;
+    if (bytes + size > maxBytes) break;
+    bytes += size;
+    first--;
+  }
+  return { entries: entries.slice(first), bytes };
 }

@@ -6,8 +6,13 @@ import { DEPLOYMENT_TIMEOUT_MS } from "../../protocol/limits.ts";
 import { appendEvent } from "./event-log.ts";
 import { maskSpec } from "./masked-spec.ts";
 
+const DAY_MS = 24 * 3_600_000;
+
 /** The longest a device may wait by itself: for the next month, and a day. */
-const LONGEST_WAIT_MS = 32 * 24 * 3_600_000;
+const LONGEST_WAIT_MS = 32 * DAY_MS;
+
+/** The longest a deployment may take with all its waiting: what it waits for by itself, and three days for the rest. */
+export const MAX_LIFE_MS = 35 * DAY_MS;
 
 const RECEIVED_MESSAGES: Readonly<Record<DeploymentAction, string>> = {
   deploy: "Deployment received.",
@@ -58,16 +63,22 @@ export function acknowledge(deployment: Deployment, nowMs: number, epoch: number
   return { fields: { acknowledgedAtMs: nowMs, spec: maskSpec(deployment.spec), connection, doubt: undefined } };
 }
 
-/** The device says how it goes, in the session of this number. Events already held change nothing, nor does anything after the end. */
+/**
+ * The device says how it goes, in the session of this number. Events already held change nothing, nor does anything
+ * after the end.
+ *
+ * @param maxBytes most bytes the events may take before progress is left out; as `appendEvent` unless given
+ */
 export function takeDeviceEvent(
   deployment: Deployment,
   event: DeviceEvent,
   nowMs: number,
   epoch: number,
+  maxBytes?: number,
 ): Change | undefined {
   if (isFinished(deployment) || event.device_seq <= deployment.lastDeviceSeq) return undefined;
   if (event.status === "Success" && deployment.cancelRequestedAtMs !== undefined) return undefined;
-  const appended = appendEvent(deployment, event, nowMs, nowMs - (event.age_ms ?? 0));
+  const appended = appendEvent(deployment, event, nowMs, nowMs - (event.age_ms ?? 0), maxBytes);
   return {
     ...appended,
     fields: {
@@ -83,13 +94,14 @@ export function takeDeviceEvent(
 
 /**
  * A device that waits for its hours or its data budget says for how long, by its own clock. Waiting is as asked for, so
- * it does not count: after it the deployment has the usual time again.
+ * it does not count: after it the deployment has the usual time again, within the longest it may take in all.
  */
 function moreTime(deployment: Deployment, event: DeviceEvent, nowMs: number): Partial<Deployment> {
   const waitingS = event.details?.["waiting_s"];
   if (event.status !== "Running" || typeof waitingS !== "number" || !(waitingS >= 0)) return {};
   const waitingMs = Math.min(waitingS * 1000, LONGEST_WAIT_MS);
-  const until = nowMs - (event.age_ms ?? 0) + waitingMs + DEPLOYMENT_TIMEOUT_MS;
+  const wanted = nowMs - (event.age_ms ?? 0) + waitingMs + DEPLOYMENT_TIMEOUT_MS;
+  const until = Math.min(wanted, deployment.createdAtMs + MAX_LIFE_MS);
   return until > deployment.deadlineAtMs ? { deadlineAtMs: Math.ceil(until) } : {};
 }
 
@@ -109,12 +121,10 @@ export function replyToEvent(after: Deployment, event: DeviceEvent): EventReply 
 /** Somebody asks for the deployment to be cancelled. The device ends it, having undone what it did. */
 export function requestCancel(deployment: Deployment, nowMs: number): Change | undefined {
   if (isFinished(deployment) || deployment.cancelRequestedAtMs !== undefined) return undefined;
-  return {
-    ...remark(deployment, nowMs, "Cancelling was asked for; the device is told to undo the deployment.", {
-      cancel: "requested",
-    }),
-    fields: { cancelRequestedAtMs: nowMs },
-  };
+  const said = remark(deployment, nowMs, "Cancelling was asked for; the device is told to undo the deployment.", {
+    cancel: "requested",
+  });
+  return { ...said, fields: { ...said?.fields, cancelRequestedAtMs: nowMs } };
 }
 
 function stepOf(deployment: Deployment): EventContent["step"] {

@@ -25,6 +25,11 @@ import { Recorder } from "./recorder.ts";
 /** How long a stream may be silent before something has to be sent to keep it alive, in milliseconds. */
 const KEEP_ALIVE_MS = 15_000;
 
+const DAY_MS = 24 * 3_600_000;
+
+/** Most deployments of one device that may be under way at once. */
+export const MAX_RUNNING_PER_ASSET = 100;
+
 export interface DeploymentsParts {
   readonly store: DeploymentStore;
   readonly bus: Bus;
@@ -33,6 +38,10 @@ export interface DeploymentsParts {
   readonly devices: DeviceDirectory;
   readonly ackTimeoutMs: number;
   readonly deploymentTimeoutMs: number;
+  /** Most bytes that the deployments of one account take in the store. */
+  readonly maxAccountBytes: number;
+  /** How long a deployment is kept after its end, in milliseconds. */
+  readonly keepMs: number;
 }
 
 /** The deployments of all devices: asked for by clients, carried out by devices, ended by whatever comes first. */
@@ -49,7 +58,7 @@ export class Deployments {
   readonly #streams = new Map<string, number>();
 
   constructor(parts: DeploymentsParts) {
-    const { store, bus, clock, logger, devices, ackTimeoutMs } = parts;
+    const { store, bus, clock, logger, devices, ackTimeoutMs, maxAccountBytes } = parts;
     this.#parts = parts;
     this.#deadlines = new Deadlines({
       clock,
@@ -61,7 +70,12 @@ export class Deployments {
     this.#recorder = new Recorder({ store, bus, clock, logger, deadlines: this.#deadlines, credentials });
     this.#dispatcher = new Dispatcher(this.#recorder, credentials);
     const shared = { store, clock, logger, devices, recorder: this.#recorder, dispatcher: this.#dispatcher };
-    this.deviceHandler = new DeploymentDeviceHandler(store, this.#recorder, new Inquiries(shared));
+    this.deviceHandler = new DeploymentDeviceHandler({
+      store,
+      recorder: this.#recorder,
+      inquiries: new Inquiries(shared),
+      maxAccountBytes,
+    });
   }
 
   /**
@@ -82,10 +96,10 @@ export class Deployments {
 
   /**
    * Records what is asked for and sends it to the device. Answers its id, or that of the earlier one where the same request
-   * is repeated. Error: `IdempotencyKeyReused`.
+   * is repeated. Errors: `IdempotencyKeyReused`, `QuotaExceeded`, `TooManyRequests`.
    */
   async request(asset: Asset, command: AppCommand, idempotency?: Idempotency): Promise<string> {
-    const { clock, logger, devices, deploymentTimeoutMs } = this.#parts;
+    const { clock, logger, devices, deploymentTimeoutMs, maxAccountBytes } = this.#parts;
     const { action, app, spec } = command;
     const { registry_auth: registryAuth, ...options } = command.options;
     const deployment = newDeployment({
@@ -103,9 +117,14 @@ export class Deployments {
     const { id } = deployment;
     // Before it is on record: from then on a device that connects is sent it.
     if (registryAuth) this.#credentials.keep(id, registryAuth);
-    const result = await this.#recorder.create(deployment, firstEvent(deployment), idempotency);
+    const result = await this.#recorder.create(deployment, firstEvent(deployment), idempotency, {
+      accountBytes: maxAccountBytes,
+      runningOfAsset: MAX_RUNNING_PER_ASSET,
+    });
     if (result.kind !== "created") this.#credentials.drop(id);
     if (result.kind === "conflict") throw new EdgeError("IdempotencyKeyReused");
+    if (result.kind === "full") throw this.#storageFull(asset, result.usedBytes);
+    if (result.kind === "busy") throw tooManyRunning();
     if (result.kind === "repeated") return result.id;
     const { image } = (spec ?? {}) as { image?: string };
     logger.info({ deployment_id: id, app, action, image, asset: asset.uuid }, "deployment received");
@@ -166,6 +185,20 @@ export class Deployments {
     this.#drain.abort();
   }
 
+  #storageFull({ accountId }: Asset, usedBytes: number): EdgeError {
+    const { logger, maxAccountBytes, keepMs } = this.#parts;
+    logger.warn(
+      { account_id: accountId, used_bytes: usedBytes, limit_bytes: maxAccountBytes },
+      "storage quota exceeded",
+    );
+    return new EdgeError("QuotaExceeded", "The account's deployments take as much room as they may.", {
+      quota: "storage",
+      used_bytes: usedBytes,
+      limit_bytes: maxAccountBytes,
+      kept_days: keepMs / DAY_MS,
+    });
+  }
+
   async #expire(id: string, passed: ExpiredDeadline): Promise<Deployment | undefined> {
     let change: Change | undefined;
     const after = await this.#recorder.change(id, (deployment, nowMs) => {
@@ -186,6 +219,12 @@ export class Deployments {
 /** There was no connection to send it over. One that has come since may have been used for it. */
 function failUndelivered(deployment: Deployment, nowMs: number): Change | undefined {
   return deployment.acknowledgedAtMs === undefined ? fail(deployment, nowMs, "DeviceNotReachable") : undefined;
+}
+
+function tooManyRunning(): EdgeError {
+  return new EdgeError("TooManyRequests", "The device has as many deployments under way as it may have.", {
+    limit: MAX_RUNNING_PER_ASSET,
+  });
 }
 
 function firstEvent(deployment: Deployment) {

@@ -3,6 +3,7 @@ import type { ErrorCode } from "../../protocol/errors.ts";
 import { confirmHeld, connectionLost } from "../core/connection-remarks.ts";
 import type { Deployment } from "../core/deployment.ts";
 import { inquire } from "../core/doubt.ts";
+import { MAX_EVENT_BYTES, MAX_EVENT_BYTES_OVER_QUOTA } from "../core/event-log.ts";
 import { cancelReason, reconcile } from "../core/reconcile.ts";
 import { acknowledge, fail, replyToEvent, takeDeviceEvent } from "../core/transitions.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
@@ -10,16 +11,26 @@ import type { DeviceHandler, DeviceSession, Verdict } from "./devices.ts";
 import type { Inquiries } from "./inquiries.ts";
 import type { Recorder } from "./recorder.ts";
 
+export interface DeviceHandlerParts {
+  readonly store: DeploymentStore;
+  readonly recorder: Recorder;
+  readonly inquiries: Inquiries;
+  /** Most bytes that the deployments of one account take in the store. */
+  readonly maxAccountBytes: number;
+}
+
 /** Takes what devices say about their deployments into the record, and answers them. */
 export class DeploymentDeviceHandler implements DeviceHandler {
   readonly #store: DeploymentStore;
   readonly #recorder: Recorder;
   readonly #inquiries: Inquiries;
+  readonly #maxAccountBytes: number;
 
-  constructor(store: DeploymentStore, recorder: Recorder, inquiries: Inquiries) {
+  constructor({ store, recorder, inquiries, maxAccountBytes }: DeviceHandlerParts) {
     this.#store = store;
     this.#recorder = recorder;
     this.#inquiries = inquiries;
+    this.#maxAccountBytes = maxAccountBytes;
   }
 
   async connected(session: DeviceSession, held: readonly string[]): Promise<void> {
@@ -83,7 +94,7 @@ export class DeploymentDeviceHandler implements DeviceHandler {
       return "foreign";
     }
     const after = await this.#recorder.change(deploymentId, (current, nowMs) =>
-      takeDeviceEvent(current, event, nowMs, session.epoch),
+      takeDeviceEvent(current, event, nowMs, session.epoch, this.#maxEventBytes(current)),
     );
     if (after && replyToEvent(after, event) === "cancel") {
       session.send({ type: "cancel", deployment_id: deploymentId, reason: cancelReason(after) ?? "unknown" });
@@ -91,6 +102,10 @@ export class DeploymentDeviceHandler implements DeviceHandler {
       acknowledgeEvent(session, deploymentId, event);
     }
     return "taken";
+  }
+
+  #maxEventBytes({ accountBytes }: Deployment): number {
+    return accountBytes < this.#maxAccountBytes ? MAX_EVENT_BYTES : MAX_EVENT_BYTES_OVER_QUOTA;
   }
 
   async #ownDeployment(session: DeviceSession, id: string): Promise<Deployment | undefined> {

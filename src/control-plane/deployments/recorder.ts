@@ -3,7 +3,7 @@ import type { Logger } from "../../lib/logger.ts";
 import type { Bus } from "../bus/bus.ts";
 import { type Change, type Deployment, isFinished } from "../core/deployment.ts";
 import type { DeploymentEvent } from "../../protocol/deployment-event.ts";
-import type { CreateResult, DeploymentStore, Idempotency } from "../store/deployments.ts";
+import type { CreateResult, CreationBounds, DeploymentStore, Idempotency } from "../store/deployments.ts";
 import type { Credentials } from "./credentials.ts";
 import type { Deadlines } from "./deadlines.ts";
 import { Newest } from "./newest.ts";
@@ -31,10 +31,15 @@ export class Recorder {
     this.#parts = parts;
   }
 
-  /** Stores a new deployment with its first event, and watches over it from then on. */
-  async create(deployment: Deployment, first: DeploymentEvent, idempotency?: Idempotency): Promise<CreateResult> {
+  /** Stores a new deployment with its first event, within the bounds, and watches over it from then on. */
+  async create(
+    deployment: Deployment,
+    first: DeploymentEvent,
+    idempotency: Idempotency | undefined,
+    bounds: CreationBounds,
+  ): Promise<CreateResult> {
     using call = this.#newest.begin(deployment.id);
-    const result = await this.#parts.store.createDeployment(deployment, first, idempotency);
+    const result = await this.#parts.store.createDeployment(deployment, first, idempotency, bounds);
     if (result.kind === "created") this.#follow(deployment, call.accept(deployment.version));
     return result;
   }

@@ -6,11 +6,12 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { CLOSE_CODES } from "../../protocol/frames.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
-import type { AccessWatch } from "../access-watch.ts";
+import { type AccessWatch, deviceSubject } from "../access-watch.ts";
 import type { Asset } from "../core/asset.ts";
 import type { DeviceDirectory, DeviceHandler, DeviceSession, ReportHandler } from "../deployments/devices.ts";
 import { hashSecret } from "../secrets.ts";
 import type { AssetStore } from "../store/assets.ts";
+import { FramePace } from "./frame-pace.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
 import { Session } from "./session.ts";
 
@@ -49,12 +50,14 @@ export class DeviceHub implements DeviceDirectory {
   });
   /** Of each device, what its earlier sessions still have to be dealt with. */
   readonly #leaving = new Map<string, Promise<void>>();
+  readonly #pace: FramePace;
   #handlers: Handlers | undefined;
   #epoch = 0;
   #isStopping = false;
 
   constructor(options: HubOptions) {
     this.#options = options;
+    this.#pace = new FramePace(options.clock);
   }
 
   /**
@@ -117,7 +120,9 @@ export class DeviceHub implements DeviceDirectory {
     const asset = hash && (await this.#options.assets.findAssetByDeviceToken(hash));
     if (!asset) return refuseUpgrade(socket, "Unauthorized", "The device token is missing, wrong or revoked.");
     // What still uses the token this one takes the place of is disconnected.
-    if (await this.#options.assets.replaceDeviceToken(asset.uuid, hash)) await this.#options.access.recheck();
+    if (await this.#options.assets.replaceDeviceToken(asset.uuid, hash)) {
+      await this.#options.access.recheck(deviceSubject(asset.uuid));
+    }
     if (socket.destroyed) return;
     request.socket.setKeepAlive(true, TCP_KEEPALIVE_MS);
     this.#sockets.handleUpgrade(request, socket, head, (webSocket) => this.#accept(webSocket, asset, hash));
@@ -136,6 +141,7 @@ export class DeviceHub implements DeviceDirectory {
       clock,
       logger,
       ...handlers,
+      pace: this.#pace,
       onLive: (live) => this.#replace(live),
       untilAlone: async ({ assetUuid }) => this.#leaving.get(assetUuid),
       onClosed: (closed) => {
@@ -146,6 +152,7 @@ export class DeviceHub implements DeviceDirectory {
     });
     this.#open.add(session);
     const watching = access.watch(
+      deviceSubject(asset.uuid),
       async () => (await assets.findAssetByDeviceToken(tokenHash)) !== undefined,
       () => session.close(CLOSE_CODES.unauthorized, "the device token was revoked"),
     );

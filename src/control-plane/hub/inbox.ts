@@ -1,34 +1,58 @@
+import type { Clock } from "../../lib/clock.ts";
+
 /** Where a full queue holds the sender back. */
 export interface Inlet {
   pause(): void;
   resume(): void;
 }
 
-/** Most messages that wait for an earlier one to be dealt with. */
+/** Most messages, and bytes of them, that wait for an earlier one to be dealt with. */
 const CAPACITY = 64;
+export const MAX_WAITING_BYTES = 1024 * 1024;
 
-/** Deals with messages one after the other, and holds the sender back while too many wait. */
+/** After so many milliseconds in a row all other connections have their turn. */
+const SLICE_MS = 10;
+
+interface Waiting<T> {
+  readonly message: T;
+  readonly bytes: number;
+}
+
+/**
+ * Deals with messages one after the other, and holds the sender back while too many wait. However many wait, all other
+ * connections have their turn in between.
+ */
 export class Inbox<T> {
+  readonly #clock: Pick<Clock, "monotonic">;
   readonly #inlet: Inlet;
   readonly #handle: (message: T) => Promise<void>;
   readonly #onError: (error: unknown) => void;
-  readonly #waiting: T[] = [];
+  readonly #waiting: Waiting<T>[] = [];
+  #waitingBytes = 0;
   #isBusy = false;
   #round: Promise<void> = Promise.resolve();
   #isPaused = false;
   #isClosed = false;
 
   /** @param onError called with what `handle` threw; nothing is handled after that */
-  constructor(inlet: Inlet, handle: (message: T) => Promise<void>, onError: (error: unknown) => void) {
+  constructor(
+    clock: Pick<Clock, "monotonic">,
+    inlet: Inlet,
+    handle: (message: T) => Promise<void>,
+    onError: (error: unknown) => void,
+  ) {
+    this.#clock = clock;
     this.#inlet = inlet;
     this.#handle = handle;
     this.#onError = onError;
   }
 
-  push(message: T): void {
+  /** @param bytes what the message takes */
+  push(message: T, bytes = 0): void {
     if (this.#isClosed) return;
-    this.#waiting.push(message);
-    if (this.#waiting.length >= CAPACITY && !this.#isPaused) {
+    this.#waiting.push({ message, bytes });
+    this.#waitingBytes += bytes;
+    if (this.#isFull() && !this.#isPaused) {
       this.#isPaused = true;
       this.#inlet.pause();
     }
@@ -48,10 +72,15 @@ export class Inbox<T> {
 
   async #run(): Promise<void> {
     this.#isBusy = true;
+    let began = this.#clock.monotonic();
     try {
       for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
-        await this.#handle(next);
+        this.#waitingBytes -= next.bytes;
+        await this.#handle(next.message);
         this.#relieve();
+        if (this.#waiting.length === 0 || this.#clock.monotonic() - began < SLICE_MS) continue;
+        await othersTurn();
+        began = this.#clock.monotonic();
       }
     } catch (error) {
       this.close();
@@ -61,9 +90,19 @@ export class Inbox<T> {
     }
   }
 
+  #isFull(): boolean {
+    return this.#waiting.length >= CAPACITY || this.#waitingBytes > MAX_WAITING_BYTES;
+  }
+
   #relieve(): void {
     if (!this.#isPaused || this.#waiting.length > 0) return;
     this.#isPaused = false;
     this.#inlet.resume();
   }
+}
+
+function othersTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 }

@@ -6,6 +6,7 @@ import { negotiate } from "../../protocol/version.ts";
 import type { Asset } from "../core/asset.ts";
 import type { QueryKind } from "../../protocol/device-query.ts";
 import type { DeviceHandler, DeviceSession, QuerySink, ReportHandler, Verdict } from "../deployments/devices.ts";
+import type { FramePace } from "./frame-pace.ts";
 import { Inbox } from "./inbox.ts";
 import { SessionQueries } from "./session-queries.ts";
 import { Strikes } from "./strikes.ts";
@@ -18,6 +19,12 @@ const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 type DeploymentFrame = Extract<AgentFrame, { type: "ack" | "refuse" | "event" }>;
 type Hello = Extract<AgentFrame, { type: "hello" }>;
 
+/** A frame of the device, and its size. One of a type that is not known is only counted. */
+interface Received {
+  readonly frame: AgentFrame | undefined;
+  readonly bytes: number;
+}
+
 export interface SessionOptions {
   readonly id: string;
   readonly socket: WebSocket;
@@ -26,6 +33,7 @@ export interface SessionOptions {
   readonly logger: Logger;
   readonly handler: DeviceHandler;
   readonly reports: ReportHandler;
+  readonly pace: FramePace;
   /** Called when the device has said hello, before it is welcomed. Answers the number of the session. */
   readonly onLive: (session: Session) => number;
   /** Resolves when what earlier sessions of the device had sent is dealt with. */
@@ -41,7 +49,7 @@ export class Session implements DeviceSession {
   readonly assetUuid: string;
   readonly #options: SessionOptions;
   readonly #strikes: Strikes;
-  readonly #inbox: Inbox<AgentFrame>;
+  readonly #inbox: Inbox<Received>;
   readonly #queries = new SessionQueries((frame) => this.send(frame));
   readonly #helloTimer: Disposable;
   #probeTimer: Disposable | undefined;
@@ -56,8 +64,9 @@ export class Session implements DeviceSession {
     this.#options = options;
     this.#strikes = new Strikes(logger);
     this.#inbox = new Inbox(
+      clock,
       socket,
-      (frame) => this.#handle(frame),
+      (received) => this.#handle(received),
       (error) => this.#fail(error),
     );
     this.#helloTimer = clock.timer(HELLO_TIMEOUT_MS, () => this.close(CLOSE_CODES.helloTimeout, "no hello in time"));
@@ -119,21 +128,25 @@ export class Session implements DeviceSession {
   #receive(data: RawData, isBinary: boolean): void {
     this.#alive();
     if (isBinary) return this.#strike("binary");
+    const bytes = (data as Buffer).length;
     const decoded = decodeAgentFrame((data as Buffer).toString());
     switch (decoded.kind) {
       case "bad":
         return this.#strike(decoded.reason);
       case "unknown":
-        return this.#strikes.ignore(decoded.type);
+        this.#strikes.ignore(decoded.type);
+        return this.#inbox.push({ frame: undefined, bytes }, bytes);
       case "frame":
         if (decoded.frame.type !== "hello" && !this.#isLive) return this.#strike(`${decoded.frame.type} before hello`);
         if (decoded.frame.type === "hello" && this.#isLive) return this.#strike("hello twice");
         if (decoded.frame.type === "hello") this.#isLive = true;
-        return this.#inbox.push(decoded.frame);
+        return this.#inbox.push({ frame: decoded.frame, bytes }, bytes);
     }
   }
 
-  async #handle(frame: AgentFrame): Promise<void> {
+  async #handle({ frame, bytes }: Received): Promise<void> {
+    await this.#options.pace.turn(this.assetUuid, frame?.type, bytes);
+    if (!frame) return;
     if (frame.type === "hello") return this.#greet(frame);
     if (!this.#options.isCurrent(this)) return;
     switch (frame.type) {

@@ -3,6 +3,7 @@ import { type QueryAnswer, type QueryKind, type QueryParams, QUERIES } from "../
 import type { LogsParams } from "../../protocol/app-log.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { Asset } from "../core/asset.ts";
+import { checkAnswer } from "../core/check-answer.ts";
 import { type DeviceDirectory, type DeviceSession, TELLING_PROTOCOL } from "../deployments/devices.ts";
 import { onAbort } from "../on-abort.ts";
 import { LogFeed } from "./log-feed.ts";
@@ -13,8 +14,8 @@ import { Slots } from "./slots.ts";
 const FIRST_ANSWER_MS = 10_000;
 
 /** Most questions one device is asked at once, and one account may have open. */
-const MAX_QUERIES_PER_DEVICE = 16;
-const MAX_QUERIES_PER_ACCOUNT = 64;
+export const MAX_QUERIES_PER_DEVICE = 16;
+export const MAX_QUERIES_PER_ACCOUNT = 64;
 
 /** Kinds of query with a single answer. */
 type SingleQuery = Exclude<QueryKind, "logs">;
@@ -59,8 +60,9 @@ export class DeviceQueries {
       end: (error) => reject(error ? toQueryError(error) : notUnderstood()),
     });
     const parsed = QUERIES[what].answer.safeParse(await promise);
-    if (!parsed.success) throw notUnderstood();
-    return parsed.data as QueryAnswer<K>;
+    const answer = parsed.success ? checkAnswer(what, params, parsed.data as QueryAnswer<K>) : undefined;
+    if (answer === undefined) throw notUnderstood();
+    return answer;
   }
 
   /**
@@ -70,7 +72,8 @@ export class DeviceQueries {
     const session = this.#session(asset);
     using cleanup = new DisposableStack();
     cleanup.use(this.#takeSlots(asset));
-    const feed = new LogFeed({ clock: this.#clock, isFollowing: params.follow, firstAnswerMs: FIRST_ANSWER_MS });
+    const { follow: isFollowing, tail: maxLines } = params;
+    const feed = new LogFeed({ clock: this.#clock, isFollowing, maxLines, firstAnswerMs: FIRST_ANSWER_MS });
     cleanup.use(session.query("logs", params, feed));
     feed.own(cleanup.move(), () => session.probe());
     return feed;

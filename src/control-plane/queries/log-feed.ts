@@ -4,10 +4,14 @@ import { EdgeError } from "../../protocol/errors.ts";
 import type { LogEntry } from "../core/log-entry.ts";
 import { Latch } from "../deployments/latch.ts";
 import type { QuerySink } from "../deployments/devices.ts";
-import { notUnderstood, toQueryError } from "./query-error.ts";
+import { moreThanAsked, notUnderstood, toQueryError } from "./query-error.ts";
 
 /** Most that waits for a client who reads more slowly than the device sends; lines beyond it are left out and counted. */
-const MAX_WAITING_BYTES = 512 * 1024;
+export const MAX_WAITING_BYTES = 512 * 1024;
+/** What is handed on at once. */
+const BATCH_BYTES = 32 * 1024;
+/** Answers without a line that a log with an end may consist of beside those with lines. */
+const MAX_EMPTY_ANSWERS = 100;
 /** What a line costs beside its text. */
 const LINE_OVERHEAD_BYTES = 100;
 /** How long a device may pause within a log that has an end, in milliseconds. */
@@ -19,6 +23,8 @@ export interface LogFeedOptions {
   readonly clock: Clock;
   /** Whether the log goes on for as long as the client stays. */
   readonly isFollowing: boolean;
+  /** Most lines the device was asked for, of a log that has an end. */
+  readonly maxLines?: number;
   readonly firstAnswerMs: number;
 }
 
@@ -29,6 +35,8 @@ export class LogFeed implements QuerySink, Disposable {
   #waiting: LogEntry[] = [];
   #waitingBytes = 0;
   #hasBegun = false;
+  #lines = 0;
+  #emptyAnswers = 0;
   #end: { readonly error: EdgeError | undefined } | undefined;
   #query: Disposable | undefined;
   #silence: Disposable | undefined;
@@ -46,13 +54,14 @@ export class LogFeed implements QuerySink, Disposable {
   }
 
   answer(body: unknown): void {
+    if (this.#end) return;
     const chunk = appLogChunkSchema.safeParse(body);
     if (!chunk.success) return this.end(notUnderstood());
     this.#hasBegun = true;
     if (this.#options.isFollowing) this.#silence?.[Symbol.dispose]();
     else this.#expect(PAUSE_MS);
     this.#omit(chunk.data.omitted_lines, chunk.data.omitted_bytes);
-    for (const line of chunk.data.lines) this.#push(line);
+    this.#take(chunk.data.lines);
     this.#latch.set();
   }
 
@@ -76,9 +85,7 @@ export class LogFeed implements QuerySink, Disposable {
   async *batches(): AsyncGenerator<readonly LogEntry[], void, undefined> {
     if (this.#waiting.length === 0 && !this.#end) yield [];
     for (;;) {
-      const batch = this.#waiting;
-      this.#waiting = [];
-      this.#waitingBytes = 0;
+      const batch = this.#nextBatch();
       if (batch.length > 0) yield batch;
       else if (this.#end?.error) throw this.#end.error;
       else if (this.#end) return;
@@ -91,10 +98,29 @@ export class LogFeed implements QuerySink, Disposable {
     this.#query?.[Symbol.dispose]();
   }
 
+  /** Takes as many lines as were asked for, and ends a log that goes on after that. */
+  #take(lines: readonly AppLogLine[]): void {
+    const { isFollowing, maxLines = Infinity } = this.#options;
+    const most = isFollowing ? Infinity : maxLines;
+    for (const line of lines.slice(0, most - this.#lines)) this.#push(line);
+    this.#lines += lines.length;
+    if (lines.length === 0) this.#emptyAnswers++;
+    const isTooMuch = this.#lines > most || (!isFollowing && this.#emptyAnswers > MAX_EMPTY_ANSWERS);
+    if (isTooMuch) this.end(moreThanAsked());
+  }
+
+  #nextBatch(): LogEntry[] {
+    let bytes = 0;
+    let count = 0;
+    for (; count < this.#waiting.length && bytes < BATCH_BYTES; count++) bytes += costOf(this.#waiting[count]);
+    this.#waitingBytes -= bytes;
+    return this.#waiting.splice(0, count);
+  }
+
   #push(line: AppLogLine): void {
-    const bytes = Buffer.byteLength(line.text);
-    if (this.#waitingBytes + bytes > MAX_WAITING_BYTES) return this.#omit(1, bytes);
-    this.#waitingBytes += bytes + LINE_OVERHEAD_BYTES;
+    const bytes = costOf(line);
+    if (this.#waitingBytes + bytes > MAX_WAITING_BYTES) return this.#omit(1, Buffer.byteLength(line.text));
+    this.#waitingBytes += bytes;
     this.#waiting.push(line);
   }
 
@@ -118,4 +144,8 @@ export class LogFeed implements QuerySink, Disposable {
       this.end(new EdgeError("DeviceNotReachable"));
     });
   }
+}
+
+function costOf(entry: LogEntry | undefined): number {
+  return entry && "text" in entry ? Buffer.byteLength(entry.text) + LINE_OVERHEAD_BYTES : 0;
 }

@@ -20,3 +20,8 @@ export function toQueryError(error: EdgeError): EdgeError {
 export function notUnderstood(): EdgeError {
   return new EdgeError("DeviceFailed", "The device's answer could not be understood.");
 }
+
+/** The device sent more than it was asked for. */
+export function moreThanAsked(): EdgeError {
+  return new EdgeError("DeviceFailed", "The device sent more than it was asked for.");
+}

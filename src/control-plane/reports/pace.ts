@@ -14,11 +14,16 @@ export class Pace {
     this.#perSecond = perSecond;
   }
 
-  /** Resolves when it is this one's turn. */
-  async turn(): Promise<void> {
+  /** Whether all that was let through is paid for. */
+  get isIdle(): boolean {
+    return this.#paidAtMs <= this.#clock.monotonic();
+  }
+
+  /** Resolves when it is this one's turn. @param count for how many it counts */
+  async turn(count = 1): Promise<void> {
     const now = this.#clock.monotonic();
     const costMs = 1000 / this.#perSecond;
-    this.#paidAtMs = Math.max(this.#paidAtMs, now) + costMs;
+    this.#paidAtMs = Math.max(this.#paidAtMs, now) + count * costMs;
     const waitMs = this.#paidAtMs - now - this.#burst * costMs;
     if (waitMs > 0) await this.#clock.sleep(waitMs);
   }

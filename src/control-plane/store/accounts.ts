@@ -5,6 +5,13 @@ export interface Account {
   readonly createdAt: number;
 }
 
+/** What an account takes of what is bounded. */
+export interface AccountUse {
+  /** What its deployments take with their events, in bytes. */
+  readonly storedBytes: number;
+  readonly assets: number;
+}
+
 /** An API key without the secret, which is not kept. Times are Unix seconds. */
 export interface ApiKey {
   readonly id: string;
@@ -18,6 +25,8 @@ export interface ApiKey {
 export interface AccountStore {
   createAccount(account: Account): Promise<void>;
   findAccount(id: string): Promise<Account | undefined>;
+  /** What the account's deployments take and how many assets it has; nothing where there is no such account. */
+  findUse(id: string): Promise<AccountUse>;
   /** In order of creation. */
   listAccounts(): Promise<readonly Account[]>;
 }

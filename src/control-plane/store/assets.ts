@@ -6,7 +6,13 @@ import type { AssetStatus } from "../../protocol/asset.ts";
 export type RegisterResult =
   | { readonly ok: true }
   /** The value of this field belongs to another asset, or to another field of the same one. */
-  | { readonly ok: false; readonly taken: Identifier["field"] };
+  | { readonly ok: false; readonly taken: Identifier["field"]; readonly value: string; readonly holder: Holder };
+
+/** The asset an identifier belongs to. */
+export interface Holder {
+  readonly assetUuid: string;
+  readonly accountId: string;
+}
 
 /** What to list; a criterion that is left out lets everything pass. */
 export interface AssetFilter {

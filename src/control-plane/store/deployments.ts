@@ -15,7 +15,25 @@ export type CreateResult =
   /** The key was used for the same request before: this is its deployment. */
   | { readonly kind: "repeated"; readonly id: string }
   /** The key was used for another request. */
-  | { readonly kind: "conflict" };
+  | { readonly kind: "conflict" }
+  /** There is no room for it in its account. */
+  | { readonly kind: "full"; readonly usedBytes: number }
+  /** Too many of the asset have not ended. */
+  | { readonly kind: "busy" };
+
+/** What a new deployment must keep to. */
+export interface CreationBounds {
+  /** Most bytes that the account's deployments take with this one. */
+  readonly accountBytes: number;
+  /** Most deployments of the asset that have not ended, with this one. */
+  readonly runningOfAsset: number;
+}
+
+/** What events one read returns at the most, in bytes, unless the first alone is larger. */
+export const MAX_BATCH_BYTES = 32 * 1024;
+
+/** After so many bytes of specifications a page of deployments ends early. */
+export const MAX_PAGE_BYTES = 2 * 1024 * 1024;
 
 /** An event as it is stored and sent: a number and the JSON text. */
 export interface StoredEvent {
@@ -32,9 +50,15 @@ export interface DeploymentPage {
 }
 
 export interface DeploymentStore {
-  /** Stores a new deployment, at version 1, together with its first event. */
-  createDeployment(deployment: Deployment, first: DeploymentEvent, idempotency?: Idempotency): Promise<CreateResult>;
+  /** Stores a new deployment, at version 1, together with its first event, within the bounds if there are any. */
+  createDeployment(
+    deployment: Deployment,
+    first: DeploymentEvent,
+    idempotency?: Idempotency,
+    bounds?: CreationBounds,
+  ): Promise<CreateResult>;
   findDeployment(id: string): Promise<Deployment | undefined>;
+  /** At most `limit`, and fewer where they are so large that `MAX_PAGE_BYTES` is reached. */
   listDeployments(assetUuid: string, limit: number, after?: DeploymentCursor): Promise<DeploymentPage>;
   /** Deployments without a final event, of one asset or of all, oldest first. */
   listUnfinished(assetUuid?: string): Promise<readonly Deployment[]>;
@@ -47,7 +71,7 @@ export interface DeploymentStore {
    * Results of overlapping calls may arrive in another order than that of the changes; their versions tell.
    */
   updateDeployment(id: string, decide: (deployment: Deployment) => Change | undefined): Promise<Deployment | undefined>;
-  /** Events with a `seq` above `after`, in order, at most `limit`. */
+  /** Events with a `seq` above `after`, in order, at most `limit` and `MAX_BATCH_BYTES`, but one if there is any. */
   readEvents(id: string, after: number, limit: number): Promise<readonly StoredEvent[]>;
   /**
    * Removes deployments that ended before this instant (Unix milliseconds), with their events, oldest first, at most

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { apiClient } from "../../support/api-client.ts";
+import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import { type ControlPlane, startControlPlane, type TestAccount, type TestAsset } from "../../support/control-plane.ts";
 import { type EventStream, openStream } from "../../support/event-stream.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
@@ -216,10 +216,12 @@ describe("a log that is followed", () => {
     const { query_id: id } = await device.next("query");
     device.answer(id, { lines: [] });
     const log = await opening;
-    await control.store.keys.revokeKey(other.keyId, 1);
-    // Whatever makes the server look again: here the removal of an asset.
-    const { uuid: spare } = await control.asset(account);
-    await apiClient(control, account).delete(`/v1/assets/${spare}`);
+    {
+      // As the administration does it: another process, by another connection.
+      await using administration = openStore(control.databasePath);
+      await administration.keys.revokeKey(other.keyId, 1);
+    }
+    await clock.advance(2_000);
     await log.ended;
     expect(await device.next("query_cancel")).toMatchObject({ query_id: id });
   });
@@ -230,7 +232,7 @@ describe("a log that is followed", () => {
     using _log = log;
     log.freeze();
     const text = "x".repeat(8_000);
-    const CHUNKS = 100;
+    const CHUNKS = 35;
     const PER_CHUNK = 50;
     for (let chunk = 0; chunk < CHUNKS; chunk++) {
       const lines = Array.from({ length: PER_CHUNK }, (_, index) => line(`${chunk * PER_CHUNK + index} ${text}`));

@@ -17,6 +17,10 @@ beforeAll(async () => {
 });
 afterAll(() => control[Symbol.asyncDispose]());
 
+/** Resolves when the server holds the report of this hash: all before it have been dealt with. */
+const held = (uuid: string, hash: string) =>
+  waitFor(`report ${hash}`, async () => (await control.store.devices.findReportHash(uuid)) === hash);
+
 const nowS = (): number => Math.floor(clock.now() / 1000);
 const get = (uuid: string, path: string): Promise<Answer> =>
   apiClient(control, account).get(`/v1/assets/${uuid}/edge/${path}`);
@@ -89,7 +93,7 @@ describe("a report", () => {
     const first = await FakeDevice.connect(control.agentUrl, deviceToken);
     first.report({ hash: "h1", apps: [someApp("a"), someApp("b")], device: someFacts() });
     first.report({ base: "h1", hash: "h2", apps: [someApp("c")], removed_apps: ["a"] });
-    await first.flushed();
+    await held(uuid, "h2");
     expect(await names(uuid)).toEqual(["b", "c"]);
     await first.cut();
     await using second = await FakeDevice.open(control.agentUrl, deviceToken);
@@ -111,10 +115,12 @@ describe("a report", () => {
     device.endQuery(query.query_id);
     // In order: what comes after the answer is a difference to it.
     device.report({ base: "h3", hash: "h4", removed_apps: ["b"] });
-    await device.flushed();
+    await held(uuid, "h4");
     expect(await names(uuid)).toEqual(["c"]);
     for (let count = 0; count < 20; count++) device.report({ base: "unknown", hash: `x${count}` });
-    await device.flushed();
+    // Taken in order: what comes last is held when all before it have been dealt with.
+    device.report({ base: "h4", hash: "h5" });
+    await held(uuid, "h5");
     expect(device.received.filter(({ type }) => type === "query")).toHaveLength(1);
     expect(await names(uuid)).toEqual(["c"]);
     await clock.advance(60_000);
@@ -143,10 +149,12 @@ describe("a report", () => {
     for (const [index, name] of ["a", "b", "c", "d", "e"].entries()) {
       device.report({ base: `h${index}`, hash: `h${index + 1}`, apps: [someApp(name, { spec })] });
     }
-    await device.flushed();
+    // Taken only as a difference to what is held: the third of them.
+    device.report({ base: "h3", hash: "h3b" });
+    await held(uuid, "h3b");
     expect(await names(uuid)).toEqual(["a", "b", "c"]);
     device.report({ hash: "small", apps: [someApp("z")] });
-    await device.flushed();
+    await held(uuid, "small");
     expect(await names(uuid)).toEqual(["z"]);
   });
 
@@ -154,15 +162,17 @@ describe("a report", () => {
     const { uuid, deviceToken } = await control.asset(account);
     await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
     for (let count = 1; count <= 40; count++) device.report({ hash: `h${count}` });
-    await device.flushed();
-    expect(await control.store.devices.findReportHash(uuid)).toBe("h30");
+    await held(uuid, "h30");
     const { uuid: other, deviceToken: othersToken } = await control.asset(account);
     await using neighbour = await FakeDevice.connect(control.agentUrl, othersToken);
     neighbour.report({ hash: "at once" });
     await neighbour.flushed();
     expect(await control.store.devices.findReportHash(other)).toBe("at once");
-    await clock.advance(5_000);
-    expect(await control.store.devices.findReportHash(uuid)).toBe("h40");
+    expect(await control.store.devices.findReportHash(uuid)).toBe("h30");
+    await waitFor("the rest", async () => {
+      await clock.advance(1_000);
+      return (await control.store.devices.findReportHash(uuid)) === "h40";
+    });
   });
 
   test("goes with its asset", async () => {

@@ -4,6 +4,7 @@ import { type ControlPlane, startControlPlane, type TestAccount } from "../../su
 import { type EventStream, openStream } from "../../support/event-stream.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
+import { waitFor } from "../../support/wait-for.ts";
 
 let clock: FakeClock;
 let control: ControlPlane;
@@ -90,8 +91,12 @@ test("no stream is held up by one that nobody reads", async () => {
   const stream = await deploy(uuid);
   stream.freeze();
   const filler = "x".repeat(30_000);
-  for (let count = 0; count < 500; count++) device.event(stream.deploymentId, { details: { filler } });
-  await device.flushed();
+  const EVENTS = 250;
+  for (let count = 0; count < EVENTS; count++) device.event(stream.deploymentId, { details: { filler } });
+  await waitFor("all events", async () => {
+    await clock.advance(1_000);
+    return (await control.store.deployments.findDeployment(stream.deploymentId))?.lastDeviceSeq === EVENTS;
+  });
   const stopped = control.server.stop();
   // Ten times the grace period at most: whatever is stuck is cut.
   for (let second = 0; second < 30; second++) await clock.advance(1_000);

@@ -187,6 +187,8 @@ export class InterleavedService {
       devices: { find: () => this.#session },
       ackTimeoutMs: ACK_TIMEOUT_MS,
       deploymentTimeoutMs: DEPLOYMENT_TIMEOUT_MS,
+      maxAccountBytes: Number.MAX_SAFE_INTEGER,
+      keepMs: Number.MAX_SAFE_INTEGER,
     });
   }
 
@@ -235,7 +237,8 @@ class Line implements DeviceSession {
     this.#service = service;
     this.queries = new SessionQueries((frame) => this.send(frame));
     const inlet = { pause: () => undefined, resume: () => undefined };
-    this.#inbox = new Inbox(
+    this.#inbox = new Inbox<AgentFrame>(
+      service.clock,
       inlet,
       (frame) => {
         this.#busy = service.handle(this, frame);

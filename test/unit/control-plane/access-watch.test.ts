@@ -10,6 +10,7 @@ async function setUp() {
   const watch = new AccessWatch(store, clock, await createLogger({ name: "test", level: "fatal" }));
   const start = (): Disposable =>
     watch.watch(
+      "key 1",
       async () => {
         state.checks++;
         return state.allowed;
@@ -45,6 +46,8 @@ test("what this process revoked is noticed at once", async () => {
   const { state, start, watch } = await setUp();
   using _watching = start();
   state.allowed = false;
-  await watch.recheck();
+  await watch.recheck("key 2");
+  expect(state.checks).toBe(0);
+  await watch.recheck("key 1");
   expect(state.revoked).toBe(1);
 });

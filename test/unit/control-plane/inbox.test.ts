@@ -1,5 +1,6 @@
 import { expect, test, vi } from "vitest";
-import { Inbox } from "../../../src/control-plane/hub/inbox.ts";
+import { Inbox, MAX_WAITING_BYTES } from "../../../src/control-plane/hub/inbox.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
 const inlet = () => ({ pause: vi.fn<() => void>(), resume: vi.fn<() => void>() });
@@ -8,6 +9,7 @@ test("messages are dealt with one after the other, in order", async () => {
   const seen: number[] = [];
   let busy = 0;
   const inbox = new Inbox<number>(
+    new FakeClock(),
     inlet(),
     async (message) => {
       expect(++busy).toBe(1);
@@ -26,6 +28,7 @@ test("the sender is held back while many wait, and let go on when they are done"
   const door = inlet();
   const open = Promise.withResolvers<void>();
   const inbox = new Inbox<number>(
+    new FakeClock(),
     door,
     () => open.promise,
     () => {},
@@ -46,10 +49,48 @@ test("after an error nothing more is dealt with", async () => {
     seen.push(message);
     throw new Error("no");
   };
-  const inbox = new Inbox<number>(inlet(), handle, (error) => errors.push(error));
+  const inbox = new Inbox<number>(new FakeClock(), inlet(), handle, (error) => errors.push(error));
   inbox.push(1);
   inbox.push(2);
   await waitFor("the error", () => errors.length === 1);
   inbox.push(3);
   expect(seen).toEqual([1]);
+});
+
+test("the sender is held back by bytes, too", async () => {
+  const door = inlet();
+  const open = Promise.withResolvers<void>();
+  const inbox = new Inbox<number>(
+    new FakeClock(),
+    door,
+    () => open.promise,
+    () => {},
+  );
+  inbox.push(0, MAX_WAITING_BYTES);
+  inbox.push(1, MAX_WAITING_BYTES);
+  expect(door.pause).not.toHaveBeenCalled();
+  inbox.push(2, 1);
+  expect(door.pause).toHaveBeenCalledOnce();
+  open.resolve();
+  await waitFor("resuming", () => door.resume.mock.calls.length === 1);
+});
+
+test("messages that take their time let others have their turn in between", async () => {
+  const order: string[] = [];
+  const clock = new FakeClock();
+  const inbox = new Inbox<number>(
+    clock,
+    inlet(),
+    async (message) => {
+      order.push(`message ${message}`);
+      await clock.advance(10);
+    },
+    () => {},
+  );
+  inbox.push(1);
+  inbox.push(2);
+  setImmediate(() => order.push("somebody else"));
+  inbox.push(3);
+  await waitFor("all messages", () => order.length === 4);
+  expect(order.indexOf("somebody else")).toBeLessThan(3);
 });

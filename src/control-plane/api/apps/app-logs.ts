@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import type { FastifyReply } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { appLogLineSchema, MAX_LOG_TAIL } from "../../../protocol/app-log.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
@@ -77,7 +77,7 @@ export function appLogs(api: Api, context: ApiContext): void {
         feed[Symbol.dispose]();
       });
       await feed.begun();
-      return sendLog(reply, feed, logFormat(request.headers.accept));
+      return sendLog(context, request, reply, feed);
     },
   );
 }
@@ -86,14 +86,15 @@ function restarting(): EdgeError {
   return new EdgeError("ServiceUnavailable", "The service is restarting.");
 }
 
-function sendLog(reply: FastifyReply, feed: LogFeed, format: LogFormat): FastifyReply {
+function sendLog({ streams }: ApiContext, request: FastifyRequest, reply: FastifyReply, feed: LogFeed): FastifyReply {
+  const format = logFormat(request.headers.accept);
   return reply
     .headers({
       "Content-Type": `${format.mediaType}; charset=utf-8`,
       "Cache-Control": "no-store",
       "X-Accel-Buffering": "no",
     })
-    .send(Readable.from(writeLog(feed, format)));
+    .send(Readable.from(streams.guard(request, reply, writeLog(feed, format))));
 }
 
 async function* writeLog(feed: LogFeed, format: LogFormat): AsyncGenerator<string> {

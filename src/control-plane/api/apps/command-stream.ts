@@ -4,9 +4,8 @@ import type { AppCommand } from "../../core/command.ts";
 import { findAsset } from "../assets/find-asset.ts";
 import type { ApiContext } from "../context.ts";
 import { eventStream, streamErrors } from "../docs/stream.ts";
-import { reportError, toErrorBody } from "../errors.ts";
+import { reportError, sayWhenAgain, toErrorBody } from "../errors.ts";
 import { sendEvents, sendFailure } from "../event-stream.ts";
-import { streamSignal } from "../stream-signal.ts";
 import { readIdempotency } from "./idempotency.ts";
 
 type AssetRequest = FastifyRequest<{ Params: { asset_id: string } }>;
@@ -30,6 +29,7 @@ export function commandStream(...codes: readonly ErrorCode[]) {
         ...codes,
         "InvalidRequest",
         "IdempotencyKeyReused",
+        "QuotaExceeded",
       ),
     },
   };
@@ -45,6 +45,7 @@ export const STREAM_NOTE =
 export function refuseStream({ logger, clock }: ApiContext) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const shown = reportError(error, request, logger);
+    sayWhenAgain(shown, reply);
     if (request.apiKey) sendFailure(reply, shown, clock.now());
     else void reply.code(errorEntry(shown.code).http).send(toErrorBody(shown));
   };
@@ -57,10 +58,12 @@ export async function streamCommand(
   reply: FastifyReply,
   command: AppCommand,
 ): Promise<FastifyReply> {
-  const { store, deployments } = context;
+  const { store, deployments, streams } = context;
+  // Before anything is asked for: a client that can be shown no events asks again later.
+  streams.open(request, reply);
   const asset = await findAsset(store, request, request.params.asset_id);
   const idempotency = readIdempotency(request.headers["idempotency-key"], asset.uuid, command);
   const id = await deployments.request(asset, command, idempotency);
   void reply.header("Deployment-Id", id);
-  return sendEvents(reply, deployments.events(id, 0, streamSignal(request, reply, context)));
+  return sendEvents(context, request, reply, { id, after: 0 });
 }

@@ -3,7 +3,8 @@ import {
   type RegisteredAsset,
   registeredAssetSchema,
 } from "../../../protocol/asset-request.ts";
-import { registerAsset as register } from "../../assets/register-asset.ts";
+import { type Conflict, registerAsset as register } from "../../assets/register-asset.ts";
+import { EdgeError } from "../../../protocol/errors.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
@@ -30,14 +31,47 @@ export function registerAsset(api: Api, context: ApiContext): void {
         body: assetRegistrationSchema,
         response: {
           201: json("The new asset and its device token.", registeredAssetSchema, HEADERS),
-          ...errorsWithBody("IdentifierTaken", "UnknownNetworkGroup"),
+          ...errorsWithBody("IdentifierTaken", "UnknownNetworkGroup", "QuotaExceeded"),
         },
       },
     },
     async (request, reply): Promise<RegisteredAsset> => {
-      const { asset, deviceToken } = await register(context, accountOf(request), request.body);
+      const accountId = accountOf(request);
+      context.conflictLimit.check(accountId);
+      await requireRoom(context, accountId);
+      const { asset, deviceToken } = await register(context, accountId, request.body, (conflict) =>
+        noteConflict(context, accountId, conflict),
+      );
       void reply.code(201).header("location", assetPath(asset.uuid)).header("cache-control", "no-store");
       return { ...showAsset(asset, legacy, reply), device_token: deviceToken };
     },
+  );
+}
+
+async function requireRoom({ store, config }: ApiContext, accountId: string): Promise<void> {
+  const { assets: used } = await store.accounts.findUse(accountId);
+  const limit = config.max_assets_per_account;
+  if (used < limit) return;
+  throw new EdgeError("QuotaExceeded", "The account has as many assets as it may have.", {
+    quota: "assets",
+    used,
+    limit,
+  });
+}
+
+/** The operator sees what the account is not told, so that a dispute can be settled. */
+function noteConflict({ conflictLimit, logger }: ApiContext, accountId: string, conflict: Conflict): void {
+  const { taken, value, holder } = conflict;
+  if (holder.accountId === accountId) return;
+  conflictLimit.count(accountId);
+  logger.warn(
+    {
+      account_id: accountId,
+      field: taken,
+      identifier: value,
+      holder_account_id: holder.accountId,
+      holder_asset: holder.assetUuid,
+    },
+    "identifier refused: an asset of another account has it",
   );
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { deviceSubject } from "../../access-watch.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
 import { assetParams } from "./asset-params.ts";
@@ -25,7 +26,7 @@ export function removeAsset(api: Api, { store, deployments, access }: ApiContext
       await store.assets.removeAsset(uuid);
       await deployments.abandon(uuid);
       // The token is void: this is where the device's session finds out.
-      await access.recheck();
+      await access.recheck(deviceSubject(uuid));
       return reply.code(204).send();
     },
   );

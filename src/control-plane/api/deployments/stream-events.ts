@@ -4,7 +4,6 @@ import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
 import { eventStream } from "../docs/stream.ts";
 import { sendEvents } from "../event-stream.ts";
-import { streamSignal } from "../stream-signal.ts";
 import { deploymentParams } from "./deployment-schema.ts";
 import { findDeployment } from "./find-deployment.ts";
 
@@ -19,7 +18,7 @@ const query = z.strictObject({
  * after the one that was seen last, and then as they come, until the final one.
  */
 export function streamEvents(api: Api, context: ApiContext): void {
-  const { store, deployments } = context;
+  const { store, streams } = context;
   api.get(
     "/v1/assets/:asset_id/edge/deployments/:deployment_id/events",
     {
@@ -40,8 +39,9 @@ export function streamEvents(api: Api, context: ApiContext): void {
     },
     async (request, reply) => {
       const { id } = await findDeployment(store, request);
+      streams.open(request, reply);
       void reply.header("Deployment-Id", id);
-      return sendEvents(reply, deployments.events(id, request.query.after, streamSignal(request, reply, context)));
+      return sendEvents(context, request, reply, { id, after: request.query.after });
     },
   );
 }

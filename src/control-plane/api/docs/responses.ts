@@ -33,6 +33,7 @@ const ERROR_HEADERS: Partial<Record<ErrorCode, Readonly<Record<string, HeaderSch
     "RateLimit-Remaining": { type: "integer", description: "Requests left in the window." },
     "RateLimit-Reset": seconds("Seconds until the window begins anew."),
   },
+  QuotaExceeded: { "Retry-After": seconds("Seconds after which to try again.") },
   ServiceUnavailable: { "Retry-After": seconds("Seconds after which to try again, where that is known.") },
 };
 

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Account, AccountStore } from "../accounts.ts";
+import type { Account, AccountStore, AccountUse } from "../accounts.ts";
 
 interface Row {
   readonly id: string;
@@ -11,11 +11,15 @@ export class SqliteAccountStore implements AccountStore {
   readonly #insert;
   readonly #find;
   readonly #list;
+  readonly #use;
 
   constructor(database: DatabaseSync) {
     this.#insert = database.prepare("INSERT INTO accounts (id, name, created_at) VALUES (?, ?, ?)");
     this.#find = database.prepare("SELECT * FROM accounts WHERE id = ?");
     this.#list = database.prepare("SELECT * FROM accounts ORDER BY created_at, id");
+    this.#use = database.prepare(
+      "SELECT stored_bytes AS storedBytes, asset_count AS assets FROM accounts WHERE id = ?",
+    );
   }
 
   async createAccount(account: Account): Promise<void> {
@@ -25,6 +29,10 @@ export class SqliteAccountStore implements AccountStore {
   async findAccount(id: string): Promise<Account | undefined> {
     const row = this.#find.get(id) as Row | undefined;
     return row && toAccount(row);
+  }
+
+  async findUse(id: string): Promise<AccountUse> {
+    return (this.#use.get(id) as unknown as AccountUse | undefined) ?? { storedBytes: 0, assets: 0 };
   }
 
   async listAccounts(): Promise<readonly Account[]> {

@@ -3,7 +3,7 @@ import { transaction } from "../../../lib/sqlite.ts";
 import type { Asset } from "../../core/asset.ts";
 import { canonicalIdentifier, type Identifier, identifiersOf } from "../../core/identifier.ts";
 import type { ListPosition } from "../../core/list-cursor.ts";
-import type { AssetFilter, AssetStore, RegisterResult } from "../assets.ts";
+import type { AssetFilter, AssetStore, Holder, RegisterResult } from "../assets.ts";
 import { SqliteAssetList } from "./asset-list.ts";
 import { ASSET_COLUMNS, ASSET_JOINS, type AssetRow, toAsset } from "./asset-row.ts";
 
@@ -13,7 +13,7 @@ export class SqliteAssetStore implements AssetStore {
   readonly #byUuid;
   readonly #byToken;
   readonly #replaceToken;
-  readonly #isTaken;
+  readonly #holder;
   readonly #insertAsset;
   readonly #insertIdentifier;
   readonly #insertSim;
@@ -37,7 +37,10 @@ export class SqliteAssetStore implements AssetStore {
       `UPDATE assets SET device_token_hash = next_device_token_hash, next_device_token_hash = NULL
        WHERE uuid = ? AND next_device_token_hash = ?`,
     );
-    this.#isTaken = database.prepare("SELECT 1 FROM identifiers WHERE value = ?");
+    this.#holder = database.prepare(
+      `SELECT a.uuid AS assetUuid, a.account_id AS accountId
+       FROM identifiers i JOIN assets a ON a.uuid = i.asset_uuid WHERE i.value = ?`,
+    );
     this.#insertAsset = database.prepare(
       `INSERT INTO assets (uuid, account_id, serial_number, name, type, created_at, device_token_hash)
        VALUES (?, ?, ?, ?, ?, ?, ?)`,
@@ -81,7 +84,7 @@ export class SqliteAssetStore implements AssetStore {
       transaction(this.#database, () => this.#insert(asset, deviceTokenHash));
       return { ok: true };
     } catch (error) {
-      if (error instanceof Taken) return { ok: false, taken: error.field };
+      if (error instanceof Taken) return { ok: false, taken: error.field, value: error.value, holder: error.holder };
       throw error;
     }
   }
@@ -106,10 +109,15 @@ export class SqliteAssetStore implements AssetStore {
     });
   }
 
+  #requireFree(identifier: Identifier): void {
+    const holder = this.#holder.get(identifier.value) as Holder | undefined;
+    if (holder) throw new Taken(identifier, holder);
+  }
+
   #insert(asset: Asset, deviceTokenHash: Uint8Array): void {
     const { uuid, supersim, prosim } = asset;
     // Looked at first, since the table of assets would answer with an error of its own.
-    if (this.#isTaken.get(uuid)) throw new Taken("uuid");
+    this.#requireFree({ field: "uuid", value: uuid });
     this.#insertAsset.run(
       uuid,
       asset.accountId,
@@ -119,8 +127,8 @@ export class SqliteAssetStore implements AssetStore {
       asset.createdAt,
       deviceTokenHash,
     );
-    for (const { field, value } of identifiersOf(asset)) {
-      if (this.#insertIdentifier.run(value, uuid).changes === 0) throw new Taken(field);
+    for (const identifier of identifiersOf(asset)) {
+      if (this.#insertIdentifier.run(identifier.value, uuid).changes === 0) this.#requireFree(identifier);
     }
     if (supersim) {
       const { iccid, sid, networkGroup, status } = supersim;
@@ -136,9 +144,13 @@ export class SqliteAssetStore implements AssetStore {
 /** Ends the transaction; never leaves this file. */
 class Taken extends Error {
   readonly field: Identifier["field"];
+  readonly value: string;
+  readonly holder: Holder;
 
-  constructor(field: Identifier["field"]) {
+  constructor({ field, value }: Identifier, holder: Holder) {
     super(`taken: ${field}`);
     this.field = field;
+    this.value = value;
+    this.holder = holder;
   }
 }

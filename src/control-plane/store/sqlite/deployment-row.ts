@@ -25,11 +25,15 @@ export interface DeploymentRow {
   readonly version: number;
   readonly connection: number;
   readonly doubt: Doubt | null;
+  readonly event_bytes: number;
+  readonly account_bytes: number | null;
+  readonly omitted_events: number;
 }
 
 /** Columns of a `DeploymentRow`, for a query in which the deployment is called `d`. */
 export const DEPLOYMENT_COLUMNS = /* sql */ `
-  d.*, (SELECT e.event FROM deployment_events e WHERE e.deployment_id = d.id AND e.seq = d.last_seq) AS last_event`;
+  d.*, (SELECT e.event FROM deployment_events e WHERE e.deployment_id = d.id AND e.seq = d.last_seq) AS last_event,
+  (SELECT a.stored_bytes FROM accounts a WHERE a.id = d.account_id) AS account_bytes`;
 
 export function toDeployment(row: DeploymentRow): Deployment {
   return {
@@ -54,5 +58,8 @@ export function toDeployment(row: DeploymentRow): Deployment {
     lastEvent: row.last_event === null ? undefined : (JSON.parse(row.last_event) as DeploymentEvent),
     connection: row.connection,
     doubt: row.doubt ?? undefined,
+    eventBytes: row.event_bytes,
+    accountBytes: row.account_bytes ?? 0,
+    omittedEvents: row.omitted_events,
   };
 }

@@ -3,7 +3,16 @@ import type { DeploymentEvent } from "../../../protocol/deployment-event.ts";
 import { transaction } from "../../../lib/sqlite.ts";
 import type { Change, Deployment } from "../../core/deployment.ts";
 import type { DeploymentCursor } from "../../core/deployment-cursor.ts";
-import type { CreateResult, DeploymentPage, DeploymentStore, Idempotency, StoredEvent } from "../deployments.ts";
+import {
+  type CreateResult,
+  type CreationBounds,
+  type DeploymentPage,
+  type DeploymentStore,
+  type Idempotency,
+  MAX_BATCH_BYTES,
+  MAX_PAGE_BYTES,
+  type StoredEvent,
+} from "../deployments.ts";
 import { DEPLOYMENT_COLUMNS, type DeploymentRow, toDeployment } from "./deployment-row.ts";
 
 /** Takes the deployments that ended first off an index; one that has not ended has no `finished_at_ms`. */
@@ -15,6 +24,8 @@ export class SqliteDeploymentStore implements DeploymentStore {
   readonly #database: DatabaseSync;
   readonly #byId;
   readonly #byIdempotencyKey;
+  readonly #storedBytes;
+  readonly #running;
   readonly #insert;
   readonly #insertEvent;
   readonly #page;
@@ -30,6 +41,10 @@ export class SqliteDeploymentStore implements DeploymentStore {
     this.#byId = database.prepare(`${select} WHERE d.id = ?`);
     this.#byIdempotencyKey = database.prepare(
       "SELECT id, request_hash FROM deployments WHERE account_id = ? AND idempotency_key = ?",
+    );
+    this.#storedBytes = database.prepare("SELECT stored_bytes AS bytes FROM accounts WHERE id = ?");
+    this.#running = database.prepare(
+      "SELECT count(*) AS count FROM deployments WHERE asset_uuid = ? AND status = 'Running'",
     );
     this.#insert = database.prepare(
       `INSERT INTO deployments (id, account_id, asset_uuid, app, action, spec, options, has_registry_auth, status,
@@ -48,7 +63,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
     this.#update = database.prepare(
       `UPDATE deployments SET spec = ?, status = ?, code = ?, acknowledged_at_ms = ?, cancel_requested_at_ms = ?,
          finished_at_ms = ?, last_device_seq = ?, last_seq = ?, deadline_at_ms = ?, connection = ?,
-         doubt = ?, version = ? WHERE id = ? AND version = ?`,
+         doubt = ?, event_bytes = ?, omitted_events = ?, version = ? WHERE id = ? AND version = ?`,
     );
     this.#events = database.prepare(
       "SELECT seq, event AS json FROM deployment_events WHERE deployment_id = ? AND seq > ? ORDER BY seq LIMIT ?",
@@ -60,10 +75,13 @@ export class SqliteDeploymentStore implements DeploymentStore {
     deployment: Deployment,
     first: DeploymentEvent,
     idempotency?: Idempotency,
+    bounds?: CreationBounds,
   ): Promise<CreateResult> {
     return transaction(this.#database, () => {
       const earlier = idempotency && this.#repetition(deployment.accountId, idempotency);
       if (earlier) return earlier;
+      const refused = bounds && this.#refusal(deployment, bounds);
+      if (refused) return refused;
       this.#insert.run(
         deployment.id,
         deployment.accountId,
@@ -91,11 +109,17 @@ export class SqliteDeploymentStore implements DeploymentStore {
 
   async listDeployments(assetUuid: string, limit: number, after?: DeploymentCursor): Promise<DeploymentPage> {
     const { createdAtMs, id } = after ?? { createdAtMs: Number.MAX_SAFE_INTEGER, id: "" };
-    const rows = this.#page.all(assetUuid, createdAtMs, id, limit + 1) as unknown as DeploymentRow[];
-    const deployments = rows.slice(0, limit).map(toDeployment);
-    const last = deployments.at(-1);
-    const next = rows.length > limit && last ? { createdAtMs: last.createdAtMs, id: last.id } : undefined;
-    return { deployments, next };
+    const deployments: Deployment[] = [];
+    let bytes = 0;
+    for (const found of this.#page.iterate(assetUuid, createdAtMs, id, limit + 1)) {
+      const row = found as unknown as DeploymentRow;
+      const last = deployments.at(-1);
+      const isFull = deployments.length === limit || bytes >= MAX_PAGE_BYTES;
+      if (last && isFull) return { deployments, next: { createdAtMs: last.createdAtMs, id: last.id } };
+      deployments.push(toDeployment(row));
+      bytes += row.spec.length;
+    }
+    return { deployments, next: undefined };
   }
 
   async listUnfinished(assetUuid?: string): Promise<readonly Deployment[]> {
@@ -115,7 +139,15 @@ export class SqliteDeploymentStore implements DeploymentStore {
   }
 
   async readEvents(id: string, after: number, limit: number): Promise<readonly StoredEvent[]> {
-    return this.#events.all(id, after, limit) as unknown as StoredEvent[];
+    const events: StoredEvent[] = [];
+    let bytes = 0;
+    for (const row of this.#events.iterate(id, after, limit)) {
+      const event = row as unknown as StoredEvent;
+      bytes += Buffer.byteLength(event.json);
+      if (events.length > 0 && bytes > MAX_BATCH_BYTES) break;
+      events.push(event);
+    }
+    return events;
   }
 
   async removeFinished(beforeMs: number, limit: number): Promise<number> {
@@ -131,7 +163,9 @@ export class SqliteDeploymentStore implements DeploymentStore {
     const after = { ...before, ...change.fields, version: before.version + 1 };
     const event = change.event ?? before.lastEvent;
     const lastSeq = event?.seq ?? 0;
-    if (change.event) this.#insertEvent.run(before.id, lastSeq, JSON.stringify(change.event));
+    const json = change.event && JSON.stringify(change.event);
+    if (json) this.#insertEvent.run(before.id, lastSeq, json);
+    const eventBytes = before.eventBytes + Buffer.byteLength(json ?? "");
     const { changes } = this.#update.run(
       JSON.stringify(after.spec),
       after.status,
@@ -144,12 +178,21 @@ export class SqliteDeploymentStore implements DeploymentStore {
       after.deadlineAtMs,
       after.connection,
       after.doubt ?? null,
+      eventBytes,
+      after.omittedEvents,
       after.version,
       before.id,
       before.version,
     );
     if (changes !== 1) throw new Error(`deployment ${before.id} is not at version ${before.version} any more`);
-    return { ...after, lastSeq, lastEvent: event };
+    return { ...after, lastSeq, lastEvent: event, eventBytes };
+  }
+
+  #refusal({ accountId, assetUuid, spec }: Deployment, bounds: CreationBounds): CreateResult | undefined {
+    const { bytes: usedBytes } = (this.#storedBytes.get(accountId) ?? { bytes: 0 }) as { bytes: number };
+    if (usedBytes + Buffer.byteLength(JSON.stringify(spec)) > bounds.accountBytes) return { kind: "full", usedBytes };
+    const { count } = this.#running.get(assetUuid) as { count: number };
+    return count >= bounds.runningOfAsset ? { kind: "busy" } : undefined;
   }
 
   #repetition(accountId: string, { key, requestHash }: Idempotency): CreateResult | undefined {

@@ -145,4 +145,42 @@ export const MIGRATIONS: readonly string[] = [
   -- Why the device has to be asked what became of it before anything else is done about it.
   ALTER TABLE deployments ADD COLUMN doubt TEXT CHECK (doubt IN ('asked', 'overdue', 'backup', 'restored'));
   `,
+  /* sql */ `
+  ALTER TABLE deployments ADD COLUMN event_bytes INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE deployments ADD COLUMN omitted_events INTEGER NOT NULL DEFAULT 0;
+  UPDATE deployments SET event_bytes = coalesce(
+    (SELECT sum(octet_length(e.event)) FROM deployment_events e WHERE e.deployment_id = deployments.id), 0);
+
+  -- What an account takes of what is bounded. Kept by triggers, so that nothing is stored or removed without being counted.
+  ALTER TABLE accounts ADD COLUMN stored_bytes INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE accounts ADD COLUMN asset_count INTEGER NOT NULL DEFAULT 0;
+  UPDATE accounts SET
+    asset_count = (SELECT count(*) FROM assets a WHERE a.account_id = accounts.id);
+  UPDATE accounts SET stored_bytes = d.bytes FROM
+    (SELECT account_id, sum(octet_length(spec) + octet_length(options) + event_bytes + 512) AS bytes
+     FROM deployments GROUP BY account_id) d WHERE d.account_id = accounts.id;
+  CREATE TRIGGER deployment_stored AFTER INSERT ON deployments BEGIN
+    UPDATE accounts SET stored_bytes =
+      stored_bytes + octet_length(new.spec) + octet_length(new.options) + new.event_bytes + 512 WHERE id = new.account_id;
+  END;
+  CREATE TRIGGER deployment_changed AFTER UPDATE OF spec, event_bytes ON deployments
+    WHEN octet_length(new.spec) + new.event_bytes <> octet_length(old.spec) + old.event_bytes BEGIN
+    UPDATE accounts SET stored_bytes =
+      stored_bytes + octet_length(new.spec) + new.event_bytes - octet_length(old.spec) - old.event_bytes
+      WHERE id = new.account_id;
+  END;
+  CREATE TRIGGER deployment_removed AFTER DELETE ON deployments BEGIN
+    UPDATE accounts SET stored_bytes =
+      stored_bytes - octet_length(old.spec) - octet_length(old.options) - old.event_bytes - 512 WHERE id = old.account_id;
+  END;
+  CREATE TRIGGER asset_registered AFTER INSERT ON assets BEGIN
+    UPDATE accounts SET asset_count = asset_count + 1 WHERE id = new.account_id;
+  END;
+  CREATE TRIGGER asset_removed AFTER DELETE ON assets BEGIN
+    UPDATE accounts SET asset_count = asset_count - 1 WHERE id = old.account_id;
+  END;
+
+  -- Larger than any device can tell truthfully; it is asked again with the next question.
+  DELETE FROM device_ledgers WHERE octet_length(ledger) > 1048576;
+  `,
 ];

@@ -40,8 +40,9 @@ test("once the reader has caught up, lines are taken again after the count", asy
   const feed = new LogFeed({ clock: new FakeClock(), isFollowing: true, firstAnswerMs: 10_000 });
   for (let count = 0; count < 100; count++) feed.answer({ lines: [line("x".repeat(8000))] });
   const reading = feed.batches();
-  const first = (await reading.next()).value as readonly LogEntry[];
-  expect(first.at(-1)).toMatchObject({ omitted_lines: 100 - (first.length - 1) });
+  const read: LogEntry[] = [];
+  while (omittedOf(read) === 0) read.push(...((await reading.next()).value as readonly LogEntry[]));
+  expect(read.at(-1)).toMatchObject({ omitted_lines: 100 - (read.length - 1) });
   feed.answer({ lines: [line("later")] });
   expect((await reading.next()).value).toEqual([line("later")]);
 });
@@ -77,4 +78,23 @@ test("a log that is followed may pause for as long as it likes once it has begun
   feed.answer({ lines: [line("later")] });
   feed.end(undefined);
   expect(await all(feed)).toEqual([line("later")]);
+});
+
+test("what is read at once is bounded too", async () => {
+  const feed = new LogFeed({ clock: new FakeClock(), isFollowing: true, firstAnswerMs: 10_000 });
+  for (let count = 0; count < 50; count++) feed.answer({ lines: [line("x".repeat(8000))] });
+  feed.end(undefined);
+  const lengths: number[] = [];
+  for await (const batch of feed.batches()) lengths.push(JSON.stringify(batch).length);
+  expect(Math.max(...lengths)).toBeLessThan(64 * 1024);
+});
+
+test("of a log that has an end, no more is taken than was asked for", async () => {
+  const feed = new LogFeed({ clock: new FakeClock(), isFollowing: false, maxLines: 2, firstAnswerMs: 10_000 });
+  feed.answer({ lines: [line("one")] });
+  feed.answer({ lines: [line("two"), line("three")] });
+  feed.answer({ lines: [line("four")] });
+  const reading = feed.batches();
+  expect((await reading.next()).value).toEqual([line("one"), line("two")]);
+  await expect(reading.next()).rejects.toMatchObject({ code: "DeviceFailed" });
 });

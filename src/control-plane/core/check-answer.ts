@@ -1,0 +1,32 @@
+import type { DeviceDataUsage } from "../../protocol/data-usage.ts";
+import type { QueryAnswer, QueryKind, QueryParams } from "../../protocol/device-query.ts";
+import type { DayRange } from "./utc-days.ts";
+
+/** Compares an answer with what was asked. Returns what may be believed of it, `undefined` where it answers something else. */
+export function checkAnswer<K extends QueryKind>(
+  what: K,
+  params: QueryParams<K>,
+  answer: QueryAnswer<K>,
+): QueryAnswer<K> | undefined {
+  switch (what) {
+    case "app":
+      return nameOf(answer as QueryAnswer<"app">) === (params as QueryParams<"app">).app ? answer : undefined;
+    case "data_usage":
+      return withinDays(answer as QueryAnswer<"data_usage">, params as DayRange) as QueryAnswer<K>;
+    case "device":
+    case "logs":
+    case "report":
+      return answer;
+  }
+  return undefined;
+}
+
+function nameOf({ app, spec }: QueryAnswer<"app">): string | undefined {
+  return spec === undefined || spec.name === app.name ? app.name : undefined;
+}
+
+/** Only what was counted on the days that were asked for. */
+function withinDays({ days, deployments, budget }: DeviceDataUsage, { from, to }: DayRange): DeviceDataUsage {
+  const isAsked = ({ day }: { readonly day: string }): boolean => day >= from && day <= to;
+  return { days: days.filter(isAsked), deployments: deployments.filter(isAsked), budget };
+}

@@ -1,0 +1,101 @@
+import { readFile } from "node:fs/promises";
+import { expect, test } from "vitest";
+import { MAX_STREAMS_PER_DEPLOYMENT, STALL_TIMEOUT_MS } from "../../src/control-plane/api/client-streams.ts";
+import { MAX_FOREIGN_CONFLICTS } from "../../src/control-plane/assets/conflict-limit.ts";
+import { MAX_KEYS_PER_ACCOUNT } from "../../src/control-plane/cli/key.ts";
+import { MAX_GROUPS_PER_ACCOUNT } from "../../src/control-plane/cli/network-group.ts";
+import { configSchema } from "../../src/control-plane/config.ts";
+import { CANCEL_TIMEOUT_MS } from "../../src/control-plane/core/deadlines.ts";
+import { MAX_LEDGER_BYTES } from "../../src/control-plane/core/device-ledger.ts";
+import {
+  MAX_DETAILS_BYTES,
+  MAX_EVENT_BYTES,
+  MAX_EVENT_BYTES_OVER_QUOTA,
+  MAX_EVENTS,
+} from "../../src/control-plane/core/event-log.ts";
+import { MAX_LIFE_MS } from "../../src/control-plane/core/transitions.ts";
+import { MAX_RUNNING_PER_ASSET } from "../../src/control-plane/deployments/deployments.ts";
+import {
+  EVENT_UNIT_BYTES,
+  EVENTS_AT_ONCE,
+  EVENTS_PER_SECOND,
+  FRAME_BYTES_AT_ONCE,
+  FRAME_BYTES_PER_SECOND,
+} from "../../src/control-plane/hub/frame-pace.ts";
+import { MAX_WAITING_BYTES as MAX_INBOX_BYTES } from "../../src/control-plane/hub/inbox.ts";
+import { MAX_QUERIES_PER_ACCOUNT, MAX_QUERIES_PER_DEVICE } from "../../src/control-plane/queries/device-queries.ts";
+import { MAX_WAITING_BYTES as MAX_LOG_BYTES } from "../../src/control-plane/queries/log-feed.ts";
+import { REPORTS_AT_ONCE, REPORTS_PER_SECOND } from "../../src/control-plane/reports/device-reports.ts";
+import { MAX_BATCH_BYTES, MAX_PAGE_BYTES } from "../../src/control-plane/store/deployments.ts";
+import { MAX_FRAME_BYTES, MAX_MESSAGE_LENGTH, MAX_REQUEST_BYTES } from "../../src/protocol/limits.ts";
+import { MAX_NESTING } from "../../src/protocol/nesting.ts";
+import { MAX_USAGE_DAYS } from "../../src/protocol/usage.ts";
+
+const config = configSchema.parse({});
+const count = (value: number): string => value.toLocaleString("en");
+const kib = (bytes: number): string => `${count(bytes / 1024)} KiB`;
+const mib = (bytes: number): string => `${count(bytes / 1024 / 1024)} MiB`;
+const seconds = (ms: number): string => `${count(ms / 1000)} s`;
+const days = (ms: number): string => `${count(ms / 24 / 3_600_000)} days`;
+
+/** What the documentation has to say in the column `bound`, by the first column. */
+const BOUNDS: Readonly<Record<string, string>> = {
+  "requests of one key": `\`rate_limit_per_minute\`, ${config.rate_limit_per_minute}`,
+  "attempts to enrol from one address": `\`enrolment_rate_limit_per_minute\`, ${config.enrolment_rate_limit_per_minute}`,
+  "request body": kib(MAX_REQUEST_BYTES),
+  "specifications behind one page of deployments": mib(MAX_PAGE_BYTES),
+  "usage asked for at once": `${MAX_USAGE_DAYS} days`,
+  "open event streams of one account": `\`max_streams_per_account\`, ${count(config.max_streams_per_account)}`,
+  "open event streams of one deployment": count(MAX_STREAMS_PER_DEPLOYMENT),
+  "read of a stream at once": `${kib(MAX_BATCH_BYTES)}, or one event`,
+  "a stream whose client takes nothing": seconds(STALL_TIMEOUT_MS),
+  "questions to one device at once": count(MAX_QUERIES_PER_DEVICE),
+  "questions of one account at once": count(MAX_QUERIES_PER_ACCOUNT),
+  "lines of a log that wait for the client": kib(MAX_LOG_BYTES),
+  "one frame from a device": `${mib(MAX_FRAME_BYTES)}, nested ${MAX_NESTING} deep`,
+  "frames that wait for an earlier one": `64, or ${mib(MAX_INBOX_BYTES)}`,
+  "bytes from one device": `${mib(FRAME_BYTES_PER_SECOND)}/s, ${mib(FRAME_BYTES_AT_ONCE)} at once`,
+  "frames about deployments from one device": `${EVENTS_PER_SECOND}/s, ${EVENTS_AT_ONCE} at once, each ${kib(EVENT_UNIT_BYTES)} counting as one`,
+  "reports from one device": `${REPORTS_PER_SECOND}/s, ${REPORTS_AT_ONCE} at once`,
+  "report of one device": mib(MAX_FRAME_BYTES),
+  "data usage kept of one device": `${mib(MAX_LEDGER_BYTES)}, 400 days, 500 deployments`,
+  "acknowledgement of a deployment by the device": `\`ack_timeout_s\`, ${config.ack_timeout_s} s`,
+  "a deployment in all": `\`deployment_timeout_s\`, ${config.deployment_timeout_s / 60} min`,
+  "the same with all waiting for hours or budget": days(MAX_LIFE_MS),
+  "undoing a cancelled deployment": seconds(CANCEL_TIMEOUT_MS),
+  "deployments of one device under way": count(MAX_RUNNING_PER_ASSET),
+  "events of one deployment": `${count(MAX_EVENTS)}, and ${mib(MAX_EVENT_BYTES)}`,
+  "the same in an account without room": kib(MAX_EVENT_BYTES_OVER_QUOTA),
+  "`details` of one event": `${kib(MAX_DETAILS_BYTES)} of JSON in UTF-8`,
+  "`message` of one event": `${count(MAX_MESSAGE_LENGTH)} characters`,
+  "finished deployments": `\`deployment_retention_days\`, ${config.deployment_retention_days} days`,
+  "deployments of one account, with their events": `\`storage_mib_per_account\`, ${count(config.storage_mib_per_account)} MiB`,
+  "assets of one account": `\`max_assets_per_account\`, ${count(config.max_assets_per_account)}`,
+  "identifiers refused because of another account": `${MAX_FOREIGN_CONFLICTS} an hour`,
+  "API keys of one account that are not revoked": count(MAX_KEYS_PER_ACCOUNT),
+  "network groups of one account's own": count(MAX_GROUPS_PER_ACCOUNT),
+};
+
+async function documented(): Promise<ReadonlyMap<string, string>> {
+  const page = await readFile("docs/operations.md", "utf8");
+  const section = page.split("\n## Limits\n")[1]?.split("\n## ")[0] ?? "";
+  const rows = section.split("\n").filter((line) => line.startsWith("| "));
+  return new Map(
+    rows.map((row) => row.split("|").map((cell) => cell.trim())).map(([, what = "", bound = ""]) => [what, bound]),
+  );
+}
+
+test.each(Object.entries(BOUNDS))("docs/operations.md gives the bound of the source: %s", async (what, bound) => {
+  expect((await documented()).get(what)).toBe(bound);
+});
+
+test("docs/api.md gives the same numbers", async () => {
+  const text = (await readFile("docs/api.md", "utf8")).replaceAll(/\s+/g, " ");
+  expect(text).toContain(`may have ${count(config.max_assets_per_account)} assets`);
+  expect(text).toContain(`identifiers of others ${MAX_FOREIGN_CONFLICTS} times in an hour`);
+  expect(text).toContain(
+    `may have ${MAX_STREAMS_PER_DEPLOYMENT} open, an account ${count(config.max_streams_per_account)}`,
+  );
+  expect(text).toContain(`(${config.storage_mib_per_account / 1024} GiB unless configured otherwise;`);
+  expect(text).toContain(`${MAX_RUNNING_PER_ASSET} deployments of one device`);
+});
