@@ -1,4 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
+import { createPrivate } from "./private-files.ts";
 
 export interface SqliteOptions {
   /** Schema changes in order; entry `n` brings the database from version `n` to `n + 1`. Never edited once released. */
@@ -12,6 +13,8 @@ export interface SqliteOptions {
  * and brings its schema up to date. Throws when the file is not a database, damaged, or of a newer version.
  */
 export function openSqlite(path: string, options: SqliteOptions): DatabaseSync {
+  // SQLite gives its log and its index the permissions of the database.
+  if (path !== ":memory:") createPrivate(path);
   const database = new DatabaseSync(path, { timeout: 5_000 });
   try {
     database.exec(`PRAGMA page_size = ${options.pageSize ?? 4096}`);

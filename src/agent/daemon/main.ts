@@ -54,6 +54,7 @@ import { NotifyingStore } from "../store/notifying-store.ts";
 import { openStore } from "../store/open-store.ts";
 import { createDownloads } from "./downloads.ts";
 import { openLog } from "./open-log.ts";
+import { secureOwnFiles } from "./own-files.ts";
 import { tidyMemory } from "./tidy-memory.ts";
 import { trustFromStart } from "./trust-from-start.ts";
 import { takeReadings } from "../telemetry/take-readings.ts";
@@ -66,6 +67,8 @@ const ENGINE_FACTS_SERVE_MS = 600_000;
 export async function runDaemon(path: string): Promise<void> {
   // Its name in lists of processes, where it would be called after a thread of Node.js.
   process.title = "edge-agent";
+  // Whatever is created here may hold what apps are given.
+  process.umask(0o077);
   const config = trustFromStart(loadConfig(path));
   const { logger, ring } = await openLog(config);
   await run(config, logger, ring);
@@ -77,6 +80,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   const { env: environment, pid } = process;
   using manager = findServiceManager({ environment, pid, clock, openSender: openDatagramSender });
   mkdirSync(config.state_dir, { recursive: true, mode: 0o700 });
+  secureOwnFiles(config, logger);
   using lock = tryLock(join(config.state_dir, "agent.lock"));
   if (!lock) throw new Error(`${config.state_dir} is in use by another edge-agent`);
 
