@@ -7,13 +7,14 @@ import { run } from "./cli/run.ts";
 import type { Config } from "./config.ts";
 import { backup } from "./data/backup.ts";
 import { type DataDir, dataDir } from "./data/data-dir.ts";
+import { scrubDatabase } from "./data/scrub-database.ts";
 import { restore } from "./data/restore.ts";
 import { openStore } from "./store/sqlite/open-store.ts";
 import type { Store } from "./store/store.ts";
 
 /** The composition root: the only place that names concrete implementations. */
 async function serve(config: Config): Promise<void> {
-  const { lock: lockFile, mended } = dataDir(config.data_dir);
+  const { database, lock: lockFile, mended } = dataDir(config.data_dir);
   using lock = tryLock(lockFile);
   if (!lock) {
     throw new CommandError(`another edge-control serves ${config.data_dir}; stop it, or choose another --data-dir`);
@@ -26,7 +27,8 @@ async function serve(config: Config): Promise<void> {
   ]);
   const logger = await createLogger({ name: "edge-control", level: config.log_level, background: true });
   if (mended.length > 0) logger.warn({ mended: describeMended(mended) }, OPENED);
-  await using store = openIn(config.data_dir);
+  scrubDatabase(database, logger);
+  await using store = openStore(database);
   const server = await startServer({
     config,
     store,

@@ -55,6 +55,7 @@ import { openStore } from "../store/open-store.ts";
 import { createDownloads } from "./downloads.ts";
 import { openLog } from "./open-log.ts";
 import { secureOwnFiles } from "./own-files.ts";
+import { StoreUpkeep } from "./store-upkeep.ts";
 import { tidyMemory } from "./tidy-memory.ts";
 import { trustFromStart } from "./trust-from-start.ts";
 import { takeReadings } from "../telemetry/take-readings.ts";
@@ -140,6 +141,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     rules: { keepMs: cleanup.keep_images_days * DAY_MS, lowDisk: cleanup.low_disk_percent / 100 },
     whyNotFetchable: (reference, image, signal) => whyNotFetchable(reference, image, services, signal),
   });
+  const upkeep = new StoreUpkeep({ store, removeOldCopies: opened.removeOldCopies, clock, logger });
   using tidier = tidyMemory({ clock, collect: globalThis.gc });
   using _changes = store.onChange(tidier.worked);
   const telling = tellOf({
@@ -204,7 +206,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   manager.ready();
   await untilStopped(logger, (signal) => {
     signal.addEventListener("abort", () => manager.stopping(), { once: true });
-    const parts = [uplink, keeper, telling, sweeper, cleaner];
+    const parts = [uplink, keeper, telling, sweeper, cleaner, upkeep];
     return Promise.all(parts.map((part) => part.run(signal)));
   });
   logger.info("edge-agent stops; the apps keep running");
