@@ -51,8 +51,7 @@ test("values of an app are in no file any more once they were taken from it", as
   const system = await systemOfTest(context);
   const image = await system.load(await sleeperImage());
   const name = system.name();
-  const value = (label: string): string => `planted-${label}-${"q".repeat(400)}-end`;
-  const environments = (label: string) => [{ key: "PASSWORD", value: value(label) }];
+  const environments = (label: string) => [{ key: "PASSWORD", value: `planted-${label}-${"q".repeat(400)}` }];
 
   expect((await system.deploy({ name, image, environments: environments("first") })).final.status).toBe("Success");
   // The search is worth something only where there is something to find.

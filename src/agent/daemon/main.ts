@@ -39,7 +39,7 @@ import { linkWatch } from "../local/link-watch.ts";
 import { localRoutes } from "../local/local-routes.ts";
 import type { LogRing } from "../local/log-ring.ts";
 import { serveLocally } from "../local/server.ts";
-import { localSocketPath } from "../local/socket-path.ts";
+import { GROUP, localSocketPath, READ_GROUP, readSocketPath } from "../local/socket-path.ts";
 import { reloadOnHangup } from "../service/reload.ts";
 import { deviceCredentials } from "../registry/credentials/device-credentials.ts";
 import { createRegistryClient } from "../registry/oci-client.ts";
@@ -180,9 +180,9 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     agentVersion: VERSION,
   });
 
-  await using _local = await serveLocally({
+  const socket = localSocketPath(config);
+  const local = {
     onRequest: tidier.worked,
-    path: localSocketPath(config),
     routes: localRoutes({
       services,
       deployments,
@@ -195,7 +195,10 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
       version: VERSION,
     }),
     logger,
-  });
+  };
+  await using _local = await serveLocally({ ...local, path: socket, group: GROUP, access: "change" });
+  const reading = { path: readSocketPath(socket), group: READ_GROUP, access: "read" } as const;
+  await using _reading = await serveLocally({ ...local, ...reading });
 
   logger.info({ version: VERSION, config: config.path, state_dir: config.state_dir }, "edge-agent starts");
   deployments.resume();

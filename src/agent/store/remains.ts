@@ -55,12 +55,12 @@ export function valuesIn(records: readonly unknown[]): Values {
 }
 
 function valuesOf(record: unknown): string[] {
-  if (record === undefined) return [];
+  if (typeof record !== "string") return [];
   try {
-    const { options = {}, ...rest } = JSON.parse(String(record)) as Partial<DeploymentRecord>;
+    const { options = {}, ...rest } = JSON.parse(record) as Partial<DeploymentRecord>;
     return secretsOfRecord({ spec: undefined, previous: undefined, ...rest, options });
   } catch {
     // Damaged: whatever it holds is something that may remain.
-    return [String(record)];
+    return [record];
   }
 }
