@@ -5,7 +5,9 @@
 export const INTRODUCTION = `edge-agent runs container apps on a gateway and keeps them running, with or without a network. Its control plane
 sends deployments over one connection that the device opens; the device itself listens on no port. As a service it is
 started by systemd with the command run. All other commands are for a person on the device: they speak to the service
-through a unix socket, as root or as a member of the group edge-agent.
+through a unix socket, as root or as a member of the group edge-agent, whose members have all rights on the device, since
+they may deploy any app. A member of the group edge-agent-read may use what only looks: status, apps, app, top, logs and
+events.
 
 Where to begin: status says whether all is well, doctor what is broken and what to do about it, app NAME why one app does
 not run.`;
@@ -17,7 +19,8 @@ export const FILES: Readonly<Record<string, string>> = {
   "/var/lib/edge-agent": "What the agent remembers: deployments, installed apps, events, the data it used.",
   "/var/log/edge-agent/agent.log":
     "The log, one JSON object a line, where no journal keeps it over a reboot; older ones end in .1, .2 and so on.",
-  "/run/edge-agent/agent.sock": "The socket for the commands given on the device.",
+  "/run/edge-agent/agent.sock": "The socket for the commands given on the device, for the group edge-agent.",
+  "/run/edge-agent/agent-read.sock": "The socket for those that only read, for the group edge-agent-read.",
 };
 
 export const VARIABLES: Readonly<Record<string, string>> = {

@@ -1,18 +1,21 @@
 import { systemClock } from "../lib/clock.ts";
 import { tryLock } from "../lib/instance-lock.ts";
 import { createLogger } from "../lib/logger.ts";
+import { describeMended } from "../lib/private-files.ts";
 import { type CliContext, CommandError } from "./cli/context.ts";
 import { run } from "./cli/run.ts";
 import type { Config } from "./config.ts";
 import { backup } from "./data/backup.ts";
-import { dataDir } from "./data/data-dir.ts";
+import { type DataDir, dataDir } from "./data/data-dir.ts";
+import { scrubDatabase } from "./data/scrub-database.ts";
 import { restore } from "./data/restore.ts";
 import { openStore } from "./store/sqlite/open-store.ts";
 import type { Store } from "./store/store.ts";
 
 /** The composition root: the only place that names concrete implementations. */
 async function serve(config: Config): Promise<void> {
-  using lock = tryLock(dataDir(config.data_dir).lock);
+  const { database, lock: lockFile, mended } = dataDir(config.data_dir);
+  using lock = tryLock(lockFile);
   if (!lock) {
     throw new CommandError(`another edge-control serves ${config.data_dir}; stop it, or choose another --data-dir`);
   }
@@ -23,7 +26,9 @@ async function serve(config: Config): Promise<void> {
     import("./sim-operator/stored-sim-operator.ts"),
   ]);
   const logger = await createLogger({ name: "edge-control", level: config.log_level, background: true });
-  await using store = openIn(config.data_dir);
+  if (mended.length > 0) logger.warn({ mended: describeMended(mended) }, OPENED);
+  scrubDatabase(database, logger);
+  await using store = openStore(database);
   const server = await startServer({
     config,
     store,
@@ -49,12 +54,23 @@ function untilSignal(): Promise<void> {
   });
 }
 
+const OPENED = "permissions were taken from other users, who could read the data directory";
+
+/** The places in a data directory, for one command. Says on standard error what other users could do there. */
+function administered(path: string): DataDir {
+  const found = dataDir(path);
+  if (found.mended.length > 0) {
+    process.stderr.write(`edge-control: ${OPENED}: ${describeMended(found.mended).join(", ")}\n`);
+  }
+  return found;
+}
+
 function openIn(path: string): Store {
-  return openStore(dataDir(path).database);
+  return openStore(administered(path).database);
 }
 
 async function restoreIn(path: string, file: string): Promise<string | undefined> {
-  const { database, lock: lockFile } = dataDir(path);
+  const { database, lock: lockFile } = administered(path);
   using lock = tryLock(lockFile);
   if (!lock) throw new CommandError(`an edge-control serves ${path}; stop it before restoring`);
   const now = new Date(systemClock.now()).toISOString().replaceAll(":", "-");
@@ -66,7 +82,7 @@ process.umask(0o077);
 const context: CliContext = {
   openStore: openIn,
   serve,
-  backup: (path, file) => backup(dataDir(path).database, file),
+  backup: (path, file) => backup(administered(path).database, file),
   restore: restoreIn,
   clock: systemClock,
   stdout: process.stdout,

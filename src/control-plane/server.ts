@@ -15,6 +15,7 @@ import { DeviceQueries } from "./queries/device-queries.ts";
 import { DeviceReports } from "./reports/device-reports.ts";
 import { LastSeen } from "./reports/last-seen.ts";
 import { DeviceHub } from "./hub/hub.ts";
+import { LogUpkeep } from "./log-upkeep.ts";
 import type { SimOperator } from "./sim-operator/sim-operator.ts";
 import type { Store } from "./store/store.ts";
 
@@ -92,9 +93,11 @@ export async function startServer({
   const { address, port } = api.server.address() as AddressInfo;
   logger.info({ address, port }, "listening");
   const retention = new Retention({ store: store.deployments, clock, logger, keepMs });
+  const logUpkeep = new LogUpkeep({ store, clock, logger });
   const stop = async (): Promise<void> => {
     logger.info("stopping");
     stopping.abort();
+    logUpkeep[Symbol.dispose]();
     retention[Symbol.dispose]();
     const closed = closeApi(api, clock);
     await Promise.all([deployments.stop(), hub.stop(), closed]);

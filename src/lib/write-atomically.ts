@@ -1,4 +1,4 @@
-import { chownSync, closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { chownSync, closeSync, fchmodSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 
 export interface WriteOptions {
@@ -19,6 +19,7 @@ export function writeAtomically(path: string, content: string | Uint8Array, { mo
     rmSync(temporary, { force: true });
     const file = openSync(temporary, "wx", mode);
     try {
+      fchmodSync(file, mode);
       for (let rest = Buffer.from(content); rest.length > 0;) rest = rest.subarray(writeSync(file, rest));
       fsyncSync(file);
     } finally {

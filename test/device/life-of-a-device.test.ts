@@ -126,6 +126,28 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       expect(await device.succeed("journalctl -u edge-agent -p warning --quiet")).toBe("");
     });
 
+    test("a user in the group for reading may look, and nothing else; one in no group may not", async () => {
+      await device.succeed("useradd --groups edge-agent-read looker && useradd stranger");
+      const as = (user: string, command: string): ReturnType<Device["run"]> =>
+        device.run(`runuser -u ${user} -- edge-agent ${command}`);
+      expect(await as("looker", "status")).toMatchObject({ code: 0 });
+      expect((await as("looker", `logs ${APP} --lines 5`)).code).toBe(0);
+      expect(await as("looker", `stop ${APP}`)).toMatchObject({
+        code: 5,
+        stderr: expect.stringContaining("This socket is for reading only") as string,
+      });
+      expect((await as("stranger", "status")).code).toBe(5);
+      const sockets = await device.succeed(
+        "stat -c '%n %a %U:%G' /run/edge-agent/agent.sock /run/edge-agent/agent-read.sock",
+      );
+      expect(sockets.trim().split("\n")).toEqual([
+        "/run/edge-agent/agent.sock 660 edge-agent:edge-agent",
+        "/run/edge-agent/agent-read.sock 660 edge-agent:edge-agent-read",
+      ]);
+      await device.succeed("userdel looker && userdel stranger");
+      await expectUntouched();
+    });
+
     test("the journal shows at -p warning what went wrong, and nothing else", async () => {
       const absent = `${outside.registryHost}/team/absent:1`;
       expect(await outside.deploy(asset, { name: "absent", image: absent })).toMatchObject({ status: "Fail" });

@@ -5,7 +5,7 @@ import type { ConfigFile } from "../config/schema.ts";
 import { tryConfig } from "../config/try-config.ts";
 import { DaemonDownError, LocalClient } from "../local/client.ts";
 import { LocalError } from "../local/local-error.ts";
-import { findLocalSocket } from "../local/socket-path.ts";
+import { findLocalSocket, readSocketPath } from "../local/socket-path.ts";
 import { EXIT } from "./exit-code.ts";
 import { Failure } from "./failure.ts";
 import type { Io } from "./io.ts";
@@ -39,13 +39,20 @@ export function createContext(io: Io, { config: configPath, socket, json = false
   return {
     io,
     printer: new Printer(io, json),
-    client: new LocalClient(socket ?? findLocalSocket(configPath)),
+    client: clientOf(configPath, socket),
     configPath,
     readConfig: async () => {
       const { readConfigFile } = await import("../config/load.ts");
       return tryConfig(() => readConfigFile(configPath));
     },
   };
+}
+
+/** A socket that was named is used and no other. */
+function clientOf(configPath: string, named: string | undefined): LocalClient {
+  if (named !== undefined) return new LocalClient(named);
+  const socket = findLocalSocket(configPath);
+  return new LocalClient(socket, readSocketPath(socket));
 }
 
 /** What an error means to the person at the terminal. */
@@ -55,6 +62,9 @@ export function toFailure(error: unknown): Failure {
     return error.reason === "forbidden"
       ? new Failure(EXIT.forbidden, error.message, "Try it with sudo.")
       : new Failure(EXIT.down, error.message, "`edge-agent status` says why; `systemctl start edge-agent` starts it.");
+  }
+  if (error instanceof LocalError && error.status === 403) {
+    return new Failure(EXIT.forbidden, error.message, "Try it with sudo.");
   }
   if (error instanceof LocalError) return new Failure(error.status === 404 ? EXIT.notFound : EXIT.wrong, error.message);
   if (error instanceof ConfigError) return new Failure(EXIT.usage, error.message);

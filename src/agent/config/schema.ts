@@ -187,7 +187,7 @@ export const configSchema = z
           .optional()
           .meta({
             description:
-              "Socket for the commands given on the device. By default in /run/edge-agent where there is one, else in `state_dir`.",
+              "Socket for the commands given on the device; who may use it has all rights on it. By default in /run/edge-agent where there is one, else in `state_dir`. Beside it is one for reading only: `agent-read.sock` beside `agent.sock`.",
             examples: ["/run/edge-agent/agent.sock"],
           }),
       })

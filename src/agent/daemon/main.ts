@@ -39,7 +39,7 @@ import { linkWatch } from "../local/link-watch.ts";
 import { localRoutes } from "../local/local-routes.ts";
 import type { LogRing } from "../local/log-ring.ts";
 import { serveLocally } from "../local/server.ts";
-import { localSocketPath } from "../local/socket-path.ts";
+import { GROUP, localSocketPath, READ_GROUP, readSocketPath } from "../local/socket-path.ts";
 import { reloadOnHangup } from "../service/reload.ts";
 import { deviceCredentials } from "../registry/credentials/device-credentials.ts";
 import { createRegistryClient } from "../registry/oci-client.ts";
@@ -54,6 +54,8 @@ import { NotifyingStore } from "../store/notifying-store.ts";
 import { openStore } from "../store/open-store.ts";
 import { createDownloads } from "./downloads.ts";
 import { openLog } from "./open-log.ts";
+import { secureOwnFiles } from "./own-files.ts";
+import { StoreUpkeep } from "./store-upkeep.ts";
 import { tidyMemory } from "./tidy-memory.ts";
 import { trustFromStart } from "./trust-from-start.ts";
 import { takeReadings } from "../telemetry/take-readings.ts";
@@ -66,6 +68,8 @@ const ENGINE_FACTS_SERVE_MS = 600_000;
 export async function runDaemon(path: string): Promise<void> {
   // Its name in lists of processes, where it would be called after a thread of Node.js.
   process.title = "edge-agent";
+  // Whatever is created here may hold what apps are given.
+  process.umask(0o077);
   const config = trustFromStart(loadConfig(path));
   const { logger, ring } = await openLog(config);
   await run(config, logger, ring);
@@ -77,6 +81,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   const { env: environment, pid } = process;
   using manager = findServiceManager({ environment, pid, clock, openSender: openDatagramSender });
   mkdirSync(config.state_dir, { recursive: true, mode: 0o700 });
+  secureOwnFiles(config, logger);
   using lock = tryLock(join(config.state_dir, "agent.lock"));
   if (!lock) throw new Error(`${config.state_dir} is in use by another edge-agent`);
 
@@ -136,6 +141,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     rules: { keepMs: cleanup.keep_images_days * DAY_MS, lowDisk: cleanup.low_disk_percent / 100 },
     whyNotFetchable: (reference, image, signal) => whyNotFetchable(reference, image, services, signal),
   });
+  const upkeep = new StoreUpkeep({ store, removeOldCopies: opened.removeOldCopies, clock, logger });
   using tidier = tidyMemory({ clock, collect: globalThis.gc });
   using _changes = store.onChange(tidier.worked);
   const telling = tellOf({
@@ -174,9 +180,9 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     agentVersion: VERSION,
   });
 
-  await using _local = await serveLocally({
+  const socket = localSocketPath(config);
+  const local = {
     onRequest: tidier.worked,
-    path: localSocketPath(config),
     routes: localRoutes({
       services,
       deployments,
@@ -189,7 +195,10 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
       version: VERSION,
     }),
     logger,
-  });
+  };
+  await using _local = await serveLocally({ ...local, path: socket, group: GROUP, access: "change" });
+  const reading = { path: readSocketPath(socket), group: READ_GROUP, access: "read" } as const;
+  await using _reading = await serveLocally({ ...local, ...reading });
 
   logger.info({ version: VERSION, config: config.path, state_dir: config.state_dir }, "edge-agent starts");
   deployments.resume();
@@ -200,7 +209,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   manager.ready();
   await untilStopped(logger, (signal) => {
     signal.addEventListener("abort", () => manager.stopping(), { once: true });
-    const parts = [uplink, keeper, telling, sweeper, cleaner];
+    const parts = [uplink, keeper, telling, sweeper, cleaner, upkeep];
     return Promise.all(parts.map((part) => part.run(signal)));
   });
   logger.info("edge-agent stops; the apps keep running");

@@ -5,6 +5,7 @@ import { VERSION } from "../../lib/version.ts";
 import { API, VERSION_HEADER } from "./api-path.ts";
 import type { Answers } from "./api.ts";
 import { LocalError } from "./local-error.ts";
+import { GROUP, READ_GROUP } from "./socket-path.ts";
 
 /** Nobody listens on the agent's socket, or this user may not use it. */
 export class DaemonDownError extends Error {
@@ -24,12 +25,15 @@ interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Speaks to the daemon. Errors: `DaemonDownError`, `LocalError`. */
+/** Speaks to the daemon, where this user may not use its socket through the one for reading. Errors: `DaemonDownError`, `LocalError`. */
 export class LocalClient {
   readonly #path: string;
+  readonly #readPath: string | undefined;
 
-  constructor(socketPath: string) {
+  /** @param readSocketPath where to ask whom the other socket is closed to */
+  constructor(socketPath: string, readSocketPath?: string) {
     this.#path = socketPath;
+    this.#readPath = readSocketPath;
   }
 
   get socketPath(): string {
@@ -64,21 +68,35 @@ export class LocalClient {
     }
   }
 
-  async #send(method: Method, path: string, { body, signal }: CallOptions): Promise<IncomingMessage> {
-    const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      const headers = { Host: "agent" };
-      const call = httpRequest(
-        { socketPath: this.#path, method, path: API + path, headers, ...NO_LOOKUP, ...(signal && { signal }) },
-        resolve,
-      );
-      call.on("error", (error) => reject(toDown(error, this.#path)));
-      call.end(body === undefined ? undefined : JSON.stringify(body));
+  async #send(method: Method, path: string, options: CallOptions): Promise<IncomingMessage> {
+    const response = await this.#call(this.#path, method, path, options).catch((error: unknown) => {
+      if (this.#readPath === undefined || !isForbidden(error)) throw error;
+      // Where this fails too, the first failure is the one to tell of.
+      return this.#call(this.#readPath, method, path, options).catch((second: unknown) => {
+        throw second instanceof DaemonDownError ? error : second;
+      });
     });
     // What breaks off later shows as an incomplete answer.
     response.on("error", () => undefined);
     if (response.statusCode === 200) return response;
     throw toLocalError(await text(response), response.statusCode ?? 0);
   }
+
+  #call(socketPath: string, method: Method, path: string, { body, signal }: CallOptions): Promise<IncomingMessage> {
+    return new Promise<IncomingMessage>((resolve, reject) => {
+      const headers = { Host: "agent" };
+      const call = httpRequest(
+        { socketPath, method, path: API + path, headers, ...NO_LOOKUP, ...(signal && { signal }) },
+        resolve,
+      );
+      call.on("error", (error) => reject(toDown(error, socketPath)));
+      call.end(body === undefined ? undefined : JSON.stringify(body));
+    });
+  }
+}
+
+function isForbidden(error: unknown): boolean {
+  return error instanceof DaemonDownError && error.reason === "forbidden";
 }
 
 /** A person waits: without names Node.js takes "localhost" and looks whether that is an address, which takes it 5 ms. */
@@ -147,7 +165,7 @@ function toDown(error: NodeJS.ErrnoException, path: string): Error {
   if (error.code === "EACCES" || error.code === "EPERM") {
     return new DaemonDownError(
       "forbidden",
-      `no permission to use ${path}: be root, or a member of the group edge-agent`,
+      `no permission to use ${path}: be root, or a member of the group ${GROUP}, or for reading only of ${READ_GROUP}`,
       {
         cause: error,
       },

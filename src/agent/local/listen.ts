@@ -3,14 +3,13 @@ import type { Server } from "node:http";
 import { connect } from "node:net";
 
 const MODE = 0o660;
-const GROUP = "edge-agent";
 
 /**
- * Makes the server listen on a unix socket that its owner and the group `edge-agent` may use. A socket that nobody
+ * Makes the server listen on a unix socket that its owner and a group may use, where there is such a group. A socket that nobody
  * listens on any more is replaced. Rejects when somebody does, when something else is at the path, or when the path
  * cannot be used.
  */
-export async function listenLocally(server: Server, path: string): Promise<void> {
+export async function listenLocally(server: Server, path: string, group: string): Promise<void> {
   await removeStale(path);
   // Never open to others, not even between listening and the change of mode.
   const before = process.umask(0o177);
@@ -25,7 +24,7 @@ export async function listenLocally(server: Server, path: string): Promise<void>
   } finally {
     process.umask(before);
   }
-  giveToGroup(path);
+  giveToGroup(path, group);
   chmodSync(path, MODE);
 }
 
@@ -49,13 +48,13 @@ function isLive(path: string): Promise<boolean> {
   });
 }
 
-function giveToGroup(path: string): void {
-  const id = groupId(GROUP);
+function giveToGroup(path: string, group: string): void {
+  const id = groupId(group);
   if (id === undefined) return;
   try {
     chownSync(path, -1, id);
   } catch {
-    // Not a member of the group, and not root: then it is for the own user and its group.
+    // Not a member of the group, and not root: then it is for the own user and its group, until the unit gives it away.
   }
 }
 

@@ -24,6 +24,7 @@ export function localDeployments(parts: Parts): Routes {
     `POST /apps/:name/${action}`,
     {
       kind: "stream",
+      access: "change",
       run: (request: LocalRequest, write: (value: unknown) => void) => {
         const app = request.params["name"] ?? "";
         if (!store.apps().some(({ name }) => name === app)) throw unknownApp(app);
@@ -37,6 +38,7 @@ export function localDeployments(parts: Parts): Routes {
     ...(Object.fromEntries(changes) as Routes),
     "POST /deployments": {
       kind: "stream",
+      access: "change",
       run: (request, write) => {
         const { spec, options } = readRequest(request);
         return follow(parts, request.signal, write, (id) => deployments.deploy(id, spec, options, "local"));

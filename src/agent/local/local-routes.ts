@@ -47,6 +47,7 @@ export function localRoutes(agent: LocalAgent): Routes {
   return {
     "GET /status": {
       kind: "answer",
+      access: "read",
       run: async ({ signal }): Promise<Status> => ({
         agent: {
           version: agent.version,
@@ -61,6 +62,7 @@ export function localRoutes(agent: LocalAgent): Routes {
     },
     "GET /top": {
       kind: "answer",
+      access: "read",
       run: async ({ signal }): Promise<Top> => ({
         at_ms: services.clock.monotonic(),
         link: linkAnswer(agent),
@@ -69,6 +71,7 @@ export function localRoutes(agent: LocalAgent): Routes {
     },
     "GET /apps/:name": {
       kind: "answer",
+      access: "read",
       run: async ({ params, signal }) => {
         const name = params["name"] ?? "";
         const facts = await gatherAppFacts(name, sources, signal);
@@ -78,14 +81,15 @@ export function localRoutes(agent: LocalAgent): Routes {
     },
     "GET /apps/:name/log": {
       kind: "stream",
+      access: "read",
       run: ({ params, query, signal }, write) => {
         const options = { lines: countFrom(query, "lines", 100, MOST_LINES), follow: query.has("follow") };
         return followAppLog(params["name"] ?? "", options, services, (line) => write({ line }), signal);
       },
     },
-    "GET /log": { kind: "stream", run: (request, write) => followOwnLog(agent.log, request, write) },
-    "GET /events": { kind: "stream", run: (request, write) => followHistory(agent, request, write) },
-    "POST /cleanup": { kind: "answer", run: (request) => cleanUp(agent.cleaner, request) },
+    "GET /log": { kind: "stream", access: "read", run: (request, write) => followOwnLog(agent.log, request, write) },
+    "GET /events": { kind: "stream", access: "read", run: (request, write) => followHistory(agent, request, write) },
+    "POST /cleanup": { kind: "answer", access: "change", run: (request) => cleanUp(agent.cleaner, request) },
     ...localDeployments({ ...services, deployments }),
   };
 }

@@ -11,13 +11,20 @@ export interface LocalRequest {
   readonly signal: AbortSignal;
 }
 
-export type Handler =
+/**
+ * What a request does: `read` changes nothing, costs no data and shows no secret, so that the socket for reading serves
+ * it too; `change` is for the full socket only.
+ */
+export type Access = "read" | "change";
+
+export type Handler = { readonly access: Access } & (
   | { readonly kind: "answer"; readonly run: (request: LocalRequest) => Promise<unknown> }
   /** Writes JSON values, one a line, until it resolves. */
   | {
       readonly kind: "stream";
       readonly run: (request: LocalRequest, write: (value: unknown) => void) => Promise<void>;
-    };
+    }
+);
 
 /** `GET /apps/:name` and the like, to what serves it. */
 export type Routes = Readonly<Record<string, Handler>>;

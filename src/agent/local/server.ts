@@ -6,13 +6,25 @@ import { VERSION } from "../../lib/version.ts";
 import { API, VERSION_HEADER } from "./api-path.ts";
 import { listenLocally } from "./listen.ts";
 import { LocalError } from "./local-error.ts";
-import { findRoute, type Handler, type LocalRequest, type Routes } from "./routes.ts";
+import { type Access, findRoute, type Handler, type LocalRequest, type Routes } from "./routes.ts";
+import { GROUP } from "./socket-path.ts";
+
+/** On the socket for reading: requests at once, and connections, so that its users cannot exhaust the agent. */
+const MAX_READ_REQUESTS = 16;
+const MAX_READ_CONNECTIONS = 32;
 
 /** How many bytes may wait for a reader that does not read, before it is cut off. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
+const READ_ONLY = `This socket is for reading only. To change anything, be root or a member of the group ${GROUP}, whose members have all rights on this device.`;
+const TOO_MANY = `There are ${MAX_READ_REQUESTS} requests on the socket for reading already; wait until one has ended.`;
+
 export interface LocalServerOptions {
   readonly path: string;
+  /** Group whose members may use the socket. */
+  readonly group: string;
+  /** What may be asked for on it: reading, or everything. */
+  readonly access: Access;
   readonly routes: Routes;
   readonly logger: Logger;
   /** Told of each request. */
@@ -22,11 +34,16 @@ export interface LocalServerOptions {
 /** Serves local commands on a unix socket until disposed. Rejects where it cannot listen. */
 async function startLocalServer(options: LocalServerOptions): Promise<AsyncDisposable> {
   const stopping = new AbortController();
+  const going = new Set<Exchange>();
   const server = createServer((request, response) => {
     options.onRequest?.();
-    void new Exchange(options, request, response, stopping.signal).run();
+    const exchange = new Exchange(options, request, response, stopping.signal);
+    going.add(exchange);
+    const isOneTooMany = options.access === "read" && going.size > MAX_READ_REQUESTS;
+    void exchange.run(isOneTooMany).finally(() => going.delete(exchange));
   });
-  await listenLocally(server, options.path);
+  if (options.access === "read") server.maxConnections = MAX_READ_CONNECTIONS;
+  await listenLocally(server, options.path, options.group);
   return {
     async [Symbol.asyncDispose]() {
       stopping.abort(new DOMException("the agent is stopping", "AbortError"));
@@ -41,9 +58,10 @@ export async function serveLocally(options: LocalServerOptions): Promise<AsyncDi
     return await startLocalServer(options);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
+    const what = options.access === "read" ? "users who may only read" : "commands given on this device";
     options.logger.warn(
       { socket: options.path, reason },
-      "commands given on this device cannot be served; everything else works. Free the path and restart the agent: systemctl restart edge-agent",
+      `${what} cannot be served; everything else works. Free the path and restart the agent: systemctl restart edge-agent`,
     );
     return { [Symbol.asyncDispose]: async () => undefined };
   }
@@ -78,9 +96,10 @@ class Exchange {
     response.on("error", leave);
   }
 
-  /** Never rejects. */
-  async run(): Promise<void> {
+  /** Never rejects. @param isOneTooMany others have to end first */
+  async run(isOneTooMany: boolean): Promise<void> {
     try {
+      if (isOneTooMany) throw new LocalError(503, "TooManyRequests", TOO_MANY);
       const url = new URL(this.#request.url ?? "/", "http://agent");
       if (!url.pathname.startsWith(`${API}/`)) throw new LocalError(404, "NotFound", `Requests begin with ${API}/.`);
       const { handler, params } = findRoute(
@@ -88,6 +107,10 @@ class Exchange {
         this.#request.method ?? "",
         url.pathname.slice(API.length),
       );
+      // Before anything is read of the request.
+      if (this.#options.access === "read" && handler.access !== "read") {
+        throw new LocalError(403, "ReadOnlySocket", READ_ONLY);
+      }
       const body = await readBody(this.#request);
       await this.#serve(handler, { params, query: url.searchParams, body, signal: this.#gone.signal });
     } catch (error) {

@@ -5,6 +5,10 @@ import { DEFAULT_STATE_DIR } from "../config/default-paths.ts";
 /** In the directory the service manager makes for the time the service runs. */
 export const RUNTIME_SOCKET = "/run/edge-agent/agent.sock";
 
+/** The groups whose members may use the sockets: all of it, which makes a member root through the engine, or reading. */
+export const GROUP = "edge-agent";
+export const READ_GROUP = "edge-agent-read";
+
 /** Where the agent takes local commands: as configured, else in its runtime directory where there is one, else in its state directory. */
 export function localSocketPath(config: {
   readonly local: { readonly socket?: string | undefined };
@@ -12,6 +16,11 @@ export function localSocketPath(config: {
 }): string {
   if (config.local.socket !== undefined) return config.local.socket;
   return isDirectory(dirname(RUNTIME_SOCKET)) ? RUNTIME_SOCKET : join(config.state_dir, "agent.sock");
+}
+
+/** Where it takes those that only read: beside the other, `agent-read.sock` for `agent.sock`. */
+export function readSocketPath(socketPath: string): string {
+  return socketPath.endsWith(".sock") ? `${socketPath.slice(0, -".sock".length)}-read.sock` : `${socketPath}-read`;
 }
 
 /**

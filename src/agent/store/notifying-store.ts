@@ -9,6 +9,7 @@ export class NotifyingStore implements AgentStore {
   readonly #inner: AgentStore;
   readonly #listeners = new Set<() => void>();
   readonly #watchers = new Set<(change: StoreChange) => void>();
+  readonly #remainsListeners = new Set<() => void>();
 
   /** Takes ownership of `inner`. */
   constructor(inner: AgentStore) {
@@ -27,8 +28,15 @@ export class NotifyingStore implements AgentStore {
     return { [Symbol.dispose]: () => this.#watchers.delete(watcher) };
   }
 
+  /** Calls `listener` after each write that leaves, or finds, values in the files that no record has any more. */
+  onRemains(listener: () => void): Disposable {
+    this.#remainsListeners.add(listener);
+    return { [Symbol.dispose]: () => this.#remainsListeners.delete(listener) };
+  }
+
   save(change: StoreChange): void {
     this.#inner.save(change);
+    this.#reportRemains();
     for (const watcher of this.#watchers) watcher(change);
     if (!change.events?.length) return;
     for (const listener of this.#listeners) listener();
@@ -80,9 +88,23 @@ export class NotifyingStore implements AgentStore {
 
   acknowledge(deploymentId: string, deviceSeq: number): void {
     this.#inner.acknowledge(deploymentId, deviceSeq);
+    this.#reportRemains();
+  }
+
+  get hasRemains(): boolean {
+    return this.#inner.hasRemains;
+  }
+
+  scrub(): void {
+    this.#inner.scrub();
   }
 
   [Symbol.dispose](): void {
     this.#inner[Symbol.dispose]();
+  }
+
+  #reportRemains(): void {
+    if (!this.#inner.hasRemains) return;
+    for (const listener of this.#remainsListeners) listener();
   }
 }

@@ -1,7 +1,8 @@
-import { existsSync, renameSync, rmSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
+import { removeOldCopy, setAside } from "./damaged-copy.ts";
 import { DiskReserve } from "./disk-reserve.ts";
 import { RebuildMarker } from "./rebuild-marker.ts";
 import { openSqliteStore } from "./sqlite-store.ts";
@@ -11,6 +12,8 @@ export interface OpenedStore {
   readonly store: AgentStore;
   /** Set while the store may not know every app there is. */
   readonly rebuild: RebuildMarker;
+  /** Removes a damaged store that was set aside 30 days ago. Answers whether there was one. */
+  readonly removeOldCopies: () => boolean;
 }
 
 export interface OpenStoreOptions {
@@ -22,8 +25,8 @@ export interface OpenStoreOptions {
 }
 
 /**
- * Opens the agent's store in its state directory. A damaged file is set aside for whoever wants to look into it, and a
- * fresh one begun: what runs is then found again by the labels of its containers. Throws `StoreError` for anything
+ * Opens the agent's store in its state directory. A damaged file is set aside for 30 days, for whoever wants to look into
+ * it, and a fresh one begun: what runs is then found again by the labels of its containers. Throws `StoreError` for anything
  * else that stands in the way.
  */
 export function openStore({ directory, logger, ...options }: OpenStoreOptions): OpenedStore {
@@ -40,27 +43,18 @@ export function openStore({ directory, logger, ...options }: OpenStoreOptions): 
   const open = (): OpenedStore => {
     // Marked first: a crash in between must not leave a fresh store that nobody knows to be one.
     if (!existsSync(path)) rebuild.set();
-    return { store: openSqliteStore({ ...options, path, reserve, onDamage }), rebuild };
+    const removeOldCopies = (): boolean => removeOldCopy(path, options.clock.now());
+    return { store: openSqliteStore({ ...options, path, reserve, onDamage }), rebuild, removeOldCopies };
   };
   try {
     return open();
   } catch (error) {
     if (!(error instanceof StoreError) || error.kind !== "damaged") throw error;
-    const aside = setAside(path);
+    const aside = setAside(path, options.clock.now());
     logger.error(
       { reason: error.message, kept_as: aside },
       "the agent's store is damaged, as after a failing disk; it was set aside and is rebuilt from the containers' labels",
     );
     return open();
   }
-}
-
-/** Moves a database with its companions out of the way. One such copy is kept: the newest. */
-function setAside(path: string): string {
-  const aside = `${path}.damaged`;
-  for (const suffix of ["", "-wal", "-shm"]) {
-    rmSync(aside + suffix, { force: true });
-    if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
-  }
-  return aside;
 }

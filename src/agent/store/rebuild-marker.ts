@@ -14,7 +14,7 @@ export class RebuildMarker {
   }
 
   set(): void {
-    writeFileSync(this.#path, "");
+    writeFileSync(this.#path, "", { mode: 0o600 });
   }
 
   clear(): void {

@@ -11,6 +11,7 @@ import type { DiskReserve } from "./disk-reserve.ts";
 import { deploymentEntry, type HistoryEntry, HistoryTable, type TimedEvent, timedEvent } from "./history.ts";
 import { LedgerTable } from "./ledger-table.ts";
 import { MIGRATIONS } from "./migrations.ts";
+import { Remains, valuesIn } from "./remains.ts";
 import { appRecordSchema, deploymentRecordSchema } from "./records.ts";
 import { type AgentStore, type StoreChange, StoreError, type StoreErrorKind } from "./store.ts";
 
@@ -40,7 +41,8 @@ export function openSqliteStore(options: SqliteStoreOptions): AgentStore {
 export function openSqliteReader(options: SqliteStoreOptions): AgentStore {
   const absence = absenceOf(options.path);
   if (absence !== undefined) throw new StoreError("other", absence);
-  return guarded("open", () => openSound(new DatabaseSync(options.path, { readOnly: true, timeout: 1_000 }), options));
+  const open = (): DatabaseSync => new DatabaseSync(options.path, { readOnly: true, timeout: 1_000 });
+  return guarded("open", () => openSound(open(), { ...options, isReader: true }));
 }
 
 /** Why there is no file to be read, in words; `undefined` where there is one. */
@@ -55,7 +57,9 @@ function absenceOf(path: string): string | undefined {
   }
 }
 
-function openSound(database: DatabaseSync, options: SqliteStoreOptions): AgentStore {
+type OpenOptions = SqliteStoreOptions & { readonly isReader?: boolean };
+
+function openSound(database: DatabaseSync, options: OpenOptions): AgentStore {
   try {
     const verdict = database.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
     if (verdict === "ok") return new SqliteStore(database, options);
@@ -68,21 +72,23 @@ function openSound(database: DatabaseSync, options: SqliteStoreOptions): AgentSt
 
 class SqliteStore implements AgentStore {
   readonly #database: DatabaseSync;
-  readonly #options: SqliteStoreOptions;
+  readonly #options: OpenOptions;
   readonly #statements = new Map<string, StatementSync>();
   /** Highest acknowledged `device_seq` of deployments that go on; forgotten with the process. */
   readonly #acknowledged = new Map<string, number>();
   readonly #history = new HistoryTable((text) => this.#sql(text));
   readonly #deployments: DeploymentTables;
+  readonly #remains: Remains;
   readonly ledger = new LedgerTable({
     sql: (text) => this.#sql(text),
     write: (work) => guarded("write", () => transaction(this.#database, work)),
     read: (work) => guarded("read", work),
   });
 
-  constructor(database: DatabaseSync, options: SqliteStoreOptions) {
+  constructor(database: DatabaseSync, options: OpenOptions) {
     this.#database = database;
     this.#options = options;
+    this.#remains = new Remains(database);
     const { clock, bootId } = options;
     this.#deployments = new DeploymentTables({ sql: (text) => this.#sql(text), clock, bootId });
   }
@@ -173,24 +179,56 @@ class SqliteStore implements AgentStore {
         this.#acknowledged.set(deploymentId, Math.max(deviceSeq, this.#acknowledged.get(deploymentId) ?? 0));
         return;
       }
-      transaction(this.#database, () => this.#deployments.forget(deploymentId));
+      transaction(this.#database, () => {
+        const values = valuesIn([this.#deployments.find(deploymentId)?.["record"]]);
+        this.#deployments.forget(deploymentId);
+        this.#remains.note(values);
+      });
       this.#acknowledged.delete(deploymentId);
     });
   }
 
+  get hasRemains(): boolean {
+    return this.#remains.areDue;
+  }
+
+  scrub(): void {
+    guarded("scrub", () => this.#remains.scrub());
+  }
+
   [Symbol.dispose](): void {
+    try {
+      if (this.#options.isReader !== true) this.#remains.scrub();
+    } catch {
+      // It is noted in the database, and done after the next start.
+    }
     this.#database.close();
   }
 
   #write(change: StoreChange): void {
     guarded("write", () =>
       transaction(this.#database, () => {
+        const values = this.#valuesReplacedBy(change);
         if (change.deployment) this.#saveDeployment(change.deployment, change.events ?? []);
         if (change.app) this.#saveApp(change.app);
         if (change.happened) this.#history.add(change.happened);
         if (change.removedApp !== undefined) this.#sql("DELETE FROM apps WHERE name = ?").run(change.removedApp);
+        this.#remains.note(values);
       }),
     );
+  }
+
+  /** Values in the records that a change replaces or removes. */
+  #valuesReplacedBy({ deployment, events = [], app, removedApp }: StoreChange): ReadonlySet<string> {
+    const recordOf = (name: string): unknown =>
+      this.#sql("SELECT record FROM apps WHERE name = ?").get(name)?.["record"];
+    const isForgotten = deployment?.origin === "local" && events.some(isFinal);
+    return valuesIn([
+      deployment && this.#deployments.find(deployment.id)?.["record"],
+      isForgotten ? JSON.stringify(deployment) : undefined,
+      app && recordOf(app.name),
+      removedApp === undefined ? undefined : recordOf(removedApp),
+    ]);
   }
 
   #saveDeployment(record: DeploymentRecord, events: readonly EventContent[]): void {

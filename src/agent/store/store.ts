@@ -50,6 +50,10 @@ export interface AgentStore extends Disposable {
    * is forgotten. Earlier ones need not be remembered as acknowledged over a restart: sending twice does no harm.
    */
   acknowledge(deploymentId: string, deviceSeq: number): void;
+  /** Whether its files still hold values that apps or deployments had, and that no record has any more. */
+  readonly hasRemains: boolean;
+  /** Overwrites those. @throws StoreError when that cannot be done now */
+  scrub(): void;
 }
 
 /** What is wrong with a store: its file is damaged, its disk is full, or anything else. */

@@ -1,5 +1,6 @@
 import { rm, realpath, writeFile } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
+import { markScrubbed } from "../../lib/sqlite.ts";
 import { checkDatabase } from "./check-database.ts";
 import { markCopy } from "./mark-copy.ts";
 import { moveIntoPlace } from "./durable-file.ts";
@@ -22,6 +23,7 @@ export async function backup(database: string, target: string): Promise<void> {
     // Exclusively, so that no link somebody put there is followed.
     await writeFile(unfinished, "", { mode: 0o600, flag: "wx" });
     copy(database, unfinished);
+    noteWholeCopy(unfinished);
     checkDatabase(unfinished);
     markCopy(unfinished);
     await moveIntoPlace(unfinished, target);
@@ -37,5 +39,15 @@ function copy(database: string, target: string): void {
     source.prepare("VACUUM INTO ?").run(target);
   } finally {
     source.close();
+  }
+}
+
+/** A copy made by SQLite has no free space that could hold anything. */
+function noteWholeCopy(path: string): void {
+  const database = new DatabaseSync(path);
+  try {
+    markScrubbed(database);
+  } finally {
+    database.close();
   }
 }

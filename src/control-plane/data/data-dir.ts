@@ -1,5 +1,6 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { makePrivate, type Mended } from "../../lib/private-files.ts";
 
 /** Where things are in a data directory. */
 export interface DataDir {
@@ -7,10 +8,24 @@ export interface DataDir {
   readonly database: string;
   /** Held by the server that works on the directory. */
   readonly lock: string;
+  /** What other users could read or change before this call. */
+  readonly mended: readonly Mended[];
 }
 
-/** The places in a data directory, which is created if missing. Everything in it is for the server's own user. */
+const DATABASE = "edge-control.sqlite";
+const LOCK = "server.lock";
+
+/**
+ * The places in a data directory, which is created if missing. Everything in it is for the server's own user: other
+ * users lose what they could do with it.
+ */
 export function dataDir(path: string): DataDir {
   mkdirSync(path, { recursive: true, mode: 0o700 });
-  return { database: resolve(join(path, "edge-control.sqlite")), lock: join(path, "server.lock") };
+  const mended = makePrivate({
+    directory: realpathSync(path),
+    directoryMode: 0o700,
+    fileMode: 0o600,
+    isOurs: (name) => name.startsWith(DATABASE) || name.startsWith(LOCK),
+  });
+  return { database: resolve(join(path, DATABASE)), lock: join(path, LOCK), mended };
 }

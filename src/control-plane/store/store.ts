@@ -20,6 +20,8 @@ export interface Store extends AsyncDisposable {
   readonly enrolments: EnrolmentStore;
   /** Throws when the store does not answer. */
   check(): Promise<void>;
+  /** Removes from the log on disk what was written before. Answers whether it could, without waiting for anybody. */
+  emptyLog(): Promise<boolean>;
   /** A number that differs from the last answer after another process has changed something. */
   foreignChanges(): Promise<number>;
 }

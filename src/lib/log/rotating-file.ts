@@ -10,7 +10,7 @@ export interface RotatingFileOptions {
   readonly clock: Clock;
 }
 
-const MODE = 0o640;
+const MODE = 0o600;
 /** What is held in memory: written at once in one go, it wears the flash less. */
 const HELD_BYTES = 16 * 1024;
 const HELD_MS = 30_000;

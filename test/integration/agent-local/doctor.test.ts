@@ -189,15 +189,16 @@ describe("doctor: one layer broken at a time, for real", () => {
   });
 
   it("a damaged store, and a token that everybody can read", async () => {
-    await mkdir(device.stateDir, { recursive: true });
-    await writeFile(join(device.stateDir, "agent.db"), "this is no database".repeat(100));
+    await mkdir(device.stateDir, { recursive: true, mode: 0o700 });
+    await writeFile(join(device.stateDir, "agent.db"), "this is no database".repeat(100), { mode: 0o600 });
     await using peer = await ControlPeer.start();
     const url = `ws://127.0.0.1:${peer.port}/v1/agent`;
     await device.configure({ url, config: settings });
     await chmod(device.configPath, 0o644);
     const diagnosis = await device.json<Diagnosis>("doctor");
-    expect(diagnosis.broken).toEqual(["store"]);
-    expect(find(diagnosis, "permissions")).toMatchObject({ verdict: "warning" });
+    expect(diagnosis.broken).toEqual(["permissions", "store"]);
+    const everybody = `Other users can read ${device.configPath} (mode 0644).`;
+    expect(find(diagnosis, "permissions")?.text).toBe(everybody);
   });
 
   it.skipIf(fakeTime === undefined)("a clock that stands in 1970, which certificates are not blamed for", async () => {

@@ -1,19 +1,22 @@
 import { access, constants, stat } from "node:fs/promises";
+import type { Exposure } from "../../core/exposure.ts";
+import type { Verdict } from "../../core/doctor.ts";
+import { findExposedFiles } from "../../host/exposed-files.ts";
 import { bad, configOf, good, type Probe, warning } from "../probe.ts";
 
-const OTHERS = 0o007;
+/** How many commands to mend permissions are shown at once. */
+const MAX_SHOWN = 5;
 
-/** Nobody else can read the token, and the state can be written. */
+/** Nobody else can read the token or the state, nor change what the agent goes by; and the state can be written. */
 export const probePermissions: Probe = async (patient) => {
   const config = configOf(patient);
-  const secret = config.device_token_file ?? config.path;
-  const { mode } = await stat(secret);
-  if ((mode & OTHERS) !== 0) {
-    return warning(`Every user of this device can read the token in ${secret}.`, `Take that away: chmod o= ${secret}`);
-  }
   const state = await stat(config.state_dir).catch(() => undefined);
+  if (state && !state.isDirectory()) {
+    return bad(`${config.state_dir} is no directory.`, "Set state_dir to a directory.");
+  }
+  const exposed = findExposedFiles(config);
+  if (exposed.length > 0) return describe(exposed);
   if (!state) return good(`${config.state_dir} does not exist yet; the agent makes it.`);
-  if (!state.isDirectory()) return bad(`${config.state_dir} is no directory.`, "Set state_dir to a directory.");
   try {
     await access(config.state_dir, constants.W_OK | constants.R_OK);
   } catch {
@@ -25,5 +28,13 @@ export const probePermissions: Probe = async (patient) => {
         )
       : good(`${config.state_dir} belongs to another user; run as root to look into it.`);
   }
-  return good("The token is private, and the state can be written.");
+  return good("The token and the state are private, and the state can be written.");
 };
+
+function describe(exposed: readonly Exposure[]): Verdict {
+  const grave = exposed.filter(({ isMinor }) => !isMinor);
+  const [first, ...others] = grave.length > 0 ? grave : exposed;
+  const more = others.length > 0 ? ` And ${others.length} more of this kind.` : "";
+  const commands = [first, ...others].slice(0, MAX_SHOWN).map((exposure) => exposure?.next ?? "");
+  return (grave.length > 0 ? bad : warning)(`${first?.text ?? ""}${more}`, commands.join("; "));
+}

@@ -1,5 +1,6 @@
+import { statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
-import { openSqlite } from "../../../lib/sqlite.ts";
+import { openSqlite, truncateLog } from "../../../lib/sqlite.ts";
 import type { Store } from "../store.ts";
 import { SqliteAccountStore } from "./accounts.ts";
 import { SqliteAssetStore } from "./assets.ts";
@@ -30,6 +31,9 @@ export function openStore(path: string): Store {
     async check() {
       ping.get();
     },
+    async emptyLog() {
+      return isEmpty(`${path}-wal`) || truncateLog(database);
+    },
     async foreignChanges() {
       return Number(version.get()?.["data_version"]);
     },
@@ -37,6 +41,10 @@ export function openStore(path: string): Store {
       close(database);
     },
   };
+}
+
+function isEmpty(path: string): boolean {
+  return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0;
 }
 
 function close(database: DatabaseSync): void {

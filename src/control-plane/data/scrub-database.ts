@@ -1,0 +1,42 @@
+import { existsSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { Logger } from "../../lib/logger.ts";
+import { hasRemains, scrub } from "../../lib/sqlite.ts";
+
+/** Larger ones would hold up the start for long. */
+const MAX_BYTES = 256 * 1024 * 1024;
+
+const BY_HAND =
+  "To have it done, stop the server, `edge-control backup` and `edge-control restore`, and delete the database it replaced";
+
+/**
+ * Rewrites a database of an earlier release once, which left deleted values in its free space. Must be called before the
+ * server opens it. Where that cannot be done, the log says what to do, and the server starts all the same.
+ */
+export function scrubDatabase(path: string, logger: Logger, maxBytes: number = MAX_BYTES): void {
+  if (!existsSync(path)) return;
+  // Where SQLite makes the copy: not in a directory that may be small, or in memory.
+  process.env["SQLITE_TMPDIR"] ??= dirname(path);
+  try {
+    const database = new DatabaseSync(path, { timeout: 1_000 });
+    try {
+      const number = (pragma: string): number =>
+        Number(Object.values(database.prepare(`PRAGMA ${pragma}`).get() ?? {})[0]);
+      // One that is still empty is marked when it is made.
+      if (number("user_version") === 0 || !hasRemains(database)) return;
+      const bytes = number("page_count") * number("page_size");
+      if (bytes > maxBytes) throw new Error(`it has ${bytes} bytes, and more than ${maxBytes} take too long`);
+      scrub(database, "file");
+      logger.info({ bytes }, "rewrote the database, since an earlier release left deleted values in its free space");
+    } finally {
+      database.close();
+    }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    logger.warn(
+      { reason },
+      `an earlier release left deleted values in the free space of the database, which was not rewritten. ${BY_HAND}`,
+    );
+  }
+}

@@ -1,0 +1,55 @@
+import type { Clock } from "../lib/clock.ts";
+import type { Logger } from "../lib/logger.ts";
+import type { Store } from "./store/store.ts";
+
+const ROUND_MS = 30_000;
+/** Rounds in a row that may fail, such as during a backup, before the log says so. */
+const MAX_SILENT_FAILURES = 20;
+
+export interface LogUpkeepOptions {
+  readonly store: Pick<Store, "emptyLog">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/**
+ * Empties the database's log every 30 seconds, where anything was written: it holds what environment values were before
+ * they were masked, until that is overwritten. From its creation until disposed.
+ */
+export class LogUpkeep implements Disposable {
+  readonly #options: LogUpkeepOptions;
+  #timer: Disposable;
+  #isDisposed = false;
+  #failures = 0;
+
+  constructor(options: LogUpkeepOptions) {
+    this.#options = options;
+    this.#timer = this.#schedule();
+  }
+
+  [Symbol.dispose](): void {
+    this.#isDisposed = true;
+    this.#timer[Symbol.dispose]();
+  }
+
+  #schedule(): Disposable {
+    return this.#options.clock.timer(ROUND_MS, () => {
+      void this.#round().finally(() => {
+        if (!this.#isDisposed) this.#timer = this.#schedule();
+      });
+    });
+  }
+
+  async #round(): Promise<void> {
+    const { store, logger } = this.#options;
+    const isEmpty = await store.emptyLog().catch((error: unknown) => {
+      logger.debug({ err: error }, "the database's log cannot be emptied");
+      return false;
+    });
+    this.#failures = isEmpty ? 0 : this.#failures + 1;
+    if (this.#failures !== MAX_SILENT_FAILURES) return;
+    logger.warn(
+      "the database's log could not be emptied for 10 minutes: another process is reading the database, such as a backup; environment values that were masked remain in the log meanwhile",
+    );
+  }
+}

@@ -1,0 +1,142 @@
+import { chmod, chown, stat } from "node:fs/promises";
+import { once } from "node:events";
+import { request } from "node:http";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type LocalAgent, localRoutes } from "../../src/agent/local/local-routes.ts";
+import { appActionSchema } from "../../src/protocol/deployment-action.ts";
+import { Device } from "../support/agent-local/device.ts";
+import { run } from "../support/command.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+/*
+ * A user of the device who may only look tries everything that the agent serves on the device.
+ */
+
+const NOBODY = 65_534;
+/** A group that nobody else is in. */
+const READERS = 64_321;
+
+/** What each request may do. One that is missing here fails the test: whoever adds it has to decide. */
+const EXPECTED: Readonly<Record<string, "allowed" | "refused">> = {
+  "GET /status": "allowed",
+  "GET /top": "allowed",
+  "GET /apps/:name": "allowed",
+  "GET /apps/:name/log": "allowed",
+  "GET /log": "allowed",
+  "GET /events": "allowed",
+  "POST /cleanup": "refused",
+  "POST /apps/:name/update": "refused",
+  "POST /apps/:name/remove": "refused",
+  "POST /apps/:name/stop": "refused",
+  "POST /apps/:name/start": "refused",
+  "POST /apps/:name/restart": "refused",
+  "POST /deployments": "refused",
+};
+
+const PRIVILEGED = {
+  name: "root",
+  image: "example/app:1",
+  privileged: true,
+  volumes: [{ local: "/", target: "/host" }],
+};
+
+/** Every request there is: the table is made without looking at what it is made of. */
+const ROUTES = Object.keys(localRoutes({ services: { config: {} }, deployments: {} } as unknown as LocalAgent));
+
+describe("a user in the group for reading", () => {
+  let device: Device;
+  let readSocket: string;
+
+  beforeEach(async () => {
+    device = await Device.create();
+    readSocket = join(device.directory, "agent-read.sock");
+    await chmod(device.directory, 0o711);
+    await device.start();
+    await waitFor("the socket", () => stat(readSocket));
+    // As the service's unit gives it away.
+    await chown(readSocket, 0, READERS);
+  });
+  afterEach(() => device[Symbol.asyncDispose]());
+
+  const asReader = (...command: readonly string[]): ReturnType<typeof run> => {
+    const user = ["--reuid", `${NOBODY}`, "--regid", `${NOBODY}`, "--groups", `${READERS}`];
+    return run("setpriv", [...user, ...command], { env: { NO_COLOR: "1" } });
+  };
+
+  async function ask(
+    socket: string,
+    route: string,
+    query = "",
+  ): Promise<{ readonly status: number; readonly body: string }> {
+    const [method = "", path = ""] = route.split(" ");
+    const body = method === "POST" ? ["--data", JSON.stringify(PRIVILEGED)] : [];
+    const url = `http://agent/v1${path.replace(":name", "web")}${query}`;
+    const options = ["-s", "-X", method, "-w", "\n%{http_code}", "--unix-socket", socket, ...body, url];
+    const { stdout } = await asReader("curl", ...options);
+    const lines = stdout.split("\n");
+    return { status: Number(lines.pop()), body: lines.join("\n") };
+  }
+
+  it("gets what reading is for, and nothing else, whatever is asked for", async () => {
+    expect(ROUTES.toSorted()).toEqual(Object.keys(EXPECTED).toSorted());
+    expect(appActionSchema.options.filter((action) => !ROUTES.includes(`POST /apps/:name/${action}`))).toEqual([]);
+    const answered: Record<string, string> = {};
+    for (const route of ROUTES) {
+      for (const query of ["", "?dry_run=true"]) {
+        const { status, body } = await ask(readSocket, route, query);
+        const isRefused = status === 403 && body.includes("ReadOnlySocket") && body.includes("group edge-agent");
+        const isAllowed = status === 200 || (status === 404 && body.includes("AppNotFound"));
+        answered[route] = isRefused ? "refused" : isAllowed ? "allowed" : `${status} ${body}`;
+        // The other socket is closed to such a user.
+        expect([route, await ask(device.socketPath, route, query)]).toEqual([route, { status: 0, body: "" }]);
+      }
+    }
+    expect(answered).toEqual(EXPECTED);
+    // Another method, another case and another way to write a path are no way around it.
+    for (const route of [
+      "PUT /deployments",
+      "GET /deployments",
+      "POST /apps/web/%72emove",
+      "POST /../v1/deployments",
+      "POST //deployments",
+    ]) {
+      expect([route, (await ask(readSocket, route)).status]).toEqual([route, expect.toBeOneOf([403, 404])]);
+    }
+    expect(await device.json("events --lines 5").catch(() => "")).not.toContain("root");
+    expect((await device.json<{ device: { apps: unknown[] } }>("status")).device.apps).toEqual([]);
+  });
+
+  it("is served by the command, which says what the other commands need", async () => {
+    const command = (...args: readonly string[]): ReturnType<typeof run> =>
+      asReader(process.execPath, "src/agent/main.ts", ...args, "--config", join(device.directory, "public.json"));
+    const config = JSON.stringify({ local: { socket: device.socketPath } });
+    await run("sh", ["-c", 'printf %s "$0" > "$1" && chmod 644 "$1"', config, join(device.directory, "public.json")]);
+    expect(await command("apps")).toMatchObject({ code: 0 });
+    expect((await command("logs", "--lines", "1")).code).toBe(0);
+    const refused = await command("cleanup");
+    expect([refused.code, refused.stderr]).toEqual([5, expect.stringContaining("This socket is for reading only")]);
+    expect(refused.stderr).toContain("Try it with sudo");
+    // Whom both are closed to is told of both groups.
+    await chown(readSocket, 0, 0);
+    const { code, stderr } = await command("apps");
+    expect([code, stderr]).toEqual([5, expect.stringMatching(/no permission to use .*edge-agent.*edge-agent-read/s)]);
+  });
+
+  it("cannot keep the agent busy: requests at once are bounded, and the other socket is served meanwhile", async () => {
+    await using followers = new AsyncDisposableStack();
+    for (let count = 0; count < 16; count++) {
+      const call = request({ socketPath: readSocket, path: "/v1/log?follow", agent: false });
+      followers.defer(() => void call.destroy());
+      call.on("error", () => {});
+      call.end();
+      await once(call, "response");
+    }
+    const full = await ask(readSocket, "GET /status");
+    expect(full.status).toBe(503);
+    expect(full.body).toContain("There are 16 requests on the socket for reading already");
+    expect((await device.command("apps")).code).toBe(0);
+    await followers.disposeAsync();
+    await waitFor("room for another", async () => (await ask(readSocket, "GET /status")).status === 200);
+  });
+});

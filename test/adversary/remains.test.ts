@@ -1,0 +1,140 @@
+import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import { MIGRATIONS } from "../../src/agent/store/migrations.ts";
+import { MIGRATIONS as CONTROL_MIGRATIONS } from "../../src/control-plane/store/sqlite/migrations.ts";
+import { start } from "../support/command.ts";
+import { freePort } from "../support/free-port.ts";
+import { brokenImage, sleeperImage } from "../support/images.ts";
+import { Registry } from "../support/registry.ts";
+import type { System } from "../support/system.ts";
+import { systemOfTest } from "../support/system/for-tests.ts";
+import { tempDir } from "../support/temp-dir.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+/*
+ * Somebody reads the files of a device, or of the server, after the values an app was given were taken from it: a device
+ * that was sold on or stolen, a copy of a disk.
+ */
+
+/** How long values may remain, with time for what happens meanwhile. */
+const PROMISED_MS = 90_000;
+
+/** Names of the files below a directory that hold the text. */
+function holding(directory: string, text: string): string[] {
+  const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return files.flatMap(({ parentPath, name }) => {
+    try {
+      return readFileSync(join(parentPath, name)).includes(text) ? [name] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+async function expectGone(directories: readonly string[], values: readonly string[]): Promise<void> {
+  const found = (): string[] =>
+    directories.flatMap((directory) =>
+      values.flatMap((value) => holding(directory, value).map((name) => `${name}: ${value}`)),
+    );
+  const look = (): true => {
+    if (found().length > 0) throw new Error(`still in ${found().join(", ")}`);
+    return true;
+  };
+  await waitFor("the values to be in no file", look, { timeoutMs: PROMISED_MS, intervalMs: 500 });
+}
+
+const places = ({ agent, control }: System): string[] => [agent.stateDir, control.dataDir];
+
+test("values of an app are in no file any more once they were taken from it", async (context) => {
+  const system = await systemOfTest(context);
+  const image = await system.load(await sleeperImage());
+  const name = system.name();
+  const environments = (label: string) => [{ key: "PASSWORD", value: `planted-${label}-${"q".repeat(400)}` }];
+
+  expect((await system.deploy({ name, image, environments: environments("first") })).final.status).toBe("Success");
+  // The search is worth something only where there is something to find.
+  expect(holding(system.agent.stateDir, "planted-first")).not.toEqual([]);
+  const update = await system.change("PATCH", name, undefined, { environments: environments("second") });
+  expect((await system.finish(update)).final.status).toBe("Success");
+  await expectGone(places(system), ["planted-first"]);
+  expect(holding(system.agent.stateDir, "planted-second")).not.toEqual([]);
+
+  // One that fails, one with credentials for its registry, and the end of the app.
+  const broken = await system.load(await brokenImage());
+  expect(
+    (await system.deploy({ name: system.name(), image: broken, environments: environments("third") })).final.status,
+  ).toBe("Fail");
+  const password = "planted-registry-password";
+  await using registry = await Registry.start({ user: { name: "user", password } });
+  const reference = await registry.push(await sleeperImage(), "team/app:1");
+  system.willPull(reference);
+  const pulled = { name: system.name(), image: reference, registry_auth: { username: "user", password } };
+  const stream = await system.open(pulled);
+  expect((await system.finish(stream)).final.status).toBe("Success");
+  expect((await system.finish(await system.change("DELETE", name))).final.status).toBe("Success");
+  await expectGone(places(system), ["planted-second", "planted-third", password]);
+});
+
+test("nor where the agent and the server were killed at that moment", async (context) => {
+  const system = await systemOfTest(context);
+  const name = system.name();
+  const value = "planted-before-the-power-cut";
+  const image = await system.load(await sleeperImage());
+  const environments = [{ key: "PASSWORD", value }];
+  expect((await system.deploy({ name, image, environments })).final.status).toBe("Success");
+  expect((await system.finish(await system.change("DELETE", name))).final.status).toBe("Success");
+  await Promise.all([system.agent.kill(), system.control.kill()]);
+  expect(holding(system.agent.stateDir, value)).not.toEqual([]);
+  await system.control.start();
+  await system.agent.start();
+  await expectGone(places(system), [value]);
+});
+
+test("nor what an earlier release left in its files, and in copies of damaged ones", async (context) => {
+  await using directory = await tempDir();
+  const stateDir = join(directory.path, "state");
+  const dataDir = join(directory.path, "data");
+  const value = "planted-by-the-release-before";
+  leaveBehind(join(stateDir, "agent.db"), MIGRATIONS, value);
+  leaveBehind(join(dataDir, "edge-control.sqlite"), CONTROL_MIGRATIONS, value);
+  expect([holding(stateDir, value), holding(dataDir, value)]).toEqual([["agent.db"], ["edge-control.sqlite"]]);
+  const old = new Date(Date.now() - 31 * 86_400_000);
+  for (const name of ["agent.db.damaged", "agent.db.damaged-wal"]) {
+    writeFileSync(join(stateDir, name), value);
+    utimesSync(join(stateDir, name), old, old);
+  }
+  const recent = "planted-in-a-copy-that-is-a-day-old";
+  writeFileSync(join(stateDir, "agent.db.damaged-shm"), recent);
+
+  const listen = `127.0.0.1:${await freePort()}`;
+  const server = start("dist/edge-control", ["serve", "--data-dir", dataDir, "--listen", listen]);
+  context.onTestFinished(() => server[Symbol.asyncDispose]());
+  const config = join(directory.path, "config.json");
+  const content = {
+    control_plane_url: "ws://127.0.0.1:9/v1/agent",
+    device_token: "ed_planted-device-token-0123456789abcdefABCDEF",
+    state_dir: stateDir,
+    local: { socket: join(directory.path, "agent.sock") },
+    engine: { socket: join(directory.path, "no-engine.sock") },
+  };
+  writeFileSync(config, JSON.stringify(content), { mode: 0o600 });
+  const agent = start("dist/edge-agent", ["run", "--config", config]);
+  context.onTestFinished(() => agent[Symbol.asyncDispose]());
+  await expectGone([stateDir, dataDir], [value]);
+  expect(holding(stateDir, recent)).toEqual(["agent.db.damaged-shm"]);
+});
+
+/** A database as an earlier release left it: a row was deleted, and its content is in pages that are free. */
+function leaveBehind(path: string, migrations: readonly string[], value: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const database = new DatabaseSync(path);
+  database.exec("PRAGMA page_size = 1024; PRAGMA journal_mode = WAL");
+  for (const migration of migrations) database.exec(migration);
+  database.exec(`PRAGMA user_version = ${migrations.length}`);
+  database.exec("CREATE TABLE gone (text TEXT)");
+  database.prepare("INSERT INTO gone VALUES (?)").run(value + "q".repeat(3_000));
+  database.exec("PRAGMA wal_checkpoint(TRUNCATE); DROP TABLE gone");
+  database.close();
+}

@@ -1,0 +1,47 @@
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import { LogUpkeep } from "../../../src/control-plane/log-upkeep.ts";
+import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
+import { captureLog } from "../../support/captured-log.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+import { tempDir } from "../../support/temp-dir.ts";
+
+test("the log is emptied every 30 seconds where it holds anything, and left alone until it is disposed", async () => {
+  await using directory = await tempDir();
+  const path = join(directory.path, "edge-control.sqlite");
+  const clock = new FakeClock();
+  await using store = openStore(path);
+  {
+    using _upkeep = new LogUpkeep({ store, clock, logger: captureLog().logger });
+    await store.accounts.createAccount({ id: "acc_1", name: "planted-name", createdAt: 1 });
+    expect(readFileSync(`${path}-wal`, "latin1")).toContain("planted-name");
+    await clock.advance(30_000);
+    expect(statSync(`${path}-wal`).size).toBe(0);
+    expect(await store.accounts.listAccounts()).toHaveLength(1);
+    await clock.advance(30_000);
+  }
+  expect(clock.pending).toBe(0);
+});
+
+test("somebody who reads holds up nobody, and is mentioned after ten minutes", async () => {
+  await using directory = await tempDir();
+  const path = join(directory.path, "edge-control.sqlite");
+  const clock = new FakeClock();
+  const log = captureLog();
+  await using store = openStore(path);
+  await store.accounts.createAccount({ id: "acc_1", name: "a", createdAt: 1 });
+  using _upkeep = new LogUpkeep({ store, clock, logger: log.logger });
+  const reader = new DatabaseSync(path, { readOnly: true });
+  reader.exec("BEGIN; SELECT * FROM accounts");
+  const begun = performance.now();
+  for (let count = 0; count < 19; count++) await clock.advance(30_000);
+  expect(performance.now() - begun).toBeLessThan(4_000);
+  expect(log.text()).toBe("");
+  for (let count = 0; count < 10; count++) await clock.advance(30_000);
+  expect(log.text().match(/another process is reading the database/g)).toHaveLength(1);
+  reader.close();
+  await clock.advance(30_000);
+  expect(statSync(`${path}-wal`).size).toBe(0);
+});
