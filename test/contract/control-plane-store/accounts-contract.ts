@@ -1,17 +1,17 @@
 import { expect, test } from "vitest";
 import { ACCOUNT, describeDomain, hash, openWithAccounts, type StoreHarness, TWO_ACCOUNTS } from "./harness.ts";
 
+const keyOf = (id: string, accountId: string = ACCOUNT, createdAt = 1) => ({
+  id,
+  accountId,
+  name: id,
+  createdAt,
+  lastUsedAt: undefined,
+  revokedAt: undefined,
+});
+
 /** What stores promise about accounts, keys and network groups. */
 export function accountsContract(harness: StoreHarness): void {
-  const keyOf = (id: string, accountId: string = ACCOUNT, createdAt = 1) => ({
-    id,
-    accountId,
-    name: id,
-    createdAt,
-    lastUsedAt: undefined,
-    revokedAt: undefined,
-  });
-
   describeDomain("accounts", harness, () => {
     test("are listed in order of creation", async () => {
       await using store = await harness.open();

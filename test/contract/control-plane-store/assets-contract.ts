@@ -26,7 +26,9 @@ export function assetsContract(harness: StoreHarness): void {
       const claims = Array.from({ length: 8 }, () => someAsset({ serialNumber: "GW-1", supersim: someSuperSim() }));
       const results = await Promise.all(claims.map((asset) => store.assets.registerAsset(asset, hash(asset.uuid))));
       expect(results.filter(({ ok }) => ok)).toHaveLength(1);
-      expect(results.filter(({ ok }) => !ok)).toEqual(Array(7).fill({ ok: false, taken: "serial_number" }));
+      expect(results.filter(({ ok }) => !ok)).toEqual(
+        Array.from({ length: 7 }, () => ({ ok: false, taken: "serial_number" })),
+      );
       expect(await store.assets.listAssets(ACCOUNT, EVERYTHING, 100, undefined)).toHaveLength(1);
       const iccids = claims.map(({ supersim }) => store.sims.hasIccid(supersim?.iccid ?? ""));
       expect((await Promise.all(iccids)).filter(Boolean)).toHaveLength(1);

@@ -25,6 +25,10 @@ const say = (store: Store, id: string, message: string) =>
 const end = (store: Store, id: string, at: number) =>
   store.deployments.updateDeployment(id, (current) => fail(current, at, "DeploymentTimeout"));
 
+function undecided(): never {
+  throw new Error("undecided");
+}
+
 /** What stores promise about deployments. */
 export function deploymentsContract(harness: StoreHarness): void {
   describeDomain("deployments", harness, () => {
@@ -87,10 +91,7 @@ export function deploymentsContract(harness: StoreHarness): void {
     test("what `decide` throws changes nothing", async () => {
       await using store = await openWithAccounts(harness);
       const before = await create(store);
-      const decide = (): never => {
-        throw new Error("undecided");
-      };
-      await expect(store.deployments.updateDeployment(before.id, decide)).rejects.toThrow("undecided");
+      await expect(store.deployments.updateDeployment(before.id, undecided)).rejects.toThrow("undecided");
       expect(await store.deployments.findDeployment(before.id)).toEqual(before);
     });
 
@@ -108,7 +109,9 @@ export function deploymentsContract(harness: StoreHarness): void {
       const results = await Promise.all(ids.map((id) => request(id, "same")));
       const made = ids[results.findIndex(({ kind }) => kind === "created")];
       expect(results.filter(({ kind }) => kind === "created")).toHaveLength(1);
-      expect(results.filter(({ kind }) => kind !== "created")).toEqual(Array(3).fill({ kind: "repeated", id: made }));
+      expect(results.filter(({ kind }) => kind !== "created")).toEqual(
+        Array.from({ length: 3 }, () => ({ kind: "repeated", id: made })),
+      );
       expect(await request("dep_e", "other")).toEqual({ kind: "conflict" });
       expect(await store.deployments.listUnfinished()).toHaveLength(1);
     });

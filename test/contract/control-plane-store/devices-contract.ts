@@ -6,6 +6,8 @@ import { ACCOUNT, describeDomain, hash, openWithAccounts, register, someAsset, t
 const report = (text: string): DeviceReport => ({ hash: text, apps: [], device: undefined });
 const nothing: DeviceDataUsage = { days: [], deployments: [], budget: null };
 
+const code = (assetUuid: string, createdAt = 10) => ({ assetUuid, createdAt, expiresAt: 100, usedAt: undefined });
+
 /** What stores promise about devices and enrolments. */
 export function devicesContract(harness: StoreHarness): void {
   describeDomain("devices", harness, () => {
@@ -68,8 +70,6 @@ export function devicesContract(harness: StoreHarness): void {
   });
 
   describeDomain("enrolments", harness, () => {
-    const code = (assetUuid: string, createdAt = 10) => ({ assetUuid, createdAt, expiresAt: 100, usedAt: undefined });
-
     test("of several devices that use a code at once, one gets it, and keeps it", async () => {
       await using store = await openWithAccounts(harness);
       const { uuid } = await register(store, someAsset());

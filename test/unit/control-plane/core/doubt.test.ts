@@ -136,11 +136,11 @@ describe("what became overdue while the service was down", () => {
   });
 });
 
-describe("what the report of an older agent tells", () => {
-  const report = (last: Partial<NonNullable<AppReport["last_deployment"]>> | null): AppReport[] => [
-    { name: "web", last_deployment: last } as AppReport,
-  ];
+const report = (last: Partial<NonNullable<AppReport["last_deployment"]>> | null): AppReport[] => [
+  { name: "web", last_deployment: last } as AppReport,
+];
 
+describe("what the report of an older agent tells", () => {
   test("its last deployment of the app has ended as it says", () => {
     expect(answerFromReport(asked(), report({ deployment_id: "dep_1", status: "Success" }))).toEqual({
       status: "Success",
