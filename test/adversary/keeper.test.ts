@@ -45,7 +45,7 @@ test("an app that was stopped beside a round of repairs stays stopped", async ()
   expect(final).toMatchObject({ status: "Success" });
   held.resolve();
   const { agent } = system();
-  await agent.waitForLog("the round's end", (line) => line.msg === "app repaired" && line["app"] === last);
+  await agent.waitForLog("the round's end", (line) => line.msg === "app repaired" && line["app"] === last, 60_000);
   expect(await system().containersOf(deployments.get(first)!)).toMatchObject([{ State: "running" }]);
   expect(await system().containersOf(deployments.get(stopped)!)).toEqual([]);
   // And for good.

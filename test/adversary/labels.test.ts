@@ -6,6 +6,7 @@ import { LABELS } from "../../src/agent/core/container.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
 import { page } from "../support/system/app-page.ts";
+import type { LogLine } from "../support/system/executable.ts";
 import { EngineHand } from "../support/system/engine-hand.ts";
 import { sharedSystem } from "../support/system/for-tests.ts";
 import { waitFor } from "../support/wait-for.ts";
@@ -25,6 +26,11 @@ async function change(method: string, app: string, action?: string, body?: unkno
   return (await system().finish(await system().change(method, app, action, body))).final;
 }
 
+async function untilRepaired(app: string): Promise<void> {
+  const isIt = (line: LogLine): boolean => line.msg === "app repaired" && line["app"] === app;
+  await system().agent.waitForLog(`the repair of ${app}`, isIt, 60_000);
+}
+
 /** Waits until the keeper has looked at everything there is, from its repairs to its sweep, and once more. */
 async function untilLookedAfter(image: string): Promise<void> {
   const name = system().name("witness");
@@ -33,7 +39,7 @@ async function untilLookedAfter(image: string): Promise<void> {
     await system().agent.stop();
     await hand().remove(name);
     await system().agent.start();
-    await system().agent.waitForLog("a repair", (line) => line.msg === "app repaired" && line["app"] === name);
+    await untilRepaired(name);
   }
   expect(await change("DELETE", name)).toMatchObject({ status: "Success" });
 }
@@ -55,19 +61,28 @@ const labelsOf = (app: string) => ({
   [LABELS.image]: "localhost/anything:1",
 });
 
-test("a committed copy of an app's container is not the app: neither is removed, and updates work beside it", async () => {
+/** An app, and a container of what was committed from it, under a name of its own. */
+async function withCopy() {
   const image = await system().load(await webImage());
   const [name, port] = [system().name(), await freeHostPort()];
   const ports = [{ host_port: port, target_port: WEB_PORT }];
   const { id } = await deployed(name, image, { ports });
   const copy = await hand().commit(id, system().name("copy"));
-  const copyId = await hand().run(system().name("lab"), copy);
+  return { image, name, port, ports, id, copyId: await hand().run(system().name("lab"), copy) };
+}
+
+test("a committed copy of an app's container is not the app: the keeper removes neither", async () => {
+  const { image, port, id, copyId } = await withCopy();
   await untilLookedAfter(image);
   expect({ app: await hand().status(id), copy: await hand().status(copyId) }).toEqual({
     app: "running",
     copy: "running",
   });
   expect(await page(port)).toContain("edge-agent test app");
+});
+
+test("whatever is done to the app, also its removal, a committed copy runs on", async () => {
+  const { image, name, ports, copyId } = await withCopy();
   for (const [method, action, body] of [
     ["POST", "restart", undefined],
     ["PATCH", undefined, { environments: [{ key: "GREETING", value: "again" }] }],
@@ -116,7 +131,7 @@ test("after a lost store an app is found again without anything that its image's
   await system().agent.stop();
   await hand().remove(id);
   await system().agent.start();
-  await system().agent.waitForLog("its repair", (line) => line.msg === "app repaired" && line["app"] === name);
+  await untilRepaired(name);
   const { HostConfig: host } = await system().inspect(deploymentId);
   expect(host["Devices"] ?? []).toEqual([]);
 });
