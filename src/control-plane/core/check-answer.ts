@@ -13,6 +13,8 @@ export function checkAnswer<K extends QueryKind>(
       return nameOf(answer as QueryAnswer<"app">) === (params as QueryParams<"app">).app ? answer : undefined;
     case "data_usage":
       return withinDays(answer as QueryAnswer<"data_usage">, params as DayRange) as QueryAnswer<K>;
+    case "deployments":
+      return onlyAsked(answer as QueryAnswer<"deployments">, params as QueryParams<"deployments">) as QueryAnswer<K>;
     case "device":
     case "logs":
     case "report":
@@ -23,6 +25,13 @@ export function checkAnswer<K extends QueryKind>(
 
 function nameOf({ app, spec }: QueryAnswer<"app">): string | undefined {
   return spec === undefined || spec.name === app.name ? app.name : undefined;
+}
+
+function onlyAsked(
+  { deployments }: QueryAnswer<"deployments">,
+  { deployment_ids: asked }: QueryParams<"deployments">,
+): QueryAnswer<"deployments"> {
+  return { deployments: deployments.filter(({ deployment_id: id }) => asked.includes(id)) };
 }
 
 /** Only what was counted on the days that were asked for. */

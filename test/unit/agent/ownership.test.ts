@@ -176,7 +176,7 @@ describe("after a lost store", () => {
     await using _rig = rig;
     const [before] = rig.store.apps();
     await loseStore();
-    expect(rig.store.apps()).toEqual([before]);
+    expect(rig.store.apps()).toEqual([{ ...before, isAdopted: true }]);
   });
 
   it("nor where the release before had left them to the image", async () => {

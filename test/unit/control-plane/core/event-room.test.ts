@@ -126,7 +126,9 @@ test("however long and however often a device says it waits, its deployment ends
     );
   }
   expect(deployment.deadlineAtMs).toBe(T0 + MAX_LIFE_MS);
-  expect(expire(deployment, { kind: "finish", durationMs: deployment.deadlineAtMs - T0 }, deployment.deadlineAtMs)?.event).toMatchObject({
+  expect(
+    expire(deployment, { kind: "finish", durationMs: deployment.deadlineAtMs - T0 }, deployment.deadlineAtMs)?.event,
+  ).toMatchObject({
     code: "DeploymentTimeout",
     message: expect.stringContaining("within 35 days"),
   });
