@@ -38,12 +38,13 @@ const FIRST = ["version", "integrity"];
 
 /** As npm writes it: version and integrity, then what is short, then objects, each by name; no flag that is false. */
 function inOrder({ resolved: _address, ...entry }: LockEntry): LockEntry {
-  const rank = (key: string, value: unknown): number => {
-    if (FIRST.includes(key)) return FIRST.indexOf(key);
-    return typeof value === "object" && !Array.isArray(value) ? 3 : 2;
-  };
   const fields = Object.entries(entry).filter(([, value]) => value !== false && value !== undefined);
   return Object.fromEntries(
     fields.toSorted(([a, x], [b, y]) => rank(a, x) - rank(b, y) || a.localeCompare(b, "en")),
   ) as LockEntry;
+}
+
+function rank(key: string, value: unknown): number {
+  if (FIRST.includes(key)) return FIRST.indexOf(key);
+  return typeof value === "object" && !Array.isArray(value) ? 3 : 2;
 }

@@ -44,6 +44,25 @@ const PRIVILEGED = {
 /** Every request there is: the table is made without looking at what it is made of. */
 const ROUTES = Object.keys(localRoutes({ services: { config: {} }, deployments: {} } as unknown as LocalAgent));
 
+function asReader(...command: readonly string[]): ReturnType<typeof run> {
+  const user = ["--reuid", `${NOBODY}`, "--regid", `${NOBODY}`, "--groups", `${READERS}`];
+  return run("setpriv", [...user, ...command], { env: { NO_COLOR: "1" } });
+}
+
+async function ask(
+  socket: string,
+  route: string,
+  query = "",
+): Promise<{ readonly status: number; readonly body: string }> {
+  const [method = "", path = ""] = route.split(" ");
+  const body = method === "POST" ? ["--data", JSON.stringify(PRIVILEGED)] : [];
+  const url = `http://agent/v1${path.replace(":name", "web")}${query}`;
+  const options = ["-s", "-X", method, "-w", "\n%{http_code}", "--unix-socket", socket, ...body, url];
+  const { stdout } = await asReader("curl", ...options);
+  const lines = stdout.split("\n");
+  return { status: Number(lines.pop()), body: lines.join("\n") };
+}
+
 describe("a user in the group for reading", () => {
   let device: Device;
   let readSocket: string;
@@ -58,25 +77,6 @@ describe("a user in the group for reading", () => {
     await chown(readSocket, 0, READERS);
   });
   afterEach(() => device[Symbol.asyncDispose]());
-
-  const asReader = (...command: readonly string[]): ReturnType<typeof run> => {
-    const user = ["--reuid", `${NOBODY}`, "--regid", `${NOBODY}`, "--groups", `${READERS}`];
-    return run("setpriv", [...user, ...command], { env: { NO_COLOR: "1" } });
-  };
-
-  async function ask(
-    socket: string,
-    route: string,
-    query = "",
-  ): Promise<{ readonly status: number; readonly body: string }> {
-    const [method = "", path = ""] = route.split(" ");
-    const body = method === "POST" ? ["--data", JSON.stringify(PRIVILEGED)] : [];
-    const url = `http://agent/v1${path.replace(":name", "web")}${query}`;
-    const options = ["-s", "-X", method, "-w", "\n%{http_code}", "--unix-socket", socket, ...body, url];
-    const { stdout } = await asReader("curl", ...options);
-    const lines = stdout.split("\n");
-    return { status: Number(lines.pop()), body: lines.join("\n") };
-  }
 
   it("gets what reading is for, and nothing else, whatever is asked for", async () => {
     expect(ROUTES.toSorted()).toEqual(Object.keys(EXPECTED).toSorted());

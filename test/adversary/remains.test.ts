@@ -47,11 +47,12 @@ async function expectGone(directories: readonly string[], values: readonly strin
 
 const places = ({ agent, control }: System): string[] => [agent.stateDir, control.dataDir];
 
+const environments = (label: string) => [{ key: "PASSWORD", value: `planted-${label}-${"q".repeat(400)}` }];
+
 test("values of an app are in no file any more once they were taken from it", async (context) => {
   const system = await systemOfTest(context);
   const image = await system.load(await sleeperImage());
   const name = system.name();
-  const environments = (label: string) => [{ key: "PASSWORD", value: `planted-${label}-${"q".repeat(400)}` }];
 
   expect((await system.deploy({ name, image, environments: environments("first") })).final.status).toBe("Success");
   // The search is worth something only where there is something to find.
@@ -82,8 +83,8 @@ test("nor where the agent and the server were killed at that moment", async (con
   const name = system.name();
   const value = "planted-before-the-power-cut";
   const image = await system.load(await sleeperImage());
-  const environments = [{ key: "PASSWORD", value }];
-  expect((await system.deploy({ name, image, environments })).final.status).toBe("Success");
+  const given = [{ key: "PASSWORD", value }];
+  expect((await system.deploy({ name, image, environments: given })).final.status).toBe("Success");
   expect((await system.finish(await system.change("DELETE", name))).final.status).toBe("Success");
   await Promise.all([system.agent.kill(), system.control.kill()]);
   expect(holding(system.agent.stateDir, value)).not.toEqual([]);
