@@ -127,6 +127,8 @@ test("a device that does not answer is asked again, and when time is up nothing 
   await using device = await back({ outcomes: false });
   await device.next("query");
   await clock.advance(10_000);
+  // Asked for a sign of life: that has reached the service once what was sent after it has been answered.
+  await device.flushed();
   await device.flushed();
   await clock.advance(30_000);
   expect(await device.next("query")).toMatchObject({ what: "deployments" });
