@@ -157,7 +157,7 @@ describe.skipIf(missing !== undefined)(`what is kept from apps, whatever it is c
 
   test("always: engines' sockets, and what holds the agent's identity and credentials", async () => {
     await restart(withFiles());
-    const own = ["docker.json", "password", "agent.sock"].map((name) => join(files(), name));
+    const own = ["docker.json", "password", "agent.sock", "agent-read.sock"].map((name) => join(files(), name));
     const { configFile, stateDir } = system().agent;
     for (const path of [
       ...ALWAYS,

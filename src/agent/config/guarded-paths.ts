@@ -1,6 +1,6 @@
 import { basename, dirname, resolve } from "node:path";
 import type { GuardedPath } from "../core/path-facts.ts";
-import { localSocketPath, RUNTIME_SOCKET } from "../local/socket-path.ts";
+import { localSocketPath, readSocketPath, RUNTIME_SOCKET } from "../local/socket-path.ts";
 import type { Config } from "./load.ts";
 
 /** Sockets of container engines and what holds them. Access to any of these grants root on the device. */
@@ -53,7 +53,9 @@ export function guardedPaths(
     dockerHost,
     dirname(RUNTIME_SOCKET),
     RUNTIME_SOCKET,
+    readSocketPath(RUNTIME_SOCKET),
     localSocketPath(config),
+    readSocketPath(localSocketPath(config)),
     state_dir,
     deploy.download_dir,
     "/etc/edge-agent",

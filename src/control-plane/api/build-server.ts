@@ -72,12 +72,14 @@ export async function buildServer(context: ApiContext): Promise<Api> {
   };
   await api.register(async (scope) => {
     const endpoints = scope as Api;
+    endpoints.addHook("onRequest", keepFromCaches);
     endpoints.addHook("onRequest", refuseWhileStopping);
     await limitRate(endpoints, config.enrolment_rate_limit_per_minute, (request) => request.ip);
     enrolDevice(endpoints, context);
   });
   await api.register(async (scope) => {
     const endpoints = scope as Api;
+    endpoints.addHook("onRequest", keepFromCaches);
     endpoints.addHook("onRequest", authenticate(store, clock));
     endpoints.addHook("onRequest", refuseWhileStopping);
     await limitRate(endpoints, config.rate_limit_per_minute, (request) => keyOf(request).id);
@@ -85,6 +87,11 @@ export async function buildServer(context: ApiContext): Promise<Api> {
   });
   refuseOtherMethods();
   return api;
+}
+
+/** What is said about an account is for that client alone, and is what its type says. Streams set a rule of their own. */
+async function keepFromCaches(_request: unknown, reply: FastifyReply): Promise<void> {
+  void reply.headers({ "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" });
 }
 
 /** Ids that differ between requests and between runs of the server. */

@@ -14,7 +14,7 @@ export function connectionLost(deployment: Deployment, nowMs: number, epoch: num
   const said = remark(deployment, nowMs, "The connection to the device was lost; waiting for it to come back.", {
     connection: "lost",
   });
-  return { ...said, fields: { connection } };
+  return { ...said, fields: { ...said?.fields, connection } };
 }
 
 /**

@@ -38,7 +38,7 @@ export function takeUp(deployment: Deployment, nowMs: number, ackTimeoutMs: numb
       { service: "restored" },
     );
     const deadlineAtMs = Math.max(deployment.deadlineAtMs, nowMs + RESTORED_GRACE_MS);
-    return { ...said, fields: { doubt: "restored", deadlineAtMs } };
+    return { ...said, fields: { ...said?.fields, doubt: "restored", deadlineAtMs } };
   }
   const isOverdue = deadlinesOf(deployment, ackTimeoutMs).some((deadline) => remaining(deadline, nowMs) === 0);
   if (deployment.doubt === "restored" || !isOverdue) return undefined;
@@ -51,7 +51,7 @@ export function inquire(deployment: Deployment, nowMs: number, epoch: number): C
   const connection = 2 * epoch;
   if (isFinished(deployment) || deployment.connection >= connection) return undefined;
   const restored = isLost(deployment) ? connectionRestored(deployment, nowMs) : undefined;
-  return { ...restored, fields: { connection, doubt: deployment.doubt ?? "asked" } };
+  return { ...restored, fields: { ...restored?.fields, connection, doubt: deployment.doubt ?? "asked" } };
 }
 
 /** Whether the device is to be asked about it in the session of this number. */

@@ -35,7 +35,9 @@ export function deploymentsContract(harness: StoreHarness): void {
     test("are read as they were stored, with every field", async () => {
       await using store = await openWithAccounts(harness);
       const created = await create(store, { options: { urgent: true }, hasRegistryAuth: true });
-      expect(created).toEqual(receivedDeployment({ options: { urgent: true }, hasRegistryAuth: true }));
+      const { accountBytes } = created;
+      expect(created).toEqual(receivedDeployment({ options: { urgent: true }, hasRegistryAuth: true, accountBytes }));
+      expect(accountBytes).toBeGreaterThan(created.eventBytes);
       const changed = await store.deployments.updateDeployment(created.id, (current) => ({
         ...appendEvent(current, { status: "Running", message: "x", step: "pulling" }, T0),
         fields: {
@@ -48,9 +50,30 @@ export function deploymentsContract(harness: StoreHarness): void {
           spec: null,
         },
       }));
-      expect(await store.deployments.findDeployment(created.id)).toEqual(changed);
+      // What the whole account takes is read with the deployment, and not written with it.
+      const found = await store.deployments.findDeployment(created.id);
+      expect({ ...found, accountBytes }).toEqual({ ...changed, accountBytes });
+      expect(found?.eventBytes).toBeGreaterThan(created.eventBytes);
       expect(changed).toMatchObject({ version: 2, lastSeq: 2, connection: 7, doubt: "restored", spec: null });
       expect(await store.deployments.findDeployment("dep_none")).toBeUndefined();
+    });
+
+    test("one that does not fit within the bounds is refused, and nothing of it is stored", async () => {
+      await using store = await openWithAccounts(harness);
+      const first = await create(store);
+      const bounds = { accountBytes: 1_000_000, runningOfAsset: 1 };
+      const { lastEvent, ...other } = receivedDeployment({ id: "dep_2" });
+      const unsent = { ...other, lastSeq: 0, lastEvent: undefined };
+      const again = (bound: Partial<typeof bounds>) =>
+        store.deployments.createDeployment(unsent, { ...lastEvent!, deployment_id: "dep_2" }, undefined, {
+          ...bounds,
+          ...bound,
+        });
+      expect(await again({ runningOfAsset: 1 })).toEqual({ kind: "busy" });
+      const full = await again({ runningOfAsset: 2, accountBytes: first.accountBytes });
+      expect(full).toEqual({ kind: "full", usedBytes: first.accountBytes });
+      expect(await store.deployments.findDeployment("dep_2")).toBeUndefined();
+      expect(await again({ runningOfAsset: 2 })).toEqual({ kind: "created" });
     });
 
     test("the version rises by one with each change, and with nothing else", async () => {

@@ -91,7 +91,6 @@ function sendLog({ streams }: ApiContext, request: FastifyRequest, reply: Fastif
   return reply
     .headers({
       "Content-Type": `${format.mediaType}; charset=utf-8`,
-      "Cache-Control": "no-store",
       "X-Accel-Buffering": "no",
     })
     .send(Readable.from(streams.guard(request, reply, writeLog(feed, format))));

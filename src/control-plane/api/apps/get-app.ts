@@ -73,7 +73,6 @@ async function reveal(
   const { app, spec } = await queries.ask(asset, "app", { app: name, reveal: true }, signal);
   if (!spec) throw new EdgeError("DeviceFailed", "The device did not show the app's environment.");
   logger.info({ asset: asset.uuid, app: name, key_id: keyOf(request).id }, "environment shown");
-  void reply.header("Cache-Control", "no-store");
   const at = Math.floor(clock.now() / 1000);
   return { ...showApp({ ...app, spec }), ...(await presenceOf(context, asset, { at, isKeptCurrent: true })) };
 }

@@ -42,7 +42,7 @@ export function registerAsset(api: Api, context: ApiContext): void {
       const { asset, deviceToken } = await register(context, accountId, request.body, (conflict) =>
         noteConflict(context, accountId, conflict),
       );
-      void reply.code(201).header("location", assetPath(asset.uuid)).header("cache-control", "no-store");
+      void reply.code(201).header("location", assetPath(asset.uuid));
       return { ...showAsset(asset, legacy, reply), device_token: deviceToken };
     },
   );

@@ -28,7 +28,7 @@ export function enrolDevice(api: Api, context: ApiContext): void {
       const { code, nonce } = request.body;
       const enrolment = await redeemCode(context, code, nonce);
       context.logger.info({ asset: enrolment.asset.uuid, request_id: request.id }, "a device was enrolled with a code");
-      void reply.code(201).header("cache-control", "no-store");
+      void reply.code(201);
       return enrolment;
     },
   );

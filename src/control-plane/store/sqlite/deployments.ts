@@ -48,8 +48,8 @@ export class SqliteDeploymentStore implements DeploymentStore {
     );
     this.#insert = database.prepare(
       `INSERT INTO deployments (id, account_id, asset_uuid, app, action, spec, options, has_registry_auth, status,
-         created_at_ms, deadline_at_ms, last_seq, idempotency_key, request_hash)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         created_at_ms, deadline_at_ms, last_seq, event_bytes, idempotency_key, request_hash)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#insertEvent = database.prepare("INSERT INTO deployment_events (deployment_id, seq, event) VALUES (?, ?, ?)");
     this.#page = database.prepare(
@@ -82,6 +82,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
       if (earlier) return earlier;
       const refused = bounds && this.#refusal(deployment, bounds);
       if (refused) return refused;
+      const json = JSON.stringify(first);
       this.#insert.run(
         deployment.id,
         deployment.accountId,
@@ -95,10 +96,11 @@ export class SqliteDeploymentStore implements DeploymentStore {
         deployment.createdAtMs,
         deployment.deadlineAtMs,
         first.seq,
+        Buffer.byteLength(json),
         idempotency?.key ?? null,
         idempotency?.requestHash ?? null,
       );
-      this.#insertEvent.run(deployment.id, first.seq, JSON.stringify(first));
+      this.#insertEvent.run(deployment.id, first.seq, json);
       return { kind: "created" };
     });
   }

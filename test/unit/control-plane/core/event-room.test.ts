@@ -7,7 +7,9 @@ import {
   MAX_EVENT_BYTES,
   MAX_EVENTS,
 } from "../../../../src/control-plane/core/event-log.ts";
+import { confirmHeld, connectionLost } from "../../../../src/control-plane/core/connection-remarks.ts";
 import { expire } from "../../../../src/control-plane/core/deadlines.ts";
+import { inquire, takeUp } from "../../../../src/control-plane/core/doubt.ts";
 import { MAX_LIFE_MS, takeDeviceEvent } from "../../../../src/control-plane/core/transitions.ts";
 import { type DeviceEvent, isFinal } from "../../../../src/protocol/deployment-event.ts";
 import { utf8Length } from "../../../../src/protocol/utf8-length.ts";
@@ -81,6 +83,18 @@ test("as many events as are kept end with the one that says so", () => {
   expect(takeDeviceEvent(deployment, event(1), T0, 1)?.event).toMatchObject({
     seq: MAX_EVENTS,
     details: { events_left_out: "from here" },
+  });
+});
+
+test("remarks of the service itself that no longer fit are counted, beside what else they change", () => {
+  const full = receivedDeployment({ eventBytes: MAX_EVENT_BYTES, acknowledgedAtMs: T0 });
+  expect(connectionLost(full, T0, 1)?.fields).toMatchObject({ omittedEvents: 1, connection: 3 });
+  const lost = { ...full, lastEvent: { ...full.lastEvent!, details: { connection: "lost" } }, connection: 3 };
+  expect(confirmHeld(lost, T0, 2)?.fields).toMatchObject({ omittedEvents: 1, connection: 4 });
+  expect(inquire(lost, T0, 2)?.fields).toMatchObject({ omittedEvents: 1, connection: 4, doubt: "asked" });
+  expect(takeUp({ ...full, doubt: "backup" }, T0, 10_000)?.fields).toMatchObject({
+    omittedEvents: 1,
+    doubt: "restored",
   });
 });
 
