@@ -65,6 +65,9 @@ test("with everything set runs exactly as asked for", async () => {
   expect(Config.Labels).toEqual({
     "io.edge-agent.app": name,
     "io.edge-agent.deployment": deploymentId,
+    // Said also where there is nothing to say: a label that is left out would be the image's.
+    "io.edge-agent.extras": "{}",
+    "io.edge-agent.previous-image": "",
     "io.edge-agent.image": image,
     "io.edge-agent.spec-hash": expect.stringMatching(/^[0-9a-f]{64}$/),
     "io.edge-agent.state-dir": expect.stringMatching(/^\//),

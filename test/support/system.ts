@@ -118,6 +118,11 @@ export class System implements AsyncDisposable {
     await waitFor("the device to be online", isOnline);
   }
 
+  /** How often the device has come online. After a cut, the last word of the log may still be of the session before. */
+  sessions(): number {
+    return this.control.log().filter(({ asset, msg }) => asset === this.asset.uuid && msg === "device online").length;
+  }
+
   /** A name for an app, another one each time. */
   name(label: string = "app"): string {
     return `${this.prefix}${label}${++this.#names}`;
