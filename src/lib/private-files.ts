@@ -76,7 +76,8 @@ function restrictDirectory(path: string, keep: number): Mended[] {
 
 function isSafe(path: string): boolean {
   const facts = lstatSync(path, { throwIfNoEntry: false });
-  return facts !== undefined && facts.isDirectory() && (facts.mode & WRITE_OF_OTHERS) === 0;
+  const isTrusted = facts !== undefined && (facts.uid === 0 || facts.uid === process.geteuid?.());
+  return isTrusted && facts.isDirectory() && (facts.mode & WRITE_OF_OTHERS) === 0;
 }
 
 function restrictFile(path: string, keep: number): Mended[] {

@@ -84,7 +84,7 @@ async function lookWithoutDaemon({ readConfig, io }: Context): Promise<DeviceSta
       clock,
       diskReserveBytes: config.deploy.disk_reserve_bytes,
       isBusy: () => false,
-      whyForbidden: async () => undefined,
+      whyForbidden: () => async () => undefined,
     };
     const { lookAtDevice } = await import("../local/device-status.ts");
     return await lookAtDevice(sources, io.interrupted);

@@ -29,4 +29,6 @@ export interface PolicyViolation {
   /** Name of the configuration key, such as `policy.mounts.deny`. */
   readonly rule: string;
   readonly message: string;
+  /** Nothing is known to be wrong, but a path could not be examined: reason to start nothing, and to stop nothing. */
+  readonly isUnexamined?: true | undefined;
 }

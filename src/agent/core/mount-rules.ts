@@ -31,18 +31,24 @@ export function mountViolation(
   const isRestricted = restrictsMounts(policy);
   // Where everything may be mounted, guarded paths prevent mistakes; an app that runs already is not taken down for one.
   if (!isRestricted && occasion === "run") return undefined;
-  for (const [index, { readonly }] of spec.volumes.entries()) {
+  const found = spec.volumes.flatMap(({ readonly }, index) => {
     const trace = facts.volumes[index];
-    if (!trace) continue;
+    if (!trace) return [];
     const guarded = facts.guarded
       .filter(({ when }) => when === "always" || (when === "written" ? !readonly : isRestricted))
       .map(({ path }) => path);
-    const found =
-      prefixViolation(trace, policy.mounts, guarded, facts, { key: "policy.mounts", verb: "mounting" }) ??
-      (isRestricted ? viewViolation(trace, facts, "policy.mounts", "mount") : undefined);
-    if (found) return found;
-  }
-  return isRestricted ? nestingViolation(spec, facts, occasion) : undefined;
+    return [
+      prefixViolation(trace, policy.mounts, guarded, facts, { key: "policy.mounts", verb: "mounting" }),
+      isRestricted ? viewViolation(trace, facts, "policy.mounts", "mount") : undefined,
+    ];
+  });
+  return mostCertain([...found, isRestricted ? nestingViolation(spec, facts, occasion) : undefined]);
+}
+
+/** What is known to be wrong goes before what is not known. */
+export function mostCertain(found: readonly (PolicyViolation | undefined)[]): PolicyViolation | undefined {
+  const violations = found.filter((violation) => violation !== undefined);
+  return violations.find(({ isUnexamined }) => !isUnexamined) ?? violations[0];
 }
 
 /** The first rule for `devices` that the request breaks. A device file may be worth as much as the whole machine. */
@@ -54,15 +60,13 @@ export function deviceViolation(spec: AppSpec, policy: Policy, facts: PathFacts)
     return { rule: "policy.devices", message };
   }
   const isRestricted = restrictsDevices(policy);
-  for (const trace of facts.devices) {
-    const found =
-      prefixViolation(trace, rules, [], facts, { key: "policy.devices", verb: "apps to use" }) ??
-      (isRestricted
-        ? (viewViolation(trace, facts, "policy.devices", "use") ?? plantedDevice(trace, spec, facts))
-        : undefined);
-    if (found) return found;
-  }
-  return undefined;
+  return mostCertain(
+    facts.devices.flatMap((trace) => [
+      prefixViolation(trace, rules, [], facts, { key: "policy.devices", verb: "apps to use" }),
+      isRestricted ? viewViolation(trace, facts, "policy.devices", "use") : undefined,
+      isRestricted ? plantedDevice(trace, spec, facts) : undefined,
+    ]),
+  );
 }
 
 /** Both the path as written and where it really leads must be allowed: a symbolic link gets round neither. */
@@ -118,6 +122,7 @@ function viewViolation(
   const refusal = (why: string): PolicyViolation => ({
     rule,
     message: `This device restricts what apps may ${verb}, and cannot tell where ${written} leads: ${why}.`,
+    isUnexamined: true,
   });
   if (unseen) return refusal(`${unseen.path} could not be examined (${REASONS[unseen.reason] ?? unseen.reason})`);
   const steps = stepsOf(trace);
@@ -138,6 +143,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EPERM: "no permission to look into its directory",
   ENOTDIR: "a part of the path is no directory",
   ELOOP: "too many symbolic links",
+  ETIMEDOUT: "the file system does not answer",
 };
 
 /**

@@ -42,7 +42,7 @@ export function nextOfUpdate(
   }
   const previousImageId = isKept ? previous.previousImageId : previous.imageId;
   const image = isKept ? {} : { imageId, digest };
-  const { changedBy: _, ...unchanged } = previous;
+  const { changedBy: _, isAdopted: _known, ...unchanged } = previous;
   const app = { ...unchanged, deploymentId, spec, ...image, containerId: container.id, previousImageId };
   return { kind: "commit", app };
 }

@@ -1,7 +1,7 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { parseImageReference } from "../../protocol/image-reference.ts";
 import type { Policy, PolicyViolation } from "./device-policy.ts";
-import { deviceViolation, mountViolation, type Occasion } from "./mount-rules.ts";
+import { deviceViolation, mostCertain, mountViolation, type Occasion } from "./mount-rules.ts";
 import type { PathFacts } from "./path-facts.ts";
 
 export type { Policy, PolicyViolation } from "./device-policy.ts";
@@ -23,11 +23,11 @@ export function violation(
   if (spec.host_network && !policy.host_network) {
     return { rule: "policy.host_network", message: "This device does not allow apps on the host's network." };
   }
-  return (
-    (occasion === "request" ? registryViolation(spec, policy) : undefined) ??
-    mountViolation(spec, policy, facts, occasion) ??
-    deviceViolation(spec, policy, facts)
-  );
+  return mostCertain([
+    occasion === "request" ? registryViolation(spec, policy) : undefined,
+    mountViolation(spec, policy, facts, occasion),
+    deviceViolation(spec, policy, facts),
+  ]);
 }
 
 function registryViolation(spec: AppSpec, policy: Policy): PolicyViolation | undefined {

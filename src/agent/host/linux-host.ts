@@ -8,7 +8,7 @@ import { type MountEntry, parseMountinfo } from "../core/mountinfo.ts";
 import type { PathTrace } from "../core/path-trace.ts";
 import { parseProcNet } from "../core/proc-net.ts";
 import type { Host, HostProcess } from "./host.ts";
-import { tracePath } from "./real-path.ts";
+import { PathTracer } from "./path-tracer.ts";
 import { findSocketHolder } from "./socket-holder.ts";
 
 /** @param proc where the kernel's process file system is mounted */
@@ -18,6 +18,7 @@ export function createLinuxHost(proc: string = "/proc"): Host {
 
 class LinuxHost implements Host {
   readonly #proc: string;
+  readonly #tracer = new PathTracer();
 
   constructor(proc: string) {
     this.#proc = proc;
@@ -54,7 +55,7 @@ class LinuxHost implements Host {
   }
 
   trace(path: string): Promise<PathTrace> {
-    return tracePath(path);
+    return this.#tracer.trace(path);
   }
 
   async mounts(): Promise<readonly MountEntry[]> {

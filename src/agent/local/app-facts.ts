@@ -65,7 +65,7 @@ async function look(app: AppRecord, sources: DeviceStatusSources, signal: AbortS
     const [container, image, forbidden = null] = await Promise.all([
       ownContainer(app, engine, signal),
       engine.inspectImage(app.imageId, signal),
-      sources.whyForbidden(app, signal),
+      sources.whyForbidden()(app, signal),
     ]);
     const secrets = secretsOf(app.spec);
     const lines = container ? await engine.tailLogs(container.id, LOG_LINES, signal) : [];

@@ -28,17 +28,18 @@ export interface DeviceStatusSources {
   readonly diskReserveBytes: number;
   /** Whether a deployment is at work on the app right now. */
   readonly isBusy: (app: string) => boolean;
-  /** The rule of the policy in force that the app breaks, in words. */
-  readonly whyForbidden: (app: AppRecord, signal: AbortSignal) => Promise<string | undefined>;
+  /** Returns a function that finds the rule of the policy in force that an app breaks, in words, as the machine is now. */
+  readonly whyForbidden: () => (app: AppRecord, signal: AbortSignal) => Promise<string | undefined>;
 }
 
 /** Looks at the device: engine, disk, apps and what is being deployed. Never rejects but for the signal. */
 export async function lookAtDevice(sources: DeviceStatusSources, signal: AbortSignal): Promise<DeviceStatus> {
   using limit = deadline(sources.clock, ENGINE_PATIENCE_MS, signal);
   const apps = sources.store.apps();
+  const whyForbidden = sources.whyForbidden();
   const [engine, summaries] = await Promise.all([
     askEngine(sources, limit.signal),
-    Promise.all(apps.map((app) => summarize(app, sources, limit.signal))),
+    Promise.all(apps.map((app) => summarize(app, { ...sources, whyForbidden }, limit.signal))),
   ]);
   signal.throwIfAborted();
   return { ...engine, apps: summaries, deployments: goingOn(sources.store) };
@@ -71,7 +72,11 @@ async function askEngine(
   }
 }
 
-async function summarize(app: AppRecord, sources: DeviceStatusSources, signal: AbortSignal): Promise<AppSummary> {
+type AppSources = Omit<DeviceStatusSources, "whyForbidden"> & {
+  readonly whyForbidden: ReturnType<DeviceStatusSources["whyForbidden"]>;
+};
+
+async function summarize(app: AppRecord, sources: AppSources, signal: AbortSignal): Promise<AppSummary> {
   const { spec } = app;
   const common = {
     name: app.name,

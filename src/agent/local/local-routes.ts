@@ -2,7 +2,7 @@ import type { Cleaner } from "../cleanup/cleaner.ts";
 import type { DataReport } from "../ledger/data-report.ts";
 import type { LinkStatus } from "../link/link-status.ts";
 import type { DeployServices } from "../steps/context.ts";
-import { findViolation } from "../steps/policy-check.ts";
+import { findViolation, snapshot } from "../steps/policy-check.ts";
 import type { Deployments } from "../steps/deployments.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
 import type { LinkAnswer, Status, Top } from "./api.ts";
@@ -41,8 +41,13 @@ export function localRoutes(agent: LocalAgent): Routes {
     ...services,
     diskReserveBytes: services.config.diskReserveBytes,
     isBusy: (app) => deployments.isBusy(app),
-    whyForbidden: async ({ spec }, signal) =>
-      (await findViolation(services, spec, { occasion: "run", order: 0 }, signal))?.message,
+    whyForbidden: () => {
+      const now = snapshot(services);
+      return async ({ spec }, signal) => {
+        const found = await findViolation(now, spec, { occasion: "run", order: 0 }, signal);
+        return found?.isUnexamined ? undefined : found?.message;
+      };
+    },
   };
   return {
     "GET /status": {

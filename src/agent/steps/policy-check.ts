@@ -11,7 +11,35 @@ import type { Host } from "../host/host.ts";
 import type { DeployServices, StepContext } from "./context.ts";
 
 /** What it takes to hold an app against the policy. */
-export type PolicyServices = Pick<DeployServices, "engine" | "host" | "store" | "config" | "dataRoot">;
+export interface PolicyServices extends Pick<DeployServices, "config" | "dataRoot"> {
+  readonly engine: Pick<DeployServices["engine"], "describeContainer">;
+  readonly host: Pick<Host, "trace" | "mounts">;
+  readonly store: Pick<DeployServices["store"], "apps" | "deployments">;
+}
+
+/** The machine and the store as they are now, for holding several apps against the policy: each thing is looked at once. */
+export function snapshot({ engine, host, store, config, dataRoot }: PolicyServices): PolicyServices {
+  const known = new Map<string, unknown>();
+  const once = <T>(key: string, read: () => T): T => {
+    if (!known.has(key)) known.set(key, read());
+    return known.get(key) as T;
+  };
+  return {
+    engine: {
+      describeContainer: (id, signal) => once(`container ${id}`, () => engine.describeContainer(id, signal)),
+    },
+    host: {
+      trace: (path) => once(`path ${path}`, () => host.trace(path)),
+      mounts: () => once("mounts", () => host.mounts()),
+    },
+    store: {
+      apps: () => once("apps", () => store.apps()),
+      deployments: () => once("deployments", () => store.deployments()),
+    },
+    config,
+    dataRoot: (signal) => once("data root", () => dataRoot(signal)),
+  };
+}
 
 /** What the app is held against the policy for. */
 export interface Judged {

@@ -1,3 +1,4 @@
+import { deadline } from "../../lib/clock.ts";
 import { LABELS } from "../core/container.ts";
 import type { AppRecord } from "../core/deployment.ts";
 import { restrictsMounts } from "../core/mount-rules.ts";
@@ -5,11 +6,14 @@ import type { ContainerSummary } from "../engine/engine.ts";
 import { ownContainers } from "../engine/own-containers.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { DeployServices } from "./context.ts";
-import { findViolation } from "./policy-check.ts";
+import { findViolation, type PolicyServices, snapshot } from "./policy-check.ts";
 import { isEngineAway } from "./trouble.ts";
 
 /** Name under which the mount rules are remembered that all apps were last started under. */
 const LEARNED_AS = "policy-mounts";
+
+/** How long the engine may take beside the app's own time to end, in milliseconds. */
+const RESTART_PATIENCE_MS = 10_000;
 
 /** In these the engine runs a container, or may do so by itself. */
 const UP: ReadonlySet<string> = new Set(["running", "restarting", "paused"]);
@@ -34,6 +38,8 @@ export class PolicyEnforcer {
   readonly #options: EnforcerOptions;
   /** Why apps are not started, by name: said once, and again when it is something else. */
   readonly #told = new Map<string, string>();
+  /** Apps that this process has restarted since the rules changed. */
+  readonly #restarted = new Set<string>();
 
   constructor(options: EnforcerOptions) {
     this.#options = options;
@@ -43,9 +49,10 @@ export class PolicyEnforcer {
   async enforce(containers: readonly ContainerSummary[], signal: AbortSignal): Promise<Enforced> {
     const { store } = this.#options;
     const forbidden = new Set<string>();
+    const now = snapshot(this.#options);
     let hasChanged = false;
     for (const app of store.apps()) {
-      const found = await this.#violation(app, signal);
+      const found = await this.#violation(app, now, signal);
       if (found) forbidden.add(app.name);
       else this.#release(app);
       if (found && (await this.#try(app, () => this.#takeDown(app, found, containers, signal)))) hasChanged = true;
@@ -68,9 +75,10 @@ export class PolicyEnforcer {
     }
   }
 
-  async #violation(app: AppRecord, signal: AbortSignal): Promise<string | undefined> {
-    const judged = { occasion: "run", order: 0 } as const;
-    return (await findViolation(this.#options, app.spec, judged, signal))?.message;
+  /** A path that cannot be examined, such as one on a network that is away, is no reason to stop what runs. */
+  async #violation(app: AppRecord, services: PolicyServices, signal: AbortSignal): Promise<string | undefined> {
+    const found = await findViolation(services, app.spec, { occasion: "run", order: 0 }, signal);
+    return found?.isUnexamined ? undefined : found?.message;
   }
 
   #release({ name, deploymentId }: AppRecord): void {
@@ -91,13 +99,13 @@ export class PolicyEnforcer {
       this.#tell(app, message, isUp);
     }
     const { engine, config } = this.#options;
-    // With these, engines start a container again when they are restarted themselves, though it was stopped.
-    const mustGo = app.spec.restart_policy === "always" || app.spec.restart_policy === "on-failure";
     let hasChanged = false;
     for (const { id, status } of own) {
-      if (UP.has(status)) await engine.stopContainer(id, config.stopGraceMs, signal);
-      if (mustGo && status !== "created") await engine.removeContainer(id, signal);
-      hasChanged ||= UP.has(status) || mustGo;
+      const wasUp = UP.has(status);
+      if (wasUp) await engine.stopContainer(id, config.stopGraceMs, signal);
+      const mustGo = mayStartByItself(app.spec.restart_policy, wasUp) && status !== "created";
+      if (mustGo) await engine.removeContainer(id, signal);
+      hasChanged ||= wasUp || mustGo;
     }
     return hasChanged;
   }
@@ -130,22 +138,31 @@ export class PolicyEnforcer {
    * may be something that was exchanged meanwhile, and cannot be seen from outside: so it is started anew, once.
    */
   async #freshen(forbidden: ReadonlySet<string>, signal: AbortSignal): Promise<boolean> {
-    const { store, config, hold } = this.#options;
+    const { store, config, hold, logger } = this.#options;
     const isRestricted = restrictsMounts(config.policy);
     const rules = isRestricted ? JSON.stringify(config.policy.mounts) : "";
     if ((store.learned(LEARNED_AS) ?? "") === rules) return false;
     let [hasChanged, isComplete] = [false, true];
-    const apps = isRestricted
-      ? store.apps().filter(({ spec, name }) => spec.volumes.length > 0 && !forbidden.has(name))
-      : [];
+    const isDue = ({ spec, name, deploymentId }: AppRecord): boolean =>
+      spec.volumes.length > 0 && !forbidden.has(name) && !this.#restarted.has(deploymentId);
+    const apps = isRestricted ? store.apps().filter(isDue) : [];
     for (const app of apps) {
       using held = hold(app.name);
       // A deployment at work on it starts it anew, or leaves it as it is.
       const isRestarted = held && (await this.#try(app, () => this.#restart(app, signal)));
       if (isRestarted === undefined) isComplete = false;
+      else this.#restarted.add(app.deploymentId);
       if (isRestarted) hasChanged = true;
     }
-    if (isComplete) store.learn(LEARNED_AS, rules);
+    if (!isComplete) return hasChanged;
+    try {
+      store.learn(LEARNED_AS, rules);
+    } catch (error) {
+      logger.warn(
+        { err: error },
+        "it could not be noted that apps were restarted for the policy; see: edge-agent doctor (disk)",
+      );
+    }
     return hasChanged;
   }
 
@@ -164,7 +181,7 @@ export class PolicyEnforcer {
    * over. A container that was stopped meanwhile is the keeper's to start.
    */
   async #restart(seen: AppRecord, signal: AbortSignal): Promise<boolean> {
-    const { engine, config, store, logger } = this.#options;
+    const { engine, config, store, logger, clock } = this.#options;
     const app = store.apps().find(({ name, deploymentId }) => name === seen.name && deploymentId === seen.deploymentId);
     if (!app || app.desired === "stopped") return false;
     const own = await this.#ofApp(app, await engine.listContainers(signal), signal);
@@ -175,10 +192,19 @@ export class PolicyEnforcer {
       "the rules for mounts have changed; an app that mounts directories is restarted once",
     );
     for (const { id } of up) {
-      await engine.stopContainer(id, config.stopGraceMs, signal);
-      if ((await this.#violation(app, signal)) !== undefined) continue;
-      await engine.startContainer(id, signal);
+      signal.throwIfAborted();
+      // Once begun it is carried through: no engine starts again what was stopped, and the agent may be about to end.
+      using limit = deadline(clock, config.stopGraceMs + RESTART_PATIENCE_MS);
+      await engine.stopContainer(id, config.stopGraceMs, limit.signal);
+      if ((await this.#violation(app, this.#options, limit.signal)) !== undefined) continue;
+      await engine.startContainer(id, limit.signal);
     }
     return true;
   }
+}
+
+/** Whether an engine that is restarted starts the container again, though it was stopped. */
+function mayStartByItself(policy: AppRecord["spec"]["restart_policy"], wasUp: boolean): boolean {
+  // A run that ended by itself without an error is over.
+  return policy === "always" || (policy === "on-failure" && wasUp);
 }

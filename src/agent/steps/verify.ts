@@ -9,6 +9,7 @@ import { EngineError } from "../engine/engine-error.ts";
 import { maskedTail } from "../engine/masked-lines.ts";
 import type { StepContext, StepResult } from "./context.ts";
 import { withContainer } from "./observe.ts";
+import { refuseStart } from "./policy-check.ts";
 
 const LOOK_EVERY_MS = 250;
 const LOG_LINES = 20;
@@ -29,6 +30,9 @@ type VerifyStep = Extract<Step, { kind: "verify" }>;
  */
 export async function runVerify(context: StepContext, step: VerifyStep): Promise<StepResult> {
   const { clock, config, signal } = context;
+  // The policy may have been tightened while it was verified, and the agent restarted.
+  const refusal = await refuseStart(context, step.spec, "verifying");
+  if (refusal) return { failure: refusal };
   const { settleMs, healthTimeoutMs } = config;
   const window = { settleMs, healthTimeoutMs, restartPolicy: step.spec.restart_policy };
   const beganAt = clock.monotonic();

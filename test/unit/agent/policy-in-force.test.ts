@@ -290,4 +290,94 @@ describe("the rules for mounts", () => {
     await test.look();
     expect(test.status("app")).toBe("running");
   });
+
+  it("restart each app once also while another one is busy, and where that cannot be noted", async () => {
+    await using test = await rigWith();
+    for (const name of ["app", "busy"]) await test.deploy(mounting(name, "/data/a"));
+    test.policy.mounts = only("/data");
+    const { store } = test.rig.services;
+    const learn = store.learn.bind(store);
+    store.learn = () => {
+      throw new Error("disk full");
+    };
+    const startedAt = () => test.rig.engine.container("app")?.state.startedAt;
+    const before = startedAt();
+    const look = async (): Promise<string | undefined> => {
+      await test.rig.clock.advance(1_000);
+      await test.look();
+      return startedAt();
+    };
+    {
+      using _busy = test.rig.deployments.hold("busy");
+      const first = await look();
+      expect(first).not.toBe(before);
+      expect(await look()).toBe(first);
+    }
+    const after = await look();
+    await test.rig.engine.removeContainer("app", signal);
+    await look();
+    expect(test.status("app")).toBe("running");
+    store.learn = learn;
+    expect(await look()).not.toBe(after);
+    expect(await look()).toBe(startedAt());
+  });
+});
+
+describe("a path that cannot be examined at the moment", () => {
+  it("stops nothing that runs, starts nothing, and what it kept down starts when it can be again", async () => {
+    await using test = await rigWith({ mounts: only("/data") });
+    await test.deploy(mounting("app", "/data/a"));
+    await test.look();
+    const { traces } = test.rig.host;
+    traces.set("/data/a", { ...plainTrace("/data/a"), unseen: { path: "/data/a", reason: "ESTALE" } });
+    const { id } = test.rig.engine.container("app")!;
+    await test.lookAnew();
+    expect(test.rig.engine.container("app")).toMatchObject({ id, status: "running" });
+    await test.rig.engine.removeContainer("app", signal);
+    await test.look();
+    expect(test.status("app")).not.toBe("running");
+    traces.delete("/data/a");
+    await test.rig.clock.advance(120_000);
+    await test.look();
+    expect(test.status("app")).toBe("running");
+  });
+
+  it("does not hide what is known to be wrong", async () => {
+    await using test = await rigWith();
+    await test.deploy(mounting("app", "/data/a", { privileged: true }));
+    test.policy.mounts = only("/data");
+    test.policy.privileged = false;
+    test.rig.host.traces.set("/data/a", { ...plainTrace("/data/a"), unseen: { path: "/data/a", reason: "EIO" } });
+    await test.lookAnew();
+    expect(test.status("app")).toBe("exited");
+  });
+});
+
+describe("a job that has ended well", () => {
+  it("is not run again after the policy forbade it for a while", async () => {
+    await using test = await rigWith();
+    test.rig.engine.addImage(IMAGE, { behaviour: { exit: { code: 0, afterMs: 200 } } });
+    await test.deploy(mounting("job", "/data/a", { restart_policy: "on-failure" }));
+    const { id } = test.rig.engine.container("job")!;
+    test.policy.mounts = only("/other");
+    await test.lookAnew();
+    test.policy.mounts = only();
+    await test.lookAnew();
+    expect(test.rig.engine.container("job")).toMatchObject({ id, status: "exited" });
+  });
+});
+
+describe("a deployment that is verified when the policy is tightened", () => {
+  it("fails after the restart of the agent", async () => {
+    await using test = await rigWith();
+    const { rig } = test;
+    rig.engine.addImage(IMAGE, { behaviour: { health: { becomes: "healthy", afterMs: 60_000 } } });
+    rig.deployments.deploy("d1", mounting("app", "/data/a"));
+    await rig.clock.advance(5_000);
+    expect(rig.last("d1")).toMatchObject({ status: "Running", step: "verifying" });
+    test.policy.mounts = only("/other");
+    await rig.restart();
+    expect(await rig.untilEnd("d1")).toMatchObject({ status: "Fail", code: "PolicyDenied" });
+    expect(test.status("app")).toBeUndefined();
+  });
 });
