@@ -1,4 +1,5 @@
 import { type Change, type Deployment, isFinished } from "./deployment.ts";
+import { leaveDoubt } from "./doubt-time.ts";
 import { acknowledge, fail, remark } from "./transitions.ts";
 
 /**
@@ -28,7 +29,8 @@ export function confirmHeld(deployment: Deployment, nowMs: number, epoch: number
   if (isFinished(deployment) || deployment.connection >= connection) return undefined;
   const restored = isLost(deployment) ? connectionRestored(deployment, nowMs) : undefined;
   const acknowledged = acknowledge(deployment, nowMs, epoch);
-  return { ...restored, fields: { ...restored?.fields, ...acknowledged?.fields, connection, doubt: undefined } };
+  const certain = leaveDoubt(deployment, nowMs);
+  return { ...restored, fields: { ...restored?.fields, ...acknowledged?.fields, ...certain, connection } };
 }
 
 /** The device is back and does not hold the deployment any more. */

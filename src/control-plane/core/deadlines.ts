@@ -1,4 +1,5 @@
 import { type Change, type Deployment, isFinished } from "./deployment.ts";
+import { isFromBackup } from "./doubt-time.ts";
 import { fail, MAX_LIFE_MS } from "./transitions.ts";
 
 /** How long a device may take to undo a cancelled deployment before it is reported cancelled without its word. */
@@ -17,10 +18,12 @@ export interface Deadline {
 /** Everything that has to happen yet; nothing for a finished deployment. */
 export function deadlinesOf(deployment: Deployment, ackTimeoutMs: number): Deadline[] {
   if (isFinished(deployment)) return [];
-  const { createdAtMs, deadlineAtMs, acknowledgedAtMs, cancelRequestedAtMs, doubt } = deployment;
-  const deadlines: Deadline[] = [{ kind: "finish", sinceMs: createdAtMs, durationMs: deadlineAtMs - createdAtMs }];
+  const { createdAtMs, deadlineAtMs, acknowledgedAtMs, cancelRequestedAtMs, doubt, doubtUntilMs } = deployment;
   // The device is waited for first.
-  if (doubt !== undefined && doubt !== "asked") return deadlines;
+  const isAwaited = doubt !== undefined && doubt !== "asked";
+  const untilMs = isAwaited ? (doubtUntilMs ?? deadlineAtMs) : deadlineAtMs;
+  const deadlines: Deadline[] = [{ kind: "finish", sinceMs: createdAtMs, durationMs: untilMs - createdAtMs }];
+  if (isAwaited) return deadlines;
   if (cancelRequestedAtMs !== undefined) {
     deadlines.push({ kind: "cancel", sinceMs: cancelRequestedAtMs, durationMs: CANCEL_TIMEOUT_MS });
   } else if (acknowledgedAtMs === undefined) {
@@ -69,14 +72,16 @@ export function expire(
 
 /** The device has not come back to say what became of it. */
 function failInDoubt(deployment: Deployment, nowMs: number): Change | undefined {
-  const { doubt, acknowledgedAtMs, cancelRequestedAtMs } = deployment;
-  if (cancelRequestedAtMs !== undefined) return fail(deployment, nowMs, "DeploymentCancelled");
-  if (doubt !== "restored" && doubt !== "backup") {
+  const { acknowledgedAtMs, cancelRequestedAtMs } = deployment;
+  const isCancelled = cancelRequestedAtMs !== undefined;
+  if (!isFromBackup(deployment)) {
+    if (isCancelled) return fail(deployment, nowMs, "DeploymentCancelled");
     return fail(deployment, nowMs, acknowledgedAtMs === undefined ? "DeviceNotReachable" : "DeploymentTimeout");
   }
   const message =
     "The service was restored from a backup taken during this deployment, and the device has not said since what became of it.";
-  return fail(deployment, nowMs, "DeploymentTimeout", message, { outcome: "unknown" });
+  const code = isCancelled ? "DeploymentCancelled" : "DeploymentTimeout";
+  return fail(deployment, nowMs, code, `${message} Nothing is undone on the device.`, { outcome: "unknown" });
 }
 
 function timeoutMessage({ createdAtMs, deadlineAtMs }: Deployment): string | undefined {

@@ -44,8 +44,13 @@ export interface Deployment {
    * connection was lost; 0 before the first. What was decided on an earlier session changes nothing.
    */
   readonly connection: number;
-  /** Set while the device has to be asked what became of it. Until then it is told to undo nothing. */
+  /**
+   * Set while the device has to be asked what became of it. Until then it is told to undo nothing. Kept after an end that
+   * was not the device's word.
+   */
   readonly doubt: Doubt | undefined;
+  /** While it is `overdue` or `restored`: until when its device is waited for, instead of `deadlineAtMs`. */
+  readonly doubtUntilMs: number | undefined;
   /** What its events take, as JSON in UTF-8. Counted by the store. */
   readonly eventBytes: number;
   /** What all deployments of its account take. Counted by the store. */
@@ -78,6 +83,7 @@ export interface Change {
       | "lastDeviceSeq"
       | "connection"
       | "doubt"
+      | "doubtUntilMs"
       | "omittedEvents"
     >
   >;
@@ -111,6 +117,7 @@ export function newDeployment({ nowMs, timeoutMs, ...given }: NewDeployment): De
     lastEvent: undefined,
     connection: 0,
     doubt: undefined,
+    doubtUntilMs: undefined,
     eventBytes: 0,
     accountBytes: 0,
     omittedEvents: 0,

@@ -3,6 +3,7 @@ import type { DeploymentOutcome } from "../../protocol/deployment-outcome.ts";
 import { deadlinesOf, remaining } from "./deadlines.ts";
 import { connectionRestored, failLost, isLost } from "./connection-remarks.ts";
 import { type Change, type Deployment, isFinished } from "./deployment.ts";
+import { isEndedInDoubt, isFromBackup, leaveDoubt, OVERDUE_GRACE_MS, RESTORED_GRACE_MS } from "./doubt-time.ts";
 import { appendEvent } from "./event-log.ts";
 import { acknowledge, fail, remark } from "./transitions.ts";
 
@@ -11,12 +12,6 @@ import { acknowledge, fail, remark } from "./transitions.ts";
  * the device does not hold what it should. It is then asked what became of it, and until it has answered it is told to
  * undo nothing: what it has reported as a success may be running.
  */
-
-/** How long devices have to come back before what became overdue while the service was down is ended. */
-const OVERDUE_GRACE_MS = 60_000;
-
-/** How long a device has to say what became of a deployment after the service was restored from a backup. */
-const RESTORED_GRACE_MS = 7 * 24 * 3_600_000;
 
 /** What a device says of a deployment it does not hold; `unsure` where it cannot be asked. */
 export type Answer = Pick<DeploymentOutcome, "status" | "message" | "code"> | "unsure";
@@ -37,53 +32,70 @@ export function takeUp(deployment: Deployment, nowMs: number, ackTimeoutMs: numb
       "The service was restored from a backup taken during this deployment; the device is asked what became of it.",
       { service: "restored" },
     );
-    const deadlineAtMs = Math.max(deployment.deadlineAtMs, nowMs + RESTORED_GRACE_MS);
-    return { ...said, fields: { ...said?.fields, doubt: "restored", deadlineAtMs } };
+    const doubtUntilMs = Math.max(deployment.deadlineAtMs, nowMs + RESTORED_GRACE_MS);
+    return { ...said, fields: { ...said?.fields, doubt: "restored", doubtUntilMs } };
   }
   const isOverdue = deadlinesOf(deployment, ackTimeoutMs).some((deadline) => remaining(deadline, nowMs) === 0);
   if (deployment.doubt === "restored" || !isOverdue) return undefined;
-  const deadlineAtMs = Math.max(deployment.deadlineAtMs, nowMs + OVERDUE_GRACE_MS);
-  return { fields: { doubt: "overdue", deadlineAtMs } };
+  const doubtUntilMs = Math.max(deployment.createdAtMs, nowMs) + OVERDUE_GRACE_MS;
+  return { fields: { doubt: "overdue", doubtUntilMs } };
 }
 
 /** The device is connected, in the session of this number, and does not hold the deployment: it is to be asked. */
 export function inquire(deployment: Deployment, nowMs: number, epoch: number): Change | undefined {
   const connection = 2 * epoch;
-  if (isFinished(deployment) || deployment.connection >= connection) return undefined;
+  if (deployment.connection >= connection) return undefined;
+  if (isFinished(deployment)) return isEndedInDoubt(deployment) ? { fields: { connection } } : undefined;
   const restored = isLost(deployment) ? connectionRestored(deployment, nowMs) : undefined;
   return { ...restored, fields: { ...restored?.fields, connection, doubt: deployment.doubt ?? "asked" } };
 }
 
 /** Whether the device is to be asked about it in the session of this number. */
-export function isAsked({ doubt, connection, status }: Deployment, epoch: number): boolean {
-  return status === "Running" && doubt !== undefined && connection === 2 * epoch;
+export function isAsked(deployment: Deployment, epoch: number): boolean {
+  const { status, doubt, connection } = deployment;
+  const isOpen = status === "Running" ? doubt !== undefined : isEndedInDoubt(deployment);
+  return isOpen && connection === 2 * epoch;
 }
 
 /** Takes the device's answer, given in the session of this number; nothing where the question is settled or stale. */
 export function settle(deployment: Deployment, answer: Answer, nowMs: number, epoch: number): Settlement {
   if (!isAsked(deployment, epoch)) return {};
+  if (isFinished(deployment)) return settleEnded(answer);
   if (answer === "unsure") return { change: failUnknown(deployment, nowMs, "the agent is too old to say") };
   switch (answer.status) {
     case "Running":
-      return { change: { fields: { ...acknowledge(deployment, nowMs, epoch)?.fields, doubt: undefined } } };
+      return {
+        change: { fields: { ...acknowledge(deployment, nowMs, epoch)?.fields, ...leaveDoubt(deployment, nowMs) } },
+      };
     case "Success":
     case "Fail":
-      return { change: recover(deployment, answer, nowMs) };
+      return { change: answered(recover(deployment, answer, nowMs)) };
     case null:
       return settleUnknown(deployment, nowMs);
   }
 }
 
+/** It ended before the device had said what became of it: the end stands, and what is left of it is to be undone. */
+function settleEnded(answer: Answer): Settlement {
+  const change = { fields: { doubt: undefined } };
+  const hasEnded = answer === "unsure" || answer.status === "Success" || answer.status === "Fail";
+  return hasEnded ? { change } : { change, next: "undo" };
+}
+
+/** The device has said what there is to say: it is not asked again. */
+function answered(change: Change | undefined): Change | undefined {
+  return change && { ...change, fields: { ...change.fields, doubt: undefined, doubtUntilMs: undefined } };
+}
+
 /** The device has nothing on record of it. */
 function settleUnknown(deployment: Deployment, nowMs: number): Settlement {
   const { doubt, acknowledgedAtMs, cancelRequestedAtMs } = deployment;
-  if (doubt === "restored" || doubt === "backup")
-    return { change: failUnknown(deployment, nowMs, "the device has no record of it") };
+  if (isFromBackup(deployment)) return { change: failUnknown(deployment, nowMs, "the device has no record of it") };
   // A device that lost its memory may still run what it began: it finds it by the container's label.
   if (acknowledgedAtMs !== undefined || cancelRequestedAtMs !== undefined) {
-    return { change: failLost(deployment, nowMs), next: "undo" };
+    return { change: answered(failLost(deployment, nowMs)), next: "undo" };
   }
-  if (doubt === "overdue") return { change: fail(deployment, nowMs, "DeviceNotReachable") };
+  if (doubt === "overdue") return { change: answered(fail(deployment, nowMs, "DeviceNotReachable")) };
   return { change: { fields: { doubt: undefined } }, next: "send" };
 }
 
@@ -112,13 +124,15 @@ function recover(
 
 function failUnknown(deployment: Deployment, nowMs: number, why: string): Change | undefined {
   const isCancelled = deployment.cancelRequestedAtMs !== undefined;
-  return fail(
+  const change = fail(
     deployment,
     nowMs,
     isCancelled ? "DeploymentCancelled" : "Internal",
     `How this deployment ended is not known: ${why}. Nothing is undone on the device; see how the app is there.`,
     { outcome: "unknown" },
   );
+  // Kept on a record from a backup, for nothing to be undone later either.
+  return isFromBackup(deployment) ? change : answered(change);
 }
 
 /** What the report of a device tells that cannot be asked about deployments. */

@@ -1,6 +1,7 @@
 import type { ErrorCode } from "../../protocol/errors.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
 import { type Deployment, isFinished } from "./deployment.ts";
+import { isLeftAlone } from "./doubt-time.ts";
 
 export type CancelReason = Extract<ControlFrame, { type: "cancel" }>["reason"];
 
@@ -41,6 +42,7 @@ export function reconcile(
 /** Why the device is to undo this deployment; `undefined` when it is not. */
 export function cancelReason(deployment: Deployment): CancelReason | undefined {
   if (deployment.status === "Running") return deployment.cancelRequestedAtMs === undefined ? undefined : "requested";
+  if (isLeftAlone(deployment)) return undefined;
   return deployment.code && CANCEL_REASONS[deployment.code];
 }
 

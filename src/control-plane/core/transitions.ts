@@ -3,6 +3,7 @@ import type { DeploymentAction } from "../../protocol/deployment-action.ts";
 import { type ErrorCode, errorEntry } from "../../protocol/errors.ts";
 import { type Change, type Deployment, isFinished } from "./deployment.ts";
 import { DEPLOYMENT_TIMEOUT_MS } from "../../protocol/limits.ts";
+import { isLeftAlone, leaveDoubt, OVERDUE_GRACE_MS } from "./doubt-time.ts";
 import { appendEvent } from "./event-log.ts";
 import { maskSpec } from "./masked-spec.ts";
 
@@ -60,7 +61,15 @@ export function remark(
 export function acknowledge(deployment: Deployment, nowMs: number, epoch: number): Change | undefined {
   if (isFinished(deployment) || deployment.acknowledgedAtMs !== undefined) return undefined;
   const connection = Math.max(deployment.connection, 2 * epoch);
-  return { fields: { acknowledgedAtMs: nowMs, spec: maskSpec(deployment.spec), connection, doubt: undefined } };
+  const fields = { acknowledgedAtMs: nowMs, spec: maskSpec(deployment.spec), connection };
+  return { fields: { ...fields, ...leaveDoubt(deployment, nowMs) } };
+}
+
+/** The device could not take it. What it once took it can only end with an event. */
+export function refuse(deployment: Deployment, nowMs: number, code: ErrorCode, message: string): Change | undefined {
+  if (deployment.acknowledgedAtMs !== undefined) return undefined;
+  const ended = fail(deployment, nowMs, code, message);
+  return ended && { ...ended, fields: { ...ended.fields, doubt: undefined, doubtUntilMs: undefined } };
 }
 
 /**
@@ -79,15 +88,16 @@ export function takeDeviceEvent(
   if (isFinished(deployment) || event.device_seq <= deployment.lastDeviceSeq) return undefined;
   if (event.status === "Success" && deployment.cancelRequestedAtMs !== undefined) return undefined;
   const appended = appendEvent(deployment, event, nowMs, nowMs - (event.age_ms ?? 0), maxBytes);
+  // It holds what it reports on.
+  const certain = leaveDoubt(deployment, nowMs);
   return {
     ...appended,
     fields: {
       ...acknowledge(deployment, nowMs, epoch)?.fields,
       ...appended?.fields,
-      ...moreTime(deployment, event, nowMs),
+      ...certain,
+      ...moreTime({ ...deployment, ...certain }, event, nowMs),
       lastDeviceSeq: event.device_seq,
-      // It holds what it reports on.
-      doubt: undefined,
     },
   };
 }
@@ -115,7 +125,7 @@ export type EventReply = "acknowledge" | "cancel";
  */
 export function replyToEvent(after: Deployment, event: DeviceEvent): EventReply {
   if (event.status !== "Success") return "acknowledge";
-  return after.status === "Success" ? "acknowledge" : "cancel";
+  return after.status === "Success" || isLeftAlone(after) ? "acknowledge" : "cancel";
 }
 
 /** Somebody asks for the deployment to be cancelled. The device ends it, having undone what it did. */
@@ -124,7 +134,10 @@ export function requestCancel(deployment: Deployment, nowMs: number): Change | u
   const said = remark(deployment, nowMs, "Cancelling was asked for; the device is told to undo the deployment.", {
     cancel: "requested",
   });
-  return { ...said, fields: { ...said?.fields, cancelRequestedAtMs: nowMs } };
+  // A device that is waited for has no longer for this than any other.
+  const untilMs = Math.max(deployment.createdAtMs, nowMs) + OVERDUE_GRACE_MS;
+  const doubtUntilMs = deployment.doubtUntilMs && Math.min(deployment.doubtUntilMs, untilMs);
+  return { ...said, fields: { ...said?.fields, cancelRequestedAtMs: nowMs, doubtUntilMs } };
 }
 
 function stepOf(deployment: Deployment): EventContent["step"] {

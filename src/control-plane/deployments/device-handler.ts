@@ -5,7 +5,7 @@ import type { Deployment } from "../core/deployment.ts";
 import { inquire } from "../core/doubt.ts";
 import { MAX_EVENT_BYTES, MAX_EVENT_BYTES_OVER_QUOTA } from "../core/event-log.ts";
 import { cancelReason, reconcile } from "../core/reconcile.ts";
-import { acknowledge, fail, replyToEvent, takeDeviceEvent } from "../core/transitions.ts";
+import { acknowledge, refuse, replyToEvent, takeDeviceEvent } from "../core/transitions.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
 import type { DeviceHandler, DeviceSession, Verdict } from "./devices.ts";
 import type { Inquiries } from "./inquiries.ts";
@@ -62,7 +62,8 @@ export class DeploymentDeviceHandler implements DeviceHandler {
 
   async acknowledged(session: DeviceSession, deploymentId: string): Promise<Verdict> {
     const deployment = await this.#store.findDeployment(deploymentId);
-    if (deployment?.assetUuid !== session.assetUuid) return this.#refuse(session, deploymentId, deployment);
+    if (!deployment) return "unknown";
+    if (deployment.assetUuid !== session.assetUuid) return this.#refuse(session, deploymentId);
     const after = await this.#recorder.change(deploymentId, (current, nowMs) =>
       acknowledge(current, nowMs, session.epoch),
     );
@@ -72,11 +73,10 @@ export class DeploymentDeviceHandler implements DeviceHandler {
   }
 
   async refused(session: DeviceSession, deploymentId: string, code: ErrorCode, message: string): Promise<Verdict> {
-    if (!(await this.#ownDeployment(session, deploymentId))) return "foreign";
-    await this.#recorder.change(deploymentId, (deployment, nowMs) =>
-      // What the device once took it can only end with an event.
-      deployment.acknowledgedAtMs === undefined ? fail(deployment, nowMs, code, message) : undefined,
-    );
+    const deployment = await this.#store.findDeployment(deploymentId);
+    if (!deployment) return "unknown";
+    if (deployment.assetUuid !== session.assetUuid) return "foreign";
+    await this.#recorder.change(deploymentId, (current, nowMs) => refuse(current, nowMs, code, message));
     return "taken";
   }
 
@@ -89,7 +89,7 @@ export class DeploymentDeviceHandler implements DeviceHandler {
       return "unknown";
     }
     if (deployment.assetUuid !== session.assetUuid) {
-      if (event.status !== "Fail") return this.#refuse(session, deploymentId, deployment);
+      if (event.status !== "Fail") return this.#refuse(session, deploymentId);
       acknowledgeEvent(session, deploymentId, event);
       return "foreign";
     }
@@ -113,9 +113,9 @@ export class DeploymentDeviceHandler implements DeviceHandler {
     return deployment?.assetUuid === session.assetUuid ? deployment : undefined;
   }
 
-  /** @param deployment of another device; undefined where there is no record, and nothing to be undone for that */
-  #refuse(session: DeviceSession, deploymentId: string, deployment: Deployment | undefined): Verdict {
-    if (deployment) session.send({ type: "cancel", deployment_id: deploymentId, reason: "unknown" });
+  /** Takes nothing about a deployment of another device. */
+  #refuse(session: DeviceSession, deploymentId: string): Verdict {
+    session.send({ type: "cancel", deployment_id: deploymentId, reason: "unknown" });
     return "foreign";
   }
 }

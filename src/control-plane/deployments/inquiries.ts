@@ -4,8 +4,8 @@ import { reportChangeSchema } from "../../protocol/app-report.ts";
 import { deploymentOutcomesSchema, MAX_ASKED_DEPLOYMENTS } from "../../protocol/deployment-outcome.ts";
 import type { QueryKind } from "../../protocol/device-query.ts";
 import type { EdgeError } from "../../protocol/errors.ts";
-import type { Deployment } from "../core/deployment.ts";
-import { type Answer, answerFromReport, isAsked, settle, type Settlement } from "../core/doubt.ts";
+import { type Deployment, isFinished } from "../core/deployment.ts";
+import { type Answer, answerFromReport, inquire, isAsked, settle, type Settlement } from "../core/doubt.ts";
 import { cancelReason } from "../core/reconcile.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
 import { type DeviceDirectory, type DeviceSession, TELLING_PROTOCOL } from "./devices.ts";
@@ -15,6 +15,9 @@ import type { Recorder } from "./recorder.ts";
 /** How long a device may take to answer, and how long it is left alone after it did not, in milliseconds. */
 const ANSWER_MS = 10_000;
 const RETRY_MS = 30_000;
+
+/** Of the deployments that ended in doubt, how many are asked about in one round; the rest in a later session. */
+const MAX_ENDED = 100;
 
 export interface InquiriesParts {
   readonly store: DeploymentStore;
@@ -28,17 +31,23 @@ export interface InquiriesParts {
 /** Asks devices what became of deployments in doubt, and has the record and the device follow what they answer. */
 export class Inquiries {
   readonly #parts: InquiriesParts;
+  /** Sessions that are asked again soon: about everything, and so once, however many questions failed. */
+  readonly #retrying = new WeakSet<DeviceSession>();
 
   constructor(parts: InquiriesParts) {
     this.#parts = parts;
   }
 
   /**
-   * Asks about these deployments of the device; those that are not in doubt in this session are left out. Resolves when
+   * Asks about these deployments of the device, and about those that ended before it had said what became of them; those
+   * that are not in doubt in this session are left out. Resolves when
    * the questions are on their way: the answers come over the session as everything else does.
    */
   async ask(session: DeviceSession, deployments: readonly Deployment[]): Promise<void> {
-    const asked = deployments.filter((deployment) => isAsked(deployment, session.epoch));
+    const ended = await this.#endedInDoubt(session);
+    // One that has ended between the two is in both.
+    const known = new Map([...deployments, ...ended].map((deployment) => [deployment.id, deployment]));
+    const asked = [...known.values()].filter((deployment) => isAsked(deployment, session.epoch));
     if (session.protocol < TELLING_PROTOCOL) {
       for (const deployment of asked) await this.#settle(session, deployment, neverAcknowledged(deployment));
       return;
@@ -46,6 +55,16 @@ export class Inquiries {
     for (let from = 0; from < asked.length; from += MAX_ASKED_DEPLOYMENTS) {
       this.#askAbout(session, asked.slice(from, from + MAX_ASKED_DEPLOYMENTS));
     }
+  }
+
+  async #endedInDoubt({ assetUuid, epoch }: DeviceSession): Promise<Deployment[]> {
+    const { store, recorder } = this.#parts;
+    const ended: Deployment[] = [];
+    for (const { id } of await store.listEndedInDoubt(assetUuid, MAX_ENDED)) {
+      const after = await recorder.change(id, (current, nowMs) => inquire(current, nowMs, epoch));
+      if (after) ended.push(after);
+    }
+    return ended;
   }
 
   #askAbout(session: DeviceSession, asked: readonly Deployment[]): void {
@@ -100,11 +119,16 @@ export class Inquiries {
   ): void {
     const { clock, logger } = this.#parts;
     const retry = (reason: string): void => {
+      if (this.#retrying.has(session)) return;
+      this.#retrying.add(session);
       logger.warn(
         { asset: session.assetUuid, reason },
         "the device did not say what became of its deployments; asking again",
       );
-      clock.timer(RETRY_MS, () => void this.#askAgain(session));
+      clock.timer(RETRY_MS, () => {
+        this.#retrying.delete(session);
+        void this.#askAgain(session);
+      });
     };
     const silence = clock.timer(ANSWER_MS, () => {
       query[Symbol.dispose]();
@@ -114,7 +138,9 @@ export class Inquiries {
     const query = session.query(what, params, {
       answer: async (body) => {
         silence[Symbol.dispose]();
-        if (!(await on.answer(body))) retry("not understood");
+        if (await on.answer(body)) return;
+        query[Symbol.dispose]();
+        retry("not understood");
       },
       end: (error: EdgeError | undefined) => {
         silence[Symbol.dispose]();
@@ -159,6 +185,7 @@ export class Inquiries {
 /** For a device that cannot say: what it never acknowledged, it may not have; what it did, it may have ended well. */
 function neverAcknowledged(deployment: Deployment, answer: Answer = "unsure"): Answer {
   const { doubt, acknowledgedAtMs, cancelRequestedAtMs } = deployment;
-  const mayBeSent = doubt === "asked" && acknowledgedAtMs === undefined && cancelRequestedAtMs === undefined;
+  const mayBeSent =
+    !isFinished(deployment) && doubt === "asked" && acknowledgedAtMs === undefined && cancelRequestedAtMs === undefined;
   return mayBeSent ? { status: null } : answer;
 }

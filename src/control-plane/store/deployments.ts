@@ -62,6 +62,8 @@ export interface DeploymentStore {
   listDeployments(assetUuid: string, limit: number, after?: DeploymentCursor): Promise<DeploymentPage>;
   /** Deployments without a final event, of one asset or of all, oldest first. */
   listUnfinished(assetUuid?: string): Promise<readonly Deployment[]>;
+  /** Deployments of the asset that ended while `asked` or `overdue`, oldest first, at most `limit`. */
+  listEndedInDoubt(assetUuid: string, limit: number): Promise<readonly Deployment[]>;
   /**
    * Reads the deployment, lets `decide` say what is to change, and stores that with the next version, on the condition
    * that the version is still the one that was read. `decide` must be pure: where another change came first it is called

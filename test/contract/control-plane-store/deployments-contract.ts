@@ -47,6 +47,7 @@ export function deploymentsContract(harness: StoreHarness): void {
           lastDeviceSeq: 4,
           connection: 7,
           doubt: "restored",
+          doubtUntilMs: T0 + 5,
           spec: null,
         },
       }));
@@ -56,6 +57,22 @@ export function deploymentsContract(harness: StoreHarness): void {
       expect(found?.eventBytes).toBeGreaterThan(created.eventBytes);
       expect(changed).toMatchObject({ version: 2, lastSeq: 2, connection: 7, doubt: "restored", spec: null });
       expect(await store.deployments.findDeployment("dep_none")).toBeUndefined();
+    });
+
+    test("those that ended in doubt are listed for their asset, oldest first, up to a limit", async () => {
+      await using store = await openWithAccounts(harness);
+      const list = ["asked", "overdue", "asked", "restored", "backup", undefined] as const;
+      for (const [index, doubt] of list.entries()) {
+        const { id } = await create(store, { id: `dep_${index}`, createdAtMs: T0 + index });
+        await store.deployments.updateDeployment(id, () => ({ fields: { doubt } }));
+        if (index !== 2) await end(store, id, T0 + 10);
+      }
+      const { assetUuid } = receivedDeployment();
+      const ids = async (asset: string, limit: number) =>
+        (await store.deployments.listEndedInDoubt(asset, limit)).map(({ id }) => id);
+      expect(await ids(assetUuid, 10)).toEqual(["dep_0", "dep_1"]);
+      expect(await ids(assetUuid, 1)).toEqual(["dep_0"]);
+      expect(await ids("11111111-1111-4111-8111-000000000000", 10)).toEqual([]);
     });
 
     test("one that does not fit within the bounds is refused, and nothing of it is stored", async () => {

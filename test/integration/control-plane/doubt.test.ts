@@ -180,3 +180,63 @@ test("what became overdue while the service was down ends as its device says whe
   });
   expect(record).toMatchObject({ status: "Success" });
 });
+
+test("a device that answers nothing about many deployments gets no more questions with time", async () => {
+  const { uuid, deviceToken } = await control.asset(account);
+  const device = await FakeDevice.connect(control.agentUrl, deviceToken);
+  const url = `${control.url}/v1/assets/${uuid}/edge/apps`;
+  const ids: string[] = [];
+  for (let index = 0; index < 51; index++) {
+    const body = { name: `app-${index}`, image: "web:1" };
+    const stream = await openStream(url, { apiKey: account.apiKey, body });
+    ids.push(stream.deploymentId);
+    device.event(stream.deploymentId, { step: "pulling" });
+    await device.next("event_ack");
+  }
+  await device.cut();
+  await using back = await FakeDevice.connect(control.agentUrl, deviceToken, { outcomes: false });
+  for (let round = 1; round <= 3; round++) {
+    for (const each of [await back.next("query"), await back.next("query")]) back.endQuery(each.query_id, "Internal");
+    await back.flushed();
+    await back.flushed();
+    await clock.advance(30_000);
+    await waitFor("the next questions", async () => {
+      await back.flushed();
+      return questions(back) >= 2 * round + 2;
+    });
+    await back.flushed();
+    expect(questions(back)).toBe(2 * round + 2);
+  }
+});
+
+test("one that was cancelled before the device had answered is undone when it is back, after it is asked", async () => {
+  const { stream, id, back } = await begun();
+  const first = await back({ outcomes: false });
+  await first.next("query");
+  const asset = (await control.store.deployments.findDeployment(id))?.assetUuid;
+  const url = `${control.url}/v1/assets/${asset}/edge/deployments/${id}`;
+  await fetch(url, { method: "DELETE", headers: { "X-API-Key": account.apiKey } });
+  await first.cut();
+  await waitFor("the loss", async () => (await control.store.deployments.findDeployment(id))?.connection === 5);
+  await clock.advance(60_000);
+  await stream.ended;
+  expect(stream.events.at(-1)).toMatchObject({ code: "DeploymentCancelled" });
+  const lost = await back();
+  expect(await lost.next("cancel")).toMatchObject({ deployment_id: id, reason: "requested" });
+  await lost.cut();
+  await using again = await back();
+  await again.flushed();
+  expect(questions(again)).toBe(0);
+});
+
+test.each([
+  (id: string) => ({ type: "ack", deployment_id: id }),
+  (id: string) => ({ type: "refuse", deployment_id: id, code: "Internal", message: "x" }),
+])("a word about a deployment there is no record of is no fault of the device", async (frame) => {
+  const { deviceToken } = await control.asset(account);
+  await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+  for (let index = 0; index < 50; index++) device.send(frame(`dep_gone_${index}`));
+  device.event("dep_last", {});
+  await device.next("event_ack");
+  expect(device.isClosed).toBe(false);
+});

@@ -25,6 +25,7 @@ export interface DeploymentRow {
   readonly version: number;
   readonly connection: number;
   readonly doubt: Doubt | null;
+  readonly doubt_until_ms: number | null;
   readonly event_bytes: number;
   readonly account_bytes: number | null;
   readonly omitted_events: number;
@@ -58,6 +59,7 @@ export function toDeployment(row: DeploymentRow): Deployment {
     lastEvent: row.last_event === null ? undefined : (JSON.parse(row.last_event) as DeploymentEvent),
     connection: row.connection,
     doubt: row.doubt ?? undefined,
+    doubtUntilMs: row.doubt_until_ms ?? undefined,
     eventBytes: row.event_bytes,
     accountBytes: row.account_bytes ?? 0,
     omittedEvents: row.omitted_events,

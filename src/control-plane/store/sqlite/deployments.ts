@@ -31,6 +31,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
   readonly #page;
   readonly #unfinished;
   readonly #unfinishedOfAsset;
+  readonly #endedInDoubt;
   readonly #update;
   readonly #events;
   readonly #removeFinished;
@@ -60,10 +61,14 @@ export class SqliteDeploymentStore implements DeploymentStore {
     this.#unfinishedOfAsset = database.prepare(
       `${select} WHERE d.asset_uuid = ? AND d.status = 'Running' ORDER BY d.created_at_ms, d.id`,
     );
+    this.#endedInDoubt = database.prepare(
+      `${select} WHERE d.asset_uuid = ? AND d.doubt IN ('asked', 'overdue') AND d.status <> 'Running'
+       ORDER BY d.created_at_ms, d.id LIMIT ?`,
+    );
     this.#update = database.prepare(
       `UPDATE deployments SET spec = ?, status = ?, code = ?, acknowledged_at_ms = ?, cancel_requested_at_ms = ?,
          finished_at_ms = ?, last_device_seq = ?, last_seq = ?, deadline_at_ms = ?, connection = ?,
-         doubt = ?, event_bytes = ?, omitted_events = ?, version = ? WHERE id = ? AND version = ?`,
+         doubt = ?, doubt_until_ms = ?, event_bytes = ?, omitted_events = ?, version = ? WHERE id = ? AND version = ?`,
     );
     this.#events = database.prepare(
       "SELECT seq, event AS json FROM deployment_events WHERE deployment_id = ? AND seq > ? ORDER BY seq LIMIT ?",
@@ -129,6 +134,10 @@ export class SqliteDeploymentStore implements DeploymentStore {
     return (rows as unknown as DeploymentRow[]).map(toDeployment);
   }
 
+  async listEndedInDoubt(assetUuid: string, limit: number): Promise<readonly Deployment[]> {
+    return (this.#endedInDoubt.all(assetUuid, limit) as unknown as DeploymentRow[]).map(toDeployment);
+  }
+
   async updateDeployment(
     id: string,
     decide: (deployment: Deployment) => Change | undefined,
@@ -180,6 +189,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
       after.deadlineAtMs,
       after.connection,
       after.doubt ?? null,
+      after.doubtUntilMs ?? null,
       eventBytes,
       after.omittedEvents,
       after.version,

@@ -144,6 +144,10 @@ export const MIGRATIONS: readonly string[] = [
       AND e.event ->> '$.details.connection' = 'lost');
   -- Why the device has to be asked what became of it before anything else is done about it.
   ALTER TABLE deployments ADD COLUMN doubt TEXT CHECK (doubt IN ('asked', 'overdue', 'backup', 'restored'));
+  -- Until when the device is waited for, where that is not "deadline_at_ms".
+  ALTER TABLE deployments ADD COLUMN doubt_until_ms INTEGER;
+  CREATE INDEX deployments_ended_in_doubt ON deployments (asset_uuid)
+    WHERE doubt IN ('asked', 'overdue') AND status <> 'Running';
   `,
   /* sql */ `
   ALTER TABLE deployments ADD COLUMN event_bytes INTEGER NOT NULL DEFAULT 0;

@@ -2,9 +2,15 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Deployment, Doubt } from "../../../../src/control-plane/core/deployment.ts";
 import { type Answer, answerFromReport, inquire, settle, takeUp } from "../../../../src/control-plane/core/doubt.ts";
-import { connectionLost } from "../../../../src/control-plane/core/connection-remarks.ts";
+import { confirmHeld, connectionLost } from "../../../../src/control-plane/core/connection-remarks.ts";
 import { deadlinesOf, expire } from "../../../../src/control-plane/core/deadlines.ts";
-import { reconcile } from "../../../../src/control-plane/core/reconcile.ts";
+import { cancelReason, reconcile } from "../../../../src/control-plane/core/reconcile.ts";
+import {
+  acknowledge,
+  replyToEvent,
+  requestCancel,
+  takeDeviceEvent,
+} from "../../../../src/control-plane/core/transitions.ts";
 import type { AppReport } from "../../../../src/protocol/app-report.ts";
 import { applyChange, receivedDeployment, T0 } from "../../../support/deployment-record.ts";
 
@@ -108,9 +114,103 @@ describe("after a restore", () => {
   test("it ends by itself after that, and says that its outcome is not known", () => {
     const [deadline] = deadlinesOf(restored, ACK_MS);
     if (!deadline) throw new Error("it has a deadline");
-    const ended = applyChange(restored, expire(restored, deadline, later));
-    expect(ended).toMatchObject({ status: "Fail", code: "DeploymentTimeout" });
-    expect(ended.lastEvent).toMatchObject({ details: { outcome: "unknown" } });
+    const result = applyChange(restored, expire(restored, deadline, later));
+    expect(result).toMatchObject({ status: "Fail", code: "DeploymentTimeout" });
+    expect(result.lastEvent).toMatchObject({ details: { outcome: "unknown" } });
+  });
+});
+
+const finishAt = (deployment: Deployment): number => {
+  const [deadline, ...others] = deadlinesOf(deployment, ACK_MS);
+  expect(others).toEqual([]);
+  if (!deadline) throw new Error("it has a deadline");
+  return deadline.sinceMs + deadline.durationMs;
+};
+
+/** The device's word that it holds it, in each of the ways it may come. */
+const words = [
+  (deployment: Deployment, nowMs: number) => acknowledge(deployment, nowMs, 2),
+  (deployment: Deployment, nowMs: number) => confirmHeld(deployment, nowMs, 2),
+  (deployment: Deployment, nowMs: number) =>
+    takeDeviceEvent(deployment, { device_seq: 1, status: "Running", message: "x", step: "pulling" }, nowMs, 2),
+  (deployment: Deployment, nowMs: number) =>
+    settle({ ...deployment, connection: 4 }, { status: "Running" }, nowMs, 2).change,
+];
+
+describe("a deployment in doubt waits for its device, and not longer", () => {
+  test("its grace ends with the device's word: it has no more than the usual time from then on", () => {
+    const copy = receivedDeployment({ doubt: "backup" });
+    for (const restoredAt of [T0 + 1_000, T0 + 30 * DAY_MS]) {
+      const restored = applyChange(copy, takeUp(copy, restoredAt, ACK_MS));
+      for (const word of words) {
+        const backAt = restoredAt + 1_000;
+        expect(finishAt(applyChange(restored, word(restored, backAt)))).toBe(backAt + 900_000);
+      }
+    }
+    const fresh = receivedDeployment();
+    const overdue = applyChange(fresh, takeUp(fresh, T0 + 20_000, ACK_MS));
+    for (const word of words) {
+      expect(finishAt(applyChange(overdue, word(overdue, T0 + 30_000)))).toBe(fresh.deadlineAtMs);
+    }
+  });
+
+  test("whatever of its deadlines had passed, it waits for one minute, and through another restart", () => {
+    for (const fields of [{}, { acknowledgedAtMs: T0, cancelRequestedAtMs: T0 }]) {
+      const deployment = receivedDeployment(fields);
+      const at = T0 + 100_000;
+      const taken = applyChange(deployment, takeUp(deployment, at, ACK_MS));
+      expect(finishAt(taken)).toBe(at + 60_000);
+      expect(takeUp(taken, at + 30_000, ACK_MS)).toBeUndefined();
+    }
+  });
+
+  test("cancelled after a restore it ends within a minute, and nothing is undone for that", () => {
+    const copy = receivedDeployment({ acknowledgedAtMs: T0, doubt: "backup" });
+    const restored = applyChange(copy, takeUp(copy, T0 + DAY_MS, ACK_MS));
+    const at = T0 + DAY_MS + 5_000;
+    const cancelled = applyChange(restored, requestCancel(restored, at));
+    expect(finishAt(cancelled)).toBe(at + 60_000);
+    const [deadline] = deadlinesOf(cancelled, ACK_MS);
+    const result = applyChange(cancelled, expire(cancelled, deadline!, at + 60_000));
+    expect(result).toMatchObject({ code: "DeploymentCancelled", lastEvent: { details: { outcome: "unknown" } } });
+    expect(cancelReason(result)).toBeUndefined();
+  });
+});
+
+test("what ended on a record from a backup without the device's word is left alone when it is back", () => {
+  const event = { device_seq: 1, status: "Success", message: "x", step: "done" } as const;
+  for (const code of ["DeploymentTimeout", "DeploymentCancelled", "Internal"] as const) {
+    for (const doubt of ["restored", "backup"] as const) {
+      const given = receivedDeployment({ status: "Fail", code, doubt });
+      expect(reconcile([], [{ id: given.id, deployment: given }])).toEqual([]);
+      expect(replyToEvent(given, event)).toBe("acknowledge");
+    }
+    const known = receivedDeployment({ status: "Fail", code, doubt: "overdue" });
+    expect(reconcile([], [{ id: known.id, deployment: known }])).toMatchObject([{ kind: "cancel" }]);
+    expect(replyToEvent(known, event)).toBe("cancel");
+  }
+});
+
+const ended = (doubt: Doubt | undefined): Deployment =>
+  receivedDeployment({ status: "Fail", code: "DeploymentCancelled", doubt });
+
+describe("what ended before its device was asked", () => {
+  test("is asked about when it is back, and undone where it has nothing on record of it", () => {
+    for (const doubt of ["asked", "overdue"] as const) {
+      const back = applyChange(ended(doubt), inquire(ended(doubt), T0, 2));
+      expect(settle(back, { status: null }, T0, 2)).toMatchObject({ next: "undo" });
+      for (const answer of ["unsure", { status: "Success" }, { status: "Fail" }] as const) {
+        expect(settle(back, answer, T0, 2)).toEqual({ change: { fields: { doubt: undefined } } });
+      }
+      const told = applyChange(back, settle(back, { status: null }, T0, 2).change);
+      expect(told).toMatchObject({ status: "Fail", lastSeq: back.lastSeq });
+      expect(inquire(told, T0, 3)).toBeUndefined();
+    }
+  });
+
+  test("is not where nothing was in doubt, or the record is from a backup", () => {
+    for (const doubt of [undefined, "restored", "backup"] as const)
+      expect(inquire(ended(doubt), T0, 2)).toBeUndefined();
   });
 });
 
