@@ -184,7 +184,7 @@ function viewViolation(
   return hidden === undefined ? undefined : refusal(`the agent's service has a ${hidden} of its own`);
 }
 
-const REASONS: Readonly<Record<string, string>> = {
+export const REASONS: Readonly<Record<string, string>> = {
   EACCES: "no permission to look into its directory",
   EPERM: "no permission to look into its directory",
   ENOTDIR: "a part of the path is no directory",

@@ -211,7 +211,12 @@ describe("a denied path by another name", () => {
   const isDenied: Partial<PolicyViolation> = { rule: "policy.mounts.deny" };
 
   it("is refused itself, inside and around, where the guarded path is bound elsewhere", () => {
-    for (const path of [`${SYSROOT}/var/lib/edge-agent`, `${SYSROOT}/var/lib/edge-agent/x`, `${SYSROOT}/var`, "/sysroot"])
+    for (const path of [
+      `${SYSROOT}/var/lib/edge-agent`,
+      `${SYSROOT}/var/lib/edge-agent/x`,
+      `${SYSROOT}/var`,
+      "/sysroot",
+    ])
       expect(ask(path, { deny: ["/etc"] }), path).toMatchObject(isDenied);
     expect(ask(`${SYSROOT}/var/lib/edge-agent`, { deny: ["/etc"] })?.message).toContain(STATE);
     expect(ask(`${SYSROOT}/var/lib/other`, { deny: ["/etc"] })).toBeUndefined();
