@@ -1,7 +1,7 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { normalizePath } from "../../protocol/normalize-path.ts";
 import type { Policy, PolicyViolation } from "./device-policy.ts";
-import { placeOf, privateMountOf } from "./mountinfo.ts";
+import { machinePlaces, placeOf, type Places, privateMountOf } from "./mountinfo.ts";
 import type { AppPaths, PathFacts } from "./path-facts.ts";
 import { isInside, isWithin, type PathTrace, plainTrace } from "./path-trace.ts";
 
@@ -69,12 +69,15 @@ export function deviceViolation(spec: AppSpec, policy: Policy, facts: PathFacts)
   );
 }
 
-/** Both the path as written and where it really leads must be allowed: a symbolic link gets round neither. */
+/**
+ * Both the path as written and where it really leads must be allowed: neither a symbolic link nor a second mount of the
+ * same directory gets round that.
+ */
 function prefixViolation(
   { written, real }: PathTrace,
   rules: Policy["mounts"],
   guarded: readonly string[],
-  { leadsTo }: PathFacts,
+  { leadsTo, mounts }: PathFacts,
   { key, verb }: { readonly key: string; readonly verb: string },
 ): PolicyViolation | undefined {
   const traceOf = (entry: string): PathTrace => leadsTo.get(normalizePath(entry)) ?? plainTrace(entry);
@@ -85,7 +88,14 @@ function prefixViolation(
     const from = path === written ? "" : `, where ${written} leads`;
     if (rule) return { rule: `${key}.${rule}`, message: `This device does not allow ${verb} ${path}${from}.` };
   }
-  return undefined;
+  // Where the mounts are not known, only the text of paths can be compared.
+  const entry = mounts.length > 0 ? otherNameOf(real, rules.allow, deny, guards, machinePlaces(mounts)) : undefined;
+  if (entry === undefined) return undefined;
+  const from = written === real ? "" : `, where ${written} leads`;
+  const message =
+    `This device does not allow ${verb} ${real}${from}: by another mount of the same directory, it is, holds or is ` +
+    `part of ${entry}.`;
+  return { rule: `${key}.deny`, message };
 }
 
 /**
@@ -109,6 +119,47 @@ function brokenPathRule(
     [entry.written, entry.real].some((prefix) => overlap(path, prefix)) || holdsTurn(entry);
   if (deny.some(isDenied) || guarded.some(isGuarded)) return "deny";
   return allow.length === 0 || allow.some((prefix) => isWithin(path, prefix)) ? undefined : "allow";
+}
+
+/** Directories that may themselves be mounts of a part of a file system that is mounted whole elsewhere. */
+const SYSTEM_DIRECTORIES = ["/", "/etc", "/usr", "/var"];
+
+/**
+ * The entry that forbids a path without links, since the file system has the same directory at both: it is bound to a
+ * second path, or its file system is mounted twice. What is mounted below the path comes with it.
+ */
+function otherNameOf(
+  path: string,
+  allow: readonly string[],
+  deny: readonly PathTrace[],
+  guarded: readonly PathTrace[],
+  places: Places,
+): string | undefined {
+  const own = places.within(path);
+  const allowed = allow.map((entry) => places.of(normalizePath(entry)));
+  const holdsTurn = ({ turns }: PathTrace): boolean =>
+    turns.some((turn) => own.some((place) => isInside(places.of(turn), place)));
+  // A file system that holds the system itself, such as /sysroot of ostree, is denied by that name and not by all others.
+  const isSystem = (place: string, denied: string, { written, real }: PathTrace): boolean =>
+    place !== denied &&
+    SYSTEM_DIRECTORIES.some((directory) => {
+      const system = places.of(directory);
+      const isNamed = isWithin(directory, written) || isWithin(directory, real);
+      return !isNamed && isWithin(system, denied) && isWithin(place, system);
+    });
+  const isDenied = (entry: PathTrace): boolean =>
+    places.within(entry.real).some((denied) => {
+      return own.some((place) => overlap(place, denied) && !isSystem(place, denied, entry));
+    }) || holdsTurn(entry);
+  const isListed = allow.some((entry) => normalizePath(entry) === path);
+  // Of a guarded directory only its own files count: engines mount directories of others below their data.
+  const isGuarded = (entry: PathTrace): boolean => {
+    const guard = places.of(entry.real);
+    const isAllowed = (place: string): boolean =>
+      allowed.some((listed) => isWithin(listed, guard) && isWithin(place, listed));
+    return own.some((place) => overlap(place, guard) && !isAllowed(place)) || (!isListed && holdsTurn(entry));
+  };
+  return (deny.find(isDenied) ?? guarded.find(isGuarded))?.written;
 }
 
 /** What cannot be seen cannot be judged, and is refused. */
@@ -138,7 +189,7 @@ function viewViolation(
   return hidden === undefined ? undefined : refusal(`the agent's service has a ${hidden} of its own`);
 }
 
-const REASONS: Readonly<Record<string, string>> = {
+export const REASONS: Readonly<Record<string, string>> = {
   EACCES: "no permission to look into its directory",
   EPERM: "no permission to look into its directory",
   ENOTDIR: "a part of the path is no directory",

@@ -1,4 +1,4 @@
-import { isWithin } from "./path-trace.ts";
+import { isInside, isWithin } from "./path-trace.ts";
 
 /** A line of `/proc/self/mountinfo`. */
 export interface MountEntry {
@@ -43,10 +43,36 @@ function mountOf(path: string, mounts: readonly MountEntry[]): MountEntry | unde
  * first part is the file system.
  */
 export function placeOf(path: string, mounts: readonly MountEntry[]): string {
-  const mount = mountOf(path, mounts);
+  return placeOn(mountOf(path, mounts), path);
+}
+
+function placeOn(mount: MountEntry | undefined, path: string): string {
   if (!mount) return path;
   const below = mount.path === "/" ? path : path.slice(mount.path.length);
   return `/${mount.device}${mount.root === "/" ? "" : mount.root}${below === "/" ? "" : below}`;
+}
+
+/** Looks up the places of paths without links, as `placeOf` names them. */
+export interface Places {
+  of(path: string): string;
+  /** The place of the path, and of whatever is mounted below it. */
+  within(path: string): readonly string[];
+}
+
+/** Places as the machine has them, without what is mounted for this process only. */
+export function machinePlaces(mounts: readonly MountEntry[]): Places {
+  const isOwn = ownMounts(mounts);
+  // The last mount at a path hides the others.
+  const byPath = new Map(mounts.filter((mount) => !isOwn(mount)).map((mount) => [mount.path, mount]));
+  const of = (path: string): string => {
+    let at = path;
+    while (at !== "/" && !byPath.has(at)) at = at.slice(0, at.lastIndexOf("/")) || "/";
+    return placeOn(byPath.get(at), path);
+  };
+  return {
+    of,
+    within: (path) => [of(path), ...[...byPath.keys()].filter((at) => isInside(at, path)).map(of)],
+  };
 }
 
 /** What a service manager puts in the place of directories it hides from a service. */
@@ -59,10 +85,14 @@ const STAND_IN = /\/systemd-private-|\/systemd\/inaccessible\//;
 export function privateMountOf(path: string, mounts: readonly MountEntry[]): string | undefined {
   const mount = mountOf(path, mounts);
   if (!mount) return undefined;
+  return ownMounts(mounts)(mount) ? mount.path : undefined;
+}
+
+/** Tells the mounts that only this process sees from those of the machine. */
+function ownMounts(mounts: readonly MountEntry[]): (mount: MountEntry) => boolean {
   // In a service's own mount namespace, whatever came from the machine follows the machine's mount.
   const isOwnNamespace = mounts.findLast(({ path: at }) => at === "/")?.isSlave ?? false;
-  const isOwn = isOwnNamespace && mount.isShared && !mount.isSlave;
-  return isOwn || STAND_IN.test(mount.root) ? mount.path : undefined;
+  return ({ root, isShared, isSlave }) => (isOwnNamespace && isShared && !isSlave) || STAND_IN.test(root);
 }
 
 /** Files that engines mount into each container from the folder they keep of it, which is named after its id. */

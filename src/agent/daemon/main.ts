@@ -55,6 +55,7 @@ import { openStore } from "../store/open-store.ts";
 import { createDownloads } from "./downloads.ts";
 import { openLog } from "./open-log.ts";
 import { secureOwnFiles } from "./own-files.ts";
+import { reportUnseenDenials } from "./report-unseen-denials.ts";
 import { StoreUpkeep } from "./store-upkeep.ts";
 import { tidyMemory } from "./tidy-memory.ts";
 import { trustFromStart } from "./trust-from-start.ts";
@@ -201,6 +202,8 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   await using _reading = await serveLocally({ ...local, ...reading });
 
   logger.info({ version: VERSION, config: config.path, state_dir: config.state_dir }, "edge-agent starts");
+  // Not awaited: a file system that does not answer does not keep the agent from starting.
+  void reportUnseenDenials(config.policy, host, logger);
   deployments.resume();
   using _status = reportStatus({ manager, uplink, store, clock });
   using _watchdog = feedWatchdog(manager, clock);

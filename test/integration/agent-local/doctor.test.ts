@@ -1,4 +1,4 @@
-import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findFakeTime } from "../../../scripts/setup/programs.ts";
@@ -199,6 +199,41 @@ describe("doctor: one layer broken at a time, for real", () => {
     expect(diagnosis.broken).toEqual(["permissions", "store"]);
     const everybody = `Other users can read ${device.configPath} (mode 0644).`;
     expect(find(diagnosis, "permissions")?.text).toBe(everybody);
+  });
+
+  it("an entry of deny whose way the agent cannot examine", async () => {
+    const file = join(device.directory, "file");
+    await writeFile(file, "");
+    await mkdir(device.stateDir, { recursive: true, mode: 0o700 });
+    await using peer = await ControlPeer.start();
+    const policy = { mounts: { deny: ["/etc", `${file}/store`] }, devices: { deny: [`${file}/disk`] } };
+    const diagnosis = await diagnose(`ws://127.0.0.1:${peer.port}/v1/agent`, { policy });
+    expect(diagnosis.broken).toEqual([]);
+    expect(find(diagnosis, "permissions")).toEqual({
+      id: "permissions",
+      title: "Permissions",
+      verdict: "warning",
+      text: `policy.mounts.deny denies ${file}/store only as written: ${file}/store could not be examined (a part of the path is no directory). And 1 more of this kind.`,
+      next: expect.stringContaining(`If ${file}/disk is a link`) as string,
+    });
+    const { code, stdout } = await device.command("doctor");
+    expect([code, stdout]).toEqual([0, expect.stringContaining("list the path it leads to")]);
+  });
+
+  it.skipIf(process.geteuid?.() !== 0)("what root can see and the service's user cannot, for root", async () => {
+    const home = join(device.directory, "home");
+    await mkdir(home, { mode: 0o750 });
+    await symlink("/srv/elsewhere", join(home, "store"));
+    await mkdir(device.stateDir, { recursive: true, mode: 0o700 });
+    await chown(device.stateDir, 65_534, 65_534);
+    await chmod(device.directory, 0o755);
+    await using peer = await ControlPeer.start();
+    const deny = [join(home, "store")];
+    const look = async () =>
+      find(await diagnose(`ws://127.0.0.1:${peer.port}/v1/agent`, { policy: { mounts: { deny } } }), "permissions");
+    expect((await look())?.text).toContain(`${home}/store could not be examined (no permission`);
+    await chmod(home, 0o751);
+    expect((await look())?.text).not.toContain("could not be examined");
   });
 
   it.skipIf(fakeTime === undefined)("a clock that stands in 1970, which certificates are not blamed for", async () => {

@@ -1,14 +1,43 @@
 import { access, constants, stat } from "node:fs/promises";
 import type { Exposure } from "../../core/exposure.ts";
 import type { Verdict } from "../../core/doctor.ts";
+import { findUnseenDenials, type UnseenDenial } from "../../core/unseen-denials.ts";
 import { findExposedFiles } from "../../host/exposed-files.ts";
-import { bad, configOf, good, type Probe, warning } from "../probe.ts";
+import { traceAs } from "../../host/trace-as.ts";
+import { bad, configOf, good, type Patient, type Probe, warning } from "../probe.ts";
 
-/** How many commands to mend permissions are shown at once. */
+/** How many commands to mend permissions, and entries of `deny`, are shown at once. */
 const MAX_SHOWN = 5;
 
-/** Nobody else can read the token or the state, nor change what the agent goes by; and the state can be written. */
+/**
+ * Nobody else can read the token or the state, nor change what the agent goes by; the state can be written; and the
+ * agent can see where denied paths lead.
+ */
 export const probePermissions: Probe = async (patient) => {
+  const [verdict, unseen] = await Promise.all([probeOwnFiles(patient), unseenDenials(patient)]);
+  const [first, ...others] = unseen;
+  if (!first) return verdict;
+  const more = others.length > 0 ? ` And ${others.length} more of this kind.` : "";
+  const text = `${first.text}${more}`;
+  const next = unseen
+    .slice(0, MAX_SHOWN)
+    .map((denial) => denial.next)
+    .join(" ");
+  if (verdict.verdict === "good") return warning(text, next);
+  return { ...verdict, text: `${verdict.text} ${text}`, next: `${verdict.next ?? ""}; ${next}` };
+};
+
+/** As the service's user sees it, who owns the state. Root sees more, and others may see less. */
+async function unseenDenials(patient: Patient): Promise<UnseenDenial[]> {
+  const { policy, state_dir } = configOf(patient);
+  const owner = await stat(state_dir).catch(() => undefined);
+  const uid = process.geteuid?.();
+  if (uid === 0 && owner) return await findUnseenDenials(policy, (path) => traceAs(path, owner));
+  if (owner && owner.uid !== uid) return [];
+  return await findUnseenDenials(policy, (path) => patient.host.trace(path));
+}
+
+async function probeOwnFiles(patient: Patient): Promise<Verdict> {
   const config = configOf(patient);
   const state = await stat(config.state_dir).catch(() => undefined);
   if (state && !state.isDirectory()) {
@@ -29,7 +58,7 @@ export const probePermissions: Probe = async (patient) => {
       : good(`${config.state_dir} belongs to another user; run as root to look into it.`);
   }
   return good("The token and the state are private, and the state can be written.");
-};
+}
 
 function describe(exposed: readonly Exposure[]): Verdict {
   const grave = exposed.filter(({ isMinor }) => !isMinor);

@@ -182,3 +182,120 @@ describe("what cannot be seen", () => {
     expect(judge({ volumes: [magic] })?.message).toContain("/proc/1/root");
   });
 });
+
+describe("a denied path by another name", () => {
+  /** As ostree has it: the file system at /sysroot, and parts of it bound to where the system is. */
+  const OSTREE = parseMountinfo(
+    [
+      "22 27 0:21 / /proc rw shared:5 - proc proc rw",
+      "23 27 0:22 / /sys rw shared:6 - sysfs sysfs rw",
+      "24 27 0:5 / /dev rw shared:2 - devtmpfs devtmpfs rw",
+      "25 27 0:24 / /run rw shared:11 - tmpfs tmpfs rw",
+      "27 1 8:1 /ostree/deploy/os/deploy/1f.0 / rw shared:1 - ext4 /dev/sda1 rw",
+      "28 27 8:1 / /sysroot ro shared:3 - ext4 /dev/sda1 rw",
+      "29 27 8:1 /ostree/deploy/os/var /var rw shared:4 - ext4 /dev/sda1 rw",
+      "30 27 8:2 / /mnt/data rw shared:7 - ext4 /dev/sda2 rw",
+      "31 27 8:2 /store /srv/store rw shared:8 - ext4 /dev/sda2 rw",
+      "32 27 8:2 /apps/shared /srv/apps/shared rw shared:8 - ext4 /dev/sda2 rw",
+    ].join("\n"),
+  );
+  const STATE = "/var/lib/edge-agent";
+  const SYSROOT = "/sysroot/ostree/deploy/os";
+  const guarded = [{ path: STATE, when: "always" }] as const;
+  const ask = (path: string, mounts: Partial<Policy["mounts"]>, facts: Partial<PathFacts> = {}) =>
+    judge({
+      volumes: [{ path, readonly: true }],
+      facts: { mounts: OSTREE, guarded, ...facts },
+      policy: { mounts: { allow: [], deny: [], ...mounts } },
+    });
+  const isDenied: Partial<PolicyViolation> = { rule: "policy.mounts.deny" };
+
+  it("is refused itself, inside and around, where the guarded path is bound elsewhere", () => {
+    for (const path of [
+      `${SYSROOT}/var/lib/edge-agent`,
+      `${SYSROOT}/var/lib/edge-agent/x`,
+      `${SYSROOT}/var`,
+      "/sysroot",
+    ])
+      expect(ask(path, { deny: ["/etc"] }), path).toMatchObject(isDenied);
+    expect(ask(`${SYSROOT}/var/lib/edge-agent`, { deny: ["/etc"] })?.message).toContain(STATE);
+    expect(ask(`${SYSROOT}/var/lib/other`, { deny: ["/etc"] })).toBeUndefined();
+    expect(ask(`${SYSROOT}/deploy/1f.0/etc`, { deny: ["/etc"] })).toMatchObject(isDenied);
+    expect(ask("/srv/apps", { deny: ["/etc"] })).toBeUndefined();
+  });
+
+  it("is refused where the denied entry is the bound name, the source, or holds the mount point of one", () => {
+    for (const deny of ["/srv/store", "/srv/store/keys", "/mnt/data/store"]) {
+      expect(ask("/mnt/data", { deny: [deny] }), deny).toMatchObject(isDenied);
+      expect(ask("/mnt/data/store/keys", { deny: [deny] }), deny).toMatchObject(isDenied);
+      expect(ask("/srv/store/keys", { deny: [deny] }), deny).toMatchObject(isDenied);
+      expect(ask("/mnt/data/other", { deny: [deny] }), deny).toBeUndefined();
+    }
+    expect(ask("/mnt/data/store", { deny: ["/srv"] })).toMatchObject(isDenied);
+    expect(ask("/mnt/data", { deny: ["/srv"] })).toMatchObject(isDenied);
+  });
+
+  it("is refused through a mount point below the mounted directory", () => {
+    expect(ask("/srv/apps", { deny: ["/mnt/data/apps/shared/key"] })).toMatchObject(isDenied);
+    expect(ask("/srv", { deny: ["/mnt/data/store"] })).toMatchObject(isDenied);
+    expect(ask("/srv/apps", { deny: ["/mnt/data/store"] })).toBeUndefined();
+  });
+
+  it("is refused where a link on the way of the entry can be replaced", () => {
+    const entry = { ...plainTrace("/srv/apps/shared/link/x"), real: "/opt/x", turns: ["/srv/apps/shared/link"] };
+    const leadsTo = new Map([[entry.written, entry]]);
+    expect(ask("/mnt/data/apps/shared", { deny: [entry.written] }, { leadsTo })).toMatchObject(isDenied);
+    expect(ask("/mnt/data/apps/other", { deny: [entry.written] }, { leadsTo })).toBeUndefined();
+  });
+
+  it("stays allowed where the guarded path itself is listed, by either name", () => {
+    expect(ask(STATE, { allow: ["/", STATE] })).toBeUndefined();
+    expect(ask(STATE, { allow: [STATE] })).toBeUndefined();
+    const other = `${SYSROOT}/var/lib/edge-agent`;
+    expect(ask(other, { allow: [other] })).toBeUndefined();
+    expect(ask(other, { allow: ["/sysroot", STATE] })).toBeUndefined();
+    expect(ask(other, { allow: ["/sysroot"] })).toMatchObject(isDenied);
+    expect(ask(other, { allow: [other], deny: [STATE] })).toMatchObject(isDenied);
+  });
+
+  it("does not take the system along where the whole file system is denied by its other name", () => {
+    for (const path of ["/srv/apps", "/var/lib/apps", "/opt"]) {
+      expect(ask(path, { deny: ["/sysroot"] }), path).toBeUndefined();
+    }
+    expect(ask("/sysroot/x", { deny: ["/sysroot"] })).toMatchObject(isDenied);
+    expect(ask("/srv/store", { deny: ["/mnt/data"] })).toMatchObject(isDenied);
+  });
+
+  it("is not seen in what only the agent's service has mounted", () => {
+    const service = parseMountinfo(
+      [
+        "427 1 8:1 / / ro shared:300 master:1 - ext4 /dev/sda1 rw",
+        "428 427 0:24 / /run rw shared:305 master:11 - tmpfs tmpfs rw",
+        "433 427 0:24 /systemd/inaccessible/dir /usr/lib/modules ro shared:304 master:11 - tmpfs tmpfs rw",
+        "434 427 8:1 /var/lib/edge-agent /var/lib/edge-agent rw shared:306 master:1 - ext4 /dev/sda1 rw",
+      ].join("\n"),
+    );
+    const hidden = [...guarded, { path: "/run/systemd", when: "restricted" }] as const;
+    expect(ask("/usr", { deny: ["/etc"] }, { mounts: service, guarded: hidden })).toBeUndefined();
+  });
+
+  it("is recognised by text alone where the mounts are not known", () => {
+    expect(ask(`${SYSROOT}/var/lib/edge-agent`, { deny: ["/etc"] }, { mounts: [] })).toBeUndefined();
+    expect(ask(STATE, { deny: ["/etc"] }, { mounts: [] })).toMatchObject(isDenied);
+  });
+
+  it("changes nothing where every file system is mounted once", () => {
+    const mounts = parseMountinfo(
+      "1 0 8:1 / / rw - ext4 x rw\n2 1 8:2 / /a rw - ext4 x rw\n3 2 8:3 / /a/b rw - ext4 x rw\n4 1 8:4 / /c/a rw - ext4 x rw",
+    );
+    const path = fc.array(fc.constantFrom("a", "b", "c"), { maxLength: 4 }).map((parts) => `/${parts.join("/")}`);
+    const paths = fc.array(path, { maxLength: 2 });
+    fc.assert(
+      fc.property(path, paths, paths, paths, (local, allow, deny, guards) => {
+        const asked = (known: PathFacts["mounts"]) =>
+          ask(local, { allow, deny }, { mounts: known, guarded: guards.map((at) => ({ path: at, when: "always" })) });
+        expect(asked(mounts)).toEqual(asked([]));
+      }),
+    );
+  });
+});
