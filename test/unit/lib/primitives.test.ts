@@ -127,7 +127,7 @@ describe("instance lock", () => {
     const module = new URL("../../../src/lib/instance-lock.ts", import.meta.url).href;
     const script = `import { tryLock } from ${JSON.stringify(module)}; process.stdout.write(String(tryLock(${JSON.stringify(path)}) !== undefined)); process.kill(process.pid, "SIGKILL");`;
     const other = () =>
-      spawnSync("node", ["--input-type=module-typescript", "--eval", script], { encoding: "utf8" }).stdout;
+      spawnSync(process.execPath, ["--input-type=module-typescript", "--eval", script], { encoding: "utf8" }).stdout;
     const lock = tryLock(path);
     expect(lock).toBeDefined();
     expect(other()).toBe("false");
