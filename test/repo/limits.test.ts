@@ -21,11 +21,14 @@ import {
   EVENTS_PER_SECOND,
   FRAME_BYTES_AT_ONCE,
   FRAME_BYTES_PER_SECOND,
+  MIN_FRAME_BYTES,
+  REPORTS_AT_ONCE,
+  REPORTS_PER_SECOND,
 } from "../../src/control-plane/hub/frame-pace.ts";
 import { MAX_WAITING_BYTES as MAX_INBOX_BYTES } from "../../src/control-plane/hub/inbox.ts";
+import { MAX_SESSIONS_PER_ASSET } from "../../src/control-plane/hub/open-sessions.ts";
 import { MAX_QUERIES_PER_ACCOUNT, MAX_QUERIES_PER_DEVICE } from "../../src/control-plane/queries/device-queries.ts";
 import { MAX_WAITING_BYTES as MAX_LOG_BYTES } from "../../src/control-plane/queries/log-feed.ts";
-import { REPORTS_AT_ONCE, REPORTS_PER_SECOND } from "../../src/control-plane/reports/device-reports.ts";
 import { MAX_BATCH_BYTES, MAX_PAGE_BYTES } from "../../src/control-plane/store/deployments.ts";
 import { MAX_FRAME_BYTES, MAX_MESSAGE_LENGTH, MAX_REQUEST_BYTES } from "../../src/protocol/limits.ts";
 import { MAX_NESTING } from "../../src/protocol/nesting.ts";
@@ -54,7 +57,9 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "lines of a log that wait for the client": kib(MAX_LOG_BYTES),
   "one frame from a device": `${mib(MAX_FRAME_BYTES)}, nested ${MAX_NESTING} deep`,
   "frames that wait for an earlier one": `64, or ${mib(MAX_INBOX_BYTES)}`,
-  "bytes from one device": `${mib(FRAME_BYTES_PER_SECOND)}/s, ${mib(FRAME_BYTES_AT_ONCE)} at once`,
+  "open connections of one device": count(MAX_SESSIONS_PER_ASSET),
+  "frames on a connection that is being closed": mib(MAX_INBOX_BYTES),
+  "bytes from one device": `${mib(FRAME_BYTES_PER_SECOND)}/s, ${mib(FRAME_BYTES_AT_ONCE)} at once, a frame or ping at least ${MIN_FRAME_BYTES}`,
   "frames about deployments from one device": `${EVENTS_PER_SECOND}/s, ${EVENTS_AT_ONCE} at once, each ${kib(EVENT_UNIT_BYTES)} counting as one`,
   "reports from one device": `${REPORTS_PER_SECOND}/s, ${REPORTS_AT_ONCE} at once`,
   "report of one device": mib(MAX_FRAME_BYTES),

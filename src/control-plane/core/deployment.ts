@@ -59,6 +59,12 @@ export interface Deployment {
   readonly omittedEvents: number;
 }
 
+/** What is read of a deployment where its specification, which may be large, and its last event are not needed. */
+export type DeploymentSummary = Pick<
+  Deployment,
+  "id" | "assetUuid" | "status" | "code" | "acknowledgedAtMs" | "cancelRequestedAtMs" | "doubt"
+>;
+
 /**
  * Why a device has to be asked what became of a deployment. `asked`: it was connected and did not hold it. `overdue`: its
  * time passed while the service was down. `backup`: it is the copy in a backup, taken while it was unfinished. `restored`:

@@ -1,6 +1,6 @@
 import type { ErrorCode } from "../../protocol/errors.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
-import { type Deployment, isFinished } from "./deployment.ts";
+import { type DeploymentSummary, isFinished } from "./deployment.ts";
 import { isLeftAlone } from "./doubt-time.ts";
 
 export type CancelReason = Extract<ControlFrame, { type: "cancel" }>["reason"];
@@ -21,8 +21,8 @@ export type Correction =
  * @param held what the device holds: its id, and the record of this device's deployment if there is one
  */
 export function reconcile(
-  unfinished: readonly Deployment[],
-  held: readonly { readonly id: string; readonly deployment: Deployment | undefined }[],
+  unfinished: readonly DeploymentSummary[],
+  held: readonly { readonly id: string; readonly deployment: DeploymentSummary | undefined }[],
 ): Correction[] {
   const heldIds = new Set(held.map(({ id }) => id));
   const corrections: Correction[] = [];
@@ -40,7 +40,7 @@ export function reconcile(
 }
 
 /** Why the device is to undo this deployment; `undefined` when it is not. */
-export function cancelReason(deployment: Deployment): CancelReason | undefined {
+export function cancelReason(deployment: DeploymentSummary): CancelReason | undefined {
   if (deployment.status === "Running") return deployment.cancelRequestedAtMs === undefined ? undefined : "requested";
   if (isLeftAlone(deployment)) return undefined;
   return deployment.code && CANCEL_REASONS[deployment.code];

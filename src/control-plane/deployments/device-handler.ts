@@ -1,7 +1,7 @@
 import type { DeviceEvent } from "../../protocol/deployment-event.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
 import { confirmHeld, connectionLost } from "../core/connection-remarks.ts";
-import type { Deployment } from "../core/deployment.ts";
+import type { Deployment, DeploymentSummary } from "../core/deployment.ts";
 import { inquire } from "../core/doubt.ts";
 import { MAX_EVENT_BYTES, MAX_EVENT_BYTES_OVER_QUOTA } from "../core/event-log.ts";
 import { cancelReason, reconcile } from "../core/reconcile.ts";
@@ -33,12 +33,11 @@ export class DeploymentDeviceHandler implements DeviceHandler {
     this.#maxAccountBytes = maxAccountBytes;
   }
 
-  async connected(session: DeviceSession, held: readonly string[]): Promise<void> {
+  async connected(session: DeviceSession, held: readonly string[]): Promise<number> {
     const { epoch } = session;
-    const unfinished = await this.#store.listUnfinished(session.assetUuid);
-    const known = await Promise.all(
-      held.map(async (id) => ({ id, deployment: await this.#ownDeployment(session, id) })),
-    );
+    const unfinished = await this.#store.summarizeUnfinished(session.assetUuid);
+    const known: { id: string; deployment: DeploymentSummary | undefined }[] = [];
+    for (const id of new Set(held)) known.push({ id, deployment: await this.#ownDeployment(session, id) });
     const doubtful: Deployment[] = [];
     for (const correction of reconcile(unfinished, known)) {
       const { kind, deploymentId } = correction;
@@ -52,16 +51,17 @@ export class DeploymentDeviceHandler implements DeviceHandler {
       }
     }
     await this.#inquiries.ask(session, doubtful);
+    return unfinished.length;
   }
 
   async disconnected(session: DeviceSession): Promise<void> {
-    for (const { id } of await this.#store.listUnfinished(session.assetUuid)) {
+    for (const { id } of await this.#store.summarizeUnfinished(session.assetUuid)) {
       await this.#recorder.change(id, (current, nowMs) => connectionLost(current, nowMs, session.epoch));
     }
   }
 
   async acknowledged(session: DeviceSession, deploymentId: string): Promise<Verdict> {
-    const deployment = await this.#store.findDeployment(deploymentId);
+    const deployment = await this.#store.findSummary(deploymentId);
     if (!deployment) return "unknown";
     if (deployment.assetUuid !== session.assetUuid) return this.#refuse(session, deploymentId);
     const after = await this.#recorder.change(deploymentId, (current, nowMs) =>
@@ -81,7 +81,7 @@ export class DeploymentDeviceHandler implements DeviceHandler {
   }
 
   async event(session: DeviceSession, deploymentId: string, event: DeviceEvent): Promise<Verdict> {
-    const deployment = await this.#store.findDeployment(deploymentId);
+    const deployment = await this.#store.findSummary(deploymentId);
     if (!deployment) {
       // Removed with age while the device was away, or made after the backup that the database was restored from. That is
       // no reason to undo what runs, or goes on as it was asked for.
@@ -108,8 +108,8 @@ export class DeploymentDeviceHandler implements DeviceHandler {
     return accountBytes < this.#maxAccountBytes ? MAX_EVENT_BYTES : MAX_EVENT_BYTES_OVER_QUOTA;
   }
 
-  async #ownDeployment(session: DeviceSession, id: string): Promise<Deployment | undefined> {
-    const deployment = await this.#store.findDeployment(id);
+  async #ownDeployment(session: DeviceSession, id: string): Promise<DeploymentSummary | undefined> {
+    const deployment = await this.#store.findSummary(id);
     return deployment?.assetUuid === session.assetUuid ? deployment : undefined;
   }
 

@@ -51,8 +51,11 @@ export interface ReportHandler {
 
 /** What devices say of deployments. Calls for one device come one after the other, but for `disconnected`. */
 export interface DeviceHandler {
-  /** The session stands. `held` are the deployments whose end the device has not seen acknowledged. */
-  connected(session: DeviceSession, held: readonly string[]): Promise<void>;
+  /**
+   * The session stands. `held` are the deployments whose end the device has not seen acknowledged. Answers how many
+   * unfinished ones of the device it has gone through.
+   */
+  connected(session: DeviceSession, held: readonly string[]): Promise<number>;
   /** The session ended, and what it still had to be dealt with is; no other has taken its place. */
   disconnected(session: DeviceSession): Promise<void>;
   acknowledged(session: DeviceSession, deploymentId: string): Promise<Verdict>;

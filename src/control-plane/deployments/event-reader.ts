@@ -38,6 +38,8 @@ export async function* readEvents(
   let silent = true;
   while (!signal.aborted) {
     const draining = drain.aborted;
+    // Read before the events: where it has ended by then, all its events are stored.
+    const deployment = await store.findSummary(deploymentId);
     const events = await store.readEvents(deploymentId, cursor, BATCH);
     if (events.length > 0) {
       cursor = events.at(-1)?.seq ?? cursor;
@@ -45,8 +47,6 @@ export async function* readEvents(
       yield events;
       continue;
     }
-    const deployment = await store.findDeployment(deploymentId);
-    if (deployment && deployment.lastSeq > cursor) continue;
     if (!deployment || isFinished(deployment) || draining) return;
     if (silent) yield [];
     silent = false;

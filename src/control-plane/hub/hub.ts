@@ -12,6 +12,7 @@ import type { DeviceDirectory, DeviceHandler, DeviceSession, ReportHandler } fro
 import { hashSecret } from "../secrets.ts";
 import type { AssetStore } from "../store/assets.ts";
 import { FramePace } from "./frame-pace.ts";
+import { MAX_SESSIONS_PER_ASSET, OpenSessions } from "./open-sessions.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
 import { Session } from "./session.ts";
 
@@ -40,8 +41,7 @@ export interface HubOptions {
 export class DeviceHub implements DeviceDirectory {
   readonly #options: HubOptions;
   readonly #live = new Map<string, Session>();
-  /** Every open connection, also those that have not said hello or were replaced. */
-  readonly #open = new Set<Session>();
+  readonly #open = new OpenSessions<Session>();
   readonly #sockets = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -150,12 +150,18 @@ export class DeviceHub implements DeviceDirectory {
       },
       isCurrent: (other) => this.#live.get(other.assetUuid) === other,
     });
-    this.#open.add(session);
+    const surplus = this.#open.add(session);
     const watching = access.watch(
       deviceSubject(asset.uuid),
       async () => (await assets.findAssetByDeviceToken(tokenHash)) !== undefined,
       () => session.close(CLOSE_CODES.unauthorized, "the device token was revoked"),
     );
+    if (!surplus) return;
+    logger.warn(
+      { cut: surplus.id, most: MAX_SESSIONS_PER_ASSET },
+      "too many open connections of one device; the oldest is cut",
+    );
+    surplus.terminate();
   }
 
   #replace(session: Session): number {

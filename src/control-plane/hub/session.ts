@@ -1,4 +1,4 @@
-import type { RawData, WebSocket } from "ws";
+import type { WebSocket } from "ws";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { type AgentFrame, CLOSE_CODES, type ControlFrame, decodeAgentFrame } from "../../protocol/frames.ts";
@@ -6,8 +6,8 @@ import { negotiate } from "../../protocol/version.ts";
 import type { Asset } from "../core/asset.ts";
 import type { QueryKind } from "../../protocol/device-query.ts";
 import type { DeviceHandler, DeviceSession, QuerySink, ReportHandler, Verdict } from "../deployments/devices.ts";
-import type { FramePace } from "./frame-pace.ts";
-import { Inbox } from "./inbox.ts";
+import { type FramePace, MIN_FRAME_BYTES } from "./frame-pace.ts";
+import { Inbox, MAX_WAITING_BYTES } from "./inbox.ts";
 import { SessionQueries } from "./session-queries.ts";
 import { Strikes } from "./strikes.ts";
 
@@ -19,10 +19,10 @@ const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 type DeploymentFrame = Extract<AgentFrame, { type: "ack" | "refuse" | "event" }>;
 type Hello = Extract<AgentFrame, { type: "hello" }>;
 
-/** A frame of the device, and its size. One of a type that is not known is only counted. */
+/** A message of the device as it came, not read yet. A ping has no data and is only counted. */
 interface Received {
-  readonly frame: AgentFrame | undefined;
-  readonly bytes: number;
+  readonly data: Buffer | undefined;
+  readonly isBinary: boolean;
 }
 
 export interface SessionOptions {
@@ -54,6 +54,9 @@ export class Session implements DeviceSession {
   readonly #helloTimer: Disposable;
   #probeTimer: Disposable | undefined;
   #isLive = false;
+  /** Aborts when the session is over. Nothing the device sends after that is read. */
+  readonly #over = new AbortController();
+  #lateBytes = 0;
   #protocol = 0;
   #epoch = 0;
 
@@ -70,9 +73,12 @@ export class Session implements DeviceSession {
       (error) => this.#fail(error),
     );
     this.#helloTimer = clock.timer(HELLO_TIMEOUT_MS, () => this.close(CLOSE_CODES.helloTimeout, "no hello in time"));
-    socket.on("message", (data, isBinary) => this.#receive(data, isBinary));
-    socket.on("ping", () => this.#alive());
-    socket.on("pong", () => this.#alive());
+    socket.on("message", (data, isBinary) => this.#receive({ data: data as Buffer, isBinary }));
+    socket.on("ping", () => {
+      this.#receive({ data: undefined, isBinary: false });
+      this.#cutIfUnread();
+    });
+    socket.on("pong", () => this.#receive({ data: undefined, isBinary: false }));
     socket.on("error", (error) => logger.warn({ reason: error.message }, "connection error"));
     socket.on("close", (code) => this.#closed(code));
   }
@@ -90,12 +96,19 @@ export class Session implements DeviceSession {
   }
 
   send(frame: ControlFrame): void {
-    const { socket, logger } = this.#options;
+    const { socket } = this.#options;
     if (socket.readyState !== socket.OPEN) return;
     socket.send(JSON.stringify(frame));
+    this.#cutIfUnread();
+  }
+
+  /** What is sent to it waits in memory, the answers to its pings too. */
+  #cutIfUnread(): void {
+    const { socket, logger } = this.#options;
+    if (socket.readyState !== socket.OPEN) return;
     if (socket.bufferedAmount <= MAX_BUFFERED_BYTES) return;
     logger.warn({ buffered_bytes: socket.bufferedAmount }, "the device does not read; connection cut");
-    socket.terminate();
+    this.terminate();
   }
 
   probe(): void {
@@ -104,14 +117,13 @@ export class Session implements DeviceSession {
     socket.ping();
     this.#probeTimer = clock.timer(PROBE_TIMEOUT_MS, () => {
       logger.warn("no sign of life; connection cut");
-      socket.terminate();
+      this.terminate();
     });
   }
 
   /** Closes the connection, politely at first. Nothing the device sends after that is dealt with. */
   close(code: number, reason: string): void {
-    this.#inbox.close();
-    this.#queries.close();
+    this.#end();
     this.#options.socket.close(code, reason);
   }
 
@@ -122,31 +134,47 @@ export class Session implements DeviceSession {
 
   /** Cuts the connection. */
   terminate(): void {
+    this.#end();
     this.#options.socket.terminate();
   }
 
-  #receive(data: RawData, isBinary: boolean): void {
-    this.#alive();
-    if (isBinary) return this.#strike("binary");
-    const bytes = (data as Buffer).length;
-    const decoded = decodeAgentFrame((data as Buffer).toString());
-    switch (decoded.kind) {
-      case "bad":
-        return this.#strike(decoded.reason);
-      case "unknown":
-        this.#strikes.ignore(decoded.type);
-        return this.#inbox.push({ frame: undefined, bytes }, bytes);
-      case "frame":
-        if (decoded.frame.type !== "hello" && !this.#isLive) return this.#strike(`${decoded.frame.type} before hello`);
-        if (decoded.frame.type === "hello" && this.#isLive) return this.#strike("hello twice");
-        if (decoded.frame.type === "hello") this.#isLive = true;
-        return this.#inbox.push({ frame: decoded.frame, bytes }, bytes);
-    }
+  #end(): void {
+    this.#inbox.close();
+    this.#queries.close();
+    this.#helloTimer[Symbol.dispose]();
+    this.#over.abort();
   }
 
-  async #handle({ frame, bytes }: Received): Promise<void> {
-    await this.#options.pace.turn(this.assetUuid, frame?.type, bytes);
+  /** Read only when it is its turn: a message that is refused costs what one that is in order does. */
+  #receive(received: Received): void {
+    this.#alive();
+    const bytes = Math.max(received.data?.length ?? 0, MIN_FRAME_BYTES);
+    if (this.#over.signal.aborted) return this.#ignore(bytes);
+    this.#inbox.push(received, bytes);
+  }
+
+  /** The closing handshake may take a while. Some of what was on its way is let come, so that the device learns why. */
+  #ignore(bytes: number): void {
+    const { socket, logger } = this.#options;
+    const before = this.#lateBytes;
+    this.#lateBytes += bytes;
+    if (before > MAX_WAITING_BYTES || this.#lateBytes <= MAX_WAITING_BYTES) return;
+    logger.warn(
+      { late_bytes: this.#lateBytes },
+      "the device goes on sending after its session is over; connection cut",
+    );
+    socket.terminate();
+  }
+
+  async #handle({ data, isBinary }: Received): Promise<void> {
+    const { pace } = this.#options;
+    const { signal } = this.#over;
+    const bytes = data?.length ?? 0;
+    await pace.read(this.assetUuid, bytes, signal);
+    const frame = !signal.aborted && data ? this.#decode(data, isBinary) : undefined;
     if (!frame) return;
+    await pace.deal(this.assetUuid, frame, bytes, signal);
+    if (signal.aborted) return;
     if (frame.type === "hello") return this.#greet(frame);
     if (!this.#options.isCurrent(this)) return;
     switch (frame.type) {
@@ -161,6 +189,23 @@ export class Session implements DeviceSession {
       case "event":
         return this.#judge(frame, await this.#takeDeploymentFrame(frame));
     }
+  }
+
+  /** Answers the frame if there is something to be done about it now. */
+  #decode(data: Buffer, isBinary: boolean): AgentFrame | undefined {
+    const decoded = isBinary ? ({ kind: "bad", reason: "binary" } as const) : decodeAgentFrame(data.toString());
+    if (decoded.kind === "unknown") this.#strikes.ignore(decoded.type);
+    if (decoded.kind === "bad") this.#strike(decoded.reason);
+    if (decoded.kind !== "frame") return undefined;
+    const { frame } = decoded;
+    const isHello = frame.type === "hello";
+    if (isHello === this.#isLive) {
+      this.#strike(isHello ? "hello twice" : `${frame.type} before hello`);
+      return undefined;
+    }
+    if (isHello) this.#helloTimer[Symbol.dispose]();
+    this.#isLive = true;
+    return frame;
   }
 
   #judge({ type }: DeploymentFrame, verdict: Verdict): void {
@@ -181,8 +226,7 @@ export class Session implements DeviceSession {
   }
 
   async #greet(hello: Hello): Promise<void> {
-    const { socket, asset, handler, reports, logger, onLive, untilAlone } = this.#options;
-    this.#helloTimer[Symbol.dispose]();
+    const { socket, asset, handler, reports, pace, logger, onLive, untilAlone } = this.#options;
     const protocol = negotiate(hello.protocol);
     if (protocol === undefined) {
       logger.warn({ protocol: hello.protocol, agent_version: hello.agent_version }, "agent too old");
@@ -206,10 +250,11 @@ export class Session implements DeviceSession {
       "device online",
     );
     await untilAlone(this);
-    await handler.connected(
+    const gone = await handler.connected(
       this,
       hello.deployments.map((deployment) => deployment.deployment_id),
     );
+    pace.spend(this.assetUuid, gone);
   }
 
   #strike(reason: string): void {
@@ -229,10 +274,8 @@ export class Session implements DeviceSession {
 
   #closed(code: number): void {
     const { logger, onClosed } = this.#options;
-    this.#inbox.close();
-    this.#helloTimer[Symbol.dispose]();
+    this.#end();
     this.#alive();
-    this.#queries.close();
     logger.info({ close_code: code, ...this.#strikes.counts }, this.#isLive ? "device offline" : "connection closed");
     onClosed(this);
   }

@@ -6,13 +6,9 @@ import { applyReport, type DeviceReport } from "../core/device-report.ts";
 import type { DeviceSession, ReportHandler } from "../deployments/devices.ts";
 import type { DeviceStore } from "../store/devices.ts";
 import type { LastSeen } from "./last-seen.ts";
-import { Paces } from "./paces.ts";
 
 /** How long a device that keeps sending differences to another report is left alone, in milliseconds. */
 const RESYNC_PAUSE_MS = 60_000;
-/** Reports a device may send at once, and a second after that. Each costs a write; faster ones hold the device back. */
-export const REPORTS_AT_ONCE = 30;
-export const REPORTS_PER_SECOND = 2;
 
 export interface DeviceReportsParts {
   readonly store: DeviceStore;
@@ -24,13 +20,11 @@ export interface DeviceReportsParts {
 /** Keeps what devices tell of themselves and their apps, one report for each. */
 export class DeviceReports implements ReportHandler {
   readonly #parts: DeviceReportsParts;
-  readonly #paces: Paces;
   /** When the whole report was last asked for in a session, by the monotonic clock. */
   readonly #resyncs = new WeakMap<DeviceSession, number>();
 
   constructor(parts: DeviceReportsParts) {
     this.#parts = parts;
-    this.#paces = new Paces(parts.clock, REPORTS_AT_ONCE, REPORTS_PER_SECOND);
   }
 
   async greeted({ assetUuid }: DeviceSession): Promise<string | undefined> {
@@ -43,7 +37,6 @@ export class DeviceReports implements ReportHandler {
   }
 
   async reported(session: DeviceSession, change: ReportChange): Promise<void> {
-    await this.#paces.of(session.assetUuid).turn();
     const held = await this.#parts.store.findReport(session.assetUuid);
     // Sent twice: what it leads to is held already.
     if (change.base !== null && held?.value.hash === change.hash) return;

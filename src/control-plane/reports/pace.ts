@@ -19,12 +19,31 @@ export class Pace {
     return this.#paidAtMs <= this.#clock.monotonic();
   }
 
-  /** Resolves when it is this one's turn. @param count for how many it counts */
-  async turn(count = 1): Promise<void> {
+  /**
+   * Resolves when it is this one's turn.
+   *
+   * @param count for how many it counts
+   * @param signal when it aborts, it resolves at once, and who still waited then counts for nothing
+   */
+  async turn(count = 1, signal?: AbortSignal): Promise<void> {
+    const waitMs = this.spend(count);
+    if (waitMs <= 0) return;
+    try {
+      await this.#clock.sleep(waitMs, signal);
+    } catch (error) {
+      if (!signal?.aborted) throw error;
+      this.#paidAtMs -= count * this.#costMs;
+    }
+  }
+
+  /** Lets so many through at once; who comes next waits for them. Answers for how long, in milliseconds, if it is above 0. */
+  spend(count: number): number {
     const now = this.#clock.monotonic();
-    const costMs = 1000 / this.#perSecond;
-    this.#paidAtMs = Math.max(this.#paidAtMs, now) + count * costMs;
-    const waitMs = this.#paidAtMs - now - this.#burst * costMs;
-    if (waitMs > 0) await this.#clock.sleep(waitMs);
+    this.#paidAtMs = Math.max(this.#paidAtMs, now) + count * this.#costMs;
+    return this.#paidAtMs - now - this.#burst * this.#costMs;
+  }
+
+  get #costMs(): number {
+    return 1000 / this.#perSecond;
   }
 }

@@ -1,5 +1,5 @@
 import type { DeploymentEvent } from "../../protocol/deployment-event.ts";
-import type { Change, Deployment } from "../core/deployment.ts";
+import type { Change, Deployment, DeploymentSummary } from "../core/deployment.ts";
 import type { DeploymentCursor } from "../core/deployment-cursor.ts";
 
 /** What makes a repeated request the same request. */
@@ -58,12 +58,16 @@ export interface DeploymentStore {
     bounds?: CreationBounds,
   ): Promise<CreateResult>;
   findDeployment(id: string): Promise<Deployment | undefined>;
+  /** The same, however large the deployment is, for little. */
+  findSummary(id: string): Promise<DeploymentSummary | undefined>;
   /** At most `limit`, and fewer where they are so large that `MAX_PAGE_BYTES` is reached. */
   listDeployments(assetUuid: string, limit: number, after?: DeploymentCursor): Promise<DeploymentPage>;
   /** Deployments without a final event, of one asset or of all, oldest first. */
   listUnfinished(assetUuid?: string): Promise<readonly Deployment[]>;
   /** Deployments of the asset that ended while `asked` or `overdue`, oldest first, at most `limit`. */
   listEndedInDoubt(assetUuid: string, limit: number): Promise<readonly Deployment[]>;
+  /** Those of one asset, however large they are, for little. */
+  summarizeUnfinished(assetUuid: string): Promise<readonly DeploymentSummary[]>;
   /**
    * Reads the deployment, lets `decide` say what is to change, and stores that with the next version, on the condition
    * that the version is still the one that was read. `decide` must be pure: where another change came first it is called

@@ -146,7 +146,8 @@ export class InterleavedService {
     if (frame.type === "hello") {
       const held = frame.deployments.map(({ deployment_id: id }) => id);
       await this.#leaving;
-      return handler.connected(line, held);
+      await handler.connected(line, held);
+      return;
     }
     if (this.#session !== line) return;
     if (frame.type === "ack") await handler.acknowledged(line, frame.deployment_id);

@@ -1,7 +1,7 @@
 import type { DeploymentEvent, DeploymentStatus } from "../../../protocol/deployment-event.ts";
 import type { DeploymentAction } from "../../../protocol/deployment-action.ts";
 import type { ErrorCode } from "../../../protocol/errors.ts";
-import type { Deployment, Doubt, RecordedOptions } from "../../core/deployment.ts";
+import type { Deployment, DeploymentSummary, Doubt, RecordedOptions } from "../../core/deployment.ts";
 
 export interface DeploymentRow {
   readonly id: string;
@@ -35,6 +35,28 @@ export interface DeploymentRow {
 export const DEPLOYMENT_COLUMNS = /* sql */ `
   d.*, (SELECT e.event FROM deployment_events e WHERE e.deployment_id = d.id AND e.seq = d.last_seq) AS last_event,
   (SELECT a.stored_bytes FROM accounts a WHERE a.id = d.account_id) AS account_bytes`;
+
+/** Columns of what `toSummary` takes, for a query in which the deployment is called `d`. */
+export const SUMMARY_COLUMNS = /* sql */ `
+  d.id, d.asset_uuid, d.status, d.code, d.acknowledged_at_ms, d.cancel_requested_at_ms, d.doubt`;
+
+type SummaryRow = Pick<
+  DeploymentRow,
+  "id" | "asset_uuid" | "status" | "code" | "acknowledged_at_ms" | "cancel_requested_at_ms" | "doubt"
+>;
+
+export function toSummary(found: unknown): DeploymentSummary {
+  const row = found as SummaryRow;
+  return {
+    id: row.id,
+    assetUuid: row.asset_uuid,
+    status: row.status,
+    code: row.code ?? undefined,
+    acknowledgedAtMs: row.acknowledged_at_ms ?? undefined,
+    cancelRequestedAtMs: row.cancel_requested_at_ms ?? undefined,
+    doubt: row.doubt ?? undefined,
+  };
+}
 
 export function toDeployment(row: DeploymentRow): Deployment {
   return {

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { DeploymentEvent } from "../../../protocol/deployment-event.ts";
 import { transaction } from "../../../lib/sqlite.ts";
-import type { Change, Deployment } from "../../core/deployment.ts";
+import type { Change, Deployment, DeploymentSummary } from "../../core/deployment.ts";
 import type { DeploymentCursor } from "../../core/deployment-cursor.ts";
 import {
   type CreateResult,
@@ -13,7 +13,7 @@ import {
   MAX_PAGE_BYTES,
   type StoredEvent,
 } from "../deployments.ts";
-import { DEPLOYMENT_COLUMNS, type DeploymentRow, toDeployment } from "./deployment-row.ts";
+import { DEPLOYMENT_COLUMNS, type DeploymentRow, SUMMARY_COLUMNS, toDeployment, toSummary } from "./deployment-row.ts";
 
 /** Takes the deployments that ended first off an index; one that has not ended has no `finished_at_ms`. */
 export const REMOVE_FINISHED_SQL = /* sql */ `
@@ -23,6 +23,8 @@ export const REMOVE_FINISHED_SQL = /* sql */ `
 export class SqliteDeploymentStore implements DeploymentStore {
   readonly #database: DatabaseSync;
   readonly #byId;
+  readonly #summary;
+  readonly #unfinishedSummaries;
   readonly #byIdempotencyKey;
   readonly #storedBytes;
   readonly #running;
@@ -40,6 +42,11 @@ export class SqliteDeploymentStore implements DeploymentStore {
     this.#database = database;
     const select = `SELECT ${DEPLOYMENT_COLUMNS} FROM deployments d`;
     this.#byId = database.prepare(`${select} WHERE d.id = ?`);
+    const summary = `SELECT ${SUMMARY_COLUMNS} FROM deployments d`;
+    this.#summary = database.prepare(`${summary} WHERE d.id = ?`);
+    this.#unfinishedSummaries = database.prepare(
+      `${summary} WHERE d.asset_uuid = ? AND d.status = 'Running' ORDER BY d.created_at_ms, d.id`,
+    );
     this.#byIdempotencyKey = database.prepare(
       "SELECT id, request_hash FROM deployments WHERE account_id = ? AND idempotency_key = ?",
     );
@@ -66,7 +73,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
        ORDER BY d.created_at_ms, d.id LIMIT ?`,
     );
     this.#update = database.prepare(
-      `UPDATE deployments SET spec = ?, status = ?, code = ?, acknowledged_at_ms = ?, cancel_requested_at_ms = ?,
+      `UPDATE deployments SET spec = coalesce(?, spec), status = ?, code = ?, acknowledged_at_ms = ?, cancel_requested_at_ms = ?,
          finished_at_ms = ?, last_device_seq = ?, last_seq = ?, deadline_at_ms = ?, connection = ?,
          doubt = ?, doubt_until_ms = ?, event_bytes = ?, omitted_events = ?, version = ? WHERE id = ? AND version = ?`,
     );
@@ -112,6 +119,15 @@ export class SqliteDeploymentStore implements DeploymentStore {
 
   async findDeployment(id: string): Promise<Deployment | undefined> {
     return this.#find(id);
+  }
+
+  async findSummary(id: string): Promise<DeploymentSummary | undefined> {
+    const row = this.#summary.get(id);
+    return row && toSummary(row);
+  }
+
+  async summarizeUnfinished(assetUuid: string): Promise<readonly DeploymentSummary[]> {
+    return this.#unfinishedSummaries.all(assetUuid).map(toSummary);
   }
 
   async listDeployments(assetUuid: string, limit: number, after?: DeploymentCursor): Promise<DeploymentPage> {
@@ -178,7 +194,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
     if (json) this.#insertEvent.run(before.id, lastSeq, json);
     const eventBytes = before.eventBytes + Buffer.byteLength(json ?? "");
     const { changes } = this.#update.run(
-      JSON.stringify(after.spec),
+      change.fields && "spec" in change.fields ? JSON.stringify(after.spec) : null,
       after.status,
       after.code ?? null,
       after.acknowledgedAtMs ?? null,
