@@ -2,6 +2,8 @@ import { stat } from "node:fs/promises";
 import { expect, onTestFailed, test } from "vitest";
 import { dataDir } from "../../src/control-plane/data/data-dir.ts";
 import { isFinal } from "../../src/protocol/deployment-event.ts";
+import { CLOSE_CODES } from "../../src/protocol/frames.ts";
+import { MAX_FRAME_BYTES } from "../../src/protocol/limits.ts";
 import { apiClient } from "../support/api-client.ts";
 import { openStream } from "../support/event-stream.ts";
 import { FakeDevice } from "../support/fake-device.ts";
@@ -85,4 +87,41 @@ test("connecting again gives a device no new burst", async () => {
   const taken = stream.events.filter(({ message }) => message === "Working.").length;
   // A burst and so many a second after that, with room for what is in flight.
   expect(taken).toBeLessThan(500 + 50 * (seconds + 5));
+});
+
+test.each([
+  ["binary", Buffer.alloc(MAX_FRAME_BYTES)],
+  ["no JSON", "x".repeat(MAX_FRAME_BYTES)],
+])("frames that are refused are paced as all others, also over reconnects: %s", async (_what, frame) => {
+  await using directory = await tempDir();
+  await using control = new ControlProcess(directory.path, []);
+  onTestFailed(() => console.log(control.tail()));
+  await control.start();
+  const { accountId } = await control.createAccount("attacker");
+  const { deviceToken } = await control.addAsset(accountId, "GW-1");
+  const began = performance.now();
+  for (let connection = 0; connection < 2; connection++) {
+    await using device = await FakeDevice.connect(`ws://127.0.0.1:${control.port}/v1/agent`, deviceToken);
+    for (let count = 0; count < 21; count++) device.send(frame);
+    expect(await device.closed).toBe(CLOSE_CODES.badFrame);
+  }
+  // 42 MiB: 16 at once, and 4 a second after that.
+  expect(performance.now() - began).toBeGreaterThan(6_000);
+});
+
+test("connecting with many deployments costs as much as so many frames about them", async () => {
+  await using directory = await tempDir();
+  await using control = new ControlProcess(directory.path, []);
+  onTestFailed(() => console.log(control.tail()));
+  await control.start();
+  const { accountId } = await control.createAccount("attacker");
+  const { deviceToken } = await control.addAsset(accountId, "GW-1");
+  const held = Array.from({ length: 350 }, (_, index) => `dep_${index}`);
+  const began = performance.now();
+  for (let connection = 0; connection < 2; connection++) {
+    await using device = await FakeDevice.connect(`ws://127.0.0.1:${control.port}/v1/agent`, deviceToken, { held });
+    await device.cut();
+  }
+  // 702 of them: 500 at once, and 50 a second after that.
+  expect(performance.now() - began).toBeGreaterThan(4_000);
 });

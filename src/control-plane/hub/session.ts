@@ -19,7 +19,7 @@ const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 type DeploymentFrame = Extract<AgentFrame, { type: "ack" | "refuse" | "event" }>;
 type Hello = Extract<AgentFrame, { type: "hello" }>;
 
-/** A message of the device as it came, not read yet. A ping has no data and is only counted. */
+/** A message of the device as it came, not read yet. A ping or pong has no data and is only counted. */
 interface Received {
   readonly data: Buffer | undefined;
   readonly isBinary: boolean;
@@ -74,10 +74,7 @@ export class Session implements DeviceSession {
     );
     this.#helloTimer = clock.timer(HELLO_TIMEOUT_MS, () => this.close(CLOSE_CODES.helloTimeout, "no hello in time"));
     socket.on("message", (data, isBinary) => this.#receive({ data: data as Buffer, isBinary }));
-    socket.on("ping", () => {
-      this.#receive({ data: undefined, isBinary: false });
-      this.#cutIfUnread();
-    });
+    socket.on("ping", () => this.#receive({ data: undefined, isBinary: false }));
     socket.on("pong", () => this.#receive({ data: undefined, isBinary: false }));
     socket.on("error", (error) => logger.warn({ reason: error.message }, "connection error"));
     socket.on("close", (code) => this.#closed(code));
@@ -96,16 +93,9 @@ export class Session implements DeviceSession {
   }
 
   send(frame: ControlFrame): void {
-    const { socket } = this.#options;
-    if (socket.readyState !== socket.OPEN) return;
-    socket.send(JSON.stringify(frame));
-    this.#cutIfUnread();
-  }
-
-  /** What is sent to it waits in memory, the answers to its pings too. */
-  #cutIfUnread(): void {
     const { socket, logger } = this.#options;
     if (socket.readyState !== socket.OPEN) return;
+    socket.send(JSON.stringify(frame));
     if (socket.bufferedAmount <= MAX_BUFFERED_BYTES) return;
     logger.warn({ buffered_bytes: socket.bufferedAmount }, "the device does not read; connection cut");
     this.terminate();

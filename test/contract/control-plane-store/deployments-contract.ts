@@ -75,6 +75,40 @@ export function deploymentsContract(harness: StoreHarness): void {
       expect(await ids("11111111-1111-4111-8111-000000000000", 10)).toEqual([]);
     });
 
+    test("a summary says the same as the deployment", async () => {
+      await using store = await openWithAccounts(harness);
+      const full = await create(store, { options: { urgent: true } });
+      const { id, assetUuid } = full;
+      const summary = await store.deployments.findSummary(id);
+      expect(full).toMatchObject(summary!);
+      expect(summary).toMatchObject({ id, assetUuid, status: "Running" });
+      expect(await store.deployments.summarizeUnfinished(assetUuid)).toEqual([summary]);
+      await store.deployments.updateDeployment(id, (current) => ({
+        ...fail(current, T0, "DeploymentTimeout"),
+        fields: {
+          ...fail(current, T0, "DeploymentTimeout")?.fields,
+          acknowledgedAtMs: T0 + 1,
+          cancelRequestedAtMs: T0 + 2,
+          doubt: "restored",
+        },
+      }));
+      const ended = await store.deployments.findSummary(id);
+      expect(await store.deployments.findDeployment(id)).toMatchObject(ended!);
+      expect(ended).toMatchObject({ code: "DeploymentTimeout", acknowledgedAtMs: T0 + 1, doubt: "restored" });
+      expect(await store.deployments.summarizeUnfinished(assetUuid)).toEqual([]);
+      expect(await store.deployments.findSummary("dep_none")).toBeUndefined();
+    });
+
+    test("a change leaves the specification as it is, unless it is about that", async () => {
+      await using store = await openWithAccounts(harness);
+      const { id, spec } = await create(store, { spec: { name: "web", image: "web:1" } });
+      await say(store, id, "x");
+      expect(await store.deployments.findDeployment(id)).toMatchObject({ spec });
+      await store.deployments.updateDeployment(id, () => ({ fields: { spec: null } }));
+      await say(store, id, "y");
+      expect(await store.deployments.findDeployment(id)).toMatchObject({ spec: null });
+    });
+
     test("one that does not fit within the bounds is refused, and nothing of it is stored", async () => {
       await using store = await openWithAccounts(harness);
       const first = await create(store);

@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MAX_SESSIONS_PER_ASSET } from "../../../src/control-plane/hub/open-sessions.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import { CLOSE_CODES } from "../../../src/protocol/frames.ts";
 import { MAX_FRAME_BYTES } from "../../../src/protocol/limits.ts";
 import { PROTOCOL_VERSION } from "../../../src/protocol/version.ts";
+import { captureLog } from "../../support/captured-log.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
 import { type EventStream, openStream } from "../../support/event-stream.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
+import { waitFor } from "../../support/wait-for.ts";
 
 let control: ControlPlane;
 let account: TestAccount;
@@ -123,6 +126,69 @@ describe("one session per device", () => {
     await stream.ended;
     expect(stream.events.at(-1)?.status).toBe("Success");
   });
+});
+
+describe("connections beyond the session", () => {
+  test("of one device are few: the oldest is cut, said in the log, and the newest works", async () => {
+    const log = captureLog();
+    await using logged = await startControlPlane({ logger: log.logger });
+    const { deviceToken } = await logged.asset(await logged.account());
+    const { deviceToken: theirs } = await logged.asset(await logged.account());
+    await using other = await FakeDevice.connect(logged.agentUrl, theirs);
+    await using oldest = await FakeDevice.open(logged.agentUrl, deviceToken);
+    await using open = new AsyncDisposableStack();
+    const kept: FakeDevice[] = [];
+    for (let count = 0; count < MAX_SESSIONS_PER_ASSET; count++) {
+      kept.push(open.use(await FakeDevice.open(logged.agentUrl, deviceToken)));
+    }
+    expect(await oldest.closed).toBe(1006);
+    for (const device of [...kept, other]) await device.flushed();
+    expect([...kept, other].filter(({ isClosed }) => isClosed)).toEqual([]);
+    expect(log.text().match(/too many open connections of one device/g)).toHaveLength(1);
+    kept.at(-1)?.hello();
+    await kept.at(-1)?.next("welcome");
+  });
+
+  test("a device may come back again and again, however slowly its connections close", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    await using open = new AsyncDisposableStack();
+    for (let count = 0; count < 3 * MAX_SESSIONS_PER_ASSET; count++) {
+      open.use(await FakeDevice.connect(control.agentUrl, deviceToken)).freeze();
+    }
+    await using last = await FakeDevice.connect(control.agentUrl, deviceToken);
+    await deployWell(uuid, last);
+  });
+
+  test("what is sent on a replaced one is not read, and too much of it cuts it", async () => {
+    const log = captureLog();
+    await using logged = await startControlPlane({ logger: log.logger });
+    const { deviceToken } = await logged.asset(await logged.account());
+    await using older = await FakeDevice.connect(logged.agentUrl, deviceToken);
+    older.freeze();
+    await using newer = await FakeDevice.connect(logged.agentUrl, deviceToken);
+    for (let count = 0; count < 3; count++) older.send("x".repeat(MAX_FRAME_BYTES));
+    await waitFor("the cut", () => log.text().includes('"msg":"device offline"'));
+    expect(log.text()).toContain("goes on sending after its session is over; connection cut");
+    expect(log.text()).not.toContain("frame refused");
+    await newer.flushed();
+    expect(newer.isClosed).toBe(false);
+  });
+});
+
+test("a hello that names one deployment over and over is answered once", async () => {
+  const { uuid, deviceToken } = await control.asset(account);
+  const device = await FakeDevice.connect(control.agentUrl, deviceToken);
+  const stream = await deploy(uuid);
+  const id = stream.deploymentId;
+  await device.next("deploy");
+  await device.cut();
+  const headers = { "X-API-Key": account.apiKey };
+  await fetch(`${control.url}/v1/assets/${uuid}/edge/deployments/${id}`, { method: "DELETE", headers });
+  const held = Array.from({ length: 300 }, () => id);
+  await using back = await FakeDevice.connect(control.agentUrl, deviceToken, { held });
+  const seq = back.event(id, { status: "Fail", message: "Undone.", code: "DeploymentCancelled" });
+  expect(await back.next("event_ack")).toMatchObject({ device_seq: seq });
+  expect(back.received.filter(({ type }) => type === "cancel")).toHaveLength(1);
 });
 
 describe("a device that drops out in mid-deployment", () => {

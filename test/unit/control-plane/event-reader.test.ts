@@ -4,11 +4,12 @@ import type { Deployment } from "../../../src/control-plane/core/deployment.ts";
 import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
 import { readEvents } from "../../../src/control-plane/deployments/event-reader.ts";
 import { eventsTopic } from "../../../src/control-plane/deployments/recorder.ts";
+import type { DeploymentStore } from "../../../src/control-plane/store/deployments.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import { receivedDeployment } from "../../support/deployment-record.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 
-async function setUp() {
+async function setUp(change: Partial<DeploymentStore> = {}) {
   const store = openStore(":memory:");
   const bus = new InProcessBus();
   const clock = new FakeClock();
@@ -20,7 +21,7 @@ async function setUp() {
   const drain = new AbortController();
   const read = (after: number) =>
     readEvents(deployment.id, after, {
-      store: store.deployments,
+      store: Object.assign(store.deployments, change),
       bus,
       clock,
       idleMs: 15_000,
@@ -94,4 +95,30 @@ test("draining reads what is stored and ends", async () => {
   drain.abort();
   expect((await next).value).toMatchObject([{ seq: 2 }]);
   expect((await reader.next()).done).toBe(true);
+});
+
+test("the deployment itself, which may be large, is not read", async () => {
+  const { read, add } = await setUp({
+    findDeployment: () => Promise.reject(new Error("read as a whole")),
+  });
+  const reading = collect(read(0));
+  await add("Running");
+  await add("Success");
+  expect(await reading).toEqual([1, 2, 3]);
+});
+
+test("where events are missing that were counted it waits as ever, and does not ask on and on", async () => {
+  let reads = 0;
+  const { read, add, leave } = await setUp({
+    readEvents: async () => {
+      if (++reads > 10) throw new Error("asked on and on");
+      return [];
+    },
+  });
+  await add("Running");
+  const reader = read(0);
+  expect((await reader.next()).value).toEqual([]);
+  expect(reads).toBe(1);
+  leave.abort();
+  await reader.return();
 });

@@ -29,3 +29,20 @@ test("lets a burst through at once, then so many a second, and a burst again aft
   await late;
   expect(isLate).toBe(false);
 });
+
+test("who goes away while it waits counts for nothing", async () => {
+  const clock = new FakeClock();
+  const pace = new Pace(clock, 5, 1);
+  await pace.turn(5);
+  for (let count = 0; count < 100; count++) {
+    const gone = new AbortController();
+    const turn = pace.turn(5, gone.signal);
+    gone.abort();
+    await turn;
+  }
+  expect(clock.pending).toBe(0);
+  const next = pace.turn(1);
+  expect(clock.untilNext).toBe(1_000);
+  await clock.advance(1_000);
+  await next;
+});
