@@ -76,9 +76,11 @@ export class Keeper {
     const seen = await this.#options.engine.listContainers(signal);
     if (this.#engineState !== "there") await this.#greet(signal);
     // Before any repair: an app that the policy forbids must not run meanwhile, nor be started again.
-    const { forbidden, hasChanged } = await this.#policy.enforce(seen, signal);
+    const installedBefore = this.#options.store.apps();
+    const { forbidden, hasChanged } = await this.#policy.enforce(installedBefore, seen, signal);
     const containers = hasChanged ? await this.#options.engine.listContainers(signal) : seen;
-    const apps = this.#options.store.apps();
+    // Reading them is most of what an idle look costs. Whatever is done about one is decided anew under its lock.
+    const apps = hasChanged ? this.#options.store.apps() : installedBefore;
     for (const app of apps) if (!forbidden.has(app.name)) await this.#repair(app, containers, signal);
     const installed = new Set(apps.map(({ deploymentId }) => deploymentId));
     const others = containers.filter(({ labels }) => !installed.has(labels[LABELS.deployment] ?? ""));

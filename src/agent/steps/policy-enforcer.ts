@@ -45,13 +45,16 @@ export class PolicyEnforcer {
     this.#options = options;
   }
 
-  /** @param containers as the engine shows them now */
-  async enforce(containers: readonly ContainerSummary[], signal: AbortSignal): Promise<Enforced> {
-    const { store } = this.#options;
+  /** @param apps those installed @param containers as the engine shows them now */
+  async enforce(
+    apps: readonly AppRecord[],
+    containers: readonly ContainerSummary[],
+    signal: AbortSignal,
+  ): Promise<Enforced> {
     const forbidden = new Set<string>();
     const now = snapshot(this.#options);
     let hasChanged = false;
-    for (const app of store.apps()) {
+    for (const app of apps) {
       const found = await this.#violation(app, now, signal);
       if (found) forbidden.add(app.name);
       else this.#release(app);
