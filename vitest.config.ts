@@ -21,7 +21,7 @@ const project = (name: string, { groupOrder, maxWorkers }: typeof QUICK, timeout
 export default defineConfig({
   test: {
     projects: [
-      project("unit", QUICK, 30_000),
+      project("unit", QUICK, 60_000),
       project("repo", QUICK, 120_000),
       project("contract", SYSTEM, 120_000),
       project("integration", SYSTEM, 120_000),

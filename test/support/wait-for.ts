@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 
 interface WaitOptions {
-  /** Milliseconds until the wait has failed. Default 20 s. */
+  /** Milliseconds until the wait has failed. Default 50 s, which a loaded machine may need. */
   readonly timeoutMs?: number;
   /** Milliseconds between two looks. Default 25 ms. */
   readonly intervalMs?: number;
@@ -16,7 +16,7 @@ export async function waitFor<T>(
   look: () => T | Promise<T>,
   options: WaitOptions = {},
 ): Promise<Exclude<T, undefined | null | false>> {
-  const { timeoutMs = 20_000, intervalMs = 25 } = options;
+  const { timeoutMs = 50_000, intervalMs = 25 } = options;
   const end = performance.now() + timeoutMs;
   let last: unknown;
   do {

@@ -131,8 +131,9 @@ describe("doctor: registries", () => {
 
   it("one that takes the connection and says nothing", async () => {
     await using silent = await SilentServer.start();
-    const began = performance.now();
-    expect(await look({ host: `127.0.0.1:${silent.port}`, insecure: true })).toMatchObject({ verdict: "bad" });
-    expect(performance.now() - began).toBeLessThan(15_000);
+    expect(await look({ host: `127.0.0.1:${silent.port}`, insecure: true })).toMatchObject({
+      verdict: "bad",
+      text: expect.stringMatching(/no answer within 4000 ms/) as string,
+    });
   });
 });

@@ -83,10 +83,9 @@ describe("doctor: one layer broken at a time, for real", () => {
 
   it("a server that takes the connection and says nothing", async () => {
     await using silent = await SilentServer.start();
-    const began = performance.now();
     const diagnosis = await diagnose(`wss://127.0.0.1:${silent.port}/v1/agent`);
     expect(diagnosis.broken).toEqual(["tls"]);
-    expect(performance.now() - began).toBeLessThan(15_000);
+    expect(find(diagnosis, "tls")?.text).toMatch(/does not answer/);
   });
 
   it("a certificate of an authority nobody named", async () => {
@@ -163,9 +162,9 @@ describe("doctor: one layer broken at a time, for real", () => {
     expect(absent.broken).toEqual(["engine"]);
     expect(find(absent, "engine")?.text).toMatch(/socket does not exist/);
     await using hanging = await startScriptedEngine(() => undefined);
-    const began = performance.now();
-    expect((await diagnose(url, { engine: { socket: hanging.socketPath } })).broken).toContain("engine");
-    expect(performance.now() - began).toBeLessThan(15_000);
+    const hung = await diagnose(url, { engine: { socket: hanging.socketPath } });
+    expect(hung.broken).toContain("engine");
+    expect(find(hung, "engine")?.text).toMatch(/no answer within 5000 ms/);
   });
 
   it("an engine that is too old", async () => {

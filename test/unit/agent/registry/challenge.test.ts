@@ -26,7 +26,10 @@ test("any list of challenges that was written by the rules is read back", () => 
   );
 });
 
-test("anything at all is read without an error, and quickly", () => {
+/** So long that a parser whose time grows with the square of the length does not end within the test. */
+const LONG = 500_000;
+
+test("anything at all is read without an error, in time that grows with its length", () => {
   fc.assert(
     fc.property(fc.string({ maxLength: 500 }), (text) => {
       expect(parseChallenges(text)).toBeInstanceOf(Array);
@@ -34,14 +37,12 @@ test("anything at all is read without an error, and quickly", () => {
   );
   for (const text of [
     'Bearer realm="',
-    "a=".repeat(4000),
-    ",".repeat(8000),
-    `Bearer ${"x ".repeat(4000)}`,
-    "x".repeat(1e6),
+    "a=".repeat(LONG),
+    ",".repeat(LONG),
+    `Bearer ${"x ".repeat(LONG)}`,
+    "x".repeat(LONG),
   ]) {
-    const before = performance.now();
-    parseChallenges(text);
-    expect(performance.now() - before).toBeLessThan(500);
+    expect(parseChallenges(text)).toBeInstanceOf(Array);
   }
 });
 
