@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { completeLock } from "./lock/complete.ts";
-import type { Lock } from "./lock/missing-packages.ts";
+import type { PackageLock } from "./lock/missing-packages.ts";
 
 /*
  * Completes package-lock.json with the packages of other platforms, so that `npm ci` accepts it. For a maintainer whose
@@ -14,21 +14,21 @@ const LOCK = "package-lock.json";
 const QUIET = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
 
 /** Of what npm says when it fails; the rest is how it is used. */
-const MAX_LINES = 4;
+const MAX_ERROR_LINES = 4;
 
 function npm(directory: string, ...args: readonly string[]): void {
   const { status, stderr } = spawnSync("npm", [...args, ...QUIET], { cwd: directory, encoding: "utf8" });
   if (status === 0) return;
   const lines = stderr.split("\n").map((line) => line.replace(/^npm (?:error|ERR!) ?/, "").trim());
-  throw new Error(`npm ${args.join(" ")} failed: ${lines.filter(Boolean).slice(0, MAX_LINES).join(" ")}`);
+  throw new Error(`npm ${args.join(" ")} failed: ${lines.filter(Boolean).slice(0, MAX_ERROR_LINES).join(" ")}`);
 }
 
 /** Resolves packages in a project of their own, where they are optional: those that are not to be had are left out. */
-function resolveIn(work: string, wanted: Readonly<Record<string, string>>): Lock["packages"] {
+function resolvePackages(work: string, wanted: Readonly<Record<string, string>>): PackageLock["packages"] {
   const project = mkdtempSync(join(work, "packages-"));
   writeFileSync(join(project, "package.json"), JSON.stringify({ private: true, optionalDependencies: wanted }));
   npm(project, "install", "--package-lock-only", "--omit-lockfile-registry-resolved");
-  return (JSON.parse(readFileSync(join(project, LOCK), "utf8")) as Lock).packages;
+  return (JSON.parse(readFileSync(join(project, LOCK), "utf8")) as PackageLock).packages;
 }
 
 /** Throws where `npm ci` would refuse it. */
@@ -41,8 +41,8 @@ function verify(work: string, text: string): void {
 
 const work = mkdtempSync(join(tmpdir(), "complete-lock-"));
 try {
-  const lock = JSON.parse(readFileSync(LOCK, "utf8")) as Lock;
-  const result = await completeLock(lock, async (wanted) => resolveIn(work, wanted));
+  const lock = JSON.parse(readFileSync(LOCK, "utf8")) as PackageLock;
+  const result = await completeLock(lock, async (wanted) => resolvePackages(work, wanted));
   if (result.kind === "lacking") {
     const names = result.packages.map(({ name, range }) => `${name}@${range}`);
     console.error(

@@ -7,7 +7,7 @@ import { buildPackage } from "./packaging/build-package.ts";
 
 const FOLDER = "dist/packages";
 /** A package goes over a metered link to thousands of devices. */
-const MOST_BYTES = 35_000_000;
+const MAX_PACKAGE_BYTES = 35_000_000;
 
 await build({ onlyIfChanged: true });
 await rm(FOLDER, { recursive: true, force: true });
@@ -20,5 +20,5 @@ await copyFile("packaging/install.sh", join(FOLDER, "install.sh"));
 for (const path of packages) {
   const { size } = await stat(path);
   console.log(`${path} ${(size / 1_000_000).toFixed(1).padStart(6)} MB`);
-  if (size > MOST_BYTES) throw new Error(`${path} is larger than ${MOST_BYTES / 1_000_000} MB`);
+  if (size > MAX_PACKAGE_BYTES) throw new Error(`${path} is larger than ${MAX_PACKAGE_BYTES / 1_000_000} MB`);
 }

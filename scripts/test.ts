@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { build } from "./bundling/build.ts";
 import { needsExecutables } from "./test/selection.ts";
-import { countsLine, isGood, skippedForNothing, type TestSummary } from "./test/summary.ts";
+import { countsLine, isSuccessful, skippedForMissingProgram, type TestSummary } from "./test/summary.ts";
 
 const REPORTER = fileURLToPath(new URL("test/reporter.ts", import.meta.url));
 const SUMMARY = ".cache/test-summary.json";
@@ -21,9 +21,10 @@ const result = spawnSync("vitest", ["run", "--reporter=default", `--reporter=${R
 
 const summary = readSummary();
 for (const { name, reason } of summary.skipped) console.log(`skipped: ${name}: ${reason}`);
-for (const name of skippedForNothing(summary)) console.log(`broken: ${name}: the set-up did not install what it needs`);
+for (const name of skippedForMissingProgram(summary))
+  console.log(`broken: ${name}: the set-up did not install what it needs`);
 for (const reason of summary.broken) console.log(`broken: ${reason}`);
-process.exitCode = result.status === 0 && isGood(summary) ? 0 : 1;
+process.exitCode = result.status === 0 && isSuccessful(summary) ? 0 : 1;
 console.log(countsLine(summary));
 
 function readSummary(): TestSummary {

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { build } from "rolldown";
 import { isLazyBuiltin, lazyBuiltins } from "./builtins.ts";
 import type { Executable } from "./executables.ts";
-import { lateSegmenter } from "./late-segmenter.ts";
-import { leaveOut } from "./left-out.ts";
+import { lazySegmenter } from "./late-segmenter.ts";
+import { stubPackages } from "./left-out.ts";
 
 /**
  * What every part uses, in one file: one of a few lines takes as long to open and to link as one of a hundred, and there
@@ -21,7 +21,7 @@ export async function bundle(executable: Executable, folder: string): Promise<vo
     input: `./${executable.entry}`,
     platform: "node",
     preserveEntrySignatures: false,
-    plugins: [lazyBuiltins(), leaveOut(executable.leftOut), lateSegmenter()],
+    plugins: [lazyBuiltins(), stubPackages(executable.stubbed), lazySegmenter()],
     // An import that is not found would only show on the device.
     onLog: (level, log, handle) => handle(log.code === "UNRESOLVED_IMPORT" ? "error" : level, log),
     output: {

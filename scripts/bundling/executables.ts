@@ -1,10 +1,10 @@
-import type { LeftOut } from "./left-out.ts";
+import type { StubbedPackages } from "./left-out.ts";
 
 /** A program of this project, as it is bundled. */
 export interface Executable {
   readonly name: string;
   readonly entry: string;
-  readonly leftOut: LeftOut;
+  readonly stubbed: StubbedPackages;
   /** Puts what it imports when it needs it into files of their own, so that nothing else waits for that to be read. */
   readonly splits: boolean;
   /** The command that stays, and the options of Node.js it runs with. The others are over before they would help. */
@@ -36,7 +36,7 @@ const QUIET = "--disable-warning=ExperimentalWarning";
 // The agent mostly waits, on a machine with little memory. A small young generation, V8's lite mode (no optimizing
 // compilers, no feedback kept for them) and one arena for malloc save 9 MB; what they cost in speed is lost in the time
 // the container engine takes.
-const FRUGAL = {
+const LOW_MEMORY = {
   daemon: {
     command: "run",
     nodeOptions: ["--max-semi-space-size=1", "--lite-mode", "--expose-gc", QUIET],
@@ -50,17 +50,17 @@ export const EXECUTABLES: readonly Executable[] = [
   {
     name: "edge-agent",
     entry: "src/agent/main.ts",
-    leftOut: { absent: WS_NATIVES, unused: [...DOCKERODE_EXTRAS, ...PINO_WORKERS] },
+    stubbed: { absent: WS_NATIVES, unused: [...DOCKERODE_EXTRAS, ...PINO_WORKERS] },
     splits: true,
-    ...FRUGAL,
+    ...LOW_MEMORY,
   },
   {
     name: "edge-control",
     entry: "src/control-plane/main.ts",
-    leftOut: { absent: WS_NATIVES, unused: PINO_WORKERS },
+    stubbed: { absent: WS_NATIVES, unused: PINO_WORKERS },
     splits: true,
     daemon: { command: "serve", nodeOptions: [QUIET] },
     ...PLAIN,
   },
-  { name: "edgectl", entry: "src/edgectl/main.ts", leftOut: { absent: [], unused: [] }, splits: false, ...PLAIN },
+  { name: "edgectl", entry: "src/edgectl/main.ts", stubbed: { absent: [], unused: [] }, splits: false, ...PLAIN },
 ];

@@ -3,7 +3,7 @@ import type { Plugin } from "rolldown";
 const PREFIX = "\0left-out:";
 
 /** Packages a bundle does without. */
-export interface LeftOut {
+export interface StubbedPackages {
   /** Imported by a library in any case, and never used: can be loaded, and throws an error that names it when called. */
   readonly unused: readonly string[];
   /** Used by a library where they happen to be installed: cannot be loaded, so that it takes its other way. */
@@ -11,7 +11,7 @@ export interface LeftOut {
 }
 
 /** Keeps packages out of a bundle although something in it imports them. */
-export function leaveOut({ unused, absent }: LeftOut): Plugin {
+export function stubPackages({ unused, absent }: StubbedPackages): Plugin {
   return {
     name: "leave-out",
     resolveId: (id) => (unused.includes(id) || absent.includes(id) ? PREFIX + id : null),

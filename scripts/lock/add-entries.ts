@@ -1,4 +1,4 @@
-import { type Lock, type LockEntry, type MissingPackage, pathBelow } from "./missing-packages.ts";
+import { type PackageLock, type LockEntry, type MissingPackage, nestedPath } from "./missing-packages.ts";
 
 type Entries = Readonly<Record<string, LockEntry>>;
 
@@ -9,22 +9,22 @@ type Entries = Readonly<Record<string, LockEntry>>;
  * @param missing one version of each name
  * @param found entries by name, as npm resolved them
  */
-export function addEntries<L extends Lock>(lock: L, missing: readonly MissingPackage[], found: Entries): L {
+export function addEntries<L extends PackageLock>(lock: L, missing: readonly MissingPackage[], found: Entries): L {
   const packages: Record<string, LockEntry> = { ...lock.packages };
-  for (const { name, range, by } of missing) {
+  for (const { name, range, requiredBy: by } of missing) {
     const entry = found[name];
     if (!entry) continue;
-    const shared = pathBelow("", name);
+    const shared = nestedPath("", name);
     // Where another version has the place that all share, it goes below the one that asks.
     const isTaken = (packages[shared]?.version ?? entry.version) !== entry.version;
-    packages[isTaken ? pathBelow(by, name) : shared] = inOrder({ ...entry, ...flagsOf(lock, by, name, range) });
+    packages[isTaken ? nestedPath(by, name) : shared] = sortFields({ ...entry, ...flagsOf(lock, by, name, range) });
   }
   const sorted = Object.entries(packages).toSorted(([a], [b]) => a.localeCompare(b, "en"));
   return { ...lock, packages: Object.fromEntries(sorted) };
 }
 
 /** What the one that asks is only for development, or optional, its own are too. */
-function flagsOf(lock: Lock, by: string, name: string, range: string): Partial<LockEntry> {
+function flagsOf(lock: PackageLock, by: string, name: string, range: string): Partial<LockEntry> {
   const parent = lock.packages[by];
   const isOptional = parent?.optional === true || parent?.optionalDependencies?.[name] === range;
   return {
@@ -34,10 +34,10 @@ function flagsOf(lock: Lock, by: string, name: string, range: string): Partial<L
   };
 }
 
-const FIRST = ["version", "integrity"];
+const FIRST_FIELDS = ["version", "integrity"];
 
 /** As npm writes it: version and integrity, then what is short, then objects, each by name; no flag that is false. */
-function inOrder({ resolved: _address, ...entry }: LockEntry): LockEntry {
+function sortFields({ resolved: _address, ...entry }: LockEntry): LockEntry {
   const fields = Object.entries(entry).filter(([, value]) => value !== false && value !== undefined);
   return Object.fromEntries(
     fields.toSorted(([a, x], [b, y]) => rank(a, x) - rank(b, y) || a.localeCompare(b, "en")),
@@ -45,6 +45,6 @@ function inOrder({ resolved: _address, ...entry }: LockEntry): LockEntry {
 }
 
 function rank(key: string, value: unknown): number {
-  if (FIRST.includes(key)) return FIRST.indexOf(key);
+  if (FIRST_FIELDS.includes(key)) return FIRST_FIELDS.indexOf(key);
   return typeof value === "object" && !Array.isArray(value) ? 3 : 2;
 }

@@ -1,22 +1,31 @@
 import { addEntries } from "./add-entries.ts";
-import { findEntry, type Lock, type LockEntry, type MissingPackage, missingPackages } from "./missing-packages.ts";
+import {
+  findEntryPath,
+  type PackageLock,
+  type LockEntry,
+  type MissingPackage,
+  findMissingPackages,
+} from "./missing-packages.ts";
 
 /** Packages that are added may name others; platform packages do so once or twice. */
 const MAX_ROUNDS = 10;
 
 /** What npm resolves of these, by name; those that the registry in use does not have are left out. */
-export type Resolve = (wanted: Readonly<Record<string, string>>) => Promise<Lock["packages"]>;
+export type ResolvePackages = (wanted: Readonly<Record<string, string>>) => Promise<PackageLock["packages"]>;
 
-export type Completion<L extends Lock> =
+export type CompletionResult<L extends PackageLock> =
   | { readonly kind: "complete"; readonly lock: L; readonly added: readonly string[] }
   /** The registry in use lacks these. */
   | { readonly kind: "lacking"; readonly packages: readonly MissingPackage[] };
 
 /** Adds what `npm ci` misses in a lock file, or tells what the registry in use does not have. */
-export async function completeLock<L extends Lock>(lock: L, resolve: Resolve): Promise<Completion<L>> {
+export async function completeLock<L extends PackageLock>(
+  lock: L,
+  resolve: ResolvePackages,
+): Promise<CompletionResult<L>> {
   let current = lock;
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const missing = missingPackages(current);
+    const missing = findMissingPackages(current);
     if (missing.length === 0) {
       return {
         kind: "complete",
@@ -30,7 +39,7 @@ export async function completeLock<L extends Lock>(lock: L, resolve: Resolve): P
     const resolved = await resolve(wanted);
     const found = Object.fromEntries(
       Object.keys(wanted).flatMap((name): [string, LockEntry][] => {
-        const entry = resolved[findEntry(resolved, "", name)];
+        const entry = resolved[findEntryPath(resolved, "", name)];
         return entry?.version === undefined ? [] : [[name, entry]];
       }),
     );

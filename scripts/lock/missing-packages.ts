@@ -12,7 +12,7 @@ export interface LockEntry {
 }
 
 /** A package-lock.json of version 3. Keys of `packages` are paths, `""` the project itself. */
-export interface Lock {
+export interface PackageLock {
   readonly packages: Readonly<Record<string, LockEntry>>;
 }
 
@@ -21,23 +21,23 @@ export interface MissingPackage {
   readonly name: string;
   readonly range: string;
   /** Path of the one that names it. */
-  readonly by: string;
+  readonly requiredBy: string;
 }
 
-const EXACT = /^\d+\.\d+\.\d+(?:[-+].*)?$/;
+const EXACT_VERSION = /^\d+\.\d+\.\d+(?:[-+].*)?$/;
 
 /**
  * What `npm ci` misses: it wants an entry for each package that an entry names, also for one of another platform. An
  * installation leaves out, or leaves at an older version, what the registry does not have. Packages of platforms are
  * named by an exact version; whether another fits its range npm itself has to say.
  */
-export function missingPackages({ packages }: Lock): MissingPackage[] {
-  return Object.entries(packages).flatMap(([by, entry]) => {
+export function findMissingPackages({ packages }: PackageLock): MissingPackage[] {
+  return Object.entries(packages).flatMap(([requiredBy, entry]) => {
     const named = { ...entry.dependencies, ...entry.devDependencies, ...entry.optionalDependencies };
     return Object.entries(named).flatMap(([name, range]) => {
-      const version = packages[findEntry(packages, by, name)]?.version;
-      const isThere = version !== undefined && (!EXACT.test(range) || version === range);
-      return isThere ? [] : [{ name, range, by }];
+      const version = packages[findEntryPath(packages, requiredBy, name)]?.version;
+      const isThere = version !== undefined && (!EXACT_VERSION.test(range) || version === range);
+      return isThere ? [] : [{ name, range, requiredBy }];
     });
   });
 }
@@ -46,15 +46,15 @@ export function missingPackages({ packages }: Lock): MissingPackage[] {
  * Path of the entry that a package gets when it asks for another: the nearest one above it. Where there is none, the path
  * it would have. One without a version is what npm writes for a package that the registry does not have.
  */
-export function findEntry(packages: Lock["packages"], by: string, name: string): string {
+export function findEntryPath(packages: PackageLock["packages"], by: string, name: string): string {
   for (let from = by; ; from = parentOf(from)) {
-    const path = pathBelow(from, name);
+    const path = nestedPath(from, name);
     if (from === "" || packages[path]?.version !== undefined) return path;
   }
 }
 
 /** Path of a package that is installed for another one alone, or for all where that is the project. */
-export function pathBelow(by: string, name: string): string {
+export function nestedPath(by: string, name: string): string {
   return by === "" ? `node_modules/${name}` : `${by}/node_modules/${name}`;
 }
 

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import type { Architecture } from "./architectures.ts";
-import { CONFIG, HOME, type PackagedFile } from "./layout.ts";
+import { CONFIG, INSTALL_DIR, type PackagedFile } from "./layout.ts";
 
 const MAINTAINER_SCRIPTS = ["postinst", "prerm", "postrm"];
 
@@ -29,9 +29,9 @@ export interface DebOptions {
 export async function writeDeb({ staging, output, epoch, compression, ...content }: DebOptions): Promise<void> {
   await stage(content.files, staging);
   await mkdir(join(staging, "usr/bin"), { recursive: true });
-  await symlink(`..${HOME.slice("/usr".length)}/edge-agent`, join(staging, "usr/bin/edge-agent"));
+  await symlink(`..${INSTALL_DIR.slice("/usr".length)}/edge-agent`, join(staging, "usr/bin/edge-agent"));
   await writeControl(content, staging);
-  await openFolders(staging);
+  await setFolderModes(staging);
   // Threads would cut the content into pieces that depend on their number.
   const xz = ["-Zxz", ...LEVELS[compression], "--threads-max=1"];
   await promisify(execFile)("dpkg-deb", ["--root-owner-group", ...xz, "--build", staging, output], {
@@ -50,7 +50,7 @@ async function stage(files: readonly PackagedFile[], staging: string): Promise<v
 }
 
 /** Whatever the umask of whoever packs it. */
-async function openFolders(staging: string): Promise<void> {
+async function setFolderModes(staging: string): Promise<void> {
   for (const entry of await readdir(staging, { recursive: true, withFileTypes: true })) {
     if (entry.isDirectory()) await chmod(join(entry.parentPath, entry.name), 0o755);
   }

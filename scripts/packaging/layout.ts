@@ -14,7 +14,7 @@ export interface PackagedFile {
 }
 
 /** The folder on the device that holds the program with everything it needs. */
-export const HOME = "/usr/lib/edge-agent";
+export const INSTALL_DIR = "/usr/lib/edge-agent";
 export const CONFIG = "/etc/edge-agent/config.json";
 
 /** Every file of the package. @param runtime folder with Node.js for the device @param dist folder with the bundles */
@@ -22,13 +22,13 @@ export async function packagedFiles(runtime: string, dist: string): Promise<Pack
   const program = (await readdir(dist)).filter((name) => /^edge-agent\..*mjs$/.test(name)).toSorted();
   const libraries = (await readdir(join(runtime, LIBRARIES))).toSorted();
   return [
-    { from: join(runtime, "node"), to: `${HOME}/node`, mode: 0o755 },
-    ...libraries.map((name) => file(join(runtime, LIBRARIES, name), `${HOME}/${LIBRARIES}/${name}`)),
-    { from: join(dist, "edge-agent"), to: `${HOME}/edge-agent`, mode: 0o755 },
-    ...program.map((name) => file(join(dist, name), `${HOME}/${name}`)),
-    { from: "packaging/is-enrolled", to: `${HOME}/is-enrolled`, mode: 0o755 },
-    file("packaging/left-behind.mjs", `${HOME}/left-behind.mjs`),
-    file("systemd/restart-backoff.conf", `${HOME}/restart-backoff.conf`),
+    { from: join(runtime, "node"), to: `${INSTALL_DIR}/node`, mode: 0o755 },
+    ...libraries.map((name) => file(join(runtime, LIBRARIES, name), `${INSTALL_DIR}/${LIBRARIES}/${name}`)),
+    { from: join(dist, "edge-agent"), to: `${INSTALL_DIR}/edge-agent`, mode: 0o755 },
+    ...program.map((name) => file(join(dist, name), `${INSTALL_DIR}/${name}`)),
+    { from: "packaging/is-enrolled", to: `${INSTALL_DIR}/is-enrolled`, mode: 0o755 },
+    file("packaging/left-behind.mjs", `${INSTALL_DIR}/left-behind.mjs`),
+    file("systemd/restart-backoff.conf", `${INSTALL_DIR}/restart-backoff.conf`),
     file("systemd/edge-agent.service", "/usr/lib/systemd/system/edge-agent.service"),
     file("packaging/sysusers.conf", "/usr/lib/sysusers.d/edge-agent.conf"),
     { from: "packaging/config.json", to: CONFIG, mode: 0o640 },

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "../bundling/build.ts";
-import { startAgent, untilOnline } from "../system/agent.ts";
+import { startAgent, waitUntilOnline } from "../system/agent.ts";
 import { type AppRequest, type Target, deploy } from "../system/client.ts";
 import { startControlPlane } from "../system/control-plane.ts";
 import { freeHostPort } from "../system/ports.ts";
@@ -59,7 +59,7 @@ export async function demonstrate(owner: AsyncDisposableStack, signal: AbortSign
     async () => {
       const settings = { controlPlaneUrl: control.agentUrl, deviceToken };
       const agent = owner.use(await startAgent(folder, settings));
-      return await untilOnline(agent);
+      return await waitUntilOnline(agent);
     },
     () => "online",
   );

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from "node:child_process";
 import { closeSync, existsSync, openSync, readFileSync, rmSync } from "node:fs";
-import { SetupError, say } from "./errors.ts";
+import { SetupError, logSetup } from "./errors.ts";
 import { findProgram } from "./programs.ts";
 
 const LOG = "/var/log/dockerd.log";
@@ -24,7 +24,7 @@ export function startEngine(): StartingEngine {
 }
 
 function startService(): StartingEngine {
-  say("no container engine answers: starting docker.service");
+  logSetup("no container engine answers: starting docker.service");
   const result = spawnSync("systemctl", ["enable", "--now", "docker.service"], { encoding: "utf8" });
   if (result.status !== 0) throw new SetupError(`docker.service does not start: ${result.stderr.trim()}`);
   return { log: "journalctl -u docker", hasFailed: () => false, [Symbol.dispose]: () => {} };
@@ -35,7 +35,7 @@ function startDaemon(): StartingEngine {
   if (program === undefined) throw new SetupError("no container engine answers, and there is no dockerd to start");
   removeStalePidFile(PID_FILE, "dockerd");
   removeStalePidFile(CONTAINERD_PID_FILE, "containerd");
-  say(`no container engine answers and there is no systemd: starting ${program} in the background`);
+  logSetup(`no container engine answers and there is no systemd: starting ${program} in the background`);
   const log = openSync(LOG, "a");
   // Debian's dockerd finds runc and containerd in folders that a user's PATH may leave out.
   const PATH = `${process.env["PATH"] ?? ""}:/usr/local/sbin:/usr/sbin:/sbin`;
@@ -51,7 +51,7 @@ function startDaemon(): StartingEngine {
 // After a hard stop the file stays, and once another process has that pid the daemon believes it is running already.
 function removeStalePidFile(path: string, program: string): void {
   if (!existsSync(path) || isRunning(path, program)) return;
-  say(`removing ${path}: no ${program} runs under that pid`);
+  logSetup(`removing ${path}: no ${program} runs under that pid`);
   rmSync(path, { force: true });
 }
 

@@ -1,7 +1,7 @@
 import { request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startEngine } from "./dockerd.ts";
-import { SetupError, say } from "./errors.ts";
+import { SetupError, logSetup } from "./errors.ts";
 
 const SOCKET = "/var/run/docker.sock";
 const START_TIMEOUT_MS = 60_000;
@@ -19,17 +19,17 @@ export async function ensureEngine(): Promise<void> {
   }
   using engine = startEngine();
   const deadline = performance.now() + START_TIMEOUT_MS;
-  while (!(await engineAnswers())) {
+  while (!(await isEngineReachable())) {
     if (performance.now() > deadline || engine.hasFailed()) {
       throw new SetupError(`the container engine does not come up; its log is ${engine.log}`);
     }
     await sleep(100);
   }
-  say(`the container engine is up and stays so; its log is ${engine.log}`);
+  logSetup(`the container engine is up and stays so; its log is ${engine.log}`);
 }
 
 /** Whether a container engine answers now. */
-export async function engineAnswers(): Promise<boolean> {
+export async function isEngineReachable(): Promise<boolean> {
   return (await ping()) === undefined;
 }
 

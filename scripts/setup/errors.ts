@@ -2,6 +2,6 @@
 export class SetupError extends Error {}
 
 /** Tells the person at the terminal what the set-up does, on standard error. */
-export function say(text: string): void {
+export function logSetup(text: string): void {
   console.error(`set-up: ${text}`);
 }

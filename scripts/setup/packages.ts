@@ -1,12 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, rmSync, writeFileSync } from "node:fs";
-import { SetupError, say } from "./errors.ts";
+import { SetupError, logSetup } from "./errors.ts";
 import { findProgram } from "./programs.ts";
 import type { Requirement } from "./requirements.ts";
 
 /** Installs the Debian packages of the requirements that are not met. Throws a SetupError where that is impossible. */
 export async function ensurePackages(requirements: readonly Requirement[]): Promise<void> {
-  const missing = requirements.filter((requirement) => !requirement.present());
+  const missing = requirements.filter((requirement) => !requirement.isPresent());
   if (missing.length === 0) return;
   if (findProgram("apt-get") === undefined) throw new SetupError(`${describe(missing)}, and there is no apt-get here`);
   if (process.getuid?.() !== 0) {
@@ -14,7 +14,7 @@ export async function ensurePackages(requirements: readonly Requirement[]): Prom
     throw new SetupError(`${describe(missing)}; as root: apt-get install --no-install-recommends ${packages}`);
   }
   install(missing);
-  const absent = missing.filter((requirement) => !requirement.present());
+  const absent = missing.filter((requirement) => !requirement.isPresent());
   if (absent.length > 0) throw new SetupError(`${describe(absent)}, although its package was installed`);
 }
 
@@ -29,14 +29,14 @@ function describe(missing: readonly Requirement[]): string {
 }
 
 function install(missing: readonly Requirement[]): void {
-  say(`${describe(missing)}: refreshing the package lists`);
+  logSetup(`${describe(missing)}: refreshing the package lists`);
   aptGet(["update"]);
-  const packages = [...new Set(missing.map((requirement) => firstKnown(requirement)))];
-  say(`installing the Debian packages ${packages.join(", ")}`);
+  const packages = [...new Set(missing.map((requirement) => firstAvailablePackage(requirement)))];
+  logSetup(`installing the Debian packages ${packages.join(", ")}`);
   withoutServices(() => aptGet(["install", "--yes", "--no-install-recommends", ...packages]));
 }
 
-function firstKnown(requirement: Requirement): string {
+function firstAvailablePackage(requirement: Requirement): string {
   const known = requirement.packages.find((name) => spawnSync("apt-cache", ["show", name]).status === 0);
   if (known !== undefined) return known;
   throw new SetupError(`the package lists of this machine know no ${requirement.packages.join(" or ")}`);
@@ -76,7 +76,7 @@ function withoutServices(work: () => void): void {
   }
   const brought = UNWANTED_UNITS.filter((unit) => !existing.has(unit) && unitExists(unit));
   if (brought.length === 0 || !existsSync("/run/systemd/system")) return;
-  say(`switching off services that came with them and that nothing here needs: ${brought.join(", ")}`);
+  logSetup(`switching off services that came with them and that nothing here needs: ${brought.join(", ")}`);
   spawnSync("systemctl", ["disable", "--quiet", ...brought]);
 }
 

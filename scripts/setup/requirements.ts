@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { engineAnswers } from "./engine.ts";
+import { isEngineReachable } from "./engine.ts";
 import { canInstall } from "./packages.ts";
 import { findFakeTime, findProgram, findStaticBusybox } from "./programs.ts";
 
@@ -7,7 +7,7 @@ import { findFakeTime, findProgram, findStaticBusybox } from "./programs.ts";
 export interface Requirement {
   readonly name: string;
   readonly purpose: string;
-  readonly present: () => boolean;
+  readonly isPresent: () => boolean;
   /** The first one the machine's package lists know is installed. */
   readonly packages: readonly string[];
 }
@@ -15,14 +15,14 @@ export interface Requirement {
 const program = (name: string, purpose: string, packages: readonly string[] = [name]): Requirement => ({
   name,
   purpose,
-  present: () => findProgram(name) !== undefined,
+  isPresent: () => findProgram(name) !== undefined,
   packages,
 });
 
 const STATIC_BUSYBOX: Requirement = {
   name: "a static busybox",
   purpose: "what the app images are built from",
-  present: () => findStaticBusybox() !== undefined,
+  isPresent: () => findStaticBusybox() !== undefined,
   packages: ["busybox-static"],
 };
 
@@ -47,7 +47,7 @@ function libatomic(triplet: string, architecture: "amd64" | "arm64"): Requiremen
   return {
     name: `libatomic for ${architecture}`,
     purpose: "Node.js on devices needs it",
-    present: () => [`/usr/lib/${triplet}`, `/usr/${triplet}/lib`].some((dir) => existsSync(`${dir}/libatomic.so.1`)),
+    isPresent: () => [`/usr/lib/${triplet}`, `/usr/${triplet}/lib`].some((dir) => existsSync(`${dir}/libatomic.so.1`)),
     packages: [isOwn ? "libatomic1" : `libatomic1-${architecture}-cross`],
   };
 }
@@ -55,7 +55,7 @@ function libatomic(triplet: string, architecture: "amd64" | "arm64"): Requiremen
 const FAKE_TIME: Requirement = {
   name: "libfaketime",
   purpose: "a device whose clock stands in 1970",
-  present: () => findFakeTime() !== undefined,
+  isPresent: () => findFakeTime() !== undefined,
   packages: ["libfaketime"],
 };
 
@@ -66,7 +66,7 @@ const DEVICES = [
     name: "qemu for arm64",
     purpose: "runs a device with an ARM processor",
     // The kernel is told by this file how to run its programs.
-    present: () => process.arch === "arm64" || existsSync("/usr/lib/binfmt.d/qemu-aarch64.conf"),
+    isPresent: () => process.arch === "arm64" || existsSync("/usr/lib/binfmt.d/qemu-aarch64.conf"),
     packages: ["qemu-user-static", "qemu-user-binfmt"],
   },
 ] satisfies Requirement[];
@@ -88,7 +88,7 @@ export type Level = "engine" | "package" | "tests";
 /** What the level needs. An engine that answers is taken as it is, whatever it was installed from. */
 export async function requirementsFor(level: Level): Promise<Requirement[]> {
   if (level === "package") return PACKAGING;
-  const engine = (await engineAnswers()) ? [] : ENGINE;
+  const engine = (await isEngineReachable()) ? [] : ENGINE;
   if (level === "tests") return [...engine, STATIC_BUSYBOX, ...TESTS];
   // The quickstart pulls a busybox where none can be installed.
   return canInstall() ? [...engine, STATIC_BUSYBOX] : engine;

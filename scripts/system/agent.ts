@@ -10,18 +10,18 @@ export interface AgentSettings {
   readonly deviceToken: string;
   readonly config?: Readonly<Record<string, unknown>>;
   /** A command that runs the one after it somewhere else, such as in another network namespace. */
-  readonly enter?: readonly string[];
+  readonly wrapperCommand?: readonly string[];
 }
 
 /** Starts an agent with its state, configuration and log in `folder`. It is online once it says so, see `untilOnline`. */
 export async function startAgent(folder: string, settings: AgentSettings): Promise<RunningProgram> {
   const configFile = await writeConfig(folder, settings);
-  const [program, ...args] = [...(settings.enter ?? []), EXECUTABLE, "run", "--config", configFile] as const;
+  const [program, ...args] = [...(settings.wrapperCommand ?? []), EXECUTABLE, "run", "--config", configFile] as const;
   return startProgram(program, args, { log: join(folder, "edge-agent.log") });
 }
 
 /** Waits until the agent is linked to its control plane. Answers the milliseconds since it was started. */
-export async function untilOnline(agent: RunningProgram): Promise<number> {
+export async function waitUntilOnline(agent: RunningProgram): Promise<number> {
   await agent.waitForMessage("online");
   return performance.now() - agent.startedAt;
 }

@@ -19,18 +19,18 @@ export function deployUrl({ url, asset }: Pick<Target, "url" | "asset">): string
 
 /** Deploys an app through the public endpoint and answers its events as they come. */
 export function deploy(target: Target, app: AppRequest, signal?: AbortSignal): AsyncGenerator<DeploymentEvent> {
-  return streamed(target, deployUrl(target), { method: "POST", body: JSON.stringify(app), signal: signal ?? null });
+  return streamEvents(target, deployUrl(target), { method: "POST", body: JSON.stringify(app), signal: signal ?? null });
 }
 
 /** Changes an app that is there, likewise. @param path the app's name, and what is to be done to it */
 export function change(target: Target, method: string, path: string, body?: unknown): AsyncGenerator<DeploymentEvent> {
-  return streamed(target, `${deployUrl(target)}/${path}`, {
+  return streamEvents(target, `${deployUrl(target)}/${path}`, {
     method,
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
 }
 
-async function* streamed(target: Target, url: string, request: RequestInit): AsyncGenerator<DeploymentEvent> {
+async function* streamEvents(target: Target, url: string, request: RequestInit): AsyncGenerator<DeploymentEvent> {
   const headers = { "X-API-Key": target.apiKey, ...(request.body && { "Content-Type": "application/json" }) };
   const response = await fetch(url, { ...request, headers });
   if (!response.body || !response.headers.get("content-type")?.startsWith("text/event-stream")) {

@@ -1,9 +1,9 @@
 import { createServer } from "node:net";
-import { HOST_PORT_MAX, HOST_PORT_MIN } from "../../src/protocol/limits.ts";
+import { MAX_HOST_PORT, MIN_HOST_PORT } from "../../src/protocol/limits.ts";
 
 /** A free port of the range apps may use: the preferred one, or any other where that is taken. */
 export async function freeHostPort(preferred: number): Promise<number> {
-  for (let port = preferred; ; port = HOST_PORT_MIN + Math.floor(Math.random() * (HOST_PORT_MAX - HOST_PORT_MIN + 1))) {
+  for (let port = preferred; ; port = MIN_HOST_PORT + Math.floor(Math.random() * (MAX_HOST_PORT - MIN_HOST_PORT + 1))) {
     if (await isFree(port)) return port;
   }
 }

@@ -14,12 +14,12 @@ export function countsLine(summary: TestSummary): string {
 }
 
 /** Tests that were skipped for want of a program: the set-up before them has to install what they need. */
-export function skippedForNothing(summary: TestSummary): string[] {
+export function skippedForMissingProgram(summary: TestSummary): string[] {
   return summary.skipped.filter(({ reason }) => reason.includes("not installed")).map(({ name }) => name);
 }
 
 /** Whether the run is a success: something ran, nothing failed inside or outside a test, and nothing was left out. */
-export function isGood(summary: TestSummary): boolean {
+export function isSuccessful(summary: TestSummary): boolean {
   const { passed, failed, broken } = summary;
-  return passed > 0 && failed === 0 && broken.length === 0 && skippedForNothing(summary).length === 0;
+  return passed > 0 && failed === 0 && broken.length === 0 && skippedForMissingProgram(summary).length === 0;
 }

@@ -5,7 +5,7 @@ import type { Store } from "./store/store.ts";
 const POLL_MS = 2_000;
 
 /** After so many questions in a row everything else has its turn. */
-const BATCH = 100;
+const MAX_CHECKS_PER_TURN = 100;
 
 /** What the session of an asset's device is watched under. */
 export function deviceSubject(assetUuid: string): string {
@@ -17,7 +17,7 @@ export function keySubject(keyId: string): string {
   return `key ${keyId}`;
 }
 
-interface Watched {
+interface WatchEntry {
   readonly subject: string;
   readonly isAllowed: () => Promise<boolean>;
   readonly onRevoked: () => void;
@@ -27,15 +27,15 @@ interface Watched {
  * Notices when a key or a token loses its right while something of it is open: at once where this process revoked it,
  * within seconds where the administration did. As long as nothing is open it does nothing.
  */
-export class AccessWatch implements Disposable {
-  readonly #store: Pick<Store, "foreignChanges">;
+export class AccessWatcher implements Disposable {
+  readonly #store: Pick<Store, "dataVersion">;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  readonly #watched = new Map<string, Set<Watched>>();
+  readonly #watched = new Map<string, Set<WatchEntry>>();
   #timer: Disposable | undefined;
-  #seenChanges: number | undefined;
+  #lastDataVersion: number | undefined;
 
-  constructor(store: Pick<Store, "foreignChanges">, clock: Clock, logger: Logger) {
+  constructor(store: Pick<Store, "dataVersion">, clock: Clock, logger: Logger) {
     this.#store = store;
     this.#clock = clock;
     this.#logger = logger;
@@ -68,7 +68,7 @@ export class AccessWatch implements Disposable {
     this.#stop();
   }
 
-  #remove(entry: Watched): void {
+  #remove(entry: WatchEntry): void {
     const entries = this.#watched.get(entry.subject);
     entries?.delete(entry);
     if (entries?.size === 0) this.#watched.delete(entry.subject);
@@ -78,7 +78,7 @@ export class AccessWatch implements Disposable {
   #stop(): void {
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;
-    this.#seenChanges = undefined;
+    this.#lastDataVersion = undefined;
   }
 
   #schedule(): Disposable {
@@ -92,10 +92,10 @@ export class AccessWatch implements Disposable {
   }
 
   async #poll(): Promise<void> {
-    const changes = await this.#store.foreignChanges();
-    if (changes === this.#seenChanges) return;
+    const changes = await this.#store.dataVersion();
+    if (changes === this.#lastDataVersion) return;
     await this.#recheckAll();
-    this.#seenChanges = changes;
+    this.#lastDataVersion = changes;
   }
 
   async #recheckAll(): Promise<void> {
@@ -103,7 +103,7 @@ export class AccessWatch implements Disposable {
     for (const [subject, entries] of this.#watched) {
       await this.recheck(subject);
       asked += entries.size;
-      if (asked < BATCH) continue;
+      if (asked < MAX_CHECKS_PER_TURN) continue;
       asked = 0;
       await new Promise(setImmediate);
     }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { LOG_LEVELS } from "../lib/log/levels.ts";
-import { ACK_TIMEOUT_MS, DEPLOYMENT_TIMEOUT_MS } from "../protocol/limits.ts";
+import { COMMAND_ACK_TIMEOUT_MS, DEFAULT_DEPLOYMENT_TIMEOUT_MS } from "../protocol/limits.ts";
 
 const seconds = z.number().positive();
 const WEEK_S = 7 * 24 * 3600;
@@ -34,11 +34,11 @@ export const configSchema = z.strictObject({
     .meta({ description: "Attempts to enrol a device that one address may make in a minute." }),
   ack_timeout_s: seconds
     .max(600)
-    .default(ACK_TIMEOUT_MS / 1000)
+    .default(COMMAND_ACK_TIMEOUT_MS / 1000)
     .meta({ description: "How long a device may take to acknowledge a deployment before it counts as not reachable." }),
   deployment_timeout_s: seconds
     .max(WEEK_S)
-    .default(DEPLOYMENT_TIMEOUT_MS / 1000)
+    .default(DEFAULT_DEPLOYMENT_TIMEOUT_MS / 1000)
     .meta({ description: "How long a deployment may take in all." }),
   deployment_retention_days: z
     .int()

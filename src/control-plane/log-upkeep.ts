@@ -2,12 +2,12 @@ import type { Clock } from "../lib/clock.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Store } from "./store/store.ts";
 
-const ROUND_MS = 30_000;
+const TRUNCATE_INTERVAL_MS = 30_000;
 /** Rounds in a row that may fail, such as during a backup, before the log says so. */
 const MAX_SILENT_FAILURES = 20;
 
-export interface LogUpkeepOptions {
-  readonly store: Pick<Store, "emptyLog">;
+export interface WalTruncatorOptions {
+  readonly store: Pick<Store, "truncateWal">;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -16,13 +16,13 @@ export interface LogUpkeepOptions {
  * Empties the database's log every 30 seconds, where anything was written: it holds what environment values were before
  * they were masked, until that is overwritten. From its creation until disposed.
  */
-export class LogUpkeep implements Disposable {
-  readonly #options: LogUpkeepOptions;
+export class WalTruncator implements Disposable {
+  readonly #options: WalTruncatorOptions;
   #timer: Disposable;
   #isDisposed = false;
   #failures = 0;
 
-  constructor(options: LogUpkeepOptions) {
+  constructor(options: WalTruncatorOptions) {
     this.#options = options;
     this.#timer = this.#schedule();
   }
@@ -33,16 +33,16 @@ export class LogUpkeep implements Disposable {
   }
 
   #schedule(): Disposable {
-    return this.#options.clock.timer(ROUND_MS, () => {
-      void this.#round().finally(() => {
+    return this.#options.clock.timer(TRUNCATE_INTERVAL_MS, () => {
+      void this.#truncate().finally(() => {
         if (!this.#isDisposed) this.#timer = this.#schedule();
       });
     });
   }
 
-  async #round(): Promise<void> {
+  async #truncate(): Promise<void> {
     const { store, logger } = this.#options;
-    const isEmpty = await store.emptyLog().catch((error: unknown) => {
+    const isEmpty = await store.truncateWal().catch((error: unknown) => {
       logger.debug({ err: error }, "the database's log cannot be emptied");
       return false;
     });

@@ -1,12 +1,12 @@
 import { systemClock } from "../lib/clock.ts";
 import { tryLock } from "../lib/instance-lock.ts";
 import { createLogger } from "../lib/logger.ts";
-import { describeMended } from "../lib/private-files.ts";
+import { describePermissionChanges } from "../lib/private-files.ts";
 import { type CliContext, CommandError } from "./cli/context.ts";
 import { run } from "./cli/run.ts";
 import type { Config } from "./config.ts";
 import { backup } from "./data/backup.ts";
-import { type DataDir, dataDir } from "./data/data-dir.ts";
+import { type DataDir, prepareDataDir } from "./data/data-dir.ts";
 import { scrubDatabase } from "./data/scrub-database.ts";
 import { restore } from "./data/restore.ts";
 import { openStore } from "./store/sqlite/open-store.ts";
@@ -14,7 +14,7 @@ import type { Store } from "./store/store.ts";
 
 /** The composition root: the only place that names concrete implementations. */
 async function serve(config: Config): Promise<void> {
-  const { database, lock: lockFile, mended } = dataDir(config.data_dir);
+  const { database, lock: lockFile, permissionChanges: mended } = prepareDataDir(config.data_dir);
   using lock = tryLock(lockFile);
   if (!lock) {
     throw new CommandError(`another edge-control serves ${config.data_dir}; stop it, or choose another --data-dir`);
@@ -26,7 +26,7 @@ async function serve(config: Config): Promise<void> {
     import("./sim-operator/stored-sim-operator.ts"),
   ]);
   const logger = await createLogger({ name: "edge-control", level: config.log_level, background: true });
-  if (mended.length > 0) logger.warn({ mended: describeMended(mended) }, OPENED);
+  if (mended.length > 0) logger.warn({ mended: describePermissionChanges(mended) }, PERMISSIONS_MESSAGE);
   scrubDatabase(database, logger);
   await using store = openStore(database);
   const server = await startServer({
@@ -37,12 +37,12 @@ async function serve(config: Config): Promise<void> {
     clock: systemClock,
     logger,
   });
-  await untilSignal();
+  await waitForStopSignal();
   await server.stop();
 }
 
 /** Resolves on SIGTERM or SIGINT. A second one ends the process at once, as usual. */
-function untilSignal(): Promise<void> {
+function waitForStopSignal(): Promise<void> {
   return new Promise((resolve) => {
     const stop = (): void => {
       process.off("SIGTERM", stop);
@@ -54,23 +54,25 @@ function untilSignal(): Promise<void> {
   });
 }
 
-const OPENED = "permissions were taken from other users, who could read the data directory";
+const PERMISSIONS_MESSAGE = "permissions were taken from other users, who could read the data directory";
 
 /** The places in a data directory, for one command. Says on standard error what other users could do there. */
-function administered(path: string): DataDir {
-  const found = dataDir(path);
-  if (found.mended.length > 0) {
-    process.stderr.write(`edge-control: ${OPENED}: ${describeMended(found.mended).join(", ")}\n`);
+function prepareDataDirForCommand(path: string): DataDir {
+  const found = prepareDataDir(path);
+  if (found.permissionChanges.length > 0) {
+    process.stderr.write(
+      `edge-control: ${PERMISSIONS_MESSAGE}: ${describePermissionChanges(found.permissionChanges).join(", ")}\n`,
+    );
   }
   return found;
 }
 
-function openIn(path: string): Store {
-  return openStore(administered(path).database);
+function openDataDir(path: string): Store {
+  return openStore(prepareDataDirForCommand(path).database);
 }
 
-async function restoreIn(path: string, file: string): Promise<string | undefined> {
-  const { database, lock: lockFile } = administered(path);
+async function restoreDataDir(path: string, file: string): Promise<string | undefined> {
+  const { database, lock: lockFile } = prepareDataDirForCommand(path);
   using lock = tryLock(lockFile);
   if (!lock) throw new CommandError(`an edge-control serves ${path}; stop it before restoring`);
   const now = new Date(systemClock.now()).toISOString().replaceAll(":", "-");
@@ -80,10 +82,10 @@ async function restoreIn(path: string, file: string): Promise<string | undefined
 // Whatever is created here holds hashes of keys, and what clients deploy.
 process.umask(0o077);
 const context: CliContext = {
-  openStore: openIn,
+  openStore: openDataDir,
   serve,
-  backup: (path, file) => backup(administered(path).database, file),
-  restore: restoreIn,
+  backup: (path, file) => backup(prepareDataDirForCommand(path).database, file),
+  restore: restoreDataDir,
   clock: systemClock,
   stdout: process.stdout,
 };

@@ -1,11 +1,11 @@
 import type { AddressInfo } from "node:net";
 import type { Clock } from "../lib/clock.ts";
 import type { Logger } from "../lib/logger.ts";
-import { AccessWatch } from "./access-watch.ts";
+import { AccessWatcher } from "./access-watch.ts";
 import { buildServer } from "./api/build-server.ts";
-import { ClientStreams } from "./api/client-streams.ts";
+import { StreamLimiter } from "./api/client-streams.ts";
 import type { Api } from "./api/context.ts";
-import { ConflictLimit } from "./assets/conflict-limit.ts";
+import { ConflictRateLimiter } from "./assets/conflict-limit.ts";
 import { AssetUpdater } from "./assets/update-asset.ts";
 import type { Bus } from "./bus/bus.ts";
 import type { Config } from "./config.ts";
@@ -15,7 +15,7 @@ import { DeviceQueries } from "./queries/device-queries.ts";
 import { DeviceReports } from "./reports/device-reports.ts";
 import { LastSeen } from "./reports/last-seen.ts";
 import { DeviceHub } from "./hub/hub.ts";
-import { LogUpkeep } from "./log-upkeep.ts";
+import { WalTruncator } from "./log-upkeep.ts";
 import type { SimOperator } from "./sim-operator/sim-operator.ts";
 import type { Store } from "./store/store.ts";
 
@@ -25,7 +25,7 @@ const DAY_MS = 24 * 3600 * 1000;
 const MIB = 1024 * 1024;
 
 /** What a server is made of. The caller keeps the store and closes it after the server has stopped. */
-export interface ServerParts {
+export interface ServerOptions {
   readonly config: Config;
   readonly store: Store;
   readonly bus: Bus;
@@ -51,9 +51,9 @@ export async function startServer({
   simOperator,
   clock,
   logger,
-}: ServerParts): Promise<RunningServer> {
+}: ServerOptions): Promise<RunningServer> {
   const stopping = new AbortController();
-  const access = new AccessWatch(store, clock, logger);
+  const access = new AccessWatcher(store, clock, logger);
   const hub = new DeviceHub({ assets: store.assets, access, clock, logger });
   const keepMs = config.deployment_retention_days * DAY_MS;
   const deployments = new Deployments({
@@ -65,15 +65,15 @@ export async function startServer({
     ackTimeoutMs: config.ack_timeout_s * 1000,
     deploymentTimeoutMs: config.deployment_timeout_s * 1000,
     maxAccountBytes: config.storage_mib_per_account * MIB,
-    keepMs,
+    retentionMs: keepMs,
   });
   const lastSeen = new LastSeen(store.devices, clock, logger);
   const reports = new DeviceReports({ store: store.devices, lastSeen, clock, logger });
   const queries = new DeviceQueries(hub, clock);
   const assetUpdater = new AssetUpdater({ store, simOperator, clock, logger, stopping: stopping.signal });
   const insight = { devices: hub, queries, lastSeen };
-  const streams = new ClientStreams({ clock, logger, maxPerAccount: config.max_streams_per_account });
-  const bounds = { conflictLimit: new ConflictLimit(clock), streams };
+  const streamLimiter = new StreamLimiter({ clock, logger, maxPerAccount: config.max_streams_per_account });
+  const bounds = { conflictRateLimiter: new ConflictRateLimiter(clock), streamLimiter };
   const context = {
     config,
     store,
@@ -88,12 +88,12 @@ export async function startServer({
   };
   const api = await buildServer({ ...context, stopping: stopping.signal });
   api.server.on("upgrade", hub.upgrade);
-  hub.serve(deployments.deviceHandler, reports, await deployments.recover());
+  hub.setHandlers(deployments.deploymentHandler, reports, await deployments.recover());
   await api.listen(config.listen);
   const { address, port } = api.server.address() as AddressInfo;
   logger.info({ address, port }, "listening");
-  const retention = new Retention({ store: store.deployments, clock, logger, keepMs });
-  const logUpkeep = new LogUpkeep({ store, clock, logger });
+  const retention = new Retention({ store: store.deployments, clock, logger, retentionMs: keepMs });
+  const logUpkeep = new WalTruncator({ store, clock, logger });
   const stop = async (): Promise<void> => {
     logger.info("stopping");
     stopping.abort();

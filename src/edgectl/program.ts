@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { addAppsActions } from "./commands/apps-act.ts";
+import { addAppsLifecycle } from "./commands/apps-act.ts";
 import { addAppsLogs } from "./commands/apps-logs.ts";
 import { addAppsList, addAppsShow } from "./commands/apps-read.ts";
 import { addAppsUpdate } from "./commands/apps-update.ts";
@@ -65,7 +65,7 @@ export function createProgram(io: Io): Command {
   addAppsList(apps, io);
   addAppsShow(apps, io);
   addAppsUpdate(apps, io);
-  addAppsActions(apps, io);
+  addAppsLifecycle(apps, io);
   addAppsLogs(apps, io);
   const deployments = program.command("deployments").description("list, show, watch and cancel deployments");
   addDeploymentsList(deployments, io);

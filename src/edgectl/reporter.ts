@@ -1,7 +1,7 @@
 import { maskTokens } from "../lib/redact.ts";
 import type { Failure } from "./failure.ts";
 import type { Io } from "./io.ts";
-import { guardOutput, safeJson, sanitizeLine } from "../lib/terminal/sanitize.ts";
+import { sanitizeOutput, safeJson, sanitizeLine } from "../lib/terminal/sanitize.ts";
 import { createTheme, isTerminal, type Theme } from "../lib/terminal/theme.ts";
 import { wrap } from "../lib/terminal/width.ts";
 import { renderDetails } from "./views/details.ts";
@@ -11,7 +11,7 @@ const INDENT = "  ";
 const LABEL = "Error:";
 
 /** Where a command's output goes: results to standard output, everything else to standard error. */
-export class Reporter {
+export class Printer {
   readonly json: boolean;
   /** Of standard output. */
   readonly theme: Theme;
@@ -38,7 +38,7 @@ export class Reporter {
 
   /** Prints text that is laid out already, and a line end. */
   line(text: string): void {
-    this.#io.stdout.write(`${guardOutput(text, this.theme.hasColour)}\n`);
+    this.#io.stdout.write(`${sanitizeOutput(text, this.theme.hasColour)}\n`);
   }
 
   /** One document of a stream of them. */
@@ -54,7 +54,7 @@ export class Reporter {
 
   failure(failure: Failure): void {
     const text = maskTokens(this.json ? failureAsJson(failure) : this.#failureAsText(failure));
-    this.#io.stderr.write(guardOutput(text, this.#errorTheme.hasColour));
+    this.#io.stderr.write(sanitizeOutput(text, this.#errorTheme.hasColour));
   }
 
   #failureAsText(failure: Failure): string {

@@ -3,7 +3,7 @@ import { EXIT, type ExitCode } from "./exit-code.ts";
 import { Failure, usageFailure } from "./failure.ts";
 import type { Io } from "./io.ts";
 import { createProgram } from "./program.ts";
-import { Reporter } from "./reporter.ts";
+import { Printer } from "./reporter.ts";
 
 /** Runs one command line, without the program's name. Never throws; whatever goes wrong is on standard error. */
 export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
@@ -13,14 +13,15 @@ export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
     return EXIT.ok;
   } catch (error) {
     // Commander has shown help or version: because it was asked to, or because a command is missing.
-    if (error instanceof CommanderError && SHOWN.has(error.code)) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    if (error instanceof CommanderError && HELP_CODES.has(error.code))
+      return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
     const failure = toFailure(error, io, program, args);
-    new Reporter(io, args.includes("--json")).failure(failure);
+    new Printer(io, args.includes("--json")).failure(failure);
     return failure.exitCode;
   }
 }
 
-const SHOWN = new Set(["commander.help", "commander.helpDisplayed", "commander.version"]);
+const HELP_CODES = new Set(["commander.help", "commander.helpDisplayed", "commander.version"]);
 
 function toFailure(error: unknown, io: Io, program: Command, args: readonly string[]): Failure {
   if (error instanceof CommanderError) {

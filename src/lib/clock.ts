@@ -14,7 +14,7 @@ export interface Clock {
 }
 
 // setTimeout fires at once for anything above 2^31-1 ms, 24.8 days. Longer waits, as for a month's budget, take several.
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => Date.now(),
@@ -22,7 +22,7 @@ export const systemClock: Clock = {
   timer(ms, callback) {
     let left = Math.max(0, ms);
     const arm = (): NodeJS.Timeout => {
-      const part = Math.min(left, LONGEST_TIMER_MS);
+      const part = Math.min(left, MAX_TIMER_MS);
       left -= part;
       return setTimeout(left > 0 ? () => void (handle = arm()) : callback, part).unref();
     };
@@ -30,7 +30,7 @@ export const systemClock: Clock = {
     return { [Symbol.dispose]: () => clearTimeout(handle) };
   },
   sleep(ms, signal) {
-    return sleepOn(systemClock, ms, signal);
+    return sleepWithTimer(systemClock, ms, signal);
   },
 };
 
@@ -38,7 +38,7 @@ export const systemClock: Clock = {
 export const foregroundClock: Clock = {
   ...systemClock,
   async sleep(ms, signal) {
-    const keepAlive = setInterval(() => undefined, LONGEST_TIMER_MS);
+    const keepAlive = setInterval(() => undefined, MAX_TIMER_MS);
     try {
       await systemClock.sleep(ms, signal);
     } finally {
@@ -48,7 +48,7 @@ export const foregroundClock: Clock = {
 };
 
 /** `sleep` in terms of `timer`, for every implementation of `Clock`. */
-export function sleepOn(clock: Pick<Clock, "timer">, ms: number, signal?: AbortSignal): Promise<void> {
+export function sleepWithTimer(clock: Pick<Clock, "timer">, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
     const onAbort = (): void => {

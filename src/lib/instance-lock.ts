@@ -1,5 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
-import { createPrivate } from "./private-files.ts";
+import { createPrivateFile } from "./private-files.ts";
 
 /**
  * Takes a directory for this process alone, or answers `undefined` when another process has it. The lock is one of the
@@ -8,7 +8,7 @@ import { createPrivate } from "./private-files.ts";
  * @param path of the lock file, created if missing; its content means nothing
  */
 export function tryLock(path: string): Disposable | undefined {
-  createPrivate(path);
+  createPrivateFile(path);
   const database = new DatabaseSync(path, { timeout: 0 });
   try {
     database.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");

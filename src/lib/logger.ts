@@ -1,7 +1,7 @@
 import { type DestinationStream, type Logger, pino } from "pino";
 import type { Clock } from "./clock.ts";
 import { BurstFilter } from "./log/burst-filter.ts";
-import { isJournal } from "./log/journal.ts";
+import { isJournalStream } from "./log/journal.ts";
 import { journalTarget } from "./log/journal-target.ts";
 import type { LogLevel } from "./log/levels.ts";
 import { MASK, maskTokens } from "./redact.ts";
@@ -24,7 +24,7 @@ export interface LoggerOptions {
   /** Given every line of JSON as it is written, secrets masked. */
   readonly tap?: (line: string) => void;
   /** Sums up bursts of lines that are alike, in time as this clock has it. By default every line is written. */
-  readonly sumUpBursts?: Clock;
+  readonly burstClock?: Clock;
 }
 
 // The second net: nothing in the code logs these, and if something does, the value is masked.
@@ -57,7 +57,7 @@ export async function createLogger(options: LoggerOptions): Promise<Logger> {
       // What a terminal would obey is escaped, wherever the line ends up: it is still the same JSON.
       hooks: { streamWrite: (line) => escapeJson(maskTokens(line)) },
     },
-    decorate(target, options),
+    wrapTarget(target, options),
   );
 }
 
@@ -66,10 +66,10 @@ type Target = Pick<DestinationStream, "write">;
 async function openTarget(fd: number, { pretty, background }: LoggerOptions): Promise<Target> {
   if (pretty ?? (await isTerminal(fd))) return await prettyStream(fd);
   const plain = pino.destination({ dest: fd, sync: background !== true });
-  return isJournal(fd, process.env) ? journalTarget(plain) : plain;
+  return isJournalStream(fd, process.env) ? journalTarget(plain) : plain;
 }
 
-function decorate(target: Target, { tap, sumUpBursts }: LoggerOptions): Target {
+function wrapTarget(target: Target, { tap, burstClock: sumUpBursts }: LoggerOptions): Target {
   if (!tap && !sumUpBursts) return target;
   const write = (line: string): void => {
     tap?.(line);
@@ -79,7 +79,7 @@ function decorate(target: Target, { tap, sumUpBursts }: LoggerOptions): Target {
   const filter = new BurstFilter(sumUpBursts, write);
   // Synchronous to the end: a count must not be lost because the process stops.
   process.once("exit", () => filter.flush());
-  return { write: (line) => filter.take(line) };
+  return { write: (line) => filter.push(line) };
 }
 
 async function isTerminal(fd: number): Promise<boolean> {
@@ -96,13 +96,13 @@ async function prettyStream(fd: number) {
     ignore: "pid,hostname,name",
     translateTime: "HH:MM:ss",
   });
-  return { write: (line: string) => void pretty.write(withSafeTexts(line)) };
+  return { write: (line: string) => void pretty.write(sanitizeLogLine(line)) };
 }
 
 /** A line whose texts may be printed: JSON escapes what a terminal would obey, and printing it takes that back. */
-function withSafeTexts(line: string): string {
+function sanitizeLogLine(line: string): string {
   const safe = JSON.stringify(JSON.parse(line), (name, field: unknown) => {
-    if (typeof field === "object" && field !== null && !Array.isArray(field)) return withSafeNames(field);
+    if (typeof field === "object" && field !== null && !Array.isArray(field)) return sanitizeFieldNames(field);
     if (typeof field !== "string") return field;
     // Only the stack of an error is laid out in lines.
     return name === "stack" ? sanitizeLines(field).join("\n") : sanitizeLine(field);
@@ -110,6 +110,6 @@ function withSafeTexts(line: string): string {
   return `${safe}\n`;
 }
 
-function withSafeNames(fields: object): object {
+function sanitizeFieldNames(fields: object): object {
   return Object.fromEntries(Object.entries(fields).map(([name, field]) => [sanitizeLine(name), field as unknown]));
 }

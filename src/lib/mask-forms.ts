@@ -1,22 +1,22 @@
 /** Shorter values ("1", "on") are no secrets, and masking them would make text unreadable. */
-export const SHORTEST_SECRET = 4;
+export const MIN_SECRET_LENGTH = 4;
 
 /** Lines of a longer value that are shorter than this ("}", "debug: 1") may stand in any text. */
-const SHORTEST_LINE = 8;
+const MIN_LINE_LENGTH = 8;
 /** Below this, what a value has in base64 whatever stands before and behind it is too little to tell it by. */
-const SHORTEST_BASE64 = 5;
+const MIN_BASE64_LENGTH = 5;
 /** Longer values are looked for as they are, as JSON and by their lines only: encoded they would take megabytes. */
-const LONGEST_ENCODED = 4096;
+const MAX_ENCODED_LENGTH = 4096;
 
 /**
  * The forms in which a secret may stand in a text: as it is, line by line, escaped for JSON and shells, encoded for web
  * addresses and forms, and in base64, also as a part of something longer (`user:password`). In two encodings at once, in
  * hexadecimal, or in base64 that is broken into lines, it is not found.
  */
-export function formsOf(secret: string): Set<string> {
+export function secretForms(secret: string): Set<string> {
   const forms = new Set([secret, ...escaped(secret)]);
   for (const line of linesOf(secret)) for (const form of [line, ...escaped(line)]) forms.add(form);
-  if (secret.length <= LONGEST_ENCODED) {
+  if (secret.length <= MAX_ENCODED_LENGTH) {
     for (const form of [...urlEncoded(secret), ...base64(secret)]) forms.add(form);
   }
   return forms;
@@ -27,7 +27,7 @@ function linesOf(secret: string): string[] {
   if (lines.length === 1) return [];
   // Engines tell what went wrong on one line.
   const onOneLine = secret.replaceAll(/[\p{Cc}\s]+/gu, " ");
-  return [...lines, onOneLine].map((line) => line.trim()).filter((line) => line.length >= SHORTEST_LINE);
+  return [...lines, onOneLine].map((line) => line.trim()).filter((line) => line.length >= MIN_LINE_LENGTH);
 }
 
 function escaped(secret: string): string[] {
@@ -86,6 +86,6 @@ function base64(secret: string): string[] {
     return text.slice(before === 0 ? 0 : before + 1, sharesLast ? -1 : undefined);
   });
   return [whole, whole.replace(/=+$/, ""), ...parts].flatMap((part) =>
-    part.length < SHORTEST_BASE64 ? [] : [part, part.replaceAll("+", "-").replaceAll("/", "_")],
+    part.length < MIN_BASE64_LENGTH ? [] : [part, part.replaceAll("+", "-").replaceAll("/", "_")],
   );
 }

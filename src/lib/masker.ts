@@ -1,4 +1,4 @@
-import { formsOf, SHORTEST_SECRET } from "./mask-forms.ts";
+import { secretForms, MIN_SECRET_LENGTH } from "./mask-forms.ts";
 
 /** What stands in place of a secret. */
 export const MASK = "***";
@@ -6,12 +6,12 @@ export const MASK = "***";
 /** Beyond so many forms secrets are looked for as they are only, so that the last of thousands costs no more memory. */
 const MAX_FORMS = 4_096;
 /** Forms are found by their first characters. */
-const KEY_LENGTH = SHORTEST_SECRET;
+const KEY_LENGTH = MIN_SECRET_LENGTH;
 /** Where a text may begin in the middle of a secret, by what it is told from a word that happens to be like its end. */
-const SHORTEST_END = 8;
-const FILTER_SIZE = 65_536;
+const MIN_TAIL_LENGTH = 8;
+const FILTER_ENTRIES = 65_536;
 
-export interface Cuts {
+export interface Truncation {
   /** The text was cut at its end, or may have been where it ends with an ellipsis: what a secret begins with there is masked too. */
   readonly atEnd?: boolean | "if_ellipsis";
   /** The text may begin in the middle of a secret: what one ends with there is masked too. */
@@ -22,22 +22,22 @@ export interface Cuts {
  * Finds a set of secrets in texts, in every form of `formsOf`. Made once for many texts; looking at one takes a time that
  * depends on its length, and hardly on the number of secrets.
  */
-export class Masker {
+export class SecretMasker {
   /** By the first characters of a form, those that begin so, the longest first. */
   readonly #forms = new Map<number, string[]>();
   /** Says of most places of a text at once that nothing begins there. */
-  readonly #filter = new Uint8Array(FILTER_SIZE);
+  readonly #filter = new Uint8Array(FILTER_ENTRIES);
 
   constructor(secrets: readonly string[]) {
     const forms = new Set<string>();
     for (const secret of new Set(secrets)) {
-      if (secret.length < SHORTEST_SECRET) continue;
-      const all = forms.size < MAX_FORMS ? formsOf(secret) : [secret];
-      for (const form of all) if (form.length >= SHORTEST_SECRET) forms.add(form);
+      if (secret.length < MIN_SECRET_LENGTH) continue;
+      const all = forms.size < MAX_FORMS ? secretForms(secret) : [secret];
+      for (const form of all) if (form.length >= MIN_SECRET_LENGTH) forms.add(form);
     }
     for (const form of [...forms].toSorted((a, b) => b.length - a.length)) {
-      const key = keyAt(form);
-      this.#filter[placeOf(key)] = 1;
+      const key = keyOf(form);
+      this.#filter[filterIndex(key)] = 1;
       const alike = this.#forms.get(key);
       if (alike) alike.push(form);
       else this.#forms.set(key, [form]);
@@ -45,14 +45,14 @@ export class Masker {
   }
 
   /** The text with every secret replaced. */
-  mask(text: string, { atEnd = false, atStart = false }: Cuts = {}): string {
+  mask(text: string, { atEnd = false, atStart = false }: Truncation = {}): string {
     if (this.#forms.size === 0 || text.length < KEY_LENGTH) return text;
-    const end = text.length - (atEnd === "if_ellipsis" ? ellipsisOf(text) : 0);
+    const end = text.length - (atEnd === "if_ellipsis" ? ellipsisLength(text) : 0);
     const isCut = atEnd === true || end < text.length;
     const spans = this.#find(text);
-    const tail = isCut ? this.#cutAtEnd(text.slice(0, end)) : undefined;
+    const tail = isCut ? this.#findCutAtEnd(text.slice(0, end)) : undefined;
     if (tail !== undefined) spans.push([tail, end]);
-    const head = atStart ? this.#cutAtStart(text) : 0;
+    const head = atStart ? this.#findCutAtStart(text) : 0;
     if (head > 0) spans.unshift([0, head]);
     return spans.length === 0 ? text : replaceSpans(text, spans);
   }
@@ -62,7 +62,7 @@ export class Masker {
     let key = 0;
     for (let at = 0; at < text.length; at++) {
       key = (key << 8) | (text.charCodeAt(at) & 0xff);
-      if (at < KEY_LENGTH - 1 || this.#filter[placeOf(key)] === 0) continue;
+      if (at < KEY_LENGTH - 1 || this.#filter[filterIndex(key)] === 0) continue;
       const from = at - KEY_LENGTH + 1;
       const form = this.#forms.get(key)?.find((one) => text.startsWith(one, from));
       if (form !== undefined) spans.push([from, from + form.length]);
@@ -71,9 +71,9 @@ export class Masker {
   }
 
   /** Where the text ends with what a form begins with. */
-  #cutAtEnd(text: string): number | undefined {
+  #findCutAtEnd(text: string): number | undefined {
     let first: number | undefined;
-    for (const form of this.#all()) {
+    for (const form of this.#allForms()) {
       const head = form.slice(0, KEY_LENGTH);
       const from = Math.max(0, text.length - form.length + 1);
       for (let at = text.indexOf(head, from); at >= 0; at = text.indexOf(head, at + 1)) {
@@ -86,14 +86,14 @@ export class Masker {
   }
 
   /** How far the text begins with what a form ends with. */
-  #cutAtStart(text: string): number {
+  #findCutAtStart(text: string): number {
     let longest = 0;
-    for (const form of this.#all()) {
-      const tail = form.slice(-SHORTEST_END);
+    for (const form of this.#allForms()) {
+      const tail = form.slice(-MIN_TAIL_LENGTH);
       const before = Math.min(text.length, form.length - 1);
-      if (before < SHORTEST_END) continue;
-      for (let at = text.lastIndexOf(tail, before - SHORTEST_END); at >= 0; at = text.lastIndexOf(tail, at - 1)) {
-        const length = at + SHORTEST_END;
+      if (before < MIN_TAIL_LENGTH) continue;
+      for (let at = text.lastIndexOf(tail, before - MIN_TAIL_LENGTH); at >= 0; at = text.lastIndexOf(tail, at - 1)) {
+        const length = at + MIN_TAIL_LENGTH;
         if (form.endsWith(text.slice(0, length))) longest = Math.max(longest, length);
         if (longest >= length || at === 0) break;
       }
@@ -101,7 +101,7 @@ export class Masker {
     return longest;
   }
 
-  *#all(): Generator<string> {
+  *#allForms(): Generator<string> {
     for (const forms of this.#forms.values()) yield* forms;
   }
 }
@@ -117,17 +117,17 @@ function replaceSpans(text: string, spans: readonly (readonly [from: number, to:
   return masked + text.slice(end);
 }
 
-function ellipsisOf(text: string): number {
+function ellipsisLength(text: string): number {
   return ["…", "..."].find((dots) => text.endsWith(dots))?.length ?? 0;
 }
 
 /** The low halves of the first characters: characters beyond Latin may share one, which costs a comparison. */
-function keyAt(form: string): number {
+function keyOf(form: string): number {
   let key = 0;
   for (let at = 0; at < KEY_LENGTH; at++) key = (key << 8) | (form.charCodeAt(at) & 0xff);
   return key;
 }
 
-function placeOf(key: number): number {
-  return (key ^ (key >>> 16)) & (FILTER_SIZE - 1);
+function filterIndex(key: number): number {
+  return (key ^ (key >>> 16)) & (FILTER_ENTRIES - 1);
 }

@@ -3,21 +3,21 @@ import { join } from "node:path";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 
-const STICKY = 0o1000;
-const WRITE_OF_OTHERS = 0o022;
+const STICKY_BIT = 0o1000;
+const GROUP_OTHER_WRITE = 0o022;
 
-export interface PrivateFiles {
+export interface PermissionLimits {
   readonly directory: string;
   /** Permissions the directory may keep. 0777 leaves it as it is. */
   readonly directoryMode: number;
   /** Permissions its files may keep. */
   readonly fileMode: number;
   /** Which of its entries to look at, by name. */
-  readonly isOurs: (name: string) => boolean;
+  readonly isManaged: (name: string) => boolean;
 }
 
 /** A file or directory that lost permissions. */
-export interface Mended {
+export interface PermissionChange {
   readonly path: string;
   readonly before: number;
   readonly after: number;
@@ -29,16 +29,21 @@ export interface Mended {
  * and directories with the sticky bit, which others share. Opens no file: closing one would release the locks that this
  * process has on it.
  */
-export function makePrivate({ directory, directoryMode, fileMode, isOurs }: PrivateFiles): Mended[] {
+export function restrictPermissions({
+  directory,
+  directoryMode,
+  fileMode,
+  isManaged: isOurs,
+}: PermissionLimits): PermissionChange[] {
   const mended = restrictDirectory(directory, directoryMode);
   // While others can exchange its entries, what is looked at may not be what is changed.
-  if (!isSafe(directory)) return mended;
-  const names = namesIn(directory).filter(isOurs);
+  if (!isTrustedDirectory(directory)) return mended;
+  const names = listNames(directory).filter(isOurs);
   return [...mended, ...names.flatMap((name) => restrictFile(join(directory, name), fileMode))];
 }
 
 /** Creates an empty file for its owner alone, where there is nothing of that name. What cannot be created its user tells. */
-export function createPrivate(path: string): void {
+export function createPrivateFile(path: string): void {
   try {
     closeSync(openSync(path, "wx", 0o600));
   } catch {
@@ -47,7 +52,7 @@ export function createPrivate(path: string): void {
 }
 
 /** `agent.db 0644 -> 0600`, for a log. At most `limit`, and then how many more. */
-export function describeMended(mended: readonly Mended[], limit = 20): string[] {
+export function describePermissionChanges(mended: readonly PermissionChange[], limit = 20): string[] {
   const shown = mended.slice(0, limit).map(({ path, before, after }) => `${path} ${octal(before)} -> ${octal(after)}`);
   return mended.length > limit ? [...shown, `and ${mended.length - limit} more`] : shown;
 }
@@ -56,13 +61,13 @@ function octal(mode: number): string {
   return (mode & 0o7777).toString(8).padStart(4, "0");
 }
 
-function restrictDirectory(path: string, keep: number): Mended[] {
+function restrictDirectory(path: string, keep: number): PermissionChange[] {
   try {
     const fd = openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     try {
       const before = fstatSync(fd).mode & 0o7777;
       const after = before & (keep | 0o7000);
-      if (after === before || (before & STICKY) !== 0) return [];
+      if (after === before || (before & STICKY_BIT) !== 0) return [];
       fchmodSync(fd, after);
       return [{ path, before, after }];
     } finally {
@@ -74,13 +79,13 @@ function restrictDirectory(path: string, keep: number): Mended[] {
   }
 }
 
-function isSafe(path: string): boolean {
+function isTrustedDirectory(path: string): boolean {
   const facts = lstatSync(path, { throwIfNoEntry: false });
   const isTrusted = facts !== undefined && (facts.uid === 0 || facts.uid === process.geteuid?.());
-  return isTrusted && facts.isDirectory() && (facts.mode & WRITE_OF_OTHERS) === 0;
+  return isTrusted && facts.isDirectory() && (facts.mode & GROUP_OTHER_WRITE) === 0;
 }
 
-function restrictFile(path: string, keep: number): Mended[] {
+function restrictFile(path: string, keep: number): PermissionChange[] {
   try {
     const facts = lstatSync(path);
     const mode = facts.mode & 0o7777;
@@ -93,7 +98,7 @@ function restrictFile(path: string, keep: number): Mended[] {
   }
 }
 
-function namesIn(directory: string): string[] {
+function listNames(directory: string): string[] {
   try {
     return readdirSync(directory);
   } catch {

@@ -1,6 +1,6 @@
-import { MASK, Masker } from "./masker.ts";
+import { MASK, SecretMasker } from "./masker.ts";
 
-export { MASK, Masker } from "./masker.ts";
+export { MASK, SecretMasker } from "./masker.ts";
 
 /** Keys and tokens of this system, wherever they turn up: `ek_` API keys, `ed_` device tokens. */
 const TOKEN = /\b(e[kd]_)[A-Za-z0-9_-]{16,}/g;
@@ -16,5 +16,5 @@ export function maskTokens(text: string): string {
  * error, the output of a health check. For many texts, make one `Masker`.
  */
 export function maskSecrets(text: string, secrets: readonly string[]): string {
-  return maskTokens(new Masker(secrets).mask(text, { atEnd: "if_ellipsis" }));
+  return maskTokens(new SecretMasker(secrets).mask(text, { atEnd: "if_ellipsis" }));
 }

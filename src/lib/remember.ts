@@ -4,7 +4,7 @@ import type { Clock } from "./clock.ts";
  * Wraps a question whose answer rarely changes and costs something to ask: an answer serves for `ms` milliseconds, an
  * error is never kept.
  */
-export function remember<T>(
+export function memoize<T>(
   clock: Clock,
   ms: number,
   ask: (signal: AbortSignal) => Promise<T>,

@@ -1,32 +1,32 @@
 /** Lets at most `limit` holders in at once; the others wait in order of arrival. */
 export class Semaphore {
   readonly #waiting: (() => void)[] = [];
-  #free: number;
+  #available: number;
 
   constructor(limit: number) {
-    this.#free = limit;
+    this.#available = limit;
   }
 
   /** Whether `acquire` would have to wait. */
   get isFull(): boolean {
-    return this.#free <= 0;
+    return this.#available <= 0;
   }
 
   /** Resolves to a holder to dispose of. Rejects with the signal's reason when aborted while waiting. */
   async acquire(signal?: AbortSignal): Promise<Disposable> {
     signal?.throwIfAborted();
-    if (this.#free > 0) this.#free--;
+    if (this.#available > 0) this.#available--;
     else await this.#wait(signal);
-    return this.#holder();
+    return this.#createLease();
   }
 
   /** Lets one more in at once, whatever the limit: nobody else enters until there are fewer again. */
-  force(): Disposable {
-    this.#free--;
-    return this.#holder();
+  forceAcquire(): Disposable {
+    this.#available--;
+    return this.#createLease();
   }
 
-  #holder(): Disposable {
+  #createLease(): Disposable {
     let held = true;
     return {
       [Symbol.dispose]: () => {
@@ -53,8 +53,8 @@ export class Semaphore {
 
   #release(): void {
     // Above the limit by force: nobody takes the place of who leaves.
-    const next = this.#free < 0 ? undefined : this.#waiting.shift();
+    const next = this.#available < 0 ? undefined : this.#waiting.shift();
     if (next) next();
-    else this.#free++;
+    else this.#available++;
   }
 }

@@ -1,7 +1,7 @@
 import { statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { createPrivate } from "./private-files.ts";
+import { createPrivateFile } from "./private-files.ts";
 
 export interface SqliteOptions {
   /** Schema changes in order; entry `n` brings the database from version `n` to `n + 1`. Never edited once released. */
@@ -13,10 +13,10 @@ export interface SqliteOptions {
 const BUSY_TIMEOUT_MS = 5_000;
 
 /** What has to stay free on the disk when a database is rewritten. */
-const SPARE_BYTES = 8 * 1024 * 1024;
+const MIN_FREE_BYTES = 8 * 1024 * 1024;
 
 /** In the header of a database whose file holds nothing that was deleted. Earlier releases left 0 there. */
-const SCRUBBED = 0x65_64_67_65;
+const SCRUBBED_APPLICATION_ID = 0x65_64_67_65;
 
 /**
  * Opens (or creates) a database in WAL mode with full sync, so that a committed transaction survives a power cut,
@@ -25,7 +25,7 @@ const SCRUBBED = 0x65_64_67_65;
  */
 export function openSqlite(path: string, options: SqliteOptions): DatabaseSync {
   // SQLite gives its log and its index the permissions of the database.
-  if (path !== ":memory:") createPrivate(path);
+  if (path !== ":memory:") createPrivateFile(path);
   const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
   try {
     database.exec(`PRAGMA page_size = ${options.pageSize ?? 4096}`);
@@ -43,12 +43,12 @@ export function openSqlite(path: string, options: SqliteOptions): DatabaseSync {
  * Whether the files of a database may hold something that was deleted: an earlier release did not overwrite it, or it was
  * noted with `noteRemains`.
  */
-export function hasRemains(database: DatabaseSync): boolean {
-  return database.prepare("PRAGMA application_id").get()?.["application_id"] !== SCRUBBED;
+export function hasResidualData(database: DatabaseSync): boolean {
+  return database.prepare("PRAGMA application_id").get()?.["application_id"] !== SCRUBBED_APPLICATION_ID;
 }
 
 /** Notes in the transaction under way that something is deleted which is to be in no file afterwards. */
-export function noteRemains(database: DatabaseSync): void {
+export function markResidualData(database: DatabaseSync): void {
   database.exec("PRAGMA application_id = 0");
 }
 
@@ -60,28 +60,29 @@ export function noteRemains(database: DatabaseSync): void {
  * @param temporary where the copy is made first: `memory`, or a file of the system's
  */
 export function scrub(database: DatabaseSync, temporary: "memory" | "file" = "memory"): void {
-  requireRoom(database);
+  requireFreeSpace(database);
   database.exec(`PRAGMA temp_store = ${temporary.toUpperCase()}; VACUUM`);
-  if (!truncateLog(database)) throw new Error("another process is reading the database");
+  if (!truncateWal(database)) throw new Error("another process is reading the database");
   // Only now: after a crash in between it is all done again.
   markScrubbed(database);
 }
 
 /** Notes that a file holds nothing that was deleted. Must be true: a fresh copy, or one that was rewritten. */
 export function markScrubbed(database: DatabaseSync): void {
-  database.exec(`PRAGMA application_id = ${SCRUBBED}`);
+  database.exec(`PRAGMA application_id = ${SCRUBBED_APPLICATION_ID}`);
 }
 
 /** The copy stands in the log for a while, and may stand in a file before: that must not be what fills the disk. */
-function requireRoom(database: DatabaseSync): void {
+function requireFreeSpace(database: DatabaseSync): void {
   const path = database.location();
   if (path === null) return;
   const { bavail, bsize } = statfsSync(dirname(path));
-  if (bavail * bsize < 3 * statSync(path).size + SPARE_BYTES) throw new Error("the disk has no room for a copy of it");
+  if (bavail * bsize < 3 * statSync(path).size + MIN_FREE_BYTES)
+    throw new Error("the disk has no room for a copy of it");
 }
 
 /** Moves the log into the database and empties it. Answers whether it could, without waiting for other processes. */
-export function truncateLog(database: DatabaseSync): boolean {
+export function truncateWal(database: DatabaseSync): boolean {
   database.exec("PRAGMA busy_timeout = 0");
   try {
     return database.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get()?.["busy"] === 0;

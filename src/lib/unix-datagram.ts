@@ -21,7 +21,7 @@ const PATH_BYTES = 108;
 
 /** Opens a sender; `undefined` where this Node.js cannot call the C library, or the kernel refuses a socket. */
 export function openDatagramSender(): DatagramSender | undefined {
-  const library = loadLibrary();
+  const library = loadLibc();
   if (!library) return undefined;
   const { socket, sendto, close } = library.functions;
   const fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -42,7 +42,7 @@ export function openDatagramSender(): DatagramSender | undefined {
 }
 
 // The library is never closed: it is the process's own C library, whatever that is called on this system.
-function loadLibrary() {
+function loadLibc() {
   try {
     // Not imported: loading it costs a megabyte, which only a process under systemd has a use for.
     return process.getBuiltinModule("node:ffi").dlopen(null, {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { parseImageReference } from "./image-reference.ts";
-import { HOST_PORT_MAX, HOST_PORT_MIN, MAX_REQUEST_BYTES } from "./limits.ts";
+import { MAX_HOST_PORT, MIN_HOST_PORT, MAX_REQUEST_BYTES } from "./limits.ts";
 import { normalizePath } from "./normalize-path.ts";
 
 /*
@@ -22,13 +22,13 @@ export const appName = z
   .meta({ description: "App name; the container carries it too.", examples: ["node-red"] });
 
 /** Endings of the names that containers have during an update: of the new version, and of the old one. */
-export const VERSION_ENDINGS = { fresh: ".edge-agent-new", old: ".edge-agent-old" } as const;
+export const VERSION_SUFFIXES = { new: ".edge-agent-new", old: ".edge-agent-old" } as const;
 
 /** The name of an app that is deployed. Apps of releases before may be called otherwise. */
 export const newAppName = appName
   .refine(
-    (name) => !Object.values(VERSION_ENDINGS).some((ending) => name.endsWith(ending)),
-    `must not end with '${VERSION_ENDINGS.fresh}' or '${VERSION_ENDINGS.old}': containers are called so during updates`,
+    (name) => !Object.values(VERSION_SUFFIXES).some((ending) => name.endsWith(ending)),
+    `must not end with '${VERSION_SUFFIXES.new}' or '${VERSION_SUFFIXES.old}': containers are called so during updates`,
   )
   .meta({
     description: "App name; the container carries it too. It may not end with `.edge-agent-new` or `.edge-agent-old`.",
@@ -59,7 +59,7 @@ const environment = z
 const portMapping = z
   .strictObject({
     host_port: z.int().meta({
-      description: `Port on the device, ${HOST_PORT_MIN} to ${HOST_PORT_MAX} inclusive, not in use.`,
+      description: `Port on the device, ${MIN_HOST_PORT} to ${MAX_HOST_PORT} inclusive, not in use.`,
       examples: [30_080],
     }),
     target_port: z

@@ -4,7 +4,7 @@ import { z } from "zod";
 export const MAX_LOG_LINE_LENGTH = 8_192;
 
 /** Most lines that may be asked for from before now. */
-export const MAX_LOG_TAIL = 10_000;
+export const MAX_LOG_TAIL_LINES = 10_000;
 
 const logStreamSchema = z.enum(["stdout", "stderr"]);
 
@@ -26,7 +26,7 @@ export type AppLogLine = z.output<typeof appLogLineSchema>;
 
 /** One `answer` to a `logs` query. */
 export const appLogChunkSchema = z.object({
-  lines: z.array(appLogLineSchema).max(MAX_LOG_TAIL),
+  lines: z.array(appLogLineSchema).max(MAX_LOG_TAIL_LINES),
   /** Lines left out before these, to keep to the bounds. */
   omitted_lines: z.int().min(0).default(0),
   omitted_bytes: z.int().min(0).default(0),
@@ -36,7 +36,7 @@ export type AppLogChunk = z.output<typeof appLogChunkSchema>;
 /** Parameters of a `logs` query. */
 export const logsParamsSchema = z.object({
   app: z.string().max(64),
-  tail: z.int().min(0).max(MAX_LOG_TAIL).default(200),
+  tail: z.int().min(0).max(MAX_LOG_TAIL_LINES).default(200),
   /** Unix seconds: only what was written since. */
   since: z.int().min(0).exactOptional(),
   follow: z.boolean().default(false),

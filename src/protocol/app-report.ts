@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { deploymentActionSchema } from "./deployment-action.ts";
 import { deploymentStatusSchema, errorCodeSchema } from "./deployment-event.ts";
-import { plainText } from "./plain-text.ts";
+import { sanitizedLine } from "./plain-text.ts";
 import { unixSeconds } from "./timestamp.ts";
 
 /** What an app does right now. `missing`: its container is gone, and it is being put right. */
@@ -23,9 +23,9 @@ const lastDeployment = z
 /** An app as its device sees it. */
 export const appReportSchema = z
   .object({
-    name: plainText(64),
-    image: plainText(512),
-    image_digest: plainText(256)
+    name: sanitizedLine(64),
+    image: sanitizedLine(512),
+    image_digest: sanitizedLine(256)
       .nullable()
       .meta({ description: "Digest the registry knows the image by; null where it came from none." }),
     state: appRunStateSchema,
@@ -42,13 +42,13 @@ export type AppReport = z.output<typeof appReportSchema>;
 /** What of a device changes seldom, and is therefore told with every change of it. */
 export const deviceFactsSchema = z
   .object({
-    agent_version: plainText(64),
-    engine: z.object({ kind: plainText(32), version: plainText(64) }).nullable(),
-    architecture: plainText(32).nullable(),
-    os: plainText(128).nullable().meta({ description: "Name and version of the operating system." }),
-    kernel: plainText(128).nullable(),
-    hostname: plainText(256).nullable(),
-    model: plainText(128).nullable().meta({ description: "Model of the hardware, where it says so." }),
+    agent_version: sanitizedLine(64),
+    engine: z.object({ kind: sanitizedLine(32), version: sanitizedLine(64) }).nullable(),
+    architecture: sanitizedLine(32).nullable(),
+    os: sanitizedLine(128).nullable().meta({ description: "Name and version of the operating system." }),
+    kernel: sanitizedLine(128).nullable(),
+    hostname: sanitizedLine(256).nullable(),
+    model: sanitizedLine(128).nullable().meta({ description: "Model of the hardware, where it says so." }),
     cpus: count.nullable(),
     memory_total_bytes: count.nullable(),
     disk_total_bytes: count.nullable().meta({ description: "Of the file system the engine keeps images on." }),
@@ -63,13 +63,13 @@ export const reportHashSchema = z.string().min(1).max(64);
 export const MAX_REPORTED_APPS = 500;
 
 /** What changed since the report whose hash is `base`; complete where that is null. */
-export const reportChangeSchema = z.object({
+export const reportDeltaSchema = z.object({
   base: reportHashSchema.nullable(),
   /** Hash of the complete report this leads to. */
   hash: reportHashSchema,
   /** Apps that are new or changed, whole. */
   apps: z.array(appReportSchema).max(MAX_REPORTED_APPS),
-  removed_apps: z.array(plainText(64)).max(MAX_REPORTED_APPS),
+  removed_apps: z.array(sanitizedLine(64)).max(MAX_REPORTED_APPS),
   device: deviceFactsSchema.exactOptional(),
 });
-export type ReportChange = z.output<typeof reportChangeSchema>;
+export type ReportDelta = z.output<typeof reportDeltaSchema>;

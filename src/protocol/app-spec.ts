@@ -2,7 +2,7 @@ import { z } from "zod";
 import { appName, environments, imageReference, newAppName, ports, volumes } from "./app-fields.ts";
 import { appExtras } from "./app-extras.ts";
 import type { EdgeError } from "./errors.ts";
-import { toRequestError } from "./request-error.ts";
+import { toDeployRequestError } from "./request-error.ts";
 
 /** An app as it is asked for, with the defaults filled in. What is absent by default stays absent. */
 export const appSpecSchema = z
@@ -57,5 +57,5 @@ export function parseNewAppSpec(input: unknown): ParsedAppSpec {
 function parse(schema: typeof appSpecSchema, input: unknown): ParsedAppSpec {
   const result = schema.safeParse(input);
   if (result.success) return { ok: true, spec: result.data };
-  return { ok: false, error: toRequestError(input, result.error) };
+  return { ok: false, error: toDeployRequestError(input, result.error) };
 }

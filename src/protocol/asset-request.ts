@@ -7,8 +7,8 @@ import {
   assetTypeSchema,
   serialNumberSchema,
 } from "./asset.ts";
-import { decimal } from "./query.ts";
-import { networkGroupSchema, proSimInputSchema, superSimInputSchema } from "./sim.ts";
+import { integerString } from "./query.ts";
+import { networkGroupSchema, proSimRegistrationSchema, superSimRegistrationSchema } from "./sim.ts";
 
 /** Body of Register Asset. */
 export const assetRegistrationSchema = z
@@ -16,8 +16,8 @@ export const assetRegistrationSchema = z
     serial_number: serialNumberSchema,
     name: assetNameSchema.optional().meta({ description: "Display name; the serial number unless given." }),
     type: assetTypeSchema.default("").meta({ description: "What kind of device it is; free text." }),
-    supersim: superSimInputSchema.optional(),
-    prosim: proSimInputSchema.optional(),
+    supersim: superSimRegistrationSchema.optional(),
+    prosim: proSimRegistrationSchema.optional(),
   })
   .refine((asset) => asset.supersim === undefined || asset.supersim.iccid !== asset.prosim?.iccid, {
     path: ["prosim", "iccid"],
@@ -78,7 +78,7 @@ export const DEFAULT_PAGE_SIZE = 50;
 
 /** Query of Get Assets. */
 export const assetListQuerySchema = z.strictObject({
-  limit: decimal(1, MAX_PAGE_SIZE)
+  limit: integerString(1, MAX_PAGE_SIZE)
     .optional()
     .meta({
       description: `Assets per page, 1 to ${MAX_PAGE_SIZE}; ${DEFAULT_PAGE_SIZE} unless given.`,

@@ -1,10 +1,10 @@
 import { z } from "zod";
 
 /** Most apps and network interfaces one day names. */
-const MAX_NAMES_OF_A_DAY = 500;
+const MAX_NAMES_PER_DAY = 500;
 
 /** As apps may be called, or ever might. */
-const nameOfApp = z
+const reportedAppName = z
   .string()
   .max(64)
   .regex(/^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/, "must be the name of an app");
@@ -26,8 +26,8 @@ const purposes = z
   .partialRecord(trafficPurposeSchema, z.object(both))
   .meta({ description: "What the agent itself sent and received, payload and TLS, by purpose." });
 
-function isBounded(names: object): boolean {
-  return Object.keys(names).length <= MAX_NAMES_OF_A_DAY;
+function hasAllowedSize(names: object): boolean {
+  return Object.keys(names).length <= MAX_NAMES_PER_DAY;
 }
 
 const day = z
@@ -36,11 +36,11 @@ const day = z
     by_purpose: purposes,
     overhead_estimate_bytes: bytes.meta({ description: "Estimate: headers of TCP and IP, handshakes." }),
     by_app: z
-      .record(nameOfApp, bytes)
-      .refine(isBounded, "names too many apps")
-      .meta({ maxProperties: MAX_NAMES_OF_A_DAY, description: "Of that, what was pulled or sent for each app." }),
-    interfaces: z.record(z.string().max(64), z.object(both)).refine(isBounded, "names too many interfaces").meta({
-      maxProperties: MAX_NAMES_OF_A_DAY,
+      .record(reportedAppName, bytes)
+      .refine(hasAllowedSize, "names too many apps")
+      .meta({ maxProperties: MAX_NAMES_PER_DAY, description: "Of that, what was pulled or sent for each app." }),
+    interfaces: z.record(z.string().max(64), z.object(both)).refine(hasAllowedSize, "names too many interfaces").meta({
+      maxProperties: MAX_NAMES_PER_DAY,
       description: "The kernel's own counters by network interface: the agent, the apps and all else.",
     }),
   })

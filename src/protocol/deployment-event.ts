@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ERRORS, type ErrorCode } from "./errors.ts";
 import { MAX_MESSAGE_LENGTH } from "./limits.ts";
-import { plainLines } from "./plain-text.ts";
+import { sanitizedText } from "./plain-text.ts";
 
 /** `Running` any number of times, then exactly one of the two final ones. */
 export const deploymentStatusSchema = z.enum(["Running", "Success", "Fail"]);
@@ -28,7 +28,7 @@ const byteProgressSchema = z.object({ done: z.int().min(0), total: z.int().min(0
 
 const common = {
   status: deploymentStatusSchema,
-  message: plainLines(MAX_MESSAGE_LENGTH),
+  message: sanitizedText(MAX_MESSAGE_LENGTH),
   step: deploymentStepSchema,
   progress: z.int().min(0).max(100).optional().meta({ description: "Percent, while pulling." }),
   bytes: byteProgressSchema.optional().meta({ description: "Bytes pulled and known so far, while pulling." }),
@@ -68,6 +68,6 @@ export function isFinal(event: { readonly status: DeploymentStatus }): boolean {
 }
 
 /** Cuts a text to what an event's message may hold. */
-export function clipMessage(text: string): string {
+export function truncateMessage(text: string): string {
   return text.length <= MAX_MESSAGE_LENGTH ? text : `${text.slice(0, MAX_MESSAGE_LENGTH - 1)}…`;
 }

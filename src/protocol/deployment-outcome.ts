@@ -3,13 +3,13 @@ import { deploymentStatusSchema, errorCodeSchema } from "./deployment-event.ts";
 import { MAX_MESSAGE_LENGTH } from "./limits.ts";
 
 /** Most deployments one question names. */
-export const MAX_ASKED_DEPLOYMENTS = 50;
+export const MAX_QUERIED_DEPLOYMENTS = 50;
 
 const deploymentId = z.string().min(1).max(64);
 
 /** The deployments the control plane asks about. */
 export const deploymentsParamsSchema = z.object({
-  deployment_ids: z.array(deploymentId).min(1).max(MAX_ASKED_DEPLOYMENTS),
+  deployment_ids: z.array(deploymentId).min(1).max(MAX_QUERIED_DEPLOYMENTS),
 });
 
 /** What a device has on record of one deployment. */
@@ -27,5 +27,5 @@ export const deploymentOutcomeSchema = z.object({
 export type DeploymentOutcome = z.output<typeof deploymentOutcomeSchema>;
 
 export const deploymentOutcomesSchema = z.object({
-  deployments: z.array(deploymentOutcomeSchema).max(MAX_ASKED_DEPLOYMENTS),
+  deployments: z.array(deploymentOutcomeSchema).max(MAX_QUERIED_DEPLOYMENTS),
 });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { appReportSchema, reportChangeSchema } from "./app-report.ts";
+import { appReportSchema, reportDeltaSchema } from "./app-report.ts";
 import { appSpecSchema } from "./app-spec.ts";
 import { appLogChunkSchema, logsParamsSchema } from "./app-log.ts";
 import { dataUsageParamsSchema, deviceDataUsageSchema } from "./data-usage.ts";
@@ -14,7 +14,7 @@ import { deviceStateSchema } from "./device-state.ts";
 /** The parameters of each kind of query, and what one `answer` to it holds. */
 export const QUERIES = {
   /** Answered once: the complete report. */
-  report: { params: z.object({}), answer: reportChangeSchema },
+  report: { params: z.object({}), answer: reportDeltaSchema },
   /** Answered once; `AppNotFound` otherwise. `reveal` gives the specification with the values of its environment. */
   app: {
     params: z.object({ app: z.string().max(64), reveal: z.boolean().default(false) }),

@@ -1,15 +1,15 @@
 import { z } from "zod";
 import { deviceFactsSchema } from "./app-report.ts";
-import { plainText } from "./plain-text.ts";
+import { sanitizedLine } from "./plain-text.ts";
 
 const count = z.int().min(0);
 
 const networkInterface = z
   .object({
-    name: plainText(64),
+    name: sanitizedLine(64),
     kind: z.enum(["ethernet", "wifi", "cellular", "other"]),
     is_up: z.boolean(),
-    addresses: z.array(plainText(64)).max(32),
+    addresses: z.array(sanitizedLine(64)).max(32),
     received_bytes: count.nullable().meta({ description: "Since the interface came up, as the kernel counts." }),
     sent_bytes: count.nullable(),
   })
@@ -17,10 +17,10 @@ const networkInterface = z
 
 const container = z
   .object({
-    name: plainText(256),
-    app: plainText(64).nullable().meta({ description: "The agent's app it belongs to; null for a foreign one." }),
-    image: plainText(512),
-    status: plainText(32),
+    name: sanitizedLine(256),
+    app: sanitizedLine(64).nullable().meta({ description: "The agent's app it belongs to; null for a foreign one." }),
+    image: sanitizedLine(512),
+    status: sanitizedLine(32),
   })
   .meta({ id: "DeviceContainer" });
 

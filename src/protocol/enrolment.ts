@@ -1,10 +1,10 @@
 import { z } from "zod";
 
 /** Without I, L, O and U, which are read or typed as others (Crockford's base 32). */
-export const CODE_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-export const CODE_LENGTH = 10;
+export const ENROLMENT_CODE_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+export const ENROLMENT_CODE_LENGTH = 10;
 
-const CODE = new RegExp(`^[${CODE_ALPHABET}]+$`);
+const CODE = new RegExp(`^[${ENROLMENT_CODE_ALPHABET}]+$`);
 
 const LOOK_ALIKES: ReadonlyMap<string, string> = new Map([
   ["O", "0"],
@@ -41,15 +41,15 @@ export const enrolmentSchema = z.object({
 export type Enrolment = z.output<typeof enrolmentSchema>;
 
 /** The code that was meant by what somebody typed; `undefined` where it cannot be one. */
-export function readCode(typed: string): string | undefined {
+export function parseEnrolmentCode(typed: string): string | undefined {
   const code = typed
     .toUpperCase()
     .replaceAll(/[\s-]/g, "")
     .replaceAll(/[OIL]/g, (sign) => LOOK_ALIKES.get(sign) ?? sign);
-  return code.length === CODE_LENGTH && CODE.test(code) ? code : undefined;
+  return code.length === ENROLMENT_CODE_LENGTH && CODE.test(code) ? code : undefined;
 }
 
 /** The code in two groups, to be read out and typed. */
-export function showCode(code: string): string {
-  return `${code.slice(0, CODE_LENGTH / 2)}-${code.slice(CODE_LENGTH / 2)}`;
+export function formatEnrolmentCode(code: string): string {
+  return `${code.slice(0, ENROLMENT_CODE_LENGTH / 2)}-${code.slice(ENROLMENT_CODE_LENGTH / 2)}`;
 }

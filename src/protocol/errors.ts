@@ -1,4 +1,4 @@
-import { HOST_PORT_MAX, HOST_PORT_MIN } from "./limits.ts";
+import { MAX_HOST_PORT, MIN_HOST_PORT } from "./limits.ts";
 
 /** One row of the error table. */
 export interface ErrorEntry {
@@ -20,7 +20,7 @@ export interface ErrorEntry {
  */
 export const ERRORS = {
   ErrorNodePortIsNotCorrectRange: {
-    message: `Port is not in the correct range. The range of valid ports is ${HOST_PORT_MIN}-${HOST_PORT_MAX}.`,
+    message: `Port is not in the correct range. The range of valid ports is ${MIN_HOST_PORT}-${MAX_HOST_PORT}.`,
     http: 200,
     fixedMessage: true,
     retryable: false,

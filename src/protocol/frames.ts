@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { reportChangeSchema, reportHashSchema } from "./app-report.ts";
+import { reportDeltaSchema, reportHashSchema } from "./app-report.ts";
 import { deployOptionsSchema } from "./deploy-options.ts";
 import { appActionSchema } from "./deployment-action.ts";
 import { deviceEventSchema, errorCodeSchema } from "./deployment-event.ts";
 import { MAX_MESSAGE_LENGTH } from "./limits.ts";
 import { isNestedTooDeeply } from "./nesting.ts";
-import { plainLines, plainText } from "./plain-text.ts";
+import { sanitizedText, sanitizedLine } from "./plain-text.ts";
 
 /*
  * Frames are JSON objects in WebSocket text messages, told apart by `type`. Unknown fields are dropped and unknown
@@ -20,7 +20,7 @@ const hello = z.object({
   type: z.literal("hello"),
   /** Highest protocol version the agent speaks. */
   protocol: z.int().min(1),
-  agent_version: plainText(64),
+  agent_version: sanitizedLine(64),
   /** Deployments whose end the control plane has not acknowledged yet: still going on, or final but unacknowledged. */
   deployments: z.array(z.object({ deployment_id: deploymentId })).max(1000),
 });
@@ -33,13 +33,13 @@ const refuse = z.object({
   type: z.literal("refuse"),
   deployment_id: deploymentId,
   code: errorCodeSchema.catch("Internal"),
-  message: plainLines(MAX_MESSAGE_LENGTH),
+  message: sanitizedText(MAX_MESSAGE_LENGTH),
 });
 
 const event = z.object({ type: z.literal("event"), deployment_id: deploymentId, event: deviceEventSchema });
 
 /** How the device and its apps are, as differences. Sent when something changed and the control plane has not got it. */
-const report = z.object({ type: z.literal("report"), ...reportChangeSchema.shape });
+const report = z.object({ type: z.literal("report"), ...reportDeltaSchema.shape });
 
 /** One answer to a query; `body` is checked by the query's kind. */
 const answer = z.object({ type: z.literal("answer"), query_id: queryId, body: z.unknown() });
@@ -49,7 +49,7 @@ const queryEnd = z.object({
   type: z.literal("query_end"),
   query_id: queryId,
   code: errorCodeSchema.optional().catch("Internal"),
-  message: plainLines(MAX_MESSAGE_LENGTH).optional(),
+  message: sanitizedText(MAX_MESSAGE_LENGTH).optional(),
 });
 
 /** Answer to `hello`: the session stands, commands may follow. */

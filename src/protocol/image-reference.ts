@@ -29,7 +29,7 @@ export function parseImageReference(reference: string): ImageReference | undefin
 }
 
 /** Whether the registry may serve something new under this reference: no digest, and no tag but `latest`. */
-export function isMoving(reference: ImageReference): boolean {
+export function hasFloatingTag(reference: ImageReference): boolean {
   return reference.digest === undefined && (reference.tag ?? "latest") === "latest";
 }
 

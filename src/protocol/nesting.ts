@@ -1,5 +1,5 @@
 /** Deepest nesting of objects and arrays in a frame: more than any frame needs, and little for whoever walks it. */
-export const MAX_NESTING = 64;
+export const MAX_NESTING_DEPTH = 64;
 
 /** Whether JSON is nested more deeply than that. Of text that is no JSON it may return either. */
 export function isNestedTooDeeply(json: string): boolean {
@@ -8,7 +8,7 @@ export function isNestedTooDeeply(json: string): boolean {
     const sign = json[index];
     if (sign === '"') index = endOfString(json, index);
     else if (sign === "]" || sign === "}") depth--;
-    else if ((sign === "[" || sign === "{") && ++depth > MAX_NESTING) return true;
+    else if ((sign === "[" || sign === "{") && ++depth > MAX_NESTING_DEPTH) return true;
   }
   return false;
 }

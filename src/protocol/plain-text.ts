@@ -1,14 +1,14 @@
 import { z } from "zod";
 
 const UNSAFE = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
-const UNSAFE_BUT_LINES = /[^\P{Cc}\n\t]|[\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
+const UNSAFE_EXCEPT_LINE_BREAKS = /[^\P{Cc}\n\t]|[\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
 
 /**
  * A name, a version or the like from a device: one line, in which characters that a terminal would act on become
  * replacement characters. They are neither refused nor kept: an odd version must not keep a device away, and whoever
  * reads it, by whatever program, must not have to beware of it.
  */
-export function plainText(maxLength: number) {
+export function sanitizedLine(maxLength: number) {
   return z
     .string()
     .max(maxLength)
@@ -16,9 +16,9 @@ export function plainText(maxLength: number) {
 }
 
 /** The same for sentences, which may have several lines. */
-export function plainLines(maxLength: number) {
+export function sanitizedText(maxLength: number) {
   return z
     .string()
     .max(maxLength)
-    .overwrite((text) => text.replaceAll(UNSAFE_BUT_LINES, "\u{fffd}"));
+    .overwrite((text) => text.replaceAll(UNSAFE_EXCEPT_LINE_BREAKS, "\u{fffd}"));
 }

@@ -11,7 +11,7 @@ export interface RequestIssue {
 const MAX_ISSUES = 20;
 
 /** The typed error for a deployment request that does not fit the schema. */
-export function toRequestError(input: unknown, error: z.ZodError): EdgeError {
+export function toDeployRequestError(input: unknown, error: z.ZodError): EdgeError {
   if (isAbsent(input, "name")) return new EdgeError("ErrorNoName");
   if (isAbsent(input, "image")) return new EdgeError("ErrorNoImage");
   return toInvalidRequest(error);

@@ -45,30 +45,30 @@ const imsiSchema = simIdentifier().meta({
 });
 
 /** A Super SIM as it is registered. */
-export const superSimInputSchema = z
+export const superSimRegistrationSchema = z
   .strictObject({ sid: simSidSchema, iccid: iccidSchema, network_group: networkGroupSchema })
   .meta({ id: "SuperSimRegistration" });
 
 /** A PRO SIM as it is registered. */
-export const proSimInputSchema = z
+export const proSimRegistrationSchema = z
   .strictObject({ imsi: imsiSchema, iccid: iccidSchema, service_profile: serviceProfileSchema })
   .meta({ id: "ProSimRegistration" });
 
 // What is answered was checked when it came in; a rule that is tightened later must not turn old assets into errors.
-const answered = (schema: z.ZodString) => z.string().meta({ ...schema.meta() });
+const responseField = (schema: z.ZodString) => z.string().meta({ ...schema.meta() });
 
 export const superSimSchema = z
   .strictObject({
-    sid: answered(simSidSchema),
-    iccid: answered(iccidSchema),
-    network_group: answered(networkGroupSchema),
+    sid: responseField(simSidSchema),
+    iccid: responseField(iccidSchema),
+    network_group: responseField(networkGroupSchema),
   })
   .meta({ id: "SuperSim" });
 
 export const proSimSchema = z
   .strictObject({
-    imsi: answered(imsiSchema),
-    iccid: answered(iccidSchema),
-    service_profile: answered(serviceProfileSchema),
+    imsi: responseField(imsiSchema),
+    iccid: responseField(iccidSchema),
+    service_profile: responseField(serviceProfileSchema),
   })
   .meta({ id: "ProSim" });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { decimal } from "./query.ts";
+import { integerString } from "./query.ts";
 import { MAX_UNIX_SECONDS, unixSeconds } from "./timestamp.ts";
 
 /** How usage is cut up: `all` gives one sum over the whole range, the others one per period in UTC. */
@@ -11,13 +11,13 @@ export const MAX_USAGE_DAYS = 400;
 
 /** Query of SIM usage. */
 export const usageQuerySchema = z.strictObject({
-  start_time: decimal(0, MAX_UNIX_SECONDS)
+  start_time: integerString(0, MAX_UNIX_SECONDS)
     .optional()
     .meta({
       description: "Unix seconds, included; the start of the current month in UTC unless given.",
       examples: [1_790_000_000],
     }),
-  end_time: decimal(0, MAX_UNIX_SECONDS)
+  end_time: integerString(0, MAX_UNIX_SECONDS)
     .optional()
     .meta({
       description: `Unix seconds, excluded; now unless given. At most ${MAX_USAGE_DAYS} days after start_time.`,

@@ -1,11 +1,11 @@
 /** Length of a text in UTF-8, in bytes. */
-export function utf8Length(text: string): number {
+export function utf8ByteLength(text: string): number {
   let bytes = text.length;
   for (let index = 0; index < text.length; index++) {
     const unit = text.charCodeAt(index);
     if (unit < 0x80) continue;
     if (unit < 0x8_00) bytes += 1;
-    else if (isPair(unit, text.charCodeAt(index + 1))) {
+    else if (isSurrogatePair(unit, text.charCodeAt(index + 1))) {
       bytes += 2;
       index++;
     } else bytes += 2;
@@ -14,6 +14,6 @@ export function utf8Length(text: string): number {
 }
 
 /** Whether two UTF-16 units stand for one character, which takes four bytes. */
-function isPair(high: number, low: number): boolean {
+function isSurrogatePair(high: number, low: number): boolean {
   return high >= 0xd8_00 && high <= 0xdb_ff && low >= 0xdc_00 && low <= 0xdf_ff;
 }

@@ -12,10 +12,10 @@
 export const PROTOCOL_VERSION = 2;
 
 /** The oldest version this code still speaks. */
-const OLDEST_PROTOCOL_VERSION = 1;
+const MIN_PROTOCOL_VERSION = 1;
 
 /** The version two peers speak: the older one's. `undefined` when the peer is older than anything still spoken. */
-export function negotiate(peer: number): number | undefined {
+export function negotiateVersion(peer: number): number | undefined {
   const version = Math.min(peer, PROTOCOL_VERSION);
-  return version >= OLDEST_PROTOCOL_VERSION ? version : undefined;
+  return version >= MIN_PROTOCOL_VERSION ? version : undefined;
 }

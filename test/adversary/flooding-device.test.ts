@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { expect, onTestFailed, test } from "vitest";
-import { dataDir } from "../../src/control-plane/data/data-dir.ts";
+import { prepareDataDir } from "../../src/control-plane/data/data-dir.ts";
 import { isFinal } from "../../src/protocol/deployment-event.ts";
 import { CLOSE_CODES } from "../../src/protocol/frames.ts";
 import { MAX_FRAME_BYTES } from "../../src/protocol/limits.ts";
@@ -30,7 +30,7 @@ test("a device that floods its deployment fills no disk, holds nobody up, and th
   const asset = await control.addAsset(account.accountId, "GW-1");
   const other = await control.createAccount("somebody else");
   const theirs = apiClient(control, other);
-  const { database } = dataDir(control.dataDir);
+  const { database } = prepareDataDir(control.dataDir);
   await using device = await FakeDevice.connect(`ws://127.0.0.1:${control.port}/v1/agent`, asset.deviceToken);
   const before = await storedBytes(database);
   using stream = await openStream(`${control.url}/v1/assets/${asset.uuid}/edge/apps`, {

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
-import { MAX_FOREIGN_CONFLICTS } from "../../src/control-plane/assets/conflict-limit.ts";
+import { MAX_CONFLICTS_PER_HOUR } from "../../src/control-plane/assets/conflict-limit.ts";
 import { apiClient } from "../support/api-client.ts";
-import { captureLog } from "../support/captured-log.ts";
+import { captureLogText } from "../support/captured-log.ts";
 import { startControlPlane } from "../support/control-plane.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 
 const supersim = (number: number) => ({ sid: `HS${number}`, iccid: `89${number}`, network_group: "default_1gb" });
 
 test("a refusal does not tell whether an identifier is one's own, another account's, or used twice in one asset", async () => {
-  const log = captureLog();
+  const log = captureLogText();
   await using control = await startControlPlane({ logger: log.logger });
   const mine = await control.account();
   const api = apiClient(control, mine);
@@ -43,17 +43,17 @@ test("who tries many identifiers of others is held up, whatever comes next; hone
   await using control = await startControlPlane({ clock });
   const holder = apiClient(control, await control.account());
   const api = apiClient(control, await control.account());
-  for (let number = 0; number < MAX_FOREIGN_CONFLICTS + 5; number++) {
+  for (let number = 0; number < MAX_CONFLICTS_PER_HOUR + 5; number++) {
     await holder.post("/v1/assets", { serial_number: `THEIRS-${number}` });
   }
   await api.post("/v1/assets", { serial_number: "MINE" });
   for (let count = 0; count < 100; count++) {
     expect((await api.post("/v1/assets", { serial_number: "MINE" })).status).toBe(409);
   }
-  for (let number = 0; number < MAX_FOREIGN_CONFLICTS; number++) {
+  for (let number = 0; number < MAX_CONFLICTS_PER_HOUR; number++) {
     expect((await api.post("/v1/assets", { serial_number: `THEIRS-${number}` })).status).toBe(409);
   }
-  for (const serial of [`THEIRS-${MAX_FOREIGN_CONFLICTS}`, "MINE", "FREE"]) {
+  for (const serial of [`THEIRS-${MAX_CONFLICTS_PER_HOUR}`, "MINE", "FREE"]) {
     const answer = await api.post("/v1/assets", { serial_number: serial });
     expect(answer).toMatchObject({ status: 429, body: { code: "TooManyRequests" } });
     expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(60);

@@ -1,16 +1,17 @@
 import { expect, test } from "vitest";
-import { EngineProxy, type Verdict } from "../support/chaos/engine-proxy.ts";
+import { EngineProxy, type CallAction } from "../support/chaos/engine-proxy.ts";
 import { dockerSocket } from "../support/docker-socket.ts";
 import { sleeperImage } from "../support/images.ts";
-import { PrivateEngine, privateEngineMissing } from "../support/private-engine.ts";
-import { EngineHand } from "../support/system/engine-hand.ts";
+import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
+import { EngineUser } from "../support/system/engine-hand.ts";
 import { sharedSystem } from "../support/system/for-tests.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 let proxy: EngineProxy;
 
 const system = sharedSystem(async (owned) => {
-  const own = (await privateEngineMissing()) === undefined ? owned.use(await PrivateEngine.start()) : undefined;
+  const own =
+    (await privateEngineUnavailableReason()) === undefined ? owned.use(await PrivateEngine.start()) : undefined;
   const socketPath = own?.socketPath ?? (await dockerSocket());
   if (socketPath === undefined) throw new Error("no Docker engine answers on this machine");
   proxy = owned.use(await EngineProxy.to(socketPath));
@@ -18,7 +19,7 @@ const system = sharedSystem(async (owned) => {
 });
 
 test("an app that was stopped beside a round of repairs stays stopped", async () => {
-  const hand = new EngineHand(system().engineSocket);
+  const hand = new EngineUser(system().engineSocket);
   const image = await system().load(await sleeperImage());
   // Looked after in the order of their names.
   const [first, stopped, last] = [system().name("a"), system().name("m"), system().name("z")];
@@ -32,7 +33,7 @@ test("an app that was stopped beside a round of repairs stays stopped", async ()
   for (const name of [first, stopped, last]) await hand.remove(name);
   const held = Promise.withResolvers<void>();
   let isHeld = false;
-  proxy.intercept(async ({ path, phase }): Promise<Verdict> => {
+  proxy.intercept(async ({ path, phase }): Promise<CallAction> => {
     if (path === "/containers/create" && phase === "before" && !isHeld) {
       isHeld = true;
       await held.promise;

@@ -7,12 +7,12 @@ import { freeHostPort } from "../support/free-port.ts";
 import { sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
 import { page } from "../support/system/app-page.ts";
 import type { LogLine } from "../support/system/executable.ts";
-import { EngineHand } from "../support/system/engine-hand.ts";
+import { EngineUser } from "../support/system/engine-hand.ts";
 import { sharedSystem } from "../support/system/for-tests.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 const system = sharedSystem();
-const hand = () => new EngineHand(system().engineSocket);
+const hand = () => new EngineUser(system().engineSocket);
 
 /** Deploys an app of the image and answers its container's id. */
 async function deployed(name: string, image: string, more: object = {}): Promise<{ id: string; deploymentId: string }> {

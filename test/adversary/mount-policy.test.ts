@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { run } from "../support/command.ts";
 import { sleeperImage } from "../support/images.ts";
-import { PrivateEngine, privateEngineMissing } from "../support/private-engine.ts";
+import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
 import type { AgentConfig } from "../support/system/agent.ts";
 import type { AppRequest } from "../support/system.ts";
 import { sharedSystem } from "../support/system/for-tests.ts";
 import { waitFor } from "../support/wait-for.ts";
 
-const missing = await privateEngineMissing();
+const missing = await privateEngineUnavailableReason();
 const unless = missing === undefined ? "" : ` (${missing})`;
 
 /** Nobody in particular, to whom directories belong that an agent without rights may not read. */

@@ -5,13 +5,13 @@ import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
 import { run } from "../support/command.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { engineRequest, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
-import { PrivateEngine, privateEngineMissing } from "../support/private-engine.ts";
+import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
 import type { AgentConfig } from "../support/system/agent.ts";
 import { page } from "../support/system/app-page.ts";
 import { sharedSystem } from "../support/system/for-tests.ts";
 import { waitFor } from "../support/wait-for.ts";
 
-const missing = await privateEngineMissing();
+const missing = await privateEngineUnavailableReason();
 const SECRET = "nobody but the owner may read this";
 
 /*

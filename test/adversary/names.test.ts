@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { sleeperImage } from "../support/images.ts";
-import { EngineHand } from "../support/system/engine-hand.ts";
+import { EngineUser } from "../support/system/engine-hand.ts";
 import { sharedSystem } from "../support/system/for-tests.ts";
 
 const system = sharedSystem();
-const hand = () => new EngineHand(system().engineSocket);
+const hand = () => new EngineUser(system().engineSocket);
 
 async function change(method: string, app: string, action?: string, body?: unknown) {
   return (await system().finish(await system().change(method, app, action, body))).final;

@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { request } from "node:http";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type LocalAgent, localRoutes } from "../../src/agent/local/local-routes.ts";
+import { type LocalAgent as LocalApi, localRoutes } from "../../src/agent/local/local-routes.ts";
 import { appActionSchema } from "../../src/protocol/deployment-action.ts";
-import { Device } from "../support/agent-local/device.ts";
+import { LocalAgent } from "../support/agent-local/device.ts";
 import { run } from "../support/command.ts";
 import { waitFor } from "../support/wait-for.ts";
 
@@ -42,7 +42,7 @@ const PRIVILEGED = {
 };
 
 /** Every request there is: the table is made without looking at what it is made of. */
-const ROUTES = Object.keys(localRoutes({ services: { config: {} }, deployments: {} } as unknown as LocalAgent));
+const ROUTES = Object.keys(localRoutes({ services: { config: {} }, deployments: {} } as unknown as LocalApi));
 
 function asReader(...command: readonly string[]): ReturnType<typeof run> {
   const user = ["--reuid", `${NOBODY}`, "--regid", `${NOBODY}`, "--groups", `${READERS}`];
@@ -64,11 +64,11 @@ async function ask(
 }
 
 describe("a user in the group for reading", () => {
-  let device: Device;
+  let device: LocalAgent;
   let readSocket: string;
 
   beforeEach(async () => {
-    device = await Device.create();
+    device = await LocalAgent.create();
     readSocket = join(device.directory, "agent-read.sock");
     await chmod(device.directory, 0o711);
     await device.start();

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RegistryAuth } from "../../src/agent/registry/registry.ts";
 import { BASIC, client, failure, MACHINE, RegistryRig, soon, USER } from "../contract/registry/rig.ts";
 import { CertificateAuthority } from "../support/link/certificates.ts";
-import type { FrontAnswer, RegistryFront } from "../support/registry/front.ts";
+import type { RegistryProxyResponse, RegistryProxy } from "../support/registry/front.ts";
 import { expectFailure } from "../support/system/expect-failure.ts";
 import { sharedSystem } from "../support/system/for-tests.ts";
 
@@ -18,14 +18,14 @@ beforeAll(async () => {
 });
 afterAll(() => rig[Symbol.asyncDispose]());
 
-const at = (host: string, { port }: RegistryFront): string => `${host}:${port}`;
-const challenge = (realm: string): FrontAnswer => {
+const at = (host: string, { port }: RegistryProxy): string => `${host}:${port}`;
+const challenge = (realm: string): RegistryProxyResponse => {
   return { status: 401, headers: { "WWW-Authenticate": `Bearer realm="${realm}",service="s"` } };
 };
-const token = (): FrontAnswer => ({ status: 200, body: JSON.stringify({ token: "given-by-somebody" }) });
+const token = (): RegistryProxyResponse => ({ status: 200, body: JSON.stringify({ token: "given-by-somebody" }) });
 
 /** Gives anybody a token, and remembers what it was shown. */
-const thief = (): Promise<RegistryFront> => rig.front({ intercept: () => token() });
+const thief = (): Promise<RegistryProxy> => rig.front({ intercept: () => token() });
 
 describe("a storage host behind a redirect", () => {
   test.each([
@@ -145,10 +145,10 @@ const LOCAL_HOSTS = [
 /** The link this machine is on, where clouds and modems answer questions nobody else should ask. */
 const LINK_HOSTS = ["169.254.169.254", "0xa9fea9fe", "[fe80::1]", "[::ffff:169.254.169.254]"];
 
-const places = (victim: RegistryFront): string[] => {
+const places = (victim: RegistryProxy): string[] => {
   return [...LOCAL_HOSTS.map((host) => at(host, victim)), ...LINK_HOSTS.map((host) => `${host}:80`)];
 };
-const open = (registry: RegistryFront) => {
+const open = (registry: RegistryProxy) => {
   return client({ registries: [{ host: registry.outsideHost, insecure: true }] }, 3_000);
 };
 

@@ -9,7 +9,7 @@ import { freePort } from "../support/free-port.ts";
 import { brokenImage, sleeperImage } from "../support/images.ts";
 import { Registry } from "../support/registry.ts";
 import type { System } from "../support/system.ts";
-import { systemOfTest } from "../support/system/for-tests.ts";
+import { startTestSystem } from "../support/system/for-tests.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
 
@@ -50,7 +50,7 @@ const places = ({ agent, control }: System): string[] => [agent.stateDir, contro
 const environments = (label: string) => [{ key: "PASSWORD", value: `planted-${label}-${"q".repeat(400)}` }];
 
 test("values of an app are in no file any more once they were taken from it", async (context) => {
-  const system = await systemOfTest(context);
+  const system = await startTestSystem(context);
   const image = await system.load(await sleeperImage());
   const name = system.name();
 
@@ -70,7 +70,7 @@ test("values of an app are in no file any more once they were taken from it", as
   const password = "planted-registry-password";
   await using registry = await Registry.start({ user: { name: "user", password } });
   const reference = await registry.push(await sleeperImage(), "team/app:1");
-  system.willPull(reference);
+  system.removeImageLater(reference);
   const pulled = { name: system.name(), image: reference, registry_auth: { username: "user", password } };
   const stream = await system.open(pulled);
   expect((await system.finish(stream)).final.status).toBe("Success");
@@ -79,7 +79,7 @@ test("values of an app are in no file any more once they were taken from it", as
 });
 
 test("nor where the agent and the server were killed at that moment", async (context) => {
-  const system = await systemOfTest(context);
+  const system = await startTestSystem(context);
   const name = system.name();
   const value = "planted-before-the-power-cut";
   const image = await system.load(await sleeperImage());

@@ -3,9 +3,9 @@ import { connect, type Socket } from "node:net";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFailed, test } from "vitest";
 import { STALL_TIMEOUT_MS } from "../../src/control-plane/api/client-streams.ts";
-import { dataDir } from "../../src/control-plane/data/data-dir.ts";
+import { prepareDataDir } from "../../src/control-plane/data/data-dir.ts";
 import { apiClient } from "../support/api-client.ts";
-import { captureLog } from "../support/captured-log.ts";
+import { captureLogText } from "../support/captured-log.ts";
 import { startControlPlane } from "../support/control-plane.ts";
 import { openStream } from "../support/event-stream.ts";
 import { FakeClock } from "../support/fake-clock.ts";
@@ -92,7 +92,7 @@ test("200 streams that nobody reads cost the server little memory, and others ar
   await control.start();
   const account = await control.createAccount("attacker");
   const asset = await control.addAsset(account.accountId, "GW-1");
-  const ids = writeHistory(dataDir(control.dataDir).database, account.accountId, asset.uuid);
+  const ids = writeHistory(prepareDataDir(control.dataDir).database, account.accountId, asset.uuid);
   // Somebody who reads gets every event, however they are cut into batches.
   const read = await openStream(control.url + eventsPath(asset, ids[0] ?? ""), { apiKey: account.apiKey });
   expect(await read.ended).toBe(true);
@@ -114,7 +114,7 @@ test("200 streams that nobody reads cost the server little memory, and others ar
 
 test("a client that does not read for two minutes is cut, that is logged with a count, and it goes on where it was", async () => {
   const clock = new FakeClock();
-  const log = captureLog();
+  const log = captureLogText();
   await using control = await startControlPlane({ clock, logger: log.logger });
   const account = await control.account();
   const { uuid } = await control.asset(account);

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { run } from "../support/command.ts";
 import { type Image, removeImage, uniqueName } from "../support/images.ts";
 import { buildImage, fileLayer } from "../support/images/image.ts";
-import { LossyLink, type Weather } from "../support/link/lossy-link.ts";
-import { PrivateEngine, privateEngineMissing } from "../support/private-engine.ts";
+import { LossyLink, type LinkConditions } from "../support/link/lossy-link.ts";
+import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
 import { Registry } from "../support/registry.ts";
 import { engineSocket } from "./engine-socket.ts";
 import { median, milliseconds, paired } from "./measure.ts";
@@ -111,7 +111,7 @@ class PullBench {
   }
 
   /** Bytes that came over a link of this kind. */
-  async wire(weather: Weather): Promise<number> {
+  async wire(weather: LinkConditions): Promise<number> {
     await using link = await this.#link(weather);
     await this.#deploy(link, this.#name, () => Promise.resolve());
     return link.received;
@@ -167,7 +167,7 @@ class PullBench {
     );
   }
 
-  #link(weather: Weather): Promise<LossyLink> {
+  #link(weather: LinkConditions): Promise<LossyLink> {
     return LossyLink.to(this.#registry.port, { bytesPerSecond: GOOD, ...weather });
   }
 
@@ -188,7 +188,7 @@ class PullBench {
  * and each with an image of its own, since an engine pulls what two want only once.
  */
 async function dockerPulls(registry: Registry, tries: number): Promise<string[]> {
-  if ((await privateEngineMissing()) !== undefined) return [];
+  if ((await privateEngineUnavailableReason()) !== undefined) return [];
   const names: string[] = [];
   for (const [cut] of CUTS) names.push(await registry.push(await oneLayerImage(), `bench/cut-${cut}:1`));
   await using engine = await PrivateEngine.start();

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { startAgent, untilOnline } from "../../scripts/system/agent.ts";
+import { startAgent, waitUntilOnline } from "../../scripts/system/agent.ts";
 import { succeed } from "../support/command.ts";
 import { median, milliseconds, paired } from "./measure.ts";
 import { type Bench, atMost, inMilliseconds } from "./result.ts";
@@ -16,7 +16,7 @@ export const execToOnline: Bench = {
       quick ? 3 : 15,
       async () => {
         await using agent = await startAgent(join(system.folder, "device"), settings);
-        return await untilOnline(agent);
+        return await waitUntilOnline(agent);
       },
       () => milliseconds(() => succeed("dist/node", ["--eval", "0"])),
     );

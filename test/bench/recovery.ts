@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LABELS } from "../../src/agent/core/container.ts";
-import { startAgent, untilOnline } from "../../scripts/system/agent.ts";
+import { startAgent, waitUntilOnline } from "../../scripts/system/agent.ts";
 import { deploy } from "../../scripts/system/client.ts";
 import { loadImage, sleeperImage, uniqueName } from "../support/images.ts";
 import { listContainers } from "../support/system/engine-containers.ts";
@@ -32,7 +32,7 @@ export const recovery: Bench = {
       agent = await startAgent(folder, settings);
       await waitFor("the app to run", () => isRunning(socket, name), { intervalMs: 5 });
       times.push(performance.now() - killedAt);
-      await untilOnline(agent);
+      await waitUntilOnline(agent);
       // Its end, and the acknowledgement of that: the next round begins with nothing to do.
       await sleep(4_000);
     }

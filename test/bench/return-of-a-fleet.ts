@@ -46,7 +46,7 @@ function row(what: string, times: readonly number[]): Row {
 
 /** Milliseconds from the return of the control plane until an agent is back that lost it `downMs` before. */
 function returnsAt(downMs: number): number {
-  const lost: AttemptOutcome = { kind: "failed", reason: "connection reset", shared: true };
+  const lost: AttemptOutcome = { kind: "failed", reason: "connection reset", isFleetWide: true };
   let state = INITIAL_LINK_STATE;
   for (let at = 0; ;) {
     // The session had been stable only at first.

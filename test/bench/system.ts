@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
-import { startAgent, untilOnline } from "../../scripts/system/agent.ts";
+import { startAgent, waitUntilOnline } from "../../scripts/system/agent.ts";
 import { type AppRequest, type Target, deploy } from "../../scripts/system/client.ts";
 import { type ControlPlane, type Registration, startControlPlane } from "../../scripts/system/control-plane.ts";
 import type { RunningProgram } from "../../scripts/system/program.ts";
@@ -24,7 +24,7 @@ export async function startSystem(agentConfig: Readonly<Record<string, unknown>>
   const { deviceToken } = registration;
   const settings = { controlPlaneUrl: control.agentUrl, deviceToken, config: agentConfig };
   const agent = owner.use(await startAgent(join(folder, "device"), settings));
-  await untilOnline(agent);
+  await waitUntilOnline(agent);
   const target = { url: control.url, apiKey: registration.apiKey, asset: registration.serialNumber };
   const parts = owner.move();
   return { folder, control, agent, registration, target, [Symbol.asyncDispose]: () => parts.disposeAsync() };

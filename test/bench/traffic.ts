@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { startAgent, untilOnline } from "../../scripts/system/agent.ts";
+import { startAgent, waitUntilOnline } from "../../scripts/system/agent.ts";
 import { startControlPlane } from "../../scripts/system/control-plane.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { median } from "./measure.ts";
@@ -35,9 +35,9 @@ export const traffic: Bench = {
         controlPlaneUrl: `wss://${network.host}:${front.port}/v1/agent`,
         deviceToken,
         config: { extra_ca_file: front.caFile, link },
-        enter: network.enter,
+        wrapperCommand: network.enter,
       });
-      await untilOnline(agent);
+      await waitUntilOnline(agent);
       return agent;
     };
 

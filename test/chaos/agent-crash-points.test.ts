@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { type Death, DEATHS, play } from "../support/chaos/agent-play.ts";
+import { type CrashKind, CRASH_KINDS, runScenario } from "../support/chaos/agent-play.ts";
 import { SCENARIOS } from "../support/chaos/agent-scenarios.ts";
 import { firstSeed, SeededRandom } from "../support/chaos/seeded-random.ts";
 
@@ -25,10 +25,10 @@ afterAll(() => {
 });
 
 describe.each(Object.entries(SCENARIOS))("%s", (name, scenario) => {
-  it.each(DEATHS)("once %s, at any moment", async (death: Death) => {
+  it.each(CRASH_KINDS)("once %s, at any moment", async (death: CrashKind) => {
     let at = 1;
     for (; ; at++) {
-      const { died, violations } = await play(scenario, [at], death, seed + at);
+      const { died, violations } = await runScenario(scenario, [at], death, seed + at);
       expect(violations, `seed ${seed}, moment ${at}`).toEqual([]);
       if (!died) break;
       note(`${name}, ${death}`);
@@ -39,12 +39,12 @@ describe.each(Object.entries(SCENARIOS))("%s", (name, scenario) => {
   it("killed twice", async () => {
     const random = new SeededRandom(seed);
     for (let at = 1; ; at++) {
-      const { died, violations } = await play(scenario, [at], "killed", seed + at);
+      const { died, violations } = await runScenario(scenario, [at], "killed", seed + at);
       expect(violations, `seed ${seed}, moment ${at}`).toEqual([]);
       if (!died) break;
       for (let count = 0; count < SECOND_DEATHS; count++) {
         const again = random.between(1, 25);
-        const second = await play(scenario, [at, again], "killed", seed + at);
+        const second = await runScenario(scenario, [at, again], "killed", seed + at);
         expect(second.violations, `seed ${seed}, moments ${at} and ${again}`).toEqual([]);
         if (second.died) note(`${name}, killed twice`);
       }

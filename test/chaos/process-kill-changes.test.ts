@@ -3,10 +3,10 @@ import { checkInvariants } from "../support/chaos/invariants.ts";
 import { describePoint, killPoints, requestAndKill } from "../support/chaos/kill-points.ts";
 import type { AppChange } from "../support/chaos/request.ts";
 import { firstSeed, SeededRandom } from "../support/chaos/seeded-random.ts";
-import { World } from "../support/chaos/world.ts";
+import { ChaosSystem } from "../support/chaos/world.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { crasherImage, loadImage, sleeperImage } from "../support/images.ts";
-import { PrivateEngine, privateEngineMissing } from "../support/private-engine.ts";
+import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
 
 /*
  * As the kill points of a deployment, for changes of an app that is there: each ends once, and the app is then either
@@ -20,7 +20,7 @@ const POINTS_PER_WORLD = 12;
 const [CALLS, FRAMES] = [24, 14];
 
 const seed = firstSeed();
-const missing = await privateEngineMissing();
+const missing = await privateEngineUnavailableReason();
 const tried = new Map<string, number>();
 
 interface Kind extends Pick<AppChange, "action" | "patch"> {
@@ -43,7 +43,7 @@ const kinds: Readonly<Record<string, Kind>> = {
 };
 
 /** Deploys an app and answers its name; again while the device is on its way back from the point before. */
-async function deployed(world: World, image: string): Promise<string> {
+async function deployed(world: ChaosSystem, image: string): Promise<string> {
   for (;;) {
     const app = { name: world.name(), image, ports: [{ host_port: await freeHostPort(), target_port: 80 }] };
     const final = await world.request(app).finished;
@@ -79,14 +79,14 @@ describe.skipIf(missing)("killed while changing an app", () => {
     const all = killPoints(CALLS, FRAMES);
     const chosen = FULL ? all : Array.from({ length: SAMPLE }, () => random.pick(all));
     while (chosen.length > 0) {
-      await using world = await World.start(engine.socketPath);
+      await using world = await ChaosSystem.start(engine.socketPath);
       for (const point of chosen.splice(0, POINTS_PER_WORLD)) {
         const what = `seed ${seed}: ${describePoint(point)}`;
         try {
           const app = await deployed(world, images.first);
           const patch = kind.image ? { image: images[kind.image] } : kind.patch;
           const change = { name: app, action: kind.action, ...(patch && { patch }) };
-          const { struck, final } = await requestAndKill(world, change, point);
+          const { wasReached: struck, final } = await requestAndKill(world, change, point);
           if (final.code !== "DeviceNotReachable") expect(final.status, what).toBe(kind.ends);
           await checkInvariants(world);
           const label = `${name}: ${point.victim} at ${point.counted}s`;

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { checkInvariants } from "../support/chaos/invariants.ts";
 import { requestAndKill, describePoint, killPoints } from "../support/chaos/kill-points.ts";
 import { firstSeed, SeededRandom } from "../support/chaos/seeded-random.ts";
-import { World } from "../support/chaos/world.ts";
+import { ChaosSystem } from "../support/chaos/world.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { crasherImage, type Image, loadImage, removeImage, sleeperImage } from "../support/images.ts";
-import { PrivateEngine, privateEngineMissing } from "../support/private-engine.ts";
+import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
 import { Registry } from "../support/registry.ts";
 
 /*
@@ -19,7 +19,7 @@ const SAMPLE = 3;
 const POINTS_PER_WORLD = 12;
 
 const seed = firstSeed();
-const missing = await privateEngineMissing();
+const missing = await privateEngineUnavailableReason();
 const tried = new Map<string, number>();
 
 const kinds = {
@@ -56,12 +56,12 @@ describe.skipIf(missing)("killed while deploying", () => {
     const all = killPoints(14, 12);
     const chosen = FULL ? all : Array.from({ length: SAMPLE }, () => random.pick(all));
     while (chosen.length > 0) {
-      await using world = await World.start(engine.socketPath);
+      await using world = await ChaosSystem.start(engine.socketPath);
       for (const point of chosen.splice(0, POINTS_PER_WORLD)) {
         const ports = [{ host_port: await freeHostPort(), target_port: 80 }];
         const what = `seed ${seed}: ${describePoint(point)}`;
         try {
-          const { struck, final } = await requestAndKill(
+          const { wasReached: struck, final } = await requestAndKill(
             world,
             { name: world.name(), image: image.reference, ports },
             point,

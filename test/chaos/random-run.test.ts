@@ -4,8 +4,8 @@ import { Apps } from "../support/chaos/apps.ts";
 import { pickFault } from "../support/chaos/faults.ts";
 import { checkInvariants } from "../support/chaos/invariants.ts";
 import { firstSeed, SeededRandom } from "../support/chaos/seeded-random.ts";
-import { World } from "../support/chaos/world.ts";
-import { PrivateEngine, privateEngineMissing } from "../support/private-engine.ts";
+import { ChaosSystem } from "../support/chaos/world.ts";
+import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
 
 /*
  * Whatever may go wrong, at random, while apps are deployed. `CHAOS_SECONDS` says for how long, `CHAOS_SEED` with which
@@ -14,7 +14,7 @@ import { PrivateEngine, privateEngineMissing } from "../support/private-engine.t
 
 const SECONDS = Number(process.env["CHAOS_SECONDS"] ?? 10);
 const ROUNDS_PER_WORLD = 6;
-const missing = await privateEngineMissing();
+const missing = await privateEngineUnavailableReason();
 
 test.skipIf(missing)(`a random run of ${SECONDS} s`, { timeout: (SECONDS + 600) * 1000 }, async () => {
   await using engine = await PrivateEngine.start();
@@ -24,7 +24,7 @@ test.skipIf(missing)(`a random run of ${SECONDS} s`, { timeout: (SECONDS + 600) 
   const violations: string[] = [];
   for (let seed = firstSeed(); performance.now() < end; seed++) {
     console.log(`seed ${seed}`);
-    await using world = await World.start(engine.socketPath);
+    await using world = await ChaosSystem.start(engine.socketPath);
     const random = new SeededRandom(seed);
     for (let round = 0; round < ROUNDS_PER_WORLD && performance.now() < end; round++) {
       const struck: string[] = [];
@@ -50,7 +50,7 @@ test.skipIf(missing)(`a random run of ${SECONDS} s`, { timeout: (SECONDS + 600) 
 });
 
 async function playRound(
-  world: World,
+  world: ChaosSystem,
   random: SeededRandom,
   engine: PrivateEngine,
   apps: Apps,
@@ -58,7 +58,7 @@ async function playRound(
 ): Promise<void> {
   const deployments = random.between(1, 3);
   for (let count = 0; count < deployments; count++) {
-    const client = world.request(apps.any(world, random));
+    const client = world.request(apps.randomRequest(world, random));
     if (random.chance(0.2)) void sleep(random.between(0, 3_000)).then(() => client.cancel());
     await sleep(random.between(0, 300));
   }
@@ -67,7 +67,7 @@ async function playRound(
     await sleep(random.between(0, 1_500));
     const fault = pickFault(random);
     struck.push(fault.name);
-    await fault.strike(world, random, engine);
+    await fault.inject(world, random, engine);
   }
-  await world.heal();
+  await world.clearFaults();
 }

@@ -5,8 +5,8 @@ import { describe, expect, it } from "vitest";
 import { newApp, newRecord } from "../../src/agent/core/deployment.ts";
 import { openStore as openAgentStore } from "../../src/agent/store/open-store.ts";
 import type { AgentStore } from "../../src/agent/store/store.ts";
-import { acknowledge, fail, takeDeviceEvent } from "../../src/control-plane/core/transitions.ts";
-import { truncateLog } from "../../src/lib/sqlite.ts";
+import { acknowledge, fail, applyDeviceEvent } from "../../src/control-plane/core/transitions.ts";
+import { truncateWal } from "../../src/lib/sqlite.ts";
 import { openStore as openControlStore } from "../../src/control-plane/store/sqlite/open-store.ts";
 import type { Store } from "../../src/control-plane/store/store.ts";
 import { parseAppSpec } from "../../src/protocol/app-spec.ts";
@@ -113,7 +113,7 @@ describe(`the power goes (seed ${seed})`, () => {
     database.exec("VACUUM");
     const copied = readFiles(path);
     expect(copied[""]).toEqual(before[""]);
-    expect(truncateLog(database)).toBe(true);
+    expect(truncateWal(database)).toBe(true);
     const moved = { ...readFiles(path), "-wal": copied["-wal"] };
     expect(moved[""]).not.toEqual(before[""]);
     database.close();
@@ -181,6 +181,6 @@ function* serviceWrites({ deployments }: Store, number: number): Generator<() =>
   yield () => deployments.createDeployment({ ...deployment, lastEvent: undefined, lastSeq: 0 }, first);
   yield () => deployments.updateDeployment(id, (current) => acknowledge(current, 2, 1));
   yield () =>
-    deployments.updateDeployment(id, (current) => takeDeviceEvent(current, { ...running, device_seq: 1 }, 3, 1));
+    deployments.updateDeployment(id, (current) => applyDeviceEvent(current, { ...running, device_seq: 1 }, 3, 1));
   yield () => deployments.updateDeployment(id, (current) => fail(current, 4, "DeploymentTimeout"));
 }

@@ -1,17 +1,17 @@
 import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { PatientClient } from "../support/chaos/client.ts";
+import type { RetryingClient } from "../support/chaos/client.ts";
 import { checkInvariants } from "../support/chaos/invariants.ts";
-import { World } from "../support/chaos/world.ts";
+import { ChaosSystem } from "../support/chaos/world.ts";
 import { fillDisk } from "../support/fill-disk.ts";
 import { type LoadedImage, loadImage, sleeperImage } from "../support/images.ts";
-import { PrivateEngine, privateEngineMissing } from "../support/private-engine.ts";
-import { smallDisk, smallDiskMissing } from "../support/small-disk.ts";
+import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
+import { smallDisk, smallDiskUnavailableReason } from "../support/small-disk.ts";
 import { listContainers } from "../support/system/engine-containers.ts";
 import { waitFor } from "../support/wait-for.ts";
 
-const noEngine = await privateEngineMissing();
-const noDisk = noEngine ?? (await smallDiskMissing());
+const noEngine = await privateEngineUnavailableReason();
+const noDisk = noEngine ?? (await smallDiskUnavailableReason());
 const unless = (missing: string | undefined): string => (missing === undefined ? "" : ` (skipped: ${missing})`);
 
 describe.skipIf(noEngine !== undefined)(`a device in trouble${unless(noEngine)}`, () => {
@@ -24,14 +24,14 @@ describe.skipIf(noEngine !== undefined)(`a device in trouble${unless(noEngine)}`
   });
   afterAll(() => owned.disposeAsync());
 
-  const sleeper = (world: World): PatientClient => world.request({ name: world.name(), image: image.reference });
+  const sleeper = (world: ChaosSystem): RetryingClient => world.request({ name: world.name(), image: image.reference });
 
   test.skipIf(noDisk !== undefined)(
     `whose state directory is full brings to its end what it accepted, takes nothing new, and recovers${unless(noDisk)}`,
     async () => {
       await using disk = await smallDisk(8);
       const agentConfig = { deploy: { settle_window_s: 3 } };
-      await using world = await World.start(engine.socketPath, { deviceDirectory: disk.path, agentConfig });
+      await using world = await ChaosSystem.start(engine.socketPath, { deviceDirectory: disk.path, agentConfig });
       const accepted = sleeper(world);
       await world.agent.waitForLog("the verification", ({ step }) => step === "verifying");
       const filler = fillDisk(disk.path);
@@ -50,7 +50,7 @@ describe.skipIf(noEngine !== undefined)(`a device in trouble${unless(noEngine)}`
   );
 
   test("whose engine hangs over one deployment ends another one meanwhile, and can cancel the first", async () => {
-    await using world = await World.start(engine.socketPath);
+    await using world = await ChaosSystem.start(engine.socketPath);
     let hung = 0;
     world.proxy.intercept(({ path }) => (path === "/containers/create" && hung++ === 0 ? "hang" : "pass"));
     const first = sleeper(world);
@@ -65,7 +65,7 @@ describe.skipIf(noEngine !== undefined)(`a device in trouble${unless(noEngine)}`
   });
 
   test("whose engine was killed has its apps again, also those the engine left down", async () => {
-    await using world = await World.start(engine.socketPath);
+    await using world = await ChaosSystem.start(engine.socketPath);
     expect(await sleeper(world).finished).toMatchObject({ status: "Success" });
     await engine.kill();
     await engine.start();
@@ -74,7 +74,7 @@ describe.skipIf(noEngine !== undefined)(`a device in trouble${unless(noEngine)}`
   });
 
   test("whose engine is restarted in mid-deployment goes on", async () => {
-    await using world = await World.start(engine.socketPath, { agentConfig: { deploy: { settle_window_s: 2 } } });
+    await using world = await ChaosSystem.start(engine.socketPath, { agentConfig: { deploy: { settle_window_s: 2 } } });
     const client = sleeper(world);
     await world.agent.waitForLog("the verification", ({ step }) => step === "verifying");
     await engine.stop();

@@ -4,9 +4,9 @@ import { VERSION } from "../../src/lib/version.ts";
 import { DatagramReceiver } from "../support/datagram-receiver.ts";
 import { arm64Image } from "../support/device/device-image.ts";
 import { Device } from "../support/device/device.ts";
-import { devicesMissing, startDeviceEngine } from "../support/device/device-engine.ts";
+import { devicesUnavailableReason, startDeviceEngine } from "../support/device/device-engine.ts";
 import { emulateArm64 } from "../support/device/emulate-arm64.ts";
-import { Outside } from "../support/device/outside.ts";
+import { TestBackend } from "../support/device/outside.ts";
 import { testPackage } from "../support/device/test-package.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
@@ -19,14 +19,14 @@ test(
   async ({ skip }) => {
     const owned = new AsyncDisposableStack();
     onTestFinished(() => owned.disposeAsync());
-    const missing = await devicesMissing();
+    const missing = await devicesUnavailableReason();
     if (missing !== undefined) return skip(missing);
     const emulation = await emulateArm64();
     if (typeof emulation === "string") return skip(emulation);
     owned.use(emulation);
     const { path: shared } = owned.use(await tempDir());
     const engine = owned.use(await startDeviceEngine("engine-arm64"));
-    const outside = owned.use(await Outside.start(engine.hostAddress));
+    const outside = owned.use(await TestBackend.start(engine.hostAddress));
     const image = await arm64Image(engine.socketPath);
     const device = owned.use(await Device.startEmpty({ engineSocket: engine.socketPath, image, shared }));
     const asset = await outside.asset("gateway-arm64");

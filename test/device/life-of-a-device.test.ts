@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { VERSION } from "../../src/lib/version.ts";
 import { Device } from "../support/device/device.ts";
-import { type DeviceEngine, devicesMissing, startDeviceEngine } from "../support/device/device-engine.ts";
+import { type DeviceEngine, devicesUnavailableReason, startDeviceEngine } from "../support/device/device-engine.ts";
 import { deviceImage, type Suite } from "../support/device/device-image.ts";
-import { Outside } from "../support/device/outside.ts";
+import { TestBackend } from "../support/device/outside.ts";
 import { appContainer, type ServiceState, serviceState } from "../support/device/service.ts";
 import { NEXT_VERSION, testPackage } from "../support/device/test-package.ts";
 import { webImage, WEB_PORT } from "../support/images.ts";
@@ -11,7 +11,7 @@ import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
 import type { Asset } from "../support/system/control.ts";
 
-const missing = await devicesMissing();
+const missing = await devicesUnavailableReason();
 const PORT = 30_080;
 const APP = "node-red";
 const URL_OF_APP = `http://127.0.0.1:${PORT}/`;
@@ -23,13 +23,13 @@ const URL_OF_APP = `http://127.0.0.1:${PORT}/`;
 describe.skipIf(missing !== undefined)("the life of a device", () => {
   const shared = new AsyncDisposableStack();
   let engine: DeviceEngine;
-  let outside: Outside;
+  let outside: TestBackend;
   let packages: { readonly now: string; readonly next: string };
   let image: string;
 
   beforeAll(async () => {
     engine = shared.use(await startDeviceEngine("engine"));
-    outside = shared.use(await Outside.start(engine.hostAddress));
+    outside = shared.use(await TestBackend.start(engine.hostAddress));
     const { path } = shared.use(await tempDir());
     const [now, next] = await Promise.all([testPackage(path), testPackage(path, { version: NEXT_VERSION })]);
     packages = { now, next };

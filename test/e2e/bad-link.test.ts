@@ -5,7 +5,7 @@ import type { EventStream } from "../support/event-stream.ts";
 import { bigImage, type Image } from "../support/images.ts";
 import { buildImage, fileLayer } from "../support/images/image.ts";
 import { LossyLink } from "../support/link/lossy-link.ts";
-import { podmanMissing, startPodman } from "../support/podman-service.ts";
+import { podmanUnavailableReason, startPodman } from "../support/podman-service.ts";
 import { PrivateEngine } from "../support/private-engine.ts";
 import { newestDocker } from "../support/private-engine/current-docker.ts";
 import { Registry } from "../support/registry.ts";
@@ -16,7 +16,7 @@ import type { System } from "../support/system.ts";
 /** Faster than any cellular link; it makes what is in flight at a cut no more than there really would be. */
 const FAST = 20_000_000;
 
-const podman = await podmanMissing();
+const podman = await podmanUnavailableReason();
 const newest = await newestDocker();
 const ENGINES = [
   ["Docker", undefined, () => ({})],
@@ -36,7 +36,7 @@ describe.each(ENGINES)("%s behind a bad link", (name, missing, setUp) => {
   afterAll(() => registry[Symbol.asyncDispose]());
 
   const push = async (image: Image, name: string, link: LossyLink): Promise<string> => {
-    return system().willPull((await registry.push(image, name)).replace(registry.host, link.host));
+    return system().removeImageLater((await registry.push(image, name)).replace(registry.host, link.host));
   };
 
   test.skipIf(skip)(
@@ -101,10 +101,10 @@ describe.each(ENGINES)("%s behind a bad link", (name, missing, setUp) => {
       const app = { name: system().name(), image };
       const stream = await system().open(app);
       await waitFor("the link to fall silent", () => link.received >= 2_000_000);
-      link.weather = { cutAfter: 0 };
+      link.conditions = { cutAfter: 0 };
       const { final } = await system().finish(stream);
       expect(final).toMatchObject({ status: "Fail", code: "ImagePullBackOff", details: { reason: "no_progress" } });
-      link.weather = {};
+      link.conditions = {};
       const before = link.received;
       expect((await system().deploy(app)).final.status).toBe("Success");
       expect(link.received - before).toBeLessThan(3_500_000);
@@ -119,7 +119,7 @@ describe("where the configuration leaves downloading to the engine", () => {
     await using registry = await Registry.start();
     await using link = await LossyLink.to(registry.port, { bytesPerSecond: 2_000_000 });
     const pushed = await registry.push(await bigImage(3), "team/engine:1");
-    const image = system().willPull(pushed.replace(registry.host, link.host));
+    const image = system().removeImageLater(pushed.replace(registry.host, link.host));
     const stream = await system().open({ name: system().name(), image });
     await stream.event("progress", ({ progress }) => progress !== undefined);
     expect(await listeners(system().agent.pid)).toEqual([]);

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { answers } from "../../src/agent/local/api.ts";
+import { responseSchemas } from "../../src/agent/local/api.ts";
 import { run } from "../support/command.ts";
 import { engineRequest, sleeperImage } from "../support/images.ts";
 import { Registry } from "../support/registry.ts";
@@ -16,7 +16,7 @@ async function cleanup(...flags: string[]) {
   const args = ["cleanup", "--json", "--config", system().agent.configFile, ...flags];
   const { code, stdout, stderr } = await run("dist/edge-agent", args);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  const { removed, kept } = answers.cleanup.parse(JSON.parse(stdout));
+  const { removed, kept } = responseSchemas.cleanup.parse(JSON.parse(stdout));
   return { removed: removed.map(named), kept: kept.map(named), why: kept.map(({ why }) => why).join() };
 }
 
@@ -47,8 +47,8 @@ test("an image goes when its app has gone, and not before, nor while its registr
     if (isUp) await registry[Symbol.asyncDispose]();
   });
   const [first, second] = [
-    system().willPull(await registry.push(await sleeperImage("cleanup 1"), "team/first:1")),
-    system().willPull(await registry.push(await sleeperImage("cleanup 2"), "team/second:1")),
+    system().removeImageLater(await registry.push(await sleeperImage("cleanup 1"), "team/first:1")),
+    system().removeImageLater(await registry.push(await sleeperImage("cleanup 2"), "team/second:1")),
   ];
   const own = await system().load(await sleeperImage("cleanup own"), "own");
   const names = [system().name(), system().name(), system().name()] as const;

@@ -2,21 +2,21 @@ import { describe, expect, test } from "vitest";
 import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { bigImage, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
-import { PrivateEngine, privateEngineMissing } from "../support/private-engine.ts";
+import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
 import { Registry } from "../support/registry.ts";
 import { startScriptedEngine } from "../support/scripted-engine.ts";
-import { smallDisk, smallDiskMissing } from "../support/small-disk.ts";
+import { smallDisk, smallDiskUnavailableReason } from "../support/small-disk.ts";
 import { page } from "../support/system/app-page.ts";
 import { expectFailure } from "../support/system/expect-failure.ts";
-import { sharedSystem, systemOfTest } from "../support/system/for-tests.ts";
+import { sharedSystem, startTestSystem } from "../support/system/for-tests.ts";
 import { waitFor } from "../support/wait-for.ts";
 
-const noEngine = await privateEngineMissing();
-const noDisk = noEngine ?? (await smallDiskMissing());
+const noEngine = await privateEngineUnavailableReason();
+const noDisk = noEngine ?? (await smallDiskUnavailableReason());
 const unless = (missing: string | undefined): string => (missing === undefined ? "" : ` (skipped: ${missing})`);
 
 test("no engine where it is said to be: EngineUnavailable", async (context) => {
-  const system = await systemOfTest(context, { engine: { socketPath: "/nonexistent/engine.sock" } });
+  const system = await startTestSystem(context, { engine: { socketPath: "/nonexistent/engine.sock" } });
   const { message } = await expectFailure(system, { name: system.name(), image: "any:1" }, "EngineUnavailable");
   expect(message).toMatch(/^The container engine does not answer: .*its socket does not exist/);
   expect(system.agent.isRunning).toBe(true);
@@ -31,7 +31,7 @@ test.for([
     request.resume();
     response.writeHead(status, { "Content-Type": type }).end(body);
   });
-  const system = await systemOfTest(context, { engine });
+  const system = await startTestSystem(context, { engine });
   const { pid } = system.agent;
   for (const attempt of [1, 2]) {
     const { message } = await expectBroken(system, attempt);
@@ -43,7 +43,7 @@ test.for([
   );
 });
 
-async function expectBroken(system: Awaited<ReturnType<typeof systemOfTest>>, attempt: number) {
+async function expectBroken(system: Awaited<ReturnType<typeof startTestSystem>>, attempt: number) {
   const { status, final } = await system.deploy({ name: system.name(`app${attempt}-`), image: "any:1" });
   expect({ status, final }).toMatchObject({ status: 200, final: { status: "Fail", code: "Internal" } });
   return final;

@@ -18,7 +18,7 @@ async function slowApp(): Promise<AppRequest> {
   const link = await SlowLink.to(registry.port, 4_000_000);
   onTestFinished(() => link[Symbol.asyncDispose]());
   const image = await registry.push(await bigImage(6), "team/slow:1");
-  return { name: system().name(), image: system().willPull(image.replace(registry.host, link.host)) };
+  return { name: system().name(), image: system().removeImageLater(image.replace(registry.host, link.host)) };
 }
 
 async function webApp(): Promise<AppRequest & { readonly port: number }> {

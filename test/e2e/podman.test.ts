@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { freeHostPort } from "../support/free-port.ts";
 import { crasherImage, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
-import { podmanMissing, startPodman } from "../support/podman-service.ts";
+import { podmanUnavailableReason, startPodman } from "../support/podman-service.ts";
 import { Registry } from "../support/registry.ts";
 import { page } from "../support/system/app-page.ts";
 import { expectFailure } from "../support/system/expect-failure.ts";
 import { sharedSystem } from "../support/system/for-tests.ts";
 
 const ports = async () => [{ host_port: await freeHostPort(), target_port: WEB_PORT }] as const;
-const missing = await podmanMissing();
+const missing = await podmanUnavailableReason();
 
 describe.skipIf(missing !== undefined)(
   `Podman as engine${missing === undefined ? "" : ` (skipped: ${missing})`}`,

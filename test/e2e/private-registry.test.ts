@@ -4,12 +4,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freeHostPort } from "../support/free-port.ts";
 import { bigImage, foreignImage, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
 import { engineRequest } from "../support/images/load-image.ts";
-import { podmanMissing, startPodman } from "../support/podman-service.ts";
-import { PrivateEngine, privateEngineMissing } from "../support/private-engine.ts";
+import { podmanUnavailableReason, startPodman } from "../support/podman-service.ts";
+import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
 import { Registry } from "../support/registry.ts";
 import { CertificateAuthority } from "../support/link/certificates.ts";
-import { outsideAddress, RegistryFront } from "../support/registry/front.ts";
-import { smallDisk, smallDiskMissing } from "../support/small-disk.ts";
+import { outsideAddress, RegistryProxy } from "../support/registry/front.ts";
+import { smallDisk, smallDiskUnavailableReason } from "../support/small-disk.ts";
 import { page } from "../support/system/app-page.ts";
 import { expectFailure } from "../support/system/expect-failure.ts";
 import { sharedSystem } from "../support/system/for-tests.ts";
@@ -32,7 +32,7 @@ async function hasImage(system: System, reference: string): Promise<boolean> {
   return (await engineRequest(system.engineSocket, "GET", `/images/${reference}/json`)).status === 200;
 }
 
-const noPodman = await podmanMissing();
+const noPodman = await podmanUnavailableReason();
 const engines = [
   ["Docker", undefined],
   ["Podman", noPodman],
@@ -45,7 +45,7 @@ describe.each(engines)("a private registry, with %s", (name, missing) => {
     });
 
     test("lets in who is in the device's configuration, whose password may be in a file", async () => {
-      const image = system().willPull(await closed.push(await webImage(name), "team/web:1"));
+      const image = system().removeImageLater(await closed.push(await webImage(name), "team/web:1"));
       const app = { name: system().name(), image, ports: [{ host_port: await freeHostPort(), target_port: WEB_PORT }] };
       const event = await expectFailure(system(), app, "ImagePullBackOff");
       expect(event).toMatchObject({ details: { reason: "image_denied" } });
@@ -66,7 +66,7 @@ describe.each(engines)("a private registry, with %s", (name, missing) => {
     });
 
     test("lets in who comes with the deployment, and nobody keeps or tells the password", async () => {
-      const image = system().willPull(await closed.push(await sleeperImage(`auth ${name}`), "team/sleeper:1"));
+      const image = system().removeImageLater(await closed.push(await sleeperImage(`auth ${name}`), "team/sleeper:1"));
       const app = { name: system().name(), image };
       const wrong = { ...AUTH, password: "another-Pa55word-planted" };
       const event = await expectFailure(system(), { ...app, registry_auth: wrong }, "ImagePullBackOff");
@@ -96,9 +96,9 @@ describe("a registry elsewhere, behind an authority of one's own and a token ser
   test("is trusted by the agent alone, which hands the image to the engine", async () => {
     const authority = await CertificateAuthority.create(system().directory, "registry-ca");
     const tls = await authority.issue(`IP:${outsideAddress()}`);
-    await using front = await RegistryFront.start({ upstream: open.host, tls, tokens: { user: USER } });
+    await using front = await RegistryProxy.start({ upstream: open.host, tls, tokens: { user: USER } });
     const image = (await open.push(await sleeperImage("ca"), "team/ca:1")).replace(open.host, front.outsideHost);
-    const app = { name: system().name(), image: system().willPull(image), registry_auth: AUTH };
+    const app = { name: system().name(), image: system().removeImageLater(image), registry_auth: AUTH };
     const event = await expectFailure(system(), app, "ImagePullBackOff");
     expect(event.message).toMatch(/authority|certificate/);
 
@@ -115,9 +115,9 @@ describe("a registry elsewhere, behind an authority of one's own and a token ser
 
 describe("before the first byte of a layer", () => {
   const system = sharedSystem();
-  let front: RegistryFront;
+  let front: RegistryProxy;
   beforeAll(async () => {
-    front = owned.use(await RegistryFront.start({ upstream: open.host }));
+    front = owned.use(await RegistryProxy.start({ upstream: open.host }));
   });
 
   function layersAskedFor(digests: readonly string[]): string[] {
@@ -173,7 +173,7 @@ describe("before the first byte of a layer", () => {
     expect(layersAskedFor(image.layers.map(({ digest }) => digest))).toEqual([]);
     // What is there of it does not cost again.
     expect((await system().deploy(app)).final.status).toBe("Success");
-    system().willPull(reference);
+    system().removeImageLater(reference);
     const other = await system().finish(
       await system().open({ ...app, name: system().name() }, { query: "?dry_run=true" }),
     );
@@ -181,7 +181,7 @@ describe("before the first byte of a layer", () => {
   });
 });
 
-const noDisk = (await smallDiskMissing()) ?? (await privateEngineMissing());
+const noDisk = (await smallDiskUnavailableReason()) ?? (await privateEngineUnavailableReason());
 
 describe.skipIf(noDisk !== undefined)(`an image larger than the disk${noDisk ?? ""}`, () => {
   const system = sharedSystem(async (stack) => {

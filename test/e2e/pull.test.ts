@@ -17,13 +17,13 @@ beforeAll(async () => {
 afterAll(() => registry[Symbol.asyncDispose]());
 
 async function push(...args: Parameters<Registry["push"]>): Promise<string> {
-  return system().willPull(await registry.push(...args));
+  return system().removeImageLater(await registry.push(...args));
 }
 
 test("a pull shows its progress, at most about once a second", async () => {
   await using link = await SlowLink.to(registry.port, 2_500_000);
   const pushed = await registry.push(await bigImage(8), "team/big:1");
-  const image = system().willPull(pushed.replace(registry.host, link.host));
+  const image = system().removeImageLater(pushed.replace(registry.host, link.host));
   const began = performance.now();
   const { events, final } = await system().deploy({ name: system().name(), image });
   const seconds = (performance.now() - began) / 1000;
@@ -92,7 +92,7 @@ test("`latest` is asked for each time, and what is present serves when the regis
 test("a fixed tag and a digest that are present are used without the registry", async () => {
   const tagged = await push(await sleeperImage("fixed"), "team/fixed:1");
   const digest = await registry.digest("team/fixed:1");
-  const byDigest = system().willPull(`${registry.host}/team/fixed@${digest}`);
+  const byDigest = system().removeImageLater(`${registry.host}/team/fixed@${digest}`);
   for (const image of [tagged, byDigest]) {
     expect((await system().deploy({ name: system().name(), image })).final.status).toBe("Success");
   }

@@ -6,7 +6,7 @@ import { freeHostPort } from "../support/free-port.ts";
 import { NGINX_PORT, nginxImage } from "../support/images/nginx.ts";
 import { type System } from "../support/system.ts";
 import { openStream } from "../support/event-stream.ts";
-import { systemOfTest } from "../support/system/for-tests.ts";
+import { startTestSystem } from "../support/system/for-tests.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 /*
@@ -16,7 +16,7 @@ import { waitFor } from "../support/wait-for.ts";
 
 describe("an app nobody here wrote", () => {
   test("lives its life", { timeout: 300_000 }, async (context) => {
-    const system = await systemOfTest(context, { agentConfig: { deploy: { settle_window_s: 1 } } });
+    const system = await startTestSystem(context, { agentConfig: { deploy: { settle_window_s: 1 } } });
     const [first, second, broken] = [
       await system.load(await nginxImage("1"), "nginx1"),
       await system.load(await nginxImage("2"), "nginx2"),

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { freeHostPort } from "../support/free-port.ts";
 import { webImage, WEB_PORT } from "../support/images.ts";
-import { privateEngineMissing } from "../support/private-engine.ts";
+import { privateEngineUnavailableReason } from "../support/private-engine.ts";
 import { page } from "../support/system/app-page.ts";
 import { sharedSystem } from "../support/system/for-tests.ts";
 
@@ -14,7 +14,7 @@ const system = sharedSystem();
 const published = (port: number): object => expect.objectContaining({ HostPort: String(port) });
 
 // The machine's own engine cannot run privileged containers everywhere; a system's own can.
-const privileged = (await privateEngineMissing()) === undefined;
+const privileged = (await privateEngineUnavailableReason()) === undefined;
 
 test("with everything set runs exactly as asked for", async () => {
   const image = await system().load(await webImage());

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { freeHostPort } from "../support/free-port.ts";
 import { sleeperImage, WEB_PORT } from "../support/images.ts";
-import { systemOfTest } from "../support/system/for-tests.ts";
+import { startTestSystem } from "../support/system/for-tests.ts";
 import type { AppRequest, Deployed, System } from "../support/system.ts";
 import { waitFor } from "../support/wait-for.ts";
 
@@ -32,7 +32,7 @@ async function expectWorksAgain(system: System, request: AppRequest, failedId: s
 }
 
 test.concurrent("a device without a connection: DeviceNotReachable, at once", async (context) => {
-  const system = await systemOfTest(context);
+  const system = await startTestSystem(context);
   const request = await app(system);
   await system.agent.stop();
   await waitFor("the service to notice", () => system.control.log().some(({ msg }) => msg === "device offline"));
@@ -43,7 +43,7 @@ test.concurrent("a device without a connection: DeviceNotReachable, at once", as
 });
 
 test.concurrent("a device that is frozen: DeviceNotReachable after 10 s, and it never runs", async (context) => {
-  const system = await systemOfTest(context);
+  const system = await startTestSystem(context);
   const request = await app(system);
   system.agent.signal("SIGSTOP");
   const [failed, seconds] = await timed(system.deploy(request)).finally(() => system.agent.signal("SIGCONT"));
@@ -58,7 +58,7 @@ test.concurrent("a device that is frozen: DeviceNotReachable after 10 s, and it 
 
 test.concurrent("a link that went silent: DeviceNotReachable after 10 s, and a new link is made", async (context) => {
   // The silence must not be found out before the ten seconds are over: then the deployment would arrive after all.
-  const system = await systemOfTest(context, {
+  const system = await startTestSystem(context, {
     agentConfig: { link: { keepalive_s: 25, keepalive_max_s: 25, pong_timeout_s: 1 } },
   });
   const request = await app(system);

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { MAX_STREAMS_PER_DEPLOYMENT, STALL_TIMEOUT_MS } from "../../src/control-plane/api/client-streams.ts";
-import { MAX_FOREIGN_CONFLICTS } from "../../src/control-plane/assets/conflict-limit.ts";
+import { MAX_CONFLICTS_PER_HOUR } from "../../src/control-plane/assets/conflict-limit.ts";
 import { MAX_KEYS_PER_ACCOUNT } from "../../src/control-plane/cli/key.ts";
 import { MAX_GROUPS_PER_ACCOUNT } from "../../src/control-plane/cli/network-group.ts";
 import { configSchema } from "../../src/control-plane/config.ts";
@@ -13,25 +13,25 @@ import {
   MAX_EVENT_BYTES_OVER_QUOTA,
   MAX_EVENTS,
 } from "../../src/control-plane/core/event-log.ts";
-import { MAX_LIFE_MS } from "../../src/control-plane/core/transitions.ts";
+import { MAX_DEPLOYMENT_DURATION_MS } from "../../src/control-plane/core/transitions.ts";
 import { MAX_RUNNING_PER_ASSET } from "../../src/control-plane/deployments/deployments.ts";
 import {
-  EVENT_UNIT_BYTES,
-  EVENTS_AT_ONCE,
-  EVENTS_PER_SECOND,
-  FRAME_BYTES_AT_ONCE,
-  FRAME_BYTES_PER_SECOND,
-  MIN_FRAME_BYTES,
-  REPORTS_AT_ONCE,
-  REPORTS_PER_SECOND,
+  BYTES_PER_EXTRA_EVENT,
+  MAX_BURST_EVENTS,
+  MAX_EVENTS_PER_SECOND,
+  MAX_BURST_BYTES,
+  MAX_BYTES_PER_SECOND,
+  MIN_CHARGED_BYTES,
+  MAX_BURST_REPORTS,
+  MAX_REPORTS_PER_SECOND,
 } from "../../src/control-plane/hub/frame-pace.ts";
 import { MAX_WAITING_BYTES as MAX_INBOX_BYTES } from "../../src/control-plane/hub/inbox.ts";
-import { MAX_SESSIONS_PER_ASSET } from "../../src/control-plane/hub/open-sessions.ts";
+import { MAX_CONNECTIONS_PER_ASSET } from "../../src/control-plane/hub/open-sessions.ts";
 import { MAX_QUERIES_PER_ACCOUNT, MAX_QUERIES_PER_DEVICE } from "../../src/control-plane/queries/device-queries.ts";
-import { MAX_WAITING_BYTES as MAX_LOG_BYTES } from "../../src/control-plane/queries/log-feed.ts";
+import { MAX_BUFFERED_BYTES as MAX_LOG_BYTES } from "../../src/control-plane/queries/log-feed.ts";
 import { MAX_BATCH_BYTES, MAX_PAGE_BYTES } from "../../src/control-plane/store/deployments.ts";
 import { MAX_FRAME_BYTES, MAX_MESSAGE_LENGTH, MAX_REQUEST_BYTES } from "../../src/protocol/limits.ts";
-import { MAX_NESTING } from "../../src/protocol/nesting.ts";
+import { MAX_NESTING_DEPTH } from "../../src/protocol/nesting.ts";
 import { MAX_USAGE_DAYS } from "../../src/protocol/usage.ts";
 
 const config = configSchema.parse({});
@@ -55,18 +55,18 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "questions to one device at once": count(MAX_QUERIES_PER_DEVICE),
   "questions of one account at once": count(MAX_QUERIES_PER_ACCOUNT),
   "lines of a log that wait for the client": kib(MAX_LOG_BYTES),
-  "one frame from a device": `${mib(MAX_FRAME_BYTES)}, nested ${MAX_NESTING} deep`,
+  "one frame from a device": `${mib(MAX_FRAME_BYTES)}, nested ${MAX_NESTING_DEPTH} deep`,
   "frames that wait for an earlier one": `64, or ${mib(MAX_INBOX_BYTES)}`,
-  "open connections of one device": count(MAX_SESSIONS_PER_ASSET),
+  "open connections of one device": count(MAX_CONNECTIONS_PER_ASSET),
   "frames on a connection that is being closed": mib(MAX_INBOX_BYTES),
-  "bytes from one device": `${mib(FRAME_BYTES_PER_SECOND)}/s, ${mib(FRAME_BYTES_AT_ONCE)} at once, a frame or ping at least ${MIN_FRAME_BYTES}`,
-  "frames about deployments from one device": `${EVENTS_PER_SECOND}/s, ${EVENTS_AT_ONCE} at once, each ${kib(EVENT_UNIT_BYTES)} counting as one`,
-  "reports from one device": `${REPORTS_PER_SECOND}/s, ${REPORTS_AT_ONCE} at once`,
+  "bytes from one device": `${mib(MAX_BYTES_PER_SECOND)}/s, ${mib(MAX_BURST_BYTES)} at once, a frame or ping at least ${MIN_CHARGED_BYTES}`,
+  "frames about deployments from one device": `${MAX_EVENTS_PER_SECOND}/s, ${MAX_BURST_EVENTS} at once, each ${kib(BYTES_PER_EXTRA_EVENT)} counting as one`,
+  "reports from one device": `${MAX_REPORTS_PER_SECOND}/s, ${MAX_BURST_REPORTS} at once`,
   "report of one device": mib(MAX_FRAME_BYTES),
   "data usage kept of one device": `${mib(MAX_LEDGER_BYTES)}, 400 days, 500 deployments`,
   "acknowledgement of a deployment by the device": `\`ack_timeout_s\`, ${config.ack_timeout_s} s`,
   "a deployment in all": `\`deployment_timeout_s\`, ${config.deployment_timeout_s / 60} min`,
-  "the same with all waiting for hours or budget": days(MAX_LIFE_MS),
+  "the same with all waiting for hours or budget": days(MAX_DEPLOYMENT_DURATION_MS),
   "undoing a cancelled deployment": seconds(CANCEL_TIMEOUT_MS),
   "deployments of one device under way": count(MAX_RUNNING_PER_ASSET),
   "events of one deployment": `${count(MAX_EVENTS)}, and ${mib(MAX_EVENT_BYTES)}`,
@@ -76,7 +76,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "finished deployments": `\`deployment_retention_days\`, ${config.deployment_retention_days} days`,
   "deployments of one account, with their events": `\`storage_mib_per_account\`, ${count(config.storage_mib_per_account)} MiB`,
   "assets of one account": `\`max_assets_per_account\`, ${count(config.max_assets_per_account)}`,
-  "identifiers refused because of another account": `${MAX_FOREIGN_CONFLICTS} an hour`,
+  "identifiers refused because of another account": `${MAX_CONFLICTS_PER_HOUR} an hour`,
   "API keys of one account that are not revoked": count(MAX_KEYS_PER_ACCOUNT),
   "network groups of one account's own": count(MAX_GROUPS_PER_ACCOUNT),
 };
@@ -97,7 +97,7 @@ test.each(Object.entries(BOUNDS))("docs/operations.md gives the bound of the sou
 test("docs/api.md gives the same numbers", async () => {
   const text = (await readFile("docs/api.md", "utf8")).replaceAll(/\s+/g, " ");
   expect(text).toContain(`may have ${count(config.max_assets_per_account)} assets`);
-  expect(text).toContain(`identifiers of others ${MAX_FOREIGN_CONFLICTS} times in an hour`);
+  expect(text).toContain(`identifiers of others ${MAX_CONFLICTS_PER_HOUR} times in an hour`);
   expect(text).toContain(
     `may have ${MAX_STREAMS_PER_DEPLOYMENT} open, an account ${count(config.max_streams_per_account)}`,
   );

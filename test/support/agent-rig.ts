@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import type { HostPort } from "../../src/agent/core/host-port.ts";
-import { type PathTrace, plainTrace } from "../../src/agent/core/path-trace.ts";
+import { type ResolvedPath, pathWithoutLinks } from "../../src/agent/core/path-trace.ts";
 import { platformOf } from "../../src/agent/core/platform.ts";
 import type { RegistryAuth } from "../../src/agent/registry/registry.ts";
 import type { Host } from "../../src/agent/host/host.ts";
@@ -30,7 +30,7 @@ const DEPLOY_CONFIG: DeployConfig = {
   stateDir: "/var/lib/edge-agent",
   containerLog: { maxBytes: 1_000_000, maxFiles: 2 },
   policy: { privileged: true, host_network: true, mounts: { allow: [], deny: [] }, registries: { allow: [] } },
-  guardedPaths: [],
+  protectedPaths: [],
 };
 
 /** A machine that shows what a test says. */
@@ -63,13 +63,13 @@ class FakeHost implements Host {
   }
 
   /** Where paths lead that are not what they are called. */
-  readonly traces = new Map<string, PathTrace>();
+  readonly resolvedPaths = new Map<string, ResolvedPath>();
 
-  async trace(path: string) {
-    return this.traces.get(path) ?? plainTrace(path);
+  async resolvePath(path: string) {
+    return this.resolvedPaths.get(path) ?? pathWithoutLinks(path);
   }
 
-  async mounts() {
+  async readMounts() {
     return [];
   }
 
@@ -77,7 +77,7 @@ class FakeHost implements Host {
     return this.devices.has(path);
   }
 
-  machine() {
+  capacity() {
     return { memoryBytes: 1_000_000_000, cpus: 4 };
   }
 }
@@ -156,7 +156,7 @@ export class AgentRig implements AsyncDisposable {
       },
       dataRoot: async (signal) => (await this.engine.info(signal)).dataRoot,
       downloader: this.downloader,
-      pulls: new Semaphore(2),
+      pullSlots: new Semaphore(2),
       gate: OPEN_GATE,
       ledger: this.ledger,
     };

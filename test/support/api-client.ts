@@ -1,6 +1,6 @@
 import type { ControlPlane, TestAccount } from "./control-plane.ts";
 
-export interface Answer {
+export interface ApiResponse {
   readonly status: number;
   readonly headers: Headers;
   /** The body read as JSON; `undefined` when it is empty. */
@@ -8,15 +8,15 @@ export interface Answer {
 }
 
 export interface ApiClient {
-  get(path: string): Promise<Answer>;
-  post(path: string, body: unknown): Promise<Answer>;
-  patch(path: string, body: unknown): Promise<Answer>;
-  delete(path: string): Promise<Answer>;
+  get(path: string): Promise<ApiResponse>;
+  post(path: string, body: unknown): Promise<ApiResponse>;
+  patch(path: string, body: unknown): Promise<ApiResponse>;
+  delete(path: string): Promise<ApiResponse>;
 }
 
 /** Talks JSON to a control plane with the key of an account. */
 export function apiClient(control: Pick<ControlPlane, "url">, account: Pick<TestAccount, "apiKey">): ApiClient {
-  const call = async (method: string, path: string, body?: unknown): Promise<Answer> => {
+  const call = async (method: string, path: string, body?: unknown): Promise<ApiResponse> => {
     const response = await fetch(control.url + path, {
       method,
       headers: {

@@ -8,7 +8,7 @@ export interface CapturedLog {
 }
 
 /** A logger of every level that keeps its lines, without any of the masking of the real one. */
-export function captureLog(): CapturedLog {
+export function captureLogText(): CapturedLog {
   const lines: string[] = [];
   const logger = pino({ level: "trace" }, { write: (line: string) => void lines.push(line) });
   return { logger, text: () => lines.join("") };

@@ -1,17 +1,17 @@
 import { type Deployment, newDeployment } from "../../src/control-plane/core/deployment.ts";
-import type { Change } from "../../src/control-plane/core/deployment.ts";
+import type { DeploymentChange } from "../../src/control-plane/core/deployment.ts";
 import { appendEvent } from "../../src/control-plane/core/event-log.ts";
-import { utf8Length } from "../../src/protocol/utf8-length.ts";
-import { received } from "../../src/control-plane/core/transitions.ts";
+import { utf8ByteLength } from "../../src/protocol/utf8-length.ts";
+import { receivedEvent } from "../../src/control-plane/core/transitions.ts";
 
 /** When the deployments of the unit tests were asked for, Unix milliseconds. */
 export const T0 = 1_800_000_000_000;
 
 /** The deployment as a store would keep it after a change. */
-export function applyChange(deployment: Deployment, change: Change | undefined): Deployment {
+export function applyChange(deployment: Deployment, change: DeploymentChange | undefined): Deployment {
   const event = change?.event;
   const version = deployment.version + (change ? 1 : 0);
-  const eventBytes = deployment.eventBytes + (event ? utf8Length(JSON.stringify(event)) : 0);
+  const eventBytes = deployment.eventBytes + (event ? utf8ByteLength(JSON.stringify(event)) : 0);
   return {
     ...deployment,
     ...change?.fields,
@@ -35,5 +35,5 @@ export function receivedDeployment(fields: Partial<Deployment> = {}): Deployment
     nowMs: T0,
     timeoutMs: 900_000,
   });
-  return { ...applyChange(fresh, appendEvent(fresh, received(fresh), T0)), version: 1, ...fields };
+  return { ...applyChange(fresh, appendEvent(fresh, receivedEvent(fresh), T0)), version: 1, ...fields };
 }

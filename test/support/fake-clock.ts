@@ -1,5 +1,5 @@
 import type { Clock } from "../../src/lib/clock.ts";
-import { sleepOn } from "../../src/lib/clock.ts";
+import { sleepWithTimer } from "../../src/lib/clock.ts";
 
 interface PendingTimer {
   readonly due: number;
@@ -37,7 +37,7 @@ export class FakeClock implements Clock {
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    return sleepOn(this, ms, signal);
+    return sleepWithTimer(this, ms, signal);
   }
 
   /** Timers and sleepers that have not fired yet. */

@@ -1,5 +1,5 @@
 import { WebSocket } from "ws";
-import type { ReportChange } from "../../src/protocol/app-report.ts";
+import type { ReportDelta } from "../../src/protocol/app-report.ts";
 import type { DeploymentOutcome } from "../../src/protocol/deployment-outcome.ts";
 import type { DeviceEvent } from "../../src/protocol/deployment-event.ts";
 import { type ControlFrame, decodeControlFrame } from "../../src/protocol/frames.ts";
@@ -18,7 +18,7 @@ export interface FakeDeviceOptions {
   readonly outcomes?: readonly DeploymentOutcome[] | false;
 }
 
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 /** A device that does what the test says, over a real WebSocket. */
 export class FakeDevice implements AsyncDisposable {
@@ -31,7 +31,7 @@ export class FakeDevice implements AsyncDisposable {
   readonly #outcomes: readonly DeploymentOutcome[] | false;
   readonly #waiting = new Set<() => void>();
   readonly #deviceSeqs = new Map<string, number>();
-  #taken = 0;
+  #consumed = 0;
 
   private constructor(socket: WebSocket, { acknowledges = true, outcomes = [] }: FakeDeviceOptions) {
     this.#socket = socket;
@@ -104,7 +104,7 @@ export class FakeDevice implements AsyncDisposable {
   }
 
   /** Sends a report: complete unless it has a `base`. */
-  report(change: Partial<ReportChange> & Pick<ReportChange, "hash">): void {
+  report(change: Partial<ReportDelta> & Pick<ReportDelta, "hash">): void {
     this.send({ type: "report", base: null, apps: [], removed_apps: [], ...change });
   }
 
@@ -115,14 +115,14 @@ export class FakeDevice implements AsyncDisposable {
 
   /** The next frame of this type that was not taken yet; those before it are passed over. Fails after 10 s, or when the connection is closed. */
   async next<T extends ControlFrame["type"]>(type: T): Promise<FrameOf<T>> {
-    const deadline = performance.now() + PATIENCE_MS;
+    const deadline = performance.now() + TIMEOUT_MS;
     for (;;) {
-      while (this.#taken < this.received.length) {
-        const frame = this.received[this.#taken++];
+      while (this.#consumed < this.received.length) {
+        const frame = this.received[this.#consumed++];
         if (frame?.type === type) return frame as FrameOf<T>;
       }
       const left = deadline - performance.now();
-      if (left <= 0) throw new Error(`no ${type} within ${PATIENCE_MS} ms`);
+      if (left <= 0) throw new Error(`no ${type} within ${TIMEOUT_MS} ms`);
       if (this.#socket.readyState === WebSocket.CLOSED) throw new Error(`connection closed before ${type}`);
       await this.#wait(left);
     }
@@ -164,11 +164,11 @@ export class FakeDevice implements AsyncDisposable {
     this.received.push(decoded.frame);
     const isCommand = decoded.frame.type === "deploy" || decoded.frame.type === "command";
     if (isCommand && this.#acknowledges) this.ack(decoded.frame.deployment_id);
-    if (decoded.frame.type === "query" && decoded.frame.what === "deployments") this.#tellOutcomes(decoded.frame);
+    if (decoded.frame.type === "query" && decoded.frame.what === "deployments") this.#answerOutcomes(decoded.frame);
     this.#wake();
   }
 
-  #tellOutcomes({ query_id: queryId, params }: FrameOf<"query">): void {
+  #answerOutcomes({ query_id: queryId, params }: FrameOf<"query">): void {
     const outcomes = this.#outcomes;
     if (outcomes === false) return;
     const { deployment_ids: ids } = params as { deployment_ids: readonly string[] };

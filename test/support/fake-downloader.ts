@@ -1,4 +1,4 @@
-import type { DownloadRequest, ImageDownloader } from "../../src/agent/download/image-downloader.ts";
+import type { ImageDownloadRequest, ImageDownloader } from "../../src/agent/download/image-downloader.ts";
 import type { TransferProgress } from "../../src/agent/download/transfer.ts";
 import type { Clock } from "../../src/lib/clock.ts";
 import { EngineError } from "../../src/agent/engine/engine-error.ts";
@@ -25,7 +25,7 @@ export class FakeDownloader implements ImageDownloader {
     this.#clock = clock;
   }
 
-  async download({ image, onProgress, onReceived, signal }: DownloadRequest): Promise<TransferProgress> {
+  async download({ image, onProgress, onReceived, signal }: ImageDownloadRequest): Promise<TransferProgress> {
     const loopback = `127.0.0.1:1/${"0".repeat(32)}@${image.digest}`;
     const total = image.layers.reduce((sum, { size }) => sum + size, 0);
     const pieceMs = this.#pullMs(image.digest) / (STEPS * Math.max(1, image.layers.length));

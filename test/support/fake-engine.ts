@@ -2,7 +2,7 @@ import { type HostPort, includesPort } from "../../src/agent/core/host-port.ts";
 import { nanoseconds } from "../../src/agent/core/log-time.ts";
 import type {
   ContainerChange,
-  ContainerMakeup,
+  ContainerConfig,
   ContainerRequest,
   ContainerState,
   ContainerSummary,
@@ -20,7 +20,14 @@ import type {
 import { EngineError } from "../../src/agent/engine/engine-error.ts";
 import type { Clock } from "../../src/lib/clock.ts";
 import { FakeContainer } from "./fake-engine/fake-container.ts";
-import { diffIdsOf, type FakeImage, hash, layersOf, manifestDigestOf, repositoryOf } from "./fake-engine/fake-image.ts";
+import {
+  diffIdsOf,
+  type FakeImage,
+  sha256Hex,
+  layersOf,
+  manifestDigestOf,
+  repositoryOf,
+} from "./fake-engine/fake-image.ts";
 import { Faults } from "./fake-engine/faults.ts";
 
 const PULL_STEPS = 10;
@@ -138,8 +145,8 @@ export class FakeEngine implements Engine {
     });
   }
 
-  describeContainer(idOrName: string, signal: AbortSignal): Promise<ContainerMakeup | undefined> {
-    return this.faults.around("describeContainer", [idOrName], signal, () => {
+  readContainerConfig(idOrName: string, signal: AbortSignal): Promise<ContainerConfig | undefined> {
+    return this.faults.around("readContainerConfig", [idOrName], signal, () => {
       const request = this.container(idOrName)?.request;
       if (!request) return undefined;
       const { image, environment, volumes, hostNetwork, privileged } = request;
@@ -235,7 +242,7 @@ export class FakeEngine implements Engine {
       if (this.container(request.name)) {
         throw new EngineError("conflict", `The container name "/${request.name}" is already in use`);
       }
-      const id = hash(`container ${++this.#created}`);
+      const id = sha256Hex(`container ${++this.#created}`);
       const labelled = { ...request, labels: { ...image.labels, ...request.labels } };
       this.#containers.set(id, new FakeContainer(id, labelled, image.behaviour ?? {}, this.#clock));
       return id;
@@ -390,7 +397,7 @@ export class FakeEngine implements Engine {
     const repository = reference.replace(/@.*$/, "").replace(/:[^:/]*$/, "");
     const repoDigests = isPublished ? [`${repository}@${manifestDigestOf(image)}`] : [];
     return {
-      id: `sha256:${hash(`id ${JSON.stringify(image)}`)}`,
+      id: `sha256:${sha256Hex(`id ${JSON.stringify(image)}`)}`,
       architecture: image.architecture ?? this.engineInfo.architecture,
       os: "linux",
       size: layersOf(image).reduce((sum, layer) => sum + layer, 0),

@@ -5,11 +5,11 @@ import type { Network } from "../../src/agent/host/network.ts";
 
 /** Interfaces as a test says; named after their kind, as on most devices. */
 export class FakeNetwork implements Network {
-  way: DefaultRoute | undefined = { interface: "eth0", gateway: "0102A8C0" };
-  carried: readonly InterfaceCounters[] = [];
+  defaultRoute: DefaultRoute | undefined = { interface: "eth0", gateway: "0102A8C0" };
+  interfaceCounters: readonly InterfaceCounters[] = [];
 
   route(): DefaultRoute | undefined {
-    return this.way;
+    return this.defaultRoute;
   }
 
   kindOf(name: string): NetworkKind {
@@ -19,6 +19,6 @@ export class FakeNetwork implements Network {
   }
 
   counters(): readonly InterfaceCounters[] {
-    return this.carried;
+    return this.interfaceCounters;
   }
 }

@@ -1,4 +1,4 @@
-import { type Clock, sleepOn, systemClock } from "../../src/lib/clock.ts";
+import { type Clock, sleepWithTimer, systemClock } from "../../src/lib/clock.ts";
 
 /** A clock on which everything takes so many times as long as it does: minutes pass in moments, on real sockets. */
 export function fastClock(times: number): Clock {
@@ -7,7 +7,7 @@ export function fastClock(times: number): Clock {
     now: () => began.now + (systemClock.now() - began.now) * times,
     monotonic: () => began.monotonic + (systemClock.monotonic() - began.monotonic) * times,
     timer: (ms, callback) => systemClock.timer(ms / times, callback),
-    sleep: (ms, signal) => sleepOn(clock, ms, signal),
+    sleep: (ms, signal) => sleepWithTimer(clock, ms, signal),
   };
   return clock;
 }

@@ -1,4 +1,4 @@
-import { asideName, besideName, containerName } from "../../src/agent/core/container.ts";
+import { oldVersionName, newVersionName, containerName } from "../../src/agent/core/container.ts";
 import {
   type AppRecord,
   type DeploymentRecord,
@@ -7,14 +7,14 @@ import {
   newRecord,
 } from "../../src/agent/core/deployment.ts";
 import { nextStep } from "../../src/agent/core/plan.ts";
-import type { Progress, Step } from "../../src/agent/core/step.ts";
-import { touches } from "../../src/agent/core/way-back.ts";
-import { isStored } from "../../src/agent/steps/table.ts";
-import { storedChange } from "../../src/agent/steps/stored-change.ts";
+import type { RunProgress, Step } from "../../src/agent/core/step.ts";
+import { beginsTouching } from "../../src/agent/core/way-back.ts";
+import { isRecordStep } from "../../src/agent/steps/table.ts";
+import { toRecordChange } from "../../src/agent/steps/stored-change.ts";
 import type { AppSpec } from "../../src/protocol/app-spec.ts";
 import type { DeploymentAction } from "../../src/protocol/deployment-action.ts";
 
-const FORGOTTEN: Progress = {
+const EMPTY_PROGRESS: RunProgress = {
   startedContainerId: undefined,
   verifiedContainerId: undefined,
   stoppedContainerId: undefined,
@@ -25,8 +25,15 @@ const FAILURE: Failure = { code: "CrashLoopBackOff", message: "it crashed", step
 const CANCELLED: Failure = { code: "DeploymentCancelled", message: "enough", step: "done" };
 
 /** What may befall the agent around one step. */
-export const MISHAPS = ["none", "crash_before_store", "step_fails", "cancel", "reboot", "container_removed"] as const;
-export type Mishap = (typeof MISHAPS)[number];
+export const STEP_FAULTS = [
+  "none",
+  "crash_before_store",
+  "step_fails",
+  "cancel",
+  "reboot",
+  "container_removed",
+] as const;
+export type StepFault = (typeof STEP_FAULTS)[number];
 
 export interface Container {
   readonly id: string;
@@ -35,33 +42,33 @@ export interface Container {
   running: boolean;
 }
 
-export interface PlanWorld {
+export interface PlanSimulation {
   record: DeploymentRecord;
   installed: AppRecord | undefined;
   containers: Container[];
   readonly steps: Step["kind"][];
   /** How many steps there were with no container running. */
-  gap: number;
+  stepsWithoutContainer: number;
 }
 
 /** Plays a deployment by its plan alone: each step does what it says, unless something befalls it. */
-export function playPlan(
+export function simulatePlan(
   action: DeploymentAction,
   spec: AppSpec,
-  mishaps: readonly Mishap[] = [],
+  mishaps: readonly StepFault[] = [],
   desired: AppRecord["desired"] = "running",
-): PlanWorld {
+): PlanSimulation {
   const old = {
     ...newApp({ ...spec, image: "example/app:0" }, { deploymentId: "d0", imageId: "i0", containerId: "c0" }),
   };
   const previous = action === "deploy" ? undefined : { ...old, desired };
   const record = { ...newRecord("d1", 1, spec), action, app: spec.name, previous };
-  const world: PlanWorld = { record, installed: previous, containers: [], steps: [], gap: 0 };
+  const world: PlanSimulation = { record, installed: previous, containers: [], steps: [], stepsWithoutContainer: 0 };
   if (previous) {
     const running = desired === "running";
     world.containers.push({ id: "c0", name: containerName(spec.name), deploymentId: "d0", running });
   }
-  let progress = FORGOTTEN;
+  let progress = EMPTY_PROGRESS;
   let stored = record as DeploymentRecord;
   for (let round = 0; round < mishaps.length + 60; round++) {
     const seen = world.containers.map((container) => ({ ...container, up: container.running }));
@@ -71,41 +78,41 @@ export function playPlan(
     if (!step) return world;
     world.steps.push(step.kind);
     const mishap = mishaps[round] ?? "none";
-    if (isStored(step)) {
-      const { record: change, app, removedApp } = storedChange(step, world.record);
+    if (isRecordStep(step)) {
+      const { record: change, app, removedApp } = toRecordChange(step, world.record);
       world.record = { ...world.record, ...change };
       if (app) world.installed = app;
       if (removedApp !== undefined) world.installed = undefined;
     } else {
       // On disk before the step has any effect.
-      world.record = stored = touches(world.record, step) ? { ...world.record, touched: true } : world.record;
+      world.record = stored = beginsTouching(world.record, step) ? { ...world.record, touched: true } : world.record;
       if (mishap === "step_fails" && step.kind !== "clean") {
         const failure = world.record.failure ? { rollbackFailure: FAILURE } : { failure: FAILURE };
         world.record = { ...world.record, ...failure };
       } else {
-        world.record = { ...world.record, ...carryOut(world, step, round) };
-        progress = after(step, progress);
+        world.record = { ...world.record, ...applyStep(world, step, round) };
+        progress = progressAfter(step, progress);
       }
     }
     if (mishap === "cancel" && world.record.outcome === "pending" && !world.record.failure) {
       world.record = { ...world.record, failure: CANCELLED };
     }
     if (mishap === "container_removed") world.containers = world.containers.slice(1);
-    if (mishap === "crash_before_store" && !isStored(step)) {
+    if (mishap === "crash_before_store" && !isRecordStep(step)) {
       world.record = stored;
-      progress = FORGOTTEN;
+      progress = EMPTY_PROGRESS;
     }
     if (mishap === "reboot") {
-      progress = FORGOTTEN;
+      progress = EMPTY_PROGRESS;
       for (const container of world.containers) container.running = false;
     }
-    if (!world.containers.some(({ running }) => running)) world.gap++;
+    if (!world.containers.some(({ running }) => running)) world.stepsWithoutContainer++;
     stored = world.record;
   }
   return world;
 }
 
-function carryOut(world: PlanWorld, step: Step, round: number): Partial<DeploymentRecord> {
+function applyStep(world: PlanSimulation, step: Step, round: number): Partial<DeploymentRecord> {
   const find = (id: string): Container | undefined => world.containers.find((container) => container.id === id);
   const change = (id: string, fields: Partial<Container>): void => {
     const container = find(id);
@@ -124,7 +131,7 @@ function carryOut(world: PlanWorld, step: Step, round: number): Partial<Deployme
       return { imageId: "i1" };
     case "create": {
       const { spec, place, deploymentId } = step;
-      const name = place === "beside" ? besideName(spec.name) : containerName(spec.name);
+      const name = place === "beside" ? newVersionName(spec.name) : containerName(spec.name);
       if (world.containers.some((other) => other.name === name)) throw new Error(`two containers named ${name}`);
       world.containers.push({ id: `c${round + 1}`, name, deploymentId, running: false });
       return {};
@@ -132,7 +139,7 @@ function carryOut(world: PlanWorld, step: Step, round: number): Partial<Deployme
     case "switch": {
       const name = containerName(step.spec.name);
       const holder = step.others.find((other) => other.name === name);
-      if (holder) change(holder.id, { name: asideName(step.spec.name) });
+      if (holder) change(holder.id, { name: oldVersionName(step.spec.name) });
       change(step.container.id, { name });
       for (const { id } of step.others) change(id, { running: false });
       if (step.start) change(step.container.id, { running: true });
@@ -161,13 +168,13 @@ function carryOut(world: PlanWorld, step: Step, round: number): Partial<Deployme
   }
 }
 
-function after(step: Step, progress: Progress): Progress {
+function progressAfter(step: Step, progress: RunProgress): RunProgress {
   if (step.kind === "switch") return step.start ? { ...progress, startedContainerId: step.container.id } : progress;
   if (step.kind === "start") {
     return { ...progress, startedContainerId: step.containerId, stoppedContainerId: undefined };
   }
   if (step.kind === "resolve") {
-    return { ...progress, source: { kind: "engine", problem: { kind: "registry_unreachable", message: "" } } };
+    return { ...progress, source: { kind: "engine", error: { kind: "registry_unreachable", message: "" } } };
   }
   if (step.kind === "verify") return { ...progress, verifiedContainerId: step.containerId };
   if (step.kind !== "stop") return progress;

@@ -22,7 +22,7 @@ runtime = "${runtime}"
 `;
 
 /** Why no Podman can be started here; `undefined` where one can. */
-export async function podmanMissing(): Promise<string | undefined> {
+export async function podmanUnavailableReason(): Promise<string | undefined> {
   if (process.getuid?.() !== 0) return "a Podman of its own needs root";
   const version = await run("podman", ["--version"]).catch(() => undefined);
   return version?.code === 0 ? undefined : "podman is not installed";

@@ -19,7 +19,7 @@ export interface PrivateEngineOptions {
 }
 
 /** Why no Docker engine of a test's own can be started here; `undefined` where one can. */
-export async function privateEngineMissing(): Promise<string | undefined> {
+export async function privateEngineUnavailableReason(): Promise<string | undefined> {
   if (process.getuid?.() !== 0) return "a Docker engine of its own needs root";
   for (const [command, ...args] of [
     ["dockerd", "--version"],

@@ -7,7 +7,7 @@ import { tempDir } from "./temp-dir.ts";
 const run = promisify(execFile);
 
 /** Why no disk of a given size can be made here; `undefined` where one can. */
-export async function smallDiskMissing(): Promise<string | undefined> {
+export async function smallDiskUnavailableReason(): Promise<string | undefined> {
   if (process.getuid?.() !== 0) return "mounting a disk needs root";
   return await run("mkfs.ext4", ["-V"]).then(
     () => undefined,

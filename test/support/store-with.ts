@@ -1,7 +1,7 @@
 import type { AgentStore, StoreChange } from "../../src/agent/store/store.ts";
 
 /** A store as it is, but for what a test does around it. What `onSave` throws, `save` throws, and nothing is written. */
-export function storeWith(
+export function interceptSaves(
   store: AgentStore,
   { onSave }: { readonly onSave: (change: StoreChange) => void },
 ): AgentStore {

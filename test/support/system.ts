@@ -6,7 +6,7 @@ import { dockerSocket } from "./docker-socket.ts";
 import { type EventStream, openStream, type StreamRequest } from "./event-stream.ts";
 import { engineRequest, type Image, loadImage, removeImage, uniqueName } from "./images.ts";
 import { TcpRelay } from "./link/tcp-relay.ts";
-import { PrivateEngine, privateEngineMissing } from "./private-engine.ts";
+import { PrivateEngine, privateEngineUnavailableReason } from "./private-engine.ts";
 import { type AgentConfig, AgentProcess } from "./system/agent.ts";
 import { type Account, type Asset, ControlProcess } from "./system/control.ts";
 import {
@@ -119,7 +119,7 @@ export class System implements AsyncDisposable {
   }
 
   /** How often the device has come online. After a cut, the last word of the log may still be of the session before. */
-  sessions(): number {
+  countSessions(): number {
     return this.control.log().filter(({ asset, msg }) => asset === this.asset.uuid && msg === "device online").length;
   }
 
@@ -131,11 +131,11 @@ export class System implements AsyncDisposable {
   /** Puts an image into the engine and answers its reference. */
   async load(image: Image, label: string = "image"): Promise<string> {
     const { reference } = await loadImage(this.engineSocket, image, label);
-    return this.willPull(reference);
+    return this.removeImageLater(reference);
   }
 
   /** Has an image removed with the system that the agent will pull. Answers its reference. */
-  willPull(reference: string): string {
+  removeImageLater(reference: string): string {
     // A test that failed may have left the engine down; then it is one of the test's own, and its images go with it.
     this.#owned.defer(() => removeImage(this.engineSocket, reference).catch(() => {}));
     return reference;
@@ -220,7 +220,7 @@ export class System implements AsyncDisposable {
 }
 
 async function ownEngine(owned: AsyncDisposableStack): Promise<string> {
-  if ((await privateEngineMissing()) === undefined) return owned.use(await PrivateEngine.start()).socketPath;
+  if ((await privateEngineUnavailableReason()) === undefined) return owned.use(await PrivateEngine.start()).socketPath;
   const socketPath = await dockerSocket();
   if (socketPath === undefined) throw new Error("no Docker engine answers on this machine");
   return socketPath;

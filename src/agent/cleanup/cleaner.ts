@@ -9,11 +9,11 @@ import { neededImages } from "./needed-images.ts";
 import { PulledImages } from "./pulled-images.ts";
 
 const FIRST_ROUND_MS = 15 * 60_000;
-const ROUND_EVERY_MS = 6 * 60 * 60_000;
+const ROUND_INTERVAL_MS = 6 * 60 * 60_000;
 
 /** A registry that could not be reached is not asked again for the same image before, in milliseconds: asking costs data. */
 const ASK_AGAIN_MS = 24 * 60 * 60_000;
-const ASK_PATIENCE_MS = 30_000;
+const REGISTRY_TIMEOUT_MS = 30_000;
 
 export interface CleanerOptions {
   readonly engine: Engine;
@@ -52,7 +52,7 @@ export interface CleanupResult {
 export class Cleaner {
   readonly #options: CleanerOptions;
   readonly #pulled: PulledImages;
-  readonly #askedInVain = new Map<string, number>();
+  readonly #unreachableSince = new Map<string, number>();
   #running: Promise<unknown> = Promise.resolve();
 
   constructor(options: CleanerOptions) {
@@ -64,7 +64,7 @@ export class Cleaner {
   async run(signal: AbortSignal): Promise<void> {
     const { clock, isEnabled, logger } = this.#options;
     if (!isEnabled) return;
-    for (let pause = FIRST_ROUND_MS; !signal.aborted; pause = ROUND_EVERY_MS) {
+    for (let pause = FIRST_ROUND_MS; !signal.aborted; pause = ROUND_INTERVAL_MS) {
       try {
         await clock.sleep(pause, signal);
         await this.round({ dryRun: false, all: false }, signal);
@@ -129,15 +129,15 @@ export class Cleaner {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const { clock, logger } = this.#options;
-    const last = this.#askedInVain.get(id);
+    const last = this.#unreachableSince.get(id);
     if (!isAsked && last !== undefined && clock.monotonic() - last < ASK_AGAIN_MS)
       return "its registry was asked today";
     const why = await this.#ask(reference, image, signal);
     if (why === undefined) {
-      this.#askedInVain.delete(id);
+      this.#unreachableSince.delete(id);
       return undefined;
     }
-    this.#askedInVain.set(id, clock.monotonic());
+    this.#unreachableSince.set(id, clock.monotonic());
     logger.info(
       { image: reference, reason: why },
       "an image that no app needs is kept: it could not be pulled again now",
@@ -147,7 +147,7 @@ export class Cleaner {
 
   async #ask(reference: string, image: ImageSummary, signal: AbortSignal): Promise<string | undefined> {
     const { clock, whyNotFetchable } = this.#options;
-    using limit = deadline(clock, ASK_PATIENCE_MS, signal);
+    using limit = deadline(clock, REGISTRY_TIMEOUT_MS, signal);
     try {
       return await whyNotFetchable(reference, image, limit.signal);
     } catch (error) {

@@ -1,7 +1,7 @@
 import { parseImageReference } from "../../protocol/image-reference.ts";
 import type { Platform } from "../core/platform.ts";
 import type { ImageSummary } from "../engine/engine.ts";
-import { imageAddress, pinned } from "../registry/address.ts";
+import { imageAddress, pinToDigest } from "../registry/address.ts";
 import type { CredentialSource } from "../registry/credentials/credential-source.ts";
 import { RegistryError } from "../registry/registry-error.ts";
 import type { RegistryClient } from "../registry/registry.ts";
@@ -27,7 +27,7 @@ export async function whyNotFetchable(
     const known = repoDigests.map((name) => parseImageReference(name));
     const digest = known.find((name) => name?.registry === host && name?.repository === repository)?.digest;
     const auth = await credentials.lookup(imageAddress(reference).registry, signal);
-    await registry.resolve(pinned(reference, digest), await platform(signal), auth, signal);
+    await registry.resolve(pinToDigest(reference, digest), await platform(signal), auth, signal);
     return undefined;
   } catch (error) {
     if (!(error instanceof RegistryError)) throw error;

@@ -1,10 +1,11 @@
 import { z } from "zod";
 import type { PulledImage } from "../core/image-cleanup.ts";
+import type { LearnedStore } from "../store/store.ts";
 
 const NAME = "pulled_images";
 
 /** The oldest are forgotten beyond that; then they stay on the machine. */
-const MOST = 200;
+const MAX_PULLED_IMAGES = 200;
 
 const schema = z.array(
   z.object({
@@ -14,11 +15,6 @@ const schema = z.array(
     unneededSince: z.number().nullable(),
   }),
 );
-
-interface LearnedStore {
-  learned(name: string): string | undefined;
-  learn(name: string, value: string): void;
-}
 
 /** Which images the agent pulled, remembered over restarts. */
 export class PulledImages {
@@ -30,7 +26,7 @@ export class PulledImages {
 
   /** Where that was lost nothing is known, and nothing will be removed. */
   all(): readonly PulledImage[] {
-    const text = this.#store.learned(NAME);
+    const text = this.#store.learnedValue(NAME);
     try {
       return text === undefined ? [] : schema.parse(JSON.parse(text));
     } catch {
@@ -40,8 +36,8 @@ export class PulledImages {
 
   /** Writes only what is other than before. @throws StoreError */
   replace(images: readonly PulledImage[]): void {
-    const text = JSON.stringify(images.slice(-MOST));
-    if (text !== this.#store.learned(NAME)) this.#store.learn(NAME, text);
+    const text = JSON.stringify(images.slice(-MAX_PULLED_IMAGES));
+    if (text !== this.#store.learnedValue(NAME)) this.#store.saveLearnedValue(NAME, text);
   }
 
   /** A pull begins. Before it does: whatever comes in between, the image will be known for the agent's. @throws StoreError */

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { explainApp, type Explanation, type Finding, type KnownOfApp } from "../core/explain-app.ts";
+import { explainApp, type Explanation, type Finding, type AppSnapshot } from "../core/explain-app.ts";
 import type { AppFacts } from "../local/api.ts";
 import { runsFor } from "../local/device-status.ts";
 import type { Register } from "./commands.ts";
@@ -20,7 +20,7 @@ export function addApp(program: Command, register: Register): void {
   const command = program.command("app <name>").description("why an app runs, or why it does not");
   register(withCommonOptions(command).addHelpText("after", HELP), async ({ client, printer, io }, name = "") => {
     const path = `/apps/${encodeURIComponent(name)}`;
-    const facts = await client.ask("GET", path, "app", { signal: io.interrupted });
+    const facts = await client.request("GET", path, "app", { signal: io.interrupted });
     const explanation = explainApp(known(facts, io.clock.now()));
     if (printer.json) printer.document({ ...facts, ...explanation });
     else printApp(printer, facts, explanation);
@@ -28,7 +28,7 @@ export function addApp(program: Command, register: Register): void {
   });
 }
 
-function known(facts: AppFacts, nowMs: number): KnownOfApp {
+function known(facts: AppFacts, nowMs: number): AppSnapshot {
   const { container, deploying, last_repair: repair } = facts;
   return {
     name: facts.name,
@@ -48,7 +48,7 @@ function known(facts: AppFacts, nowMs: number): KnownOfApp {
       : undefined,
     imagePresent: facts.image_present ?? undefined,
     takenPorts: facts.taken_ports,
-    forbidden: facts.forbidden ?? undefined,
+    policyDenial: facts.forbidden ?? undefined,
     deploying: deploying ? deploying.message || deploying.step : undefined,
     lastFailure: lastFailure(facts),
     lastRepair: repair?.kind === "repair" ? { reason: repair.reason, error: repair.error } : undefined,

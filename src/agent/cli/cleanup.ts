@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { formatBytes } from "../../lib/terminal/bytes.ts";
-import type { CleanupAnswer } from "../local/api.ts";
+import type { CleanupResponse } from "../local/api.ts";
 import type { Register } from "./commands.ts";
 import { withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
@@ -26,14 +26,14 @@ export function addCleanup(program: Command, register: Register): void {
       ...(options["dryRun"] === true && { dry_run: "" }),
       ...(options["all"] === true && { all: "" }),
     });
-    const answer = await client.ask("POST", `/cleanup?${query.toString()}`, "cleanup", { signal: io.interrupted });
+    const answer = await client.request("POST", `/cleanup?${query.toString()}`, "cleanup", { signal: io.interrupted });
     if (printer.json) printer.document(answer);
     else print(printer, answer);
     return EXIT.ok;
   });
 }
 
-function print(printer: Printer, { dry_run: dryRun, removed, kept, freed_bytes: freed }: CleanupAnswer): void {
+function print(printer: Printer, { dry_run: dryRun, removed, kept, freed_bytes: freed }: CleanupResponse): void {
   const verb = dryRun ? "would remove" : "removed";
   for (const { reference, bytes } of removed) printer.raw(`${verb} ${reference} (${formatBytes(bytes)})`);
   for (const { reference, bytes, why } of kept) printer.raw(`kept ${reference} (${formatBytes(bytes)}): ${why}`);

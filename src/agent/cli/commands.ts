@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type Context, createContext, toFailure } from "./context.ts";
+import { type Context, createContext, toCommandError } from "./context.ts";
 import type { ExitCode } from "./exit-code.ts";
 import { EXIT, EXIT_CODE_HELP } from "./exit-code.ts";
 import { onInterrupt } from "./interruption.ts";
@@ -37,7 +37,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command, registe
   config: async () => (await import("./config.ts")).addConfig,
 };
 
-type Surroundings = Omit<Io, "interrupted">;
+type BaseIo = Omit<Io, "interrupted">;
 
 /**
  * Adds the commands for people on the device.
@@ -47,7 +47,7 @@ type Surroundings = Omit<Io, "interrupted">;
  */
 export async function addLocalCommands(
   program: Command,
-  io: Surroundings,
+  io: BaseIo,
   wanted: string | undefined,
   exit: (code: ExitCode) => void,
 ): Promise<void> {
@@ -66,7 +66,7 @@ export async function addLocalCommands(
 }
 
 async function perform(
-  surroundings: Surroundings,
+  surroundings: BaseIo,
   options: { readonly config: string; readonly socket?: string; readonly json?: boolean },
   action: (context: Context) => Promise<ExitCode>,
 ): Promise<ExitCode> {
@@ -77,7 +77,7 @@ async function perform(
     return io.interrupted.aborted ? EXIT.interrupted : exitCode;
   } catch (error) {
     if (io.interrupted.aborted) return EXIT.interrupted;
-    const { message, hint, exitCode } = toFailure(error);
+    const { message, hint, exitCode } = toCommandError(error);
     new Printer(io, options.json ?? false).failure(message, hint, exitCode);
     return exitCode;
   }

@@ -3,11 +3,11 @@ import { DEFAULT_CONFIG } from "../config/default-paths.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { ConfigFile } from "../config/schema.ts";
 import { tryConfig } from "../config/try-config.ts";
-import { DaemonDownError, LocalClient } from "../local/client.ts";
+import { DaemonUnavailableError, LocalClient } from "../local/client.ts";
 import { LocalError } from "../local/local-error.ts";
-import { findLocalSocket, readSocketPath } from "../local/socket-path.ts";
+import { findLocalSocket, readOnlySocketPath } from "../local/socket-path.ts";
 import { EXIT } from "./exit-code.ts";
-import { Failure } from "./failure.ts";
+import { CommandError } from "./failure.ts";
 import type { Io } from "./io.ts";
 import { Printer } from "./printer.ts";
 
@@ -39,7 +39,7 @@ export function createContext(io: Io, { config: configPath, socket, json = false
   return {
     io,
     printer: new Printer(io, json),
-    client: clientOf(configPath, socket),
+    client: createClient(configPath, socket),
     configPath,
     readConfig: async () => {
       const { readConfigFile } = await import("../config/load.ts");
@@ -49,24 +49,29 @@ export function createContext(io: Io, { config: configPath, socket, json = false
 }
 
 /** A socket that was named is used and no other. */
-function clientOf(configPath: string, named: string | undefined): LocalClient {
+function createClient(configPath: string, named: string | undefined): LocalClient {
   if (named !== undefined) return new LocalClient(named);
   const socket = findLocalSocket(configPath);
-  return new LocalClient(socket, readSocketPath(socket));
+  return new LocalClient(socket, readOnlySocketPath(socket));
 }
 
 /** What an error means to the person at the terminal. */
-export function toFailure(error: unknown): Failure {
-  if (error instanceof Failure) return error;
-  if (error instanceof DaemonDownError) {
+export function toCommandError(error: unknown): CommandError {
+  if (error instanceof CommandError) return error;
+  if (error instanceof DaemonUnavailableError) {
     return error.reason === "forbidden"
-      ? new Failure(EXIT.forbidden, error.message, "Try it with sudo.")
-      : new Failure(EXIT.down, error.message, "`edge-agent status` says why; `systemctl start edge-agent` starts it.");
+      ? new CommandError(EXIT.forbidden, error.message, "Try it with sudo.")
+      : new CommandError(
+          EXIT.down,
+          error.message,
+          "`edge-agent status` says why; `systemctl start edge-agent` starts it.",
+        );
   }
   if (error instanceof LocalError && error.status === 403) {
-    return new Failure(EXIT.forbidden, error.message, "Try it with sudo.");
+    return new CommandError(EXIT.forbidden, error.message, "Try it with sudo.");
   }
-  if (error instanceof LocalError) return new Failure(error.status === 404 ? EXIT.notFound : EXIT.wrong, error.message);
-  if (error instanceof ConfigError) return new Failure(EXIT.usage, error.message);
-  return new Failure(EXIT.wrong, error instanceof Error ? error.message : String(error));
+  if (error instanceof LocalError)
+    return new CommandError(error.status === 404 ? EXIT.notFound : EXIT.wrong, error.message);
+  if (error instanceof ConfigError) return new CommandError(EXIT.usage, error.message);
+  return new CommandError(EXIT.wrong, error instanceof Error ? error.message : String(error));
 }

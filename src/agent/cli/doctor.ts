@@ -2,8 +2,8 @@ import type { Command } from "commander";
 import { VERSION } from "../../lib/version.ts";
 import { type Config, loadConfig } from "../config/load.ts";
 import { tryConfig } from "../config/try-config.ts";
-import { CHECKS, checkOf, culprits, type Verdict, type Verdicts } from "../core/doctor.ts";
-import type { Patient } from "../doctor/probe.ts";
+import { CHECKS, checkOf, failedChecks, type CheckResult, type CheckResults } from "../core/doctor.ts";
+import type { ProbeContext } from "../doctor/probe.ts";
 import { PROBES } from "../doctor/probes.ts";
 import { runChecks } from "../doctor/run-checks.ts";
 import type { Register } from "./commands.ts";
@@ -26,7 +26,7 @@ export function addDoctor(program: Command, register: Register): void {
   register(withCommonOptions(command).addHelpText("after", HELP), async (context) => {
     const { printer } = context;
     const verdicts = await examine(context);
-    const broken = culprits(verdicts);
+    const broken = failedChecks(verdicts);
     if (printer.json) printer.document(asDocument(verdicts));
     else printVerdicts(printer, verdicts);
     return broken.length === 0 ? EXIT.ok : EXIT.wrong;
@@ -34,28 +34,36 @@ export function addDoctor(program: Command, register: Register): void {
 }
 
 /** Makes all checks on this device. */
-export async function examine({ io, configPath }: Context): Promise<Verdicts> {
+export async function examine({ io, configPath }: Context): Promise<CheckResults> {
   const config = tryConfig(() => loadConfig(configPath));
   const { clock, host } = io;
   const engine = await io.createEngine(config instanceof Error ? { engine: {} } : config);
-  const knock = (known: Config) => io.createKnock(known, engine);
-  const patient: Patient = { config, clock, host, engine, openStore: io.openReader, knock, agentVersion: VERSION };
+  const knock = (known: Config) => io.createRegistryPing(known, engine);
+  const patient: ProbeContext = {
+    config,
+    clock,
+    host,
+    engine,
+    openStore: io.openReader,
+    createRegistryPing: knock,
+    agentVersion: VERSION,
+  };
   return await runChecks(PROBES, patient, clock);
 }
 
 /** For programs, and for a support bundle. */
-export function asDocument(verdicts: Verdicts): {
+export function asDocument(verdicts: CheckResults): {
   readonly checks: readonly object[];
   readonly broken: readonly string[];
 } {
   const checks = CHECKS.map(({ id, title }) => ({ id, title, ...verdicts.get(id) }));
-  return { checks, broken: culprits(verdicts) };
+  return { checks, broken: failedChecks(verdicts) };
 }
 
 const TITLE_WIDTH = Math.max(...CHECKS.map(({ title }) => title.length));
 const TEXT_AT = 4 + TITLE_WIDTH + 2;
 
-function printVerdicts(printer: Printer, verdicts: Verdicts): void {
+function printVerdicts(printer: Printer, verdicts: CheckResults): void {
   const { theme } = printer;
   for (const { id, title } of CHECKS) {
     const verdict = verdicts.get(id);
@@ -64,7 +72,7 @@ function printVerdicts(printer: Printer, verdicts: Verdicts): void {
     printer.paragraph(`${mark(verdict, printer)} ${title.padEnd(TITLE_WIDTH)}  `, TEXT_AT, verdict.text, paint);
   }
   const warned = CHECKS.filter(({ id }) => verdicts.get(id)?.verdict === "warning").map(({ id }) => id);
-  const broken = culprits(verdicts);
+  const broken = failedChecks(verdicts);
   printer.line();
   if (broken.length === 0) printer.line(theme.green("Nothing is broken."));
   for (const id of [...broken, ...warned]) {
@@ -73,7 +81,7 @@ function printVerdicts(printer: Printer, verdicts: Verdicts): void {
   }
 }
 
-function mark({ verdict }: Verdict, { theme }: Printer): string {
+function mark({ verdict }: CheckResult, { theme }: Printer): string {
   switch (verdict) {
     case "good":
       return ` ${theme.green(theme.tick.padEnd(2))}`;

@@ -4,19 +4,19 @@ import type { Command } from "commander";
 import { deadline } from "../../lib/clock.ts";
 import { createLogger } from "../../lib/logger.ts";
 import { VERSION } from "../../lib/version.ts";
-import { type Enrolment, readCode } from "../../protocol/enrolment.ts";
+import { type Enrolment, parseEnrolmentCode } from "../../protocol/enrolment.ts";
 import type { Config } from "../config/load.ts";
 import { toLinkConfig } from "../config/settings.ts";
 import { controlPlaneAddress } from "../enrolment/address.ts";
-import { checkWay } from "../enrolment/check-way.ts";
+import { checkConnectivity } from "../enrolment/check-way.ts";
 import { exchangeCode } from "../enrolment/exchange.ts";
 import { makeDirectory, type NewConfig, newConfig, storeConfig } from "../enrolment/new-config.ts";
-import { forgetNonce, keepNonce } from "../enrolment/nonce.ts";
+import { forgetNonce, loadOrCreateNonce } from "../enrolment/nonce.ts";
 import { tryLink, type TryOutcome } from "../link/try-link.ts";
 import type { Register } from "./commands.ts";
 import { type Context, withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
-import { Failure } from "./failure.ts";
+import { CommandError } from "./failure.ts";
 
 const HELP = `
 Checks the address, the way to it and its certificate before anything is changed, and a token by linking once as the
@@ -33,7 +33,7 @@ Examples:
 
 Exit codes: 0 enrolled, 1 refused or not reachable (nothing was changed), 2 wrong usage or unusable files.`;
 
-const EXCHANGE_MS = 30_000;
+const EXCHANGE_TIMEOUT_MS = 30_000;
 
 export function addEnroll(program: Command, register: Register): void {
   const command = program
@@ -45,13 +45,13 @@ export function addEnroll(program: Command, register: Register): void {
   register(withCommonOptions(command).addHelpText("after", HELP), async (context, _argument, options) => {
     const { code, tokenFile } = options as { readonly code?: string; readonly tokenFile?: string };
     if ((code === undefined) === (tokenFile === undefined)) {
-      throw new Failure(EXIT.usage, "Give either --code or --token-file.", "See: edge-agent enroll --help");
+      throw new CommandError(EXIT.usage, "Give either --code or --token-file.", "See: edge-agent enroll --help");
     }
     const url = controlPlaneAddress(String(options["url"]));
     const isCode = code !== undefined;
     const secret = isCode ? parseCode(code) : readToken(tokenFile ?? "");
     const config = newConfig(context.configPath, url, isCode ? "" : secret);
-    const blocked = await checkWay(await patientOf(context, config), !isCode);
+    const blocked = await checkConnectivity(await createProbeContext(context, config), !isCode);
     if (blocked) throw refused(blocked.reason, blocked.next);
     const asset = isCode ? await enrolWithCode(context, config, secret) : await enrolWithToken(context, config);
     report(context, config, asset);
@@ -59,11 +59,11 @@ export function addEnroll(program: Command, register: Register): void {
   });
 }
 
-async function patientOf({ io }: Context, config: NewConfig) {
+async function createProbeContext({ io }: Context, config: NewConfig) {
   const { clock, host, openReader: openStore } = io;
   const engine = await io.createEngine(config);
-  const knock = (known: Config) => io.createKnock(known, engine);
-  return { config, clock, host, engine, openStore, knock, agentVersion: VERSION };
+  const createRegistryPing = (known: Config) => io.createRegistryPing(known, engine);
+  return { config, clock, host, engine, openStore, createRegistryPing, agentVersion: VERSION };
 }
 
 async function enrolWithToken(context: Context, config: NewConfig): Promise<Enrolment["asset"]> {
@@ -78,9 +78,9 @@ async function enrolWithCode(context: Context, config: NewConfig, code: string):
   const attempt = join(dirname(resolve(config.device_token_file)), ".enrolment");
   const nonce = write("Nothing was changed: this user cannot store a token here", () => {
     makeDirectory(config.path);
-    return keepNonce(attempt, code);
+    return loadOrCreateNonce(attempt, code);
   });
-  using limit = deadline(clock, EXCHANGE_MS, interrupted);
+  using limit = deadline(clock, EXCHANGE_TIMEOUT_MS, interrupted);
   const exchanged = await exchangeCode(config, { code, nonce }, clock.now(), limit.signal);
   if (!exchanged.ok) throw refused(exchanged.reason, exchanged.next);
   const { device_token: token, asset } = exchanged.enrolment;
@@ -108,8 +108,8 @@ async function link({ io }: Context, config: NewConfig): Promise<TryOutcome> {
   return await tryLink(options, io.interrupted);
 }
 
-function refused(reason: string, next?: string): Failure {
-  return new Failure(EXIT.wrong, `Not enrolled, nothing was changed: ${reason}.`, next);
+function refused(reason: string, next?: string): CommandError {
+  return new CommandError(EXIT.wrong, `Not enrolled, nothing was changed: ${reason}.`, next);
 }
 
 function write<T>(failure: string, work: () => T): T {
@@ -118,26 +118,26 @@ function write<T>(failure: string, work: () => T): T {
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === undefined) throw error;
-    throw new Failure(EXIT.usage, `${failure} (${code}).`, "Run it as root: sudo edge-agent enroll ...");
+    throw new CommandError(EXIT.usage, `${failure} (${code}).`, "Run it as root: sudo edge-agent enroll ...");
   }
 }
 
 function parseCode(given: string): string {
-  const code = readCode(given === "-" ? readSecret(given) : given);
+  const code = parseEnrolmentCode(given === "-" ? readSecret(given) : given);
   if (code !== undefined) return code;
-  throw new Failure(EXIT.usage, "That is no enrolment code: one has ten letters and digits, such as 7K3MQ-XW9TD.");
+  throw new CommandError(EXIT.usage, "That is no enrolment code: one has ten letters and digits, such as 7K3MQ-XW9TD.");
 }
 
 function readToken(path: string): string {
   const token = readSecret(path);
   if (/^ed_[\x21-\x7e]+$/.test(token)) return token;
-  throw new Failure(EXIT.usage, `${path} holds no device token: one begins with ed_ and has no blanks in it.`);
+  throw new CommandError(EXIT.usage, `${path} holds no device token: one begins with ed_ and has no blanks in it.`);
 }
 
 function readSecret(path: string): string {
   try {
     return readFileSync(path === "-" ? 0 : path, "utf8").trim();
   } catch (error) {
-    throw new Failure(EXIT.usage, `${path} cannot be read: ${(error as NodeJS.ErrnoException).code ?? "unknown"}`);
+    throw new CommandError(EXIT.usage, `${path} cannot be read: ${(error as NodeJS.ErrnoException).code ?? "unknown"}`);
   }
 }

@@ -1,11 +1,11 @@
 import type { Command } from "commander";
-import type { Happening } from "../local/api.ts";
-import { DaemonDownError } from "../local/client.ts";
-import { happenings } from "../local/happenings.ts";
+import type { Activity } from "../local/api.ts";
+import { DaemonUnavailableError } from "../local/client.ts";
+import { toActivities } from "../local/happenings.ts";
 import type { Register } from "./commands.ts";
 import { type Context, withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
-import { printHappening } from "./happening-view.ts";
+import { printActivity } from "./happening-view.ts";
 import { parseCount } from "./parse-count.ts";
 
 const HELP = `
@@ -27,15 +27,15 @@ export function addEvents(program: Command, register: Register): void {
     const entries = Number(options["entries"]);
     const follow = options["follow"] === true;
     let count = 0;
-    const show = (happening: Happening): void => {
+    const show = (happening: Activity): void => {
       count++;
       if (printer.json) printer.jsonLine(happening);
-      else printHappening(printer, happening);
+      else printActivity(printer, happening);
     };
     try {
       for await (const happening of fromDaemon(context, entries, follow)) show(happening);
     } catch (error) {
-      if (follow || !(error instanceof DaemonDownError) || error.reason !== "down") throw error;
+      if (follow || !(error instanceof DaemonUnavailableError) || error.reason !== "down") throw error;
       for (const happening of await fromStore(context, entries, error)) show(happening);
       throw error;
     }
@@ -44,18 +44,22 @@ export function addEvents(program: Command, register: Register): void {
   });
 }
 
-function fromDaemon({ client, io }: Context, entries: number, follow: boolean): AsyncGenerator<Happening> {
+function fromDaemon({ client, io }: Context, entries: number, follow: boolean): AsyncGenerator<Activity> {
   const query = new URLSearchParams({ entries: String(entries), ...(follow && { follow: "" }) });
   return client.stream("GET", `/events?${query.toString()}`, "happening", { signal: io.interrupted });
 }
 
 /** What a daemon that does not run has left. Throws `down` where that cannot be read. */
-async function fromStore({ readConfig, io }: Context, entries: number, down: DaemonDownError): Promise<Happening[]> {
+async function fromStore(
+  { readConfig, io }: Context,
+  entries: number,
+  down: DaemonUnavailableError,
+): Promise<Activity[]> {
   const config = await readConfig();
   if (config instanceof Error) throw down;
   try {
     using store = await io.openReader(config.state_dir);
-    return store.history(entries).flatMap(happenings);
+    return store.history(entries).flatMap(toActivities);
   } catch {
     throw down;
   }

@@ -1,7 +1,7 @@
 import type { ExitCode } from "./exit-code.ts";
 
 /** A command cannot do what it was asked. What to do about it, if anything, is in `hint`. */
-export class Failure extends Error {
+export class CommandError extends Error {
   readonly exitCode: ExitCode;
   readonly hint: string | undefined;
 

@@ -1,7 +1,7 @@
 import { errorEntry, isErrorCode } from "../../protocol/errors.ts";
 import type { Context } from "./context.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
-import { printHappening } from "./happening-view.ts";
+import { printActivity } from "./happening-view.ts";
 
 /** Has the daemon deploy or change an app, and shows what happens until the end. */
 export async function followDeployment(
@@ -13,7 +13,7 @@ export async function followDeployment(
   const options = { ...(body !== undefined && { body }), signal: io.interrupted };
   for await (const event of client.stream("POST", path, "happening", options)) {
     if (printer.json) printer.jsonLine(event);
-    else printHappening(printer, event);
+    else printActivity(printer, event);
     if (event.kind !== "event") continue;
     if (event.status === "Success") exitCode = EXIT.ok;
     if (event.status === "Fail" && !printer.json && isErrorCode(event.code)) {

@@ -1,7 +1,7 @@
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { formatTime } from "../../lib/terminal/time.ts";
 import { padEnd } from "../../lib/terminal/width.ts";
-import type { Happening } from "../local/api.ts";
+import type { Activity } from "../local/api.ts";
 import type { Printer } from "./printer.ts";
 
 const STEP_WIDTH = 9;
@@ -11,7 +11,7 @@ const DATE_AND_TIME = 19;
 const TEXT_AT = DATE_AND_TIME + 2 + STEP_WIDTH + 2;
 
 /** Prints one thing that happened; particulars of a failure below it. */
-export function printHappening(printer: Printer, happening: Happening): void {
+export function printActivity(printer: Printer, happening: Activity): void {
   const { theme } = printer;
   const time = happening.at === null ? padEnd("?", DATE_AND_TIME) : formatTime(happening.at);
   const head = (word: string, paint: (text: string) => string): string =>
@@ -30,7 +30,7 @@ export function printHappening(printer: Printer, happening: Happening): void {
 
 function printEvent(
   printer: Printer,
-  event: Extract<Happening, { kind: "event" }>,
+  event: Extract<Activity, { kind: "event" }>,
   head: (word: string, paint: (text: string) => string) => string,
   app: string,
 ): void {

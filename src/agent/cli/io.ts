@@ -4,8 +4,8 @@ import type { Config } from "../config/load.ts";
 import type { ConfigFile } from "../config/schema.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
-import type { Knock } from "../registry/knock.ts";
-import type { Remembered } from "../local/device-status.ts";
+import type { RegistryPing } from "../registry/knock.ts";
+import type { StoreReader } from "../local/device-status.ts";
 
 /** Everything a command touches outside itself, so that a test can hand it something else. */
 export interface Io {
@@ -18,7 +18,7 @@ export interface Io {
   readonly host: Host;
   readonly createEngine: (config: Pick<ConfigFile, "engine">) => Promise<Engine>;
   /** Asks registries as the daemon does, trusting what the engine trusts. */
-  readonly createKnock: (config: Config, engine: Engine) => Promise<Knock>;
+  readonly createRegistryPing: (config: Config, engine: Engine) => Promise<RegistryPing>;
   /** What a daemon that does not run has left on disk, to be read only. Rejects with `StoreError`. */
-  readonly openReader: (stateDir: string) => Promise<Remembered & Disposable>;
+  readonly openReader: (stateDir: string) => Promise<StoreReader & Disposable>;
 }

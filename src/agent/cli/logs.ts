@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { readLogFiles } from "../../lib/log/read-log-files.ts";
-import { readableLine } from "../../lib/log/readable-line.ts";
+import { formatLogLine } from "../../lib/log/readable-line.ts";
 import { logFilePath } from "../config/log-file.ts";
-import { DaemonDownError } from "../local/client.ts";
+import { DaemonUnavailableError } from "../local/client.ts";
 import type { Register } from "./commands.ts";
 import { type Context, withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
@@ -27,7 +27,7 @@ export function addLogs(program: Command, register: Register): void {
     const { client, printer, io } = context;
     const show = (line: string): void => {
       if (printer.json) printer.jsonLine({ line });
-      else printer.raw(app === undefined ? readableLine(line) : line);
+      else printer.raw(app === undefined ? formatLogLine(line) : line);
     };
     const lines = Number(options["lines"]);
     const follow = options["follow"] === true;
@@ -38,9 +38,9 @@ export function addLogs(program: Command, register: Register): void {
       for await (const { line } of stream) show(line);
       return EXIT.ok;
     } catch (error) {
-      const isDown = error instanceof DaemonDownError && error.reason === "down";
+      const isDown = error instanceof DaemonUnavailableError && error.reason === "down";
       if (isDown && app === undefined && !follow) {
-        for (const line of await leftBehind(context, lines)) show(line);
+        for (const line of await readStoredLog(context, lines)) show(line);
       }
       throw error;
     }
@@ -48,7 +48,7 @@ export function addLogs(program: Command, register: Register): void {
 }
 
 /** What a daemon that does not run has logged. */
-async function leftBehind({ readConfig }: Context, lines: number): Promise<readonly string[]> {
+async function readStoredLog({ readConfig }: Context, lines: number): Promise<readonly string[]> {
   const config = await readConfig();
   const file = config instanceof Error ? undefined : config.log.file;
   const inFile = file && readLogFiles(logFilePath(file), lines, file.max_files);

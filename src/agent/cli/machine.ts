@@ -3,7 +3,7 @@ import { availableParallelism, freemem, loadavg, totalmem } from "node:os";
 import { join } from "node:path";
 
 /** The machine as its kernel shows it to everybody. */
-export interface MachineReading {
+export interface HostUsage {
   readonly processors: number;
   /** Of the last minute. */
   readonly load: number;
@@ -13,7 +13,7 @@ export interface MachineReading {
   readonly temperature_celsius: number | null;
 }
 
-export function readMachine(zones: string = "/sys/class/thermal"): MachineReading {
+export function readHostUsage(zones: string = "/sys/class/thermal"): HostUsage {
   return {
     processors: availableParallelism(),
     load: loadavg()[0] ?? 0,

@@ -20,11 +20,11 @@ export async function addCommands(program: Command, wanted: string | undefined):
       const socketPath = createSocketFinder({ configured: engine.socket, environment: process.env });
       return createDockerEngine({ socketPath, clock: systemClock });
     },
-    async createKnock(config, engine) {
-      const { createKnock } = await import("../registry/knock.ts");
+    async createRegistryPing(config, engine) {
+      const { createRegistryPing } = await import("../registry/knock.ts");
       const { deviceCredentials } = await import("../registry/credentials/device-credentials.ts");
       const { createTrustSource } = await import("../registry/trust.ts");
-      return createKnock({
+      return createRegistryPing({
         clock: systemClock,
         userAgent: `edge-agent/${VERSION}`,
         credentials: deviceCredentials(config, systemClock),

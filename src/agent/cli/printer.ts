@@ -1,4 +1,4 @@
-import { guardOutput, safeJson, sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { sanitizeOutput, safeJson, sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { createTheme, isTerminal, type Theme } from "../../lib/terminal/theme.ts";
 import { wrap } from "../../lib/terminal/width.ts";
 import type { Io } from "./io.ts";
@@ -25,7 +25,7 @@ export class Printer {
 
   /** Prints text that is laid out already, and a line end. */
   line(text: string = ""): void {
-    this.#io.stdout.write(`${guardOutput(text, this.theme.hasColour)}\n`);
+    this.#io.stdout.write(`${sanitizeOutput(text, this.theme.hasColour)}\n`);
   }
 
   /** Text from outside as it may be printed on one line. */

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { EXIT } from "./exit-code.ts";
-import { Failure } from "./failure.ts";
+import { CommandError } from "./failure.ts";
 
 /** The JSON in a file, or on standard input for `-`. Throws a `Failure` that repeats nothing of it. */
 export async function readJson(path: string): Promise<unknown> {
@@ -9,13 +9,13 @@ export async function readJson(path: string): Promise<unknown> {
   try {
     content = path === "-" ? await text(process.stdin) : readFileSync(path, "utf8");
   } catch (error) {
-    throw new Failure(EXIT.usage, `${path} cannot be read: ${(error as NodeJS.ErrnoException).code ?? "unknown"}`);
+    throw new CommandError(EXIT.usage, `${path} cannot be read: ${(error as NodeJS.ErrnoException).code ?? "unknown"}`);
   }
   try {
     return JSON.parse(content) as unknown;
   } catch (error) {
     // The parser's message quotes the text around the mistake, which may hold a secret.
     const place = /line \d+ column \d+|position \d+/.exec(error instanceof Error ? error.message : "")?.[0];
-    throw new Failure(EXIT.usage, `${path} is not valid JSON${place === undefined ? "" : ` (${place})`}`);
+    throw new CommandError(EXIT.usage, `${path} is not valid JSON${place === undefined ? "" : ` (${place})`}`);
   }
 }

@@ -4,7 +4,7 @@ import { renderFields, renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
 import { formatDuration } from "../../lib/terminal/time.ts";
 import { renderDataUsed } from "./data-view.ts";
-import type { AppSummary, DeviceStatus, LinkAnswer, Status } from "../local/api.ts";
+import type { AppSummary, DeviceStatus, LinkResponse, Status } from "../local/api.ts";
 
 type Field = readonly [name: string, value: string];
 
@@ -42,7 +42,7 @@ function renderDisk(disk: NonNullable<DeviceStatus["disk"]>, theme: Theme): stri
 }
 
 /** How the link is, and with whom in a second line. */
-export function renderLink(link: LinkAnswer, theme: Theme): string {
+export function renderLink(link: LinkResponse, theme: Theme): string {
   const duration = formatDuration(link.for_s);
   const who = link.asset ? `, as ${link.asset.serial_number}${link.asset.name ? ` (${link.asset.name})` : ""}` : "";
   const target = theme.dim(sanitizeLine(link.control_plane));
@@ -65,16 +65,16 @@ export function renderApps(apps: readonly AppSummary[], theme: Theme, width: num
   if (apps.length === 0) return "No apps on this device.";
   return renderTable<AppSummary>(
     [
-      { header: "APP", cell: ({ name }) => sanitizeLine(name), shrinks: true },
+      { header: "APP", cell: ({ name }) => sanitizeLine(name), canShrink: true },
       {
         header: "STATE",
         cell: ({ state }) => sanitizeLine(state),
         paint: (text, { trouble }) => (trouble === null ? theme.green(text) : theme.red(text)),
       },
-      { header: "PORTS", cell: portsOf, shrinks: true },
+      { header: "PORTS", cell: portsOf, canShrink: true },
       { header: "RESTARTS", cell: ({ restarts }) => (restarts === null ? "-" : String(restarts)), align: "right" },
       { header: "SINCE (UTC)", cell: ({ started_at }) => shortTime(started_at) },
-      { header: "IMAGE", cell: ({ image }) => sanitizeLine(image), shrinks: true },
+      { header: "IMAGE", cell: ({ image }) => sanitizeLine(image), canShrink: true },
     ],
     apps,
     theme,

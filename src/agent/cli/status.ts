@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { ConfigError } from "../config/config-error.ts";
 import type { DeviceStatus } from "../local/api.ts";
-import { DaemonDownError } from "../local/client.ts";
+import { DaemonUnavailableError } from "../local/client.ts";
 import type { Register } from "./commands.ts";
 import { type Context, withCommonOptions } from "./context.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
@@ -26,7 +26,7 @@ export function addStatus(program: Command, register: Register): void {
 async function showStatus(context: Context): Promise<ExitCode> {
   const { client, printer, io } = context;
   try {
-    const status = await client.ask("GET", "/status", "status", { signal: io.interrupted });
+    const status = await client.request("GET", "/status", "status", { signal: io.interrupted });
     const troubles = troublesOf(status);
     if (printer.json) printer.document({ ...status, troubles });
     else {
@@ -36,15 +36,15 @@ async function showStatus(context: Context): Promise<ExitCode> {
     }
     return troubles.length === 0 ? EXIT.ok : EXIT.wrong;
   } catch (error) {
-    if (error instanceof DaemonDownError && error.reason === "down") return await showDown(context, error);
+    if (error instanceof DaemonUnavailableError && error.reason === "down") return await showDown(context, error);
     throw error;
   }
 }
 
-async function showDown(context: Context, error: DaemonDownError): Promise<ExitCode> {
+async function showDown(context: Context, error: DaemonUnavailableError): Promise<ExitCode> {
   const { printer } = context;
   const { askServiceManager } = await import("./service-manager.ts");
-  const [service, device] = await Promise.all([askServiceManager(), lookWithoutDaemon(context)]);
+  const [service, device] = await Promise.all([askServiceManager(), readDeviceWithoutDaemon(context)]);
   if (printer.json) {
     const known = typeof device === "string" ? { device: null, device_error: device } : { device };
     printer.document({ agent: null, reason: error.message, service: service ?? null, ...known });
@@ -69,7 +69,7 @@ async function showDown(context: Context, error: DaemonDownError): Promise<ExitC
 }
 
 /** What the device shows by itself, or why it cannot be seen. */
-async function lookWithoutDaemon({ readConfig, io }: Context): Promise<DeviceStatus | string> {
+async function readDeviceWithoutDaemon({ readConfig, io }: Context): Promise<DeviceStatus | string> {
   const config = await readConfig();
   if (config instanceof ConfigError) return config.message;
   try {
@@ -84,10 +84,10 @@ async function lookWithoutDaemon({ readConfig, io }: Context): Promise<DeviceSta
       clock,
       diskReserveBytes: config.deploy.disk_reserve_bytes,
       isBusy: () => false,
-      whyForbidden: () => async () => undefined,
+      createPolicyCheck: () => async () => undefined,
     };
-    const { lookAtDevice } = await import("../local/device-status.ts");
-    return await lookAtDevice(sources, io.interrupted);
+    const { readDeviceStatus } = await import("../local/device-status.ts");
+    return await readDeviceStatus(sources, io.interrupted);
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import type { Command } from "commander";
 import { readLogFiles } from "../../lib/log/read-log-files.ts";
-import { Masker, maskTokens } from "../../lib/redact.ts";
+import { SecretMasker, maskTokens } from "../../lib/redact.ts";
 import { VERSION } from "../../lib/version.ts";
 import { writeAtomically } from "../../lib/write-atomically.ts";
 import { loadConfig } from "../config/load.ts";
@@ -14,7 +14,7 @@ import type { Register } from "./commands.ts";
 import { type Context, withCommonOptions } from "./context.ts";
 import { asDocument, examine } from "./doctor.ts";
 import { EXIT } from "./exit-code.ts";
-import { Failure } from "./failure.ts";
+import { CommandError } from "./failure.ts";
 import { askServiceManager, readJournal } from "./service-manager.ts";
 
 const MODE = 0o600;
@@ -37,7 +37,10 @@ export function addSupportBundle(program: Command, register: Register): void {
     try {
       writeAtomically(file, content, { mode: MODE });
     } catch (error) {
-      throw new Failure(EXIT.usage, `${file} cannot be written: ${(error as NodeJS.ErrnoException).code ?? "unknown"}`);
+      throw new CommandError(
+        EXIT.usage,
+        `${file} cannot be written: ${(error as NodeJS.ErrnoException).code ?? "unknown"}`,
+      );
     }
     const result = { file, bytes: content.length, files: masked.map(({ name }) => name) };
     if (printer.json) printer.document(result);
@@ -50,11 +53,14 @@ async function collect(context: Context): Promise<BundleFile[]> {
   const { client, io } = context;
   const signal = io.interrupted;
   const gathered = await Promise.all([
-    part("doctor.json", async () => asDocument(await examine(context))),
-    part("config.json", () => readableConfig(context)),
-    part("status.json", () => client.ask("GET", "/status", "status", { signal })),
-    part("service.json", async () => (await askServiceManager()) ?? { summary: "no service manager knows the agent" }),
-    part("engine.json", () => engineFacts(context)),
+    jsonFile("doctor.json", async () => asDocument(await examine(context))),
+    jsonFile("config.json", () => readableConfig(context)),
+    jsonFile("status.json", () => client.request("GET", "/status", "status", { signal })),
+    jsonFile(
+      "service.json",
+      async () => (await askServiceManager()) ?? { summary: "no service manager knows the agent" },
+    ),
+    jsonFile("engine.json", () => engineFacts(context)),
     lines("agent.log", async function* () {
       for await (const { line } of client.stream("GET", "/log?lines=10000", "logLine", { signal })) yield line;
     }),
@@ -65,7 +71,7 @@ async function collect(context: Context): Promise<BundleFile[]> {
       for await (const event of events) yield JSON.stringify(event);
     }),
   ]);
-  return [...gathered, ...(await appParts(context)), ...(await systemFacts(VERSION, io.clock.now()))];
+  return [...gathered, ...(await appFiles(context)), ...(await systemFacts(VERSION, io.clock.now()))];
 }
 
 async function* logFile({ readConfig }: Context): AsyncGenerator<string> {
@@ -78,12 +84,12 @@ async function* logFile({ readConfig }: Context): AsyncGenerator<string> {
   yield* found;
 }
 
-async function appParts({ client, io }: Context): Promise<BundleFile[]> {
+async function appFiles({ client, io }: Context): Promise<BundleFile[]> {
   const signal = io.interrupted;
-  const status = await client.ask("GET", "/status", "status", { signal }).catch(() => undefined);
+  const status = await client.request("GET", "/status", "status", { signal }).catch(() => undefined);
   const names = status?.device.apps.map(({ name }) => name) ?? [];
   const facts = names.map((name) =>
-    part(`apps/${name}.json`, () => client.ask("GET", `/apps/${encodeURIComponent(name)}`, "app", { signal })),
+    jsonFile(`apps/${name}.json`, () => client.request("GET", `/apps/${encodeURIComponent(name)}`, "app", { signal })),
   );
   return await Promise.all(facts);
 }
@@ -102,7 +108,7 @@ async function readableConfig({ readConfig }: Context) {
 }
 
 /** A file of the archive; where it cannot be had, it says why. */
-async function part(name: string, get: () => Promise<unknown>): Promise<BundleFile> {
+async function jsonFile(name: string, get: () => Promise<unknown>): Promise<BundleFile> {
   try {
     return { name, content: JSON.stringify(await get(), undefined, 2) };
   } catch (error) {
@@ -121,7 +127,7 @@ async function lines(name: string, get: () => AsyncIterable<string>): Promise<Bu
 }
 
 function mask(files: readonly BundleFile[], secrets: readonly string[]): BundleFile[] {
-  const masker = new Masker(secrets);
+  const masker = new SecretMasker(secrets);
   const clean = (text: string): string => maskTokens(masker.mask(text));
   return files.map(({ name, content }) => ({ name: clean(name), content: clean(content) }));
 }

@@ -3,7 +3,7 @@ import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
 import type { Top } from "../local/api.ts";
-import type { MachineReading } from "./machine.ts";
+import type { HostUsage } from "./machine.ts";
 import { renderLink } from "./status-view.ts";
 
 /** What an app used between two looks. `null` where that is not known. */
@@ -46,7 +46,7 @@ export function ratesBetween(before: Top | undefined, now: Top): AppRates[] {
 /** The whole view: the device in a few lines, then one for each app. @param width columns, where it has to fit */
 export function renderTop(
   { link, disk }: Pick<Top, "link" | "disk">,
-  machine: MachineReading,
+  machine: HostUsage,
   apps: readonly AppRates[],
   theme: Theme,
   width: number | undefined,
@@ -68,7 +68,7 @@ export function renderTop(
 function renderApps(apps: readonly AppRates[], theme: Theme, width: number | undefined): string {
   return renderTable<AppRates>(
     [
-      { header: "APP", cell: ({ name }) => sanitizeLine(name), shrinks: true },
+      { header: "APP", cell: ({ name }) => sanitizeLine(name), canShrink: true },
       {
         header: "STATE",
         cell: ({ state }) => sanitizeLine(state),

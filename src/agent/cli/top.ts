@@ -1,12 +1,12 @@
 import type { Command } from "commander";
-import { guardOutput } from "../../lib/terminal/sanitize.ts";
+import { sanitizeOutput } from "../../lib/terminal/sanitize.ts";
 import { isTerminal } from "../../lib/terminal/theme.ts";
 import type { Top } from "../local/api.ts";
 import type { Register } from "./commands.ts";
 import { type Context, withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import { untilQuit } from "./keys.ts";
-import { readMachine } from "./machine.ts";
+import { readHostUsage } from "./machine.ts";
 import { ratesBetween, renderTop } from "./top-view.ts";
 
 const HELP = `
@@ -44,25 +44,25 @@ export function addTop(program: Command, register: Register): void {
   });
 }
 
-function look({ client }: Context, signal: AbortSignal): Promise<Top> {
-  return client.ask("GET", "/top", "top", { signal });
+function fetchTop({ client }: Context, signal: AbortSignal): Promise<Top> {
+  return client.request("GET", "/top", "top", { signal });
 }
 
 async function showOnce(context: Context): Promise<void> {
   const { printer, io } = context;
-  const before = await look(context, io.interrupted);
+  const before = await fetchTop(context, io.interrupted);
   await pause(context, ONCE_MS, io.interrupted);
-  const now = await look(context, io.interrupted);
+  const now = await fetchTop(context, io.interrupted);
   if (printer.json) printer.document(document(before, now));
-  else printer.line(renderTop(now, readMachine(), ratesBetween(before, now), printer.theme, printer.width));
+  else printer.line(renderTop(now, readHostUsage(), ratesBetween(before, now), printer.theme, printer.width));
 }
 
 async function showLines(context: Context): Promise<void> {
   const { interrupted } = context.io;
-  let before = await look(context, interrupted);
+  let before = await fetchTop(context, interrupted);
   for (;;) {
     await pause(context, EVERY_MS, interrupted);
-    const now = await look(context, interrupted);
+    const now = await fetchTop(context, interrupted);
     context.printer.jsonLine(document(before, now));
     before = now;
   }
@@ -74,17 +74,17 @@ async function showLive(context: Context): Promise<void> {
   const signal = AbortSignal.any([io.interrupted, keys.signal]);
   let before: Top | undefined;
   // Asked before the screen is changed: what goes wrong at once is told where it stays.
-  let now = await look(context, signal);
+  let now = await fetchTop(context, signal);
   io.stdout.write(ENTER);
   try {
     for (;;) {
-      const view = renderTop(now, readMachine(), ratesBetween(before, now), printer.theme, printer.width);
+      const view = renderTop(now, readHostUsage(), ratesBetween(before, now), printer.theme, printer.width);
       const rows = `${view}\n\n${printer.theme.dim("q to quit")}`.split("\n").slice(0, rowsOfTerminal());
-      const safe = rows.map((row) => guardOutput(row, printer.theme.hasColour));
+      const safe = rows.map((row) => sanitizeOutput(row, printer.theme.hasColour));
       io.stdout.write(`${HOME}${safe.map((row) => row + REST_OF_LINE).join("\r\n")}${REST_OF_SCREEN}`);
       await pause(context, before ? EVERY_MS : ONCE_MS, signal);
       before = now;
-      now = await look(context, signal);
+      now = await fetchTop(context, signal);
     }
   } catch (error) {
     if (!keys.signal.aborted) throw error;
@@ -99,7 +99,7 @@ function rowsOfTerminal(): number {
 }
 
 function document(before: Top, now: Top) {
-  return { link: now.link, disk: now.disk, machine: readMachine(), apps: ratesBetween(before, now) };
+  return { link: now.link, disk: now.disk, machine: readHostUsage(), apps: ratesBetween(before, now) };
 }
 
 /** Waits; keeps the process, which a timer of the clock does not. */

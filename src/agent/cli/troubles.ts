@@ -1,4 +1,4 @@
-import type { DeviceStatus, LinkAnswer, Status } from "../local/api.ts";
+import type { DeviceStatus, LinkResponse, Status } from "../local/api.ts";
 
 /** What is not as it should be, each in one sentence with what to do next; empty when all is well. */
 export function troublesOf(status: Status): string[] {
@@ -17,7 +17,7 @@ export function deviceTroubles({ engine, disk, apps }: DeviceStatus): string[] {
   ];
 }
 
-function linkTroubles({ state, last_error: error }: LinkAnswer): string[] {
+function linkTroubles({ state, last_error: error }: LinkResponse): string[] {
   if (state === "online") return [];
   return [`No link to the control plane${error ? `: ${error.reason}` : ""}. See: edge-agent doctor`];
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { minuteOfDay, parseHours } from "../core/download-hours.ts";
+import { minuteOfDay, parseTimeWindow } from "../core/download-hours.ts";
 import { NETWORK_KINDS } from "../core/network-kind.ts";
 
 const kind = z.enum(NETWORK_KINDS);
@@ -28,7 +28,7 @@ export const data = z.strictObject({
     description: "Bytes a second that all downloads together may take.",
   }),
   hours: z
-    .array(z.string().refine((text) => parseHours(text) !== undefined, "must be hours such as 22:00-05:00"))
+    .array(z.string().refine((text) => parseTimeWindow(text) !== undefined, "must be hours such as 22:00-05:00"))
     .default([])
     .meta({
       description: "Hours in which downloads may begin; empty for any time. One that began goes on.",

@@ -1,10 +1,10 @@
 import { basename, dirname, resolve } from "node:path";
-import type { GuardedPath } from "../core/path-facts.ts";
-import { localSocketPath, readSocketPath, RUNTIME_SOCKET } from "../local/socket-path.ts";
+import type { ProtectedPath } from "../core/path-facts.ts";
+import { localSocketPath, readOnlySocketPath, RUNTIME_SOCKET } from "../local/socket-path.ts";
 import type { Config } from "./load.ts";
 
 /** Sockets of container engines and what holds them. Access to any of these grants root on the device. */
-const ENGINES = [
+const ENGINE_PATHS = [
   "/run/docker.sock",
   "/var/run/docker.sock",
   "/run/docker",
@@ -22,7 +22,7 @@ const ENGINES = [
  * What amounts to root on the device as well. Some apps have good reasons to mount these, so they are guarded only where
  * the policy restricts mounts: otherwise an app could mount /etc just as well.
  */
-const SYSTEM = [
+const SYSTEM_PATHS = [
   // Where engines keep images and the settings of containers.
   "/var/lib/docker",
   "/var/lib/containers",
@@ -40,22 +40,22 @@ const SYSTEM = [
 ];
 
 /** Paths that grant an app the whole device or the agent's identity. */
-export function guardedPaths(
+export function listProtectedPaths(
   config: Config,
   environment: Readonly<Record<string, string | undefined>> = process.env,
-): GuardedPath[] {
+): ProtectedPath[] {
   const { engine, state_dir, deploy, path, device_token_file, docker_config_file, extra_ca_file, registries } = config;
   const dockerHost = /^unix:\/\/(\/.*)$/.exec(environment["DOCKER_HOST"] ?? "")?.[1];
   const configFile = resolve(path);
   const always = [
-    ...ENGINES,
+    ...ENGINE_PATHS,
     engine.socket,
     dockerHost,
     dirname(RUNTIME_SOCKET),
     RUNTIME_SOCKET,
-    readSocketPath(RUNTIME_SOCKET),
+    readOnlySocketPath(RUNTIME_SOCKET),
     localSocketPath(config),
-    readSocketPath(localSocketPath(config)),
+    readOnlySocketPath(localSocketPath(config)),
     state_dir,
     deploy.download_dir,
     "/etc/edge-agent",
@@ -68,10 +68,14 @@ export function guardedPaths(
   ];
   // Certificates are no secret, but who writes them decides which servers are trusted.
   const written = [extra_ca_file, ...registries.map(({ ca_file: file }) => file)];
-  return [...entries(always, "always"), ...entries(written, "written"), ...entries(SYSTEM, "restricted")];
+  return [
+    ...toProtectedPaths(always, "always"),
+    ...toProtectedPaths(written, "written"),
+    ...toProtectedPaths(SYSTEM_PATHS, "restricted"),
+  ];
 }
 
-function entries(paths: readonly (string | undefined)[], when: GuardedPath["when"]): GuardedPath[] {
+function toProtectedPaths(paths: readonly (string | undefined)[], when: ProtectedPath["when"]): ProtectedPath[] {
   const known = paths.filter((path) => path !== undefined).map((path) => resolve(path));
   return [...new Set(known)].map((path) => ({ path, when }));
 }

@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 const file = z.string().startsWith("/", "must be an absolute path");
-const HOST = /^[a-zA-Z0-9.[\]:-]+$/;
-const NO_HOST = "must be a host, with a port where references have one, and nothing else";
+const HOST_PATTERN = /^[a-zA-Z0-9.[\]:-]+$/;
+const HOST_MESSAGE = "must be a host, with a port where references have one, and nothing else";
 const secret = z.string().min(1);
 
 /** Registries that need more than their name. The first entry of a host counts, so there may be only one. */
@@ -10,7 +10,7 @@ const registry = z
   .strictObject({
     host: z
       .string()
-      .regex(HOST, NO_HOST)
+      .regex(HOST_PATTERN, HOST_MESSAGE)
       .meta({
         description: "Registry as image references name it; `docker.io` for Docker Hub.",
         examples: ["registry.example.com:5000"],
@@ -29,7 +29,7 @@ const registry = z
       description: "PEM file with the authority of the registry's certificate.",
     }),
     auth_hosts: z
-      .array(z.string().regex(HOST, NO_HOST))
+      .array(z.string().regex(HOST_PATTERN, HOST_MESSAGE))
       .max(16)
       .optional()
       .meta({

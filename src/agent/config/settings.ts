@@ -1,12 +1,12 @@
 import type { DataPolicy } from "../core/data-budget.ts";
-import type { IdleBounds } from "../core/idle-learning.ts";
-import { parseHours } from "../core/download-hours.ts";
+import type { KeepaliveBounds } from "../core/idle-learning.ts";
+import { parseTimeWindow } from "../core/download-hours.ts";
 import { join } from "node:path";
 import type { FetchBounds } from "../core/fetch-retry.ts";
 import type { SweepBounds } from "../core/part-sweep.ts";
 import type { LinkConfig } from "../link/link-config.ts";
 import type { DeployConfig } from "../steps/context.ts";
-import { guardedPaths } from "./guarded-paths.ts";
+import { listProtectedPaths } from "./guarded-paths.ts";
 import type { Config } from "./load.ts";
 
 const RECONNECT_BASE_MS = 1_000;
@@ -14,7 +14,7 @@ const RECONNECT_BASE_MS = 1_000;
 const FETCH_RETRY = { baseMs: 1_000, maxMs: 60_000 };
 const DAY_MS = 86_400_000;
 /** How long a partial download waits for the deployment that goes on with it. */
-const SPARE_MS = 3_600_000;
+const MIN_PART_AGE_MS = 3_600_000;
 
 /** What the link takes from the configuration. */
 export function toLinkConfig(config: Config): LinkConfig {
@@ -36,7 +36,7 @@ const RECONNECT_SHARE = 0.05;
 const RECONNECT_BYTES_PER_DAY = 2_000_000;
 
 /** Bytes a day that may be spent on connecting to the control plane where it costs. */
-export function reconnectAllowance({ dailyBytes, monthlyBytes }: DataPolicy): number {
+export function reconnectBudgetBytesPerDay({ dailyBytes, monthlyBytes }: DataPolicy): number {
   const budgets = [dailyBytes, monthlyBytes === undefined ? undefined : monthlyBytes / 30].filter(
     (b) => b !== undefined,
   );
@@ -44,7 +44,7 @@ export function reconnectAllowance({ dailyBytes, monthlyBytes }: DataPolicy): nu
 }
 
 /** How long the link may be silent, as far as the configuration says it. */
-export function toIdleBounds({ link }: Config): IdleBounds {
+export function toKeepaliveBounds({ link }: Config): KeepaliveBounds {
   return {
     startMs: link.keepalive_s * 1000,
     minMs: Math.min(link.keepalive_s, link.keepalive_min_s) * 1000,
@@ -59,7 +59,7 @@ export function toDataPolicy({ data }: Config): DataPolicy {
     dailyBytes: data.daily_bytes,
     monthlyBytes: data.monthly_bytes,
     bytesPerSecond: data.rate_limit_bytes_per_s,
-    hours: data.hours.flatMap((text) => parseHours(text) ?? []),
+    hours: data.hours.flatMap((text) => parseTimeWindow(text) ?? []),
     timeZone: data.timezone,
   };
 }
@@ -79,7 +79,7 @@ export function toDeployConfig(config: Config): DeployConfig {
     stateDir: config.state_dir,
     containerLog: { maxBytes: logs.max_bytes, maxFiles: logs.max_files },
     policy: config.policy,
-    guardedPaths: guardedPaths(config),
+    protectedPaths: listProtectedPaths(config),
   };
 }
 
@@ -100,7 +100,7 @@ export function toDownloadConfig({ deploy, state_dir: stateDir }: Config): Downl
     sweep: {
       keepMs: deploy.keep_downloads_days * DAY_MS,
       reserveBytes: deploy.disk_reserve_bytes,
-      spareMs: SPARE_MS,
+      minAgeMs: MIN_PART_AGE_MS,
     },
   };
 }

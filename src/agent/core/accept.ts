@@ -15,7 +15,7 @@ export interface ChangeRequest {
   readonly options?: DeployOptions | undefined;
 }
 
-export interface AcceptedAt {
+export interface AcceptContext {
   readonly id: string;
   readonly order: number;
   readonly origin: DeploymentRecord["origin"];
@@ -29,7 +29,7 @@ export interface AcceptedAt {
  * The record of a change as it is accepted. Everything that follows is planned from it, also after a crash: the patch is
  * merged here, and the app as it is now is kept to go back to. What cannot be done is accepted too, with its failure.
  */
-export function accept(request: ChangeRequest, at: AcceptedAt): DeploymentRecord {
+export function accept(request: ChangeRequest, at: AcceptContext): DeploymentRecord {
   const { action, app } = request;
   const { id, order, origin, installed } = at;
   const record = { ...newRecord(id, order, undefined), action, app, origin, options: request.options ?? {} };
@@ -45,13 +45,13 @@ export function accept(request: ChangeRequest, at: AcceptedAt): DeploymentRecord
   const known = { ...record, previous: installed };
   if (action !== "update") return { ...known, spec: installed.spec, imageId: installed.imageId };
   const merged = mergeSpec(installed.spec, request.spec ?? {});
-  if (!merged.ok) return { ...known, failure: refusal(merged.error) };
+  if (!merged.ok) return { ...known, failure: toRequestFailure(merged.error) };
   const imageId = namesImage(request.spec) ? undefined : installed.imageId;
   return { ...known, spec: merged.spec, imageId };
 }
 
 /** What a request that cannot be carried out fails with. */
-export function refusal({ code, message, details }: EdgeError): Failure {
+export function toRequestFailure({ code, message, details }: EdgeError): Failure {
   return { code, message, step: "checking", ...(details && { details }) };
 }
 

@@ -1,9 +1,9 @@
 import { type AppSpec, type ParsedAppSpec, parseAppSpec } from "../../protocol/app-spec.ts";
-import { asideName, besideName, LABELS } from "./container.ts";
+import { oldVersionName, newVersionName, LABELS } from "./container.ts";
 import { type AppRecord, newApp } from "./deployment.ts";
 
 /** A container that the agent made, by its labels and its name. */
-export interface Foundling {
+export interface Orphan {
   readonly id: string;
   readonly name: string;
   readonly app: string;
@@ -14,9 +14,9 @@ export interface Foundling {
 
 /** What is to become of containers the store does not know. */
 export interface Adoption {
-  readonly adopted: readonly Foundling[];
+  readonly adopted: readonly Orphan[];
   /** New versions of updates that had not proved themselves: their old versions are the apps. */
-  readonly removed: readonly Foundling[];
+  readonly removed: readonly Orphan[];
 }
 
 /**
@@ -24,7 +24,7 @@ export interface Adoption {
  * is left to the control plane, which has it undone. Where there are two of one app, an update was going on: as long as
  * the old version is there, the new one had not proved itself.
  */
-export function chooseApps(found: readonly Foundling[]): Adoption {
+export function sortOrphans(found: readonly Orphan[]): Adoption {
   const removed = found.filter((container) =>
     found.some((other) => other !== container && other.app === container.app && isUpdate(container, other)),
   );
@@ -33,13 +33,13 @@ export function chooseApps(found: readonly Foundling[]): Adoption {
 }
 
 /** Whether `fresh` is the new version and `old` the old one of an update that is not over, by what they are called. */
-function isUpdate(fresh: Foundling, old: Foundling): boolean {
-  const isBeside = fresh.name === besideName(fresh.app) && old.name !== besideName(old.app);
-  return isBeside || (old.name === asideName(old.app) && fresh.name !== asideName(fresh.app));
+function isUpdate(fresh: Orphan, old: Orphan): boolean {
+  const isBeside = fresh.name === newVersionName(fresh.app) && old.name !== newVersionName(old.app);
+  return isBeside || (old.name === oldVersionName(old.app) && fresh.name !== oldVersionName(fresh.app));
 }
 
 /** What a container was made from, and the labels it carries. */
-export interface FoundApp {
+export interface OrphanConfig {
   readonly app: string;
   readonly deploymentId: string;
   readonly containerId: string;
@@ -69,19 +69,19 @@ type Labels = Readonly<Record<string, string>>;
  *
  * @param isAsked whether the hash on the label is this specification's
  */
-export function adopt(found: FoundApp, isAsked: (spec: AppSpec) => boolean): AppRecord | undefined {
-  const specs = candidates(found);
+export function adopt(found: OrphanConfig, isAsked: (spec: AppSpec) => boolean): AppRecord | undefined {
+  const specs = candidateSpecs(found);
   const spec = specs.find((candidate) => candidate && isAsked(candidate)) ?? specs[0];
   // Whether it was stopped on purpose is lost with the store; an app that runs is what most are for.
   return spec && { ...newApp(spec, found), previousImageId: previousImageOf(found), isAdopted: true };
 }
 
 /** The specifications that the container may have been made by, the likeliest first; `undefined` for no valid one. */
-function candidates(found: FoundApp): (AppSpec | undefined)[] {
+function candidateSpecs(found: OrphanConfig): (AppSpec | undefined)[] {
   const specs: (AppSpec | undefined)[] = [];
-  for (const extras of meanings(found, LABELS.extras)) {
-    for (const image of meanings(found, LABELS.image)) {
-      for (const environment of environments(found)) {
+  for (const extras of possibleLabelValues(found, LABELS.extras)) {
+    for (const image of possibleLabelValues(found, LABELS.image)) {
+      for (const environment of possibleEnvironments(found)) {
         const parsed = toSpec(found, { extras, image: image ?? found.image, environment });
         specs.push(parsed.ok ? parsed.spec : undefined);
       }
@@ -91,7 +91,7 @@ function candidates(found: FoundApp): (AppSpec | undefined)[] {
 }
 
 /** What a label may stand for. One that the image brings too is likely to be no more than that. */
-function meanings({ labels, imageLabels }: FoundApp, label: string): readonly (string | undefined)[] {
+function possibleLabelValues({ labels, imageLabels }: OrphanConfig, label: string): readonly (string | undefined)[] {
   const value = labels[label];
   if (value === undefined) return [undefined];
   if (!imageLabels) return [value, undefined];
@@ -99,23 +99,23 @@ function meanings({ labels, imageLabels }: FoundApp, label: string): readonly (s
 }
 
 /** Engines list what was asked for first, and what the image brings behind it; where that is gone, any part may be its. */
-function environments({ environment, imageLabels }: FoundApp): (readonly string[])[] {
+function possibleEnvironments({ environment, imageLabels }: OrphanConfig): (readonly string[])[] {
   if (imageLabels) return [environment];
   return [environment, ...environment.map((_, length) => environment.slice(0, length))];
 }
 
-function previousImageOf(found: FoundApp): string | undefined {
+function previousImageOf(found: OrphanConfig): string | undefined {
   // Empty where there was none.
-  return meanings(found, LABELS.previousImage)[0] || undefined;
+  return possibleLabelValues(found, LABELS.previousImage)[0] || undefined;
 }
 
-interface Candidate {
+interface SpecCandidate {
   readonly extras: string | undefined;
   readonly image: string;
   readonly environment: readonly string[];
 }
 
-function toSpec(found: FoundApp, { extras, image, environment }: Candidate): ParsedAppSpec {
+function toSpec(found: OrphanConfig, { extras, image, environment }: SpecCandidate): ParsedAppSpec {
   return parseAppSpec({
     ...parseExtras(extras),
     name: found.app,

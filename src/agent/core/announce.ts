@@ -1,46 +1,48 @@
 import type { EventContent } from "../../protocol/deployment-event.ts";
 import type { DeploymentRecord } from "./deployment.ts";
-import type { Price } from "./image.ts";
-import { priceDetails, priceText } from "./price.ts";
+import type { PullCost } from "./image.ts";
+import { costDetails, costText } from "./price.ts";
 import { failEvent } from "./fail-event.ts";
-import { mayEnd } from "./restart-policy.ts";
-import type { Result, Step } from "./step.ts";
+import { mayExit } from "./restart-policy.ts";
+import type { SuccessKind, Step } from "./step.ts";
 
 /** What the client is told when a step begins; nothing where the step speaks for itself. */
-export function announcement(step: Step, record: DeploymentRecord): EventContent[] {
+export function stepEvents(step: Step, record: DeploymentRecord): EventContent[] {
   if (step.kind === "succeed") return [{ status: "Success", step: "done", message: success(step.result, record) }];
   if (step.kind === "fail") return [failEvent(step.failure, record)];
-  if (step.kind === "quote") return [quote(step.price, record)];
+  if (step.kind === "quote") return [costEvent(step.price, record)];
   // Removing what was never the app is no news; putting the app back is.
-  if (record.failure) return record.touched && isChange(record) ? wayBack(step, record) : [];
+  if (record.failure) return record.touched && rollbackRestoresApp(record) ? rollbackEvents(step, record) : [];
   switch (step.kind) {
     case "check":
-      return [running("checking", "Checking ports, name, policy and disk space.")];
+      return [runningEvent("checking", "Checking ports, name, policy and disk space.")];
     case "resolve":
       // Between two attempts there is nothing new to say.
-      return step.attempt === 1 ? [running("pulling", `Asking the registry for image ${step.spec.image}.`)] : [];
+      return step.attempt === 1 ? [runningEvent("pulling", `Asking the registry for image ${step.spec.image}.`)] : [];
     case "pull":
-      return [running("pulling", `Pulling image ${step.spec.image}.`)];
+      return [runningEvent("pulling", `Pulling image ${step.spec.image}.`)];
     case "create":
       return [
-        running(
+        runningEvent(
           "creating",
           step.place === "beside" ? "Creating the new version's container." : "Creating the container.",
         ),
         ...(step.spec.host_network && step.spec.ports.length > 0
-          ? [running("creating", "The app is on the host's network: its port mapping has no effect.")]
+          ? [runningEvent("creating", "The app is on the host's network: its port mapping has no effect.")]
           : []),
       ];
     case "switch":
-      return [running("starting", step.start ? "Switching to the new version." : "Putting the new version in place.")];
+      return [
+        runningEvent("starting", step.start ? "Switching to the new version." : "Putting the new version in place."),
+      ];
     case "start":
-      return [running("starting", "Starting the app.")];
+      return [runningEvent("starting", "Starting the app.")];
     case "verify":
-      return [running("verifying", "Verifying that the app stays up.")];
+      return [runningEvent("verifying", "Verifying that the app stays up.")];
     case "stop":
-      return [running("stopping", "Stopping the app.")];
+      return [runningEvent("stopping", "Stopping the app.")];
     case "clean":
-      return record.action === "remove" ? [running("removing", "Removing the app's container.")] : [];
+      return record.action === "remove" ? [runningEvent("removing", "Removing the app's container.")] : [];
     case "rename":
     case "commit":
     case "revert":
@@ -48,27 +50,27 @@ export function announcement(step: Step, record: DeploymentRecord): EventContent
   }
 }
 
-function quote(price: Price, { action, app, digest }: DeploymentRecord): EventContent {
+function costEvent(price: PullCost, { action, app, digest }: DeploymentRecord): EventContent {
   const what = action === "update" ? "Updating" : "Deploying";
   const message =
     price.downloadBytes === 0
       ? `Nothing was changed. ${what} app ${app} would download nothing: all it needs is on the device.`
-      : `Nothing was changed. ${what} app ${app} would cost: ${priceText(price)}`;
-  const details = { dry_run: true, ...priceDetails(price), ...(digest !== undefined && { image_digest: digest }) };
+      : `Nothing was changed. ${what} app ${app} would cost: ${costText(price)}`;
+  const details = { dry_run: true, ...costDetails(price), ...(digest !== undefined && { image_digest: digest }) };
   return { status: "Success", step: "done", message, details };
 }
 
 /** A `Running` event. */
-export function running(step: EventContent["step"], message: string): EventContent {
+export function runningEvent(step: EventContent["step"], message: string): EventContent {
   return { status: "Running", step, message };
 }
 
 /** Whether going back brings something back that was there before. */
-function isChange({ action, previous }: DeploymentRecord): boolean {
+function rollbackRestoresApp({ action, previous }: DeploymentRecord): boolean {
   return previous?.desired === "running" && action !== "start" && action !== "restart";
 }
 
-function wayBack({ kind }: Step, { action }: DeploymentRecord): EventContent[] {
+function rollbackEvents({ kind }: Step, { action }: DeploymentRecord): EventContent[] {
   const what = action === "update" ? "the previous version" : "the app";
   const texts: Partial<Record<Step["kind"], string>> = {
     ...(action === "update" && { stop: "Stopping the new version.", clean: "Removing the new version." }),
@@ -77,13 +79,13 @@ function wayBack({ kind }: Step, { action }: DeploymentRecord): EventContent[] {
     verify: `Verifying that ${what} runs.`,
   };
   const text = texts[kind];
-  return text === undefined ? [] : [running("rolling_back", text)];
+  return text === undefined ? [] : [runningEvent("rolling_back", text)];
 }
 
-function success(result: Result, { app, spec, previous }: DeploymentRecord): string {
+function success(result: SuccessKind, { app, spec, previous }: DeploymentRecord): string {
   const wasStopped = previous?.desired === "stopped";
   // It may have ended by now, and that may be what it was deployed for.
-  const isToEnd = mayEnd(spec?.restart_policy);
+  const isToEnd = mayExit(spec?.restart_policy);
   switch (result) {
     case "installed":
       return isToEnd ? `App ${app} is deployed.` : `App ${app} is running.`;

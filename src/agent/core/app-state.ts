@@ -1,13 +1,13 @@
 import type { AppRecord } from "./deployment.ts";
-import type { Vitals } from "./verify.ts";
+import type { VerifySample } from "./verify.ts";
 
 /** An app's container as the engine shows it. */
-export interface ContainerFacts {
+export interface ContainerSnapshot {
   readonly status: string;
   readonly restartCount: number;
   readonly exitCode: number;
   readonly oomKilled: boolean;
-  readonly health: Vitals["health"];
+  readonly health: VerifySample["health"];
   /** How long the current run lasts, or the last one began ago, in milliseconds. */
   readonly runsForMs: number;
 }
@@ -26,7 +26,7 @@ export interface AppState {
  * @param forbidden the rule of the device's policy that it breaks, in words
  */
 export function appState(
-  container: ContainerFacts | undefined,
+  container: ContainerSnapshot | undefined,
   isBusy: boolean,
   desired: AppRecord["desired"] = "running",
   forbidden?: string,
@@ -50,12 +50,12 @@ export function appState(
   }
 }
 
-function isUp(container: ContainerFacts | undefined): boolean {
+function isUp(container: ContainerSnapshot | undefined): boolean {
   return container !== undefined && ["running", "restarting", "paused"].includes(container.status);
 }
 
 /** How the last run ended, in words. */
-export function lastExit({ exitCode, oomKilled }: ContainerFacts): string {
+export function lastExit({ exitCode, oomKilled }: ContainerSnapshot): string {
   if (oomKilled) return "killed because it ran out of memory";
   const signal = SIGNALS[exitCode];
   return signal === undefined ? `ended with exit code ${exitCode}` : `ended with exit code ${exitCode} (${signal})`;
@@ -72,11 +72,11 @@ const SIGNALS: Readonly<Record<number, string>> = {
 };
 
 /** A run that has lasted this long is a success, however many there were before it. */
-const STEADY_MS = 600_000;
+const STABLE_RUN_MS = 600_000;
 
-function runningState({ health, restartCount, runsForMs }: ContainerFacts): AppState {
+function runningState({ health, restartCount, runsForMs }: ContainerSnapshot): AppState {
   // One that crashes in a loop is up at most looks.
-  if (restartCount > 0 && runsForMs < STEADY_MS) {
+  if (restartCount > 0 && runsForMs < STABLE_RUN_MS) {
     const seconds = Math.max(0, Math.round(runsForMs / 1000));
     return {
       state: "running",

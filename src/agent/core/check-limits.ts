@@ -1,12 +1,12 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
-import type { Refusal, Surroundings } from "./check.ts";
+import type { Refusal, HostState } from "./check.ts";
 
 /** Refuses an app that asks for more than the machine has: engines would find out after the download. */
-export function withinMachine(
+export function findExceededLimit(
   { cpu_limit = 0, memory_limit = 0 }: AppSpec,
-  { machine, missingDevices }: Pick<Surroundings, "machine" | "missingDevices">,
+  { capacity, missingDevices }: Pick<HostState, "capacity" | "missingDevices">,
 ): Refusal | undefined {
-  const { memoryBytes, cpus } = machine;
+  const { memoryBytes, cpus } = capacity;
   if (memory_limit > memoryBytes) {
     return {
       code: "InvalidRequest",

@@ -1,10 +1,10 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import type { ErrorCode, ErrorDetails } from "../../protocol/errors.ts";
-import { HOST_PORT_MAX, HOST_PORT_MIN } from "../../protocol/limits.ts";
-import { asideName, besideName, containerName } from "./container.ts";
+import { MAX_HOST_PORT, MIN_HOST_PORT } from "../../protocol/limits.ts";
+import { oldVersionName, newVersionName, containerName } from "./container.ts";
 import { type HostPort, hostPortsOf, includesPort, toHostPort } from "./host-port.ts";
 import type { PolicyViolation } from "./policy.ts";
-import { withinMachine } from "./check-limits.ts";
+import { findExceededLimit } from "./check-limits.ts";
 
 /** Who holds a port or a name. */
 export type Holder =
@@ -15,7 +15,7 @@ export type Holder =
   | { readonly kind: "request" };
 
 /** Another deployment that is going on and was accepted before this one. */
-export interface Rival {
+export interface ConcurrentDeployment {
   readonly id: string;
   readonly app: string;
   readonly hostPorts: readonly HostPort[];
@@ -30,23 +30,23 @@ export interface OtherContainer {
 }
 
 /** What the machine has in all. */
-export interface Machine {
+export interface HostCapacity {
   readonly memoryBytes: number;
   readonly cpus: number;
 }
 
 /** The machine as far as the checks need it. */
-export interface Surroundings {
+export interface HostState {
   readonly containers: readonly OtherContainer[];
   /** Installed apps, whether they run right now or not: they come back after a reboot. */
   readonly apps: readonly { readonly name: string; readonly hostPorts: readonly HostPort[] }[];
-  readonly rivals: readonly Rival[];
+  readonly concurrentDeployments: readonly ConcurrentDeployment[];
   /** Ports a process of the machine listens on, or receives datagrams on. */
-  readonly listening: readonly HostPort[];
+  readonly listeningPorts: readonly HostPort[];
   /** Free bytes where the engine keeps images; `undefined` where that cannot be seen. */
   readonly freeBytes: number | undefined;
   readonly reserveBytes: number;
-  readonly machine: Machine;
+  readonly capacity: HostCapacity;
   /** Device files the request names that are not there, or are none. */
   readonly missingDevices: readonly string[];
   readonly policyViolation: PolicyViolation | undefined;
@@ -61,31 +61,31 @@ export interface Refusal {
 }
 
 /** Every check that can be made before anything is changed; the first that fails. */
-export function check(spec: AppSpec, around: Surroundings): Refusal | undefined {
+export function findRefusal(spec: AppSpec, hostState: HostState): Refusal | undefined {
   return (
-    portsInRange(spec) ??
-    portsDistinct(spec) ??
-    nameFree(spec, around) ??
-    allowed(around) ??
-    withinMachine(spec, around) ??
-    portsFree(spec, around) ??
-    diskFree(around)
+    findPortOutOfRange(spec) ??
+    findDuplicatePort(spec) ??
+    findNameConflict(spec, hostState) ??
+    findPolicyDenial(hostState) ??
+    findExceededLimit(spec, hostState) ??
+    findPortConflict(spec, hostState) ??
+    findDiskShortage(hostState)
   );
 }
 
-function portsInRange(spec: AppSpec): Refusal | undefined {
-  const wrong = spec.ports.find(({ host_port }) => host_port < HOST_PORT_MIN || host_port > HOST_PORT_MAX);
+function findPortOutOfRange(spec: AppSpec): Refusal | undefined {
+  const wrong = spec.ports.find(({ host_port }) => host_port < MIN_HOST_PORT || host_port > MAX_HOST_PORT);
   return wrong && { code: "ErrorNodePortIsNotCorrectRange", details: { host_port: wrong.host_port } };
 }
 
-function portsDistinct(spec: AppSpec): Refusal | undefined {
+function findDuplicatePort(spec: AppSpec): Refusal | undefined {
   const ports = spec.ports.map(toHostPort);
   const twice = ports.find((port, index) => includesPort(ports.slice(0, index), port));
-  return twice && portInUse(twice, { kind: "request" });
+  return twice && portInUseRefusal(twice, { kind: "request" });
 }
 
-function nameFree(spec: AppSpec, around: Surroundings): Refusal | undefined {
-  const rival = around.rivals.find(({ app }) => app === spec.name);
+function findNameConflict(spec: AppSpec, around: HostState): Refusal | undefined {
+  const rival = around.concurrentDeployments.find(({ app }) => app === spec.name);
   if (rival) {
     return {
       code: "ErrorDeploymentAlreadyExist",
@@ -96,17 +96,20 @@ function nameFree(spec: AppSpec, around: Surroundings): Refusal | undefined {
   const isOurs =
     around.apps.some(({ name }) => name === spec.name) || around.containers.some(({ app }) => app === spec.name);
   if (isOurs) return { code: "AppExists", message: `An app named ${spec.name} already exists on the device.` };
-  return namesOfOtherApps(spec, around) ?? namesOfContainers(spec, around);
+  return findAppNameConflict(spec, around) ?? findContainerNameConflict(spec, around);
 }
 
 /** Other apps may be without a container at the moment, and come back. */
-function namesOfOtherApps({ name: app }: AppSpec, { action, apps, rivals }: Surroundings): Refusal | undefined {
+function findAppNameConflict(
+  { name: app }: AppSpec,
+  { action, apps, concurrentDeployments: rivals }: HostState,
+): Refusal | undefined {
   for (const other of [...apps.map(({ name }) => name), ...rivals.map((rival) => rival.app)]) {
     if (other === app) continue;
     const container =
-      namesNeeded(app, "update").find((name) => name === containerName(other)) ??
+      requiredNames(app, "update").find((name) => name === containerName(other)) ??
       // What is there already was let in by a release before, and may stay.
-      (action === "deploy" ? namesNeeded(other, "update").find((name) => name === containerName(app)) : undefined);
+      (action === "deploy" ? requiredNames(other, "update").find((name) => name === containerName(app)) : undefined);
     if (container === undefined) continue;
     return {
       code: "ErrorNameExists",
@@ -117,8 +120,8 @@ function namesOfOtherApps({ name: app }: AppSpec, { action, apps, rivals }: Surr
   return undefined;
 }
 
-function namesOfContainers({ name: app }: AppSpec, { action, containers }: Surroundings): Refusal | undefined {
-  const needed = namesNeeded(app, action);
+function findContainerNameConflict({ name: app }: AppSpec, { action, containers }: HostState): Refusal | undefined {
+  const needed = requiredNames(app, action);
   const taken = containers.find(({ name }) => needed.includes(name));
   if (!taken) return undefined;
   const owner = taken.app === undefined ? "is not managed by edge-agent" : `belongs to the app ${taken.app}`;
@@ -129,34 +132,34 @@ function namesOfContainers({ name: app }: AppSpec, { action, containers }: Surro
   };
 }
 
-function namesNeeded(app: string, action: Surroundings["action"]): string[] {
-  return action === "deploy" ? [containerName(app)] : [containerName(app), besideName(app), asideName(app)];
+function requiredNames(app: string, action: HostState["action"]): string[] {
+  return action === "deploy" ? [containerName(app)] : [containerName(app), newVersionName(app), oldVersionName(app)];
 }
 
-function allowed({ policyViolation }: Surroundings): Refusal | undefined {
+function findPolicyDenial({ policyViolation }: HostState): Refusal | undefined {
   if (!policyViolation) return undefined;
   return { code: "PolicyDenied", message: policyViolation.message, details: { rule: policyViolation.rule } };
 }
 
-function portsFree(spec: AppSpec, around: Surroundings): Refusal | undefined {
+function findPortConflict(spec: AppSpec, around: HostState): Refusal | undefined {
   for (const port of hostPortsOf(spec)) {
     const holder = holderOf(port, around);
-    if (holder) return portInUse(port, holder);
+    if (holder) return portInUseRefusal(port, holder);
   }
   return undefined;
 }
 
-function holderOf(port: HostPort, around: Surroundings): Holder | undefined {
-  const rival = around.rivals.find(({ hostPorts }) => includesPort(hostPorts, port));
+function holderOf(port: HostPort, around: HostState): Holder | undefined {
+  const rival = around.concurrentDeployments.find(({ hostPorts }) => includesPort(hostPorts, port));
   if (rival) return { kind: "deployment", name: rival.app, deployment_id: rival.id };
   const app = around.apps.find(({ hostPorts }) => includesPort(hostPorts, port));
   if (app) return { kind: "app", name: app.name };
   const container = around.containers.find(({ hostPorts }) => includesPort(hostPorts, port));
   if (container) return { kind: "container", name: container.name };
-  return includesPort(around.listening, port) ? { kind: "process" } : undefined;
+  return includesPort(around.listeningPorts, port) ? { kind: "process" } : undefined;
 }
 
-function diskFree({ freeBytes, reserveBytes }: Surroundings): Refusal | undefined {
+function findDiskShortage({ freeBytes, reserveBytes }: HostState): Refusal | undefined {
   if (freeBytes === undefined || freeBytes >= reserveBytes) return undefined;
   return {
     code: "InsufficientDisk",
@@ -170,7 +173,7 @@ function megabytes(bytes: number): number {
 }
 
 /** The refusal for a taken port, with what is known of its holder. */
-export function portInUse({ port, protocol }: HostPort, holder: Holder | undefined): Refusal {
+export function portInUseRefusal({ port, protocol }: HostPort, holder: Holder | undefined): Refusal {
   const details = { host_port: port, ...(protocol === "udp" && { protocol }), ...(holder && { holder }) };
   return { code: "ErrorPortInUse", details };
 }

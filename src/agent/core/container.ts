@@ -1,5 +1,5 @@
 import { normalizePath } from "../../protocol/normalize-path.ts";
-import { VERSION_ENDINGS } from "../../protocol/app-fields.ts";
+import { VERSION_SUFFIXES } from "../../protocol/app-fields.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import type { DeploymentRecord } from "./deployment.ts";
 
@@ -28,23 +28,23 @@ export function containerName(app: string): string {
 }
 
 /** Name of a new version's container until it takes the app's own. No app that is deployed may be called so. */
-export function besideName(app: string): string {
-  return `${containerName(app)}${VERSION_ENDINGS.fresh}`;
+export function newVersionName(app: string): string {
+  return `${containerName(app)}${VERSION_SUFFIXES.new}`;
 }
 
 /** Name of the old version's container until the new one has proved itself. */
-export function asideName(app: string): string {
-  return `${containerName(app)}${VERSION_ENDINGS.old}`;
+export function oldVersionName(app: string): string {
+  return `${containerName(app)}${VERSION_SUFFIXES.old}`;
 }
 
 /** Whether a name is one of those the agent gives an app's containers. */
-export function hasGivenName(name: string, app: string): boolean {
-  return name === containerName(app) || isOutOfPlace(name, app);
+export function hasAgentGivenName(name: string, app: string): boolean {
+  return name === containerName(app) || hasTemporaryName(name, app);
 }
 
 /** Whether an app's container has a name an update gave it. One that a person gave it is that person's affair. */
-export function isOutOfPlace(name: string, app: string): boolean {
-  return name === besideName(app) || name === asideName(app);
+export function hasTemporaryName(name: string, app: string): boolean {
+  return name === newVersionName(app) || name === oldVersionName(app);
 }
 
 /**

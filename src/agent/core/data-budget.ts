@@ -1,4 +1,4 @@
-import { type Hours, nextWithin } from "./download-hours.ts";
+import { type TimeWindow, nextWithin } from "./download-hours.ts";
 import type { NetworkKind } from "./network-kind.ts";
 import { isClockSet, nextDayMs, nextMonthMs } from "./traffic-day.ts";
 
@@ -11,20 +11,20 @@ export interface DataPolicy {
   /** For all downloads together. */
   readonly bytesPerSecond: number | undefined;
   /** When downloads may begin; empty for any time. */
-  readonly hours: readonly Hours[];
+  readonly hours: readonly TimeWindow[];
   /** IANA name of the time zone the hours are meant in. */
   readonly timeZone: string;
 }
 
 /** What the agent itself has sent and received over metered networks, with what TCP and IP added. */
-export interface Usage {
+export interface MeteredUsage {
   readonly today: number;
   readonly thisMonth: number;
 }
 
 type WaitReason = "hours" | "daily_budget" | "monthly_budget" | "clock";
 
-export type Admission =
+export type DownloadDecision =
   | { readonly kind: "go" }
   | {
       readonly kind: "wait";
@@ -34,7 +34,7 @@ export type Admission =
   /** Larger than all there is in a day or a month: waiting does not help. */
   | { readonly kind: "never"; readonly reason: WaitReason; readonly limit: number };
 
-const GO: Admission = { kind: "go" };
+const GO: DownloadDecision = { kind: "go" };
 
 /**
  * Whether a download of so many bytes may begin on this kind of network. The budgets are of days and months of UTC, as
@@ -42,7 +42,13 @@ const GO: Admission = { kind: "go" };
  *
  * @param bytes 0 where that is not known
  */
-export function admit(policy: DataPolicy, network: NetworkKind, bytes: number, usage: Usage, nowMs: number): Admission {
+export function decideDownload(
+  policy: DataPolicy,
+  network: NetworkKind,
+  bytes: number,
+  usage: MeteredUsage,
+  nowMs: number,
+): DownloadDecision {
   if (!policy.metered.includes(network)) return GO;
   const { dailyBytes, monthlyBytes, hours, timeZone } = policy;
   if (monthlyBytes !== undefined && bytes > monthlyBytes)
@@ -59,7 +65,7 @@ export function admit(policy: DataPolicy, network: NetworkKind, bytes: number, u
 }
 
 /** Also once there is budget again, only within the hours. */
-function wait(reason: WaitReason, fromMs: number, { hours, timeZone }: DataPolicy): Admission {
+function wait(reason: WaitReason, fromMs: number, { hours, timeZone }: DataPolicy): DownloadDecision {
   return { kind: "wait", untilMs: nextWithin(hours, fromMs, timeZone), reason };
 }
 

@@ -1,5 +1,5 @@
 import type { DeviceDataUsage } from "../../protocol/data-usage.ts";
-import type { DataPolicy, Usage } from "./data-budget.ts";
+import type { DataPolicy, MeteredUsage } from "./data-budget.ts";
 import type { NetworkKind } from "./network-kind.ts";
 import { type Day, monthOf } from "./traffic-day.ts";
 import type { Bytes, InterfaceEntry, TrafficEntry } from "./traffic-entry.ts";
@@ -21,7 +21,7 @@ export function meteredUsage(
   traffic: readonly TrafficEntry[],
   metered: readonly NetworkKind[],
   today: Day | undefined,
-): Usage {
+): MeteredUsage {
   const usage = { today: 0, thisMonth: 0 };
   if (today === undefined) return usage;
   for (const entry of traffic) {
@@ -34,7 +34,7 @@ export function meteredUsage(
 }
 
 /** The ledger as it is told: by day, oldest first. */
-export function toDataUsage(ledger: LedgerView, policy: DataPolicy, usage: Usage): DeviceDataUsage {
+export function toDataUsage(ledger: LedgerView, policy: DataPolicy, usage: MeteredUsage): DeviceDataUsage {
   const { traffic, interfaces } = ledger;
   const days = [...new Set([...traffic, ...interfaces].map(({ day }) => day))].toSorted();
   return {
@@ -88,7 +88,7 @@ function deployments(traffic: readonly TrafficEntry[]): DeviceDataUsage["deploym
   return [...found.values()];
 }
 
-function budget({ dailyBytes, monthlyBytes }: DataPolicy, usage: Usage): DeviceDataUsage["budget"] {
+function budget({ dailyBytes, monthlyBytes }: DataPolicy, usage: MeteredUsage): DeviceDataUsage["budget"] {
   if (dailyBytes === undefined && monthlyBytes === undefined) return null;
   return {
     monthly_bytes: monthlyBytes ?? null,

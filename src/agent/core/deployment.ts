@@ -102,7 +102,7 @@ export function newApp(
  *
  * @param installed what the store holds as the app now
  */
-export function withPresentFacts(record: DeploymentRecord, installed: AppRecord | undefined): DeploymentRecord {
+export function withCurrentContainer(record: DeploymentRecord, installed: AppRecord | undefined): DeploymentRecord {
   const { previous } = record;
   if (!previous || installed?.deploymentId !== previous.deploymentId) return record;
   const { containerId, imageId, digest } = installed;

@@ -30,5 +30,5 @@ export interface PolicyViolation {
   readonly rule: string;
   readonly message: string;
   /** Nothing is known to be wrong, but a path could not be examined: reason to start nothing, and to stop nothing. */
-  readonly isUnexamined?: true | undefined;
+  readonly isUnresolved?: true | undefined;
 }

@@ -28,7 +28,7 @@ interface Check {
 export type CheckId = (typeof CHECKS)[number]["id"];
 
 /** What one look showed. `warning` is for what works now and may not tomorrow. */
-export interface Verdict {
+export interface CheckResult {
   readonly verdict: "good" | "warning" | "bad" | "skipped";
   /** What was found, in a sentence. */
   readonly text: string;
@@ -36,25 +36,25 @@ export interface Verdict {
   readonly next?: string;
 }
 
-export type Verdicts = ReadonlyMap<CheckId, Verdict>;
+export type CheckResults = ReadonlyMap<CheckId, CheckResult>;
 
 /** The layers below a check that are broken by themselves: while there are any, it would only be blamed for them. */
-export function brokenBelow(id: CheckId, verdicts: Verdicts): CheckId[] {
+export function failedDependencies(id: CheckId, verdicts: CheckResults): CheckId[] {
   const roots = checkOf(id).needs.flatMap((need) => {
     const verdict = verdicts.get(need)?.verdict;
-    if (verdict === "skipped") return brokenBelow(need, verdicts);
+    if (verdict === "skipped") return failedDependencies(need, verdicts);
     return verdict === "bad" ? [need] : [];
   });
   return [...new Set(roots)];
 }
 
 /** The verdict on a check that could not be made because of what lies below it. */
-export function skipped(below: readonly CheckId[]): Verdict {
+export function skipped(below: readonly CheckId[]): CheckResult {
   return { verdict: "skipped", text: `Not checked, waits for: ${below.map((id) => checkOf(id).title).join(", ")}.` };
 }
 
 /** What to put right, and in this order: each is broken by itself and not by what lies below it. */
-export function culprits(verdicts: Verdicts): CheckId[] {
+export function failedChecks(verdicts: CheckResults): CheckId[] {
   return CHECKS.map(({ id }) => id).filter((id) => verdicts.get(id)?.verdict === "bad");
 }
 

@@ -2,13 +2,13 @@ const DAY_MINUTES = 24 * 60;
 const MINUTE_MS = 60_000;
 
 /** Hours of the day, in minutes from midnight: from the first up to, and not including, the second; over midnight where that is less. */
-export interface Hours {
+export interface TimeWindow {
   readonly from: number;
   readonly to: number;
 }
 
 /** Reads hours written as `22:00-05:00`; `24:00` is the end of a day. `undefined` for anything else, and for no time at all. */
-export function parseHours(text: string): Hours | undefined {
+export function parseTimeWindow(text: string): TimeWindow | undefined {
   const match = /^(\d{2}):(\d{2})-(\d{2}):(\d{2})$/.exec(text);
   if (!match) return undefined;
   const [fromHour = 0, fromMinute = 0, toHour = 0, toMinute = 0] = match.slice(1).map(Number);
@@ -18,7 +18,7 @@ export function parseHours(text: string): Hours | undefined {
 }
 
 /** Whether the moment is within one of the hours; any moment is where there are none. */
-export function isWithin(hours: readonly Hours[], minute: number): boolean {
+export function isInWindows(hours: readonly TimeWindow[], minute: number): boolean {
   return (
     hours.length === 0 ||
     hours.some(({ from, to }) => (from < to ? minute >= from && minute < to : minute >= from || minute < to))
@@ -34,15 +34,15 @@ export function minuteOfDay(ms: number, timeZone: string): number {
 }
 
 /** When the hours begin next, in Unix milliseconds; the moment itself where it is within them. */
-export function nextWithin(hours: readonly Hours[], ms: number, timeZone: string): number {
+export function nextWithin(hours: readonly TimeWindow[], ms: number, timeZone: string): number {
   const minute = minuteOfDay(ms, timeZone);
-  if (isWithin(hours, minute)) return ms;
+  if (isInWindows(hours, minute)) return ms;
   const wait = Math.min(...hours.map(({ from }) => (from - minute + DAY_MINUTES) % DAY_MINUTES));
   const start = (Math.floor(ms / MINUTE_MS) + wait) * MINUTE_MS;
-  if (isWithin(hours, minuteOfDay(start, timeZone))) return start;
+  if (isInWindows(hours, minuteOfDay(start, timeZone))) return start;
   // Clocks were changed in between: look at each minute, two days on at the most.
   for (let at = start - 2 * 60 * MINUTE_MS; at < start + 2 * DAY_MINUTES * MINUTE_MS; at += MINUTE_MS) {
-    if (at > ms && isWithin(hours, minuteOfDay(at, timeZone))) return at;
+    if (at > ms && isInWindows(hours, minuteOfDay(at, timeZone))) return at;
   }
   return start;
 }

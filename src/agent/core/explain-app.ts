@@ -1,18 +1,18 @@
 import type { AppRecord } from "./deployment.ts";
-import { type ContainerFacts, appState, lastExit, timesText } from "./app-state.ts";
+import { type ContainerSnapshot, appState, lastExit, timesText } from "./app-state.ts";
 
 /** What is known of an app, for its explanation. Times are what they were told as. */
-export interface KnownOfApp {
+export interface AppSnapshot {
   readonly name: string;
   /** Its image, if a deployment of it succeeded. */
   readonly image: string | undefined;
   readonly desired: AppRecord["desired"];
   readonly engineError: string | undefined;
-  readonly container: (ContainerFacts & { readonly healthOutput: string }) | undefined;
+  readonly container: (ContainerSnapshot & { readonly healthOutput: string }) | undefined;
   readonly imagePresent: boolean | undefined;
   readonly takenPorts: readonly { readonly port: number; readonly holder: string }[];
   /** The rule of the device's policy that it breaks, in words. */
-  readonly forbidden: string | undefined;
+  readonly policyDenial: string | undefined;
   /** What the deployment that is at work on it said last. */
   readonly deploying: string | undefined;
   /** How its last deployment ended, and why. */
@@ -36,7 +36,7 @@ export interface Explanation {
 }
 
 /** Walks the chain from "was it deployed?" to "is it healthy?". What comes after the first broken link is not blamed. */
-export function explainApp(known: KnownOfApp): Explanation {
+export function explainApp(known: AppSnapshot): Explanation {
   const findings: Finding[] = [];
   const say = (verdict: Finding["verdict"], text: string): void => void findings.push({ verdict, text });
   const stop = (cause: string, advice: string): Explanation => ({ findings, cause, advice });
@@ -61,10 +61,10 @@ export function explainApp(known: KnownOfApp): Explanation {
   return { findings, cause, advice };
 }
 
-function explainState(known: KnownOfApp, say: Say): Ending {
-  if (known.forbidden !== undefined) say("bad", `The device's policy forbids it: ${known.forbidden}`);
+function explainState(known: AppSnapshot, say: Say): Ending {
+  if (known.policyDenial !== undefined) say("bad", `The device's policy forbids it: ${known.policyDenial}`);
   if (isStoppedOnPurpose(known)) return stoppedOnPurpose(known, say);
-  if (known.forbidden === undefined) return explainContainer(known, say);
+  if (known.policyDenial === undefined) return explainContainer(known, say);
   return {
     cause: "The device's policy forbids it, so it is not started.",
     advice:
@@ -73,11 +73,11 @@ function explainState(known: KnownOfApp, say: Say): Ending {
   };
 }
 
-function isStoppedOnPurpose({ desired, container }: KnownOfApp): boolean {
+function isStoppedOnPurpose({ desired, container }: AppSnapshot): boolean {
   return desired === "stopped" && appState(container, false, desired).state === "stopped";
 }
 
-function stoppedOnPurpose({ name }: KnownOfApp, say: Say): Ending {
+function stoppedOnPurpose({ name }: AppSnapshot, say: Say): Ending {
   say("note", "It was stopped on purpose, and stays stopped, also over reboots.");
   return { cause: "It was stopped on purpose.", advice: `Start it again: edge-agent start ${name}` };
 }
@@ -85,7 +85,7 @@ function stoppedOnPurpose({ name }: KnownOfApp, say: Say): Ending {
 type Say = (verdict: Finding["verdict"], text: string) => void;
 type Ending = Pick<Explanation, "cause" | "advice">;
 
-function explainContainer(known: KnownOfApp, say: Say): Ending {
+function explainContainer(known: AppSnapshot, say: Say): Ending {
   const { container, takenPorts, name } = known;
   if (!container) say("bad", "It has no container.");
   else say(container.status === "running" ? "good" : "bad", `Its container is ${container.status}.`);
@@ -110,7 +110,7 @@ function explainContainer(known: KnownOfApp, say: Say): Ending {
   return { cause: `${capital(trouble ?? "it does not run")}.`, advice: adviceFor(container, name) };
 }
 
-function withoutContainer({ imagePresent, name }: KnownOfApp): Ending {
+function withoutContainer({ imagePresent, name }: AppSnapshot): Ending {
   return imagePresent === false
     ? { cause: "Its container and its image were removed.", advice: "Deploy it again, so that the image is pulled." }
     : {
@@ -119,7 +119,7 @@ function withoutContainer({ imagePresent, name }: KnownOfApp): Ending {
       };
 }
 
-function explainRunning(container: NonNullable<KnownOfApp["container"]>, name: string, say: Say): Ending {
+function explainRunning(container: NonNullable<AppSnapshot["container"]>, name: string, say: Say): Ending {
   switch (container.health) {
     case "unhealthy":
       say("bad", `Its health check fails${container.healthOutput ? `: ${container.healthOutput}` : "."}`);
@@ -142,7 +142,7 @@ function explainRunning(container: NonNullable<KnownOfApp["container"]>, name: s
   return { cause: `${capital(trouble)}.`, advice: adviceFor(container, name) };
 }
 
-function adviceFor({ status, oomKilled, exitCode }: ContainerFacts, name: string): string {
+function adviceFor({ status, oomKilled, exitCode }: ContainerSnapshot, name: string): string {
   if (oomKilled) return "It needs more memory than the device has free: stop other apps, or use a smaller version.";
   if (exitCode === 126 || exitCode === 127)
     return "The image's command is missing or not executable: deploy another image.";
@@ -150,7 +150,7 @@ function adviceFor({ status, oomKilled, exitCode }: ContainerFacts, name: string
   return `Its last log lines, above, say more. Start it again: edge-agent restart ${name}`;
 }
 
-function sayRepair({ reason, error }: NonNullable<KnownOfApp["lastRepair"]>, say: Say): void {
+function sayRepair({ reason, error }: NonNullable<AppSnapshot["lastRepair"]>, say: Say): void {
   if (error === undefined) say("note", `The agent has put it right before: ${reason}.`);
   else say("bad", `The agent tried to put it right (${reason}), and could not: ${error}`);
 }

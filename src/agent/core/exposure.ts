@@ -1,5 +1,5 @@
 /** A file or directory as the file system shows it. */
-export interface FileFacts {
+export interface FileStat {
   readonly path: string;
   readonly isDirectory: boolean;
   /** Permissions with the sticky bit. */
@@ -9,18 +9,18 @@ export interface FileFacts {
 }
 
 /** Users and groups that may do what the agent may. */
-export interface Trusted {
+export interface TrustedUsers {
   readonly uids: readonly number[];
   readonly gids: readonly number[];
   /** Whom the file should belong to. */
-  readonly owner: number;
+  readonly expectedOwner: number;
 }
 
 /**
  * What nobody else may do with it: `read` nor write it, not even a group; the same, but a group may read (`shared`);
  * `write` it; or `replace` what is in a directory on the way to it.
  */
-export type Protection = "read" | "shared" | "write" | "replace";
+export type PermissionRule = "read" | "shared" | "write" | "replace";
 
 /** A user who is not trusted can read or change something. */
 export interface Exposure {
@@ -33,51 +33,56 @@ export interface Exposure {
   readonly isMinor: boolean;
 }
 
-const FORBIDDEN: Readonly<Record<Protection, number>> = { read: 0o077, shared: 0o027, write: 0o022, replace: 0o022 };
-const GROUP = 0o070;
-const WRITE = 0o022;
-const STICKY = 0o1000;
+const FORBIDDEN_BITS: Readonly<Record<PermissionRule, number>> = {
+  read: 0o077,
+  shared: 0o027,
+  write: 0o022,
+  replace: 0o022,
+};
+const GROUP_BITS = 0o070;
+const WRITE_BITS = 0o022;
+const STICKY_BIT = 0o1000;
 /** Groups of the system itself have numbers below. */
-const FIRST_GROUP_OF_USERS = 1000;
+const MIN_USER_GID = 1000;
 
 /** Why a file is not safe; `undefined` where it is. @param allowed permissions that it may have all the same */
 export function findExposure(
-  facts: FileFacts,
-  protection: Protection,
-  trusted: Trusted,
+  facts: FileStat,
+  protection: PermissionRule,
+  trusted: TrustedUsers,
   allowed: number = 0,
 ): Exposure | undefined {
   const { path, mode, uid, isDirectory } = facts;
   const shown = `mode ${(mode & 0o7777).toString(8).padStart(4, "0")}`;
   if (!trusted.uids.includes(uid)) {
     const text = `${path} belongs to user ${uid} (${shown}), who can change it.`;
-    return { path, text, next: `chown ${trusted.owner} ${quoted(path)}`, isMinor: false };
+    return { path, text, next: `chown ${trusted.expectedOwner} ${quoteForShell(path)}`, isMinor: false };
   }
   // In a directory with the sticky bit nobody can replace what belongs to somebody else.
-  if (protection === "replace" && (mode & STICKY) !== 0) return undefined;
-  const forbidden = FORBIDDEN[protection] & ~allowed & ~trustedGroup(facts, protection, trusted);
+  if (protection === "replace" && (mode & STICKY_BIT) !== 0) return undefined;
+  const forbidden = FORBIDDEN_BITS[protection] & ~allowed & ~trustedGroupBits(facts, protection, trusted);
   const bits = mode & forbidden;
   if (bits === 0) return undefined;
   const can =
-    (bits & WRITE) === 0 ? (isDirectory ? "look into" : "read") : isDirectory ? "replace what is in" : "change";
+    (bits & WRITE_BITS) === 0 ? (isDirectory ? "look into" : "read") : isDirectory ? "replace what is in" : "change";
   return {
     path,
     text: `Other users can ${can} ${path} (${shown}).`,
-    next: `chmod ${withdrawal(bits, forbidden)} ${quoted(path)}`,
-    isMinor: isDirectory && (bits & WRITE) === 0,
+    next: `chmod ${chmodArgument(bits, forbidden)} ${quoteForShell(path)}`,
+    isMinor: isDirectory && (bits & WRITE_BITS) === 0,
   };
 }
 
 /** Permissions of the file's group, where its members are trusted. */
-function trustedGroup({ uid, gid }: FileFacts, protection: Protection, { gids }: Trusted): number {
+function trustedGroupBits({ uid, gid }: FileStat, protection: PermissionRule, { gids }: TrustedUsers): number {
   if (protection === "read") return 0;
   // Many distributions give each user a group of that user's own, of the same number.
-  const isSystem = protection === "replace" && (gid < FIRST_GROUP_OF_USERS || gid === uid);
-  return isSystem || gids.includes(gid) ? GROUP : 0;
+  const isSystem = protection === "replace" && (gid < MIN_USER_GID || gid === uid);
+  return isSystem || gids.includes(gid) ? GROUP_BITS : 0;
 }
 
 /** What `chmod` is told to take away: everything that is forbidden to whom has too much. */
-function withdrawal(bits: number, forbidden: number): string {
+function chmodArgument(bits: number, forbidden: number): string {
   if (forbidden === 0o077) return "go-rwx";
   const of = (who: string, shift: number): string[] => {
     const taken = (forbidden >> shift) & 7;
@@ -87,6 +92,6 @@ function withdrawal(bits: number, forbidden: number): string {
   return [...of("g", 3), ...of("o", 0)].join(",");
 }
 
-function quoted(path: string): string {
+function quoteForShell(path: string): string {
   return /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
 }

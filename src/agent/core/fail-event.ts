@@ -1,17 +1,17 @@
 import type { EventContent } from "../../protocol/deployment-event.ts";
 import { errorEntry } from "../../protocol/errors.ts";
 import type { DeploymentRecord, Failure } from "./deployment.ts";
-import { mayEnd } from "./restart-policy.ts";
+import { mayExit } from "./restart-policy.ts";
 
 /** The event a deployment fails with: what went wrong, and what has become of the app that was there before. */
 export function failEvent(failure: Failure, record: DeploymentRecord): EventContent {
   const { code, step } = failure;
-  const details = { ...failure.details, ...aftermath(record, code) };
+  const details = { ...failure.details, ...rollbackDetails(record, code) };
   return {
     status: "Fail",
     step,
     code,
-    message: message(failure, aftermathText(record)),
+    message: message(failure, rollbackText(record)),
     ...(Object.keys(details).length > 0 && { details }),
   };
 }
@@ -25,13 +25,13 @@ function message({ code, message: own }: Failure, more: string | undefined): str
 }
 
 /** For programs; and for people where the message must not say more. */
-function aftermath(record: DeploymentRecord, code: Failure["code"]): Record<string, unknown> {
+function rollbackDetails(record: DeploymentRecord, code: Failure["code"]): Record<string, unknown> {
   const { action, previous, touched, rollbackFailure } = record;
   if (!previous || action === "start" || action === "restart") return {};
   return {
     rolled_back: touched && !rollbackFailure,
     previous: { deployment_id: previous.deploymentId, image: previous.spec.image },
-    ...(errorEntry(code).fixedMessage && { note: aftermathText(record) }),
+    ...(errorEntry(code).fixedMessage && { note: rollbackText(record) }),
     ...(rollbackFailure && {
       rollback_failure: {
         code: rollbackFailure.code,
@@ -42,7 +42,7 @@ function aftermath(record: DeploymentRecord, code: Failure["code"]): Record<stri
   };
 }
 
-function aftermathText({ action, previous, touched, rollbackFailure }: DeploymentRecord): string | undefined {
+function rollbackText({ action, previous, touched, rollbackFailure }: DeploymentRecord): string | undefined {
   if (!previous) return undefined;
   const what = action === "update" ? "The previous version" : "The app";
   if (rollbackFailure) {
@@ -50,6 +50,6 @@ function aftermathText({ action, previous, touched, rollbackFailure }: Deploymen
   }
   if (!touched) return `${what} was not touched.`;
   if (previous.desired === "stopped") return `${what} is stopped, as before.`;
-  if (mayEnd(previous.spec.restart_policy)) return `${what} is in its place again.`;
+  if (mayExit(previous.spec.restart_policy)) return `${what} is in its place again.`;
   return action === "start" || action === "restart" ? undefined : `${what} runs again.`;
 }

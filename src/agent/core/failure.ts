@@ -2,7 +2,7 @@ import type { DeploymentStep } from "../../protocol/deployment-event.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
 import type { Failure } from "./deployment.ts";
 
-interface EngineTrouble {
+interface PullOrEngineError {
   readonly kind: string;
   readonly message: string;
 }
@@ -21,7 +21,7 @@ const PULL_MESSAGES: Readonly<Record<string, string>> = {
 };
 
 /** What an error of the engine means for the deployment it happened in. */
-export function failureOf(trouble: EngineTrouble, step: DeploymentStep, image: string): Failure {
+export function failureOf(trouble: PullOrEngineError, step: DeploymentStep, image: string): Failure {
   const failure = (code: ErrorCode, message: string, details?: Failure["details"]): Failure => ({
     code,
     message,

@@ -1,5 +1,5 @@
 /** How a try to fetch more of a blob went, that did not bring all of it. */
-export interface FailedTry {
+export interface FailedFetch {
   /** Bytes that were not there before. */
   readonly gained: number;
   /** Since the last such byte, or since the fetching began; in milliseconds. */
@@ -20,7 +20,7 @@ export type FetchRetry =
   | { readonly kind: "give_up" };
 
 /** A connection that brought less is not worth making again at once: setting it up may have cost as much. */
-export const WORTH_A_CONNECTION = 64 * 1024;
+export const MIN_USEFUL_FETCH_BYTES = 64 * 1024;
 
 /**
  * What to do after a try that did not bring the whole blob. There is no number of tries: a link that drops every
@@ -30,8 +30,8 @@ export const WORTH_A_CONNECTION = 64 * 1024;
  * @param failures tries in a row that were not worth their connection
  * @param random in [0, 1)
  */
-export function afterFailedTry(failed: FailedTry, failures: number, bounds: FetchBounds, random: number): FetchRetry {
-  const wasWorthIt = failed.gained >= WORTH_A_CONNECTION;
+export function afterFailedTry(failed: FailedFetch, failures: number, bounds: FetchBounds, random: number): FetchRetry {
+  const wasWorthIt = failed.gained >= MIN_USEFUL_FETCH_BYTES;
   const left = bounds.patienceMs - (failed.gained > 0 ? 0 : failed.silentMs);
   if (left <= 0) return { kind: "give_up" };
   const bound = wasWorthIt ? 0 : Math.min(bounds.maxMs, bounds.baseMs * 2 ** Math.min(failures, 30));

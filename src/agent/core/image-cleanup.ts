@@ -11,7 +11,7 @@ export interface PulledImage {
   readonly unneededSince: number | null;
 }
 
-export interface ImageThere {
+export interface PresentImage {
   readonly id: string;
   readonly names: readonly string[];
   /** Bytes on disk. */
@@ -22,12 +22,12 @@ export interface CleanupRules {
   /** An image that nothing needs is kept for so long, in milliseconds. */
   readonly keepMs: number;
   /** With less of the disk free than this share, from 0 to 1, images that nothing needs go at once. */
-  readonly lowDisk: number;
+  readonly minFreeShare: number;
 }
 
 export interface CleanupView {
   readonly pulled: readonly PulledImage[];
-  readonly images: readonly ImageThere[];
+  readonly images: readonly PresentImage[];
   /** Ids of images that apps run from, ran from before their last update, or that deployments are at work with. */
   readonly needed: ReadonlySet<string>;
   /** References that deployments are at work with. */
@@ -59,7 +59,7 @@ export interface CleanupPlan {
  * Which images may go. Never one that an app runs from or would go back to, nor one the agent did not pull, nor one that
  * somebody gave a name of their own.
  */
-export function planCleanup(view: CleanupView, { keepMs, lowDisk }: CleanupRules): CleanupPlan {
+export function planCleanup(view: CleanupView, { keepMs, minFreeShare: lowDisk }: CleanupRules): CleanupPlan {
   const pulled = view.pulled.flatMap((entry) => refreshed(entry, view));
   const isLow = view.freeDisk !== undefined && view.freeDisk < lowDisk;
   const removals = pulled
@@ -73,16 +73,17 @@ export function planCleanup(view: CleanupView, { keepMs, lowDisk }: CleanupRules
       const reason = isOld ? ("age" as const) : ("disk" as const);
       return [{ id: image.id, reference, names: image.names, bytes: image.size, reason }];
     });
-  return { removals: removals.filter(({ id }, index) => firstOf(removals, id) === index), pulled };
+  return { removals: removals.filter(({ id }, index) => firstIndexOf(removals, id) === index), pulled };
 }
 
-function firstOf(removals: readonly Removal[], id: string): number {
+function firstIndexOf(removals: readonly Removal[], id: string): number {
   return removals.findIndex((removal) => removal.id === id);
 }
 
 /** What is known of an image now; nothing where it is gone, or never was the agent's. */
 function refreshed(entry: PulledImage, { images, needed, pulling, nowMs }: CleanupView): PulledImage[] {
-  const id = entry.id ?? images.find(({ names }) => names.some((name) => standsFor(name, entry.reference)))?.id ?? null;
+  const id =
+    entry.id ?? images.find(({ names }) => names.some((name) => matchesReference(name, entry.reference)))?.id ?? null;
   if (pulling.has(entry.reference)) return [{ ...entry, unneededSince: null }];
   if (id === null || id === entry.before || !images.some((image) => image.id === id)) return [];
   if (needed.has(id)) return [{ ...entry, id, unneededSince: null }];
@@ -92,7 +93,7 @@ function refreshed(entry: PulledImage, { images, needed, pulling, nowMs }: Clean
 }
 
 /** An image somebody else has given a name to is theirs as well. One whose name went over to a newer one has none. */
-function isOwn({ id, names }: ImageThere, pulled: readonly PulledImage[]): boolean {
+function isOwn({ id, names }: PresentImage, pulled: readonly PulledImage[]): boolean {
   const own = pulled.filter((entry) => entry.id === id).map(({ reference }) => reference);
   return names.every((name) => own.some((reference) => isOwnName(name, reference)));
 }
@@ -101,7 +102,7 @@ function isOwn({ id, names }: ImageThere, pulled: readonly PulledImage[]): boole
 const DIGEST_TAG = /^sha256-[0-9a-f]{64}$/;
 
 /** Whether the image of this name is the one the reference stands for. */
-function standsFor(name: string, reference: string): boolean {
+function matchesReference(name: string, reference: string): boolean {
   const [one, other] = [parseImageReference(name), parseImageReference(reference)];
   if (!one || !other || !isSameRepository(one, other)) return false;
   if (other.digest === undefined) return one.digest === undefined && (one.tag ?? "latest") === (other.tag ?? "latest");
@@ -112,7 +113,7 @@ function standsFor(name: string, reference: string): boolean {
 function isOwnName(name: string, reference: string): boolean {
   const [one, other] = [parseImageReference(name), parseImageReference(reference)];
   if (!one || !other || !isSameRepository(one, other)) return false;
-  return one.digest !== undefined || DIGEST_TAG.test(one.tag ?? "") || standsFor(name, reference);
+  return one.digest !== undefined || DIGEST_TAG.test(one.tag ?? "") || matchesReference(name, reference);
 }
 
 type Named = Pick<NonNullable<ReturnType<typeof parseImageReference>>, "registry" | "repository">;

@@ -33,12 +33,12 @@ export interface ResolvedImage {
 
 /** Where a deployment's image comes from, as this run of the agent found it out. */
 export type ImageSource =
-  | { readonly kind: "registry"; readonly image: ResolvedImage; readonly price: Price }
+  | { readonly kind: "registry"; readonly image: ResolvedImage; readonly price: PullCost }
   /** Only the container engine may know the way: what it will cost is not known. */
-  | { readonly kind: "engine"; readonly problem: { readonly kind: string; readonly message: string } };
+  | { readonly kind: "engine"; readonly error: { readonly kind: string; readonly message: string } };
 
 /** What getting an image onto the machine costs. */
-export interface Price {
+export interface PullCost {
   /** Compressed bytes to fetch. */
   readonly downloadBytes: number;
   /** Bytes it takes on the engine's disk once it is unpacked, as estimated. */
@@ -51,4 +51,4 @@ export interface Price {
 }
 
 /** The price of an image that is there. */
-export const FREE: Price = { downloadBytes: 0, diskBytes: 0, imageBytes: 0, layers: 0, layersPresent: 0 };
+export const NO_COST: PullCost = { downloadBytes: 0, diskBytes: 0, imageBytes: 0, layers: 0, layersPresent: 0 };

@@ -10,7 +10,7 @@ export function outcomeOfHttpStatus(status: number, retryAfterMs: number | undef
     kind: "failed",
     reason: httpReason(status),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    ...(shared && { shared }),
+    ...(shared && { isFleetWide: shared }),
   };
 }
 
@@ -62,7 +62,7 @@ export function outcomeOfClose(code: number, goodbyeWindowMs: number | undefined
     return { kind: "leaving", windowMs: goodbyeWindowMs, reason: "the control plane is restarting" };
   }
   // All of these were said, or left unsaid, by the other side: where the line fails, nothing arrives at all.
-  return { kind: "failed", reason: closeReason(code), shared: true };
+  return { kind: "failed", reason: closeReason(code), isFleetWide: true };
 }
 
 function closeReason(code: number): string {

@@ -20,7 +20,7 @@ export type AttemptOutcome = { readonly reason: string } & (
        * a whole fleet may have met at the same instant; a line of its own that failed is each device's own.
        */ readonly kind: "failed";
       readonly retryAfterMs?: number;
-      readonly shared?: boolean;
+      readonly isFleetWide?: boolean;
     }
 );
 
@@ -53,7 +53,7 @@ export const MAX_RETRY_AFTER_MS = 60 * MINUTE;
  * outage was, about a quarter of a fleet comes back within one second at the most; a device alone loses five seconds on
  * average, as a rule while the service is not there anyway.
  */
-const SHARED_WINDOW_MS = 10_000;
+const MIN_FLEET_WINDOW_MS = 10_000;
 
 /** 2 to 4 minutes at first, 2 to 15 in the end. */
 const REFUSED = { floorMs: 2 * MINUTE, bounds: { baseMs: 2 * MINUTE, maxMs: 13 * MINUTE } };
@@ -100,14 +100,16 @@ function delay(attempt: number, outcome: AttemptOutcome, backoff: BackoffBounds,
     case "failed": {
       const floor = bounded(outcome.retryAfterMs ?? 0);
       // A whole fleet is given the same Retry-After, so the longer it is the wider the fleet must spread.
-      return floor + within(floor / 5, jitter) + jitter(attempt, outcome.shared ? spread(attempt, backoff) : backoff);
+      return (
+        floor + within(floor / 5, jitter) + jitter(attempt, outcome.isFleetWide ? spread(attempt, backoff) : backoff)
+      );
     }
   }
 }
 
 /** The same bounds, nowhere narrower than the window of a fleet. */
 function spread(attempt: number, { baseMs, maxMs }: BackoffBounds): BackoffBounds {
-  const widest = Math.min(maxMs, Math.max(SHARED_WINDOW_MS, baseMs * 2 ** Math.min(attempt, 30)));
+  const widest = Math.min(maxMs, Math.max(MIN_FLEET_WINDOW_MS, baseMs * 2 ** Math.min(attempt, 30)));
   return { baseMs: widest, maxMs: widest };
 }
 

@@ -17,13 +17,13 @@ export interface LivenessTimes {
 export interface LivenessView {
   readonly now: number;
   /** Last time anything was received. */
-  readonly heardAt: number;
+  readonly lastReceivedAt: number;
   /** When the probe was sent that nothing has followed yet. */
   readonly probedAt: number | undefined;
   /** When the oldest event was sent that still counts as waiting for its acknowledgement. */
   readonly unackedSince: number | undefined;
   /** The machine slept or the process stood still: what was received meanwhile may not have been read yet. */
-  readonly resumed: boolean;
+  readonly isResumed: boolean;
 }
 
 export type LivenessVerdict =
@@ -31,19 +31,19 @@ export type LivenessVerdict =
   | { readonly action: "dead" };
 
 export function judgeLiveness(view: LivenessView, times: LivenessTimes): LivenessVerdict {
-  if (view.resumed) return { action: "probe", nextMs: times.pongTimeoutMs };
+  if (view.isResumed) return { action: "probe", nextMs: times.pongTimeoutMs };
   if (view.probedAt !== undefined) {
     const left = view.probedAt + times.pongTimeoutMs - view.now;
     return left > 0 ? { action: "wait", nextMs: left } : { action: "dead" };
   }
-  const keepaliveLeft = view.heardAt + times.keepaliveMs - view.now;
+  const keepaliveLeft = view.lastReceivedAt + times.keepaliveMs - view.now;
   const ackLeft = view.unackedSince === undefined ? Infinity : view.unackedSince + times.ackTimeoutMs - view.now;
   const left = Math.min(keepaliveLeft, ackLeft);
   return left > 0 ? { action: "wait", nextMs: left } : { action: "probe", nextMs: times.pongTimeoutMs };
 }
 
 /** When the liveness was looked at, on both clocks, and when it was to be looked at next. */
-export interface Check {
+export interface LivenessCheck {
   readonly monotonic: number;
   readonly wall: number;
   readonly dueInMs: number;
@@ -57,7 +57,7 @@ const RESUME_GAP_MS = 5_000;
  * stands still and the time of day goes on; in a stopped process both go on, and the check is late. A time server that
  * sets the clock forward looks the same: that costs one probe.
  */
-export function wasSuspended(last: Check, now: Pick<Check, "monotonic" | "wall">): boolean {
+export function wasSuspended(last: LivenessCheck, now: Pick<LivenessCheck, "monotonic" | "wall">): boolean {
   const elapsed = now.monotonic - last.monotonic;
   return elapsed - last.dueInMs > RESUME_GAP_MS || now.wall - last.wall - elapsed > RESUME_GAP_MS;
 }

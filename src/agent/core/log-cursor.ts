@@ -4,7 +4,7 @@ import { nanoseconds } from "./log-time.ts";
  * Engines take the two outputs of an app apart, each in its own order: a line of one may stand in the log behind one of
  * the other that is dated later. How much later, at the very most.
  */
-const DISORDER_NS = 10_000_000_000n;
+const MAX_DISORDER_NS = 10_000_000_000n;
 
 /** A line as far as it tells whether it was read. */
 export interface DatedLine {
@@ -16,13 +16,13 @@ export interface DatedLine {
 /** How far one output was read. */
 interface Mark {
   /** Time of the line read last. */
-  at: bigint;
+  lastTimestamp: bigint;
   /** Lines of that very time, which only their number tells apart. */
-  readAt: number;
+  readCount: number;
   /** Lines of that time the stream that is being read has repeated so far. */
-  repeated: number;
+  repeatedCount: number;
   /** Whether that stream has come to what is new. */
-  isPast: boolean;
+  hasCaughtUp: boolean;
 }
 
 /**
@@ -50,14 +50,14 @@ export class LogCursor {
   /** Where to begin the next stream, in nanoseconds since the Unix epoch; `undefined` for at the beginning. */
   get since(): bigint | undefined {
     if (this.#lastRead === undefined) return this.#from;
-    const from = this.#lastRead - DISORDER_NS;
+    const from = this.#lastRead - MAX_DISORDER_NS;
     return this.#from !== undefined && this.#from > from ? this.#from : from;
   }
 
   /** A stream begins that may repeat what was read. */
   resume(): void {
     if (this.#lastRead !== undefined) this.#endFirst();
-    for (const mark of this.#marks.values()) Object.assign(mark, { repeated: 0, isPast: false });
+    for (const mark of this.#marks.values()) Object.assign(mark, { repeatedCount: 0, hasCaughtUp: false });
   }
 
   /** Takes the next line of the stream; answers whether it is new. */
@@ -67,8 +67,8 @@ export class LogCursor {
     if (at === undefined) return true;
     if (!this.#isNew(stream, at)) return false;
     const mark = this.#marks.get(stream);
-    const readAt = mark?.at === at ? mark.readAt + 1 : 1;
-    this.#marks.set(stream, { at, readAt, repeated: readAt, isPast: true });
+    const readAt = mark?.lastTimestamp === at ? mark.readCount + 1 : 1;
+    this.#marks.set(stream, { lastTimestamp: at, readCount: readAt, repeatedCount: readAt, hasCaughtUp: true });
     this.#countFirst(at);
     this.#lastRead = at;
     return true;
@@ -91,7 +91,7 @@ export class LogCursor {
     const mark = this.#marks.get(stream);
     if (!mark) return this.#from === undefined || at >= this.#from;
     // Behind what is new everything is, also where the clock was set back.
-    if (mark.isPast || at > mark.at) return true;
-    return at === mark.at && mark.repeated++ >= mark.readAt;
+    if (mark.hasCaughtUp || at > mark.lastTimestamp) return true;
+    return at === mark.lastTimestamp && mark.repeatedCount++ >= mark.readCount;
   }
 }

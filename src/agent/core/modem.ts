@@ -6,12 +6,12 @@ export interface ModemInterface {
   readonly addresses: readonly string[];
 }
 
-export interface ModemsSeen {
+export interface ModemState {
   /** Devices modems are controlled through, such as `cdc-wdm0`. */
   readonly controls: readonly string[];
   readonly interfaces: readonly ModemInterface[];
   /** Whether another interface leads out of the device. */
-  readonly otherWayOut: boolean;
+  readonly hasOtherRoute: boolean;
 }
 
 export type ModemFinding =
@@ -33,7 +33,7 @@ export function isModemControl(name: string): boolean {
 }
 
 /** Whether there is a modem, and whether it is connected. */
-export function findModem({ controls, interfaces, otherWayOut }: ModemsSeen): ModemFinding {
+export function findModem({ controls, interfaces, hasOtherRoute: otherWayOut }: ModemState): ModemFinding {
   const connected = interfaces.filter(({ state, addresses }) => state !== "down" && addresses.length > 0);
   if (connected.length > 0) {
     const text = connected.map(({ name, addresses }) => `${name} is up with ${addresses.join(", ")}`).join("; ");

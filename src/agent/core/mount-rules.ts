@@ -1,19 +1,19 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { normalizePath } from "../../protocol/normalize-path.ts";
 import type { Policy, PolicyViolation } from "./device-policy.ts";
-import { machinePlaces, placeOf, type Places, privateMountOf } from "./mountinfo.ts";
-import type { AppPaths, PathFacts } from "./path-facts.ts";
-import { isInside, isWithin, type PathTrace, plainTrace } from "./path-trace.ts";
+import { hostLocations, locateFile, type FileLocations, findPrivateMount } from "./mountinfo.ts";
+import type { AppPaths, PathPolicyInput } from "./path-facts.ts";
+import { isPathBelow, isPathWithin, type ResolvedPath, pathWithoutLinks } from "./path-trace.ts";
 
 /**
  * When a request is judged: `request`, before anything is done for it; `run`, before a container of it is created or
  * started, and while it runs.
  */
-export type Occasion = "request" | "run";
+export type PolicyCheckPhase = "request" | "run";
 
 /** Whether the policy keeps any path from apps. An app that may mount everything may do everything. */
 export function restrictsMounts({ mounts: { allow, deny } }: Policy): boolean {
-  return deny.length > 0 || (allow.length > 0 && !allow.some((entry) => isWithin("/", entry)));
+  return deny.length > 0 || (allow.length > 0 && !allow.some((entry) => isPathWithin("/", entry)));
 }
 
 /** Whether the policy keeps device files from apps. */
@@ -22,11 +22,11 @@ export function restrictsDevices({ devices }: Policy): boolean {
 }
 
 /** The first rule for `volumes` that the request breaks. */
-export function mountViolation(
+export function findMountViolation(
   spec: AppSpec,
   policy: Policy,
-  facts: PathFacts,
-  occasion: Occasion,
+  facts: PathPolicyInput,
+  occasion: PolicyCheckPhase,
 ): PolicyViolation | undefined {
   const isRestricted = restrictsMounts(policy);
   // Where everything may be mounted, guarded paths prevent mistakes; an app that runs already is not taken down for one.
@@ -34,25 +34,29 @@ export function mountViolation(
   const found = spec.volumes.flatMap(({ readonly }, index) => {
     const trace = facts.volumes[index];
     if (!trace) return [];
-    const guarded = facts.guarded
+    const guarded = facts.protectedPaths
       .filter(({ when }) => when === "always" || (when === "written" ? !readonly : isRestricted))
       .map(({ path }) => path);
     return [
-      prefixViolation(trace, policy.mounts, guarded, facts, { key: "policy.mounts", verb: "mounting" }),
-      isRestricted ? viewViolation(trace, facts, "policy.mounts", "mount") : undefined,
+      findPrefixViolation(trace, policy.mounts, guarded, facts, { key: "policy.mounts", verb: "mounting" }),
+      isRestricted ? findUnresolvedViolation(trace, facts, "policy.mounts", "mount") : undefined,
     ];
   });
-  return mostCertain([...found, isRestricted ? nestingViolation(spec, facts, occasion) : undefined]);
+  return preferResolved([...found, isRestricted ? findNestedMountViolation(spec, facts, occasion) : undefined]);
 }
 
 /** What is known to be wrong goes before what is not known. */
-export function mostCertain(found: readonly (PolicyViolation | undefined)[]): PolicyViolation | undefined {
+export function preferResolved(found: readonly (PolicyViolation | undefined)[]): PolicyViolation | undefined {
   const violations = found.filter((violation) => violation !== undefined);
-  return violations.find(({ isUnexamined }) => !isUnexamined) ?? violations[0];
+  return violations.find(({ isUnresolved: isUnexamined }) => !isUnexamined) ?? violations[0];
 }
 
 /** The first rule for `devices` that the request breaks. A device file may be worth as much as the whole machine. */
-export function deviceViolation(spec: AppSpec, policy: Policy, facts: PathFacts): PolicyViolation | undefined {
+export function findDeviceViolation(
+  spec: AppSpec,
+  policy: Policy,
+  facts: PathPolicyInput,
+): PolicyViolation | undefined {
   const { devices: rules, privileged } = policy;
   if ((spec.devices ?? []).length === 0 || (!rules && privileged)) return undefined;
   if (!rules) {
@@ -60,11 +64,11 @@ export function deviceViolation(spec: AppSpec, policy: Policy, facts: PathFacts)
     return { rule: "policy.devices", message };
   }
   const isRestricted = restrictsDevices(policy);
-  return mostCertain(
+  return preferResolved(
     facts.devices.flatMap((trace) => [
-      prefixViolation(trace, rules, [], facts, { key: "policy.devices", verb: "apps to use" }),
-      isRestricted ? viewViolation(trace, facts, "policy.devices", "use") : undefined,
-      isRestricted ? plantedDevice(trace, spec, facts) : undefined,
+      findPrefixViolation(trace, rules, [], facts, { key: "policy.devices", verb: "apps to use" }),
+      isRestricted ? findUnresolvedViolation(trace, facts, "policy.devices", "use") : undefined,
+      isRestricted ? findReplaceableDevice(trace, spec, facts) : undefined,
     ]),
   );
 }
@@ -73,23 +77,23 @@ export function deviceViolation(spec: AppSpec, policy: Policy, facts: PathFacts)
  * Both the path as written and where it really leads must be allowed: neither a symbolic link nor a second mount of the
  * same directory gets round that.
  */
-function prefixViolation(
-  { written, real }: PathTrace,
+function findPrefixViolation(
+  { written, real }: ResolvedPath,
   rules: Policy["mounts"],
   guarded: readonly string[],
-  { leadsTo, mounts }: PathFacts,
+  { resolvedRules: leadsTo, mounts }: PathPolicyInput,
   { key, verb }: { readonly key: string; readonly verb: string },
 ): PolicyViolation | undefined {
-  const traceOf = (entry: string): PathTrace => leadsTo.get(normalizePath(entry)) ?? plainTrace(entry);
+  const traceOf = (entry: string): ResolvedPath => leadsTo.get(normalizePath(entry)) ?? pathWithoutLinks(entry);
   const deny = rules.deny.map(traceOf);
   const guards = guarded.map(traceOf);
   for (const path of written === real ? [real] : [written, real]) {
-    const rule = brokenPathRule(path, rules.allow, deny, guards);
+    const rule = findBrokenPathRule(path, rules.allow, deny, guards);
     const from = path === written ? "" : `, where ${written} leads`;
     if (rule) return { rule: `${key}.${rule}`, message: `This device does not allow ${verb} ${path}${from}.` };
   }
   // Where the mounts are not known, only the text of paths can be compared.
-  const entry = mounts.length > 0 ? otherNameOf(real, rules.allow, deny, guards, machinePlaces(mounts)) : undefined;
+  const entry = mounts.length > 0 ? findAliasedRule(real, rules.allow, deny, guards, hostLocations(mounts)) : undefined;
   if (entry === undefined) return undefined;
   const from = written === real ? "" : `, where ${written} leads`;
   const message =
@@ -102,23 +106,23 @@ function prefixViolation(
  * Entries that forbid count as they are written and for where they lead. Those that allow count as they are written: no
  * link may widen what is allowed.
  */
-function brokenPathRule(
+function findBrokenPathRule(
   path: string,
   allow: readonly string[],
-  deny: readonly PathTrace[],
-  guarded: readonly PathTrace[],
+  deny: readonly ResolvedPath[],
+  guarded: readonly ResolvedPath[],
 ): "allow" | "deny" | undefined {
   const isAllowed = (prefix: string): boolean =>
-    allow.some((entry) => isWithin(entry, prefix) && isWithin(path, entry));
+    allow.some((entry) => isPathWithin(entry, prefix) && isPathWithin(path, entry));
   // Nor may anybody write where a link on the way of such an entry is: it would lead elsewhere.
-  const holdsTurn = ({ turns }: PathTrace): boolean => turns.some((turn) => isInside(turn, path));
-  const isGuarded = ({ written, real, turns }: PathTrace): boolean =>
-    [written, real].some((prefix) => overlap(path, prefix) && !isAllowed(prefix)) ||
-    turns.some((turn) => isInside(turn, path) && !isAllowed(path));
-  const isDenied = (entry: PathTrace): boolean =>
-    [entry.written, entry.real].some((prefix) => overlap(path, prefix)) || holdsTurn(entry);
+  const holdsTurn = ({ traversed: turns }: ResolvedPath): boolean => turns.some((turn) => isPathBelow(turn, path));
+  const isGuarded = ({ written, real, traversed: turns }: ResolvedPath): boolean =>
+    [written, real].some((prefix) => pathsOverlap(path, prefix) && !isAllowed(prefix)) ||
+    turns.some((turn) => isPathBelow(turn, path) && !isAllowed(path));
+  const isDenied = (entry: ResolvedPath): boolean =>
+    [entry.written, entry.real].some((prefix) => pathsOverlap(path, prefix)) || holdsTurn(entry);
   if (deny.some(isDenied) || guarded.some(isGuarded)) return "deny";
-  return allow.length === 0 || allow.some((prefix) => isWithin(path, prefix)) ? undefined : "allow";
+  return allow.length === 0 || allow.some((prefix) => isPathWithin(path, prefix)) ? undefined : "allow";
 }
 
 /** Directories that may themselves be mounts of a part of a file system that is mounted whole elsewhere. */
@@ -128,68 +132,69 @@ const SYSTEM_DIRECTORIES = ["/", "/etc", "/usr", "/var"];
  * The entry that forbids a path without links, since the file system has the same directory at both: it is bound to a
  * second path, or its file system is mounted twice. What is mounted below the path comes with it.
  */
-function otherNameOf(
+function findAliasedRule(
   path: string,
   allow: readonly string[],
-  deny: readonly PathTrace[],
-  guarded: readonly PathTrace[],
-  places: Places,
+  deny: readonly ResolvedPath[],
+  guarded: readonly ResolvedPath[],
+  places: FileLocations,
 ): string | undefined {
-  const own = places.within(path);
-  const allowed = allow.map((entry) => places.of(normalizePath(entry)));
-  const holdsTurn = ({ turns }: PathTrace): boolean =>
-    turns.some((turn) => own.some((place) => isInside(places.of(turn), place)));
+  const own = places.locateAllBelow(path);
+  const allowed = allow.map((entry) => places.locate(normalizePath(entry)));
+  const holdsTurn = ({ traversed: turns }: ResolvedPath): boolean =>
+    turns.some((turn) => own.some((place) => isPathBelow(places.locate(turn), place)));
   // A file system that holds the system itself, such as /sysroot of ostree, is denied by that name and not by all others.
-  const isSystem = (place: string, denied: string, { written, real }: PathTrace): boolean =>
+  const isSystem = (place: string, denied: string, { written, real }: ResolvedPath): boolean =>
     place !== denied &&
     SYSTEM_DIRECTORIES.some((directory) => {
-      const system = places.of(directory);
-      const isNamed = isWithin(directory, written) || isWithin(directory, real);
-      return !isNamed && isWithin(system, denied) && isWithin(place, system);
+      const system = places.locate(directory);
+      const isNamed = isPathWithin(directory, written) || isPathWithin(directory, real);
+      return !isNamed && isPathWithin(system, denied) && isPathWithin(place, system);
     });
-  const isDenied = (entry: PathTrace): boolean =>
-    places.within(entry.real).some((denied) => {
-      return own.some((place) => overlap(place, denied) && !isSystem(place, denied, entry));
+  const isDenied = (entry: ResolvedPath): boolean =>
+    places.locateAllBelow(entry.real).some((denied) => {
+      return own.some((place) => pathsOverlap(place, denied) && !isSystem(place, denied, entry));
     }) || holdsTurn(entry);
   const isListed = allow.some((entry) => normalizePath(entry) === path);
   // Of a guarded directory only its own files count: engines mount directories of others below their data.
-  const isGuarded = (entry: PathTrace): boolean => {
-    const guard = places.of(entry.real);
+  const isGuarded = (entry: ResolvedPath): boolean => {
+    const guard = places.locate(entry.real);
     const isAllowed = (place: string): boolean =>
-      allowed.some((listed) => isWithin(listed, guard) && isWithin(place, listed));
-    return own.some((place) => overlap(place, guard) && !isAllowed(place)) || (!isListed && holdsTurn(entry));
+      allowed.some((listed) => isPathWithin(listed, guard) && isPathWithin(place, listed));
+    return own.some((place) => pathsOverlap(place, guard) && !isAllowed(place)) || (!isListed && holdsTurn(entry));
   };
   return (deny.find(isDenied) ?? guarded.find(isGuarded))?.written;
 }
 
 /** What cannot be seen cannot be judged, and is refused. */
-function viewViolation(
-  trace: PathTrace,
-  { mounts, shared }: PathFacts,
+function findUnresolvedViolation(
+  trace: ResolvedPath,
+  { mounts, sharedPaths: shared }: PathPolicyInput,
   rule: string,
   verb: string,
 ): PolicyViolation | undefined {
-  const { written, unseen } = trace;
+  const { written, unresolved: unseen } = trace;
   const refusal = (why: string): PolicyViolation => ({
     rule,
     message: `This device restricts what apps may ${verb}, and cannot tell where ${written} leads: ${why}.`,
-    isUnexamined: true,
+    isUnresolved: true,
   });
-  if (unseen) return refusal(`${unseen.path} could not be examined (${REASONS[unseen.reason] ?? unseen.reason})`);
-  const steps = stepsOf(trace);
+  if (unseen)
+    return refusal(`${unseen.path} could not be examined (${UNRESOLVED_REASONS[unseen.reason] ?? unseen.reason})`);
+  const steps = traversedPaths(trace);
   // What a link below it says is not what the kernel follows.
-  const inProc = trace.turns.find((step) => isInside(step, "/proc"));
+  const inProc = trace.traversed.find((step) => isPathBelow(step, "/proc"));
   if (inProc !== undefined) return refusal(`${inProc} leads somewhere else for each process`);
-  if (shared && !steps.every((step) => shared.some((path) => isWithin(step, path)))) {
+  if (shared && !steps.every((step) => shared.some((path) => isPathWithin(step, path)))) {
     return refusal("the agent runs in a container, which has another file system");
   }
   const hidden = shared
     ? undefined
-    : steps.map((step) => privateMountOf(step, mounts)).find((path) => path !== undefined);
+    : steps.map((step) => findPrivateMount(step, mounts)).find((path) => path !== undefined);
   return hidden === undefined ? undefined : refusal(`the agent's service has a ${hidden} of its own`);
 }
 
-export const REASONS: Readonly<Record<string, string>> = {
+export const UNRESOLVED_REASONS: Readonly<Record<string, string>> = {
   EACCES: "no permission to look into its directory",
   EPERM: "no permission to look into its directory",
   ENOTDIR: "a part of the path is no directory",
@@ -201,16 +206,20 @@ export const REASONS: Readonly<Record<string, string>> = {
  * Who can write to a directory can put a symbolic link in the place of anything in it, and the engine follows it at each
  * start. So no path may lead through a directory that an app can write to. The very same directory may be shared.
  */
-function nestingViolation(spec: AppSpec, facts: PathFacts, occasion: Occasion): PolicyViolation | undefined {
-  const own = ownVolumes(spec, facts);
+function findNestedMountViolation(
+  spec: AppSpec,
+  facts: PathPolicyInput,
+  occasion: PolicyCheckPhase,
+): PolicyViolation | undefined {
+  const own = toAppVolumes(spec, facts);
   const writable = [
     ...own.filter(({ readonly }) => !readonly).map(({ trace }) => ({ trace, who: "the app itself" })),
-    ...facts.others.flatMap(({ app, volumes }) =>
+    ...facts.otherApps.flatMap(({ app, volumes }) =>
       volumes.filter(({ readonly }) => !readonly).map(({ trace }) => ({ trace, who: `the app ${app}` })),
     ),
   ];
   for (const { trace } of own) {
-    const around = writable.find((outer) => leadsThrough(trace, outer.trace.real, facts));
+    const around = writable.find((outer) => passesThrough(trace, outer.trace.real, facts));
     if (around) {
       const message =
         `This device does not allow mounting ${trace.written}: it leads through ${around.trace.real}, where ` +
@@ -221,10 +230,10 @@ function nestingViolation(spec: AppSpec, facts: PathFacts, occasion: Occasion): 
   // Of two that are installed, the one inside is not started. What is new may not come around one that is there.
   if (occasion === "run") return undefined;
   for (const { trace } of own.filter(({ readonly }) => !readonly)) {
-    for (const { app, volumes, devices } of facts.others) {
+    for (const { app, volumes, devices } of facts.otherApps) {
       const inside =
-        volumes.find((volume) => leadsThrough(volume.trace, trace.real, facts))?.trace ??
-        devices.find((device) => isPlantable(device, trace.real, facts));
+        volumes.find((volume) => passesThrough(volume.trace, trace.real, facts))?.trace ??
+        devices.find((device) => isReplaceableIn(device, trace.real, facts));
       if (!inside) continue;
       const message =
         `This device does not allow mounting ${trace.written} for writing: ${inside.written}, which the app ${app} ` +
@@ -236,38 +245,44 @@ function nestingViolation(spec: AppSpec, facts: PathFacts, occasion: Occasion): 
 }
 
 /** A device file may be made in any directory an app can write to, and stands for whatever device it says. */
-function plantedDevice(device: PathTrace, spec: AppSpec, facts: PathFacts): PolicyViolation | undefined {
-  const volumes = [...ownVolumes(spec, facts), ...facts.others.flatMap((other) => other.volumes)];
-  const around = volumes.find(({ trace, readonly }) => !readonly && isPlantable(device, trace.real, facts));
+function findReplaceableDevice(
+  device: ResolvedPath,
+  spec: AppSpec,
+  facts: PathPolicyInput,
+): PolicyViolation | undefined {
+  const volumes = [...toAppVolumes(spec, facts), ...facts.otherApps.flatMap((other) => other.volumes)];
+  const around = volumes.find(({ trace, readonly }) => !readonly && isReplaceableIn(device, trace.real, facts));
   if (!around) return undefined;
   const message = `This device does not allow apps to use ${device.written}: an app may write to ${around.trace.real}.`;
   return { rule: "policy.devices", message };
 }
 
-function ownVolumes(spec: AppSpec, { volumes }: PathFacts): AppPaths["volumes"] {
+function toAppVolumes(spec: AppSpec, { volumes }: PathPolicyInput): AppPaths["volumes"] {
   return volumes.map((trace, index) => ({ trace, readonly: spec.volumes[index]?.readonly ?? false }));
 }
 
 /** Every entry of a directory that decides where the path leads. */
-function stepsOf({ real, turns }: PathTrace): readonly string[] {
+function traversedPaths({ real, traversed: turns }: ResolvedPath): readonly string[] {
   return [...turns, real];
 }
 
-function leadsThrough(trace: PathTrace, directory: string, { mounts }: PathFacts): boolean {
-  const place = placeOf(directory, mounts);
-  return stepsOf(trace).some((step) => isInside(step, directory) || isInside(placeOf(step, mounts), place));
+function passesThrough(trace: ResolvedPath, directory: string, { mounts }: PathPolicyInput): boolean {
+  const place = locateFile(directory, mounts);
+  return traversedPaths(trace).some(
+    (step) => isPathBelow(step, directory) || isPathBelow(locateFile(step, mounts), place),
+  );
 }
 
-function isPlantable(device: PathTrace, directory: string, facts: PathFacts): boolean {
-  const place = placeOf(directory, facts.mounts);
+function isReplaceableIn(device: ResolvedPath, directory: string, facts: PathPolicyInput): boolean {
+  const place = locateFile(directory, facts.mounts);
   return (
-    leadsThrough(device, directory, facts) ||
-    overlap(device.real, directory) ||
-    overlap(placeOf(device.real, facts.mounts), place)
+    passesThrough(device, directory, facts) ||
+    pathsOverlap(device.real, directory) ||
+    pathsOverlap(locateFile(device.real, facts.mounts), place)
   );
 }
 
 /** Whether one of the paths holds the other. */
-function overlap(path: string, other: string): boolean {
-  return isWithin(path, other) || isWithin(other, path);
+function pathsOverlap(path: string, other: string): boolean {
+  return isPathWithin(path, other) || isPathWithin(other, path);
 }

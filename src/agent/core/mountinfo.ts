@@ -1,4 +1,4 @@
-import { isInside, isWithin } from "./path-trace.ts";
+import { isPathBelow, isPathWithin } from "./path-trace.ts";
 
 /** A line of `/proc/self/mountinfo`. */
 export interface MountEntry {
@@ -30,10 +30,10 @@ function unescape(text: string): string {
 }
 
 /** The mount a path without links lies on. */
-function mountOf(path: string, mounts: readonly MountEntry[]): MountEntry | undefined {
+function findMount(path: string, mounts: readonly MountEntry[]): MountEntry | undefined {
   let best: MountEntry | undefined;
   for (const mount of mounts) {
-    if (isWithin(path, mount.path) && mount.path.length >= (best?.path.length ?? 0)) best = mount;
+    if (isPathWithin(path, mount.path) && mount.path.length >= (best?.path.length ?? 0)) best = mount;
   }
   return best;
 }
@@ -42,64 +42,64 @@ function mountOf(path: string, mounts: readonly MountEntry[]): MountEntry | unde
  * The same text for the same place, whatever it is called: a directory may be mounted at several paths. As a path, whose
  * first part is the file system.
  */
-export function placeOf(path: string, mounts: readonly MountEntry[]): string {
-  return placeOn(mountOf(path, mounts), path);
+export function locateFile(path: string, mounts: readonly MountEntry[]): string {
+  return locateOnMount(findMount(path, mounts), path);
 }
 
-function placeOn(mount: MountEntry | undefined, path: string): string {
+function locateOnMount(mount: MountEntry | undefined, path: string): string {
   if (!mount) return path;
   const below = mount.path === "/" ? path : path.slice(mount.path.length);
   return `/${mount.device}${mount.root === "/" ? "" : mount.root}${below === "/" ? "" : below}`;
 }
 
 /** Looks up the places of paths without links, as `placeOf` names them. */
-export interface Places {
-  of(path: string): string;
+export interface FileLocations {
+  locate(path: string): string;
   /** The place of the path, and of whatever is mounted below it. */
-  within(path: string): readonly string[];
+  locateAllBelow(path: string): readonly string[];
 }
 
 /** Places as the machine has them, without what is mounted for this process only. */
-export function machinePlaces(mounts: readonly MountEntry[]): Places {
-  const isOwn = ownMounts(mounts);
+export function hostLocations(mounts: readonly MountEntry[]): FileLocations {
+  const isOwn = privateMountTest(mounts);
   // The last mount at a path hides the others.
   const byPath = new Map(mounts.filter((mount) => !isOwn(mount)).map((mount) => [mount.path, mount]));
   const of = (path: string): string => {
     let at = path;
     while (at !== "/" && !byPath.has(at)) at = at.slice(0, at.lastIndexOf("/")) || "/";
-    return placeOn(byPath.get(at), path);
+    return locateOnMount(byPath.get(at), path);
   };
   return {
-    of,
-    within: (path) => [of(path), ...[...byPath.keys()].filter((at) => isInside(at, path)).map(of)],
+    locate: of,
+    locateAllBelow: (path) => [of(path), ...[...byPath.keys()].filter((at) => isPathBelow(at, path)).map(of)],
   };
 }
 
 /** What a service manager puts in the place of directories it hides from a service. */
-const STAND_IN = /\/systemd-private-|\/systemd\/inaccessible\//;
+const SYSTEMD_PRIVATE_MOUNT = /\/systemd-private-|\/systemd\/inaccessible\//;
 
 /**
  * Where something is mounted that only this process sees in place of what the machine has there, such as a private
  * `/tmp`; `undefined` where the path lies on nothing of the kind.
  */
-export function privateMountOf(path: string, mounts: readonly MountEntry[]): string | undefined {
-  const mount = mountOf(path, mounts);
+export function findPrivateMount(path: string, mounts: readonly MountEntry[]): string | undefined {
+  const mount = findMount(path, mounts);
   if (!mount) return undefined;
-  return ownMounts(mounts)(mount) ? mount.path : undefined;
+  return privateMountTest(mounts)(mount) ? mount.path : undefined;
 }
 
 /** Tells the mounts that only this process sees from those of the machine. */
-function ownMounts(mounts: readonly MountEntry[]): (mount: MountEntry) => boolean {
+function privateMountTest(mounts: readonly MountEntry[]): (mount: MountEntry) => boolean {
   // In a service's own mount namespace, whatever came from the machine follows the machine's mount.
   const isOwnNamespace = mounts.findLast(({ path: at }) => at === "/")?.isSlave ?? false;
-  return ({ root, isShared, isSlave }) => (isOwnNamespace && isShared && !isSlave) || STAND_IN.test(root);
+  return ({ root, isShared, isSlave }) => (isOwnNamespace && isShared && !isSlave) || SYSTEMD_PRIVATE_MOUNT.test(root);
 }
 
 /** Files that engines mount into each container from the folder they keep of it, which is named after its id. */
-const FROM_ENGINE = new Set(["/etc/hostname", "/etc/hosts", "/etc/resolv.conf", "/run/.containerenv"]);
+const ENGINE_MOUNTED_FILES = new Set(["/etc/hostname", "/etc/hosts", "/etc/resolv.conf", "/run/.containerenv"]);
 
 /** Id of the container that this process may be running in, by its mounts. */
 export function containerIdOf(mounts: readonly MountEntry[]): string | undefined {
-  const roots = mounts.filter(({ path }) => FROM_ENGINE.has(path)).map(({ root }) => root);
+  const roots = mounts.filter(({ path }) => ENGINE_MOUNTED_FILES.has(path)).map(({ root }) => root);
   return roots.map((root) => /(?:^|\/)([0-9a-f]{64})\//.exec(root)?.[1]).find((id) => id !== undefined);
 }

@@ -28,12 +28,12 @@ const MEANING: Readonly<Record<string, string | typeof CLOCK>> = {
   CERT_NOT_YET_VALID: CLOCK,
 };
 
-const FROM_THE_OTHER_SIDE: ReadonlySet<string> = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE"]);
+const REMOTE_FAILURE_CODES: ReadonlySet<string> = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE"]);
 
 /** Whether the other side hung up or refused, rather than the device's own line having failed. */
-export function isFromTheOtherSide(error: unknown): boolean {
+export function isRemoteFailure(error: unknown): boolean {
   const { code } = describe(error);
-  return code !== undefined && FROM_THE_OTHER_SIDE.has(code);
+  return code !== undefined && REMOTE_FAILURE_CODES.has(code);
 }
 
 /**
@@ -50,7 +50,7 @@ export function explainNetworkError(error: unknown, nowMs: number): string {
     return `the certificate ${state}, by this device's clock (${new Date(nowMs).toISOString().slice(0, 16)}Z): check the clock first`;
   }
   if (typeof meaning === "string") return meaning;
-  const text = printable(message);
+  const text = sanitizeMessage(message);
   return code === undefined || text.includes(code) ? text : `${text} (${code})`;
 }
 
@@ -63,6 +63,6 @@ function describe(error: unknown): { code: string | undefined; message: string }
   };
 }
 
-function printable(text: string): string {
+function sanitizeMessage(text: string): string {
   return text.replaceAll(/[^\P{C}]+/gu, " ").slice(0, 200);
 }

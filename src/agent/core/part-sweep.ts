@@ -13,7 +13,7 @@ export interface SweepBounds {
   /** Free bytes that must remain on the disk of the parts. */
   readonly reserveBytes: number;
   /** A part as young as that stays however short the disk is: somebody is about to go on with it. In milliseconds. */
-  readonly spareMs: number;
+  readonly minAgeMs: number;
 }
 
 /**
@@ -26,7 +26,7 @@ export function partsToRemove(
   parts: readonly SweepablePart[],
   freeBytes: number | undefined,
   nowMs: number,
-  { keepMs, reserveBytes, spareMs }: SweepBounds,
+  { keepMs, reserveBytes, minAgeMs: spareMs }: SweepBounds,
 ): string[] {
   const removed: string[] = [];
   let free = freeBytes ?? reserveBytes;

@@ -1,25 +1,25 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { canonicalSpec, containerName } from "./container.ts";
 import type { AppRecord, DeploymentRecord } from "./deployment.ts";
-import { nextForImage } from "./plan-image.ts";
-import type { Observed, Progress, Step } from "./step.ts";
+import { nextImageStep } from "./plan-image.ts";
+import type { Observed, RunProgress, Step } from "./step.ts";
 
 /**
  * Order: check, get the image and create while the old version runs; switch and verify; make the new one the app; remove the old
  * one; report. An app that is stopped gets its new version and stays stopped.
  */
-export function nextOfUpdate(
+export function nextUpdateStep(
   record: DeploymentRecord,
   spec: AppSpec,
   previous: AppRecord,
   observed: Observed,
-  progress: Progress,
+  progress: RunProgress,
 ): Step {
-  if (record.committed) return afterwards(observed);
+  if (record.committed) return nextStepAfterCommit(observed);
   // Before any check: what changes nothing cannot do harm, and must not fail.
   if (isUnchanged(record, spec, previous)) return { kind: "succeed", app: undefined, result: "unchanged" };
   const { id: deploymentId, imageId, digest } = record;
-  if (imageId === undefined || !record.checked || record.options.dry_run) return nextForImage(record, spec, progress);
+  if (imageId === undefined || !record.checked || record.options.dry_run) return nextImageStep(record, spec, progress);
 
   const [container, ...surplus] = observed.containers;
   // Whatever else an engine made of this app, late or twice, holds a name or a port that is needed.
@@ -48,7 +48,7 @@ export function nextOfUpdate(
 }
 
 /** Nobody needs the old container any more: going back would make a new one of its image. */
-function afterwards({ others }: Observed): Step {
+function nextStepAfterCommit({ others }: Observed): Step {
   if (others.length > 0) return { kind: "clean", containerIds: others.map(({ id }) => id) };
   return { kind: "succeed", app: undefined, result: "updated" };
 }

@@ -1,10 +1,10 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { type AppRecord, type DeploymentRecord, newApp } from "./deployment.ts";
-import { nextOfRemove, nextOfStart, nextOfStop } from "./plan-lifecycle.ts";
-import { nextForImage } from "./plan-image.ts";
-import { nextOfUpdate } from "./plan-update.ts";
-import type { Observed, Progress, Step } from "./step.ts";
-import { wayBack } from "./way-back.ts";
+import { nextRemoveStep, nextStartStep, nextStopStep } from "./plan-lifecycle.ts";
+import { nextImageStep } from "./plan-image.ts";
+import { nextUpdateStep } from "./plan-update.ts";
+import type { Observed, RunProgress, Step } from "./step.ts";
+import { nextRollbackStep } from "./way-back.ts";
 
 /**
  * The next thing to do for a deployment, or `undefined` when it has ended. The same decision serves the first run and
@@ -16,32 +16,32 @@ import { wayBack } from "./way-back.ts";
 export function nextStep(
   record: DeploymentRecord,
   observed: Observed,
-  progress: Progress,
+  progress: RunProgress,
   installed: AppRecord | undefined,
 ): Step | undefined {
   if (record.outcome !== "pending") return undefined;
-  if (record.failure) return wayBack(record, record.failure, observed, progress, installed);
+  if (record.failure) return nextRollbackStep(record, record.failure, observed, progress, installed);
   const { spec, previous } = record;
   if (!spec) throw new Error("a deployment without a specification must have a failure");
-  if (record.action === "deploy") return nextOfDeploy(record, spec, observed, progress);
+  if (record.action === "deploy") return nextDeployStep(record, spec, observed, progress);
   if (!previous) throw new Error("a change of an app must know the app");
   switch (record.action) {
     case "update":
-      return nextOfUpdate(record, spec, previous, observed, progress);
+      return nextUpdateStep(record, spec, previous, observed, progress);
     case "remove":
-      return nextOfRemove(observed);
+      return nextRemoveStep(observed);
     case "stop":
-      return nextOfStop(previous, observed);
+      return nextStopStep(previous, observed);
     case "start":
     case "restart":
-      return nextOfStart(record.action, previous, observed, progress);
+      return nextStartStep(record.action, previous, observed, progress);
   }
 }
 
 /** Order: check, get the image, create, start, verify, report. */
-function nextOfDeploy(record: DeploymentRecord, spec: AppSpec, observed: Observed, progress: Progress): Step {
+function nextDeployStep(record: DeploymentRecord, spec: AppSpec, observed: Observed, progress: RunProgress): Step {
   const { id: deploymentId, imageId, digest } = record;
-  if (imageId === undefined || !record.checked || record.options.dry_run) return nextForImage(record, spec, progress);
+  if (imageId === undefined || !record.checked || record.options.dry_run) return nextImageStep(record, spec, progress);
 
   const [container, ...surplus] = observed.containers;
   if (surplus.length > 0) return { kind: "clean", containerIds: surplus.map(({ id }) => id) };

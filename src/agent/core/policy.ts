@@ -1,21 +1,21 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { parseImageReference } from "../../protocol/image-reference.ts";
 import type { Policy, PolicyViolation } from "./device-policy.ts";
-import { deviceViolation, mostCertain, mountViolation, type Occasion } from "./mount-rules.ts";
-import type { PathFacts } from "./path-facts.ts";
+import { findDeviceViolation, preferResolved, findMountViolation, type PolicyCheckPhase } from "./mount-rules.ts";
+import type { PathPolicyInput } from "./path-facts.ts";
 
 export type { Policy, PolicyViolation } from "./device-policy.ts";
 
 /**
  * The first rule the request breaks.
  *
- * @param occasion an image that is on the device may run wherever it came from: registries are judged at the request
+ * @param phase an image that is on the device may run wherever it came from: registries are judged at the request
  */
-export function violation(
+export function findPolicyViolation(
   spec: AppSpec,
   policy: Policy,
-  facts: PathFacts,
-  occasion: Occasion,
+  facts: PathPolicyInput,
+  phase: PolicyCheckPhase,
 ): PolicyViolation | undefined {
   if (spec.privileged && !policy.privileged) {
     return { rule: "policy.privileged", message: "This device does not allow privileged apps." };
@@ -23,14 +23,14 @@ export function violation(
   if (spec.host_network && !policy.host_network) {
     return { rule: "policy.host_network", message: "This device does not allow apps on the host's network." };
   }
-  return mostCertain([
-    occasion === "request" ? registryViolation(spec, policy) : undefined,
-    mountViolation(spec, policy, facts, occasion),
-    deviceViolation(spec, policy, facts),
+  return preferResolved([
+    phase === "request" ? findRegistryViolation(spec, policy) : undefined,
+    findMountViolation(spec, policy, facts, phase),
+    findDeviceViolation(spec, policy, facts),
   ]);
 }
 
-function registryViolation(spec: AppSpec, policy: Policy): PolicyViolation | undefined {
+function findRegistryViolation(spec: AppSpec, policy: Policy): PolicyViolation | undefined {
   const { allow } = policy.registries;
   const registry = parseImageReference(spec.image)?.registry ?? "";
   if (allow.length === 0 || allow.includes(registry)) return undefined;

@@ -1,4 +1,4 @@
-import { HOST_PORT_MAX, HOST_PORT_MIN } from "../../protocol/limits.ts";
+import { MAX_HOST_PORT, MIN_HOST_PORT } from "../../protocol/limits.ts";
 
 /**
  * Whether outgoing connections may take ports that apps can ask for.
@@ -13,7 +13,7 @@ export function clashesWithApps(local: string, reserved: string): boolean {
     .split(",")
     .map((range) => range.split("-").map(Number))
     .map(([from = -1, to = from]) => ({ from, to }));
-  for (let port = Math.max(first, HOST_PORT_MIN); port <= Math.min(last, HOST_PORT_MAX); port++) {
+  for (let port = Math.max(first, MIN_HOST_PORT); port <= Math.min(last, MAX_HOST_PORT); port++) {
     if (!ranges.some(({ from, to }) => port >= from && port <= to)) return true;
   }
   return false;

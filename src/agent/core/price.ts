@@ -1,5 +1,5 @@
 import type { Refusal } from "./check.ts";
-import type { Descriptor, Price, ResolvedImage } from "./image.ts";
+import type { Descriptor, PullCost, ResolvedImage } from "./image.ts";
 
 /**
  * How much larger a compressed layer is on disk, for want of better knowledge: no registry says. Programs and libraries
@@ -13,10 +13,10 @@ const UNPACKED_FACTOR = 2;
  * @param chains the layers of each image on the engine, by the hash of their tars, lowest first. A layer is there only
  *   upon the same layers below it, since that is how engines keep them.
  */
-export function priceOf(
+export function computePullCost(
   image: Pick<ResolvedImage, "layers" | "diffIds">,
   chains: readonly (readonly string[])[],
-): Price {
+): PullCost {
   const present = Math.max(0, ...chains.map((chain) => commonLength(chain, image.diffIds)));
   const missing = distinct(image.layers.slice(present));
   return {
@@ -47,7 +47,7 @@ function sum(sizes: readonly number[]): number {
 }
 
 /** What a price is held against. Bytes; `undefined` where there is no bound. */
-export interface PriceBounds {
+export interface CostLimits {
   /** Of the device's policy, on whole images. */
   readonly maxImageBytes: number | undefined;
   /** Of the device's configuration, on one deployment. */
@@ -56,23 +56,23 @@ export interface PriceBounds {
   readonly requestMaxDownloadBytes: number | undefined;
 }
 
-export interface Bounds extends PriceBounds {
+export interface Bounds extends CostLimits {
   /** Free where the engine keeps images; `undefined` where that cannot be seen. */
   readonly freeBytes: number | undefined;
   readonly reserveBytes: number;
 }
 
 /** Why an image of this price is not fetched, or `undefined`. */
-export function refusalOfPrice(price: Price, bounds: Bounds): Refusal | undefined {
-  return tooLarge(price, bounds) ?? tooExpensive(price, bounds) ?? tooLittleSpace(price, bounds);
+export function findCostRefusal(price: PullCost, bounds: Bounds): Refusal | undefined {
+  return findSizeRefusal(price, bounds) ?? findBudgetRefusal(price, bounds) ?? findSpaceRefusal(price, bounds);
 }
 
 /** Whether there is a bound that only a known price can be held against. */
-export function needsPrice(bounds: PriceBounds): boolean {
+export function requiresKnownCost(bounds: CostLimits): boolean {
   return Object.values(bounds).some((bound) => bound !== undefined);
 }
 
-function tooLarge({ imageBytes }: Price, { maxImageBytes }: Bounds): Refusal | undefined {
+function findSizeRefusal({ imageBytes }: PullCost, { maxImageBytes }: Bounds): Refusal | undefined {
   if (maxImageBytes === undefined || imageBytes <= maxImageBytes) return undefined;
   return {
     code: "PolicyDenied",
@@ -85,7 +85,7 @@ function tooLarge({ imageBytes }: Price, { maxImageBytes }: Bounds): Refusal | u
  * Why so much is not downloaded, or `undefined`. To be asked again when the engine turns out to want more than it was
  * thought to lack.
  */
-export function tooExpensive(price: Price, bounds: PriceBounds): Refusal | undefined {
+export function findBudgetRefusal(price: PullCost, bounds: CostLimits): Refusal | undefined {
   const { requestMaxDownloadBytes: asked = Infinity, deviceMaxDownloadBytes: own = Infinity } = bounds;
   const limit = Math.min(asked, own);
   if (price.downloadBytes <= limit) return undefined;
@@ -94,7 +94,7 @@ export function tooExpensive(price: Price, bounds: PriceBounds): Refusal | undef
     code: "DataBudgetExceeded",
     message: `${sizeText(price.downloadBytes)} would have to be downloaded; ${whose} allows ${sizeText(limit)}.`,
     details: {
-      ...priceDetails(price),
+      ...costDetails(price),
       max_download_bytes: limit,
       limit_of: asked <= own ? "request" : "device",
     },
@@ -102,7 +102,7 @@ export function tooExpensive(price: Price, bounds: PriceBounds): Refusal | undef
 }
 
 /** While a layer is unpacked it is there twice: as it came, and as it will stay. */
-function tooLittleSpace(price: Price, { freeBytes, reserveBytes }: Bounds): Refusal | undefined {
+function findSpaceRefusal(price: PullCost, { freeBytes, reserveBytes }: Bounds): Refusal | undefined {
   const needed = price.downloadBytes + price.diskBytes;
   if (freeBytes === undefined || needed === 0 || freeBytes - needed >= reserveBytes) return undefined;
   return {
@@ -110,12 +110,12 @@ function tooLittleSpace(price: Price, { freeBytes, reserveBytes }: Bounds): Refu
     message:
       `The image needs about ${sizeText(needed)} of disk space to be downloaded and unpacked; ` +
       `${sizeText(freeBytes)} are free where images are kept, of which ${sizeText(reserveBytes)} are held in reserve.`,
-    details: { ...priceDetails(price), needed_bytes: needed, free_bytes: freeBytes, reserve_bytes: reserveBytes },
+    details: { ...costDetails(price), needed_bytes: needed, free_bytes: freeBytes, reserve_bytes: reserveBytes },
   };
 }
 
 /** The price as clients are told it. */
-export function priceDetails(price: Price): Readonly<Record<string, number>> {
+export function costDetails(price: PullCost): Readonly<Record<string, number>> {
   return {
     download_bytes: price.downloadBytes,
     disk_bytes: price.diskBytes,
@@ -126,7 +126,7 @@ export function priceDetails(price: Price): Readonly<Record<string, number>> {
 }
 
 /** The price in a sentence. */
-export function priceText(price: Price): string {
+export function costText(price: PullCost): string {
   if (price.downloadBytes === 0) return "Nothing has to be downloaded.";
   const missing = price.layers - price.layersPresent;
   return (

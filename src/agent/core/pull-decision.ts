@@ -1,4 +1,4 @@
-import { isMoving, parseImageReference } from "../../protocol/image-reference.ts";
+import { hasFloatingTag, parseImageReference } from "../../protocol/image-reference.ts";
 
 /**
  * Whether to ask the registry. An image that is present is used as it is, unless its reference is one that moves
@@ -8,7 +8,7 @@ import { isMoving, parseImageReference } from "../../protocol/image-reference.ts
 export function mustPull(reference: string, present: boolean): boolean {
   if (!present) return true;
   const parsed = parseImageReference(reference);
-  return parsed !== undefined && isMoving(parsed);
+  return parsed !== undefined && hasFloatingTag(parsed);
 }
 
 /** What a failed attempt to pull leads to. */
@@ -26,21 +26,21 @@ export function afterFailedPull(kind: string, attempt: number, attempts: number,
 }
 
 /** Kinds of a registry's errors that may be over the next time. */
-const PASSING = new Set(["registry_unreachable", "rate_limited", "wrong_content"]);
+const TRANSIENT_KINDS = new Set(["registry_unreachable", "rate_limited", "wrong_content"]);
 
 /** How often the agent asks a registry that does not answer before the engine is to try. */
-const LOOKS_BEFORE_ENGINE = 2;
+const MAX_LOOKUPS_BEFORE_ENGINE = 2;
 
-export interface LookUp {
+export interface LookupAttempt {
   /** 1 for the first. */
   readonly attempt: number;
   readonly attempts: number;
   /** An image of this reference is on the machine, and will do. */
   readonly present: boolean;
   /** The price must be known, since there is a bound to hold it against. */
-  readonly mustKnow: boolean;
+  readonly requiresCost: boolean;
   /** The registry was shown credentials. */
-  readonly isKnown: boolean;
+  readonly hasCredentials: boolean;
 }
 
 /**
@@ -48,14 +48,14 @@ export interface LookUp {
  * does not: a mirror, a proxy of its own, a login of its own. It is not asked where its answer would be the same, or
  * where it would download at any price.
  */
-export function afterFailedLookUp(kind: string, lookUp: LookUp): PullRetry | "ask_engine" {
+export function decideLookupRetry(kind: string, lookUp: LookupAttempt): PullRetry | "ask_engine" {
   // An engine would go where the agent does not, and take the credentials along.
-  if (kind === "wrong_platform" || kind === "refused_target" || (kind === "image_denied" && lookUp.isKnown))
+  if (kind === "wrong_platform" || kind === "refused_target" || (kind === "image_denied" && lookUp.hasCredentials))
     return "give_up";
-  const mayPass = PASSING.has(kind) && lookUp.attempt < lookUp.attempts;
+  const mayPass = TRANSIENT_KINDS.has(kind) && lookUp.attempt < lookUp.attempts;
   // The engine's own pull keeps nothing of what a link breaks off: it is no way out of a moment without one.
-  if (!lookUp.mustKnow) return mayPass && lookUp.attempt < LOOKS_BEFORE_ENGINE ? "retry" : "ask_engine";
-  if (!PASSING.has(kind)) return "give_up";
+  if (!lookUp.requiresCost) return mayPass && lookUp.attempt < MAX_LOOKUPS_BEFORE_ENGINE ? "retry" : "ask_engine";
+  if (!TRANSIENT_KINDS.has(kind)) return "give_up";
   if (lookUp.present) return "use_present";
   return mayPass ? "retry" : "give_up";
 }

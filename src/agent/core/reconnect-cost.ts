@@ -4,7 +4,7 @@
  */
 
 /** What may still be spent on connecting. */
-export interface ReconnectPurse {
+export interface ReconnectBudget {
   /** Bytes; below 0 where more was spent than there was. */
   readonly bytes: number;
   /** When that was so, monotonic milliseconds. */
@@ -14,28 +14,33 @@ export interface ReconnectPurse {
 const DAY_MS = 86_400_000;
 
 /** As much as comes in so long can be saved up: a device that was quiet may connect often for a while. */
-const SAVED_MS = 6 * 3_600_000;
+const MAX_SAVED_MS = 6 * 3_600_000;
 
 /** However poor a device is, it can be reached again within this time, in milliseconds. */
-export const LONGEST_COST_PAUSE_MS = 15 * 60_000;
+export const MAX_COST_PAUSE_MS = 15 * 60_000;
 
 /** A purse as full as it can be. */
-export function fullPurse(bytesPerDay: number, nowMs: number): ReconnectPurse {
-  return { bytes: (bytesPerDay * SAVED_MS) / DAY_MS, atMs: nowMs };
+export function fullBudget(bytesPerDay: number, nowMs: number): ReconnectBudget {
+  return { bytes: (bytesPerDay * MAX_SAVED_MS) / DAY_MS, atMs: nowMs };
 }
 
 /** What is left after an attempt that cost so many bytes. */
-export function afterAttempt(purse: ReconnectPurse, cost: number, bytesPerDay: number, nowMs: number): ReconnectPurse {
-  const most = fullPurse(bytesPerDay, nowMs).bytes;
+export function chargeAttempt(
+  purse: ReconnectBudget,
+  cost: number,
+  bytesPerDay: number,
+  nowMs: number,
+): ReconnectBudget {
+  const most = fullBudget(bytesPerDay, nowMs).bytes;
   const earned = (bytesPerDay * Math.max(0, nowMs - purse.atMs)) / DAY_MS;
   // Debts do not grow beyond what is paid off in the longest pause, or they would hold for days.
-  const deepest = -(bytesPerDay * LONGEST_COST_PAUSE_MS) / DAY_MS;
+  const deepest = -(bytesPerDay * MAX_COST_PAUSE_MS) / DAY_MS;
   return { bytes: Math.max(deepest, Math.min(most, purse.bytes + earned) - cost), atMs: nowMs };
 }
 
 /** How long to wait until an attempt like the last can be paid, in milliseconds. */
-export function costPause(purse: ReconnectPurse, cost: number, bytesPerDay: number): number {
+export function pauseForBudgetMs(purse: ReconnectBudget, cost: number, bytesPerDay: number): number {
   if (purse.bytes >= cost) return 0;
-  if (bytesPerDay <= 0) return LONGEST_COST_PAUSE_MS;
-  return Math.min(LONGEST_COST_PAUSE_MS, Math.ceil(((cost - purse.bytes) / bytesPerDay) * DAY_MS));
+  if (bytesPerDay <= 0) return MAX_COST_PAUSE_MS;
+  return Math.min(MAX_COST_PAUSE_MS, Math.ceil(((cost - purse.bytes) / bytesPerDay) * DAY_MS));
 }

@@ -1,7 +1,7 @@
 import type { AppRecord } from "./deployment.ts";
-import { isOutOfPlace } from "./container.ts";
-import { recreation } from "./plan-lifecycle.ts";
-import { staysEnded } from "./restart-policy.ts";
+import { hasTemporaryName } from "./container.ts";
+import { recreateStep } from "./plan-lifecycle.ts";
+import { staysExited } from "./restart-policy.ts";
 import type { Step } from "./step.ts";
 
 /** A container of an installed app as the engine shows it. */
@@ -30,14 +30,14 @@ export function nextRepair(app: AppRecord, containers: readonly AppContainer[]):
   const [container, ...surplus] = containers;
   // Run to its end, and cleared away since, for all that can be seen.
   if (!container && (desired === "stopped" || spec.restart_policy === "no")) return undefined;
-  if (!container) return { step: recreation(app), reason: "its container was removed" };
+  if (!container) return { step: recreateStep(app), reason: "its container was removed" };
   if (surplus.length > 0) {
     return {
       step: { kind: "clean", containerIds: surplus.map(({ id }) => id) },
       reason: "it had more than one container",
     };
   }
-  if (container.status !== "dead" && isOutOfPlace(container.name, app.name)) {
+  if (container.status !== "dead" && hasTemporaryName(container.name, app.name)) {
     return {
       step: { kind: "rename", app: app.name, containerId: container.id },
       reason: "its container had another name",
@@ -52,7 +52,7 @@ export function nextRepair(app: AppRecord, containers: readonly AppContainer[]):
     case "created":
       return { step: { kind: "start", spec, containerId: container.id }, reason: "its container was never started" };
     case "exited":
-      if (staysEnded(spec.restart_policy, container.exitCode)) return undefined;
+      if (staysExited(spec.restart_policy, container.exitCode)) return undefined;
       return { step: { kind: "start", spec, containerId: container.id }, reason: "its container was stopped" };
     case "dead":
       return {
@@ -66,10 +66,10 @@ export function nextRepair(app: AppRecord, containers: readonly AppContainer[]):
 
 const UP: ReadonlySet<string> = new Set(["running", "restarting", "paused"]);
 
-const FIRST_DELAY_MS = 15_000;
-const LONGEST_DELAY_MS = 600_000;
+const MIN_DELAY_MS = 15_000;
+const MAX_DELAY_MS = 600_000;
 
 /** Pause before the next try to repair the same app after `failures` tries in a row that did not hold, in milliseconds. */
 export function repairDelay(failures: number): number {
-  return failures === 0 ? 0 : Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(failures - 1, 20));
+  return failures === 0 ? 0 : Math.min(MAX_DELAY_MS, MIN_DELAY_MS * 2 ** Math.min(failures - 1, 20));
 }

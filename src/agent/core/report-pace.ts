@@ -1,11 +1,11 @@
 /** Reports that may be sent at once after a time of silence. */
-const BURST = 6;
+const MAX_BURST_REPORTS = 6;
 const HOUR_MS = 3_600_000;
 
 /** How often a device may tell of changes nobody asked for: an app that crashes in a loop must not use up the data plan. */
-export class ReportPace {
+export class ReportRateLimiter {
   readonly #perHour: number;
-  #tokens = BURST;
+  #tokens = MAX_BURST_REPORTS;
   #filledAt: number;
 
   /** @param now monotonic milliseconds, as everywhere here */
@@ -26,7 +26,7 @@ export class ReportPace {
   }
 
   #fill(now: number): void {
-    this.#tokens = Math.min(BURST, this.#tokens + ((now - this.#filledAt) / HOUR_MS) * this.#perHour);
+    this.#tokens = Math.min(MAX_BURST_REPORTS, this.#tokens + ((now - this.#filledAt) / HOUR_MS) * this.#perHour);
     this.#filledAt = now;
   }
 }

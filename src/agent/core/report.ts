@@ -1,4 +1,4 @@
-import type { AppReport, DeviceFacts, ReportChange } from "../../protocol/app-report.ts";
+import type { AppReport, DeviceFacts, ReportDelta } from "../../protocol/app-report.ts";
 
 /** A device and its apps at one moment. */
 export interface Report {
@@ -8,7 +8,7 @@ export interface Report {
 }
 
 /** What is to be told so that whoever holds `base` holds `report`; complete without one. */
-export function changeBetween(base: Report | undefined, report: Report): ReportChange {
+export function diffReports(base: Report | undefined, report: Report): ReportDelta {
   const changed = [...report.apps.values()].filter((app) => !isSame(base?.apps.get(app.name), app));
   const removed = [...(base?.apps.keys() ?? [])].filter((name) => !report.apps.has(name));
   return {
@@ -29,7 +29,11 @@ function isSame(one: object | undefined, other: object): boolean {
  * The apps of a report, as many bytes as may be: beyond that, the largest go without their specification, which can
  * still be asked for one by one.
  */
-export function fitted(apps: readonly AppReport[], maxBytes: number, sizeOf: (value: unknown) => number): AppReport[] {
+export function fitToSize(
+  apps: readonly AppReport[],
+  maxBytes: number,
+  sizeOf: (value: unknown) => number,
+): AppReport[] {
   const sized = apps.map((app) => ({ app, bytes: sizeOf(app) }));
   let total = sized.reduce((sum, { bytes }) => sum + bytes, 0);
   const without = new Set<string>();

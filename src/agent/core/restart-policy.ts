@@ -3,13 +3,13 @@ import type { AppSpec } from "../../protocol/app-spec.ts";
 type Policy = AppSpec["restart_policy"];
 
 /** Whether an app may end by itself and still be as it should be. */
-export function mayEnd(policy: Policy): boolean {
+export function mayExit(policy: Policy): boolean {
   return policy === "no" || policy === "on-failure";
 }
 
 /** Whether a run that ended like this is the app's success: it did what it was to do. */
-export function endedWell(policy: Policy, exitCode: number): boolean {
-  return mayEnd(policy) && exitCode === 0;
+export function exitedSuccessfully(policy: Policy, exitCode: number): boolean {
+  return mayExit(policy) && exitCode === 0;
 }
 
 /**
@@ -18,6 +18,6 @@ export function endedWell(policy: Policy, exitCode: number): boolean {
  *
  * @param exitCode of its last run; `undefined` where it is not known
  */
-export function staysEnded(policy: Policy, exitCode: number | undefined): boolean {
+export function staysExited(policy: Policy, exitCode: number | undefined): boolean {
   return policy === "no" || (policy === "on-failure" && exitCode === 0);
 }

@@ -1,7 +1,7 @@
 import type { AppRunState } from "../../protocol/app-report.ts";
 
 /** An app's container as the engine shows it. */
-export interface RunFacts {
+export interface ContainerRun {
   readonly status: string;
   readonly restartCount: number;
   readonly startedAt: string;
@@ -18,7 +18,7 @@ export interface RunState {
 }
 
 /** A run that has lasted so long is no part of a crash loop any more: engines wait no longer than that between two. */
-const STEADY_MS = 60_000;
+const MIN_STABLE_RUN_MS = 60_000;
 
 /**
  * What an app does right now. One that crashes in a loop is up at most looks: until a run has lasted a minute, an app the
@@ -27,7 +27,7 @@ const STEADY_MS = 60_000;
  * @param container `undefined` where there is none
  * @param nowMs time of day
  */
-export function runState(container: RunFacts | undefined, nowMs: number): RunState {
+export function runState(container: ContainerRun | undefined, nowMs: number): RunState {
   if (!container) return { state: "missing", since: null, recheckMs: undefined };
   const { status, restartCount, health } = container;
   const [started, finished] = [seconds(container.startedAt), seconds(container.finishedAt)];
@@ -48,13 +48,13 @@ export function runState(container: RunFacts | undefined, nowMs: number): RunSta
 function steadyIn(startedAt: string, nowMs: number): number {
   const began = Date.parse(startedAt);
   if (Number.isNaN(began)) return 0;
-  return Math.max(0, Math.min(STEADY_MS, STEADY_MS - (nowMs - began)));
+  return Math.max(0, Math.min(MIN_STABLE_RUN_MS, MIN_STABLE_RUN_MS - (nowMs - began)));
 }
 
 /** Earlier than this software is a device without a clock, or an engine that has nothing to say. */
-const EARLIEST = Date.parse("2020-01-01T00:00:00Z");
+const MIN_PLAUSIBLE_TIME_MS = Date.parse("2020-01-01T00:00:00Z");
 
 function seconds(timestamp: string): number | null {
   const ms = Date.parse(timestamp);
-  return Number.isNaN(ms) || ms < EARLIEST ? null : Math.floor(ms / 1000);
+  return Number.isNaN(ms) || ms < MIN_PLAUSIBLE_TIME_MS ? null : Math.floor(ms / 1000);
 }

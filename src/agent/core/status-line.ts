@@ -1,5 +1,5 @@
 /** What the daemon is about, as far as one line tells it. */
-export interface Occupation {
+export interface DaemonActivity {
   readonly link: {
     readonly online: boolean;
     /** Who the control plane takes the device for, once it has said so. */
@@ -13,16 +13,16 @@ export interface Occupation {
 }
 
 /** One line for people who ask the service manager, such as `Online as gw-7; 2 apps; web: pulling 40 %`. */
-export function statusLine({ link, apps, deployments }: Occupation): string {
+export function statusLine({ link, apps, deployments }: DaemonActivity): string {
   const count = apps === 0 ? "no apps" : apps === 1 ? "1 app" : `${apps} apps`;
   return [linkText(link), count, ...deployments.map(deploymentText)].join("; ");
 }
 
-function linkText({ online, serialNumber, reason }: Occupation["link"]): string {
+function linkText({ online, serialNumber, reason }: DaemonActivity["link"]): string {
   if (online) return serialNumber === undefined ? "Online" : `Online as ${serialNumber}`;
   return reason === undefined ? "Connecting to the control plane" : `Offline, trying again (${reason})`;
 }
 
-function deploymentText({ app, step, progress }: Occupation["deployments"][number]): string {
+function deploymentText({ app, step, progress }: DaemonActivity["deployments"][number]): string {
   return `${app || "(no name)"}: ${step}${progress === null ? "" : ` ${progress} %`}`;
 }

@@ -1,5 +1,5 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
-import type { ImageSource, Price } from "./image.ts";
+import type { ImageSource, PullCost } from "./image.ts";
 import type { AppRecord, Failure, ObservedContainer } from "./deployment.ts";
 
 /** The closed set of things the agent does for a deployment. Each has an executor in `agent/steps`. */
@@ -23,7 +23,7 @@ export type Step =
   | { readonly kind: "start"; readonly spec: AppSpec; readonly containerId: string }
   | { readonly kind: "verify"; readonly spec: AppSpec; readonly containerId: string }
   | { readonly kind: "clean"; readonly containerIds: readonly string[] }
-  | StoredStep;
+  | RecordStep;
 
 export interface CreateStep {
   readonly kind: "create";
@@ -41,20 +41,20 @@ export interface CreateStep {
 }
 
 /** Steps that are no more than what is stored. */
-export type StoredStep =
+export type RecordStep =
   /** The end of a dry run: what it would have cost. */
-  | { readonly kind: "quote"; readonly spec: AppSpec; readonly price: Price }
+  | { readonly kind: "quote"; readonly spec: AppSpec; readonly price: PullCost }
   /** The new version is the app from here on. */
   | { readonly kind: "commit"; readonly app: AppRecord }
   /** What had been stored as the app is taken back. `app`: what it is again; `undefined` where there was none. */
   | { readonly kind: "revert"; readonly app: AppRecord | undefined; readonly superseded: boolean }
   /** `app`: what is stored as the app from here on. */
-  | { readonly kind: "succeed"; readonly app: AppRecord | undefined; readonly result: Result }
+  | { readonly kind: "succeed"; readonly app: AppRecord | undefined; readonly result: SuccessKind }
   /** `app`: what it is again, where it was put right. */
   | { readonly kind: "fail"; readonly failure: Failure; readonly app: AppRecord | undefined };
 
 /** What a success amounts to. */
-export type Result = "installed" | "updated" | "unchanged" | "removed" | "stopped" | "started" | "restarted";
+export type SuccessKind = "installed" | "updated" | "unchanged" | "removed" | "stopped" | "started" | "restarted";
 
 /** What the engine shows of one deployment's app. */
 export interface Observed {
@@ -68,7 +68,7 @@ export interface Observed {
  * What this run of the agent did, and never remembers over a restart: after one, a container that does not run is
  * started once more (the power may have been cut), and what runs is verified anew.
  */
-export interface Progress {
+export interface RunProgress {
   readonly startedContainerId: string | undefined;
   readonly verifiedContainerId: string | undefined;
   readonly stoppedContainerId: string | undefined;

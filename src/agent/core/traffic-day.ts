@@ -1,5 +1,5 @@
 /** A clock that shows less than this was never set: this program is younger. */
-const EARLIEST_MS = Date.UTC(2026, 0, 1);
+const MIN_CLOCK_MS = Date.UTC(2026, 0, 1);
 
 const DAY_MS = 86_400_000;
 
@@ -8,7 +8,7 @@ export type Day = string;
 
 /** Whether the time of day can be believed. Without a clock of its own a device begins in 1970, or where it left off. */
 export function isClockSet(nowMs: number): boolean {
-  return nowMs >= EARLIEST_MS;
+  return nowMs >= MIN_CLOCK_MS;
 }
 
 /** The day it is; `undefined` while the clock was not set. */

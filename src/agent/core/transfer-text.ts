@@ -1,5 +1,5 @@
 import type { EventContent } from "../../protocol/deployment-event.ts";
-import { running } from "./announce.ts";
+import { runningEvent } from "./announce.ts";
 
 /** How many bytes were there at some time. */
 export interface Sample {
@@ -9,19 +9,19 @@ export interface Sample {
 }
 
 /** Over how long a rate is taken, in milliseconds: short enough to follow a link, long enough to bridge a reconnect. */
-const WINDOW_MS = 15_000;
-const SHORTEST_MS = 900;
+const MAX_WINDOW_MS = 15_000;
+const MIN_WINDOW_MS = 900;
 
 /** The samples a rate is taken from, with one more: those within the window, and the last one before it. */
 export function withSample(samples: readonly Sample[], sample: Sample): Sample[] {
-  const recent = samples.filter(({ at }) => at >= sample.at - WINDOW_MS);
+  const recent = samples.filter(({ at }) => at >= sample.at - MAX_WINDOW_MS);
   return [...samples.slice(-recent.length - 1, samples.length - recent.length), ...recent, sample];
 }
 
 /** Bytes per second between the first and the last sample; `undefined` where they are too close to tell. */
 export function rateOf(samples: readonly Sample[]): number | undefined {
   const [first, last] = [samples[0], samples.at(-1)];
-  if (!first || !last || last.at - first.at < SHORTEST_MS) return undefined;
+  if (!first || !last || last.at - first.at < MIN_WINDOW_MS) return undefined;
   return Math.max(0, ((last.bytes - first.bytes) / (last.at - first.at)) * 1000);
 }
 
@@ -47,7 +47,7 @@ export function progressEvent(view: TransferView, leastPercent: number): EventCo
     ...(cuts === 0 ? [] : [cutText(cuts)]),
   ];
   return {
-    ...running("pulling", `Pulling image: ${percent}% (${facts.join(", ")}).`),
+    ...runningEvent("pulling", `Pulling image: ${percent}% (${facts.join(", ")}).`),
     progress: percent,
     bytes: { done, total },
     details: {
@@ -62,23 +62,23 @@ export function progressEvent(view: TransferView, leastPercent: number): EventCo
 export function summaryEvent({ received, cuts }: { readonly received: number; readonly cuts: number }): EventContent {
   const link = cuts === 0 ? "" : `; ${cutText(cuts)}`;
   return {
-    ...running("pulling", `The image is on the device: ${inMegabytes(received)} MB were received${link}.`),
+    ...runningEvent("pulling", `The image is on the device: ${inMegabytes(received)} MB were received${link}.`),
     details: { received_bytes: received, cuts },
   };
 }
 
 /** That an earlier try left something, which is not fetched again. */
 export function resumeEvent(done: number, total: number): EventContent {
-  return running(
+  return runningEvent(
     "pulling",
     `Going on where the download stopped, at ${inMegabytes(done)} of ${inMegabytes(total)} MB.`,
   );
 }
 
 /** That nothing comes at the moment. */
-export function waitEvent(reason: string, retryInMs: number): EventContent {
+export function pullInterruptedEvent(reason: string, retryInMs: number): EventContent {
   const seconds = Math.ceil(retryInMs / 1000);
-  return running(
+  return runningEvent(
     "pulling",
     `The download is interrupted (${reason}); it goes on from there, next try in ${seconds} s.`,
   );

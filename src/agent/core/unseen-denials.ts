@@ -1,9 +1,9 @@
 import type { Policy } from "./device-policy.ts";
-import { REASONS } from "./mount-rules.ts";
-import type { PathTrace } from "./path-trace.ts";
+import { UNRESOLVED_REASONS } from "./mount-rules.ts";
+import type { ResolvedPath } from "./path-trace.ts";
 
 /** An entry of `deny` that counts only as it is written, since the agent cannot tell where it leads. */
-export interface UnseenDenial {
+export interface UnresolvedDenyRule {
   /** As it stands in the configuration. */
   readonly entry: string;
   /** What is wrong, in a sentence. */
@@ -13,10 +13,10 @@ export interface UnseenDenial {
 }
 
 /** Finds the entries of `deny` whose way could not be examined to its end. @param trace where a path leads */
-export async function findUnseenDenials(
+export async function findUnresolvedDenyRules(
   { mounts, devices }: Policy,
-  trace: (path: string) => Promise<PathTrace>,
-): Promise<UnseenDenial[]> {
+  trace: (path: string) => Promise<ResolvedPath>,
+): Promise<UnresolvedDenyRule[]> {
   const lists = [
     { key: "policy.mounts.deny", entries: mounts.deny },
     { key: "policy.devices.deny", entries: devices?.deny ?? [] },
@@ -24,9 +24,9 @@ export async function findUnseenDenials(
   const all = lists.flatMap(({ key, entries }) => entries.map((entry) => ({ key, entry })));
   const found = await Promise.all(
     all.map(async ({ key, entry }) => {
-      const { unseen } = await trace(entry);
+      const { unresolved: unseen } = await trace(entry);
       if (!unseen) return [];
-      const why = REASONS[unseen.reason] ?? unseen.reason;
+      const why = UNRESOLVED_REASONS[unseen.reason] ?? unseen.reason;
       const text = `${key} denies ${entry} only as written: ${unseen.path} could not be examined (${why}).`;
       return [
         {

@@ -1,8 +1,8 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
-import { endedWell } from "./restart-policy.ts";
+import { exitedSuccessfully } from "./restart-policy.ts";
 
 /** What a look at the app's container showed. */
-export interface Vitals {
+export interface VerifySample {
   readonly status: string;
   readonly restartCount: number;
   readonly exitCode: number;
@@ -18,7 +18,7 @@ export interface Baseline {
 }
 
 /** `ended`: it did what it was to do, and may stay down. */
-export type Verdict = "hold" | "ended" | "wait" | "crashed" | "unhealthy";
+export type VerifyOutcome = "hold" | "ended" | "wait" | "crashed" | "unhealthy";
 
 export interface VerifyWindow {
   readonly settleMs: number;
@@ -34,9 +34,15 @@ export interface VerifyWindow {
  *
  * @param elapsedMs since the first look
  */
-export function judge(vitals: Vitals, baseline: Baseline, elapsedMs: number, window: VerifyWindow): Verdict {
+export function evaluateSample(
+  vitals: VerifySample,
+  baseline: Baseline,
+  elapsedMs: number,
+  window: VerifyWindow,
+): VerifyOutcome {
   const sameRun = vitals.restartCount === baseline.restartCount && vitals.startedAt === baseline.startedAt;
-  if (vitals.status === "exited" && sameRun && endedWell(window.restartPolicy, vitals.exitCode)) return "ended";
+  if (vitals.status === "exited" && sameRun && exitedSuccessfully(window.restartPolicy, vitals.exitCode))
+    return "ended";
   if (vitals.status !== "running" || !sameRun) return "crashed";
   switch (vitals.health) {
     case "healthy":

@@ -1,18 +1,18 @@
-import { isOutOfPlace } from "./container.ts";
+import { hasTemporaryName } from "./container.ts";
 import type { AppRecord, DeploymentRecord, Failure } from "./deployment.ts";
-import { own, recreation } from "./plan-lifecycle.ts";
-import { staysEnded } from "./restart-policy.ts";
-import type { Observed, Progress, Step } from "./step.ts";
+import { installedContainers, recreateStep } from "./plan-lifecycle.ts";
+import { staysExited } from "./restart-policy.ts";
+import type { Observed, RunProgress, Step } from "./step.ts";
 
 /**
  * Undoes what a deployment did, one step after the other, and reports its failure last. What it made is removed; what it
  * changed is put back as it was, from images on the device alone.
  */
-export function wayBack(
+export function nextRollbackStep(
   record: DeploymentRecord,
   failure: Failure,
   observed: Observed,
-  progress: Progress,
+  progress: RunProgress,
   installed: AppRecord | undefined,
 ): Step {
   const { previous } = record;
@@ -24,25 +24,25 @@ export function wayBack(
   if (ending.length > 0) return { kind: "stop", containerIds: ending.map(({ id }) => id) };
   if (made.length > 0) return { kind: "clean", containerIds: made.map(({ id }) => id) };
   if (!record.touched || !previous) return { kind: "fail", failure, app: undefined };
-  const step = record.rollbackFailure ? undefined : restoration(record, previous, observed, progress);
-  const containerId = own(previous, observed)[0]?.id ?? previous.containerId;
+  const step = record.rollbackFailure ? undefined : restoreStep(record, previous, observed, progress);
+  const containerId = installedContainers(previous, observed)[0]?.id ?? previous.containerId;
   return step ?? { kind: "fail", failure, app: { ...previous, containerId } };
 }
 
 /** What is left to do until the app is again what it was. */
-function restoration(
+function restoreStep(
   { action }: DeploymentRecord,
   previous: AppRecord,
   observed: Observed,
-  progress: Progress,
+  progress: RunProgress,
 ): Step | undefined {
   const { spec, desired } = previous;
-  const [container] = own(previous, observed);
+  const [container] = installedContainers(previous, observed);
   // One that is down for good once it has ended may have been so before: doing its work again was not asked for.
-  const staysDown = staysEnded(spec.restart_policy, undefined);
-  if (!container) return staysDown ? undefined : recreation(previous);
+  const staysDown = staysExited(spec.restart_policy, undefined);
+  if (!container) return staysDown ? undefined : recreateStep(previous);
   const { id: containerId } = container;
-  if (isOutOfPlace(container.name, previous.name)) return { kind: "rename", app: previous.name, containerId };
+  if (hasTemporaryName(container.name, previous.name)) return { kind: "rename", app: previous.name, containerId };
   if (desired === "stopped") {
     return container.up && progress.stoppedContainerId !== containerId
       ? { kind: "stop", containerIds: [containerId] }
@@ -65,7 +65,7 @@ function isSuperseded({ id, action, previous }: DeploymentRecord, installed: App
 }
 
 /** Whether there is something to put right from this step on. To be remembered before it is begun. */
-export function touches({ action, previous, failure, touched }: DeploymentRecord, step: Step): boolean {
+export function beginsTouching({ action, previous, failure, touched }: DeploymentRecord, step: Step): boolean {
   if (touched || failure || !previous) return false;
   return action === "update" ? step.kind === "switch" : TOUCHING.has(step.kind);
 }

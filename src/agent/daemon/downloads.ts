@@ -9,7 +9,7 @@ import type { Host } from "../host/host.ts";
 import type { PullGate } from "../ledger/pull-gate.ts";
 import type { RegistryClient } from "../registry/registry.ts";
 
-export interface DownloadParts {
+export interface DownloadServices {
   readonly config: DownloadConfig;
   readonly engine: Engine;
   readonly registry: RegistryClient;
@@ -21,7 +21,7 @@ export interface DownloadParts {
 }
 
 /** What downloads images, and what removes the parts of those that nobody finished. */
-export function createDownloads(parts: DownloadParts): { downloader: ImageDownloader; sweeper: PartSweeper } {
+export function createDownloads(parts: DownloadServices): { downloader: ImageDownloader; sweeper: PartSweeper } {
   const { config, engine, registry, host, gate, clock, random, logger } = parts;
   const store = new PartStore(config.directory);
   const freeBytes = (path: string): Promise<number | undefined> => host.freeBytes(path);

@@ -5,17 +5,17 @@ import { isatty } from "node:tty";
 import { systemClock } from "../../lib/clock.ts";
 import { tryLock } from "../../lib/instance-lock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { remember } from "../../lib/remember.ts";
+import { memoize } from "../../lib/remember.ts";
 import { Semaphore } from "../../lib/semaphore.ts";
 import { openDatagramSender } from "../../lib/unix-datagram.ts";
 import { VERSION } from "../../lib/version.ts";
 import { type Config, loadConfig } from "../config/load.ts";
 import {
-  reconnectAllowance,
+  reconnectBudgetBytesPerDay,
   toDataPolicy,
   toDeployConfig,
   toDownloadConfig,
-  toIdleBounds,
+  toKeepaliveBounds,
   toLinkConfig,
 } from "../config/settings.ts";
 import { platformOf } from "../core/platform.ts";
@@ -28,18 +28,18 @@ import { readDeviceFacts } from "../host/device-facts.ts";
 import { createLinuxHost } from "../host/linux-host.ts";
 import { createLinuxNetwork } from "../host/network.ts";
 import { BudgetGate } from "../ledger/budget-gate.ts";
-import { DataReport } from "../ledger/data-report.ts";
-import { LedgerBook } from "../ledger/ledger-book.ts";
+import { DataUsageReader } from "../ledger/data-report.ts";
+import { TrafficLedger } from "../ledger/ledger-book.ts";
 import { NetworkWatch } from "../ledger/network-watch.ts";
-import { LearnedIdle } from "../link/learned-idle.ts";
-import { reconnectPrice } from "../link/reconnect-price.ts";
+import { LearnedInterval } from "../link/learned-idle.ts";
+import { createReconnectLimiter } from "../link/reconnect-price.ts";
 import { createUplink } from "../link/uplink.ts";
-import { tellOf } from "../live/tell.ts";
+import { createReporting } from "../live/tell.ts";
 import { linkWatch } from "../local/link-watch.ts";
 import { localRoutes } from "../local/local-routes.ts";
 import type { LogRing } from "../local/log-ring.ts";
 import { serveLocally } from "../local/server.ts";
-import { GROUP, localSocketPath, READ_GROUP, readSocketPath } from "../local/socket-path.ts";
+import { FULL_ACCESS_GROUP, localSocketPath, READ_ONLY_GROUP, readOnlySocketPath } from "../local/socket-path.ts";
 import { reloadOnHangup } from "../service/reload.ts";
 import { deviceCredentials } from "../registry/credentials/device-credentials.ts";
 import { createRegistryClient } from "../registry/oci-client.ts";
@@ -49,21 +49,21 @@ import { reportStatus } from "../service/status-report.ts";
 import { feedWatchdog } from "../service/watchdog.ts";
 import type { DeployServices } from "../steps/context.ts";
 import { Deployments } from "../steps/deployments.ts";
-import { Keeper } from "../steps/keeper.ts";
+import { AppReconciler } from "../steps/keeper.ts";
 import { NotifyingStore } from "../store/notifying-store.ts";
 import { openStore } from "../store/open-store.ts";
 import { createDownloads } from "./downloads.ts";
 import { openLog } from "./open-log.ts";
-import { secureOwnFiles } from "./own-files.ts";
-import { reportUnseenDenials } from "./report-unseen-denials.ts";
-import { StoreUpkeep } from "./store-upkeep.ts";
-import { tidyMemory } from "./tidy-memory.ts";
-import { trustFromStart } from "./trust-from-start.ts";
+import { secureAgentFiles } from "./own-files.ts";
+import { reportUnresolvedDenyRules } from "./report-unseen-denials.ts";
+import { StoreScrubber } from "./store-upkeep.ts";
+import { createIdleGc } from "./tidy-memory.ts";
+import { reexecWithExtraCa } from "./trust-from-start.ts";
 import { takeReadings } from "../telemetry/take-readings.ts";
 import { untilStopped } from "./until-stopped.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
-const ENGINE_FACTS_SERVE_MS = 600_000;
+const ENGINE_INFO_TTL_MS = 600_000;
 
 /** Runs the daemon until it is stopped by SIGTERM or SIGINT. @param path of the configuration file */
 export async function runDaemon(path: string): Promise<void> {
@@ -71,7 +71,7 @@ export async function runDaemon(path: string): Promise<void> {
   process.title = "edge-agent";
   // Whatever is created here may hold what apps are given.
   process.umask(0o077);
-  const config = trustFromStart(loadConfig(path));
+  const config = reexecWithExtraCa(loadConfig(path));
   const { logger, ring } = await openLog(config);
   await run(config, logger, ring);
 }
@@ -82,7 +82,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   const { env: environment, pid } = process;
   using manager = findServiceManager({ environment, pid, clock, openSender: openDatagramSender });
   mkdirSync(config.state_dir, { recursive: true, mode: 0o700 });
-  secureOwnFiles(config, logger);
+  secureAgentFiles(config, logger);
   using lock = tryLock(join(config.state_dir, "agent.lock"));
   if (!lock) throw new Error(`${config.state_dir} is in use by another edge-agent`);
 
@@ -91,14 +91,14 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   using store = new NotifyingStore(opened.store);
   const network = createLinuxNetwork({ kinds: config.data.interfaces });
   const watch = new NetworkWatch(network, clock);
-  using ledger = new LedgerBook({ store: store.ledger, network, watch, clock, logger, bootId });
+  using ledger = new TrafficLedger({ store: store.ledger, network, watch, clock, logger, bootId });
   const dataPolicy = toDataPolicy(config);
-  const dataUsage = new DataReport(ledger, dataPolicy);
+  const dataUsage = new DataUsageReader(ledger, dataPolicy);
   const engine = createDockerEngine({
     socketPath: createSocketFinder({ configured: config.engine.socket, environment: process.env }),
     clock,
   });
-  const facts = remember(clock, ENGINE_FACTS_SERVE_MS, (signal) => engine.info(signal));
+  const facts = memoize(clock, ENGINE_INFO_TTL_MS, (signal) => engine.info(signal));
   const registry = createRegistryClient({
     clock,
     userAgent: `edge-agent/${VERSION}`,
@@ -129,23 +129,23 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     registry,
     downloader,
     credentials: deviceCredentials(config, clock),
-    pulls: new Semaphore(config.deploy.concurrent_pulls),
+    pullSlots: new Semaphore(config.deploy.concurrent_pulls),
     gate,
     ledger,
   } satisfies DeployServices;
   await using deployments = new Deployments(services, () => opened.rebuild.isSet);
-  const keeper = new Keeper({ ...services, rebuild: opened.rebuild, hold: (app) => deployments.hold(app) });
+  const keeper = new AppReconciler({ ...services, rebuild: opened.rebuild, lease: (app) => deployments.lease(app) });
   const { telemetry, cleanup } = config;
   const cleaner = new Cleaner({
     ...services,
     isEnabled: cleanup.enabled,
-    rules: { keepMs: cleanup.keep_images_days * DAY_MS, lowDisk: cleanup.low_disk_percent / 100 },
+    rules: { keepMs: cleanup.keep_images_days * DAY_MS, minFreeShare: cleanup.low_disk_percent / 100 },
     whyNotFetchable: (reference, image, signal) => whyNotFetchable(reference, image, services, signal),
   });
-  const upkeep = new StoreUpkeep({ store, removeOldCopies: opened.removeOldCopies, clock, logger });
-  using tidier = tidyMemory({ clock, collect: globalThis.gc });
-  using _changes = store.onChange(tidier.worked);
-  const telling = tellOf({
+  const upkeep = new StoreScrubber({ store, removeExpiredQuarantine: opened.removeExpiredQuarantine, clock, logger });
+  using tidier = createIdleGc({ clock, collect: globalThis.gc });
+  using _changes = store.onChange(tidier.onWork);
+  const telling = createReporting({
     ...services,
     stateDir: config.state_dir,
     limits: { bytesPerSecond: telemetry.logs_max_bytes_per_s, totalBytes: telemetry.logs_max_bytes },
@@ -156,7 +156,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     agentUptimeS: () => Math.floor(process.uptime()),
     dataUsage: (params) => dataUsage.between(params),
     traffic: (purpose, bytes, app) => {
-      tidier.worked();
+      tidier.onWork();
       ledger.attribute({ purpose, bytes, ...(app !== undefined && { app }) });
     },
   });
@@ -164,14 +164,14 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     config: toLinkConfig(config),
     commands: deployments,
     events: store,
-    telling,
+    reporting: telling,
     traffic: ledger,
-    price: reconnectPrice(clock, () => {
-      return dataPolicy.metered.includes(watch.current().kind) ? reconnectAllowance(dataPolicy) : undefined;
+    reconnectLimiter: createReconnectLimiter(clock, () => {
+      return dataPolicy.metered.includes(watch.current().kind) ? reconnectBudgetBytesPerDay(dataPolicy) : undefined;
     }),
-    idle: new LearnedIdle({
-      bounds: toIdleBounds(config),
-      memory: store,
+    keepaliveInterval: new LearnedInterval({
+      bounds: toKeepaliveBounds(config),
+      store: store,
       network: () => watch.current().id,
       clock,
       logger,
@@ -183,7 +183,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
 
   const socket = localSocketPath(config);
   const local = {
-    onRequest: tidier.worked,
+    onRequest: tidier.onWork,
     routes: localRoutes({
       services,
       deployments,
@@ -197,13 +197,13 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     }),
     logger,
   };
-  await using _local = await serveLocally({ ...local, path: socket, group: GROUP, access: "change" });
-  const reading = { path: readSocketPath(socket), group: READ_GROUP, access: "read" } as const;
+  await using _local = await serveLocally({ ...local, path: socket, group: FULL_ACCESS_GROUP, access: "change" });
+  const reading = { path: readOnlySocketPath(socket), group: READ_ONLY_GROUP, access: "read" } as const;
   await using _reading = await serveLocally({ ...local, ...reading });
 
   logger.info({ version: VERSION, config: config.path, state_dir: config.state_dir }, "edge-agent starts");
   // Not awaited: a file system that does not answer does not keep the agent from starting.
-  void reportUnseenDenials(config.policy, host, logger);
+  void reportUnresolvedDenyRules(config.policy, host, logger);
   deployments.resume();
   using _status = reportStatus({ manager, uplink, store, clock });
   using _watchdog = feedWatchdog(manager, clock);

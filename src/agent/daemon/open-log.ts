@@ -1,5 +1,5 @@
 import { systemClock } from "../../lib/clock.ts";
-import { isJournal } from "../../lib/log/journal.ts";
+import { isJournalStream } from "../../lib/log/journal.ts";
 import { RotatingFile } from "../../lib/log/rotating-file.ts";
 import { createLogger, type Logger } from "../../lib/logger.ts";
 import { logFilePath, writesLogFile } from "../config/log-file.ts";
@@ -13,7 +13,7 @@ export async function openLog({
   log,
 }: Pick<Config, "log">): Promise<{ readonly logger: Logger; readonly ring: LogRing }> {
   const ring = new LogRing();
-  const file = writesLogFile(log.file, isJournal(STDOUT, process.env))
+  const file = writesLogFile(log.file, isJournalStream(STDOUT, process.env))
     ? new RotatingFile({
         path: logFilePath(log.file),
         maxBytes: log.file.max_bytes,
@@ -28,7 +28,7 @@ export async function openLog({
       ring.write(line);
       file?.write(line);
     },
-    sumUpBursts: systemClock,
+    burstClock: systemClock,
   });
   // After the logger's own, which writes the counts of bursts.
   if (file) process.once("exit", () => file[Symbol.dispose]());

@@ -1,17 +1,21 @@
 import type { Logger } from "../../lib/logger.ts";
 import type { Policy } from "../core/device-policy.ts";
-import { findUnseenDenials } from "../core/unseen-denials.ts";
+import { findUnresolvedDenyRules } from "../core/unseen-denials.ts";
 import type { Host } from "../host/host.ts";
 
 /** Lines about entries of `deny`, at most, at one start. */
-const MAX_LINES = 10;
+const MAX_LOGGED_RULES = 10;
 
 /** Logs which entries of `deny` count only as written, since the agent cannot see where they lead. */
-export async function reportUnseenDenials(policy: Policy, host: Pick<Host, "trace">, logger: Logger): Promise<void> {
-  const found = await findUnseenDenials(policy, (path) => host.trace(path));
-  for (const { entry, text, next } of found.slice(0, MAX_LINES)) logger.warn({ entry }, `${text} ${next}`);
-  if (found.length > MAX_LINES) {
+export async function reportUnresolvedDenyRules(
+  policy: Policy,
+  host: Pick<Host, "resolvePath">,
+  logger: Logger,
+): Promise<void> {
+  const found = await findUnresolvedDenyRules(policy, (path) => host.resolvePath(path));
+  for (const { entry, text, next } of found.slice(0, MAX_LOGGED_RULES)) logger.warn({ entry }, `${text} ${next}`);
+  if (found.length > MAX_LOGGED_RULES) {
     const message = "more entries of deny count only as written; the agent cannot see where they lead";
-    logger.warn({ count: found.length - MAX_LINES }, message);
+    logger.warn({ count: found.length - MAX_LOGGED_RULES }, message);
   }
 }

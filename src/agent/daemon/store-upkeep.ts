@@ -3,16 +3,16 @@ import type { Logger } from "../../lib/logger.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
 
 /** How long nothing has to be written, and how long it may be put off where something always is, in milliseconds. */
-const QUIET_MS = 10_000;
+const MIN_QUIET_MS = 10_000;
 const MAX_DELAY_MS = 5 * 60_000;
 /** Pause before another try, such as on a full disk, in milliseconds. */
-const RETRY_MS = 5 * 60_000;
-const SWEEP_EVERY_MS = 12 * 3_600_000;
+const RETRY_DELAY_MS = 5 * 60_000;
+const SWEEP_INTERVAL_MS = 12 * 3_600_000;
 
-export interface StoreUpkeepOptions {
-  readonly store: Pick<NotifyingStore, "hasRemains" | "scrub" | "onRemains">;
+export interface StoreScrubberOptions {
+  readonly store: Pick<NotifyingStore, "hasResidualData" | "scrub" | "onResidualData">;
   /** Removes copies of damaged databases that are too old. Answers whether there were any. */
-  readonly removeOldCopies: () => boolean;
+  readonly removeExpiredQuarantine: () => boolean;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -21,37 +21,37 @@ export interface StoreUpkeepOptions {
  * Sees to it that values which were taken from apps are in no file of the store either: overwritten when nothing has been
  * written for 10 s, 5 min later at the latest. Nothing is written where no such value was taken.
  */
-export class StoreUpkeep {
-  readonly #options: StoreUpkeepOptions;
+export class StoreScrubber {
+  readonly #options: StoreScrubberOptions;
   #timer: Disposable | undefined;
   #dueSince: number | undefined;
   #hasFailed = false;
 
-  constructor(options: StoreUpkeepOptions) {
+  constructor(options: StoreScrubberOptions) {
     this.#options = options;
   }
 
   /** Does so until `signal` aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { store, clock } = this.#options;
-    using _changes = store.onRemains(() => this.#schedule());
+    using _changes = store.onResidualData(() => this.#schedule());
     this.#schedule();
     while (!signal.aborted) {
-      this.#sweep();
-      await clock.sleep(SWEEP_EVERY_MS, signal).catch(() => {});
+      this.#removeExpiredCopies();
+      await clock.sleep(SWEEP_INTERVAL_MS, signal).catch(() => {});
     }
     this.#timer?.[Symbol.dispose]();
   }
 
   #schedule(): void {
     const { store, clock } = this.#options;
-    if (!store.hasRemains || this.#hasFailed) return;
+    if (!store.hasResidualData || this.#hasFailed) return;
     const now = clock.monotonic();
     this.#dueSince ??= now;
-    this.#wait(Math.min(QUIET_MS, Math.max(0, this.#dueSince + MAX_DELAY_MS - now)));
+    this.#arm(Math.min(MIN_QUIET_MS, Math.max(0, this.#dueSince + MAX_DELAY_MS - now)));
   }
 
-  #wait(ms: number): void {
+  #arm(ms: number): void {
     this.#timer?.[Symbol.dispose]();
     this.#timer = this.#options.clock.timer(ms, () => this.#scrub());
   }
@@ -71,12 +71,12 @@ export class StoreUpkeep {
         "values that apps no longer have are still in the agent's store, which could not be rewritten; it is tried again. See: edge-agent doctor (disk)";
       logger[this.#hasFailed ? "debug" : "warn"]({ reason }, text);
       this.#hasFailed = true;
-      this.#wait(RETRY_MS);
+      this.#arm(RETRY_DELAY_MS);
     }
   }
 
-  #sweep(): void {
-    const { removeOldCopies, logger } = this.#options;
+  #removeExpiredCopies(): void {
+    const { removeExpiredQuarantine: removeOldCopies, logger } = this.#options;
     try {
       if (removeOldCopies()) logger.info("removed the copy of a damaged store, which was 30 days old");
     } catch (error) {

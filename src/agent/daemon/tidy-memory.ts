@@ -3,16 +3,16 @@ import type { Clock } from "../../lib/clock.ts";
 /** How long it has to be quiet, in milliseconds. */
 const QUIET_MS = 10_000;
 
-export interface TidyOptions {
+export interface IdleGcOptions {
   readonly clock: Clock;
   /** Collects garbage; `undefined` where Node.js was not told to offer that, and does it when it sees fit. */
   readonly collect: (() => unknown) | undefined;
 }
 
 /** Collects garbage when it is quiet. */
-export interface MemoryTidier extends Disposable {
+export interface IdleGc extends Disposable {
   /** Something was done that leaves garbage behind. */
-  readonly worked: () => void;
+  readonly onWork: () => void;
 }
 
 /**
@@ -20,12 +20,12 @@ export interface MemoryTidier extends Disposable {
  * does so when it is asked for more memory: an agent that waits for months would keep what was left of the last
  * deployment, 1 to 3 MB, all that time.
  */
-export function tidyMemory({ clock, collect }: TidyOptions): MemoryTidier {
+export function createIdleGc({ clock, collect }: IdleGcOptions): IdleGc {
   let timer: Disposable | undefined;
   const worked = (): void => {
     timer?.[Symbol.dispose]();
     timer = collect && clock.timer(QUIET_MS, () => void collect());
   };
   worked();
-  return { worked, [Symbol.dispose]: () => timer?.[Symbol.dispose]() };
+  return { onWork: worked, [Symbol.dispose]: () => timer?.[Symbol.dispose]() };
 }

@@ -13,11 +13,11 @@ const SYSTEM_TOO = "--use-system-ca";
  * Where it cannot be begun anew, or somebody else has set that variable, the answer is the configuration as it is: then
  * contexts are made by hand. So also where the file is broken, which is told with the attempts to connect.
  */
-export function trustFromStart(config: Config): Config {
+export function reexecWithExtraCa(config: Config): Config {
   const { extra_ca_file: file, extraCa } = config;
   if (file === undefined || extraCa === undefined) return config;
   if (process.env[VARIABLE] === file) return { ...config, extraCa: undefined };
-  if (process.env[VARIABLE] === undefined && isSound(extraCa)) beginAnew(file);
+  if (process.env[VARIABLE] === undefined && isSound(extraCa)) reexec(file);
   return config;
 }
 
@@ -30,7 +30,7 @@ function isSound(pem: string): boolean {
   }
 }
 
-function beginAnew(file: string): void {
+function reexec(file: string): void {
   const { execPath, execArgv, argv, env } = process;
   const options = hasSystemCertificates() ? [...execArgv, SYSTEM_TOO] : execArgv;
   try {

@@ -3,11 +3,11 @@ import { request as requestTls } from "node:https";
 import { connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { proxyFor } from "../link/proxy.ts";
-import { trustAlso } from "../link/trust.ts";
-import { controlPlaneHop, type Hop, hopText } from "./hop.ts";
+import { createTrustContext } from "../link/trust.ts";
+import { controlPlaneEndpoint, type Endpoint, formatEndpoint } from "./hop.ts";
 
 /** Connects; rejects when it cannot, or the signal aborts. */
-export function openSocket({ host, port }: Hop, signal: AbortSignal): Promise<Socket> {
+export function openSocket({ host, port }: Endpoint, signal: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, signal });
     socket.once("connect", () => resolve(socket));
@@ -24,9 +24,9 @@ export interface Tunnel {
 }
 
 /** Asks a proxy for a tunnel. */
-export function openTunnelVia(
+export function openProxyTunnel(
   proxy: URL,
-  target: Hop,
+  target: Endpoint,
   extraCa: string | undefined,
   signal: AbortSignal,
 ): Promise<Tunnel> {
@@ -35,12 +35,12 @@ export function openTunnelVia(
     host: proxy.hostname.replaceAll(/[[\]]/g, ""),
     port: proxy.port || (proxy.protocol === "https:" ? 443 : 80),
     method: "CONNECT",
-    path: hopText(target),
+    path: formatEndpoint(target),
     agent: false,
     signal,
     headers:
       proxy.username === "" ? {} : { "Proxy-Authorization": `Basic ${Buffer.from(credentials).toString("base64")}` },
-    ...(extraCa !== undefined && { secureContext: trustAlso(extraCa) }),
+    ...(extraCa !== undefined && { secureContext: createTrustContext(extraCa) }),
   };
   return new Promise((resolve, reject) => {
     const call = proxy.protocol === "https:" ? requestTls(options) : request(options);
@@ -56,8 +56,12 @@ function quiet<T extends Duplex>(stream: T): T {
 }
 
 /** A stream to the control plane, on the way the link takes. */
-export async function openWay(address: string, extraCa: string | undefined, signal: AbortSignal): Promise<Duplex> {
+export async function openControlPlaneStream(
+  address: string,
+  extraCa: string | undefined,
+  signal: AbortSignal,
+): Promise<Duplex> {
   const proxy = proxyFor(address);
-  const target = controlPlaneHop(address);
-  return proxy ? (await openTunnelVia(proxy, target, extraCa, signal)).stream : await openSocket(target, signal);
+  const target = controlPlaneEndpoint(address);
+  return proxy ? (await openProxyTunnel(proxy, target, extraCa, signal)).stream : await openSocket(target, signal);
 }

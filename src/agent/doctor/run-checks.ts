@@ -1,12 +1,20 @@
 import { type Clock, deadline } from "../../lib/clock.ts";
-import { brokenBelow, CHECKS, checkOf, type CheckId, skipped, type Verdict, type Verdicts } from "../core/doctor.ts";
-import { bad, type Patient, type Probe } from "./probe.ts";
+import {
+  failedDependencies,
+  CHECKS,
+  checkOf,
+  type CheckId,
+  skipped,
+  type CheckResult,
+  type CheckResults,
+} from "../core/doctor.ts";
+import { bad, type ProbeContext, type Probe } from "./probe.ts";
 
 /** How long one probe may take, and all of them together, in milliseconds. */
-const PROBE_MS = 5_000;
-const ALL_MS = 14_000;
+const PROBE_TIMEOUT_MS = 5_000;
+const TOTAL_TIMEOUT_MS = 14_000;
 /** How long a probe that was told to give up may take to say what it waited for, in milliseconds. */
-const LAST_WORDS_MS = 250;
+const ABORT_GRACE_MS = 250;
 
 /**
  * Makes all checks, those that do not build upon each other at the same time, and resolves in time whatever hangs.
@@ -15,12 +23,12 @@ const LAST_WORDS_MS = 250;
  */
 export async function runChecks(
   probes: Readonly<Record<CheckId, Probe>>,
-  patient: Patient,
+  patient: ProbeContext,
   clock: Clock,
-  onVerdict: (id: CheckId, verdict: Verdict) => void = () => undefined,
-): Promise<Verdicts> {
-  using all = deadline(clock, ALL_MS);
-  const verdicts = new Map<CheckId, Verdict>();
+  onVerdict: (id: CheckId, verdict: CheckResult) => void = () => undefined,
+): Promise<CheckResults> {
+  using all = deadline(clock, TOTAL_TIMEOUT_MS);
+  const verdicts = new Map<CheckId, CheckResult>();
   const running = new Map<CheckId, Promise<void>>();
   const run = (id: CheckId): Promise<void> => {
     const started = running.get(id) ?? check(id);
@@ -29,7 +37,7 @@ export async function runChecks(
   };
   const check = async (id: CheckId): Promise<void> => {
     await Promise.all(checkOf(id).needs.map(run));
-    const below = brokenBelow(id, verdicts);
+    const below = failedDependencies(id, verdicts);
     const verdict = below.length > 0 ? skipped(below) : await ask(probes[id], patient, clock, all.signal);
     verdicts.set(id, verdict);
     onVerdict(id, verdict);
@@ -40,12 +48,12 @@ export async function runChecks(
 
 const NO_ANSWER = bad("No answer in time.", "Try again; if it stays so, something on the way swallows what is sent.");
 
-async function ask(probe: Probe, patient: Patient, clock: Clock, all: AbortSignal): Promise<Verdict> {
-  using limit = deadline(clock, PROBE_MS, all);
+async function ask(probe: Probe, patient: ProbeContext, clock: Clock, all: AbortSignal): Promise<CheckResult> {
+  using limit = deadline(clock, PROBE_TIMEOUT_MS, all);
   // Timers do not keep the process alive, and what a probe waits for may not either.
   const keepAlive = setInterval(() => undefined, 2 ** 30);
-  const late = new Promise<Verdict>((resolve) => {
-    const giveUp = (): void => void clock.timer(LAST_WORDS_MS, () => resolve(NO_ANSWER));
+  const late = new Promise<CheckResult>((resolve) => {
+    const giveUp = (): void => void clock.timer(ABORT_GRACE_MS, () => resolve(NO_ANSWER));
     if (limit.signal.aborted) giveUp();
     else limit.signal.addEventListener("abort", giveUp, { once: true });
   });

@@ -4,11 +4,11 @@ import type { OpenBlob } from "../registry/registry.ts";
 import { RegistryError } from "../registry/registry-error.ts";
 import { DownloadError } from "./download-error.ts";
 import type { Part } from "./part.ts";
-import { takeBody } from "./intake.ts";
+import { receiveBody } from "./intake.ts";
 import type { Throttle } from "./throttle.ts";
 
 /** Something that went wrong on the way and is got over. */
-export interface FetchTrouble {
+export interface FetchInterruption {
   /** `cut`: a transfer that had begun was broken off. */
   readonly kind: "cut" | "refused" | "wrong_content";
   /** For a person. */
@@ -30,14 +30,14 @@ export interface FillOptions {
   readonly onReceived: (bytes: number) => void;
   /** The part has grown. */
   readonly onAppended: () => void;
-  readonly onTrouble: (trouble: FetchTrouble) => void;
+  readonly onInterruption: (trouble: FetchInterruption) => void;
   /** The bytes were not what the digest says and are gone: who handed them on has to begin anew. */
   readonly onDropped: () => void;
   readonly signal: AbortSignal;
 }
 
 /** How often a blob is fetched whose bytes are wrong. */
-const MOST_FETCHES = 3;
+const MAX_FETCHES = 3;
 
 /**
  * Fetches what is missing of a blob, from where it stopped, over any number of connections, until it is whole and
@@ -45,20 +45,20 @@ const MOST_FETCHES = 3;
  * signal's reason.
  */
 export async function fillPart(part: Part, options: FillOptions): Promise<void> {
-  using _turn = await part.writing.acquire(options.signal);
+  using _turn = await part.writeLock.acquire(options.signal);
   if (part.isVerified) return;
   // Whoever wrote to it before may have been stopped in the middle of a write.
   if (part.size > 0) await part.recover();
   for (let fetches = 1; ; fetches++) {
     const refusal = await fillToSize(part, options);
     if (refusal === undefined && part.verify()) return;
-    await part.drop();
+    await part.discard();
     options.onDropped();
     const reason = refusal ?? `the registry sent something else than ${shortDigest(part)}`;
-    if (fetches === MOST_FETCHES) {
-      throw new DownloadError("wrong_content", `${reason}, ${MOST_FETCHES} times in a row`);
+    if (fetches === MAX_FETCHES) {
+      throw new DownloadError("wrong_content", `${reason}, ${MAX_FETCHES} times in a row`);
     }
-    options.onTrouble({ kind: "wrong_content", reason, retryInMs: 0 });
+    options.onInterruption({ kind: "wrong_content", reason, retryInMs: 0 });
   }
 }
 
@@ -84,24 +84,24 @@ async function fillToSize(part: Part, options: FillOptions): Promise<string | un
       throw new DownloadError("no_progress", `no byte came for ${inWords(bounds.patienceMs)}; ${trouble.reason}`);
     }
     failures = next.failures;
-    options.onTrouble({ kind: trouble.kind, reason: trouble.reason, retryInMs: next.afterMs });
+    options.onInterruption({ kind: trouble.kind, reason: trouble.reason, retryInMs: next.afterMs });
     if (next.afterMs > 0) await clock.sleep(next.afterMs, signal);
   }
   return undefined;
 }
 
-interface Setback {
-  readonly kind: FetchTrouble["kind"];
+interface FetchFailure {
+  readonly kind: FetchInterruption["kind"];
   readonly reason: string;
   readonly retryAfterMs?: number | undefined;
 }
 
 /** One connection's worth; what stood in the way of the rest. */
-async function fetchMore(part: Part, options: FillOptions): Promise<Setback | undefined> {
+async function fetchMore(part: Part, options: FillOptions): Promise<FetchFailure | undefined> {
   const { clock, stallMs, throttle, onReceived, onAppended, signal } = options;
   const opened = await openAt(part, options);
   if ("reason" in opened) return opened;
-  const end = await takeBody(opened.stream, {
+  const end = await receiveBody(opened.stream, {
     clock,
     // A registry that cannot begin in the middle sends again what is there; it is counted and left aside.
     skip: part.size - opened.offset,
@@ -127,7 +127,7 @@ async function fetchMore(part: Part, options: FillOptions): Promise<Setback | un
   }
 }
 
-async function openAt(part: Part, { open, signal }: FillOptions): Promise<OpenBlob | Setback> {
+async function openAt(part: Part, { open, signal }: FillOptions): Promise<OpenBlob | FetchFailure> {
   try {
     return await open(part.size, signal);
   } catch (error) {

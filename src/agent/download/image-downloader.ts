@@ -4,7 +4,7 @@ import type { FetchBounds } from "../core/fetch-retry.ts";
 import type { Engine } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { RegistryAuth, RegistryClient, ResolvedImage } from "../registry/registry.ts";
-import type { FetchTrouble } from "./fill-part.ts";
+import type { FetchInterruption } from "./fill-part.ts";
 import { withOtherLayerNames } from "./layer-names.ts";
 import { LayerFetch } from "./layer-fetch.ts";
 import { LOOPBACK_NAME, LoopbackRegistry } from "./loopback-registry.ts";
@@ -12,13 +12,13 @@ import type { PartStore } from "./part-store.ts";
 import { Throttle } from "./throttle.ts";
 import type { TransferProgress } from "./transfer.ts";
 
-export interface DownloadRequest {
+export interface ImageDownloadRequest {
   readonly image: ResolvedImage;
   readonly auth: RegistryAuth | undefined;
   /** Bytes to download, where that is known beforehand. */
   readonly expectedBytes?: number | undefined;
   readonly onProgress: (progress: TransferProgress) => void;
-  readonly onTrouble: (trouble: FetchTrouble) => void;
+  readonly onInterruption: (trouble: FetchInterruption) => void;
   /** Bytes as they come off the link. */
   readonly onReceived: (bytes: number) => void;
   readonly signal: AbortSignal;
@@ -31,7 +31,7 @@ export interface ImageDownloader extends AsyncDisposable {
    * Answers what it took. Rejects with a `DownloadError`, a `RegistryError`, an `EngineError`, or the signal's reason;
    * with `LoopbackUnreachable` where the engine cannot be served by this process.
    */
-  download(request: DownloadRequest): Promise<TransferProgress>;
+  download(request: ImageDownloadRequest): Promise<TransferProgress>;
 }
 
 /** The engine does not find this machine's loopback: it runs in a network of its own, or elsewhere. */
@@ -56,9 +56,9 @@ export interface DownloaderOptions {
 }
 
 /** How often the engine is asked to take an image that is here: it gives up for reasons of its own. */
-const MOST_ROUNDS = 3;
+const MAX_ENGINE_PULLS = 3;
 /** What containerd says of a layer it was to go on with, and whose beginning was wrong. */
-const SPOILT = /failed commit on ref|unexpected commit (?:digest|size)/;
+const CORRUPT_LAYER = /failed commit on ref|unexpected commit (?:digest|size)/;
 
 export function createImageDownloader(options: DownloaderOptions): ImageDownloader {
   return new LoopbackDownloader(options);
@@ -67,14 +67,14 @@ export function createImageDownloader(options: DownloaderOptions): ImageDownload
 class LoopbackDownloader implements ImageDownloader {
   readonly #options: DownloaderOptions;
   readonly #throttle: Throttle;
-  readonly #chores = new Set<Promise<void>>();
+  readonly #cleanups = new Set<Promise<void>>();
 
   constructor(options: DownloaderOptions) {
     this.#options = options;
     this.#throttle = new Throttle(options.clock, options.rate);
   }
 
-  async download(request: DownloadRequest): Promise<TransferProgress> {
+  async download(request: ImageDownloadRequest): Promise<TransferProgress> {
     const pull = new Pull(request, this.#options, this.#throttle);
     try {
       await pull.run();
@@ -83,28 +83,28 @@ class LoopbackDownloader implements ImageDownloader {
       throw error;
     }
     // The app need not wait for that.
-    const tidied = pull.tidyUp().finally(() => this.#chores.delete(tidied));
-    this.#chores.add(tidied);
+    const tidied = pull.cleanUp().finally(() => this.#cleanups.delete(tidied));
+    this.#cleanups.add(tidied);
     return pull.progress;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(this.#chores);
+    await Promise.all(this.#cleanups);
   }
 }
 
 /** One image on its way. */
 class Pull implements AsyncDisposable {
-  readonly #request: DownloadRequest;
+  readonly #request: ImageDownloadRequest;
   readonly #options: DownloaderOptions;
   readonly #fetch: LayerFetch;
   /** What the layers failed with: then the engine waits in vain. */
   #failure: { readonly error: unknown } | undefined;
-  #round = new AbortController();
+  #enginePull = new AbortController();
   /** Names on loopback that the image got. */
   readonly #names: string[] = [];
 
-  constructor(request: DownloadRequest, options: DownloaderOptions, throttle: Throttle) {
+  constructor(request: ImageDownloadRequest, options: DownloaderOptions, throttle: Throttle) {
     const { image, auth } = request;
     const { clock, random, bounds, stallMs, parts, makeRoom, registry } = options;
     this.#request = request;
@@ -118,12 +118,12 @@ class Pull implements AsyncDisposable {
       makeRoom,
       onReceived: request.onReceived,
       onChange: () => request.onProgress(this.progress),
-      onTrouble: request.onTrouble,
+      onInterruption: request.onInterruption,
       // The engine has some of the wrong bytes.
-      onDropped: () => this.#round.abort(new DOMException("wrong bytes", "AbortError")),
+      onDropped: () => this.#enginePull.abort(new DOMException("wrong bytes", "AbortError")),
       onFailure: (error) => {
         this.#failure ??= { error };
-        this.#round.abort(error);
+        this.#enginePull.abort(error);
       },
     });
   }
@@ -138,21 +138,21 @@ class Pull implements AsyncDisposable {
     for (let refusals = 0; ;) {
       try {
         // Afterwards the engine has the layers, and does not look at what it has of them by their old names.
-        if (isSpoilt) await this.#offer(withOtherLayerNames(image));
-        return await this.#offer(image, image.reference);
+        if (isSpoilt) await this.#pullFromLoopback(withOtherLayerNames(image));
+        return await this.#pullFromLoopback(image, image.reference);
       } catch (error) {
         signal.throwIfAborted();
         if (this.#failure) throw this.#failure.error;
         // Interrupted because bytes were wrong: nothing the engine did.
-        if (this.#round.signal.aborted) continue;
-        if (!isPassing(error) || ++refusals === MOST_ROUNDS) throw error;
-        isSpoilt ||= error instanceof EngineError && SPOILT.test(error.message);
+        if (this.#enginePull.signal.aborted) continue;
+        if (!isTransient(error) || ++refusals === MAX_ENGINE_PULLS) throw error;
+        isSpoilt ||= error instanceof EngineError && CORRUPT_LAYER.test(error.message);
       }
     }
   }
 
   /** Takes away what the pull needed: names on loopback, also those that crashes left behind, and the parts. Never rejects. */
-  async tidyUp(): Promise<void> {
+  async cleanUp(): Promise<void> {
     const { engine, parts, logger } = this.#options;
     const { image } = this.#request;
     const signal = new AbortController().signal;
@@ -175,12 +175,12 @@ class Pull implements AsyncDisposable {
   }
 
   /** Has the engine pull the image from here, once, and gives it its name. */
-  async #offer(image: ResolvedImage, name?: string): Promise<void> {
+  async #pullFromLoopback(image: ResolvedImage, name?: string): Promise<void> {
     const { engine, clock, parts } = this.#options;
     const { directory } = parts;
     const { signal } = this.#request;
-    this.#round = new AbortController();
-    const round = AbortSignal.any([signal, this.#round.signal]);
+    this.#enginePull = new AbortController();
+    const round = AbortSignal.any([signal, this.#enginePull.signal]);
     const part = (digest: string) => this.#fetch.part(digest);
     await using loopback = await LoopbackRegistry.open({ clock, image, part, signal: round, directory });
     try {
@@ -196,12 +196,12 @@ class Pull implements AsyncDisposable {
       if (error.kind === "registry_unreachable" && !loopback.wasReached) {
         throw new LoopbackUnreachable("the engine cannot reach this machine's loopback", { cause: error });
       }
-      throw new EngineError(error.kind, loopback.inOwnWords(error.message), { cause: error });
+      throw new EngineError(error.kind, loopback.withImageName(error.message), { cause: error });
     }
   }
 }
 
 /** Whether the engine may take the image when it is asked once more. */
-function isPassing(error: unknown): boolean {
+function isTransient(error: unknown): boolean {
   return error instanceof EngineError && (error.kind === "registry_unreachable" || error.kind === "unknown");
 }

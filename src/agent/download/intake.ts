@@ -28,32 +28,32 @@ export interface BodyOptions {
 }
 
 /** Bytes gathered for one write, twice: one gathers while the other is written. */
-const STAGING = 256 * 1024;
+const BUFFER_BYTES = 256 * 1024;
 /** Pauses to keep a rate are gathered until they are worth a timer. */
-const SHORTEST_PAUSE_MS = 50;
+const MIN_PAUSE_MS = 50;
 /** How long the end of a body may take after its last byte. */
-const LONGEST_END_MS = 1_000;
+const MAX_END_MS = 1_000;
 
 /**
  * Reads a body with bounded memory. Every byte that reached this process is written, whatever happens to the connection
  * behind it: on a link that is cut all the time, what a stream would throw away with its buffer is money. Rejects with
  * what `write` rejects with, or the signal's reason.
  */
-export async function takeBody(stream: Readable, options: BodyOptions): Promise<BodyEnd> {
-  using intake = new Intake(stream, options);
+export async function receiveBody(stream: Readable, options: BodyOptions): Promise<BodyEnd> {
+  using intake = new BodyReceiver(stream, options);
   const end = await intake.ended;
   await intake.written;
   options.signal.throwIfAborted();
   return end;
 }
 
-class Intake implements Disposable {
+class BodyReceiver implements Disposable {
   readonly #stream: Readable;
   readonly #options: BodyOptions;
   readonly #end = Promise.withResolvers<BodyEnd>();
   /** What came is copied here at once: what the network hands over is garbage by the megabyte otherwise. */
-  #gathering = Buffer.allocUnsafeSlow(STAGING);
-  #spare = Buffer.allocUnsafeSlow(STAGING);
+  #gathering = Buffer.allocUnsafeSlow(BUFFER_BYTES);
+  #spare = Buffer.allocUnsafeSlow(BUFFER_BYTES);
   #gathered = 0;
   /** What found no room; the sender is held up until it has. */
   #waiting: Buffer[] = [];
@@ -116,7 +116,7 @@ class Intake implements Disposable {
       return;
     }
     const ahead = throttle.take(chunk.length);
-    if (ahead >= SHORTEST_PAUSE_MS) this.#rest(ahead);
+    if (ahead >= MIN_PAUSE_MS) this.#pauseFor(ahead);
     else if (this.#waiting.length > 0) this.#stream.pause();
   };
 
@@ -127,7 +127,7 @@ class Intake implements Disposable {
   }
 
   #gather(): void {
-    for (let piece = this.#waiting[0]; piece && this.#gathered < STAGING; piece = this.#waiting[0]) {
+    for (let piece = this.#waiting[0]; piece && this.#gathered < BUFFER_BYTES; piece = this.#waiting[0]) {
       const copied = piece.copy(this.#gathering, this.#gathered);
       this.#gathered += copied;
       if (copied < piece.length) this.#waiting[0] = piece.subarray(copied);
@@ -144,7 +144,7 @@ class Intake implements Disposable {
         this.#gather();
         await this.#options.write(full);
         this.#gather();
-        if (this.#waiting.length === 0) this.#goOn();
+        if (this.#waiting.length === 0) this.#resume();
       }
     } catch (error) {
       this.#writeError = { error };
@@ -161,16 +161,16 @@ class Intake implements Disposable {
   }
 
   /** Takes nothing for a while, to keep the rate. What the network delivers meanwhile waits in the kernel. */
-  #rest(ms: number): void {
+  #pauseFor(ms: number): void {
     this.#stream.pause();
     this.#pause?.[Symbol.dispose]();
     this.#pause = this.#options.clock.timer(ms, () => {
       this.#pause = undefined;
-      if (this.#waiting.length === 0) this.#goOn();
+      if (this.#waiting.length === 0) this.#resume();
     });
   }
 
-  #goOn(): void {
+  #resume(): void {
     if (this.#pause || this.#isOver || !this.#stream.isPaused()) return;
     this.#lastAt = this.#options.clock.monotonic();
     this.#stream.resume();
@@ -193,18 +193,18 @@ class Intake implements Disposable {
     this.#stall[Symbol.dispose]();
     this.#pause?.[Symbol.dispose]();
     this.#stream.off("data", this.#onData);
-    if (connection === "let end") this.#letEnd();
+    if (connection === "let end") this.#drainToEnd();
     else if (!this.#stream.readableEnded) this.#stream.destroy();
     this.#end.resolve(end);
   }
 
   /** A body that ends where it should leaves its connection for the next request; one that goes on is cut off. */
-  #letEnd(): void {
+  #drainToEnd(): void {
     const stream = this.#stream;
     const cutOff = (): void => void (stream.readableEnded || stream.destroy());
     stream.once("data", cutOff);
     stream.resume();
-    const limit = this.#options.clock.timer(LONGEST_END_MS, cutOff);
+    const limit = this.#options.clock.timer(MAX_END_MS, cutOff);
     stream.once("close", () => limit[Symbol.dispose]());
   }
 }

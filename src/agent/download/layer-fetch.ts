@@ -1,7 +1,7 @@
 import type { Descriptor, OpenBlob } from "../registry/registry.ts";
 import { DownloadError } from "./download-error.ts";
-import { type FetchTrouble, fillPart, type FillOptions } from "./fill-part.ts";
-import { Lanes } from "./lanes.ts";
+import { type FetchInterruption, fillPart, type FillOptions } from "./fill-part.ts";
+import { FetchConcurrency } from "./lanes.ts";
 import type { Part } from "./part.ts";
 import type { PartStore } from "./part-store.ts";
 import { Transfer } from "./transfer.ts";
@@ -16,7 +16,7 @@ export interface LayerFetchOptions {
   readonly makeRoom: () => Promise<boolean>;
   readonly onReceived: (bytes: number) => void;
   readonly onChange: () => void;
-  readonly onTrouble: (trouble: FetchTrouble) => void;
+  readonly onInterruption: (trouble: FetchInterruption) => void;
   readonly onDropped: () => void;
   /** A layer cannot be fetched. */
   readonly onFailure: (error: unknown) => void;
@@ -29,8 +29,8 @@ export interface LayerFetchOptions {
 export class LayerFetch implements AsyncDisposable {
   readonly transfer: Transfer;
   readonly #options: LayerFetchOptions;
-  readonly #held = new AsyncDisposableStack();
-  readonly #lanes = new Lanes();
+  readonly #leases = new AsyncDisposableStack();
+  readonly #lanes = new FetchConcurrency();
   readonly #stopped = new AbortController();
   readonly #wanted = new Map<string, Promise<Part>>();
   readonly #jobs: Promise<void>[] = [];
@@ -50,15 +50,15 @@ export class LayerFetch implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopped.abort(new DOMException("the pull is over", "AbortError"));
     await Promise.all(this.#jobs);
-    await this.#held.disposeAsync();
+    await this.#leases.disposeAsync();
   }
 
   async #begin(digest: string): Promise<Part> {
     const layer = this.#options.layers.find((candidate) => candidate.digest === digest);
     if (!layer) throw new Error("not a layer of the image");
     try {
-      const { part } = this.#held.use(await this.#options.parts.hold(layer));
-      this.#note(part);
+      const { part } = this.#leases.use(await this.#options.parts.lease(layer));
+      this.#updateProgress(part);
       this.#jobs.push(this.#fetch(layer, part));
       return part;
     } catch (error) {
@@ -80,7 +80,7 @@ export class LayerFetch implements AsyncDisposable {
     } catch (error) {
       if (!signal.aborted) this.#options.onFailure(error);
     }
-    this.#note(part);
+    this.#updateProgress(part);
   }
 
   #fill(layer: Descriptor, part: Part): Promise<void> {
@@ -92,20 +92,20 @@ export class LayerFetch implements AsyncDisposable {
         this.transfer.received(bytes);
         onReceived(bytes);
       },
-      onAppended: () => this.#note(part),
-      onTrouble: (trouble) => this.#meet(trouble),
+      onAppended: () => this.#updateProgress(part),
+      onInterruption: (trouble) => this.#onInterruption(trouble),
       onDropped,
       signal: this.#stopped.signal,
     });
   }
 
-  #meet(trouble: FetchTrouble): void {
-    this.#lanes.narrow();
+  #onInterruption(trouble: FetchInterruption): void {
+    this.#lanes.reduceToOne();
     if (trouble.kind === "cut") this.transfer.cut();
-    this.#options.onTrouble(trouble);
+    this.#options.onInterruption(trouble);
   }
 
-  #note(part: Part): void {
+  #updateProgress(part: Part): void {
     this.transfer.layer(part.blob.digest, part.blob.size, part.size);
     this.#options.onChange();
   }

@@ -15,7 +15,7 @@ const addressSchema = z.object({
 export type LoopbackAddress = z.output<typeof addressSchema>;
 
 /** Where the image was offered when the agent was killed; `undefined` where it was not, or that cannot be read. */
-export function recallAddress(directory: string, digest: string): LoopbackAddress | undefined {
+export function loadAddress(directory: string, digest: string): LoopbackAddress | undefined {
   try {
     return addressSchema.parse(JSON.parse(readFileSync(pathOf(directory, digest), "utf8")));
   } catch {
@@ -24,7 +24,7 @@ export function recallAddress(directory: string, digest: string): LoopbackAddres
 }
 
 /** Readable by the agent alone. What cannot be written costs half a minute after a crash, and no more. */
-export function rememberAddress(directory: string, digest: string, address: LoopbackAddress): void {
+export function saveAddress(directory: string, digest: string, address: LoopbackAddress): void {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     writeFileSync(pathOf(directory, digest), JSON.stringify(address), { mode: 0o600 });
@@ -33,7 +33,7 @@ export function rememberAddress(directory: string, digest: string, address: Loop
   }
 }
 
-export function forgetAddress(directory: string, digest: string): void {
+export function deleteAddress(directory: string, digest: string): void {
   try {
     rmSync(pathOf(directory, digest), { force: true });
   } catch {

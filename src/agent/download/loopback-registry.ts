@@ -4,13 +4,13 @@ import type { AddressInfo } from "node:net";
 import type { Clock } from "../../lib/clock.ts";
 import type { ResolvedImage } from "../registry/registry.ts";
 import type { Part } from "./part.ts";
-import { type LoopbackAddress, forgetAddress, recallAddress, rememberAddress } from "./loopback-address.ts";
+import { type LoopbackAddress, deleteAddress, loadAddress, saveAddress } from "./loopback-address.ts";
 import { parseRange } from "./range.ts";
 import { sendPart } from "./send-part.ts";
 
 const SECRET_BYTES = 16;
 /** Longest name engines take, with host and port. */
-const LONGEST_NAME = 255;
+const MAX_NAME_LENGTH = 255;
 /** How long after it took bytes an engine counts as busy with them. */
 const ACTIVE_MS = 60_000;
 
@@ -54,9 +54,9 @@ export class LoopbackRegistry implements AsyncDisposable {
   static async open(options: LoopbackOptions): Promise<LoopbackRegistry> {
     const registry = new LoopbackRegistry(options);
     const { directory, image } = options;
-    const former = recallAddress(directory, image.digest);
-    if (!former || !(await registry.#takeUp(former))) await registry.#listen(0);
-    rememberAddress(directory, image.digest, { port: registry.#port, secret: registry.#secret });
+    const former = loadAddress(directory, image.digest);
+    if (!former || !(await registry.#reopen(former))) await registry.#listen(0);
+    saveAddress(directory, image.digest, { port: registry.#port, secret: registry.#secret });
     return registry;
   }
 
@@ -76,13 +76,13 @@ export class LoopbackRegistry implements AsyncDisposable {
   }
 
   /** The text of an engine with what the image is really called in place of its name here. */
-  inOwnWords(text: string): string {
+  withImageName(text: string): string {
     const { registry, repository } = this.#options.image;
     return text.replaceAll(this.#name, `${registry}/${repository}`).replaceAll(this.#secret, "…");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    forgetAddress(this.#options.directory, this.#options.image.digest);
+    deleteAddress(this.#options.directory, this.#options.image.digest);
     this.#server.closeAllConnections();
     await new Promise((resolve) => {
       this.#server.close(resolve);
@@ -94,7 +94,7 @@ export class LoopbackRegistry implements AsyncDisposable {
   }
 
   /** Opens where a pull of this image was going on when the agent was killed. Not where something else is there now. */
-  async #takeUp({ port, secret }: LoopbackAddress): Promise<boolean> {
+  async #reopen({ port, secret }: LoopbackAddress): Promise<boolean> {
     try {
       await this.#listen(port);
     } catch {
@@ -117,7 +117,7 @@ export class LoopbackRegistry implements AsyncDisposable {
   get #name(): string {
     const base = `127.0.0.1:${this.#port}/${this.#secret}`;
     const full = `${base}/${this.#options.image.repository}`;
-    return full.length > LONGEST_NAME ? base : full;
+    return full.length > MAX_NAME_LENGTH ? base : full;
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {

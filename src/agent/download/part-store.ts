@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { toDiskError } from "./download-error.ts";
-import { type BlobName, Part } from "./part.ts";
+import { type BlobRef, Part } from "./part.ts";
 
 /** A part that nobody works on at the moment. */
 export interface IdlePart {
@@ -13,7 +13,7 @@ export interface IdlePart {
 }
 
 /** A part in use, until disposed. */
-export interface HeldPart extends AsyncDisposable {
+export interface PartLease extends AsyncDisposable {
   readonly part: Part;
 }
 
@@ -34,7 +34,7 @@ export class PartStore {
   }
 
   /** Opens what there is of a blob. Rejects with a `DownloadError`. */
-  async hold(blob: BlobName): Promise<HeldPart> {
+  async lease(blob: BlobRef): Promise<PartLease> {
     const entry = this.#entries.get(blob.digest) ?? { opened: this.#open(blob), users: 0 };
     this.#entries.set(blob.digest, entry);
     entry.users++;
@@ -77,7 +77,7 @@ export class PartStore {
     return found;
   }
 
-  async #open(blob: BlobName): Promise<Part> {
+  async #open(blob: BlobRef): Promise<Part> {
     try {
       await mkdir(this.directory, { recursive: true, mode: 0o700 });
     } catch (error) {

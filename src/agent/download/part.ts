@@ -3,10 +3,18 @@ import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { Semaphore } from "../../lib/semaphore.ts";
 import { toDiskError } from "./download-error.ts";
-import { filePosition, FRAME, FRAME_DATA, Framer, frameStart, isSound, withoutChecksums } from "./part-format.ts";
+import {
+  filePosition,
+  FRAME_BYTES,
+  FRAME_DATA_BYTES,
+  Framer,
+  frameStart,
+  isFrameValid,
+  withoutChecksums,
+} from "./part-format.ts";
 
 /** What a part is a part of. */
-export interface BlobName {
+export interface BlobRef {
   /** `sha256:` and 64 hexadecimal digits. */
   readonly digest: string;
   /** Bytes of the whole blob. */
@@ -18,38 +26,38 @@ export interface BlobName {
  * flash some 16 KB of the file system's own, at this distance less than 2 % more wear, and holds up whatever else writes
  * to the disk, such as the engine that unpacks the last layer.
  */
-const SYNC_EVERY_BYTES = 1024 * 1024;
-const SYNC_EVERY_MS = 1_000;
+const SYNC_INTERVAL_BYTES = 1024 * 1024;
+const SYNC_INTERVAL_MS = 1_000;
 
 /**
  * What there is of one blob, on disk and growing at its end. The bytes are hashed as they come. Those a crash left are
  * hashed again when it is opened, as far as they are sound: the state of a hash cannot be kept.
  */
 export class Part implements AsyncDisposable {
-  readonly blob: BlobName;
+  readonly blob: BlobRef;
   /** Held by whoever appends. Two pulls of one layer meet here. */
-  readonly writing = new Semaphore(1);
+  readonly writeLock = new Semaphore(1);
   readonly #directory: string;
   readonly #file: FileHandle;
   #hash: Hash = createHash("sha256");
   #framer = new Framer(0);
   #size = 0;
   /** Bytes behind those, on their way to the disk. */
-  #fresh: Buffer | undefined;
+  #unwritten: Buffer | undefined;
   #isVerified = false;
   #unsynced = 0;
   #syncedAt = performance.now();
   #syncing: Promise<void> | undefined;
   #changed = Promise.withResolvers<void>();
 
-  private constructor(blob: BlobName, directory: string, file: FileHandle) {
+  private constructor(blob: BlobRef, directory: string, file: FileHandle) {
     this.blob = blob;
     this.#directory = directory;
     this.#file = file;
   }
 
   /** Opens the part at `path`, created where there is none. Rejects with a `DownloadError`. */
-  static async open(blob: BlobName, directory: string, path: string): Promise<Part> {
+  static async open(blob: BlobRef, directory: string, path: string): Promise<Part> {
     try {
       const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600);
       const part = new Part(blob, directory, file);
@@ -76,8 +84,8 @@ export class Part implements AsyncDisposable {
   }
 
   /** How far it may be handed on: the last byte only once all of them are known to be right. */
-  get readable(): number {
-    const arrived = this.#size + (this.#fresh?.length ?? 0);
+  get readableBytes(): number {
+    const arrived = this.#size + (this.#unwritten?.length ?? 0);
     return this.#isVerified ? arrived : Math.min(arrived, Math.max(0, this.blob.size - 1));
   }
 
@@ -89,26 +97,26 @@ export class Part implements AsyncDisposable {
     if (this.#size + bytes.length > this.blob.size) throw new RangeError("more bytes than the blob has");
     this.#hash.update(bytes);
     const framed = this.#framer.frame(bytes);
-    this.#fresh = bytes;
-    this.#note();
+    this.#unwritten = bytes;
+    this.#notifyChanged();
     try {
       await writeAll(this.#file, framed, filePosition(this.#size));
     } catch (error) {
       throw toDiskError(error, this.#directory);
     } finally {
-      this.#fresh = undefined;
+      this.#unwritten = undefined;
     }
     this.#size += bytes.length;
     this.#unsynced += bytes.length;
-    if (this.#unsynced >= SYNC_EVERY_BYTES && performance.now() - this.#syncedAt >= SYNC_EVERY_MS) this.#sync();
-    this.#note();
+    if (this.#unsynced >= SYNC_INTERVAL_BYTES && performance.now() - this.#syncedAt >= SYNC_INTERVAL_MS) this.#sync();
+    this.#notifyChanged();
   }
 
   /** Whether the whole blob is what its digest says. Only once all its bytes are there. */
   verify(): boolean {
     if (this.#size !== this.blob.size) return false;
     this.#isVerified ||= this.#hash.copy().digest("hex") === this.blob.digest.slice("sha256:".length);
-    if (this.#isVerified) this.#note();
+    if (this.#isVerified) this.#notifyChanged();
     return this.#isVerified;
   }
 
@@ -117,9 +125,9 @@ export class Part implements AsyncDisposable {
    * none where there is nothing to read.
    */
   async read(position: number, last: number, buffer: Buffer): Promise<Buffer[]> {
-    if (this.#fresh && position >= this.#size) return this.#readFresh(this.#fresh, position, last, buffer);
-    const frames = Math.floor(buffer.length / FRAME);
-    const end = Math.min(last, this.readable, this.#size, frameStart(position) + frames * FRAME_DATA);
+    if (this.#unwritten && position >= this.#size) return this.#readFresh(this.#unwritten, position, last, buffer);
+    const frames = Math.floor(buffer.length / FRAME_BYTES);
+    const end = Math.min(last, this.readableBytes, this.#size, frameStart(position) + frames * FRAME_DATA_BYTES);
     if (end <= position) return [];
     const from = filePosition(position);
     const { bytesRead } = await this.#file.read(buffer, 0, filePosition(end) - from, from);
@@ -128,37 +136,37 @@ export class Part implements AsyncDisposable {
 
   /** Whoever keeps up gets the bytes as they come, and waits for no disk. */
   #readFresh(fresh: Buffer, position: number, last: number, buffer: Buffer): Buffer[] {
-    const end = Math.min(last, this.readable, position + buffer.length);
+    const end = Math.min(last, this.readableBytes, position + buffer.length);
     if (end <= position) return [];
     const copied = fresh.copy(buffer, 0, position - this.#size, end - this.#size);
     return [buffer.subarray(0, copied)];
   }
 
   /** Forgets every byte: they were not what the digest says. */
-  async drop(): Promise<void> {
+  async discard(): Promise<void> {
     try {
       await this.#file.truncate(0);
     } catch (error) {
       throw toDiskError(error, this.#directory);
     }
     this.#reset();
-    this.#note();
+    this.#notifyChanged();
   }
 
   /** Takes stock of what is in the file: everything up to the first frame that is not sound. */
   async recover(): Promise<void> {
     this.#reset();
     try {
-      const frame = Buffer.allocUnsafe(FRAME);
+      const frame = Buffer.allocUnsafe(FRAME_BYTES);
       for (;;) {
-        const { bytesRead } = await this.#file.read(frame, 0, FRAME, filePosition(this.#size));
+        const { bytesRead } = await this.#file.read(frame, 0, FRAME_BYTES, filePosition(this.#size));
         const read = frame.subarray(0, bytesRead);
-        if (isSound(read) && this.#size + FRAME_DATA <= this.blob.size) {
-          this.#hash.update(read.subarray(0, FRAME_DATA));
-          this.#size += FRAME_DATA;
+        if (isFrameValid(read) && this.#size + FRAME_DATA_BYTES <= this.blob.size) {
+          this.#hash.update(read.subarray(0, FRAME_DATA_BYTES));
+          this.#size += FRAME_DATA_BYTES;
           continue;
         }
-        this.#takeLast(read);
+        this.#recoverLastFrame(read);
         break;
       }
       await this.#file.truncate(filePosition(this.#size));
@@ -166,13 +174,13 @@ export class Part implements AsyncDisposable {
       throw toDiskError(error, this.#directory);
     }
     this.#framer = new Framer(this.#size);
-    this.#note();
+    this.#notifyChanged();
   }
 
   /** The last frame of a blob is not full and has no checksum: it is right if it makes the whole right. */
-  #takeLast(bytes: Buffer): void {
+  #recoverLastFrame(bytes: Buffer): void {
     const missing = this.blob.size - this.#size;
-    if (missing > bytes.length || missing >= FRAME_DATA) return;
+    if (missing > bytes.length || missing >= FRAME_DATA_BYTES) return;
     const whole = this.#hash.copy().update(bytes.subarray(0, missing));
     if (whole.copy().digest("hex") !== this.blob.digest.slice("sha256:".length)) return;
     this.#hash = whole;
@@ -202,7 +210,7 @@ export class Part implements AsyncDisposable {
     void this.#syncing.then(() => (this.#syncing = undefined));
   }
 
-  #note(): void {
+  #notifyChanged(): void {
     this.#changed.resolve();
     this.#changed = Promise.withResolvers<void>();
   }

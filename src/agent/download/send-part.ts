@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 import type { Part } from "./part.ts";
-import { FRAME } from "./part-format.ts";
+import { FRAME_BYTES } from "./part-format.ts";
 import type { ByteRange } from "./range.ts";
 
 /** Frames read and sent in one go. */
@@ -26,7 +26,7 @@ export async function sendPart(part: Part, range: ByteRange, to: Writable, optio
   options.signal.addEventListener("abort", onGone, { once: true });
   if (options.signal.aborted || to.destroyed) onGone();
   try {
-    const buffer = Buffer.allocUnsafeSlow(FRAMES_AT_ONCE * FRAME);
+    const buffer = Buffer.allocUnsafeSlow(FRAMES_AT_ONCE * FRAME_BYTES);
     for (let at = range.start; at < range.end && !gone.signal.aborted;) {
       const pieces = await part.read(at, range.end, buffer);
       if (pieces.length > 0) await write(to, pieces).then(options.onSent);
@@ -54,7 +54,7 @@ function write(to: Writable, pieces: readonly Buffer[]): Promise<void> {
 
 /** Resolves when there is more of the part than there was, or nobody waits for it any more. */
 async function change(part: Part, at: number, signal: AbortSignal, onWait: SendOptions["onWait"]): Promise<void> {
-  if (part.readable > at || signal.aborted) return;
+  if (part.readableBytes > at || signal.aborted) return;
   const aborted = Promise.withResolvers<void>();
   const onAbort = (): void => aborted.resolve();
   signal.addEventListener("abort", onAbort, { once: true });

@@ -12,7 +12,7 @@ export interface SweeperOptions {
   readonly logger: Logger;
 }
 
-const SWEEP_EVERY_MS = 12 * 3_600_000;
+const SWEEP_INTERVAL_MS = 12 * 3_600_000;
 
 /** Removes partial downloads that nobody will finish, and those there is no room for. */
 export class PartSweeper {
@@ -31,7 +31,7 @@ export class PartSweeper {
           "old partial downloads could not be removed and take space; it is tried again later. See: edge-agent doctor (disk)",
         );
       });
-      await this.#options.clock.sleep(SWEEP_EVERY_MS, signal).catch(() => {});
+      await this.#options.clock.sleep(SWEEP_INTERVAL_MS, signal).catch(() => {});
     }
   }
 

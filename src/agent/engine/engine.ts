@@ -15,7 +15,7 @@ export interface Engine {
   /** `undefined` where there is no such container. */
   inspectContainer(idOrName: string, signal: AbortSignal): Promise<ContainerState | undefined>;
   /** What the container was made from; `undefined` where there is no such container. */
-  describeContainer(idOrName: string, signal: AbortSignal): Promise<ContainerMakeup | undefined>;
+  readContainerConfig(idOrName: string, signal: AbortSignal): Promise<ContainerConfig | undefined>;
   /** What a container uses, measured once at this moment; `undefined` where it does not run. */
   containerUsage(id: string, signal: AbortSignal): Promise<ContainerUsage | undefined>;
   /** `undefined` where the image is not on the machine. */
@@ -147,7 +147,7 @@ export interface ContainerState {
 }
 
 /** What a container was made from, as far as an app's specification says it. */
-export interface ContainerMakeup {
+export interface ContainerConfig {
   /** Reference or id the container was created with. */
   readonly image: string;
   readonly imageId: string;

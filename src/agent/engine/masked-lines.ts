@@ -1,4 +1,4 @@
-import { Masker, maskTokens } from "../../lib/redact.ts";
+import { SecretMasker, maskTokens } from "../../lib/redact.ts";
 import { type LogLine, MAX_LINE_LENGTH } from "./log.ts";
 
 /**
@@ -6,7 +6,11 @@ import { type LogLine, MAX_LINE_LENGTH } from "./log.ts";
  *
  * @param isFirst of what an engine gave: it may be the end of a long line that the engine keeps in parts
  */
-export function maskedLine({ text, truncated }: Pick<LogLine, "text" | "truncated">, masker: Masker, isFirst: boolean) {
+export function maskLogLine(
+  { text, truncated }: Pick<LogLine, "text" | "truncated">,
+  masker: SecretMasker,
+  isFirst: boolean,
+) {
   return maskTokens(masker.mask(text, { atEnd: truncated, atStart: isFirst }));
 }
 
@@ -15,10 +19,10 @@ export function maskedLine({ text, truncated }: Pick<LogLine, "text" | "truncate
  *
  * @param maxLength of a line, in characters
  */
-export function maskedTail(lines: readonly string[], secrets: readonly string[], maxLength: number): string[] {
-  const masker = new Masker(secrets);
+export function maskLogTail(lines: readonly string[], secrets: readonly string[], maxLength: number): string[] {
+  const masker = new SecretMasker(secrets);
   return lines.map((text, index) => {
     const truncated = text.length >= MAX_LINE_LENGTH;
-    return maskedLine({ text, truncated }, masker, index === 0).slice(0, maxLength);
+    return maskLogLine({ text, truncated }, masker, index === 0).slice(0, maxLength);
   });
 }

@@ -8,7 +8,7 @@ import { errorEntry, isErrorCode } from "../../protocol/errors.ts";
 import type { Config } from "../config/load.ts";
 import { explainNetworkError } from "../core/network-error.ts";
 import { openTunnel, proxyFor } from "../link/proxy.ts";
-import { trustAlso } from "../link/trust.ts";
+import { createTrustContext } from "../link/trust.ts";
 import { enrolmentAddress } from "./address.ts";
 
 const ADDRESS_TIMEOUT_MS = 5_000;
@@ -16,7 +16,7 @@ const CREATED = 201;
 
 const refusalSchema = z.object({ code: z.string(), message: z.string() });
 
-export type Exchanged =
+export type ExchangeResult =
   | { readonly ok: true; readonly enrolment: Enrolment }
   | { readonly ok: false; readonly reason: string; readonly next?: string };
 
@@ -30,8 +30,8 @@ export async function exchangeCode(
   body: { readonly code: string; readonly nonce: string },
   nowMs: number,
   signal: AbortSignal,
-): Promise<Exchanged> {
-  let answer: Answer;
+): Promise<ExchangeResult> {
+  let answer: HttpResponse;
   try {
     answer = await post(config, JSON.stringify(body), signal);
   } catch (error) {
@@ -46,7 +46,7 @@ export async function exchangeCode(
   return refusal(answer.status, value);
 }
 
-function refusal(status: number, value: unknown): Exchanged {
+function refusal(status: number, value: unknown): ExchangeResult {
   const { data } = refusalSchema.safeParse(value);
   if (data && isErrorCode(data.code) && data.code !== "NotFound") {
     return { ok: false, reason: data.message.replace(/\.$/, ""), next: errorEntry(data.code).hint };
@@ -58,7 +58,7 @@ function refusal(status: number, value: unknown): Exchanged {
   };
 }
 
-interface Answer {
+interface HttpResponse {
   readonly status: number;
   readonly body: string;
 }
@@ -67,9 +67,9 @@ async function post(
   { control_plane_url: address, extraCa }: Pick<Config, "control_plane_url" | "extraCa">,
   body: string,
   signal: AbortSignal,
-): Promise<Answer> {
+): Promise<HttpResponse> {
   const url = enrolmentAddress(address);
-  const secureContext = extraCa === undefined ? undefined : trustAlso(extraCa);
+  const secureContext = extraCa === undefined ? undefined : createTrustContext(extraCa);
   const proxy = proxyFor(url.href);
   const tunnel = proxy && (await openTunnel(proxy, { signal, secureContext, addressTimeoutMs: ADDRESS_TIMEOUT_MS }));
   const options: RequestOptions & Record<string, unknown> = {

@@ -8,7 +8,7 @@ const TOKEN_MODE = 0o600;
 const CONFIG_MODE = 0o640;
 const DIRECTORY_MODE = 0o755;
 /** Whatever an earlier configuration allowed: who changes it has the device. */
-const WRITE_OF_OTHERS = 0o002;
+const OTHER_WRITE = 0o002;
 
 /** The configuration of a device that is being enrolled, and where its token goes. */
 export interface NewConfig extends Config {
@@ -34,7 +34,7 @@ export function storeConfig({ path, token, device_token_file: tokenFile, ...conf
   const content = { ...kept, control_plane_url: config.control_plane_url, device_token_file: tokenFile };
   const before = statSync(path, { throwIfNoEntry: false });
   writeAtomically(path, `${JSON.stringify(content, undefined, 2)}\n`, {
-    mode: before ? before.mode & 0o777 & ~WRITE_OF_OTHERS : CONFIG_MODE,
+    mode: before ? before.mode & 0o777 & ~OTHER_WRITE : CONFIG_MODE,
     ...(before && process.getuid?.() === 0 && { owner: { uid: before.uid, gid: before.gid } }),
   });
 }

@@ -13,7 +13,7 @@ const attemptSchema = z.object({ code_hash: z.string(), nonce: z.string() });
  * returns: power may fail between the exchange of the code and the moment its token is stored. Throws where it cannot be
  * written, before a code is spent on a device that could not store a token either.
  */
-export function keepNonce(path: string, code: string): string {
+export function loadOrCreateNonce(path: string, code: string): string {
   const codeHash = createHash("sha256").update(code).digest("hex");
   const earlier = readAttempt(path);
   if (earlier?.code_hash === codeHash) return earlier.nonce;

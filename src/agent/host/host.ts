@@ -1,7 +1,7 @@
 import type { HostPort } from "../core/host-port.ts";
-import type { Machine } from "../core/check.ts";
+import type { HostCapacity } from "../core/check.ts";
 import type { MountEntry } from "../core/mountinfo.ts";
-import type { PathTrace } from "../core/path-trace.ts";
+import type { ResolvedPath } from "../core/path-trace.ts";
 import type { ListeningPort } from "../core/proc-net.ts";
 
 export type { ListeningPort } from "../core/proc-net.ts";
@@ -24,11 +24,11 @@ export interface Host {
   /** Share of the file system of a path that is free, from 0 to 1; `undefined` where that cannot be seen. */
   freeShare(path: string): Promise<number | undefined>;
   /** Where an absolute path leads, symbolic links followed. Never rejects. */
-  trace(path: string): Promise<PathTrace>;
+  resolvePath(path: string): Promise<ResolvedPath>;
   /** What is mounted where, as this process sees it. */
-  mounts(): Promise<readonly MountEntry[]>;
+  readMounts(): Promise<readonly MountEntry[]>;
   /** Whether a device file is at the path, symbolic links followed; a directory of them counts too. */
   isDevice(path: string): Promise<boolean>;
   /** What the machine has in all. */
-  machine(): Machine;
+  capacity(): HostCapacity;
 }

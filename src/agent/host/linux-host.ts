@@ -1,14 +1,14 @@
 import { readFile, stat, statfs } from "node:fs/promises";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
-import type { Machine } from "../core/check.ts";
+import type { HostCapacity } from "../core/check.ts";
 import type { ListeningPort } from "../core/proc-net.ts";
 import { type HostPort, isSamePort } from "../core/host-port.ts";
 import { type MountEntry, parseMountinfo } from "../core/mountinfo.ts";
-import type { PathTrace } from "../core/path-trace.ts";
+import type { ResolvedPath } from "../core/path-trace.ts";
 import { parseProcNet } from "../core/proc-net.ts";
 import type { Host, HostProcess } from "./host.ts";
-import { PathTracer } from "./path-tracer.ts";
+import { PathResolver } from "./path-tracer.ts";
 import { findSocketHolder } from "./socket-holder.ts";
 
 /** @param proc where the kernel's process file system is mounted */
@@ -18,7 +18,7 @@ export function createLinuxHost(proc: string = "/proc"): Host {
 
 class LinuxHost implements Host {
   readonly #proc: string;
-  readonly #tracer = new PathTracer();
+  readonly #pathResolver = new PathResolver();
 
   constructor(proc: string) {
     this.#proc = proc;
@@ -54,11 +54,11 @@ class LinuxHost implements Host {
     }
   }
 
-  trace(path: string): Promise<PathTrace> {
-    return this.#tracer.trace(path);
+  resolvePath(path: string): Promise<ResolvedPath> {
+    return this.#pathResolver.resolve(path);
   }
 
-  async mounts(): Promise<readonly MountEntry[]> {
+  async readMounts(): Promise<readonly MountEntry[]> {
     return parseMountinfo(await readFile(join(this.#proc, "self", "mountinfo"), "utf8"));
   }
 
@@ -71,7 +71,7 @@ class LinuxHost implements Host {
     }
   }
 
-  machine(): Machine {
+  capacity(): HostCapacity {
     return { memoryBytes: totalmem(), cpus: cpus().length };
   }
 

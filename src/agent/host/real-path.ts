@@ -1,7 +1,7 @@
 import { lstat, readlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { normalizePath } from "../../protocol/normalize-path.ts";
-import type { PathTrace } from "../core/path-trace.ts";
+import type { ResolvedPath } from "../core/path-trace.ts";
 
 // As many as the kernel follows.
 const MAX_LINKS = 40;
@@ -16,12 +16,12 @@ export interface LinkReader {
  * Follows an absolute path as the kernel does, one component at a time. A link that leads nowhere is followed as well:
  * once its target is created, that is where the path leads. Only what does not exist (ENOENT) is taken for absent.
  */
-export async function tracePath(path: string, links: LinkReader = FILE_SYSTEM): Promise<PathTrace> {
+export async function resolvePath(path: string, links: LinkReader = FILE_SYSTEM): Promise<ResolvedPath> {
   const written = normalizePath(path);
   const ahead = path.split("/").toReversed();
   const turns: string[] = [];
   let [real, followed, isMissing] = ["/", 0, false];
-  let unseen: PathTrace["unseen"];
+  let unseen: ResolvedPath["unresolved"];
   for (let name = ahead.pop(); name !== undefined; name = ahead.pop()) {
     if (name === "" || name === ".") continue;
     if (name === "..") {
@@ -33,7 +33,7 @@ export async function tracePath(path: string, links: LinkReader = FILE_SYSTEM): 
     real = join(real, name);
     if (isMissing || unseen) continue;
     const target = await links.read(real).catch((error: unknown) => {
-      const reason = codeOf(error);
+      const reason = errorCodeOf(error);
       if (reason === "ENOENT") isMissing = true;
       else unseen = { path: real, reason };
       return undefined;
@@ -47,13 +47,13 @@ export async function tracePath(path: string, links: LinkReader = FILE_SYSTEM): 
     real = target.startsWith("/") ? "/" : dirname(real);
     ahead.push(...target.split("/").toReversed());
   }
-  return { written, real, turns, unseen };
+  return { written, real, traversed: turns, unresolved: unseen };
 }
 
 const FILE_SYSTEM: LinkReader = {
   read: async (path) => ((await lstat(path)).isSymbolicLink() ? await readlink(path) : undefined),
 };
 
-function codeOf(error: unknown): string {
+function errorCodeOf(error: unknown): string {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "unknown error";
 }

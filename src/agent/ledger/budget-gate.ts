@@ -1,17 +1,17 @@
 import { EdgeError } from "../../protocol/errors.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { running } from "../core/announce.ts";
-import { type Admission, admit, type DataPolicy } from "../core/data-budget.ts";
+import { runningEvent } from "../core/announce.ts";
+import { type DownloadDecision, decideDownload, type DataPolicy } from "../core/data-budget.ts";
 import { meteredUsage } from "../core/data-usage.ts";
 import { monthOf } from "../core/traffic-day.ts";
-import type { LedgerBook } from "./ledger-book.ts";
+import type { TrafficLedger } from "./ledger-book.ts";
 import type { NetworkWatch } from "./network-watch.ts";
-import type { DownloadRequest, PullGate } from "./pull-gate.ts";
+import type { AdmissionRequest, PullGate } from "./pull-gate.ts";
 
 /** While a download waits, it is looked so often whether there is another network, in milliseconds. */
-const LOOK_EVERY_MS = 60_000;
+const NETWORK_CHECK_INTERVAL_MS = 60_000;
 
-type Waiting = Extract<Admission, { kind: "wait" }>;
+type Waiting = Extract<DownloadDecision, { kind: "wait" }>;
 
 const REASONS: Readonly<Record<Waiting["reason"], string>> = {
   hours: "downloads are allowed on this network at certain hours only",
@@ -22,7 +22,7 @@ const REASONS: Readonly<Record<Waiting["reason"], string>> = {
 
 export interface BudgetGateOptions {
   readonly policy: DataPolicy;
-  readonly ledger: Pick<LedgerBook, "read" | "today">;
+  readonly ledger: Pick<TrafficLedger, "read" | "today">;
   readonly watch: NetworkWatch;
   readonly clock: Clock;
 }
@@ -35,7 +35,7 @@ export class BudgetGate implements PullGate {
     this.#options = options;
   }
 
-  async admit({ bytes, urgent, emit, signal }: DownloadRequest): Promise<void> {
+  async admit({ bytes, isUrgent: urgent, emit, signal }: AdmissionRequest): Promise<void> {
     const { clock } = this.#options;
     let told: number | "never" | undefined;
     for (;;) {
@@ -44,10 +44,10 @@ export class BudgetGate implements PullGate {
       if (admission.kind === "go") return;
       if (admission.kind === "never") throw tooLarge(bytes, admission);
       const until = admission.untilMs ?? "never";
-      if (until !== told) emit(waitEvent(admission, clock.now()));
+      if (until !== told) emit(budgetWaitEvent(admission, clock.now()));
       told = until;
       const left = (admission.untilMs ?? Infinity) - clock.now();
-      await clock.sleep(Math.max(1, Math.min(left, LOOK_EVERY_MS)), signal);
+      await clock.sleep(Math.max(1, Math.min(left, NETWORK_CHECK_INTERVAL_MS)), signal);
     }
   }
 
@@ -56,16 +56,16 @@ export class BudgetGate implements PullGate {
     return policy.metered.includes(watch.current().kind) ? policy.bytesPerSecond : undefined;
   }
 
-  #judge(bytes: number): Admission {
+  #judge(bytes: number): DownloadDecision {
     const { policy, ledger, watch, clock } = this.#options;
     const today = ledger.today();
     const { traffic } = today === undefined ? { traffic: [] } : ledger.read(monthOf(today), today);
     const usage = meteredUsage(traffic, policy.metered, today);
-    return admit(policy, watch.current().kind, bytes, usage, clock.now());
+    return decideDownload(policy, watch.current().kind, bytes, usage, clock.now());
   }
 }
 
-function waitEvent({ untilMs, reason }: Waiting, nowMs: number) {
+function budgetWaitEvent({ untilMs, reason }: Waiting, nowMs: number) {
   const until =
     untilMs === undefined ? "it is" : `${new Date(untilMs).toISOString().slice(0, 16).replace("T", " ")} UTC`;
   const details =
@@ -77,10 +77,10 @@ function waitEvent({ untilMs, reason }: Waiting, nowMs: number) {
           // By the device's clock, so that a service whose clock differs knows how long.
           waiting_s: Math.max(0, Math.ceil((untilMs - nowMs) / 1000)),
         };
-  return { ...running("pulling", `Waiting until ${until} with the download: ${REASONS[reason]}.`), details };
+  return { ...runningEvent("pulling", `Waiting until ${until} with the download: ${REASONS[reason]}.`), details };
 }
 
-function tooLarge(bytes: number, { reason, limit }: Extract<Admission, { kind: "never" }>): EdgeError {
+function tooLarge(bytes: number, { reason, limit }: Extract<DownloadDecision, { kind: "never" }>): EdgeError {
   const period = reason === "daily_budget" ? "a day" : "a month";
   return new EdgeError(
     "DataBudgetExceeded",

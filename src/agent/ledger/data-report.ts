@@ -2,16 +2,16 @@ import type { DataUsageParams, DeviceDataUsage } from "../../protocol/data-usage
 import type { DataPolicy } from "../core/data-budget.ts";
 import { meteredUsage, toDataUsage } from "../core/data-usage.ts";
 import { monthOf } from "../core/traffic-day.ts";
-import type { LedgerBook } from "./ledger-book.ts";
+import type { TrafficLedger } from "./ledger-book.ts";
 
-type Days = ReturnType<LedgerBook["read"]>;
+type Days = ReturnType<TrafficLedger["read"]>;
 
 /** Says what data the device used, as the ledger has it and the configuration bounds it. */
-export class DataReport {
-  readonly #ledger: Pick<LedgerBook, "read" | "today">;
+export class DataUsageReader {
+  readonly #ledger: Pick<TrafficLedger, "read" | "today">;
   readonly #policy: DataPolicy;
 
-  constructor(ledger: Pick<LedgerBook, "read" | "today">, policy: DataPolicy) {
+  constructor(ledger: Pick<TrafficLedger, "read" | "today">, policy: DataPolicy) {
     this.#ledger = ledger;
     this.#policy = policy;
   }

@@ -9,21 +9,21 @@ import type { Bytes, InterfaceEntry, TrafficEntry } from "../core/traffic-entry.
 import type { LedgerChange, LedgerStore } from "./entry.ts";
 import type { Ledger, Traffic } from "./ledger.ts";
 import type { NetworkWatch } from "./network-watch.ts";
-import { type Circumstances, Tally, type TallyLine } from "./tally.ts";
+import { type TrafficContext, TrafficCounter, type TallyLine } from "./tally.ts";
 
 /** How often what is counted is looked through, in milliseconds. */
-const LOOK_EVERY_MS = 5 * 60_000;
+const SAMPLE_INTERVAL_MS = 5 * 60_000;
 
 /** Less than this is written once an hour: the flash wears, too. In bytes, the agent's and the interfaces'. */
-const WORTH_WRITING_BYTES = 1_048_576;
+const MIN_WRITE_BYTES = 1_048_576;
 
 /** This much is written at once: power cuts in the middle of a download must not hide what it cost. In bytes. */
-const AT_ONCE_BYTES = 2 * WORTH_WRITING_BYTES;
+const MAX_UNWRITTEN_BYTES = 2 * MIN_WRITE_BYTES;
 
 /** What is counted is on disk after so long, in milliseconds. */
-const LONGEST_UNWRITTEN_MS = 60 * 60_000;
+const MAX_UNWRITTEN_MS = 60 * 60_000;
 
-export interface LedgerBookOptions {
+export interface TrafficLedgerOptions {
   readonly store: LedgerStore;
   readonly network: Network;
   readonly watch: NetworkWatch;
@@ -37,17 +37,17 @@ export interface LedgerBookOptions {
  * The agent's ledger. Counts in memory, and writes every two mebibytes, else at most every five minutes; what a power
  * cut takes is at most that, or an hour of less than a mebibyte.
  */
-export class LedgerBook implements Ledger, TrafficFollower, Disposable {
-  readonly #options: LedgerBookOptions;
-  readonly #tally = new Tally();
+export class TrafficLedger implements Ledger, TrafficFollower, Disposable {
+  readonly #options: TrafficLedgerOptions;
+  readonly #tally = new TrafficCounter();
   readonly #sources = new Set<() => void>();
   #interfaces: (Bytes & { readonly name: string; readonly day: Day | undefined })[] = [];
   #marks: readonly CounterMark[];
   #writtenAt: number;
   #timer: Disposable | undefined;
-  #isTroubled = false;
+  #hasWriteFailed = false;
 
-  constructor(options: LedgerBookOptions) {
+  constructor(options: TrafficLedgerOptions) {
     this.#options = options;
     this.#marks = options.store.marks();
     this.#writtenAt = options.clock.monotonic();
@@ -56,8 +56,8 @@ export class LedgerBook implements Ledger, TrafficFollower, Disposable {
   }
 
   count(traffic: Traffic): void {
-    if (traffic.bytes > 0) this.#tally.count(traffic, this.#circumstances());
-    if (this.#tally.bytes >= AT_ONCE_BYTES && !this.#isTroubled) this.#write();
+    if (traffic.bytes > 0) this.#tally.count(traffic, this.#trafficContext());
+    if (this.#tally.bytes >= MAX_UNWRITTEN_BYTES && !this.#hasWriteFailed) this.#write();
   }
 
   /**
@@ -69,7 +69,7 @@ export class LedgerBook implements Ledger, TrafficFollower, Disposable {
     // Not to be below nothing meanwhile.
     for (const collect of this.#sources) collect();
     this.count({ ...traffic, direction: "sent" });
-    this.#tally.count({ purpose: "control", direction: "sent", bytes: -traffic.bytes }, this.#circumstances());
+    this.#tally.count({ purpose: "control", direction: "sent", bytes: -traffic.bytes }, this.#trafficContext());
   }
 
   /** Counts what goes over a connection of the link, with what setting it up costs, until disposed. */
@@ -82,7 +82,7 @@ export class LedgerBook implements Ledger, TrafficFollower, Disposable {
       this.count({ purpose: "control", direction: "received", bytes: now.received - last.received, messages });
       last = now;
     };
-    this.#tally.countOverhead({ purpose: "control", bytes: CONNECTION_OVERHEAD_BYTES }, this.#circumstances());
+    this.#tally.countOverhead({ purpose: "control", bytes: CONNECTION_OVERHEAD_BYTES }, this.#trafficContext());
     this.#sources.add(collect);
     return {
       [Symbol.dispose]: () => {
@@ -118,11 +118,11 @@ export class LedgerBook implements Ledger, TrafficFollower, Disposable {
   }
 
   #arm(): void {
-    this.#timer = this.#options.clock.timer(LOOK_EVERY_MS, () => {
+    this.#timer = this.#options.clock.timer(SAMPLE_INTERVAL_MS, () => {
       this.#collect();
       const waited = this.#options.clock.monotonic() - this.#writtenAt;
       const bytes = this.#interfaces.reduce((sum, { sent, received }) => sum + sent + received, this.#tally.bytes);
-      if (bytes >= WORTH_WRITING_BYTES || waited >= LONGEST_UNWRITTEN_MS) this.#write();
+      if (bytes >= MIN_WRITE_BYTES || waited >= MAX_UNWRITTEN_MS) this.#write();
       this.#arm();
     });
   }
@@ -152,15 +152,15 @@ export class LedgerBook implements Ledger, TrafficFollower, Disposable {
     try {
       this.#options.store.add(change);
     } catch (error) {
-      if (!this.#isTroubled)
+      if (!this.#hasWriteFailed)
         this.#options.logger.warn(
           { err: error },
           "the ledger of data usage cannot be written; it is kept in memory and tried again. See: edge-agent doctor (disk, store)",
         );
-      this.#isTroubled = true;
+      this.#hasWriteFailed = true;
       return;
     }
-    this.#isTroubled = false;
+    this.#hasWriteFailed = false;
     this.#writtenAt = this.#options.clock.monotonic();
     this.#tally.clear();
     this.#interfaces = [];
@@ -181,7 +181,7 @@ export class LedgerBook implements Ledger, TrafficFollower, Disposable {
     return { traffic: dated(lines), interfaces: dated(this.#interfaces), marks: this.#marks };
   }
 
-  #circumstances(): Circumstances {
+  #trafficContext(): TrafficContext {
     const { clock, watch } = this.#options;
     return { day: dayOf(clock.now()), network: watch.current().kind };
   }

@@ -3,7 +3,7 @@ import type { NetworkKind } from "../core/network-kind.ts";
 import type { Network } from "../host/network.ts";
 
 /** A look serves for so long, in milliseconds. */
-const SERVES_MS = 10_000;
+const CACHE_TTL_MS = 10_000;
 
 /** The network the device is in. */
 export interface CurrentNetwork {
@@ -27,7 +27,7 @@ export class NetworkWatch {
 
   current(): CurrentNetwork {
     const now = this.#clock.monotonic();
-    if (this.#seen && now - this.#seen.at < SERVES_MS) return this.#seen.current;
+    if (this.#seen && now - this.#seen.at < CACHE_TTL_MS) return this.#seen.current;
     const current = this.#look();
     this.#seen = { current, at: now };
     return current;

@@ -8,7 +8,7 @@ import type { Traffic } from "./ledger.ts";
 const MAX_LINES = 2_000;
 
 /** Where and when traffic was counted; `day` is `undefined` while the clock was not set. */
-export interface Circumstances {
+export interface TrafficContext {
   readonly day: Day | undefined;
   readonly network: NetworkKind;
 }
@@ -19,7 +19,7 @@ export type TallyLine = Omit<TrafficEntry, "day"> & { readonly day: Day | undefi
 type Line = { -readonly [K in keyof TallyLine]: TallyLine[K] };
 
 /** Counts in memory. */
-export class Tally {
+export class TrafficCounter {
   readonly #lines = new Map<string, Line>();
   #bytes = 0;
 
@@ -32,7 +32,7 @@ export class Tally {
     return [...this.#lines.values()];
   }
 
-  count(traffic: Traffic, circumstances: Circumstances): void {
+  count(traffic: Traffic, circumstances: TrafficContext): void {
     const { direction, bytes, messages = 0 } = traffic;
     const line = this.#line(traffic, circumstances);
     line[direction] += bytes;
@@ -41,7 +41,7 @@ export class Tally {
   }
 
   /** Adds bytes of headers alone. */
-  countOverhead(traffic: Omit<Traffic, "direction">, circumstances: Circumstances): void {
+  countOverhead(traffic: Omit<Traffic, "direction">, circumstances: TrafficContext): void {
     this.#line(traffic, circumstances).overhead += traffic.bytes;
   }
 
@@ -50,7 +50,7 @@ export class Tally {
     this.#bytes = 0;
   }
 
-  #line({ purpose, app = "", deployment = "" }: Omit<Traffic, "direction">, { day, network }: Circumstances): Line {
+  #line({ purpose, app = "", deployment = "" }: Omit<Traffic, "direction">, { day, network }: TrafficContext): Line {
     const isFull = this.#lines.size >= MAX_LINES;
     const key = [day ?? "", network, purpose, ...(isFull ? [] : [app, deployment])].join(" ");
     const known = this.#lines.get(key);

@@ -4,15 +4,15 @@ import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import type { LinkConfig } from "./link-config.ts";
 import { openTunnel, proxyFor } from "./proxy.ts";
 import { TlsTicket } from "./tls-ticket.ts";
-import { trustAlso } from "./trust.ts";
-import { Wire } from "./wire.ts";
+import { createTrustContext } from "./trust.ts";
+import { CountedConnection } from "./wire.ts";
 
 /** A way to the control plane, good for one connection. */
-export interface Route {
+export interface ControlPlaneRoute {
   /** The proxy it leads through, as host and port. */
   readonly proxy: string | undefined;
   /** The connection to the control plane, or to the proxy: it counts what goes over. */
-  readonly wire: Pick<Wire, "sent" | "received">;
+  readonly wire: Pick<CountedConnection, "sent" | "received">;
   /** The status with which that proxy answered `CONNECT`, once it has. */
   proxyStatus(): number | undefined;
   /** Begins to connect. The caller listens to the socket before it lets the event loop turn. Throws for an unusable address. */
@@ -20,7 +20,7 @@ export interface Route {
 }
 
 /** Finds a way to the control plane; `signal` cuts the connection. Throws where the configuration allows none. */
-export type Connect = (signal: AbortSignal) => Promise<Route>;
+export type Connect = (signal: AbortSignal) => Promise<ControlPlaneRoute>;
 
 /** How long the other side may take to answer a close, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 2_000;
@@ -39,7 +39,7 @@ const RESUMING: Pick<SecureContextOptions, "ecdhCurve" | "ciphers" | "minVersion
   minVersion: "TLSv1.3",
 };
 
-const ANYTHING: SecureContextOptions = {};
+const DEFAULT_TLS_OPTIONS: SecureContextOptions = {};
 
 /** Connects as configured, through the proxy the environment names. */
 export function createConnect(config: LinkConfig, agentVersion: string): Connect {
@@ -50,12 +50,13 @@ export function createConnect(config: LinkConfig, agentVersion: string): Connect
   const isSecure = address?.protocol === "wss:";
   return async (signal) => {
     const { session, isTls13 = false } = ticket.take() ?? {};
-    const terms = isTls13 ? RESUMING : ANYTHING;
+    const terms = isTls13 ? RESUMING : DEFAULT_TLS_OPTIONS;
     // One at a time: each holds all the certificates of the system.
     if (trusted?.terms !== terms) trusted = undefined;
-    if (config.extraCa !== undefined) trusted ??= { terms, context: trustAlso(config.extraCa, undefined, terms) };
+    if (config.extraCa !== undefined)
+      trusted ??= { terms, context: createTrustContext(config.extraCa, undefined, terms) };
     const proxy = proxyFor(config.url);
-    const wire = new Wire();
+    const wire = new CountedConnection();
     const tunnel =
       proxy &&
       (await openTunnel(proxy, {

@@ -1,18 +1,18 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { type AgentFrame, CLOSE_CODES, type ControlFrame, decodeControlFrame } from "../../protocol/frames.ts";
-import { clipMessage } from "../../protocol/deployment-event.ts";
+import { truncateMessage } from "../../protocol/deployment-event.ts";
 import { EdgeError } from "../../protocol/errors.ts";
-import { negotiate, PROTOCOL_VERSION } from "../../protocol/version.ts";
+import { negotiateVersion, PROTOCOL_VERSION } from "../../protocol/version.ts";
 import { unsupported } from "../core/link-outcome.ts";
 import type { AttemptOutcome } from "../core/link-state.ts";
 import type { FrameMeter } from "./frame-meter.ts";
 import { Keepalive } from "./keepalive.ts";
-import { fixedIdle, type Idle } from "./learned-idle.ts";
+import { fixedInterval, type KeepaliveInterval } from "./learned-idle.ts";
 import type { LinkConfig } from "./link-config.ts";
-import { type Outlet, OutboxPump } from "./outbox-pump.ts";
-import { Answers } from "./answers.ts";
-import type { CommandHandler, DeviceTelling, EventSource } from "./ports.ts";
+import { type FrameSink, OutboxPump } from "./outbox-pump.ts";
+import { ResponseSender } from "./answers.ts";
+import type { CommandHandler, DeviceReporting, EventSource } from "./ports.ts";
 import { ReportSender } from "./report-sender.ts";
 import { SessionQueries } from "./session-queries.ts";
 
@@ -28,13 +28,13 @@ export const WELCOME_TIMEOUT_MS = 10_000;
 const ACK_TIMEOUT_MS = 30_000;
 
 /** The version of the protocol that has queries and reports. */
-const TELLING_PROTOCOL = 2;
+const MIN_REPORTING_PROTOCOL = 2;
 
 /** How many open deployments `hello` may name. */
 const MAX_OPEN_DEPLOYMENTS = 1_000;
 
 /** What a dialogue needs of the connection it is held over. */
-export interface Channel extends Outlet {
+export interface Channel extends FrameSink {
   ping(): void;
   /** Ends the session with a close code, for the given reason. */
   close(code: number, outcome: AttemptOutcome): void;
@@ -42,37 +42,37 @@ export interface Channel extends Outlet {
   cut(outcome: AttemptOutcome): void;
 }
 
-export interface DialogueOptions {
+export interface FrameHandlerOptions {
   readonly config: LinkConfig;
   readonly commands: CommandHandler;
   readonly events: EventSource;
   /** What the agent tells of itself; left out, it tells nothing. */
-  readonly telling?: DeviceTelling | undefined;
+  readonly reporting?: DeviceReporting | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly agentVersion: string;
   readonly meter: FrameMeter;
   /** How long the link may be silent; by default as configured, whatever happens. */
-  readonly idle?: Idle;
+  readonly idle?: KeepaliveInterval;
   /** The control plane answered the handshake: the session stands. */
   readonly onWelcome: (welcome: Welcome) => void;
 }
 
 /** The frames of one session, over a connection that stands: handshake, commands in, events out. Throws for nothing it receives. */
-export class Dialogue implements Disposable {
-  readonly #options: DialogueOptions;
+export class FrameHandler implements Disposable {
+  readonly #options: FrameHandlerOptions;
   readonly #channel: Channel;
   readonly #keepalive: Keepalive;
   readonly #owned = new DisposableStack();
   #welcomeTimer: Disposable | undefined;
   #pump: OutboxPump | undefined;
-  #answers: Answers | undefined;
+  #responses: ResponseSender | undefined;
   #queries: SessionQueries | undefined;
   #badFrames = 0;
   #goodbyeWindowMs: number | undefined;
 
   /** Sends `hello`. Throws where the agent's own store cannot say what is open. */
-  constructor(options: DialogueOptions, channel: Channel) {
+  constructor(options: FrameHandlerOptions, channel: Channel) {
     this.#options = options;
     this.#channel = channel;
     const { clock, config, commands } = options;
@@ -81,7 +81,7 @@ export class Dialogue implements Disposable {
       new Keepalive({
         clock,
         times: { pongTimeoutMs: config.pongTimeoutMs, ackTimeoutMs: ACK_TIMEOUT_MS },
-        idle: options.idle ?? fixedIdle(config.keepaliveMs),
+        idle: options.idle ?? fixedInterval(config.keepaliveMs),
         unackedSince: () => this.#pump?.unackedSince,
         probe: () => channel.ping(),
         onDead: () => channel.cut(failed("the link was dead: nothing came back within the time allowed")),
@@ -104,13 +104,13 @@ export class Dialogue implements Disposable {
   }
 
   /** Something was received that is no message. */
-  heard(): void {
-    this.#keepalive.heard();
+  onActivity(): void {
+    this.#keepalive.onReceived();
   }
 
   /** A pong was received. */
   pong(): void {
-    this.#answers?.pong();
+    this.#responses?.pong();
     const probedAt = this.#keepalive.pong();
     // Messages arrive in order, so events sent before the probe have arrived too. Those that had time enough to be
     // acknowledged will not be in this session.
@@ -119,17 +119,17 @@ export class Dialogue implements Disposable {
 
   /** A binary message was received. The protocol has none. */
   binary(): void {
-    this.#keepalive.heard();
-    this.#bad("binary message");
+    this.#keepalive.onReceived();
+    this.#countBadFrame("binary message");
   }
 
   /** A text message was received. */
   text(text: string): void {
-    this.#keepalive.heard();
+    this.#keepalive.onReceived();
     const decoded = decodeControlFrame(text);
     switch (decoded.kind) {
       case "bad":
-        return this.#bad(decoded.reason);
+        return this.#countBadFrame(decoded.reason);
       case "unknown":
         return this.#options.meter.count("unknown", /^[a-z_]+$/.test(decoded.type) ? decoded.type : "(no name)");
       case "frame":
@@ -143,16 +143,18 @@ export class Dialogue implements Disposable {
 
   #frame(frame: ControlFrame): void {
     if (frame.type === "goodbye") return this.#goodbye(frame);
-    if (frame.type === "welcome") return this.#pump ? this.#bad("second welcome") : this.#welcome(frame);
+    if (frame.type === "welcome") return this.#pump ? this.#countBadFrame("second welcome") : this.#welcome(frame);
     const pump = this.#pump;
-    if (!pump) return this.#bad(`${frame.type} before welcome`);
+    if (!pump) return this.#countBadFrame(`${frame.type} before welcome`);
     switch (frame.type) {
       case "deploy":
-        return this.#take(pump, frame.deployment_id, (commands) =>
+        return this.#acceptCommand(pump, frame.deployment_id, (commands) =>
           commands.deploy(frame.deployment_id, frame.spec, frame.options),
         );
       case "command":
-        return this.#take(pump, frame.deployment_id, (commands) => commands.change(frame.deployment_id, frame));
+        return this.#acceptCommand(pump, frame.deployment_id, (commands) =>
+          commands.change(frame.deployment_id, frame),
+        );
       case "cancel":
         return this.#cancel(frame.deployment_id, frame.reason);
       case "event_ack":
@@ -168,28 +170,28 @@ export class Dialogue implements Disposable {
   }
 
   #welcome(frame: Welcome): void {
-    if (negotiate(frame.protocol) !== frame.protocol) {
+    if (negotiateVersion(frame.protocol) !== frame.protocol) {
       const outcome = unsupported(`it wants version ${frame.protocol}, this is version ${PROTOCOL_VERSION}`);
       this.#channel.close(CLOSE_CODES.unsupportedProtocol, outcome);
       return;
     }
     this.#welcomeTimer?.[Symbol.dispose]();
     const { events, clock, logger, onWelcome } = this.#options;
-    this.#options.idle?.linked();
+    this.#options.idle?.onSessionOpened();
     onWelcome(frame);
     this.#pump = this.#owned.use(
-      new OutboxPump({ events, clock, logger, outlet: this.#channel, onSent: () => this.#keepalive.check() }),
+      new OutboxPump({ events, clock, logger, sink: this.#channel, onSent: () => this.#keepalive.check() }),
     );
     this.#pump.pump();
-    if (frame.protocol >= TELLING_PROTOCOL) this.#tell(frame.report_hash);
+    if (frame.protocol >= MIN_REPORTING_PROTOCOL) this.#startReporting(frame.report_hash);
   }
 
   /** Events of deployments go before whatever the agent tells of itself. */
-  #tell(held: string | undefined): void {
-    const { telling, logger } = this.#options;
+  #startReporting(held: string | undefined): void {
+    const { reporting: telling, logger } = this.#options;
     if (!telling) return;
     const answers = this.#owned.use(
-      new Answers({
+      new ResponseSender({
         send: (text, onSent) =>
           this.#channel.send(text, () => {
             onSent();
@@ -198,15 +200,15 @@ export class Dialogue implements Disposable {
         ping: () => this.#channel.ping(),
       }),
     );
-    this.#answers = answers;
+    this.#responses = answers;
     this.#queries = this.#owned.use(new SessionQueries({ handler: telling.queries, answers, logger }));
-    this.#owned.use(new ReportSender({ reports: telling.reports, answers, logger, held }));
+    this.#owned.use(new ReportSender({ reports: telling.reports, answers, logger, knownHash: held }));
   }
 
-  #take(pump: OutboxPump, deploymentId: string, hand: (commands: CommandHandler) => void): void {
+  #acceptCommand(pump: OutboxPump, deploymentId: string, hand: (commands: CommandHandler) => void): void {
     const { commands, logger } = this.#options;
     // The acknowledgement goes out before the first event the command leads to.
-    pump.hold(() => {
+    pump.withPaused(() => {
       try {
         hand(commands);
       } catch (error) {
@@ -216,7 +218,7 @@ export class Dialogue implements Disposable {
         );
         if (!(error instanceof EdgeError)) return;
         const { code, message } = error;
-        return this.#send({ type: "refuse", deployment_id: deploymentId, code, message: clipMessage(message) });
+        return this.#send({ type: "refuse", deployment_id: deploymentId, code, message: truncateMessage(message) });
       }
       this.#send({ type: "ack", deployment_id: deploymentId });
     });
@@ -234,7 +236,7 @@ export class Dialogue implements Disposable {
   }
 
   #goodbye(frame: Extract<ControlFrame, { type: "goodbye" }>): void {
-    if (this.#goodbyeWindowMs !== undefined) return this.#bad("second goodbye");
+    if (this.#goodbyeWindowMs !== undefined) return this.#countBadFrame("second goodbye");
     const windowMs = frame.retry_after_s * 1000;
     this.#goodbyeWindowMs = windowMs;
     const { clock, config } = this.#options;
@@ -248,7 +250,7 @@ export class Dialogue implements Disposable {
     this.#owned.use(clock.timer(config.pongTimeoutMs, leave));
   }
 
-  #bad(why: string): void {
+  #countBadFrame(why: string): void {
     this.#options.meter.count("bad", why);
     if (++this.#badFrames !== MAX_BAD_FRAMES) return;
     const outcome = failed(`the control plane sent ${MAX_BAD_FRAMES} frames in one session that cannot be read`);

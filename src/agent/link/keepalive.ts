@@ -1,15 +1,15 @@
 import type { Clock } from "../../lib/clock.ts";
-import type { Idle } from "./learned-idle.ts";
-import { type Check, judgeLiveness, type LivenessTimes, wasSuspended } from "../core/liveness.ts";
+import type { KeepaliveInterval } from "./learned-idle.ts";
+import { type LivenessCheck, judgeLiveness, type LivenessTimes, wasSuspended } from "../core/liveness.ts";
 
 /** A suspended machine notices it is awake within this time, in milliseconds; nothing is sent for it. */
-const LONGEST_CHECK_MS = 30_000;
+const MAX_CHECK_INTERVAL_MS = 30_000;
 
 export interface KeepaliveOptions {
   readonly clock: Clock;
   readonly times: Omit<LivenessTimes, "keepaliveMs">;
   /** How long the link may be silent. */
-  readonly idle: Idle;
+  readonly idle: KeepaliveInterval;
   /** When the oldest event was sent that waits for its acknowledgement. */
   readonly unackedSince: () => number | undefined;
   /** Sends a ping. */
@@ -22,48 +22,54 @@ export interface KeepaliveOptions {
 export class Keepalive implements Disposable {
   readonly #options: KeepaliveOptions;
   #timer: Disposable | undefined;
-  #last: Check;
-  #heardAt: number;
+  #last: LivenessCheck;
+  #lastReceivedAt: number;
   #probedAt: number | undefined;
   /** The probe whose pong is still to come; `#probedAt` is over with whatever comes first. */
-  #pongFor: number | undefined;
+  #awaitedProbeAt: number | undefined;
   /** The silence that ended with that probe, where silence was the reason for it. */
   #silenceMs: number | undefined;
-  #over = false;
+  #isDisposed = false;
 
   constructor(options: KeepaliveOptions) {
     this.#options = options;
-    this.#heardAt = options.clock.monotonic();
-    this.#last = this.#arm(Math.min(options.idle.pauseMs(), LONGEST_CHECK_MS));
+    this.#lastReceivedAt = options.clock.monotonic();
+    this.#last = this.#arm(Math.min(options.idle.currentMs(), MAX_CHECK_INTERVAL_MS));
   }
 
   /** Something was received. */
-  heard(): void {
+  onReceived(): void {
     const now = this.#options.clock.monotonic();
     // After a probe, what counts is the silence before it: the time until the answer is the line's, not the network's.
-    this.#options.idle.held(this.#silenceMs ?? now - this.#heardAt);
-    this.#heardAt = now;
+    this.#options.idle.onSurvived(this.#silenceMs ?? now - this.#lastReceivedAt);
+    this.#lastReceivedAt = now;
     this.#probedAt = undefined;
     this.#silenceMs = undefined;
   }
 
   /** A pong was received. Returns when the probe it answers was sent, `undefined` if none was. */
   pong(): number | undefined {
-    this.heard();
-    const probedAt = this.#pongFor;
-    this.#pongFor = undefined;
+    this.onReceived();
+    const probedAt = this.#awaitedProbeAt;
+    this.#awaitedProbeAt = undefined;
     return probedAt;
   }
 
   /** Looks now, and plans the next look: to be called when events begin to wait for their acknowledgement. */
   check(): void {
-    if (this.#over) return;
+    if (this.#isDisposed) return;
     const { clock, times, idle, unackedSince } = this.#options;
     const now = clock.monotonic();
     const resumed = wasSuspended(this.#last, { monotonic: now, wall: clock.now() });
     const verdict = judgeLiveness(
-      { now, heardAt: this.#heardAt, probedAt: this.#probedAt, unackedSince: unackedSince(), resumed },
-      { ...times, keepaliveMs: idle.pauseMs() },
+      {
+        now,
+        lastReceivedAt: this.#lastReceivedAt,
+        probedAt: this.#probedAt,
+        unackedSince: unackedSince(),
+        isResumed: resumed,
+      },
+      { ...times, keepaliveMs: idle.currentMs() },
     );
     if (verdict.action === "dead") {
       this[Symbol.dispose]();
@@ -72,22 +78,22 @@ export class Keepalive implements Disposable {
     }
     if (verdict.action === "probe") {
       this.#probedAt = now;
-      this.#pongFor = now;
+      this.#awaitedProbeAt = now;
       // A machine that slept learned nothing of the network.
-      this.#silenceMs = resumed || unackedSince() !== undefined ? undefined : now - this.#heardAt;
+      this.#silenceMs = resumed || unackedSince() !== undefined ? undefined : now - this.#lastReceivedAt;
       this.#options.probe();
     }
-    this.#last = this.#arm(Math.min(verdict.nextMs, LONGEST_CHECK_MS));
+    this.#last = this.#arm(Math.min(verdict.nextMs, MAX_CHECK_INTERVAL_MS));
   }
 
   [Symbol.dispose](): void {
     // Unanswered, or answered by a reset.
-    if (!this.#over && this.#silenceMs !== undefined) this.#options.idle.lost(this.#silenceMs);
-    this.#over = true;
+    if (!this.#isDisposed && this.#silenceMs !== undefined) this.#options.idle.onLost(this.#silenceMs);
+    this.#isDisposed = true;
     this.#timer?.[Symbol.dispose]();
   }
 
-  #arm(dueInMs: number): Check {
+  #arm(dueInMs: number): LivenessCheck {
     const { clock } = this.#options;
     this.#timer?.[Symbol.dispose]();
     this.#timer = clock.timer(dueInMs, () => this.check());

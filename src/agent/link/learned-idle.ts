@@ -1,41 +1,41 @@
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
+import type { LearnedStore } from "../store/store.ts";
 import {
-  afterHeld,
-  afterLost,
-  type IdleBounds,
-  type IdleKnowledge,
-  nextPause,
-  NOTHING_KNOWN,
+  learnSurvived,
+  learnLost,
+  type KeepaliveBounds,
+  type IdleEstimate,
+  nextKeepaliveMs,
+  INITIAL_ESTIMATE,
 } from "../core/idle-learning.ts";
 
 /** How long the link may be silent, and what came of it. */
-export interface Idle {
+export interface KeepaliveInterval {
   /** Silence after which the link is probed now, in milliseconds. */
-  pauseMs(): number;
+  currentMs(): number;
   /** Something arrived after so much silence. */
-  held(silenceMs: number): void;
+  onSurvived(silenceMs: number): void;
   /** A probe after so much silence was not answered. */
-  lost(silenceMs: number): void;
+  onLost(silenceMs: number): void;
   /** A new session stands. */
-  linked(): void;
+  onSessionOpened(): void;
 }
 
 /** The same pause whatever happens. */
-export function fixedIdle(pauseMs: number): Idle {
-  return { pauseMs: () => pauseMs, held: () => undefined, lost: () => undefined, linked: () => undefined };
+export function fixedInterval(pauseMs: number): KeepaliveInterval {
+  return {
+    currentMs: () => pauseMs,
+    onSurvived: () => undefined,
+    onLost: () => undefined,
+    onSessionOpened: () => undefined,
+  };
 }
 
-/** What is remembered from one run of the agent to the next. */
-export interface Memory {
-  learned(name: string): string | undefined;
-  learn(name: string, value: string): void;
-}
-
-export interface LearnedIdleOptions {
-  readonly bounds: IdleBounds;
-  readonly memory: Memory;
+export interface LearnedIntervalOptions {
+  readonly bounds: KeepaliveBounds;
+  readonly store: LearnedStore;
   /** Name of the network the device is in, to remember it by. */
   readonly network: () => string;
   readonly clock: Clock;
@@ -46,10 +46,10 @@ export interface LearnedIdleOptions {
  * A device that is linked again within this time had its network all along: it was the connection that was forgotten.
  * In milliseconds; a shared pause before the next attempt is within.
  */
-const NETWORK_WAS_THERE_MS = 60_000;
+const MAX_RELINK_MS = 60_000;
 
 /** Shorter silences teach nothing, in milliseconds: no network forgets that soon. */
-const SHORTEST_LESSON_MS = 10_000;
+const MIN_SILENCE_MS = 10_000;
 
 const knowledgeSchema = z.object({
   heldMs: z.number().min(0),
@@ -62,69 +62,73 @@ const knowledgeSchema = z.object({
 });
 
 /** Learns how long each network keeps an idle connection, and remembers it. */
-export class LearnedIdle implements Idle {
-  readonly #options: LearnedIdleOptions;
-  #current: { readonly network: string; readonly known: IdleKnowledge } | undefined;
+export class LearnedInterval implements KeepaliveInterval {
+  readonly #options: LearnedIntervalOptions;
+  #current: { readonly network: string; readonly known: IdleEstimate } | undefined;
   #loss: { readonly network: string; readonly silenceMs: number; readonly at: number } | undefined;
 
-  constructor(options: LearnedIdleOptions) {
+  constructor(options: LearnedIntervalOptions) {
     this.#options = options;
   }
 
-  pauseMs(): number {
-    return nextPause(this.#known(this.#options.network()), this.#options.bounds);
+  currentMs(): number {
+    return nextKeepaliveMs(this.#known(this.#options.network()), this.#options.bounds);
   }
 
-  held(silenceMs: number): void {
-    if (silenceMs < SHORTEST_LESSON_MS) return;
+  onSurvived(silenceMs: number): void {
+    if (silenceMs < MIN_SILENCE_MS) return;
     const network = this.#options.network();
     // More than is ever paused says nothing that would be used.
     const silence = Math.min(silenceMs, this.#options.bounds.maxMs);
-    this.#update(network, afterHeld(this.#known(network), silence));
+    this.#update(network, learnSurvived(this.#known(network), silence));
   }
 
-  lost(silenceMs: number): void {
-    if (silenceMs < SHORTEST_LESSON_MS) return;
+  onLost(silenceMs: number): void {
+    if (silenceMs < MIN_SILENCE_MS) return;
     this.#loss = { network: this.#options.network(), silenceMs, at: this.#options.clock.monotonic() };
   }
 
-  linked(): void {
+  onSessionOpened(): void {
     const { network, clock, bounds, logger } = this.#options;
     const loss = this.#loss;
     this.#loss = undefined;
     // On another network, or after an outage, the silence was not what ended it.
-    if (!loss || loss.network !== network() || clock.monotonic() - loss.at > NETWORK_WAS_THERE_MS) return;
-    const known = afterLost(this.#known(loss.network), loss.silenceMs);
+    if (!loss || loss.network !== network() || clock.monotonic() - loss.at > MAX_RELINK_MS) return;
+    const known = learnLost(this.#known(loss.network), loss.silenceMs);
     this.#update(loss.network, known);
     logger.info(
-      { network: loss.network, lost_after_s: seconds(loss.silenceMs), keepalive_s: seconds(nextPause(known, bounds)) },
+      {
+        network: loss.network,
+        lost_after_s: seconds(loss.silenceMs),
+        keepalive_s: seconds(nextKeepaliveMs(known, bounds)),
+      },
       "this network forgets idle connections: keep-alives come sooner",
     );
   }
 
-  #known(network: string): IdleKnowledge {
+  #known(network: string): IdleEstimate {
     if (this.#current?.network !== network) this.#current = { network, known: this.#recall(network) };
     return this.#current.known;
   }
 
-  #update(network: string, known: IdleKnowledge): void {
+  #update(network: string, known: IdleEstimate): void {
     const before = this.#known(network);
     this.#current = { network, known };
     // Counting alone is not worth a write.
     if (before.heldMs === known.heldMs && before.lostMs === known.lostMs) return;
     try {
-      this.#options.memory.learn(nameOf(network), JSON.stringify({ ...known, survived: 0 }));
+      this.#options.store.saveLearnedValue(nameOf(network), JSON.stringify({ ...known, survived: 0 }));
     } catch (error) {
       this.#options.logger.debug({ err: error }, "what was learned of the network cannot be remembered");
     }
   }
 
-  #recall(network: string): IdleKnowledge {
+  #recall(network: string): IdleEstimate {
     try {
-      const text = this.#options.memory.learned(nameOf(network));
-      return text === undefined ? NOTHING_KNOWN : knowledgeSchema.parse(JSON.parse(text));
+      const text = this.#options.store.learnedValue(nameOf(network));
+      return text === undefined ? INITIAL_ESTIMATE : knowledgeSchema.parse(JSON.parse(text));
     } catch {
-      return NOTHING_KNOWN;
+      return INITIAL_ESTIMATE;
     }
   }
 }

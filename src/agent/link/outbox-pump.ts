@@ -6,10 +6,10 @@ import { SendWindow } from "../core/send-window.ts";
 import type { EventSource, OutboxEvent } from "./ports.ts";
 
 /** Events that may wait for their acknowledgement at once. */
-const WINDOW = 64;
+const MAX_UNACKED_EVENTS = 64;
 
 /** Bytes handed to the socket and not on their way yet, above which no more are: a slow line fills memory otherwise. */
-const HIGH_WATER_BYTES = 64 * 1024;
+const MAX_BUFFERED_BYTES = 64 * 1024;
 
 /** Time until an outbox that could not be read is read again, in milliseconds. */
 const RETRY_MS = 5_000;
@@ -17,7 +17,7 @@ const RETRY_MS = 5_000;
 type EventFrame = Extract<AgentFrame, { type: "event" }>;
 
 /** What the pump needs of a socket. */
-export interface Outlet {
+export interface FrameSink {
   readonly bufferedAmount: number;
   /** `onSent` is called when the text has left this process, or never will. */
   send(text: string, onSent: () => void): void;
@@ -25,7 +25,7 @@ export interface Outlet {
 
 export interface OutboxPumpOptions {
   readonly events: EventSource;
-  readonly outlet: Outlet;
+  readonly sink: FrameSink;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Called after events were sent. */
@@ -39,13 +39,13 @@ export interface OutboxPumpOptions {
  */
 export class OutboxPump implements Disposable {
   readonly #options: OutboxPumpOptions;
-  readonly #window = new SendWindow(WINDOW);
+  readonly #window = new SendWindow(MAX_UNACKED_EVENTS);
   readonly #subscription: Disposable;
   #position = 0;
   #retry: Disposable | undefined;
-  #held = false;
-  #stalled = false;
-  #over = false;
+  #isPaused = false;
+  #isStalled = false;
+  #isDisposed = false;
 
   constructor(options: OutboxPumpOptions) {
     this.#options = options;
@@ -59,9 +59,9 @@ export class OutboxPump implements Disposable {
 
   /** Sends what may be sent now. */
   pump(): void {
-    if (this.#held || this.#over) return;
+    if (this.#isPaused || this.#isDisposed) return;
     // Nothing that happens in here may start a second round in the middle of this one: order would be lost.
-    this.#held = true;
+    this.#isPaused = true;
     const before = this.#position;
     try {
       while (this.#sendBatch());
@@ -74,23 +74,23 @@ export class OutboxPump implements Disposable {
       this.#retry?.[Symbol.dispose]();
       this.#retry = this.#options.clock.timer(RETRY_MS, () => this.pump());
     } finally {
-      this.#held = false;
+      this.#isPaused = false;
     }
     if (this.#position !== before) this.#options.onSent();
   }
 
   /** Something handed to the outlet, by whomever, has left: goes on if that is what was waited for. */
   drained(): void {
-    if (this.#stalled && this.#options.outlet.bufferedAmount < HIGH_WATER_BYTES) this.pump();
+    if (this.#isStalled && this.#options.sink.bufferedAmount < MAX_BUFFERED_BYTES) this.pump();
   }
 
   /** Runs `action` with nothing sent in between, and sends afterwards what it left to send. */
-  hold(action: () => void): void {
-    this.#held = true;
+  withPaused(action: () => void): void {
+    this.#isPaused = true;
     try {
       action();
     } finally {
-      this.#held = false;
+      this.#isPaused = false;
     }
     this.pump();
   }
@@ -118,20 +118,20 @@ export class OutboxPump implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#over = true;
+    this.#isDisposed = true;
     this.#retry?.[Symbol.dispose]();
     this.#subscription[Symbol.dispose]();
   }
 
   /** Returns whether there may be more to send at once. */
   #sendBatch(): boolean {
-    const { events, outlet, clock } = this.#options;
+    const { events, sink: outlet, clock } = this.#options;
     const { room } = this.#window;
     if (room === 0) return false;
     const batch = events.pendingEvents(this.#position, room);
     for (const item of batch) {
-      this.#stalled = outlet.bufferedAmount >= HIGH_WATER_BYTES;
-      if (this.#stalled) return false;
+      this.#isStalled = outlet.bufferedAmount >= MAX_BUFFERED_BYTES;
+      if (this.#isStalled) return false;
       outlet.send(this.#encode(item), () => this.drained());
       this.#window.sent(item.deploymentId, item.event.device_seq, clock.monotonic());
       this.#position = item.position;

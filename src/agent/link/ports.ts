@@ -1,5 +1,5 @@
 import type { DeployOptions } from "../../protocol/deploy-options.ts";
-import type { ReportChange } from "../../protocol/app-report.ts";
+import type { ReportDelta } from "../../protocol/app-report.ts";
 import type { DeviceEvent } from "../../protocol/deployment-event.ts";
 import type { ChangeRequest } from "../core/accept.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
@@ -54,7 +54,7 @@ export interface EventSource {
 }
 
 /** A question of the control plane. */
-export interface DeviceQuestion {
+export interface DeviceQuery {
   readonly what: string;
   readonly params: unknown;
   /** Sends one answer; resolves with its bytes when it has left. Wait for it: that is what keeps a slow line free. */
@@ -66,7 +66,7 @@ export interface DeviceQuestion {
 /** What the link hands queries to. */
 export interface QueryHandler {
   /** Resolves when no more answers follow, with a remark for whoever asked where there is one. Throws `EdgeError`. */
-  answer(question: DeviceQuestion): Promise<string | undefined>;
+  handle(question: DeviceQuery): Promise<string | undefined>;
 }
 
 /** Where the link takes the device's report from. */
@@ -75,13 +75,13 @@ export interface ReportSource {
    * What changed since the report of this hash; complete where that is not known (any more). `undefined` where nothing
    * did, or there is no report yet.
    */
-  since(hash: string | undefined): ReportChange | undefined;
+  since(hash: string | undefined): ReportDelta | undefined;
   /** Calls `listener` when there is a new report, until disposed. */
   onReport(listener: () => void): Disposable;
 }
 
 /** What an agent tells of itself, beside the events of deployments. */
-export interface DeviceTelling {
+export interface DeviceReporting {
   readonly queries: QueryHandler;
   readonly reports: ReportSource;
 }

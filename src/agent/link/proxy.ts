@@ -2,7 +2,7 @@ import type { Agent, ClientRequest } from "node:http";
 import type { Socket } from "node:net";
 import type { SecureContext } from "node:tls";
 import { getProxyForUrl } from "proxy-from-env";
-import type { Wire } from "./wire.ts";
+import type { CountedConnection } from "./wire.ts";
 
 export interface ProxyTunnel {
   readonly agent: Agent;
@@ -45,7 +45,7 @@ export interface TunnelOptions {
   /** How long each address of the proxy is tried before the next, in milliseconds. */
   readonly addressTimeoutMs: number;
   /** Told of the connection to the proxy, to count what goes over it. */
-  readonly wire?: Wire;
+  readonly wire?: CountedConnection;
 }
 
 /** A tunnel through a proxy (HTTP `CONNECT`), for one connection. */
@@ -61,7 +61,7 @@ export async function openTunnel(proxy: URL, options: TunnelOptions): Promise<Pr
   let status: number | undefined;
   agent.on("proxyConnect", (answer: { readonly statusCode: number }, request: ClientRequest) => {
     status = answer.statusCode;
-    request.once("proxy", ({ socket }: { readonly socket: Socket }) => options.wire?.watch(socket));
+    request.once("proxy", ({ socket }: { readonly socket: Socket }) => options.wire?.count(socket));
   });
   return { agent, name: proxy.host, status: () => status };
 }

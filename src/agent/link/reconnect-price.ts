@@ -1,15 +1,15 @@
 import type { Clock } from "../../lib/clock.ts";
-import { afterAttempt, costPause, fullPurse, type ReconnectPurse } from "../core/reconnect-cost.ts";
+import { chargeAttempt, pauseForBudgetMs, fullBudget, type ReconnectBudget } from "../core/reconnect-cost.ts";
 
 /** Slows attempts to connect down by what they cost. */
-export interface ReconnectPrice {
+export interface ReconnectLimiter {
   /** Takes note of an attempt that cost so many bytes, and answers how long to wait before the next, in milliseconds. */
   pauseAfter(bytes: number): number;
 }
 
 /** @param bytesPerDay what may be spent on connecting where the device is now; `undefined` for as much as it takes */
-export function reconnectPrice(clock: Clock, bytesPerDay: () => number | undefined): ReconnectPrice {
-  let purse: ReconnectPurse | undefined;
+export function createReconnectLimiter(clock: Clock, bytesPerDay: () => number | undefined): ReconnectLimiter {
+  let purse: ReconnectBudget | undefined;
   return {
     pauseAfter(bytes) {
       const now = clock.monotonic();
@@ -18,8 +18,8 @@ export function reconnectPrice(clock: Clock, bytesPerDay: () => number | undefin
         purse = undefined;
         return 0;
       }
-      purse = afterAttempt(purse ?? fullPurse(allowance, now), bytes, allowance, now);
-      return costPause(purse, bytes, allowance);
+      purse = chargeAttempt(purse ?? fullBudget(allowance, now), bytes, allowance, now);
+      return pauseForBudgetMs(purse, bytes, allowance);
     },
   };
 }

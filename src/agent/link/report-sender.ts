@@ -1,14 +1,14 @@
 import type { Logger } from "../../lib/logger.ts";
 import { EdgeError } from "../../protocol/errors.ts";
-import type { Answers } from "./answers.ts";
+import type { ResponseSender } from "./answers.ts";
 import type { ReportSource } from "./ports.ts";
 
 export interface ReportSenderOptions {
   readonly reports: ReportSource;
-  readonly answers: Answers;
+  readonly answers: ResponseSender;
   readonly logger: Logger;
   /** Hash of the report the control plane holds. */
-  readonly held: string | undefined;
+  readonly knownHash: string | undefined;
 }
 
 /** Sends the device's report over one session: what changed since the one the control plane holds, and nothing else. */
@@ -16,12 +16,12 @@ export class ReportSender implements Disposable {
   readonly #options: ReportSenderOptions;
   readonly #over = new AbortController();
   readonly #subscription: Disposable;
-  #held: string | undefined;
+  #knownHash: string | undefined;
   #isSending = false;
 
   constructor(options: ReportSenderOptions) {
     this.#options = options;
-    this.#held = options.held;
+    this.#knownHash = options.knownHash;
     this.#subscription = options.reports.onReport(() => void this.#send());
     void this.#send();
   }
@@ -37,9 +37,9 @@ export class ReportSender implements Disposable {
     try {
       const { reports, answers } = this.#options;
       // Changed again while one was under way: what follows is a difference to that one.
-      for (let change = reports.since(this.#held); change; change = reports.since(this.#held)) {
+      for (let change = reports.since(this.#knownHash); change; change = reports.since(this.#knownHash)) {
         await answers.send({ type: "report", ...change }, this.#over.signal);
-        this.#held = change.hash;
+        this.#knownHash = change.hash;
       }
     } catch (error) {
       if (!this.#over.signal.aborted) this.#failed(error);

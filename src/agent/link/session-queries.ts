@@ -1,8 +1,8 @@
 import type { Logger } from "../../lib/logger.ts";
-import { clipMessage } from "../../protocol/deployment-event.ts";
+import { truncateMessage } from "../../protocol/deployment-event.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { AgentFrame } from "../../protocol/frames.ts";
-import type { Answers } from "./answers.ts";
+import type { ResponseSender } from "./answers.ts";
 import type { QueryHandler } from "./ports.ts";
 
 /** Most queries answered at once. */
@@ -12,7 +12,7 @@ type QueryEnd = Extract<AgentFrame, { type: "query_end" }>;
 
 export interface SessionQueriesOptions {
   readonly handler: QueryHandler;
-  readonly answers: Answers;
+  readonly answers: ResponseSender;
   readonly logger: Logger;
 }
 
@@ -36,7 +36,7 @@ export class SessionQueries implements Disposable {
     }
     const controller = new AbortController();
     this.#open.set(id, controller);
-    void this.#answer(id, what, params, controller.signal);
+    void this.#handle(id, what, params, controller.signal);
   }
 
   /** Nobody waits for answers any more. One that is over is no error. */
@@ -50,11 +50,11 @@ export class SessionQueries implements Disposable {
     for (const controller of this.#open.values()) controller.abort(reason);
   }
 
-  async #answer(id: string, what: string, params: unknown, signal: AbortSignal): Promise<void> {
+  async #handle(id: string, what: string, params: unknown, signal: AbortSignal): Promise<void> {
     const { handler, answers, logger } = this.#options;
     try {
       const send = (body: unknown): Promise<number> => answers.send({ type: "answer", query_id: id, body }, signal);
-      const message = await handler.answer({ what, params, send, signal });
+      const message = await handler.handle({ what, params, send, signal });
       await this.#end(id, message === undefined ? {} : { message });
     } catch (error) {
       if (signal.aborted) return;
@@ -72,7 +72,7 @@ export class SessionQueries implements Disposable {
   }
 
   async #end(id: string, { code, message }: Pick<QueryEnd, "code" | "message">): Promise<void> {
-    const text = message === undefined ? {} : { message: clipMessage(message) };
+    const text = message === undefined ? {} : { message: truncateMessage(message) };
     const frame: QueryEnd = { type: "query_end", query_id: id, ...(code && { code }), ...text };
     await this.#options.answers.send(frame, this.#session.signal).catch(() => undefined);
   }

@@ -3,11 +3,11 @@ import type { RawData, WebSocket } from "ws";
 import { CLOSE_CODES } from "../../protocol/frames.ts";
 import { outcomeOfClose, outcomeOfHttpStatus, outcomeOfProxyStatus } from "../core/link-outcome.ts";
 import type { AttemptOutcome } from "../core/link-state.ts";
-import { explainNetworkError, isFromTheOtherSide } from "../core/network-error.ts";
+import { explainNetworkError, isRemoteFailure } from "../core/network-error.ts";
 import { parseRetryAfter } from "../core/retry-after.ts";
-import type { Connect, Route } from "./connect.ts";
+import type { Connect, ControlPlaneRoute } from "./connect.ts";
 import { CONNECTION_OVERHEAD_BYTES, estimateOverhead } from "../core/traffic-overhead.ts";
-import { type Channel, Dialogue, type DialogueOptions, type Welcome } from "./dialogue.ts";
+import { type Channel, FrameHandler, type FrameHandlerOptions, type Welcome } from "./dialogue.ts";
 import type { TrafficFollower } from "./ports.ts";
 
 /** How long it may take until the WebSocket stands, look-up, proxy and TLS included, in milliseconds. */
@@ -16,12 +16,12 @@ export const OPEN_TIMEOUT_MS = 20_000;
 /** Those of TLS, of the upgrade to a WebSocket, and of the protocol's own first frames. */
 const HANDSHAKE_MESSAGES = 8;
 
-export interface SessionOptions extends DialogueOptions {
+export interface SessionOptions extends FrameHandlerOptions {
   readonly connect: Connect;
   /** Told of each connection, to count what goes over it. */
   readonly traffic: TrafficFollower;
   /** Told once what it cost to get as far as a session, or not that far, in bytes. */
-  readonly onPriced?: (bytes: number) => void;
+  readonly onConnectCost?: (bytes: number) => void;
 }
 
 /**
@@ -31,15 +31,19 @@ export interface SessionOptions extends DialogueOptions {
 export async function runSession(options: SessionOptions, signal: AbortSignal): Promise<AttemptOutcome> {
   // Cuts what `ws` cannot reach: a connection to a proxy that has not answered yet.
   using cutter = abortOnDispose();
-  let route: Route;
+  let route: ControlPlaneRoute;
   let socket: WebSocket;
   try {
     route = await options.connect(cutter.signal);
     signal.throwIfAborted();
     socket = route.open();
   } catch (error) {
-    const shared = isFromTheOtherSide(error);
-    return { kind: "failed", reason: explainNetworkError(error, options.clock.now()), ...(shared && { shared }) };
+    const shared = isRemoteFailure(error);
+    return {
+      kind: "failed",
+      reason: explainNetworkError(error, options.clock.now()),
+      ...(shared && { isFleetWide: shared }),
+    };
   }
   using session = new Session(options, route, socket);
   const onAbort = (): void => session.leave();
@@ -54,18 +58,18 @@ export async function runSession(options: SessionOptions, signal: AbortSignal): 
 class Session implements Disposable {
   readonly ended: Promise<AttemptOutcome>;
   readonly #options: SessionOptions;
-  readonly #route: Route;
+  readonly #route: ControlPlaneRoute;
   readonly #socket: WebSocket;
   readonly #openTimer: Disposable;
   readonly #traffic: Disposable;
   /** Frames of either side, each a message of its own on the wire. */
   #messages = 0;
-  #isPriced = false;
-  #dialogue: Dialogue | undefined;
+  #isCostReported = false;
+  #dialogue: FrameHandler | undefined;
   /** The first thing that says why the session ends is the cause; what follows are its consequences. */
   #outcome: AttemptOutcome | undefined;
 
-  constructor(options: SessionOptions, route: Route, socket: WebSocket) {
+  constructor(options: SessionOptions, route: ControlPlaneRoute, socket: WebSocket) {
     this.#options = options;
     this.#route = route;
     this.#socket = socket;
@@ -80,7 +84,7 @@ class Session implements Disposable {
     socket.on("ping", () => {
       // Answered by itself.
       this.#messages += 2;
-      this.#dialogue?.heard();
+      this.#dialogue?.onActivity();
     });
     socket.on("pong", () => {
       this.#messages++;
@@ -121,10 +125,10 @@ class Session implements Disposable {
     };
     try {
       const onWelcome = (welcome: Welcome): void => {
-        this.#price();
+        this.#reportConnectCost();
         this.#options.onWelcome(welcome);
       };
-      this.#dialogue = new Dialogue({ ...this.#options, onWelcome }, channel);
+      this.#dialogue = new FrameHandler({ ...this.#options, onWelcome }, channel);
     } catch (error) {
       this.#options.logger.error(
         { err: error },
@@ -143,12 +147,12 @@ class Session implements Disposable {
   }
 
   /** What connecting cost, headers estimated. */
-  #price(): void {
-    if (this.#isPriced) return;
-    this.#isPriced = true;
+  #reportConnectCost(): void {
+    if (this.#isCostReported) return;
+    this.#isCostReported = true;
     const { sent, received } = this.#route.wire;
     const bytes = sent + received;
-    this.#options.onPriced?.(bytes + CONNECTION_OVERHEAD_BYTES + estimateOverhead(bytes, HANDSHAKE_MESSAGES));
+    this.#options.onConnectCost?.(bytes + CONNECTION_OVERHEAD_BYTES + estimateOverhead(bytes, HANDSHAKE_MESSAGES));
   }
 
   #onRefused(answer: IncomingMessage): void {
@@ -168,13 +172,13 @@ class Session implements Disposable {
     if (code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH") this.#options.meter.count("bad", "larger than a frame may be");
     else if (typeof code === "string" && code.startsWith("WS_ERR_")) this.#options.meter.count("bad", "not WebSocket");
     const reason = this.#via(explainNetworkError(error, this.#options.clock.now()));
-    const shared = isFromTheOtherSide(error);
-    this.#outcome ??= { kind: "failed", reason, ...(shared && { shared }) };
+    const shared = isRemoteFailure(error);
+    this.#outcome ??= { kind: "failed", reason, ...(shared && { isFleetWide: shared }) };
   }
 
   #onClose(code: number): AttemptOutcome {
     this.#traffic[Symbol.dispose]();
-    this.#price();
+    this.#reportConnectCost();
     return this.#outcome ?? outcomeOfClose(code, this.#dialogue?.goodbyeWindowMs);
   }
 
@@ -199,7 +203,10 @@ class Session implements Disposable {
   }
 }
 
-function bytesOf({ wire: { sent, received } }: Route): { readonly sent: number; readonly received: number } {
+function bytesOf({ wire: { sent, received } }: ControlPlaneRoute): {
+  readonly sent: number;
+  readonly received: number;
+} {
   return { sent, received };
 }
 

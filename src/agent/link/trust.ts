@@ -26,7 +26,7 @@ export function certificatesIn(pem: string, what: string): string[] {
  *
  * @param what where they are from, for the error
  */
-export function trustAlso(
+export function createTrustContext(
   pem: string,
   what: string = "extra_ca_file",
   options: SecureContextOptions = {},

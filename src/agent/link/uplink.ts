@@ -5,11 +5,11 @@ import { type AttemptOutcome, INITIAL_LINK_STATE, type Jitter, nextAttempt } fro
 import { type Connect, createConnect } from "./connect.ts";
 import type { Welcome } from "./dialogue.ts";
 import { FrameMeter } from "./frame-meter.ts";
-import type { Idle } from "./learned-idle.ts";
+import type { KeepaliveInterval } from "./learned-idle.ts";
 import type { LinkConfig } from "./link-config.ts";
 import type { LinkStatus } from "./link-status.ts";
-import type { ReconnectPrice } from "./reconnect-price.ts";
-import type { CommandHandler, DeviceTelling, EventSource, TrafficFollower } from "./ports.ts";
+import type { ReconnectLimiter } from "./reconnect-price.ts";
+import type { CommandHandler, DeviceReporting, EventSource, TrafficFollower } from "./ports.ts";
 import { runSession } from "./session.ts";
 
 export interface UplinkOptions {
@@ -17,15 +17,15 @@ export interface UplinkOptions {
   readonly commands: CommandHandler;
   readonly events: EventSource;
   /** What the agent tells of itself; left out, it tells nothing. */
-  readonly telling?: DeviceTelling | undefined;
+  readonly reporting?: DeviceReporting | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly agentVersion: string;
   readonly traffic: TrafficFollower;
   /** What connecting may cost; by default whatever it does. */
-  readonly price?: ReconnectPrice;
+  readonly reconnectLimiter?: ReconnectLimiter;
   /** How long the link may be silent; by default as configured, whatever happens. */
-  readonly idle?: Idle;
+  readonly keepaliveInterval?: KeepaliveInterval;
   /** How to connect; by default as configured, through the proxy the environment names. */
   readonly connect?: Connect;
   /** A number in [0, 1); by default `Math.random`. */
@@ -89,13 +89,13 @@ class ReconnectingUplink implements Uplink {
   async run(signal: AbortSignal): Promise<void> {
     if (this.#status.state !== "stopped") throw new Error("the link runs already");
     try {
-      await this.#keepUp(signal);
+      await this.#reconnectLoop(signal);
     } finally {
       this.#enter({ state: "stopped", nextTryAtMs: undefined });
     }
   }
 
-  async #keepUp(signal: AbortSignal): Promise<void> {
+  async #reconnectLoop(signal: AbortSignal): Promise<void> {
     const { clock, config, logger } = this.#options;
     let state = INITIAL_LINK_STATE;
     this.#offlineSince = clock.monotonic();
@@ -107,7 +107,7 @@ class ReconnectingUplink implements Uplink {
       const onlineMs = this.#onlineAt === undefined ? 0 : now - this.#onlineAt;
       const next = nextAttempt(state, outcome, onlineMs, config.backoff, this.#jitter);
       state = next.state;
-      const delayMs = Math.max(next.delayMs, this.#options.price?.pauseAfter(this.#attemptBytes) ?? 0);
+      const delayMs = Math.max(next.delayMs, this.#options.reconnectLimiter?.pauseAfter(this.#attemptBytes) ?? 0);
       // What only a human can put right must not drown among the failures of a poor line.
       logger[outcome.kind === "failed" || outcome.kind === "leaving" ? "warn" : "error"](
         { reason: outcome.reason, ...this.#howLong(now, onlineMs), next_try_s: Math.ceil(delayMs / 1000) },
@@ -137,7 +137,10 @@ class ReconnectingUplink implements Uplink {
     this.#attemptBytes = 0;
     const onWelcome = (welcome: Welcome): void => this.#online(welcome);
     const onPriced = (bytes: number): void => void (this.#attemptBytes = bytes);
-    return runSession({ ...this.#options, connect: this.#connect, meter: this.#meter, onWelcome, onPriced }, signal);
+    return runSession(
+      { ...this.#options, connect: this.#connect, meter: this.#meter, onWelcome, onConnectCost: onPriced },
+      signal,
+    );
   }
 
   #online({ asset, session_id: sessionId, protocol }: Welcome): void {

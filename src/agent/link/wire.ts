@@ -8,11 +8,11 @@ type Done = (error: Error | null, socket?: Socket) => void;
  * The TCP connection under a session: what is counted here is what goes over the wire, TLS included, which a TLS
  * connection itself does not tell.
  */
-export class Wire {
+export class CountedConnection {
   #socket: Socket | undefined;
 
   /** Counts this connection from its first byte on. */
-  watch(socket: Socket): void {
+  count(socket: Socket): void {
     this.#socket = socket;
   }
 
@@ -28,7 +28,7 @@ export class Wire {
   connector(isSecure: boolean, signal: AbortSignal): (options: ConnectionOptions, done: Done) => undefined {
     return (options, done) => {
       const tcp = connectTcp({ ...(options as NetConnectOpts), signal });
-      this.watch(tcp);
+      this.count(tcp);
       tcp.once("error", done);
       tcp.once("connect", () => {
         tcp.off("error", done);

@@ -15,7 +15,7 @@ const REMARKS: Readonly<Record<AppLogEnd, string | undefined>> = {
  * Sends an app's log within the limits, until it is read or, followed, the app is removed or the signal aborts. Resolves
  * with a remark where it ended otherwise than by having been read. Errors: `EdgeError` as of `readAppLog`.
  */
-export async function answerLogs(
+export async function sendAppLog(
   { app, tail, since, follow }: LogsParams,
   source: AppLogSource & { readonly limits: LogLimits },
   send: (chunk: AppLogChunk) => Promise<unknown>,

@@ -1,5 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
-import { Masker } from "../../lib/redact.ts";
+import { SecretMasker } from "../../lib/redact.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { secretsOf } from "../core/container.ts";
 import type { AppRecord } from "../core/deployment.ts";
@@ -7,14 +7,14 @@ import { LogCursor } from "../core/log-cursor.ts";
 import { printable } from "../core/log-text.ts";
 import type { ContainerState, Engine, LogLine, LogRequest } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
-import { maskedLine } from "../engine/masked-lines.ts";
-import { ownContainer } from "./own-container.ts";
+import { maskLogLine } from "../engine/masked-lines.ts";
+import { findAppContainer } from "./own-container.ts";
 
 /** How often a container that does not run is looked at, in milliseconds. */
-const LOOK_EVERY_MS = 500;
+const POLL_INTERVAL_MS = 500;
 
 /** Most lines that are looked through for what an app wrote while nobody listened: between two of its runs. */
-const MOST_MISSED = 10_000;
+const MAX_MISSED_LINES = 10_000;
 
 export interface AppLogSource {
   readonly engine: Engine;
@@ -68,7 +68,7 @@ class AppLogReader {
   readonly #request: AppLogRequest;
   readonly #source: AppLogSource;
   readonly #signal: AbortSignal;
-  #cursor = new LogCursor({ tail: MOST_MISSED });
+  #cursor = new LogCursor({ tail: MAX_MISSED_LINES });
   /** The container read last, and the run of it. */
   #container: string | undefined;
   #run = "";
@@ -88,13 +88,13 @@ class AppLogReader {
     for (;;) {
       const app = findApp(this.#name, this.#source);
       if (!app) return "removed";
-      const container = await ownContainer(app, this.#source.engine, this.#signal);
+      const container = await findAppContainer(app, this.#source.engine, this.#signal);
       if (!container && !this.#request.follow) return "no_container";
       const isFollowed = this.#isLive && container?.id === this.#container && container?.startedAt === this.#run;
       const isWorthReading = container !== undefined && this.#isWorthReading(container);
       if (isWorthReading) yield* this.#readContainer(container, secretsOf(app.spec));
       // Also behind a run that is followed: an engine may end its output at once, and go on calling it running.
-      if (!isWorthReading || isFollowed) await this.#source.clock.sleep(LOOK_EVERY_MS, this.#signal);
+      if (!isWorthReading || isFollowed) await this.#source.clock.sleep(POLL_INTERVAL_MS, this.#signal);
       if (!this.#request.follow) return "read";
       if (!this.#isLive) yield { lines: [], isLive: true };
       this.#isLive = true;
@@ -110,13 +110,13 @@ class AppLogReader {
     const request = this.#next(container);
     try {
       if (request.tail === 0) return;
-      const masker = new Masker(secrets);
+      const masker = new SecretMasker(secrets);
       const begun = new Set<LogLine["stream"]>();
       const batches = this.#source.engine.readLogs(container.id, request, this.#signal);
       for await (const batch of batches) {
         const lines: LogLine[] = [];
         for (const line of batch) {
-          if (this.#cursor.take(line)) lines.push(shown(line, masker, !begun.has(line.stream)));
+          if (this.#cursor.take(line)) lines.push(toReportedLine(line, masker, !begun.has(line.stream)));
           begun.add(line.stream);
         }
         if (lines.length > 0) yield { lines, isLive: this.#isLive };
@@ -135,12 +135,12 @@ class AppLogReader {
     this.#run = startedAt;
     // What was written before is read to its end first: from there on, all that comes is new.
     if (!this.#isLive) return { ...this.#request, follow: false };
-    return { tail: MOST_MISSED, since: this.#cursor.since, follow: status === "running" };
+    return { tail: MAX_MISSED_LINES, since: this.#cursor.since, follow: status === "running" };
   }
 
   /** Of the first container only what was asked for, of those that come in its place all. */
   #beginWith(isFirst: boolean): LogCursor {
-    if (!isFirst) return new LogCursor({ tail: MOST_MISSED });
+    if (!isFirst) return new LogCursor({ tail: MAX_MISSED_LINES });
     const { tail, since } = this.#request;
     return new LogCursor({ tail, since: tail === 0 ? this.#beganAt : since });
   }
@@ -150,7 +150,7 @@ function findApp(name: string, { store }: AppLogSource): AppRecord | undefined {
   return store.apps().find((app) => app.name === name);
 }
 
-function shown(line: LogLine, masker: Masker, isFirst: boolean): LogLine {
+function toReportedLine(line: LogLine, masker: SecretMasker, isFirst: boolean): LogLine {
   const { stream, timestamp, truncated } = line;
-  return { stream, timestamp, text: printable(maskedLine(line, masker, isFirst)), truncated };
+  return { stream, timestamp, text: printable(maskLogLine(line, masker, isFirst)), truncated };
 }

@@ -6,7 +6,7 @@ import type { AppRecord } from "../core/deployment.ts";
 import { runState } from "../core/run-state.ts";
 import type { ContainerState, ImageFacts } from "../engine/engine.ts";
 
-export interface AppSeen {
+export interface AppObservation {
   readonly app: AppRecord;
   /** `undefined` where it has none. */
   readonly container: ContainerState | undefined;
@@ -16,7 +16,7 @@ export interface AppSeen {
 
 /** An app as it is told of, and when that may change by time alone, in milliseconds from now. */
 export function toAppReport(
-  { app, container, image, lastDeployment }: AppSeen,
+  { app, container, image, lastDeployment }: AppObservation,
   nowMs: number,
 ): { readonly report: AppReport; readonly recheckMs: number | undefined } {
   const { spec, desired } = app;

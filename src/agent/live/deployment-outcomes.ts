@@ -1,21 +1,21 @@
-import { clipMessage } from "../../protocol/deployment-event.ts";
+import { truncateMessage } from "../../protocol/deployment-event.ts";
 import type { DeploymentOutcome } from "../../protocol/deployment-outcome.ts";
 import { isErrorCode } from "../../protocol/errors.ts";
-import { type DeploymentEntry, HISTORY_LENGTH, HISTORY_SLACK } from "../store/history.ts";
+import { type DeploymentEntry, MAX_HISTORY_ENTRIES, MAX_HISTORY_EXCESS_ENTRIES } from "../store/history.ts";
 import type { AgentStore } from "../store/store.ts";
 
 /** Entries of deployments and of repairs have each their own bound. */
-const WHOLE_HISTORY = 2 * (HISTORY_LENGTH + HISTORY_SLACK);
+const MAX_STORED_ENTRIES = 2 * (MAX_HISTORY_ENTRIES + MAX_HISTORY_EXCESS_ENTRIES);
 
 /**
  * What is on record of these deployments. One whose end is longer ago than the history goes back has succeeded where an
  * app is still the result of it.
  */
-export function deploymentOutcomes(
+export function readDeploymentOutcomes(
   store: Pick<AgentStore, "deployment" | "history" | "apps">,
   ids: readonly string[],
 ): DeploymentOutcome[] {
-  const entries = store.history(WHOLE_HISTORY).filter((entry) => entry.kind === "deployment");
+  const entries = store.history(MAX_STORED_ENTRIES).filter((entry) => entry.kind === "deployment");
   const ended = new Map(entries.map((entry) => [entry.id, entry]));
   const results = new Set(store.apps().flatMap(({ deploymentId, isAdopted }) => (isAdopted ? [] : [deploymentId])));
   return ids.map((id) => {
@@ -34,7 +34,7 @@ function outcomeOf({ id, events }: DeploymentEntry): DeploymentOutcome {
   return {
     deployment_id: id,
     status,
-    message: clipMessage(message),
+    message: truncateMessage(message),
     ...(code !== undefined && isErrorCode(code) && { code }),
   };
 }

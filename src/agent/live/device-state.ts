@@ -4,13 +4,13 @@ import type { DeviceState } from "../../protocol/device-state.ts";
 import { LABELS } from "../core/container.ts";
 import type { AppRecord } from "../core/deployment.ts";
 import type { Engine, EngineInfo } from "../engine/engine.ts";
-import { ownContainers } from "../engine/own-containers.ts";
+import { findManagedContainers } from "../engine/own-containers.ts";
 import type { Host } from "../host/host.ts";
 import type { Readings } from "../telemetry/readings.ts";
 
 /** How long the engine may take before the state is told without it, in milliseconds. */
-const ENGINE_PATIENCE_MS = 5_000;
-const MOST_CONTAINERS = 500;
+const ENGINE_TIMEOUT_MS = 5_000;
+const MAX_CONTAINERS = 500;
 
 export interface DeviceStateSources {
   readonly engine: Engine;
@@ -26,7 +26,7 @@ export interface DeviceStateSources {
 
 /** The device as it is right now; `null` for what cannot be read. Rejects but for the signal. */
 export async function readDeviceState(sources: DeviceStateSources, signal: AbortSignal): Promise<DeviceState> {
-  using limit = deadline(sources.clock, ENGINE_PATIENCE_MS, signal);
+  using limit = deadline(sources.clock, ENGINE_TIMEOUT_MS, signal);
   const [engine, containers, readings] = await Promise.all([
     sources.engine.info(limit.signal).catch(() => undefined),
     listContainers(sources, limit.signal).catch(() => []),
@@ -48,10 +48,10 @@ async function listContainers(
   signal: AbortSignal,
 ): Promise<DeviceState["containers"]> {
   const all = await engine.listContainers(signal);
-  const shown = all.slice(0, MOST_CONTAINERS);
+  const shown = all.slice(0, MAX_CONTAINERS);
   const recorded = new Set(store.apps().map(({ containerId }) => containerId));
   const labelled = shown.filter(({ id, labels }) => labels[LABELS.stateDir] === stateDir || recorded.has(id));
-  const own = await ownContainers(labelled, { engine, recorded }, signal);
+  const own = await findManagedContainers(labelled, { engine, recorded }, signal);
   const apps = new Map(own.map(({ id, app }) => [id, app]));
   return shown.map(({ id, name, image, status }) => ({
     name: name.slice(0, 256),

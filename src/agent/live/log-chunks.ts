@@ -4,8 +4,8 @@ import { LogBudget, type LogLimits } from "../core/log-budget.ts";
 import type { LogLine } from "../engine/engine.ts";
 
 /** A chunk is sent when it is so large, in bytes, or so old, in milliseconds. */
-const CHUNK_BYTES = 16 * 1024;
-const CHUNK_MS = 250;
+const MAX_CHUNK_BYTES = 16 * 1024;
+const MAX_CHUNK_AGE_MS = 250;
 
 export interface LogChunksOptions {
   readonly limits: LogLimits;
@@ -51,8 +51,8 @@ export class LogChunks implements Disposable {
     this.#budget.spend(bytes, clock.monotonic());
     this.#lines.push(wire);
     this.#bytes += bytes;
-    if (this.#bytes >= CHUNK_BYTES) await this.flush();
-    else this.#timer ??= clock.timer(CHUNK_MS, () => void this.flush().catch(() => undefined));
+    if (this.#bytes >= MAX_CHUNK_BYTES) await this.flush();
+    else this.#timer ??= clock.timer(MAX_CHUNK_AGE_MS, () => void this.flush().catch(() => undefined));
     return true;
   }
 

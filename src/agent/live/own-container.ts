@@ -1,10 +1,10 @@
 import { LABELS } from "../core/container.ts";
 import type { AppRecord } from "../core/deployment.ts";
 import type { ContainerState, Engine } from "../engine/engine.ts";
-import { ownContainers } from "../engine/own-containers.ts";
+import { findManagedContainers } from "../engine/own-containers.ts";
 
 /** The container of an installed app: the one that was recorded, or another that was made of it. */
-export async function ownContainer(
+export async function findAppContainer(
   { containerId, deploymentId }: AppRecord,
   engine: Engine,
   signal: AbortSignal,
@@ -13,6 +13,6 @@ export async function ownContainer(
   if (recorded) return recorded;
   const all = await engine.listContainers(signal);
   const labelled = all.filter(({ labels }) => labels[LABELS.deployment] === deploymentId);
-  const [other] = await ownContainers(labelled, { engine, recorded: new Set([containerId]) }, signal);
+  const [other] = await findManagedContainers(labelled, { engine, recorded: new Set([containerId]) }, signal);
   return other && (await engine.inspectContainer(other.id, signal));
 }

@@ -6,10 +6,10 @@ import {
   isQueryKind,
 } from "../../protocol/device-query.ts";
 import { EdgeError } from "../../protocol/errors.ts";
-import type { DeviceQuestion, QueryHandler } from "../link/ports.ts";
+import type { DeviceQuery, QueryHandler } from "../link/ports.ts";
 
 /** One question of a kind, with its parameters checked. */
-export interface Question<K extends QueryKind> {
+export interface TypedQuery<K extends QueryKind> {
   readonly params: QueryParams<K>;
   /** Sends one answer; resolves when it has left. */
   readonly send: (answer: QueryAnswer<K>) => Promise<unknown>;
@@ -17,36 +17,36 @@ export interface Question<K extends QueryKind> {
 }
 
 /** What answers each kind: one that is missing does not compile. Resolves with a remark where there is one. */
-export type Answerers = {
-  readonly [K in QueryKind]: (question: Question<K>) => Promise<string | undefined>;
+export type QueryHandlers = {
+  readonly [K in QueryKind]: (question: TypedQuery<K>) => Promise<string | undefined>;
 };
 
 /** Bytes of answers sent, by what they were for. */
-export type TellTraffic = (purpose: "telemetry" | "logs", bytes: number, app: string | undefined) => void;
+export type CountResponseTraffic = (purpose: "telemetry" | "logs", bytes: number, app: string | undefined) => void;
 
 /** Answers the control plane's questions. */
 export class DeviceQueries implements QueryHandler {
-  readonly #answerers: Answerers;
-  readonly #traffic: TellTraffic;
+  readonly #answerers: QueryHandlers;
+  readonly #traffic: CountResponseTraffic;
 
   /** @param traffic told of each answer that was sent */
-  constructor(answerers: Answerers, traffic: TellTraffic) {
+  constructor(answerers: QueryHandlers, traffic: CountResponseTraffic) {
     this.#answerers = answerers;
     this.#traffic = traffic;
   }
 
-  async answer(question: DeviceQuestion): Promise<string | undefined> {
+  async handle(question: DeviceQuery): Promise<string | undefined> {
     const { what } = question;
     if (!isQueryKind(what)) throw new EdgeError("InvalidRequest", "The device does not know this kind of question.");
-    return await answer(what, this.#answerers, question, this.#traffic);
+    return await handleQuery(what, this.#answerers, question, this.#traffic);
   }
 }
 
-function answer<K extends QueryKind>(
+function handleQuery<K extends QueryKind>(
   what: K,
-  answerers: Pick<Answerers, K>,
-  { params, send, signal }: DeviceQuestion,
-  traffic: TellTraffic,
+  answerers: Pick<QueryHandlers, K>,
+  { params, send, signal }: DeviceQuery,
+  traffic: CountResponseTraffic,
 ): Promise<string | undefined> {
   const parsed = QUERIES[what].params.safeParse(params ?? {});
   if (!parsed.success) throw new EdgeError("InvalidRequest", "The question's parameters are not as they should be.");

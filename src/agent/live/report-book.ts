@@ -1,30 +1,30 @@
 import { createHash } from "node:crypto";
 import { type Clock, deadline } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { AppReport, DeviceFacts, ReportChange } from "../../protocol/app-report.ts";
+import type { AppReport, DeviceFacts, ReportDelta } from "../../protocol/app-report.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import { LABELS } from "../core/container.ts";
 import type { AppRecord } from "../core/deployment.ts";
-import { type Report, changeBetween, fitted } from "../core/report.ts";
+import { type Report, diffReports, fitToSize } from "../core/report.ts";
 import type { ContainerSummary, Engine, ImageFacts } from "../engine/engine.ts";
-import { ownContainers } from "../engine/own-containers.ts";
+import { findManagedContainers } from "../engine/own-containers.ts";
 import type { ReportSource } from "../link/ports.ts";
 import type { HistoryEntry } from "../store/history.ts";
 import { toAppReport } from "./app-report.ts";
 import { lastDeployments } from "./last-deployments.ts";
 
 /** How long a look at all apps may take, in milliseconds. */
-const PATIENCE_MS = 30_000;
+const ENGINE_TIMEOUT_MS = 30_000;
 
 /** Room in a frame for what is not apps. */
-const FRAME_MARGIN = 16 * 1024;
+const FRAME_MARGIN_BYTES = 16 * 1024;
 
-const MOST_HISTORY = 1_000;
+const MAX_HISTORY_ENTRIES = 1_000;
 
 /** Reports kept to tell differences to: one that is under way is not held yet. */
-const KEPT = 4;
+const MAX_KEPT_REPORTS = 4;
 
-export interface ReportBookOptions {
+export interface ReportBuilderOptions {
   readonly engine: Engine;
   readonly store: { apps(): readonly AppRecord[]; history(limit: number): readonly HistoryEntry[] };
   readonly clock: Clock;
@@ -36,21 +36,21 @@ export interface ReportBookOptions {
 }
 
 /** The device's report as it is, and the last ones before it. */
-export class ReportBook implements ReportSource {
-  readonly #options: ReportBookOptions;
+export class ReportBuilder implements ReportSource {
+  readonly #options: ReportBuilderOptions;
   readonly #listeners = new Set<() => void>();
   readonly #images = new Map<string, ImageFacts | undefined>();
   /** The newest comes last. */
   #reports: Report[] = [];
 
-  constructor(options: ReportBookOptions) {
+  constructor(options: ReportBuilderOptions) {
     this.#options = options;
   }
 
-  since(hash: string | undefined): ReportChange | undefined {
+  since(hash: string | undefined): ReportDelta | undefined {
     const current = this.#reports.at(-1);
     if (!current || current.hash === hash) return undefined;
-    return changeBetween(
+    return diffReports(
       this.#reports.find((report) => report.hash === hash),
       current,
     );
@@ -62,19 +62,24 @@ export class ReportBook implements ReportSource {
   }
 
   /** Looks now, whatever was told last, and answers the complete report. */
-  async complete(signal: AbortSignal): Promise<ReportChange> {
-    const { report } = await this.#look(signal);
-    return changeBetween(undefined, report);
+  async buildComplete(signal: AbortSignal): Promise<ReportDelta> {
+    const { report } = await this.#build(signal);
+    return diffReports(undefined, report);
   }
 
   /** Looks at one app now; `undefined` where there is none of this name. */
-  async app(name: string, signal: AbortSignal): Promise<{ app: AppRecord; report: AppReport } | undefined> {
+  async buildApp(name: string, signal: AbortSignal): Promise<{ app: AppRecord; report: AppReport } | undefined> {
     const { engine, store } = this.#options;
     const app = store.apps().find((record) => record.name === name);
     if (!app) return undefined;
-    using limit = deadline(this.#options.clock, PATIENCE_MS, signal);
+    using limit = deadline(this.#options.clock, ENGINE_TIMEOUT_MS, signal);
     const containers = await engine.listContainers(limit.signal);
-    const { report } = await this.#lookAt(app, containers, lastDeployments(store.history(MOST_HISTORY)), limit.signal);
+    const { report } = await this.#buildAppReport(
+      app,
+      containers,
+      lastDeployments(store.history(MAX_HISTORY_ENTRIES)),
+      limit.signal,
+    );
     return { app, report };
   }
 
@@ -83,9 +88,9 @@ export class ReportBook implements ReportSource {
    * alone, in milliseconds from now. Rejects when the engine cannot be asked.
    */
   async update(signal: AbortSignal): Promise<{ readonly changed: boolean; readonly recheckMs: number | undefined }> {
-    const { report, recheckMs } = await this.#look(signal);
+    const { report, recheckMs } = await this.#build(signal);
     const changed = report.hash !== this.#reports.at(-1)?.hash;
-    if (changed) this.#reports = [...this.#reports, report].slice(-KEPT);
+    if (changed) this.#reports = [...this.#reports, report].slice(-MAX_KEPT_REPORTS);
     return { changed, recheckMs };
   }
 
@@ -94,20 +99,22 @@ export class ReportBook implements ReportSource {
     for (const listener of this.#listeners) listener();
   }
 
-  async #look(parent: AbortSignal): Promise<{ readonly report: Report; readonly recheckMs: number | undefined }> {
+  async #build(parent: AbortSignal): Promise<{ readonly report: Report; readonly recheckMs: number | undefined }> {
     const { engine, store, clock, facts, isBusy } = this.#options;
-    using limit = deadline(clock, PATIENCE_MS, parent);
+    using limit = deadline(clock, ENGINE_TIMEOUT_MS, parent);
     const { signal } = limit;
     const [containers, device] = await Promise.all([engine.listContainers(signal), facts(signal)]);
-    const ended = lastDeployments(store.history(MOST_HISTORY));
+    const ended = lastDeployments(store.history(MAX_HISTORY_ENTRIES));
     const seen: { readonly report: AppReport; readonly recheckMs: number | undefined }[] = [];
     for (const app of store.apps()) {
       const before = isBusy(app.name) ? this.#reports.at(-1)?.apps.get(app.name) : undefined;
-      seen.push(before ? { report: before, recheckMs: undefined } : await this.#lookAt(app, containers, ended, signal));
+      seen.push(
+        before ? { report: before, recheckMs: undefined } : await this.#buildAppReport(app, containers, ended, signal),
+      );
     }
-    const apps = fitted(
+    const apps = fitToSize(
       seen.map(({ report }) => report),
-      MAX_FRAME_BYTES - FRAME_MARGIN,
+      MAX_FRAME_BYTES - FRAME_MARGIN_BYTES,
       (value) => Buffer.byteLength(JSON.stringify(value)),
     );
     const rechecks = seen.flatMap(({ recheckMs }) => recheckMs ?? []);
@@ -117,25 +124,26 @@ export class ReportBook implements ReportSource {
     };
   }
 
-  async #lookAt(
+  async #buildAppReport(
     app: AppRecord,
     containers: readonly ContainerSummary[],
     ended: ReadonlyMap<string, AppReport["last_deployment"]>,
     signal: AbortSignal,
   ) {
     const { engine, clock } = this.#options;
-    const own = containers.find(({ id }) => id === app.containerId) ?? (await this.#madeOf(app, containers, signal));
+    const own =
+      containers.find(({ id }) => id === app.containerId) ?? (await this.#findContainer(app, containers, signal));
     const container = own && (await engine.inspectContainer(own.id, signal));
     const image = await this.#image(app.imageId, signal);
     return toAppReport({ app, container, image, lastDeployment: ended.get(app.name) ?? null }, clock.now());
   }
 
-  async #madeOf({ deploymentId }: AppRecord, all: readonly ContainerSummary[], signal: AbortSignal) {
+  async #findContainer({ deploymentId }: AppRecord, all: readonly ContainerSummary[], signal: AbortSignal) {
     const { engine, stateDir } = this.#options;
     const labelled = all.filter(
       ({ labels }) => labels[LABELS.deployment] === deploymentId && labels[LABELS.stateDir] === stateDir,
     );
-    const [own] = await ownContainers(labelled, { engine, recorded: new Set() }, signal);
+    const [own] = await findManagedContainers(labelled, { engine, recorded: new Set() }, signal);
     return own;
   }
 
@@ -144,13 +152,13 @@ export class ReportBook implements ReportSource {
     const known = this.#images.get(id);
     if (known) return known;
     const facts = await this.#options.engine.inspectImage(id, signal);
-    if (this.#images.size >= MOST_IMAGES) this.#images.clear();
+    if (this.#images.size >= MAX_CACHED_IMAGES) this.#images.clear();
     this.#images.set(id, facts);
     return facts;
   }
 }
 
-const MOST_IMAGES = 200;
+const MAX_CACHED_IMAGES = 200;
 
 /** Short, and the same for the same report over restarts of the agent. */
 function hashOf(value: unknown): string {

@@ -3,10 +3,10 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { isFinal } from "../../protocol/deployment-event.ts";
 import { LABELS } from "../core/container.ts";
-import { ReportPace } from "../core/report-pace.ts";
+import { ReportRateLimiter } from "../core/report-pace.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { StoreChange } from "../store/store.ts";
-import type { ReportBook } from "./report-book.ts";
+import type { ReportBuilder } from "./report-book.ts";
 
 /** Changes come in swarms: a restart is three of them. What follows within this time is told with the first. */
 const SETTLE_MS = 2_000;
@@ -17,7 +17,7 @@ const ENDED_SETTLE_MS = 100;
 const RETRY = { baseMs: 2_000, maxMs: 60_000 };
 
 export interface ReporterOptions {
-  readonly book: ReportBook;
+  readonly builder: ReportBuilder;
   readonly engine: Engine;
   readonly store: { onChange(watcher: (change: StoreChange) => void): Disposable };
   readonly clock: Clock;
@@ -36,34 +36,34 @@ export interface ReporterOptions {
  */
 export class Reporter {
   readonly #options: ReporterOptions;
-  readonly #pace: ReportPace;
+  readonly #rateLimiter: ReportRateLimiter;
   #wake: (() => void) | undefined;
   #isDue = true;
   /** A deployment ended: whoever asked for it waits. */
-  #isAsked = true;
+  #isUrgent = true;
   #hasEnded = false;
-  #isHeldBack = false;
+  #isRateLimited = false;
 
   constructor(options: ReporterOptions) {
     this.#options = options;
-    this.#pace = new ReportPace(options.maxPerHour, options.clock.monotonic());
+    this.#rateLimiter = new ReportRateLimiter(options.maxPerHour, options.clock.monotonic());
   }
 
   /** Tells until `signal` aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     using _changes = this.#options.store.onChange((change) => this.#stored(change));
-    await Promise.all([this.#watch(signal), this.#tell(signal)]);
+    await Promise.all([this.#watch(signal), this.#reportLoop(signal)]);
   }
 
   #stored({ app, removedApp, events = [] }: StoreChange): void {
     const isEnd = events.some(isFinal);
     if (!app && removedApp === undefined && !isEnd) return;
-    this.#isAsked ||= isEnd;
+    this.#isUrgent ||= isEnd;
     this.#hasEnded ||= isEnd;
-    this.#nudge();
+    this.#markDue();
   }
 
-  #nudge(): void {
+  #markDue(): void {
     this.#isDue = true;
     this.#wake?.();
   }
@@ -75,7 +75,7 @@ export class Reporter {
         for await (const _change of engine.watchContainers(`${LABELS.stateDir}=${stateDir}`, signal)) {
           attempt = 0;
           // What happened while nobody watched is seen by looking, too.
-          this.#nudge();
+          this.#markDue();
         }
       } catch {
         // The keeper says when the engine is away, and when it is back.
@@ -84,7 +84,7 @@ export class Reporter {
     }
   }
 
-  async #tell(signal: AbortSignal): Promise<void> {
+  async #reportLoop(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
         await this.#untilDue(signal);
@@ -112,23 +112,23 @@ export class Reporter {
   /** Waits for the pace, unless somebody waits for what there is to tell. */
   async #pause(signal: AbortSignal): Promise<void> {
     const { clock, logger, maxPerHour } = this.#options;
-    const delay = (): number => (this.#isAsked ? 0 : this.#pace.delay(clock.monotonic()));
-    if (delay() === 0) this.#isHeldBack = false;
-    else if (!this.#isHeldBack) {
+    const delay = (): number => (this.#isUrgent ? 0 : this.#rateLimiter.delay(clock.monotonic()));
+    if (delay() === 0) this.#isRateLimited = false;
+    else if (!this.#isRateLimited) {
       logger.info({ reports_max_per_hour: maxPerHour }, "apps change often; reports are held back");
-      this.#isHeldBack = true;
+      this.#isRateLimited = true;
     }
     for (let left = delay(); left > 0; left = delay()) await this.#sleep(left, signal);
   }
 
   async #update(signal: AbortSignal): Promise<void> {
-    const { book, clock } = this.#options;
+    const { builder: book, clock } = this.#options;
     this.#isDue = false;
-    this.#isAsked = false;
+    this.#isUrgent = false;
     this.#hasEnded = false;
     const { changed, recheckMs } = await book.update(signal);
     if (changed) {
-      this.#pace.spend(clock.monotonic());
+      this.#rateLimiter.spend(clock.monotonic());
       book.publish();
     }
     if (recheckMs === undefined) return;

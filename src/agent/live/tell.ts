@@ -1,4 +1,4 @@
-import { remember } from "../../lib/remember.ts";
+import { memoize } from "../../lib/remember.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { DataUsageParams, DeviceDataUsage } from "../../protocol/data-usage.ts";
@@ -8,20 +8,20 @@ import type { LogLimits } from "../core/log-budget.ts";
 import type { Engine, EngineInfo } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { Host } from "../host/host.ts";
-import type { DeviceTelling } from "../link/ports.ts";
+import type { DeviceReporting } from "../link/ports.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
 import type { Readings } from "../telemetry/readings.ts";
-import { answerLogs } from "./answer-logs.ts";
-import { deploymentOutcomes } from "./deployment-outcomes.ts";
+import { sendAppLog } from "./answer-logs.ts";
+import { readDeploymentOutcomes } from "./deployment-outcomes.ts";
 import { readDeviceState } from "./device-state.ts";
-import { type Answerers, DeviceQueries, type TellTraffic } from "./queries.ts";
-import { ReportBook } from "./report-book.ts";
+import { type QueryHandlers, DeviceQueries, type CountResponseTraffic } from "./queries.ts";
+import { ReportBuilder } from "./report-book.ts";
 import { Reporter } from "./reporter.ts";
 
 /** What is known of a machine does not change while it runs, but for its engine. */
-const FACTS_SERVE_MS = 600_000;
+const FACTS_TTL_MS = 600_000;
 
-export interface TellOptions {
+export interface ReportingOptions {
   readonly engine: Engine;
   readonly host: Host;
   readonly store: NotifyingStore;
@@ -37,30 +37,32 @@ export interface TellOptions {
   readonly readings: (signal: AbortSignal) => Promise<Readings>;
   readonly agentUptimeS: () => number;
   readonly dataUsage: (params: DataUsageParams) => DeviceDataUsage;
-  readonly traffic: TellTraffic;
+  readonly traffic: CountResponseTraffic;
 }
 
 /** What the agent tells of itself. `run` sees to the reports until the signal aborts. */
-export function tellOf(options: TellOptions): DeviceTelling & { readonly run: (signal: AbortSignal) => Promise<void> } {
+export function createReporting(
+  options: ReportingOptions,
+): DeviceReporting & { readonly run: (signal: AbortSignal) => Promise<void> } {
   const { engine, clock, reportsPerHour: maxPerHour } = options;
-  const facts = remember(clock, FACTS_SERVE_MS, async (signal) => options.facts(await engine.info(signal)));
-  const book = new ReportBook({ ...options, facts });
-  const reporter = new Reporter({ ...options, book, maxPerHour });
+  const facts = memoize(clock, FACTS_TTL_MS, async (signal) => options.facts(await engine.info(signal)));
+  const book = new ReportBuilder({ ...options, facts });
+  const reporter = new Reporter({ ...options, builder: book, maxPerHour });
   return {
-    queries: new DeviceQueries(answerers(options, book), options.traffic),
+    queries: new DeviceQueries(createQueryHandlers(options, book), options.traffic),
     reports: book,
     run: (signal) => reporter.run(signal),
   };
 }
 
-function answerers(options: TellOptions, book: ReportBook): Answerers {
+function createQueryHandlers(options: ReportingOptions, book: ReportBuilder): QueryHandlers {
   return {
     async report({ send, signal }) {
-      await send(await engineAsked(() => book.complete(signal), signal));
+      await send(await engineAsked(() => book.buildComplete(signal), signal));
       return undefined;
     },
     async app({ params: { app, reveal }, send, signal }) {
-      const found = await engineAsked(() => book.app(app, signal), signal);
+      const found = await engineAsked(() => book.buildApp(app, signal), signal);
       if (!found) throw new EdgeError("AppNotFound", `There is no app named ${app} on this device.`);
       await send({ app: found.report, ...(reveal && { spec: found.app.spec }) });
       return undefined;
@@ -69,13 +71,13 @@ function answerers(options: TellOptions, book: ReportBook): Answerers {
       await send(await readDeviceState(options, signal));
       return undefined;
     },
-    logs: ({ params, send, signal }) => answerLogs(params, options, send, signal),
+    logs: ({ params, send, signal }) => sendAppLog(params, options, send, signal),
     async data_usage({ params, send }) {
       await send(options.dataUsage(params));
       return undefined;
     },
     async deployments({ params, send }) {
-      await send({ deployments: deploymentOutcomes(options.store, params.deployment_ids) });
+      await send({ deployments: readDeploymentOutcomes(options.store, params.deployment_ids) });
       return undefined;
     },
   };

@@ -29,7 +29,7 @@ const engineSchema = z.discriminatedUnion("ok", [
   z.object({ ok: z.literal(true), kind: z.string(), version: z.string() }),
   z.object({ ok: z.literal(false), reason: z.string() }),
 ]);
-export type EngineAnswer = z.output<typeof engineSchema>;
+export type EngineResponse = z.output<typeof engineSchema>;
 
 const diskSchema = z.object({
   /** Where the engine keeps images. */
@@ -69,7 +69,7 @@ const linkSchema = z.object({
   asset: z.object({ uuid: z.string(), serial_number: z.string(), name: z.string() }).nullable(),
   reconnects: z.int(),
 });
-export type LinkAnswer = z.output<typeof linkSchema>;
+export type LinkResponse = z.output<typeof linkSchema>;
 
 const purposesSchema = z.partialRecord(trafficPurposeSchema, z.int());
 
@@ -185,7 +185,7 @@ const happeningSchema = z.discriminatedUnion("kind", [
     error: z.string().exactOptional(),
   }),
 ]);
-export type Happening = z.output<typeof happeningSchema>;
+export type Activity = z.output<typeof happeningSchema>;
 
 /** What a clean-up of images did, or would do. */
 const cleanupSchema = z.object({
@@ -195,10 +195,10 @@ const cleanupSchema = z.object({
   kept: z.array(z.object({ reference: z.string(), bytes: z.number(), why: z.string() })),
   freed_bytes: z.number(),
 });
-export type CleanupAnswer = z.output<typeof cleanupSchema>;
+export type CleanupResponse = z.output<typeof cleanupSchema>;
 
 /** What can be asked for, by the name it is asked for with. */
-export const answers = {
+export const responseSchemas = {
   app: appFactsSchema,
   cleanup: cleanupSchema,
   happening: happeningSchema,
@@ -206,4 +206,6 @@ export const answers = {
   status: statusSchema,
   top: topSchema,
 };
-export type Answers = { readonly [Kind in keyof typeof answers]: z.output<(typeof answers)[Kind]> };
+export type LocalResponses = {
+  readonly [Kind in keyof typeof responseSchemas]: z.output<(typeof responseSchemas)[Kind]>;
+};

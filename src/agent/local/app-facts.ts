@@ -4,16 +4,16 @@ import { secretsOf } from "../core/container.ts";
 import type { AppRecord } from "../core/deployment.ts";
 import { hostPortsOf, includesPort } from "../core/host-port.ts";
 import type { ContainerState } from "../engine/engine.ts";
-import { maskedTail } from "../engine/masked-lines.ts";
-import { ownContainer } from "../live/own-container.ts";
+import { maskLogTail } from "../engine/masked-lines.ts";
+import { findAppContainer } from "../live/own-container.ts";
 import type { AppFacts } from "./api.ts";
-import { type DeviceStatusSources, goingOn, reasonOf } from "./device-status.ts";
+import { type DeviceStatusSources, pendingDeployments, reasonOf } from "./device-status.ts";
 
 const LOG_LINES = 20;
 /** Longest line, and longest output of a health check, in characters. */
 const MAX_TEXT_LENGTH = 500;
-const PATIENCE_MS = 5_000;
-const MOST_HISTORY = 1_000;
+const ENGINE_TIMEOUT_MS = 5_000;
+const MAX_HISTORY_ENTRIES = 1_000;
 
 /** Gathers what explains why an app runs, or does not; `undefined` where nothing is known of one of this name. */
 export async function gatherAppFacts(
@@ -23,11 +23,11 @@ export async function gatherAppFacts(
 ): Promise<AppFacts | undefined> {
   const { store, clock } = sources;
   const app = store.apps().find((record) => record.name === name);
-  const history = store.history(MOST_HISTORY).filter((entry) => entry.app === name);
-  const deploying = goingOn(store).find((deployment) => deployment.app === name) ?? null;
+  const history = store.history(MAX_HISTORY_ENTRIES).filter((entry) => entry.app === name);
+  const deploying = pendingDeployments(store).find((deployment) => deployment.app === name) ?? null;
   if (!app && history.length === 0) return undefined;
-  using limit = deadline(clock, PATIENCE_MS, signal);
-  const seen = app ? await look(app, sources, limit.signal) : NOTHING_SEEN;
+  using limit = deadline(clock, ENGINE_TIMEOUT_MS, signal);
+  const seen = app ? await readEngineFacts(app, sources, limit.signal) : NO_ENGINE_FACTS;
   signal.throwIfAborted();
   return {
     name,
@@ -42,9 +42,9 @@ export async function gatherAppFacts(
 /** In these the container holds its ports itself. */
 const HOLDS_PORTS: ReadonlySet<string> = new Set(["running", "paused", "restarting"]);
 
-type Seen = Pick<AppFacts, "engine_error" | "container" | "image_present" | "taken_ports" | "forbidden" | "log">;
+type EngineFacts = Pick<AppFacts, "engine_error" | "container" | "image_present" | "taken_ports" | "forbidden" | "log">;
 
-const NOTHING_SEEN: Seen = {
+const NO_ENGINE_FACTS: EngineFacts = {
   engine_error: null,
   container: null,
   image_present: null,
@@ -59,13 +59,17 @@ function deployed({ deploymentId, desired, spec }: AppRecord): AppFacts["deploye
   return { deployment_id: deploymentId, desired, image, host_network, privileged, ports, volumes, variables };
 }
 
-async function look(app: AppRecord, sources: DeviceStatusSources, signal: AbortSignal): Promise<Seen> {
+async function readEngineFacts(
+  app: AppRecord,
+  sources: DeviceStatusSources,
+  signal: AbortSignal,
+): Promise<EngineFacts> {
   try {
     const { engine } = sources;
     const [container, image, forbidden = null] = await Promise.all([
-      ownContainer(app, engine, signal),
+      findAppContainer(app, engine, signal),
       engine.inspectImage(app.imageId, signal),
-      sources.whyForbidden()(app, signal),
+      sources.createPolicyCheck()(app, signal),
     ]);
     const secrets = secretsOf(app.spec);
     const lines = container ? await engine.tailLogs(container.id, LOG_LINES, signal) : [];
@@ -78,10 +82,10 @@ async function look(app: AppRecord, sources: DeviceStatusSources, signal: AbortS
           ? []
           : await takenPorts(app, sources, signal),
       forbidden,
-      log: maskedTail(lines, secrets, MAX_TEXT_LENGTH),
+      log: maskLogTail(lines, secrets, MAX_TEXT_LENGTH),
     };
   } catch (error) {
-    return { ...NOTHING_SEEN, engine_error: reasonOf(error) };
+    return { ...NO_ENGINE_FACTS, engine_error: reasonOf(error) };
   }
 }
 

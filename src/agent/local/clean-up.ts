@@ -1,14 +1,14 @@
 import type { Cleaner } from "../cleanup/cleaner.ts";
 import { EngineError } from "../engine/engine-error.ts";
-import type { CleanupAnswer } from "./api.ts";
+import type { CleanupResponse } from "./api.ts";
 import { LocalError } from "./local-error.ts";
 import type { LocalRequest } from "./routes.ts";
 
 /** Removes images that no app needs, or with `dry_run` says which. `all`: also those not needed for a short time only. */
-export async function cleanUp(
+export async function runCleanup(
   cleaner: Pick<Cleaner, "round">,
   { query, signal }: LocalRequest,
-): Promise<CleanupAnswer> {
+): Promise<CleanupResponse> {
   const dryRun = query.has("dry_run");
   try {
     const { removed, kept, freedBytes } = await cleaner.round({ dryRun, all: query.has("all") }, signal);

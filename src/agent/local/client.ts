@@ -3,12 +3,12 @@ import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { VERSION } from "../../lib/version.ts";
 import { API, VERSION_HEADER } from "./api-path.ts";
-import type { Answers } from "./api.ts";
+import type { LocalResponses } from "./api.ts";
 import { LocalError } from "./local-error.ts";
-import { GROUP, READ_GROUP } from "./socket-path.ts";
+import { FULL_ACCESS_GROUP, READ_ONLY_GROUP } from "./socket-path.ts";
 
 /** Nobody listens on the agent's socket, or this user may not use it. */
-export class DaemonDownError extends Error {
+export class DaemonUnavailableError extends Error {
   readonly reason: "down" | "forbidden";
 
   constructor(reason: "down" | "forbidden", message: string, options?: ErrorOptions) {
@@ -28,36 +28,36 @@ interface CallOptions {
 /** Speaks to the daemon, where this user may not use its socket through the one for reading. Errors: `DaemonDownError`, `LocalError`. */
 export class LocalClient {
   readonly #path: string;
-  readonly #readPath: string | undefined;
+  readonly #readOnlyPath: string | undefined;
 
   /** @param readSocketPath where to ask whom the other socket is closed to */
   constructor(socketPath: string, readSocketPath?: string) {
     this.#path = socketPath;
-    this.#readPath = readSocketPath;
+    this.#readOnlyPath = readSocketPath;
   }
 
   get socketPath(): string {
     return this.#path;
   }
 
-  async ask<Kind extends keyof Answers>(
+  async request<Kind extends keyof LocalResponses>(
     method: Method,
     path: string,
     kind: Kind,
     options: CallOptions = {},
-  ): Promise<Answers[Kind]> {
+  ): Promise<LocalResponses[Kind]> {
     const response = await this.#send(method, path, options);
     const read = await readerOf(kind, response);
     return read(await text(response));
   }
 
   /** The values of a stream as they come. Throws when it breaks off with an error. */
-  async *stream<Kind extends keyof Answers>(
+  async *stream<Kind extends keyof LocalResponses>(
     method: Method,
     path: string,
     kind: Kind,
     options: CallOptions = {},
-  ): AsyncGenerator<Answers[Kind]> {
+  ): AsyncGenerator<LocalResponses[Kind]> {
     const response = await this.#send(method, path, options);
     const read = await readerOf(kind, response);
     for await (const line of createInterface({ input: response, crlfDelay: Infinity })) {
@@ -70,10 +70,10 @@ export class LocalClient {
 
   async #send(method: Method, path: string, options: CallOptions): Promise<IncomingMessage> {
     const response = await this.#call(this.#path, method, path, options).catch((error: unknown) => {
-      if (this.#readPath === undefined || !isForbidden(error)) throw error;
+      if (this.#readOnlyPath === undefined || !isForbidden(error)) throw error;
       // Where this fails too, the first failure is the one to tell of.
-      return this.#call(this.#readPath, method, path, options).catch((second: unknown) => {
-        throw second instanceof DaemonDownError ? error : second;
+      return this.#call(this.#readOnlyPath, method, path, options).catch((second: unknown) => {
+        throw second instanceof DaemonUnavailableError ? error : second;
       });
     });
     // What breaks off later shows as an incomplete answer.
@@ -89,14 +89,14 @@ export class LocalClient {
         { socketPath, method, path: API + path, headers, ...NO_LOOKUP, ...(signal && { signal }) },
         resolve,
       );
-      call.on("error", (error) => reject(toDown(error, socketPath)));
+      call.on("error", (error) => reject(toUnavailableError(error, socketPath)));
       call.end(body === undefined ? undefined : JSON.stringify(body));
     });
   }
 }
 
 function isForbidden(error: unknown): boolean {
-  return error instanceof DaemonDownError && error.reason === "forbidden";
+  return error instanceof DaemonUnavailableError && error.reason === "forbidden";
 }
 
 /** A person waits: without names Node.js takes "localhost" and looks whether that is an address, which takes it 5 ms. */
@@ -106,16 +106,16 @@ const NO_LOOKUP = { agent: false, servername: "" } as const;
  * How to read the answers of whoever responded. A daemon of this very version answers as its types say; one that was
  * not restarted since an upgrade may answer as an older one did.
  */
-async function readerOf<Kind extends keyof Answers>(
+async function readerOf<Kind extends keyof LocalResponses>(
   kind: Kind,
   { headers }: IncomingMessage,
-): Promise<(answer: string) => Answers[Kind]> {
-  if (headers[VERSION_HEADER] === VERSION) return (answer) => parse(answer) as Answers[Kind];
-  const { answers } = await import("./api.ts");
-  const schema = answers[kind];
+): Promise<(answer: string) => LocalResponses[Kind]> {
+  if (headers[VERSION_HEADER] === VERSION) return (answer) => parse(answer) as LocalResponses[Kind];
+  const { responseSchemas } = await import("./api.ts");
+  const schema = responseSchemas[kind];
   return (answer) => {
     const result = schema.safeParse(parse(answer));
-    if (result.success) return result.data as Answers[Kind];
+    if (result.success) return result.data as LocalResponses[Kind];
     throw new LocalError(0, "BadAnswer", "The agent's answer is of another version than this command.");
   };
 }
@@ -161,18 +161,18 @@ function memberOf(value: unknown, key: string): unknown {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>)[key] : undefined;
 }
 
-function toDown(error: NodeJS.ErrnoException, path: string): Error {
+function toUnavailableError(error: NodeJS.ErrnoException, path: string): Error {
   if (error.code === "EACCES" || error.code === "EPERM") {
-    return new DaemonDownError(
+    return new DaemonUnavailableError(
       "forbidden",
-      `no permission to use ${path}: be root, or a member of the group ${GROUP}, or for reading only of ${READ_GROUP}`,
+      `no permission to use ${path}: be root, or a member of the group ${FULL_ACCESS_GROUP}, or for reading only of ${READ_ONLY_GROUP}`,
       {
         cause: error,
       },
     );
   }
   if (error.code === "ENOENT" || error.code === "ECONNREFUSED" || error.code === "ENOTSOCK") {
-    return new DaemonDownError("down", `the agent is not running: nothing listens on ${path}`, { cause: error });
+    return new DaemonUnavailableError("down", `the agent is not running: nothing listens on ${path}`, { cause: error });
   }
   return error;
 }

@@ -1,9 +1,9 @@
 import type { DeviceDataUsage, TrafficPurpose } from "../../protocol/data-usage.ts";
-import type { DataReport } from "../ledger/data-report.ts";
+import type { DataUsageReader } from "../ledger/data-report.ts";
 import type { DataUsed } from "./api.ts";
 
 /** What the agent used today and this month, for whoever stands before the device; `null` where that cannot be read. */
-export function dataUsed(report: Pick<DataReport, "thisMonth">): DataUsed | null {
+export function dataUsed(report: Pick<DataUsageReader, "thisMonth">): DataUsed | null {
   try {
     const { days, budget, today } = report.thisMonth();
     const byPurpose: Partial<Record<TrafficPurpose, number>> = {};

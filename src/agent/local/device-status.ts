@@ -3,15 +3,15 @@ import { appState } from "../core/app-state.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
-import { ownContainer } from "../live/own-container.ts";
+import { findAppContainer } from "../live/own-container.ts";
 import type { HistoryEntry } from "../store/history.ts";
-import type { AppSummary, DeviceStatus, EngineAnswer } from "./api.ts";
+import type { AppSummary, DeviceStatus, EngineResponse } from "./api.ts";
 
 /** How long the engine may take before the status is told without it, in milliseconds. */
-const ENGINE_PATIENCE_MS = 2_000;
+const ENGINE_TIMEOUT_MS = 2_000;
 
 /** What of the store the status tells. */
-export interface Remembered {
+export interface StoreReader {
   apps(): readonly AppRecord[];
   deployments(): readonly DeploymentRecord[];
   history(limit: number): readonly HistoryEntry[];
@@ -20,7 +20,7 @@ export interface Remembered {
 export interface DeviceStatusSources {
   readonly engine: Engine;
   readonly host: Host;
-  readonly store: Remembered;
+  readonly store: StoreReader;
   readonly clock: Clock;
   /** Where the engine keeps images. */
   readonly dataRoot: (signal: AbortSignal) => Promise<string>;
@@ -29,24 +29,24 @@ export interface DeviceStatusSources {
   /** Whether a deployment is at work on the app right now. */
   readonly isBusy: (app: string) => boolean;
   /** Returns a function that finds the rule of the policy in force that an app breaks, in words, as the machine is now. */
-  readonly whyForbidden: () => (app: AppRecord, signal: AbortSignal) => Promise<string | undefined>;
+  readonly createPolicyCheck: () => (app: AppRecord, signal: AbortSignal) => Promise<string | undefined>;
 }
 
 /** Looks at the device: engine, disk, apps and what is being deployed. Never rejects but for the signal. */
-export async function lookAtDevice(sources: DeviceStatusSources, signal: AbortSignal): Promise<DeviceStatus> {
-  using limit = deadline(sources.clock, ENGINE_PATIENCE_MS, signal);
+export async function readDeviceStatus(sources: DeviceStatusSources, signal: AbortSignal): Promise<DeviceStatus> {
+  using limit = deadline(sources.clock, ENGINE_TIMEOUT_MS, signal);
   const apps = sources.store.apps();
-  const whyForbidden = sources.whyForbidden();
+  const findDenial = sources.createPolicyCheck();
   const [engine, summaries] = await Promise.all([
-    askEngine(sources, limit.signal),
-    Promise.all(apps.map((app) => summarize(app, { ...sources, whyForbidden }, limit.signal))),
+    readEngineStatus(sources, limit.signal),
+    Promise.all(apps.map((app) => summarize(app, { ...sources, findDenial }, limit.signal))),
   ]);
   signal.throwIfAborted();
-  return { ...engine, apps: summaries, deployments: goingOn(sources.store) };
+  return { ...engine, apps: summaries, deployments: pendingDeployments(sources.store) };
 }
 
 /** Deployments that are going on, with the last thing each said. */
-export function goingOn(store: Remembered): DeviceStatus["deployments"] {
+export function pendingDeployments(store: StoreReader): DeviceStatus["deployments"] {
   const pending = store.deployments().filter(({ outcome }) => outcome === "pending");
   if (pending.length === 0) return [];
   return store.history(pending.length).flatMap((entry) => {
@@ -58,10 +58,10 @@ export function goingOn(store: Remembered): DeviceStatus["deployments"] {
   });
 }
 
-async function askEngine(
+async function readEngineStatus(
   { engine, host, diskReserveBytes, ...sources }: DeviceStatusSources,
   signal: AbortSignal,
-): Promise<{ readonly engine: EngineAnswer; readonly disk: DeviceStatus["disk"] }> {
+): Promise<{ readonly engine: EngineResponse; readonly disk: DeviceStatus["disk"] }> {
   try {
     const [{ kind, version }, dataRoot] = await Promise.all([engine.identify(signal), sources.dataRoot(signal)]);
     const free = await host.freeBytes(dataRoot);
@@ -72,8 +72,8 @@ async function askEngine(
   }
 }
 
-type AppSources = Omit<DeviceStatusSources, "whyForbidden"> & {
-  readonly whyForbidden: ReturnType<DeviceStatusSources["whyForbidden"]>;
+type AppSources = Omit<DeviceStatusSources, "createPolicyCheck"> & {
+  readonly findDenial: ReturnType<DeviceStatusSources["createPolicyCheck"]>;
 };
 
 async function summarize(app: AppRecord, sources: AppSources, signal: AbortSignal): Promise<AppSummary> {
@@ -86,8 +86,8 @@ async function summarize(app: AppRecord, sources: AppSources, signal: AbortSigna
   };
   try {
     const [container, forbidden] = await Promise.all([
-      ownContainer(app, sources.engine, signal),
-      sources.whyForbidden(app, signal),
+      findAppContainer(app, sources.engine, signal),
+      sources.findDenial(app, signal),
     ]);
     const { state, trouble = null } = appState(
       container && { ...container, runsForMs: runsFor(container.startedAt, sources.clock.now()) },
@@ -111,7 +111,7 @@ export function runsFor(startedAt: string, nowMs: number): number {
 /** An error of the engine in words; one that came too late says so. */
 export function reasonOf(error: unknown): string {
   if (error instanceof DOMException && error.name === "TimeoutError") {
-    return `it did not answer within ${ENGINE_PATIENCE_MS / 1000} s`;
+    return `it did not answer within ${ENGINE_TIMEOUT_MS / 1000} s`;
   }
   return error instanceof Error ? error.message : String(error);
 }

@@ -2,21 +2,21 @@ import type { EventContent } from "../../protocol/deployment-event.ts";
 import type { DeploymentRecord } from "../core/deployment.ts";
 import { deploymentEntry, type HistoryEntry, timedEvent } from "../store/history.ts";
 import type { StoreChange } from "../store/store.ts";
-import type { Happening } from "./api.ts";
+import type { Activity } from "./api.ts";
 
 /** What an entry of the history amounts to, one thing after the other. */
-export function happenings(entry: HistoryEntry): Happening[] {
+export function toActivities(entry: HistoryEntry): Activity[] {
   if (entry.kind !== "deployment") return [entry];
   const { id, app, origin } = entry;
   return entry.events.map((event) => ({ kind: "event", app, deployment_id: id, origin, ...event }));
 }
 
 /** What has just been stored. @param nowMs time of day */
-export function newHappenings(change: StoreChange, nowMs: number): Happening[] {
-  const { deployment, events = [], happened } = change;
+export function changeActivities(change: StoreChange, nowMs: number): Activity[] {
+  const { deployment, events = [], historyEntry: happened } = change;
   return [
-    ...(deployment ? happenings(asEntry(deployment, events, Math.floor(nowMs / 1000))) : []),
-    ...(happened ? happenings(happened) : []),
+    ...(deployment ? toActivities(asEntry(deployment, events, Math.floor(nowMs / 1000))) : []),
+    ...(happened ? toActivities(happened) : []),
   ];
 }
 

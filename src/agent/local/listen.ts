@@ -24,7 +24,7 @@ export async function listenLocally(server: Server, path: string, group: string)
   } finally {
     process.umask(before);
   }
-  giveToGroup(path, group);
+  setGroup(path, group);
   chmodSync(path, MODE);
 }
 
@@ -48,7 +48,7 @@ function isLive(path: string): Promise<boolean> {
   });
 }
 
-function giveToGroup(path: string, group: string): void {
+function setGroup(path: string, group: string): void {
   const id = groupId(group);
   if (id === undefined) return;
   try {

@@ -7,18 +7,18 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Deployments } from "../steps/deployments.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
 import { aborted } from "./aborted.ts";
-import { newHappenings } from "./happenings.ts";
+import { changeActivities } from "./happenings.ts";
 import { LocalError } from "./local-error.ts";
 import type { LocalRequest, Routes } from "./routes.ts";
 
-interface Parts {
+interface Services {
   readonly store: NotifyingStore;
   readonly clock: Clock;
   readonly deployments: Pick<Deployments, "deploy" | "change">;
 }
 
 /** Deploys and changes apps without a control plane. Whoever asked may leave: what was begun goes on. */
-export function localDeployments(parts: Parts): Routes {
+export function localDeployments(parts: Services): Routes {
   const { store, deployments } = parts;
   const changes = appActionSchema.options.map((action) => [
     `POST /apps/:name/${action}`,
@@ -64,7 +64,7 @@ export function unknownApp(name: string): LocalError {
 }
 
 async function follow(
-  { store, clock }: Parts,
+  { store, clock }: Services,
   signal: AbortSignal,
   write: (value: unknown) => void,
   begin: (id: string) => void,
@@ -73,7 +73,7 @@ async function follow(
   const ended = Promise.withResolvers<void>();
   using _watching = store.onChange((change) => {
     if (change.deployment?.id !== id) return;
-    for (const happening of newHappenings(change, clock.now())) write(happening);
+    for (const happening of changeActivities(change, clock.now())) write(happening);
     if (change.events?.some(isFinal)) ended.resolve();
   });
   begin(id);

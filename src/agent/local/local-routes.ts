@@ -1,30 +1,30 @@
 import type { Cleaner } from "../cleanup/cleaner.ts";
-import type { DataReport } from "../ledger/data-report.ts";
+import type { DataUsageReader } from "../ledger/data-report.ts";
 import type { LinkStatus } from "../link/link-status.ts";
 import type { DeployServices } from "../steps/context.ts";
-import { findViolation, snapshot } from "../steps/policy-check.ts";
+import { findAppPolicyViolation, snapshotServices } from "../steps/policy-check.ts";
 import type { Deployments } from "../steps/deployments.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
-import type { LinkAnswer, Status, Top } from "./api.ts";
-import { lookAtUsage } from "./look-at-usage.ts";
+import type { LinkResponse, Status, Top } from "./api.ts";
+import { readUsage } from "./look-at-usage.ts";
 import { aborted } from "./aborted.ts";
 import { gatherAppFacts } from "./app-facts.ts";
 import { followAppLog } from "./app-log.ts";
-import { cleanUp } from "./clean-up.ts";
-import { type DeviceStatusSources, lookAtDevice } from "./device-status.ts";
-import { happenings, newHappenings } from "./happenings.ts";
+import { runCleanup } from "./clean-up.ts";
+import { type DeviceStatusSources, readDeviceStatus } from "./device-status.ts";
+import { toActivities, changeActivities } from "./happenings.ts";
 import { dataUsed } from "./data-used.ts";
 import { localDeployments, unknownApp } from "./local-deployments.ts";
 import type { LogRing } from "./log-ring.ts";
 import { countFrom, type LocalRequest, type Routes } from "./routes.ts";
 
-const MOST_LINES = 10_000;
-const MOST_HAPPENINGS = 1_000;
+const MAX_LINES = 10_000;
+const MAX_ACTIVITIES = 1_000;
 
 export interface LocalAgent {
   readonly services: DeployServices & { readonly store: NotifyingStore };
   readonly deployments: Pick<Deployments, "deploy" | "change" | "isBusy">;
-  readonly dataUsage: Pick<DataReport, "thisMonth">;
+  readonly dataUsage: Pick<DataUsageReader, "thisMonth">;
   readonly cleaner: Pick<Cleaner, "round">;
   readonly link: () => LinkStatus;
   /** Since when it has been online, or has not, in monotonic milliseconds. */
@@ -41,11 +41,11 @@ export function localRoutes(agent: LocalAgent): Routes {
     ...services,
     diskReserveBytes: services.config.diskReserveBytes,
     isBusy: (app) => deployments.isBusy(app),
-    whyForbidden: () => {
-      const now = snapshot(services);
+    createPolicyCheck: () => {
+      const now = snapshotServices(services);
       return async ({ spec }, signal) => {
-        const found = await findViolation(now, spec, { occasion: "run", order: 0 }, signal);
-        return found?.isUnexamined ? undefined : found?.message;
+        const found = await findAppPolicyViolation(now, spec, { phase: "run", order: 0 }, signal);
+        return found?.isUnresolved ? undefined : found?.message;
       };
     },
   };
@@ -61,7 +61,7 @@ export function localRoutes(agent: LocalAgent): Routes {
           memory_bytes: process.memoryUsage.rss(),
         },
         link: linkAnswer(agent),
-        device: await lookAtDevice(sources, signal),
+        device: await readDeviceStatus(sources, signal),
         data: dataUsed(agent.dataUsage),
       }),
     },
@@ -71,7 +71,7 @@ export function localRoutes(agent: LocalAgent): Routes {
       run: async ({ signal }): Promise<Top> => ({
         at_ms: services.clock.monotonic(),
         link: linkAnswer(agent),
-        ...(await lookAtUsage(sources, signal)),
+        ...(await readUsage(sources, signal)),
       }),
     },
     "GET /apps/:name": {
@@ -88,18 +88,18 @@ export function localRoutes(agent: LocalAgent): Routes {
       kind: "stream",
       access: "read",
       run: ({ params, query, signal }, write) => {
-        const options = { lines: countFrom(query, "lines", 100, MOST_LINES), follow: query.has("follow") };
+        const options = { lines: countFrom(query, "lines", 100, MAX_LINES), follow: query.has("follow") };
         return followAppLog(params["name"] ?? "", options, services, (line) => write({ line }), signal);
       },
     },
     "GET /log": { kind: "stream", access: "read", run: (request, write) => followOwnLog(agent.log, request, write) },
     "GET /events": { kind: "stream", access: "read", run: (request, write) => followHistory(agent, request, write) },
-    "POST /cleanup": { kind: "answer", access: "change", run: (request) => cleanUp(agent.cleaner, request) },
+    "POST /cleanup": { kind: "answer", access: "change", run: (request) => runCleanup(agent.cleaner, request) },
     ...localDeployments({ ...services, deployments }),
   };
 }
 
-function linkAnswer({ link, linkSince, services, controlPlaneUrl }: LocalAgent): LinkAnswer {
+function linkAnswer({ link, linkSince, services, controlPlaneUrl }: LocalAgent): LinkResponse {
   const { state, lastError, nextTryAtMs, asset, reconnects } = link();
   const now = services.clock.monotonic();
   return {
@@ -123,7 +123,7 @@ function seconds(ms: number): number {
 }
 
 async function followOwnLog(log: LogRing, { query, signal }: LocalRequest, write: (value: unknown) => void) {
-  for (const line of log.last(countFrom(query, "lines", 100, MOST_LINES))) write({ line });
+  for (const line of log.last(countFrom(query, "lines", 100, MAX_LINES))) write({ line });
   if (!query.has("follow")) return;
   using _following = log.onLine((line) => write({ line }));
   await aborted(signal);
@@ -135,12 +135,12 @@ async function followHistory(
   write: (value: unknown) => void,
 ) {
   const { store, clock } = services;
-  const past = store.history(countFrom(query, "entries", 20, MOST_HAPPENINGS)).flatMap(happenings);
+  const past = store.history(countFrom(query, "entries", 20, MAX_ACTIVITIES)).flatMap(toActivities);
   for (const happening of past) write(happening);
   if (!query.has("follow")) return;
   // Nothing can happen in between: reading and watching begin in the same turn.
   using _watching = store.onChange((change) => {
-    for (const happening of newHappenings(change, clock.now())) write(happening);
+    for (const happening of changeActivities(change, clock.now())) write(happening);
   });
   await aborted(signal);
 }

@@ -15,9 +15,9 @@ export interface LocalRequest {
  * What a request does: `read` changes nothing, costs no data and shows no secret, so that the socket for reading serves
  * it too; `change` is for the full socket only.
  */
-export type Access = "read" | "change";
+export type RouteAccess = "read" | "change";
 
-export type Handler = { readonly access: Access } & (
+export type Handler = { readonly access: RouteAccess } & (
   | { readonly kind: "answer"; readonly run: (request: LocalRequest) => Promise<unknown> }
   /** Writes JSON values, one a line, until it resolves. */
   | {

@@ -6,8 +6,8 @@ import { VERSION } from "../../lib/version.ts";
 import { API, VERSION_HEADER } from "./api-path.ts";
 import { listenLocally } from "./listen.ts";
 import { LocalError } from "./local-error.ts";
-import { type Access, findRoute, type Handler, type LocalRequest, type Routes } from "./routes.ts";
-import { GROUP } from "./socket-path.ts";
+import { type RouteAccess, findRoute, type Handler, type LocalRequest, type Routes } from "./routes.ts";
+import { FULL_ACCESS_GROUP } from "./socket-path.ts";
 
 /** On the socket for reading: requests at once, and connections, so that its users cannot exhaust the agent. */
 const MAX_READ_REQUESTS = 16;
@@ -16,15 +16,15 @@ const MAX_READ_CONNECTIONS = 32;
 /** How many bytes may wait for a reader that does not read, before it is cut off. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
-const READ_ONLY = `This socket is for reading only. To change anything, be root or a member of the group ${GROUP}, whose members have all rights on this device.`;
-const TOO_MANY = `There are ${MAX_READ_REQUESTS} requests on the socket for reading already; wait until one has ended.`;
+const READ_ONLY_MESSAGE = `This socket is for reading only. To change anything, be root or a member of the group ${FULL_ACCESS_GROUP}, whose members have all rights on this device.`;
+const TOO_MANY_MESSAGE = `There are ${MAX_READ_REQUESTS} requests on the socket for reading already; wait until one has ended.`;
 
 export interface LocalServerOptions {
   readonly path: string;
   /** Group whose members may use the socket. */
   readonly group: string;
   /** What may be asked for on it: reading, or everything. */
-  readonly access: Access;
+  readonly access: RouteAccess;
   readonly routes: Routes;
   readonly logger: Logger;
   /** Told of each request. */
@@ -99,7 +99,7 @@ class Exchange {
   /** Never rejects. @param isOneTooMany others have to end first */
   async run(isOneTooMany: boolean): Promise<void> {
     try {
-      if (isOneTooMany) throw new LocalError(503, "TooManyRequests", TOO_MANY);
+      if (isOneTooMany) throw new LocalError(503, "TooManyRequests", TOO_MANY_MESSAGE);
       const url = new URL(this.#request.url ?? "/", "http://agent");
       if (!url.pathname.startsWith(`${API}/`)) throw new LocalError(404, "NotFound", `Requests begin with ${API}/.`);
       const { handler, params } = findRoute(
@@ -109,7 +109,7 @@ class Exchange {
       );
       // Before anything is read of the request.
       if (this.#options.access === "read" && handler.access !== "read") {
-        throw new LocalError(403, "ReadOnlySocket", READ_ONLY);
+        throw new LocalError(403, "ReadOnlySocket", READ_ONLY_MESSAGE);
       }
       const body = await readBody(this.#request);
       await this.#serve(handler, { params, query: url.searchParams, body, signal: this.#gone.signal });

@@ -6,8 +6,8 @@ import { DEFAULT_STATE_DIR } from "../config/default-paths.ts";
 export const RUNTIME_SOCKET = "/run/edge-agent/agent.sock";
 
 /** The groups whose members may use the sockets: all of it, which makes a member root through the engine, or reading. */
-export const GROUP = "edge-agent";
-export const READ_GROUP = "edge-agent-read";
+export const FULL_ACCESS_GROUP = "edge-agent";
+export const READ_ONLY_GROUP = "edge-agent-read";
 
 /** Where the agent takes local commands: as configured, else in its runtime directory where there is one, else in its state directory. */
 export function localSocketPath(config: {
@@ -19,7 +19,7 @@ export function localSocketPath(config: {
 }
 
 /** Where it takes those that only read: beside the other, `agent-read.sock` for `agent.sock`. */
-export function readSocketPath(socketPath: string): string {
+export function readOnlySocketPath(socketPath: string): string {
   return socketPath.endsWith(".sock") ? `${socketPath.slice(0, -".sock".length)}-read.sock` : `${socketPath}-read`;
 }
 

@@ -25,7 +25,7 @@ export function imageAddress(reference: string): ImageAddress {
 }
 
 /** The reference with what its tag led to before, so that it leads there again. */
-export function pinned(reference: string, digest: string | undefined): string {
+export function pinToDigest(reference: string, digest: string | undefined): string {
   const { registry, repository, digest: own } = imageAddress(reference);
   return own === undefined && digest !== undefined ? `${registry}/${repository}@${digest}` : reference;
 }

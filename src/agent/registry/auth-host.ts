@@ -4,7 +4,7 @@ import { isIP } from "node:net";
  * Suffixes under which strangers have names beside each other: what stands before one belongs to one owner, who has
  * nothing to do with the others. Beside these there are the usual second levels of countries (`co.uk`, `com.au`).
  */
-const SHARED_SUFFIXES: ReadonlySet<string> = new Set([
+const PUBLIC_SUFFIXES: ReadonlySet<string> = new Set([
   "amazonaws.com",
   "azurecr.io",
   "azurewebsites.net",
@@ -28,7 +28,7 @@ const SHARED_SUFFIXES: ReadonlySet<string> = new Set([
   "windows.net",
   "workers.dev",
 ]);
-const SECOND_LEVEL =
+const SECOND_LEVEL_SUFFIX =
   /^(?:ac|asso|biz|co|com|ed|edu|firm|gen|go|gob|gouv|gov|gv|id|ind|info|lg|ltd|me|mil|ne|net|nhs|nom|or|org|plc|sch|web)\.[a-z]{2}$/;
 
 /** Token servers of public registries under another name than the registry's. */
@@ -41,32 +41,32 @@ const KNOWN_AUTH_HOSTS: ReadonlyMap<string, string> = new Map([["scw.cloud", "ap
  * @param registry where the registry answers: a host, with or without a port
  * @param authHosts further hosts; one with a port stands for that port only
  */
-export function mayHaveCredentials(registry: string, server: URL, authHosts: readonly string[]): boolean {
-  const own = nameOf(registry);
-  const other = nameOf(server.host);
+export function maySendCredentials(registry: string, server: URL, authHosts: readonly string[]): boolean {
+  const own = normalizeHostname(registry);
+  const other = normalizeHostname(server.host);
   if (own === "" || other === "") return false;
-  if (own === other || authHosts.some((host) => isNamed(host, server))) return true;
-  const owner = ownerOf(own);
-  return owner !== undefined && (ownerOf(other) === owner || KNOWN_AUTH_HOSTS.get(owner) === other);
+  if (own === other || authHosts.some((host) => isListedHost(host, server))) return true;
+  const owner = registrableDomain(own);
+  return owner !== undefined && (registrableDomain(other) === owner || KNOWN_AUTH_HOSTS.get(owner) === other);
 }
 
-function isNamed(host: string, server: URL): boolean {
+function isListedHost(host: string, server: URL): boolean {
   const named = URL.parse(`${server.protocol}//${host}`);
-  if (!named || nameOf(host) !== nameOf(server.host)) return false;
+  if (!named || normalizeHostname(host) !== normalizeHostname(server.host)) return false;
   return !/:\d+$/.test(host) || named.port === server.port;
 }
 
 /** A host without its port, in the one form that addresses of the web have. Empty for what is none. */
-function nameOf(host: string): string {
+function normalizeHostname(host: string): string {
   return URL.parse(`https://${host}`)?.hostname.replace(/\.$/, "") ?? "";
 }
 
 /** The shortest name that belongs to one owner, as far as a name tells; nothing for addresses and names of one word. */
-function ownerOf(name: string): string | undefined {
+function registrableDomain(name: string): string | undefined {
   if (isIP(name) !== 0 || name.startsWith("[")) return undefined;
   const labels = name.split(".");
   const suffix = labels.slice(-2).join(".");
-  const isShared = SHARED_SUFFIXES.has(suffix) || SECOND_LEVEL.test(suffix);
+  const isShared = PUBLIC_SUFFIXES.has(suffix) || SECOND_LEVEL_SUFFIX.test(suffix);
   const length = isShared ? 3 : 2;
   return labels.length < length ? undefined : labels.slice(-length).join(".");
 }

@@ -1,15 +1,15 @@
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import { registryHost } from "./address.ts";
-import { mayHaveCredentials } from "./auth-host.ts";
+import { maySendCredentials } from "./auth-host.ts";
 import { type Challenge, parseChallenges } from "./challenge.ts";
 import { readBody } from "./read-body.ts";
 import { RegistryError } from "./registry-error.ts";
-import type { RegistryAnswer, RegistryHttp } from "./registry-http.ts";
+import type { RegistryResponse, RegistryHttp } from "./registry-http.ts";
 import type { RegistryAuth } from "./registry.ts";
-import { secretsOfAuth } from "./secrets-of-auth.ts";
-import { errorOfAnswer, toRegistryError } from "./to-registry-error.ts";
-import type { Incoming, Outgoing } from "./transport.ts";
+import { authSecrets } from "./secrets-of-auth.ts";
+import { toResponseError, toRegistryError } from "./to-registry-error.ts";
+import type { RegistryHttpResponse, RegistryHttpRequest } from "./transport.ts";
 
 /** What is to be read, by whom. */
 export interface Access {
@@ -32,11 +32,11 @@ const tokenSchema = z.object({
 });
 
 /** What the specification of tokens says where the server does not. */
-const USUAL_SECONDS = 60;
+const DEFAULT_TOKEN_TTL_S = 60;
 /** A token is not used for its last moments: it has to arrive. */
 const MARGIN_MS = 5_000;
 const MAX_TOKEN_BYTES = 65_536;
-const MOST_GRANTS = 64;
+const MAX_GRANTS = 64;
 
 /** Gets through a registry's authentication: its challenge, the token server behind it, and what was granted before. */
 export class Authorizer {
@@ -63,7 +63,7 @@ export class Authorizer {
    * @throws RegistryError of kind `image_denied` where there is nothing better to show, and `refused_target` where the
    *   registry names a token server that may not be asked
    */
-  async answer(refusal: RegistryAnswer, access: Access, signal: AbortSignal): Promise<string> {
+  async authenticate(refusal: RegistryResponse, access: Access, signal: AbortSignal): Promise<string> {
     const { registry, auth } = access;
     this.#grants.delete(keyOf(access));
     const challenges = parseChallenges(refusal.headers["www-authenticate"]);
@@ -82,27 +82,27 @@ export class Authorizer {
     const now = this.#clock.monotonic();
     for (const [key, { until }] of this.#grants) if (until <= now) this.#grants.delete(key);
     const [oldest] = this.#grants.keys();
-    if (this.#grants.size >= MOST_GRANTS && oldest !== undefined) this.#grants.delete(oldest);
+    if (this.#grants.size >= MAX_GRANTS && oldest !== undefined) this.#grants.delete(oldest);
     this.#grants.set(keyOf(access), grant);
     return grant.header;
   }
 
   async #fetchToken(
     challenge: Challenge,
-    { forbidden }: RegistryAnswer,
+    { forbiddenAddresses: forbidden }: RegistryResponse,
     access: Access,
     signal: AbortSignal,
   ): Promise<Grant> {
     const asked = this.#clock.monotonic();
     const outgoing = await this.#tokenRequest(challenge, access, signal);
-    const answer = await this.#http.send({ ...outgoing, forbidden }, signal);
+    const answer = await this.#http.send({ ...outgoing, forbiddenAddresses: forbidden }, signal);
     if (answer.status !== 200) throw await tokenRefusal(answer, access, this.#clock);
     const { token, access_token: accessToken, expires_in: seconds } = await this.#readToken(answer, signal);
     const header = `Bearer ${token ?? accessToken ?? ""}`;
-    return { header, until: asked + Math.max(1, seconds ?? USUAL_SECONDS) * 1000 - MARGIN_MS };
+    return { header, until: asked + Math.max(1, seconds ?? DEFAULT_TOKEN_TTL_S) * 1000 - MARGIN_MS };
   }
 
-  async #tokenRequest(challenge: Challenge, access: Access, signal: AbortSignal): Promise<Outgoing> {
+  async #tokenRequest(challenge: Challenge, access: Access, signal: AbortSignal): Promise<RegistryHttpRequest> {
     const { realm = "", service, scope } = challenge.parameters;
     const { registry, repository, auth } = access;
     const trust = await this.#http.trustOf(registry, signal);
@@ -113,7 +113,8 @@ export class Authorizer {
     if (url.protocol === "http:" && !trust.insecure) {
       throw new RegistryError("refused_target", `${registry} names a token server without TLS: ${url.host}`);
     }
-    if (auth && !mayHaveCredentials(registryHost(registry), url, trust.authHosts ?? [])) throw strange(registry, url);
+    if (auth && !maySendCredentials(registryHost(registry), url, trust.authHosts ?? []))
+      throw untrustedTokenServerError(registry, url);
     const fields = new URLSearchParams();
     if (service !== undefined) fields.set("service", service);
     const own = repository === "" ? "" : `repository:${repository}:pull`;
@@ -133,7 +134,7 @@ export class Authorizer {
     return { method: "GET", url, headers: { Authorization: basic(auth.username, auth.password) }, trust };
   }
 
-  async #readToken(answer: Incoming, signal: AbortSignal): Promise<z.output<typeof tokenSchema>> {
+  async #readToken(answer: RegistryHttpResponse, signal: AbortSignal): Promise<z.output<typeof tokenSchema>> {
     try {
       const options = { clock: this.#clock, maxBytes: MAX_TOKEN_BYTES, stallMs: 15_000 };
       const text = new TextDecoder().decode(await readBody(answer.body, options));
@@ -147,10 +148,14 @@ export class Authorizer {
   }
 }
 
-async function tokenRefusal(answer: Incoming, { registry, auth }: Access, clock: Clock): Promise<RegistryError> {
+async function tokenRefusal(
+  answer: RegistryHttpResponse,
+  { registry, auth }: Access,
+  clock: Clock,
+): Promise<RegistryError> {
   const { status, url } = answer;
   if (status !== 400 && status !== 401 && status !== 403)
-    return await errorOfAnswer(answer, clock, secretsOfAuth(auth));
+    return await toResponseError(answer, clock, authSecrets(auth));
   answer.body.destroy();
   return auth
     ? denied(`${url.host} refuses the user name, password or token for ${registry} (HTTP ${status})`)
@@ -161,7 +166,7 @@ function denied(message: string): RegistryError {
   return new RegistryError("image_denied", message);
 }
 
-function strange(registry: string, { host }: URL): RegistryError {
+function untrustedTokenServerError(registry: string, { host }: URL): RegistryError {
   const next = `where that is right, list ${host} in auth_hosts of its entry in registries`;
   return new RegistryError(
     "refused_target",

@@ -9,7 +9,7 @@ export interface Challenge {
 // One pattern a token kind, tried in turn at each place: a scheme is a word without "=" behind it.
 const PARAMETER = /\s*,?\s*([!#$%&'*+.^_`|~\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",]+))/y;
 const SCHEME = /[\s,]*([!#$%&'*+.^_`|~\w-]+)(?=\s|,|$)/y;
-const LONGEST = 8192;
+const MAX_HEADER_LENGTH = 8192;
 
 /**
  * Reads a `WWW-Authenticate` header. What cannot be read ends it: the challenges before it are answered. A header of
@@ -18,7 +18,7 @@ const LONGEST = 8192;
 export function parseChallenges(header: string | undefined): Challenge[] {
   const text = header ?? "";
   const challenges: Challenge[] = [];
-  if (text.length > LONGEST) return challenges;
+  if (text.length > MAX_HEADER_LENGTH) return challenges;
   let at = 0;
   for (;;) {
     const scheme = matchAt(SCHEME, text, at);

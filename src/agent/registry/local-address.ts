@@ -3,10 +3,10 @@ import { BlockList, isIP, isIPv6, type LookupFunction } from "node:net";
 import { RegistryError } from "./registry-error.ts";
 
 /** This machine itself, or what only the machines of its own link can reach: metadata services, modems. */
-export type LocalKind = "loopback" | "link-local";
+export type LocalAddressKind = "loopback" | "link-local";
 
 /** Addresses a request may not go to. */
-export type Forbidden = ReadonlySet<LocalKind>;
+export type ForbiddenAddresses = ReadonlySet<LocalAddressKind>;
 
 const LOOPBACK = new BlockList();
 // Of IPv6 also the forms that hold one of IPv4: `::127.0.0.1`, and what gateways to IPv4 translate.
@@ -21,7 +21,7 @@ LINK_LOCAL.addSubnet("fe80::", 10, "ipv6");
 LINK_LOCAL.addSubnet("64:ff9b::a9fe:0", 112, "ipv6");
 
 /** What is special of an address, as text without brackets; nothing of one that is elsewhere, or that is a name. */
-export function localKindOf(address: string): LocalKind | undefined {
+export function localAddressKind(address: string): LocalAddressKind | undefined {
   const [plain = ""] = address.split("%");
   if (isIP(plain) === 0) return undefined;
   const family = isIPv6(plain) ? "ipv6" : "ipv4";
@@ -34,23 +34,23 @@ export function localKindOf(address: string): LocalKind | undefined {
  *
  * @param hostname of a `URL`, which has brought every way to write an address into one form
  */
-export function refuseLiteral(hostname: string, forbidden: Forbidden): void {
+export function rejectForbiddenAddress(hostname: string, forbidden: ForbiddenAddresses): void {
   const address = hostname.replaceAll(/[[\]]/g, "");
-  const kind = localKindOf(address);
-  if (kind && forbidden.has(kind)) throw refusal(hostname, address, kind);
+  const kind = localAddressKind(address);
+  if (kind && forbidden.has(kind)) throw forbiddenAddressError(hostname, address, kind);
 }
 
 /**
  * Looks names up as Node.js does, at the moment of the connection, and fails where any of the addresses is forbidden: a
  * name may have another address than a moment ago.
  */
-export function guardedLookup(forbidden: Forbidden, look: typeof lookup = lookup): LookupFunction {
+export function guardedLookup(forbidden: ForbiddenAddresses, look: typeof lookup = lookup): LookupFunction {
   return (hostname, options, callback) => {
     look(hostname, { ...options, all: true }, (error, found) => {
       if (error) return callback(error, "");
       for (const { address } of found) {
-        const kind = localKindOf(address);
-        if (kind && forbidden.has(kind)) return callback(refusal(hostname, address, kind), "");
+        const kind = localAddressKind(address);
+        if (kind && forbidden.has(kind)) return callback(forbiddenAddressError(hostname, address, kind), "");
       }
       const [first] = found;
       return options.all ? callback(null, found) : callback(null, first?.address ?? "", first?.family);
@@ -58,7 +58,7 @@ export function guardedLookup(forbidden: Forbidden, look: typeof lookup = lookup
   };
 }
 
-function refusal(host: string, address: string, kind: LocalKind): RegistryError {
+function forbiddenAddressError(host: string, address: string, kind: LocalAddressKind): RegistryError {
   const name = host.replaceAll(/[[\]]/g, "") === address ? host : `${host} (${address})`;
   const what = kind === "loopback" ? "this machine itself" : "an address of the device's own link";
   return new RegistryError("refused_target", `the registry leads to ${name}, which is ${what}`);

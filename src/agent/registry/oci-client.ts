@@ -14,11 +14,11 @@ import {
 } from "./manifest.ts";
 import { readBody } from "./read-body.ts";
 import { RegistryError } from "./registry-error.ts";
-import { type RegistryAnswer, RegistryHttp, type TrustSource } from "./registry-http.ts";
+import { type RegistryResponse, RegistryHttp, type TrustSource } from "./registry-http.ts";
 import type { BlobOptions, Descriptor, OpenBlob, RegistryAuth, RegistryClient, ResolvedImage } from "./registry.ts";
-import { errorOfAnswer, toRegistryError } from "./to-registry-error.ts";
-import { secretsOfAuth } from "./secrets-of-auth.ts";
-import { type Incoming, Transport } from "./transport.ts";
+import { toResponseError, toRegistryError } from "./to-registry-error.ts";
+import { authSecrets } from "./secrets-of-auth.ts";
+import { type RegistryHttpResponse, Transport } from "./transport.ts";
 
 export interface OciClientOptions {
   readonly clock: Clock;
@@ -26,15 +26,15 @@ export interface OciClientOptions {
   /** Such as `edge-agent/1.0`. */
   readonly userAgent: string;
   /** How long a registry may take until it begins to answer, in milliseconds. Default 30 s. */
-  readonly answerMs?: number;
+  readonly responseTimeoutMs?: number;
 }
 
 /** Manifests and configurations longer than this are nobody's image. */
 const MAX_DOCUMENT_BYTES = 4 * 1024 * 1024;
 const SHORT_BODY_BYTES = 4096;
-const DEFAULT_ANSWER_MS = 30_000;
+const DEFAULT_RESPONSE_TIMEOUT_MS = 30_000;
 /** Lists in lists are allowed, and not seen; deeper than this somebody is playing. */
-const MOST_LISTS = 2;
+const MAX_INDEX_DEPTH = 2;
 
 /** A client for registries, over HTTP. */
 export function createRegistryClient(options: OciClientOptions): RegistryClient {
@@ -53,9 +53,14 @@ class OciClient implements RegistryClient {
   readonly #authorizer: Authorizer;
   readonly #stallMs: number;
 
-  constructor({ clock, trust, userAgent, answerMs = DEFAULT_ANSWER_MS }: OciClientOptions) {
+  constructor({
+    clock,
+    trust,
+    userAgent,
+    responseTimeoutMs: answerMs = DEFAULT_RESPONSE_TIMEOUT_MS,
+  }: OciClientOptions) {
     this.#clock = clock;
-    this.#http = new RegistryHttp(new Transport({ clock, userAgent, answerMs }), trust, clock);
+    this.#http = new RegistryHttp(new Transport({ clock, userAgent, responseTimeoutMs: answerMs }), trust, clock);
     this.#authorizer = new Authorizer(this.#http, clock);
     this.#stallMs = answerMs;
   }
@@ -108,7 +113,7 @@ class OciClient implements RegistryClient {
       const remaining = Number.isSafeInteger(length) ? length : undefined;
       return { stream: body, status, offset: status === 206 ? offset : 0, remaining };
     }
-    if (status !== 206) throw await this.#refusal(answer, target);
+    if (status !== 206) throw await this.#toError(answer, target);
     body.destroy();
     throw new RegistryError("wrong_content", `${answer.url.host} sent another part of the layer than was asked for`);
   }
@@ -116,9 +121,9 @@ class OciClient implements RegistryClient {
   async #findManifest(target: Target, name: string, platform: Platform, signal: AbortSignal) {
     let indexDigest: string | undefined;
     let wanted = name;
-    for (let lists = 0; lists <= MOST_LISTS; lists++) {
+    for (let lists = 0; lists <= MAX_INDEX_DEPTH; lists++) {
       const answer = await this.#get(target, `manifests/${wanted}`, { Accept: ACCEPT }, signal);
-      if (answer.status !== 200) throw await this.#refusal(answer, target);
+      if (answer.status !== 200) throw await this.#toError(answer, target);
       const bytes = await this.#read(answer, signal);
       if (wanted.startsWith("sha256:")) verifyDigest(bytes, wanted);
       const parsed = parseManifest(bytes, answer.headers["content-type"]);
@@ -137,7 +142,7 @@ class OciClient implements RegistryClient {
     if (config.size > MAX_DOCUMENT_BYTES)
       throw new RegistryError("unsupported", "the image's configuration is too long");
     const answer = await this.#get(target, `blobs/${config.digest}`, {}, signal);
-    if (answer.status !== 200) throw await this.#refusal(answer, target);
+    if (answer.status !== 200) throw await this.#toError(answer, target);
     const bytes = await this.#read(answer, signal);
     verifyDigest(bytes, config.digest);
     return bytes;
@@ -149,24 +154,24 @@ class OciClient implements RegistryClient {
     path: string,
     headers: Readonly<Record<string, string>>,
     signal: AbortSignal,
-  ): Promise<RegistryAnswer> {
+  ): Promise<RegistryResponse> {
     const { registry, repository } = target;
-    const send = (authorization: string | undefined): Promise<RegistryAnswer> => {
+    const send = (authorization: string | undefined): Promise<RegistryResponse> => {
       const all = authorization === undefined ? headers : { ...headers, Authorization: authorization };
       return this.#http.get({ registry, path: `/v2/${repository}/${path}`, headers: all }, signal);
     };
     const answer = await send(this.#authorizer.known(target));
     if (answer.status !== 401 || answer.headers["www-authenticate"] === undefined) return answer;
     // Only the registry itself says how it wants to be authenticated to: a host behind a redirect may want to collect.
-    if (answer.isElsewhere) return answer;
+    if (answer.isCrossOrigin) return answer;
     discard(answer);
-    const second = await send(await this.#authorizer.answer(answer, target, signal));
-    if (second.status !== 401 || second.isElsewhere) return second;
+    const second = await send(await this.#authorizer.authenticate(answer, target, signal));
+    if (second.status !== 401 || second.isCrossOrigin) return second;
     discard(second);
     throw refusedAgain(target);
   }
 
-  async #read(answer: Incoming, signal: AbortSignal): Promise<Uint8Array> {
+  async #read(answer: RegistryHttpResponse, signal: AbortSignal): Promise<Uint8Array> {
     try {
       const options = { clock: this.#clock, maxBytes: MAX_DOCUMENT_BYTES, stallMs: this.#stallMs };
       return await readBody(answer.body, options);
@@ -176,9 +181,9 @@ class OciClient implements RegistryClient {
     }
   }
 
-  async #refusal(answer: RegistryAnswer, { auth }: Target): Promise<RegistryError> {
-    const error = await errorOfAnswer(answer, this.#clock, secretsOfAuth(auth));
-    const hasExpired = answer.status === 403 && answer.isElsewhere;
+  async #toError(answer: RegistryResponse, { auth }: Target): Promise<RegistryError> {
+    const error = await toResponseError(answer, this.#clock, authSecrets(auth));
+    const hasExpired = answer.status === 403 && answer.isCrossOrigin;
     // An address of a storage host that has expired: the registry gives a new one.
     return hasExpired ? new RegistryError("registry_unreachable", error.message) : error;
   }
@@ -217,12 +222,12 @@ function wrongPlatform(offers: readonly Platform[], platform: Platform): Registr
 }
 
 /** Lets a short body run out, so that the connection serves the next request. */
-function discard({ headers, body }: Incoming): void {
+function discard({ headers, body }: RegistryHttpResponse): void {
   if (Number(headers["content-length"] ?? Number.NaN) <= SHORT_BODY_BYTES) body.resume();
   else body.destroy();
 }
 
-function rangeStart({ headers }: Incoming): number | undefined {
+function rangeStart({ headers }: RegistryHttpResponse): number | undefined {
   const [, start] = /^bytes (\d+)-/.exec(headers["content-range"] ?? "") ?? [];
   return start === undefined ? undefined : Number(start);
 }

@@ -1,9 +1,9 @@
 import type { Clock } from "../../lib/clock.ts";
 import { isLoopback, registryHost } from "./address.ts";
-import { type Forbidden, localKindOf } from "./local-address.ts";
+import { type ForbiddenAddresses, localAddressKind } from "./local-address.ts";
 import { RegistryError } from "./registry-error.ts";
 import { speaksNoTls, toRegistryError } from "./to-registry-error.ts";
-import type { HostTrust, Incoming, Outgoing, Transport } from "./transport.ts";
+import type { HostTrust, RegistryHttpResponse, RegistryHttpRequest, Transport } from "./transport.ts";
 
 /** What a registry may be trusted with. */
 export type TrustSource = (registry: string, signal: AbortSignal) => Promise<HostTrust>;
@@ -17,18 +17,18 @@ export interface RegistryRequest {
 }
 
 /** An answer to a request that was made to a registry. */
-export interface RegistryAnswer extends Incoming {
+export interface RegistryResponse extends RegistryHttpResponse {
   /** Another host than the registry gave it, or the same one at another port or by another scheme. */
-  readonly isElsewhere: boolean;
+  readonly isCrossOrigin: boolean;
   /** Where a registry at this place may not lead to. */
-  readonly forbidden: Forbidden;
+  readonly forbiddenAddresses: ForbiddenAddresses;
 }
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-const MOST_REDIRECTS = 5;
-const LOOPBACK: Forbidden = new Set(["loopback"]);
-const LINK_LOCAL: Forbidden = new Set(["link-local"]);
-const EVERYTHING_LOCAL: Forbidden = new Set(["loopback", "link-local"]);
+const MAX_REDIRECTS = 5;
+const LOOPBACK: ForbiddenAddresses = new Set(["loopback"]);
+const LINK_LOCAL: ForbiddenAddresses = new Set(["link-local"]);
+const ALL_LOCAL: ForbiddenAddresses = new Set(["loopback", "link-local"]);
 
 /** HTTP as registries need it: which scheme, which certificates, redirects to where the bytes really are. */
 export class RegistryHttp {
@@ -45,11 +45,11 @@ export class RegistryHttp {
   }
 
   /** GET at a registry. Rejects with a `RegistryError` where there is no answer, or with the signal's reason. */
-  async get({ registry, path, headers }: RegistryRequest, signal: AbortSignal): Promise<RegistryAnswer> {
+  async get({ registry, path, headers }: RegistryRequest, signal: AbortSignal): Promise<RegistryResponse> {
     const host = registryHost(registry);
     const trust = await this.trustOf(registry, signal);
     return await this.#guard(host, signal, async () => {
-      const request = (scheme: string): Outgoing => {
+      const request = (scheme: string): RegistryHttpRequest => {
         return { method: "GET", url: new URL(`${scheme}//${host}${path}`), headers, trust };
       };
       if (!trust.insecure) return await this.#follow(request("https:"), signal);
@@ -66,7 +66,10 @@ export class RegistryHttp {
   }
 
   /** One request to a token server, or wherever else a registry sends its clients. */
-  async send(outgoing: Outgoing & Required<Pick<Outgoing, "forbidden">>, signal: AbortSignal): Promise<Incoming> {
+  async send(
+    outgoing: RegistryHttpRequest & Required<Pick<RegistryHttpRequest, "forbiddenAddresses">>,
+    signal: AbortSignal,
+  ): Promise<RegistryHttpResponse> {
     return await this.#guard(outgoing.url.host, signal, () => this.#follow(outgoing, signal));
   }
 
@@ -76,21 +79,20 @@ export class RegistryHttp {
     return isLoopback(registryHost(registry)) ? { ...trust, insecure: true } : trust;
   }
 
-  async #follow(first: Outgoing, signal: AbortSignal): Promise<RegistryAnswer> {
+  async #follow(first: RegistryHttpRequest, signal: AbortSignal): Promise<RegistryResponse> {
     let outgoing = first;
-    let { forbidden } = first;
+    let { forbiddenAddresses: forbidden } = first;
     for (let redirects = 0; ; redirects++) {
       const answer = await this.#transport.send(outgoing, signal);
       const { location } = answer.headers;
       // Where the registry is shows at its own answer, by the address that was connected to.
-      forbidden ??= forbiddenTo(answer);
+      forbidden ??= forbiddenRedirectTargets(answer);
       if (!REDIRECTS.has(answer.status) || location === undefined) {
-        return { ...answer, isElsewhere: answer.url.origin !== first.url.origin, forbidden };
+        return { ...answer, isCrossOrigin: answer.url.origin !== first.url.origin, forbiddenAddresses: forbidden };
       }
       answer.body.destroy();
-      if (redirects === MOST_REDIRECTS)
-        throw new RegistryError("unsupported", `${first.url.host} redirects in circles`);
-      outgoing = { ...redirected(outgoing, location), forbidden };
+      if (redirects === MAX_REDIRECTS) throw new RegistryError("unsupported", `${first.url.host} redirects in circles`);
+      outgoing = { ...redirected(outgoing, location), forbiddenAddresses: forbidden };
     }
   }
 
@@ -108,14 +110,14 @@ export class RegistryHttp {
  * A registry on this machine may lead to others on this machine, and one on the device's own link to others there. Behind
  * a proxy, only a registry that is written as an address is known to be here.
  */
-function forbiddenTo({ url, remoteAddress }: Incoming): Forbidden {
-  const own = localKindOf(remoteAddress ?? url.hostname.replaceAll(/[[\]]/g, ""));
-  if (own === undefined) return EVERYTHING_LOCAL;
+function forbiddenRedirectTargets({ url, remoteAddress }: RegistryHttpResponse): ForbiddenAddresses {
+  const own = localAddressKind(remoteAddress ?? url.hostname.replaceAll(/[[\]]/g, ""));
+  if (own === undefined) return ALL_LOCAL;
   return own === "loopback" ? LINK_LOCAL : LOOPBACK;
 }
 
 /** Credentials stay with the host they are for: storage hosts authorize by what is in the address. */
-function redirected(from: Outgoing, location: string): Outgoing {
+function redirected(from: RegistryHttpRequest, location: string): RegistryHttpRequest {
   const url = URL.parse(location, from.url);
   if (!url || (url.protocol !== "https:" && url.protocol !== "http:")) {
     throw new RegistryError("unsupported", `${from.url.host} redirects to something that is no web address`);

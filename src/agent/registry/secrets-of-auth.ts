@@ -1,7 +1,7 @@
 import type { RegistryAuth } from "./registry.ts";
 
 /** What of credentials must not show, where a server repeats what it was shown. */
-export function secretsOfAuth(auth: RegistryAuth | undefined): string[] {
+export function authSecrets(auth: RegistryAuth | undefined): string[] {
   switch (auth?.kind) {
     case undefined:
       return [];

@@ -5,11 +5,11 @@ import { explainNetworkError } from "../core/network-error.ts";
 import { parseRetryAfter } from "../core/retry-after.ts";
 import { BodyTooLongError, readBody } from "./read-body.ts";
 import { RegistryError, type RegistryErrorKind } from "./registry-error.ts";
-import type { Incoming } from "./transport.ts";
+import type { RegistryHttpResponse } from "./transport.ts";
 
 /** Longest error text that is read. */
 const MAX_ERROR_BYTES = 65_536;
-const LONGEST_REASON = 200;
+const MAX_REASON_LENGTH = 200;
 
 const errorBody = z.object({
   errors: z.array(z.object({ code: z.string(), message: z.string().optional() })).min(1),
@@ -43,8 +43,8 @@ export function speaksNoTls(code: string): boolean {
  *
  * @param secrets what the server was shown, and may repeat
  */
-export async function errorOfAnswer(
-  answer: Incoming,
+export async function toResponseError(
+  answer: RegistryHttpResponse,
   clock: Clock,
   secrets: readonly string[] = [],
 ): Promise<RegistryError> {
@@ -64,13 +64,17 @@ function kindOfStatus(status: number): RegistryErrorKind {
   return status === 408 || status >= 500 ? "registry_unreachable" : "unsupported";
 }
 
-async function readErrorText({ body }: Incoming, clock: Clock, secrets: readonly string[]): Promise<string> {
+async function readErrorText(
+  { body }: RegistryHttpResponse,
+  clock: Clock,
+  secrets: readonly string[],
+): Promise<string> {
   try {
     const bytes = await readBody(body, { clock, maxBytes: MAX_ERROR_BYTES, stallMs: 5_000 });
     const { errors } = errorBody.parse(JSON.parse(new TextDecoder().decode(bytes)));
     const { code = "", message = "" } = errors[0] ?? {};
     const said = maskSecrets(`${code}${message === "" ? "" : `: ${message}`}`, secrets);
-    return said.replaceAll(/[^\P{C}]+/gu, " ").slice(0, LONGEST_REASON);
+    return said.replaceAll(/[^\P{C}]+/gu, " ").slice(0, MAX_REASON_LENGTH);
   } catch {
     // A page of a proxy, or nothing: the status says enough.
     return "";

@@ -6,7 +6,7 @@ import { deadline } from "../../lib/clock.ts";
 import { outcomeOfProxyStatus } from "../core/link-outcome.ts";
 import { type ProxyTunnel, openTunnel, proxyFor } from "../link/proxy.ts";
 import { isLoopback } from "./address.ts";
-import { type Forbidden, guardedLookup, refuseLiteral } from "./local-address.ts";
+import { type ForbiddenAddresses, guardedLookup, rejectForbiddenAddress } from "./local-address.ts";
 
 /** How a host is spoken to. */
 export interface HostTrust {
@@ -18,18 +18,18 @@ export interface HostTrust {
   readonly authHosts?: readonly string[] | undefined;
 }
 
-export interface Outgoing {
+export interface RegistryHttpRequest {
   readonly method: "GET" | "HEAD" | "POST";
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly trust: HostTrust;
   /** Kinds of addresses this request may not go to. Where a proxy is used, names are looked up there, and not here. */
-  readonly forbidden?: Forbidden;
+  readonly forbiddenAddresses?: ForbiddenAddresses;
 }
 
 /** An answer whose body is still to come: whoever gets it reads or destroys it. */
-export interface Incoming {
+export interface RegistryHttpResponse {
   readonly status: number;
   readonly headers: IncomingMessage["headers"];
   readonly body: IncomingMessage;
@@ -43,7 +43,7 @@ export interface TransportOptions {
   readonly clock: Clock;
   readonly userAgent: string;
   /** How long a host may take until its answer begins, in milliseconds. */
-  readonly answerMs: number;
+  readonly responseTimeoutMs: number;
 }
 
 // Node gives every address of a host but the last half a second, less than a poor cellular link takes.
@@ -51,7 +51,7 @@ const ADDRESS_TIMEOUT_MS = 5_000;
 /** An idle connection is kept for the next request of the same pull, no longer. */
 const IDLE_MS = 15_000;
 
-const NONE: Forbidden = new Set();
+const NONE_FORBIDDEN: ForbiddenAddresses = new Set();
 
 /** Sends single requests over HTTP and HTTPS, through the proxy the environment names. Follows nothing. */
 export class Transport {
@@ -69,9 +69,9 @@ export class Transport {
    * Resolves when the headers are there. Rejects with what the system says, a `TimeoutError`, or the signal's reason;
    * the signal also cuts the body off.
    */
-  async send(outgoing: Outgoing, signal: AbortSignal): Promise<Incoming> {
+  async send(outgoing: RegistryHttpRequest, signal: AbortSignal): Promise<RegistryHttpResponse> {
     signal.throwIfAborted();
-    using limit = deadline(this.#options.clock, this.#options.answerMs, signal);
+    using limit = deadline(this.#options.clock, this.#options.responseTimeoutMs, signal);
     const cut = new AbortController();
     const onAbort = (): void => cut.abort(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
@@ -90,8 +90,11 @@ export class Transport {
     }
   }
 
-  async #request({ method, url, headers, body, trust, forbidden = NONE }: Outgoing, signal: AbortSignal) {
-    refuseLiteral(url.hostname, forbidden);
+  async #request(
+    { method, url, headers, body, trust, forbiddenAddresses: forbidden = NONE_FORBIDDEN }: RegistryHttpRequest,
+    signal: AbortSignal,
+  ) {
+    rejectForbiddenAddress(url.hostname, forbidden);
     const isTls = url.protocol === "https:";
     const tunnel = await this.#tunnel(url, trust, signal);
     const host = url.hostname.replaceAll(/[[\]]/g, "");
@@ -127,21 +130,21 @@ export class Transport {
     return proxy && (await openTunnel(proxy, { signal, secureContext, addressTimeoutMs: ADDRESS_TIMEOUT_MS }));
   }
 
-  #httpAgent(forbidden: Forbidden): HttpAgent {
-    return kept(this.#http, keyOf(forbidden), () => new HttpAgent({ keepAlive: true, timeout: IDLE_MS }));
+  #httpAgent(forbidden: ForbiddenAddresses): HttpAgent {
+    return getOrCreate(this.#http, addressesKey(forbidden), () => new HttpAgent({ keepAlive: true, timeout: IDLE_MS }));
   }
 
-  #httpsAgent({ secureContext, insecure }: HostTrust, forbidden: Forbidden): HttpsAgent {
-    const agents = kept(this.#https, insecure ? "any" : secureContext, () => new Map<string, HttpsAgent>());
-    return kept(agents, keyOf(forbidden), () => new HttpsAgent({ keepAlive: true, timeout: IDLE_MS }));
+  #httpsAgent({ secureContext, insecure }: HostTrust, forbidden: ForbiddenAddresses): HttpsAgent {
+    const agents = getOrCreate(this.#https, insecure ? "any" : secureContext, () => new Map<string, HttpsAgent>());
+    return getOrCreate(agents, addressesKey(forbidden), () => new HttpsAgent({ keepAlive: true, timeout: IDLE_MS }));
   }
 }
 
-function keyOf(forbidden: Forbidden): string {
+function addressesKey(forbidden: ForbiddenAddresses): string {
   return [...forbidden].toSorted().join();
 }
 
-function kept<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+function getOrCreate<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   const value = map.get(key) ?? make();
   map.set(key, value);
   return value;

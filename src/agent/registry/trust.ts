@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { BlockList, isIP, isIPv6 } from "node:net";
 import { join } from "node:path";
 import type { SecureContext } from "node:tls";
-import { trustAlso } from "../link/trust.ts";
+import { createTrustContext } from "../link/trust.ts";
 import { canonicalRegistry, registryHost } from "./address.ts";
 import { RegistryError } from "./registry-error.ts";
 import type { TrustSource } from "./registry-http.ts";
@@ -78,7 +78,7 @@ function isListed(registry: string, list: readonly string[]): boolean {
 function makeContext(pem: string, registry: string): SecureContext {
   const what = `the file of trusted authorities for ${registry}`;
   try {
-    return trustAlso(pem, what);
+    return createTrustContext(pem, what);
   } catch (error) {
     throw new RegistryError("registry_untrusted", error instanceof Error ? error.message : what, { cause: error });
   }

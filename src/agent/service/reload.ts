@@ -4,7 +4,7 @@ import { changedPaths } from "../core/changed-paths.ts";
 import type { ServiceManager } from "./service-manager.ts";
 
 /** What a running daemon takes over; everything else holds from its next start. */
-const TAKEN_OVER = "log.level";
+const RELOADABLE_SETTING = "log.level";
 
 export interface ReloadOptions {
   /** As the daemon was started with it. */
@@ -20,14 +20,14 @@ export interface ReloadOptions {
 export function reloadOnHangup(options: ReloadOptions): Disposable {
   const reload = (): void => {
     options.manager.reloading();
-    takeOver(options);
+    applyConfig(options);
     options.manager.ready();
   };
   process.on("SIGHUP", reload);
   return { [Symbol.dispose]: () => void process.off("SIGHUP", reload) };
 }
 
-function takeOver({ config, logger }: ReloadOptions): void {
+function applyConfig({ config, logger }: ReloadOptions): void {
   let next: Config;
   try {
     next = loadConfig(config.path);
@@ -38,7 +38,7 @@ function takeOver({ config, logger }: ReloadOptions): void {
   }
   logger.level = next.log.level;
   logger.info({ config: config.path, log_level: next.log.level }, "the configuration was read again");
-  const waiting = changedPaths(config, next).filter((path) => path !== TAKEN_OVER);
+  const waiting = changedPaths(config, next).filter((path) => path !== RELOADABLE_SETTING);
   if (waiting.length === 0) return;
   const hint = "systemctl restart edge-agent; the apps keep running meanwhile";
   logger.warn({ settings: waiting, hint }, "settings were changed that the agent takes over only when it is restarted");

@@ -16,7 +16,7 @@ export interface ServiceManager extends Disposable {
   status(text: string): void;
 }
 
-const NOBODY: ServiceManager = {
+const NO_SERVICE_MANAGER: ServiceManager = {
   watchdogMs: undefined,
   ready() {},
   reloading() {},
@@ -38,7 +38,7 @@ export interface ServiceManagerOptions {
 export function findServiceManager({ environment, pid, clock, openSender }: ServiceManagerOptions): ServiceManager {
   const path = environment["NOTIFY_SOCKET"];
   const sender = path ? openSender() : undefined;
-  if (!path || !sender) return NOBODY;
+  if (!path || !sender) return NO_SERVICE_MANAGER;
   const isForUs = [undefined, "", String(pid)].includes(environment["WATCHDOG_PID"]);
   const watchdogMs = isForUs ? Number(environment["WATCHDOG_USEC"]) / 1000 : 0;
   return new Systemd(path, sender, clock, watchdogMs > 0 ? watchdogMs : undefined);
@@ -52,7 +52,7 @@ class Systemd implements ServiceManager {
   readonly #path: string;
   readonly #sender: DatagramSender;
   readonly #clock: Clock;
-  readonly #unsaid = new Map<string, string>();
+  readonly #unsent = new Map<string, string>();
   #retry: Disposable | undefined;
 
   constructor(path: string, sender: DatagramSender, clock: Clock, watchdogMs: number | undefined) {
@@ -63,26 +63,26 @@ class Systemd implements ServiceManager {
   }
 
   ready(): void {
-    this.#unsaid.delete("RELOADING");
-    this.#say({ READY: "1" });
+    this.#unsent.delete("RELOADING");
+    this.#notify({ READY: "1" });
   }
 
   reloading(): void {
-    this.#unsaid.delete("READY");
+    this.#unsent.delete("READY");
     // systemd tells by the time which of several reloads is meant.
-    this.#say({ RELOADING: "1", MONOTONIC_USEC: String(Math.round(this.#clock.monotonic() * 1000)) });
+    this.#notify({ RELOADING: "1", MONOTONIC_USEC: String(Math.round(this.#clock.monotonic() * 1000)) });
   }
 
   stopping(): void {
-    this.#say({ STOPPING: "1" });
+    this.#notify({ STOPPING: "1" });
   }
 
   alive(): void {
-    this.#say({ WATCHDOG: "1" });
+    this.#notify({ WATCHDOG: "1" });
   }
 
   status(text: string): void {
-    this.#say({ STATUS: sanitizeLine(text.replaceAll(/\s+/g, " ")) });
+    this.#notify({ STATUS: sanitizeLine(text.replaceAll(/\s+/g, " ")) });
   }
 
   [Symbol.dispose](): void {
@@ -90,11 +90,11 @@ class Systemd implements ServiceManager {
     this.#sender[Symbol.dispose]();
   }
 
-  #say(fields: Readonly<Record<string, string>>): void {
-    for (const [name, value] of Object.entries(fields)) this.#unsaid.set(name, value);
+  #notify(fields: Readonly<Record<string, string>>): void {
+    for (const [name, value] of Object.entries(fields)) this.#unsent.set(name, value);
     this.#retry?.[Symbol.dispose]();
-    const lines = [...this.#unsaid].map(([name, value]) => `${name}=${value}`);
-    if (this.#sender.send(this.#path, Buffer.from(lines.join("\n")))) this.#unsaid.clear();
-    else this.#retry = this.#clock.timer(RETRY_MS, () => this.#say({}));
+    const lines = [...this.#unsent].map(([name, value]) => `${name}=${value}`);
+    if (this.#sender.send(this.#path, Buffer.from(lines.join("\n")))) this.#unsent.clear();
+    else this.#retry = this.#clock.timer(RETRY_MS, () => this.#notify({}));
   }
 }

@@ -1,7 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import { statusLine } from "../core/status-line.ts";
 import type { Uplink } from "../link/uplink.ts";
-import { goingOn } from "../local/device-status.ts";
+import { pendingDeployments } from "../local/device-status.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
 import type { ServiceManager } from "./service-manager.ts";
 
@@ -39,7 +39,7 @@ function occupation(uplink: StatusReportOptions["uplink"], store: StatusReportOp
   const { state, asset, lastError } = uplink.status();
   const link = { online: state === "online", serialNumber: asset?.serial_number, reason: lastError?.reason };
   try {
-    return statusLine({ link, apps: store.apps().length, deployments: goingOn(store) });
+    return statusLine({ link, apps: store.apps().length, deployments: pendingDeployments(store) });
   } catch {
     // A store that cannot be read is told about where it is needed, and no reason to end here.
     return undefined;

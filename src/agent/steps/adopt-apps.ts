@@ -1,8 +1,8 @@
-import { adopt, chooseApps, type Foundling } from "../core/adopt.ts";
-import { hasGivenName, LABELS } from "../core/container.ts";
-import { type OwnContainer, ownContainers } from "../engine/own-containers.ts";
+import { adopt, sortOrphans, type Orphan } from "../core/adopt.ts";
+import { hasAgentGivenName, LABELS } from "../core/container.ts";
+import { type ManagedContainer, findManagedContainers } from "../engine/own-containers.ts";
 import type { DeployServices } from "./context.ts";
-import { specHash } from "./create.ts";
+import { hashSpec } from "./create.ts";
 
 /**
  * Enters every app whose container has this agent's labels and a name it gives, and that the store does not know, into
@@ -10,10 +10,10 @@ import { specHash } from "./create.ts";
  */
 export async function adoptApps(services: DeployServices, signal: AbortSignal): Promise<void> {
   const { engine, logger } = services;
-  const made = await madeHere(services, signal);
-  const { adopted, removed } = chooseApps(made.map(toFoundling));
+  const made = await listManagedContainers(services, signal);
+  const { adopted, removed } = sortOrphans(made.map(toOrphan));
   for (const { id, app, deploymentId } of removed) {
-    if (isKnown(services, deploymentId)) continue;
+    if (isDeploymentKnown(services, deploymentId)) continue;
     logger.warn({ app, deployment: deploymentId }, "an update was going on when the store was lost; it is undone");
     await engine.removeContainer(id, signal);
   }
@@ -24,30 +24,30 @@ export async function adoptApps(services: DeployServices, signal: AbortSignal): 
 }
 
 /** The containers of this agent. One with its labels and a foreign name is left alone, and said. */
-async function madeHere({ engine, config, store, logger }: DeployServices, signal: AbortSignal) {
+async function listManagedContainers({ engine, config, store, logger }: DeployServices, signal: AbortSignal) {
   const all = await engine.listContainers(signal);
   const labelled = all.filter(({ labels }) => labels[LABELS.stateDir] === config.stateDir);
   const recorded = new Set(store.apps().map(({ containerId }) => containerId));
   for (const { id, name, labels } of labelled) {
     const app = labels[LABELS.app];
-    if (app === undefined || recorded.has(id) || hasGivenName(name, app)) continue;
-    logger.warn({ app, container: name }, FOREIGN_NAME);
+    if (app === undefined || recorded.has(id) || hasAgentGivenName(name, app)) continue;
+    logger.warn({ app, container: name }, FOREIGN_NAME_MESSAGE);
   }
-  return ownContainers(labelled, { engine, recorded }, signal);
+  return findManagedContainers(labelled, { engine, recorded }, signal);
 }
 
-const FOREIGN_NAME =
+const FOREIGN_NAME_MESSAGE =
   "a container carries the agent's labels under a name the agent does not give; it is taken for a copy and left alone";
 
-async function adoptApp(container: OwnContainer, services: DeployServices, signal: AbortSignal): Promise<void> {
+async function adoptApp(container: ManagedContainer, services: DeployServices, signal: AbortSignal): Promise<void> {
   const { engine, store, logger } = services;
   const { id, app, deploymentId, labels } = container;
-  if (isKnown(services, deploymentId) || isInstalled(services, app)) return;
-  const makeup = await engine.describeContainer(id, signal);
+  if (isDeploymentKnown(services, deploymentId) || isInstalled(services, app)) return;
+  const makeup = await engine.readContainerConfig(id, signal);
   const record =
     makeup &&
     adopt({ ...makeup, app, deploymentId, containerId: id, labels }, (spec) => {
-      return specHash(spec) === labels[LABELS.specHash];
+      return hashSpec(spec) === labels[LABELS.specHash];
     });
   const log = logger.child({ app, deployment: deploymentId });
   // Cancelled since the look, or deployed.
@@ -61,7 +61,7 @@ async function adoptApp(container: OwnContainer, services: DeployServices, signa
 }
 
 /** Whether the store knows what to do with the deployment's containers. */
-function isKnown({ store }: DeployServices, deploymentId: string): boolean {
+function isDeploymentKnown({ store }: DeployServices, deploymentId: string): boolean {
   return (
     store.apps().some((app) => app.deploymentId === deploymentId) ||
     store.deployments().some(({ id, previous }) => id === deploymentId || previous?.deploymentId === deploymentId)
@@ -72,6 +72,6 @@ function isInstalled({ store }: DeployServices, app: string): boolean {
   return store.apps().some(({ name }) => name === app);
 }
 
-function toFoundling({ id, name, app, deploymentId, status }: OwnContainer): Foundling {
+function toOrphan({ id, name, app, deploymentId, status }: ManagedContainer): Orphan {
   return { id, name, app, deploymentId, wasStarted: status !== "created" };
 }

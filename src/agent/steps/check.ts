@@ -1,16 +1,16 @@
-import { type Surroundings, check } from "../core/check.ts";
+import { type HostState, findRefusal } from "../core/check.ts";
 import { LABELS } from "../core/container.ts";
 import { type HostPort, hostPortsOf, includesPort } from "../core/host-port.ts";
 import type { AppRecord } from "../core/deployment.ts";
-import { running } from "../core/announce.ts";
+import { runningEvent } from "../core/announce.ts";
 import type { Step } from "../core/step.ts";
 import { limitsWithoutEffect } from "./limits-in-force.ts";
 import { NOTHING_CREATED } from "./observe.ts";
-import { findViolation } from "./policy-check.ts";
+import { findAppPolicyViolation } from "./policy-check.ts";
 import { mustPull } from "../core/pull-decision.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
-import { ownContainers } from "../engine/own-containers.ts";
+import { findManagedContainers } from "../engine/own-containers.ts";
 import type { StepContext, StepResult } from "./context.ts";
 
 /**
@@ -21,14 +21,19 @@ export async function runCheck(context: StepContext, { spec }: Extract<Step, { k
   // An update that names no image keeps the one in force, by its id.
   const kept = context.record.imageId;
   const [around, image] = await Promise.all([
-    observe(context, spec),
+    readHostState(context, spec),
     context.engine.inspectImage(kept ?? spec.image, context.signal),
   ]);
-  const judged = { occasion: "request", order: context.record.order } as const;
-  const policyViolation = await findViolation(context, spec, judged, context.signal);
+  const judged = { phase: "request", order: context.record.order } as const;
+  const policyViolation = await findAppPolicyViolation(context, spec, judged, context.signal);
   // Asked after the engine answered: in between, an earlier deployment may have come up.
   const apps = context.store.apps().filter(({ name }) => !isUpdateOf(context.record, name));
-  const refusal = check(spec, { ...around, policyViolation, rivals: context.rivals(), apps: apps.map(claims) });
+  const refusal = findRefusal(spec, {
+    ...around,
+    policyViolation,
+    concurrentDeployments: context.concurrentDeployments(),
+    apps: apps.map(claims),
+  });
   if (refusal) {
     const { details } = refusal;
     return {
@@ -36,7 +41,7 @@ export async function runCheck(context: StepContext, { spec }: Extract<Step, { k
         code: refusal.code,
         message: refusal.message ?? "",
         step: "checking",
-        ...(details && { details: await nameHolder(context, details) }),
+        ...(details && { details: await addProcessToDetails(context, details) }),
       },
     };
   }
@@ -47,16 +52,16 @@ export async function runCheck(context: StepContext, { spec }: Extract<Step, { k
       ...(await limitsWithoutEffect(context, spec)),
       ...(imageId === undefined || context.record.options.dry_run
         ? []
-        : [running("pulling", `Image ${spec.image} is already on the device.`)]),
+        : [runningEvent("pulling", `Image ${spec.image} is already on the device.`)]),
     ],
     observed: NOTHING_CREATED,
   };
 }
 
-async function observe(
+async function readHostState(
   context: StepContext,
   spec: AppSpec,
-): Promise<Omit<Surroundings, "rivals" | "apps" | "policyViolation">> {
+): Promise<Omit<HostState, "concurrentDeployments" | "apps" | "policyViolation">> {
   const { engine, host, config, signal, record } = context;
   const [containers, listening, freeBytes, missingDevices] = await Promise.all([
     engine.listContainers(signal),
@@ -68,7 +73,7 @@ async function observe(
   const labelled = containers.filter(({ id, labels }) => {
     return labels[LABELS.stateDir] === config.stateDir || labels[LABELS.deployment] === record.id || recorded.has(id);
   });
-  const made = await ownContainers(labelled, { engine, recorded }, signal);
+  const made = await findManagedContainers(labelled, { engine, recorded }, signal);
   const apps = new Map(made.map(({ id, app }) => [id, app]));
   const own = made.filter(({ app, deploymentId }) => deploymentId === record.id || isUpdateOf(record, app));
   return {
@@ -76,10 +81,10 @@ async function observe(
       .filter(({ id }) => !own.some((container) => container.id === id))
       // Another agent's container is as foreign as any.
       .map(({ id, name, hostPorts }) => ({ name, hostPorts, app: apps.get(id) })),
-    listening: othersPorts(listening, own, record.previous),
+    listeningPorts: othersPorts(listening, own, record.previous),
     freeBytes,
     reserveBytes: config.diskReserveBytes,
-    machine: host.machine(),
+    capacity: host.capacity(),
     missingDevices,
     action: record.action === "update" ? "update" : "deploy",
   };
@@ -110,7 +115,7 @@ function othersPorts(
   return listening.filter((port) => !includesPort(held, port));
 }
 
-function claims({ name, spec }: AppRecord): Surroundings["apps"][number] {
+function claims({ name, spec }: AppRecord): HostState["apps"][number] {
   return { name, hostPorts: hostPortsOf(spec) };
 }
 
@@ -120,7 +125,7 @@ interface PortDetails {
   readonly holder?: { readonly kind: string };
 }
 
-async function nameHolder(context: StepContext, details: Readonly<Record<string, unknown>>) {
+async function addProcessToDetails(context: StepContext, details: Readonly<Record<string, unknown>>) {
   const { host_port: port, protocol = "tcp", holder } = details as PortDetails;
   if (port === undefined || holder?.kind !== "process") return details;
   const process = await context.host.holderOf({ port, protocol }, context.signal);

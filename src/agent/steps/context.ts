@@ -3,9 +3,9 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Semaphore } from "../../lib/semaphore.ts";
 import type { DeploymentRecord, Failure } from "../core/deployment.ts";
-import type { Observed, Progress } from "../core/step.ts";
-import type { Rival } from "../core/check.ts";
-import type { GuardedPath } from "../core/path-facts.ts";
+import type { Observed, RunProgress } from "../core/step.ts";
+import type { ConcurrentDeployment } from "../core/check.ts";
+import type { ProtectedPath } from "../core/path-facts.ts";
 import type { Policy } from "../core/policy.ts";
 import type { ImageDownloader } from "../download/image-downloader.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -39,7 +39,7 @@ export interface DeployConfig {
   readonly containerLog: { readonly maxBytes: number; readonly maxFiles: number };
   readonly policy: Policy;
   /** Paths apps may not mount unless the policy allows exactly them: engine sockets, the agent's own state. */
-  readonly guardedPaths: readonly GuardedPath[];
+  readonly protectedPaths: readonly ProtectedPath[];
 }
 
 /** What every deployment shares. */
@@ -62,7 +62,7 @@ export interface DeployServices {
   /** Downloads images where that is not left to the engine. */
   readonly downloader: ImageDownloader;
   /** Bounds how many images are pulled at once. */
-  readonly pulls: Semaphore;
+  readonly pullSlots: Semaphore;
   /** When images may be pulled, and how fast. To be asked before a place among `pulls` is taken. */
   readonly gate: PullGate;
   /** Where what was pulled is counted. */
@@ -75,7 +75,7 @@ export interface StepContext extends DeployServices {
   /** What the step was decided upon. */
   readonly observed: Observed;
   /** Deployments accepted earlier that are still going on. */
-  readonly rivals: () => readonly Rival[];
+  readonly concurrentDeployments: () => readonly ConcurrentDeployment[];
   /** Stores an event and sends it, in the middle of a step. */
   readonly emit: (event: EventContent) => void;
   /** Aborted when the deployment is cancelled or the agent stops. */
@@ -86,7 +86,7 @@ export interface StepContext extends DeployServices {
 export interface StepResult {
   readonly record?: Partial<Pick<DeploymentRecord, "checked" | "digest" | "imageId">>;
   readonly failure?: Failure;
-  readonly progress?: Partial<Progress>;
+  readonly progress?: Partial<RunProgress>;
   readonly events?: readonly EventContent[];
   /**
    * The containers as the step left them; those left out are as they were. Where it is given, the engine need not be

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import type { AppSpec } from "../../protocol/app-spec.ts";
-import { besideName, canonicalSpec, containerName, extrasOf, LABELS } from "../core/container.ts";
-import { running } from "../core/announce.ts";
+import { newVersionName, canonicalSpec, containerName, extrasOf, LABELS } from "../core/container.ts";
+import { runningEvent } from "../core/announce.ts";
 import type { CreateStep } from "../core/step.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { ContainerRequest } from "../engine/engine.ts";
 import type { StepContext, StepResult } from "./context.ts";
 import { NOTHING_CREATED } from "./observe.ts";
-import { refuseStart } from "./policy-check.ts";
+import { findStartRefusal } from "./policy-check.ts";
 import { requestExtras } from "./request-extras.ts";
 
 /**
@@ -15,7 +15,7 @@ import { requestExtras } from "./request-extras.ts";
  * left behind was seen before and is adopted instead.
  */
 export async function runCreate(context: StepContext, step: CreateStep): Promise<StepResult> {
-  const refusal = await refuseStart(context, step.spec, "creating");
+  const refusal = await findStartRefusal(context, step.spec, "creating");
   if (refusal) return { failure: refusal };
   const request = toRequest(context, step);
   let id: string;
@@ -40,7 +40,7 @@ function fetchAgain({ spec }: CreateStep): StepResult {
   return {
     record: { imageId: undefined },
     progress: { refetched: true, source: undefined, pullAttempts: 0 },
-    events: [running("creating", `Image ${spec.image} is not on the device any more; it is fetched again.`)],
+    events: [runningEvent("creating", `Image ${spec.image} is not on the device any more; it is fetched again.`)],
     observed: NOTHING_CREATED,
   };
 }
@@ -48,12 +48,12 @@ function fetchAgain({ spec }: CreateStep): StepResult {
 function toRequest({ config }: StepContext, step: CreateStep): ContainerRequest {
   const { spec, image, deploymentId, previousImageId } = step;
   return {
-    name: step.place === "beside" ? besideName(spec.name) : containerName(spec.name),
+    name: step.place === "beside" ? newVersionName(spec.name) : containerName(spec.name),
     image,
     labels: {
       [LABELS.app]: spec.name,
       [LABELS.deployment]: deploymentId,
-      [LABELS.specHash]: specHash(spec),
+      [LABELS.specHash]: hashSpec(spec),
       [LABELS.stateDir]: config.stateDir,
       [LABELS.image]: spec.image,
       [LABELS.previousImage]: previousImageId ?? "",
@@ -75,6 +75,6 @@ function toRequest({ config }: StepContext, step: CreateStep): ContainerRequest 
 }
 
 /** Hex SHA-256 of what was asked for. */
-export function specHash(spec: AppSpec): string {
+export function hashSpec(spec: AppSpec): string {
   return createHash("sha256").update(canonicalSpec(spec)).digest("hex");
 }

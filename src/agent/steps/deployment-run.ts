@@ -1,25 +1,30 @@
 import { type EventContent, isFinal } from "../../protocol/deployment-event.ts";
 import { fullJitter } from "../../lib/backoff.ts";
 import { errorEntry, isErrorCode } from "../../protocol/errors.ts";
-import { announcement, running } from "../core/announce.ts";
-import type { Rival } from "../core/check.ts";
+import { stepEvents, runningEvent } from "../core/announce.ts";
+import type { ConcurrentDeployment } from "../core/check.ts";
 import { secretsOfRecord } from "../core/container.ts";
-import { type DeploymentRecord, type Failure, withoutSpentCredentials, withPresentFacts } from "../core/deployment.ts";
+import {
+  type DeploymentRecord,
+  type Failure,
+  withoutSpentCredentials,
+  withCurrentContainer,
+} from "../core/deployment.ts";
 import { nextStep } from "../core/plan.ts";
-import type { Observed, Progress, Step } from "../core/step.ts";
-import { touches } from "../core/way-back.ts";
+import type { Observed, RunProgress, Step } from "../core/step.ts";
+import { beginsTouching } from "../core/way-back.ts";
 import type { EngineError } from "../engine/engine-error.ts";
 import { type StoreChange, StoreError } from "../store/store.ts";
 import type { DeployServices, StepContext, StepResult } from "./context.ts";
 import { mayHaveContainer, observe } from "./observe.ts";
-import { type StoredChange, storedChange } from "./stored-change.ts";
-import { type EffectStep, execute, isStored } from "./table.ts";
-import { isEngineAway, maskedError, stepName, toFailure } from "./trouble.ts";
+import { type RecordChange, toRecordChange } from "./stored-change.ts";
+import { type EffectStep, execute, isRecordStep } from "./table.ts";
+import { isEngineDown, maskError, stepName, toFailure } from "./trouble.ts";
 
 const RETRY = { baseMs: 500, maxMs: 15_000 };
 /** A step that has not ended by then is told of by itself, in milliseconds. */
-const TOLD_AFTER_MS = 1_000;
-const NO_PROGRESS: Progress = {
+const ANNOUNCE_DELAY_MS = 1_000;
+const NO_PROGRESS: RunProgress = {
   startedContainerId: undefined,
   verifiedContainerId: undefined,
   stoppedContainerId: undefined,
@@ -31,7 +36,7 @@ export interface RunOptions {
   readonly services: DeployServices;
   readonly record: DeploymentRecord;
   /** Deployments accepted earlier that are still going on. */
-  readonly rivals: () => readonly Rival[];
+  readonly concurrentDeployments: () => readonly ConcurrentDeployment[];
   /** Kind of the step that was announced together with the record, if any. */
   readonly announced?: Step["kind"];
   /** The agent was restarted in the middle of it. */
@@ -46,25 +51,25 @@ export class DeploymentRun {
   readonly #options: RunOptions;
   readonly #stopped = new AbortController();
   #record: DeploymentRecord;
-  #progress: Progress = NO_PROGRESS;
+  #progress: RunProgress = NO_PROGRESS;
   #events: readonly EventContent[] = [];
   /** What the last step saw of the containers. Serves the next decision only. */
   #observed: Observed | undefined;
   #announced: Step["kind"] | undefined;
   #step = new AbortController();
-  #engineAwaySince: number | undefined;
+  #engineDownSince: number | undefined;
   #attempt = 0;
   /** The record as it is on disk. */
-  #stored: DeploymentRecord;
-  #telling: Disposable | undefined;
+  #savedRecord: DeploymentRecord;
+  #announceTimer: Disposable | undefined;
   #lastStep: Step | undefined;
   /** What the last round did, and what was known behind it. */
-  #lastRound: string | undefined;
+  #lastStepState: string | undefined;
 
   constructor(options: RunOptions) {
     this.#options = options;
     this.#record = options.record;
-    this.#stored = options.record;
+    this.#savedRecord = options.record;
     this.#announced = options.announced;
   }
 
@@ -78,14 +83,14 @@ export class DeploymentRun {
     const record = withoutSpentCredentials({ ...this.#record, failure });
     this.#options.services.store.save({ deployment: record });
     this.#record = record;
-    this.#stored = record;
+    this.#savedRecord = record;
     this.#step.abort(failure);
   }
 
   /** Leaves the deployment where it is, to be resumed later. */
   stop(): void {
     this.#stopped.abort(new DOMException("the agent is stopping", "AbortError"));
-    this.#telling?.[Symbol.dispose]();
+    this.#announceTimer?.[Symbol.dispose]();
     this.#step.abort(this.#stopped.signal.reason);
   }
 
@@ -94,8 +99,8 @@ export class DeploymentRun {
     while (!this.#stopped.signal.aborted && this.#record.outcome === "pending") {
       this.#step = new AbortController();
       try {
-        await this.#round();
-        if (this.#isRepetition()) await this.#pause();
+        await this.#runNextStep();
+        if (this.#detectRepetition()) await this.#backOff();
         else this.#attempt = 0;
       } catch (error) {
         await this.#recover(error);
@@ -107,77 +112,78 @@ export class DeploymentRun {
    * Whether the last round did what the one before had done, and nothing came of it, as with an engine that does not do
    * what it says. Between two tries there has to be a pause, or something new.
    */
-  #isRepetition(): boolean {
-    const before = this.#lastRound;
-    this.#lastRound = JSON.stringify([this.#lastStep, this.#record, this.#progress]);
-    if (this.#lastRound !== before) return false;
+  #detectRepetition(): boolean {
+    const before = this.#lastStepState;
+    this.#lastStepState = JSON.stringify([this.#lastStep, this.#record, this.#progress]);
+    if (this.#lastStepState !== before) return false;
     this.#observed = undefined;
     return true;
   }
 
   /** Waits longer each time, until something works. Rejects when the step is aborted. */
-  #pause(): Promise<void> {
+  #backOff(): Promise<void> {
     const { clock, random } = this.#options.services;
     return clock.sleep(fullJitter(this.#attempt++, RETRY, random()), this.#step.signal);
   }
 
-  async #round(): Promise<void> {
+  async #runNextStep(): Promise<void> {
     const { engine, store, config } = this.#options.services;
     const observed = this.#observed ?? (await observe(this.#record, engine, config.stateDir, this.#step.signal));
     this.#observed = undefined;
     const installed = store.apps().find(({ name }) => name === this.#record.app);
-    this.#record = withPresentFacts(this.#record, installed);
+    this.#record = withCurrentContainer(this.#record, installed);
     const step = nextStep(this.#record, observed, this.#progress, installed);
     this.#lastStep = step;
     if (!step) return;
-    if (isStored(step)) return this.#store(storedChange(step, this.#record), announcement(step, this.#record));
+    if (isRecordStep(step))
+      return this.#applyRecordStep(toRecordChange(step, this.#record), stepEvents(step, this.#record));
     this.#announce(step);
     try {
-      this.#take(await execute(this.#context(observed), step), observed);
+      this.#applyResult(await execute(this.#context(observed), step), observed);
     } catch (error) {
-      if (this.#step.signal.aborted || isEngineAway(error) || error instanceof StoreError || step.kind === "clean")
+      if (this.#step.signal.aborted || isEngineDown(error) || error instanceof StoreError || step.kind === "clean")
         throw error;
-      this.#failIn(step.kind, error);
+      this.#failStep(step.kind, error);
     }
-    this.#engineAwaySince = undefined;
+    this.#engineDownSince = undefined;
   }
 
-  #store({ record, ...more }: StoredChange, events: readonly EventContent[]): void {
+  #applyRecordStep({ record, ...more }: RecordChange, events: readonly EventContent[]): void {
     this.#save({ ...this.#record, ...record }, events, more);
   }
 
   #announce(step: EffectStep): void {
     const isNew = step.kind !== this.#announced;
     const resumed = this.#options.isResumed && this.#announced === undefined && step.kind !== "clean";
-    const isTouching = touches(this.#record, step);
+    const isTouching = beginsTouching(this.#record, step);
     const record = isTouching ? { ...this.#record, touched: true } : this.#record;
     const events = [
-      ...(resumed ? [running(stepName(step.kind), "The agent was restarted; the deployment goes on.")] : []),
-      ...(isNew ? announcement(step, record) : []),
+      ...(resumed ? [runningEvent(stepName(step.kind), "The agent was restarted; the deployment goes on.")] : []),
+      ...(isNew ? stepEvents(step, record) : []),
     ];
     this.#announced = step.kind;
     // Nothing to say and nothing new to remember: spare the write.
     if (events.length === 0 && this.#events.length === 0 && !isTouching) return;
-    if (step.kind === "start" && record === this.#stored) this.#tellSoon(events);
+    if (step.kind === "start" && record === this.#savedRecord) this.#announceLater(events);
     else this.#save(record, events);
   }
 
   /** Starting takes a moment and changes nothing that is remembered: what is said of it goes into the write that follows. */
-  #tellSoon(events: readonly EventContent[]): void {
+  #announceLater(events: readonly EventContent[]): void {
     this.#events = [...this.#events, ...events];
-    this.#telling = this.#options.services.clock.timer(TOLD_AFTER_MS, () => {
+    this.#announceTimer = this.#options.services.clock.timer(ANNOUNCE_DELAY_MS, () => {
       try {
         this.#save(this.#record, []);
       } catch (error) {
         this.#log().warn(
-          { err: maskedError(error, secretsOfRecord(this.#record)) },
+          { err: maskError(error, secretsOfRecord(this.#record)) },
           "what a deployment does cannot be stored at the moment; it is tried again. See: edge-agent doctor (disk, store)",
         );
       }
     });
   }
 
-  #take(result: StepResult, observed: Observed | undefined): void {
+  #applyResult(result: StepResult, observed: Observed | undefined): void {
     const { failure } = result;
     if (result.record) this.#record = { ...this.#record, ...result.record };
     if (failure) this.#record = { ...this.#record, ...this.#asFailure(failure) };
@@ -191,14 +197,14 @@ export class DeploymentRun {
     return this.#record.failure ? { rollbackFailure: failure } : { failure };
   }
 
-  #failIn(kind: Step["kind"], error: unknown): void {
+  #failStep(kind: Step["kind"], error: unknown): void {
     const failure = toFailure(error, stepName(kind), this.#record);
     if (failure.code === "Internal")
       this.#log().error(
-        { err: maskedError(error, secretsOfRecord(this.#record)), step: kind },
+        { err: maskError(error, secretsOfRecord(this.#record)), step: kind },
         "a deployment step failed unexpectedly; what it made is removed. Please report it: edge-agent support-bundle FILE",
       );
-    this.#take({ failure }, undefined);
+    this.#applyResult({ failure }, undefined);
   }
 
   /**
@@ -208,33 +214,33 @@ export class DeploymentRun {
   async #recover(error: unknown): Promise<void> {
     if (this.#step.signal.aborted) return;
     const hadFailed = this.#record.failure !== undefined;
-    if (isEngineAway(error)) this.#engineIsAway(error);
+    if (isEngineDown(error)) this.#onEngineDown(error);
     else {
       this.#log().error(
-        { err: maskedError(error, secretsOfRecord(this.#record)) },
+        { err: maskError(error, secretsOfRecord(this.#record)) },
         "a deployment could not go on; it is tried again until its time is over. See: edge-agent doctor (engine, disk)",
       );
     }
     if (!hadFailed && this.#record.failure && !mayHaveContainer(this.#record)) return;
     try {
-      await this.#pause();
+      await this.#backOff();
     } catch {
       // Aborted, which the loop looks at itself.
     }
   }
 
-  #engineIsAway(error: EngineError): void {
+  #onEngineDown(error: EngineError): void {
     const { clock, config } = this.#options.services;
-    this.#engineAwaySince ??= clock.monotonic();
+    this.#engineDownSince ??= clock.monotonic();
     // An engine that went down may have taken the container with it: started and verified anew, as after a restart.
     this.#progress = NO_PROGRESS;
-    const isHopeless = clock.monotonic() - this.#engineAwaySince >= config.enginePatienceMs;
+    const isHopeless = clock.monotonic() - this.#engineDownSince >= config.enginePatienceMs;
     // One that is there and does not answer may only be busy, such as with other deployments.
     const isAbsent = error.kind === "unavailable" && !this.#record.checked && !this.#record.touched;
-    if (!this.#record.failure && (isHopeless || isAbsent)) this.#failIn(this.#announced ?? "check", error);
+    if (!this.#record.failure && (isHopeless || isAbsent)) this.#failStep(this.#announced ?? "check", error);
     if (this.#attempt > 0 || (this.#record.failure && !mayHaveContainer(this.#record))) return;
     try {
-      this.#say(`The container engine does not answer; waiting for it. ${error.message}`);
+      this.#emitMessage(`The container engine does not answer; waiting for it. ${error.message}`);
     } catch (problem) {
       this.#log().warn(
         { err: problem, reason: error.message },
@@ -243,17 +249,17 @@ export class DeploymentRun {
     }
   }
 
-  #say(message: string): void {
-    this.#save(this.#record, [running(stepName(this.#announced ?? "check"), message)]);
+  #emitMessage(message: string): void {
+    this.#save(this.#record, [runningEvent(stepName(this.#announced ?? "check"), message)]);
   }
 
   #save(changed: DeploymentRecord, events: readonly EventContent[], more: Partial<StoreChange> = {}): void {
-    this.#telling?.[Symbol.dispose]();
+    this.#announceTimer?.[Symbol.dispose]();
     const all = [...this.#events, ...events];
     const record = withoutSpentCredentials(changed);
     this.#options.services.store.save({ deployment: record, events: all, ...more });
     this.#record = record;
-    this.#stored = record;
+    this.#savedRecord = record;
     this.#events = [];
     for (const event of all) this.#logEvent(event);
   }
@@ -285,7 +291,7 @@ export class DeploymentRun {
       ...this.#options.services,
       record: this.#record,
       observed,
-      rivals: this.#options.rivals,
+      concurrentDeployments: this.#options.concurrentDeployments,
       emit: (event) => this.#emit(event),
       signal: this.#step.signal,
     };

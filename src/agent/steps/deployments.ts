@@ -1,9 +1,9 @@
 import type { DeployOptions } from "../../protocol/deploy-options.ts";
 import { type AppSpec, parseNewAppSpec } from "../../protocol/app-spec.ts";
 import { EdgeError } from "../../protocol/errors.ts";
-import { accept, type ChangeRequest, refusal } from "../core/accept.ts";
-import { announcement } from "../core/announce.ts";
-import type { Rival } from "../core/check.ts";
+import { accept, type ChangeRequest, toRequestFailure } from "../core/accept.ts";
+import { stepEvents } from "../core/announce.ts";
+import type { ConcurrentDeployment } from "../core/check.ts";
 import { type AppRecord, type DeploymentRecord, type Failure, newRecord } from "../core/deployment.ts";
 import { hostPortsOf } from "../core/host-port.ts";
 import type { CommandHandler } from "../link/ports.ts";
@@ -26,7 +26,7 @@ export class Deployments implements CommandHandler, AsyncDisposable {
   readonly #isRebuilding: () => boolean;
   readonly #runs = new Map<string, { readonly run: DeploymentRun; readonly ended: Promise<void> }>();
   /** Apps somebody else is at work on, and when that is over. */
-  readonly #held = new Map<string, Promise<void>>();
+  readonly #leases = new Map<string, Promise<void>>();
 
   /** @param isRebuilding whether the store may not know every app there is */
   constructor(services: DeployServices, isRebuilding: () => boolean = () => false) {
@@ -38,32 +38,32 @@ export class Deployments implements CommandHandler, AsyncDisposable {
   resume(): void {
     const pending = this.#services.store.deployments().filter(({ outcome }) => outcome === "pending");
     // What has to be undone waits for what came after it, as it did before the restart.
-    for (const record of [...pending.filter((r) => !isUndone(r)), ...pending.filter(isUndone)]) {
+    for (const record of [...pending.filter((r) => !mustRollBack(r)), ...pending.filter(mustRollBack)]) {
       this.#launch(record, { isResumed: true });
     }
   }
 
   deploy(deploymentId: string, input: unknown, options: DeployOptions = {}, origin: Origin = "control_plane"): void {
     const { store, logger } = this.#services;
-    if (this.#isHeld(deploymentId)) return;
+    if (this.#isKnown(deploymentId)) return;
     const parsed = parseNewAppSpec(input);
     const order = store.nextOrder();
     if (!parsed.ok) {
-      const record = { ...newRecord(deploymentId, order, undefined, refusal(parsed.error)), origin };
+      const record = { ...newRecord(deploymentId, order, undefined, toRequestFailure(parsed.error)), origin };
       store.save({ deployment: record });
       this.#launch(record, { isResumed: false });
       return;
     }
     const { spec } = parsed;
     const record = { ...newRecord(deploymentId, order, spec), options, origin };
-    store.save({ deployment: record, events: announcement({ kind: "check", spec }, record) });
+    store.save({ deployment: record, events: stepEvents({ kind: "check", spec }, record) });
     logger.info({ deployment: deploymentId, app: spec.name, image: spec.image, ...facts(spec) }, "deployment accepted");
     this.#launch(record, { isResumed: false, announced: "check" });
   }
 
   change(deploymentId: string, request: ChangeRequest, origin: Origin = "control_plane"): void {
     const { store, logger } = this.#services;
-    if (this.#isHeld(deploymentId)) return;
+    if (this.#isKnown(deploymentId)) return;
     const { app, action } = request;
     const installed = store.apps().find(({ name }) => name === app);
     const busyWith = this.#runsOn(app).find(({ run }) => !run.record.options.dry_run)?.run.record.id;
@@ -117,13 +117,13 @@ export class Deployments implements CommandHandler, AsyncDisposable {
    * Takes an app for work that is no deployment's, until disposed; `undefined` while a deployment is at work on it. What
    * a deployment has to do to the app meanwhile waits.
    */
-  hold(app: string): Disposable | undefined {
-    if (this.isBusy(app) || this.#held.has(app)) return undefined;
+  lease(app: string): Disposable | undefined {
+    if (this.isBusy(app) || this.#leases.has(app)) return undefined;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#held.set(app, promise);
+    this.#leases.set(app, promise);
     return {
       [Symbol.dispose]: () => {
-        this.#held.delete(app);
+        this.#leases.delete(app);
         resolve();
       },
     };
@@ -136,7 +136,7 @@ export class Deployments implements CommandHandler, AsyncDisposable {
   }
 
   /** Whether the command came before. Throws where there is no room for a new one. */
-  #isHeld(deploymentId: string): boolean {
+  #isKnown(deploymentId: string): boolean {
     const { store } = this.#services;
     if (store.deployment(deploymentId) || store.endOf(deploymentId)) return true;
     if (!store.isFull()) return false;
@@ -151,11 +151,11 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     const run = new DeploymentRun({
       services: this.#services,
       record,
-      rivals: () => this.#rivalsOf(record),
+      concurrentDeployments: () => this.#concurrentWith(record),
       ...options,
     });
-    const held = this.#held.get(record.app);
-    const later = isUndone(record) ? this.#runsOn(record.app).map(({ ended }) => ended) : [];
+    const held = this.#leases.get(record.app);
+    const later = mustRollBack(record) ? this.#runsOn(record.app).map(({ ended }) => ended) : [];
     const before = held ? [held, ...later] : later;
     const running = before.length > 0 ? Promise.all(before).then(() => run.run()) : run.run();
     const ended = running.finally(() => this.#runs.delete(record.id));
@@ -179,7 +179,7 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     return { ...record, checked: true, imageId: "unknown", outcome: "succeeded" };
   }
 
-  #rivalsOf(record: DeploymentRecord): Rival[] {
+  #concurrentWith(record: DeploymentRecord): ConcurrentDeployment[] {
     return (
       [...this.#runs.values()]
         .map(({ run }) => run.record)
@@ -192,7 +192,7 @@ export class Deployments implements CommandHandler, AsyncDisposable {
 }
 
 /** Whether a success is to be taken back. */
-function isUndone({ committed, failure }: DeploymentRecord): boolean {
+function mustRollBack({ committed, failure }: DeploymentRecord): boolean {
   return committed && failure !== undefined;
 }
 

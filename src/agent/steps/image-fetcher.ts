@@ -1,9 +1,9 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { type AppRecord, newRecord } from "../core/deployment.ts";
 import type { ImageSource } from "../core/image.ts";
-import { changeApp } from "../store/change-app.ts";
+import { updateAppRecord } from "../store/change-app.ts";
 import type { DeployServices, StepContext, StepResult } from "./context.ts";
-import { NOTHING_SEEN } from "./observe.ts";
+import { NO_CONTAINERS } from "./observe.ts";
 import { execute } from "./table.ts";
 
 /**
@@ -12,7 +12,7 @@ import { execute } from "./table.ts";
  */
 export class ImageFetcher {
   readonly #services: DeployServices;
-  readonly #going = new Map<string, Promise<void>>();
+  readonly #active = new Map<string, Promise<void>>();
 
   constructor(services: DeployServices) {
     this.#services = services;
@@ -20,7 +20,7 @@ export class ImageFetcher {
 
   /** Whether the app's image is being fetched. */
   isFetching({ deploymentId }: AppRecord): boolean {
-    return this.#going.has(deploymentId);
+    return this.#active.has(deploymentId);
   }
 
   /** Begins to fetch the app's image, unless that goes on already. What comes of it is in the log and in the store. */
@@ -39,13 +39,13 @@ export class ImageFetcher {
             "the app's image could not be fetched again, and the app does not run; it is tried again. See: edge-agent doctor (registries)",
           );
       })
-      .finally(() => this.#going.delete(app.deploymentId));
-    this.#going.set(app.deploymentId, going);
+      .finally(() => this.#active.delete(app.deploymentId));
+    this.#active.set(app.deploymentId, going);
   }
 
   /** Resolves when nothing is being fetched any more. */
   async settled(): Promise<void> {
-    await Promise.all(this.#going.values());
+    await Promise.all(this.#active.values());
   }
 
   async #fetch(app: AppRecord, signal: AbortSignal): Promise<void> {
@@ -54,14 +54,14 @@ export class ImageFetcher {
     const context: StepContext = {
       ...this.#services,
       record,
-      observed: NOTHING_SEEN,
-      rivals: () => [],
+      observed: NO_CONTAINERS,
+      concurrentDeployments: () => [],
       emit: () => undefined,
       signal,
     };
     const resolved = await execute(context, { kind: "resolve", spec, attempt: 1 });
     const imageId = resolved.record?.imageId ?? (await this.#pull(context, spec, resolved));
-    this.#note(app, imageId);
+    this.#recordImage(app, imageId);
   }
 
   async #pull(context: StepContext, spec: AppSpec, { failure, progress }: StepResult): Promise<string> {
@@ -76,12 +76,12 @@ export class ImageFetcher {
   }
 
   /** A tag may lead to another image by now. That is what was asked for, then, and all there is. */
-  #note(app: AppRecord, imageId: string): void {
+  #recordImage(app: AppRecord, imageId: string): void {
     const { store, logger } = this.#services;
     const now = store.apps().find(({ name, deploymentId }) => name === app.name && deploymentId === app.deploymentId);
     const log = logger.child({ app: app.name, deployment: app.deploymentId });
     if (!now || imageId === now.imageId) return log.info("the app's image was fetched again");
-    changeApp(store, app, (record) => ({ ...record, imageId }));
+    updateAppRecord(store, app, (record) => ({ ...record, imageId }));
     log.warn(
       { before: now.imageId, image_id: imageId },
       "the app's image was fetched again; its tag leads to another one now",

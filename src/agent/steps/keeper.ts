@@ -1,42 +1,42 @@
 import type { Clock } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";
-import { hasGivenName, LABELS, secretsOf } from "../core/container.ts";
+import { hasAgentGivenName, LABELS, secretsOf } from "../core/container.ts";
 import { type AppRecord, newRecord } from "../core/deployment.ts";
 import { type AppContainer, nextRepair, type Repair, repairDelay } from "../core/repair.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
-import { ownContainers } from "../engine/own-containers.ts";
-import { changeApp } from "../store/change-app.ts";
+import { findManagedContainers } from "../engine/own-containers.ts";
+import { updateAppRecord } from "../store/change-app.ts";
 import { adoptApps } from "./adopt-apps.ts";
 import type { DeployServices } from "./context.ts";
 import { isImageGone } from "./create.ts";
 import { ImageFetcher } from "./image-fetcher.ts";
-import { NOTHING_SEEN } from "./observe.ts";
+import { NO_CONTAINERS } from "./observe.ts";
 import { PolicyEnforcer } from "./policy-enforcer.ts";
 import { execute } from "./table.ts";
-import { isEngineAway, maskedError } from "./trouble.ts";
+import { isEngineDown, maskError } from "./trouble.ts";
 
-const LOOK_EVERY_MS = 30_000;
+const RECONCILE_INTERVAL_MS = 30_000;
 /** An app that stayed up for so long after a repair starts with a clean record. */
-const FORGIVEN_AFTER_MS = 600_000;
+const FAILURE_RESET_MS = 600_000;
 // Removing surplus, removing a dead one, creating, starting: more in one go means that the engine does not do as told.
-const MOST_STEPS = 6;
+const MAX_REPAIR_STEPS = 6;
 
-interface History {
+interface RepairAttempts {
   readonly failures: number;
   readonly lastTryAt: number;
 }
 
 /** A repair, and the app as it was on record when it was decided upon. */
-interface Due {
+interface DueRepair {
   readonly app: AppRecord;
   readonly repair: Repair;
 }
 
-const NONE: ReadonlySet<string> = new Set();
+const NO_IDS: ReadonlySet<string> = new Set();
 
-export interface KeeperOptions extends DeployServices {
+export interface AppReconcilerOptions extends DeployServices {
   /** Takes an app to work on, until disposed; `undefined` while a deployment is at work on it: then it is left alone. */
-  readonly hold: (app: string) => Disposable | undefined;
+  readonly lease: (app: string) => Disposable | undefined;
   /** Set while the store may not know every app there is. */
   readonly rebuild: { readonly isSet: boolean; clear(): void };
 }
@@ -46,49 +46,49 @@ export interface KeeperOptions extends DeployServices {
  * container behind the agent's back. Uses only what is on the machine, through the same steps as a deployment; only
  * where that has not even the image any more, as after another engine took the place of the one there was, it is fetched.
  */
-export class Keeper {
-  readonly #options: KeeperOptions;
+export class AppReconciler {
+  readonly #options: AppReconcilerOptions;
   readonly #clock: Clock;
-  readonly #histories = new Map<string, History>();
+  readonly #attempts = new Map<string, RepairAttempts>();
   readonly #images: ImageFetcher;
-  readonly #policy: PolicyEnforcer;
+  readonly #policyEnforcer: PolicyEnforcer;
   #engineState: "unknown" | "there" | "away" = "unknown";
 
-  constructor(options: KeeperOptions) {
+  constructor(options: AppReconcilerOptions) {
     this.#options = options;
     this.#clock = options.clock;
     this.#images = new ImageFetcher(options);
-    this.#policy = new PolicyEnforcer(options);
+    this.#policyEnforcer = new PolicyEnforcer(options);
   }
 
   /** Looks after the apps until `signal` aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.round(signal).catch((error: unknown) => this.#report(error, signal));
-      await this.#clock.sleep(LOOK_EVERY_MS, signal).catch(() => {});
+      await this.reconcile(signal).catch((error: unknown) => this.#logError(error, signal));
+      await this.#clock.sleep(RECONCILE_INTERVAL_MS, signal).catch(() => {});
     }
     await this.#images.settled();
   }
 
   /** One look at every app, with the repairs it takes. Rejects when the engine cannot be asked. */
-  async round(signal: AbortSignal): Promise<void> {
+  async reconcile(signal: AbortSignal): Promise<void> {
     await this.#adopt(signal);
     const seen = await this.#options.engine.listContainers(signal);
-    if (this.#engineState !== "there") await this.#greet(signal);
+    if (this.#engineState !== "there") await this.#logEngine(signal);
     // Before any repair: an app that the policy forbids must not run meanwhile, nor be started again.
     const installedBefore = this.#options.store.apps();
-    const { forbidden, hasChanged } = await this.#policy.enforce(installedBefore, seen, signal);
+    const { deniedApps: forbidden, hasChanged } = await this.#policyEnforcer.enforce(installedBefore, seen, signal);
     const containers = hasChanged ? await this.#options.engine.listContainers(signal) : seen;
     // Reading them is most of what an idle look costs. Whatever is done about one is decided anew under its lock.
     const apps = hasChanged ? this.#options.store.apps() : installedBefore;
     for (const app of apps) if (!forbidden.has(app.name)) await this.#repair(app, containers, signal);
     const installed = new Set(apps.map(({ deploymentId }) => deploymentId));
     const others = containers.filter(({ labels }) => !installed.has(labels[LABELS.deployment] ?? ""));
-    for (const container of others) await this.#sweep(container, signal);
+    for (const container of others) await this.#removeStray(container, signal);
   }
 
   /** Says which engine it is, at the start and when it is back: without one nothing here can work. */
-  async #greet(signal: AbortSignal): Promise<void> {
+  async #logEngine(signal: AbortSignal): Promise<void> {
     const { kind, version } = await this.#options.engine.identify(signal);
     this.#options.logger.info({ engine: kind, engine_version: version }, "the container engine answers");
     this.#engineState = "there";
@@ -98,14 +98,14 @@ export class Keeper {
    * Removes what an engine made late, when nothing of it was to be seen: of a deployment that had failed by then, or of
    * an app that had been removed or updated.
    */
-  async #sweep(container: ContainerSummary, signal: AbortSignal): Promise<void> {
-    const { store, engine, logger, hold, rebuild, config } = this.#options;
+  async #removeStray(container: ContainerSummary, signal: AbortSignal): Promise<void> {
+    const { store, engine, logger, lease, rebuild, config } = this.#options;
     const { [LABELS.deployment]: deployment, [LABELS.app]: app } = container.labels;
     if (deployment === undefined || app === undefined || container.labels[LABELS.stateDir] !== config.stateDir) return;
-    if (!hasGivenName(container.name, app) || store.endOf(deployment) === undefined) return;
-    using held = hold(app);
+    if (!hasAgentGivenName(container.name, app) || store.endOf(deployment) === undefined) return;
+    using held = lease(app);
     if (!held) return;
-    const [own] = await ownContainers([container], { engine, recorded: NONE }, signal);
+    const [own] = await findManagedContainers([container], { engine, recorded: NO_IDS }, signal);
     if (!own || store.apps().some(({ deploymentId }) => deploymentId === deployment)) return;
     // Asked last: it may have been while reading the apps that one was found to be damaged, and is yet to be found again.
     if (rebuild.isSet) return;
@@ -122,47 +122,51 @@ export class Keeper {
 
   async #repair(seen: AppRecord, all: readonly ContainerSummary[], signal: AbortSignal): Promise<void> {
     const now = this.#clock.monotonic();
-    const history = this.#histories.get(seen.name);
-    if (history && now - history.lastTryAt > FORGIVEN_AFTER_MS) this.#histories.delete(seen.name);
-    const failures = this.#histories.get(seen.name)?.failures ?? 0;
+    const history = this.#attempts.get(seen.name);
+    if (history && now - history.lastTryAt > FAILURE_RESET_MS) this.#attempts.delete(seen.name);
+    const failures = this.#attempts.get(seen.name)?.failures ?? 0;
     if (history && now - history.lastTryAt < repairDelay(failures)) return;
     if (this.#images.isFetching(seen)) return;
-    if (!nextRepair(seen, await this.#own(seen, all, signal))) return;
-    using held = this.#options.hold(seen.name);
+    if (!nextRepair(seen, await this.#appContainers(seen, all, signal))) return;
+    using held = this.#options.lease(seen.name);
     if (!held) return;
     // What was seen so far may be over: a command may have been carried out since. Only what is so now counts.
-    const due = await this.#next(seen, signal);
+    const due = await this.#findDueRepair(seen, signal);
     if (!due) return;
     const { app, repair } = due;
-    this.#histories.set(app.name, { failures: failures + 1, lastTryAt: now });
+    this.#attempts.set(app.name, { failures: failures + 1, lastTryAt: now });
     const log = this.#options.logger.child({ app: app.name, deployment: app.deploymentId });
     try {
-      await this.#putRight(due, signal);
+      await this.#applyRepairs(due, signal);
       log.info({ attempt: failures + 1 }, "app repaired");
-      this.#note(app, repair.reason);
+      this.#recordRepair(app, repair.reason);
     } catch (error) {
-      if (signal.aborted || isEngineAway(error)) throw error;
+      if (signal.aborted || isEngineDown(error)) throw error;
       if (isImageGone(error)) {
-        this.#note(app, repair.reason, new Error("its image is not on the device any more; it is being fetched again"));
+        this.#recordRepair(
+          app,
+          repair.reason,
+          new Error("its image is not on the device any more; it is being fetched again"),
+        );
         return this.#images.begin(app, signal);
       }
       const next = Math.round(repairDelay(failures + 1) / 1000);
       log.error(
-        { err: maskedError(error, secretsOf(app.spec)), attempt: failures + 1, next_try_s: next },
+        { err: maskError(error, secretsOf(app.spec)), attempt: failures + 1, next_try_s: next },
         "the app is not running and could not be repaired; it is tried again. Why: edge-agent app NAME",
       );
-      this.#note(app, repair.reason, error);
+      this.#recordRepair(app, repair.reason, error);
     }
   }
 
   /** For whoever asks later why the app was not running. What is not noted is in the log. */
-  #note(app: AppRecord, reason: string, error?: unknown): void {
+  #recordRepair(app: AppRecord, reason: string, error?: unknown): void {
     const { clock, store, logger } = this.#options;
     const text = error instanceof Error ? error.message : String(error);
     const masked = error === undefined ? {} : { error: maskSecrets(text, secretsOf(app.spec)).slice(0, 500) };
     const at = Math.floor(clock.now() / 1000);
     try {
-      store.save({ happened: { kind: "repair", app: app.name, at, reason, ...masked } });
+      store.save({ historyEntry: { kind: "repair", app: app.name, at, reason, ...masked } });
     } catch (problem) {
       logger.warn(
         { err: problem, app: app.name },
@@ -172,42 +176,49 @@ export class Keeper {
   }
 
   /** Does one repair after the other. Call with the app held. */
-  async #putRight(first: Due, signal: AbortSignal): Promise<void> {
+  async #applyRepairs(first: DueRepair, signal: AbortSignal): Promise<void> {
     const { logger } = this.#options;
-    let due: Due | undefined = first;
-    for (let steps = 0; due && steps < MOST_STEPS; steps++) {
-      const { app, repair }: Due = due;
+    let due: DueRepair | undefined = first;
+    for (let steps = 0; due && steps < MAX_REPAIR_STEPS; steps++) {
+      const { app, repair }: DueRepair = due;
       logger.warn({ app: app.name, step: repair.step.kind }, `repairing the app: ${repair.reason}`);
       const result = await execute(
-        { ...this.#options, record: recordOf(app), observed: NOTHING_SEEN, rivals: () => [], emit: () => {}, signal },
+        {
+          ...this.#options,
+          record: recordOf(app),
+          observed: NO_CONTAINERS,
+          concurrentDeployments: () => [],
+          emit: () => {},
+          signal,
+        },
         repair.step,
       );
       if (result.failure) throw new Error(result.failure.message || result.failure.code);
-      due = await this.#next(app, signal);
+      due = await this.#findDueRepair(app, signal);
     }
-    if (due) throw new Error(`the app is still not as it should be after ${MOST_STEPS} steps`);
+    if (due) throw new Error(`the app is still not as it should be after ${MAX_REPAIR_STEPS} steps`);
   }
 
   /**
    * What is to be done about the app, by the record and the containers there are now; nothing where it was cancelled or
    * changed meanwhile. Notes its container where that is another. Call with the app held: then it stays so.
    */
-  async #next(seen: AppRecord, signal: AbortSignal): Promise<Due | undefined> {
+  async #findDueRepair(seen: AppRecord, signal: AbortSignal): Promise<DueRepair | undefined> {
     const { engine } = this.#options;
-    const app = this.#installed(seen);
+    const app = this.#findInstalled(seen);
     if (!app) return undefined;
-    const containers = await this.#own(app, await engine.listContainers(signal), signal);
+    const containers = await this.#appContainers(app, await engine.listContainers(signal), signal);
     const containerId = containers[0]?.id ?? app.containerId;
-    if (containerId !== app.containerId) this.#noteContainer(app, containerId);
-    const current = this.#installed(seen);
+    if (containerId !== app.containerId) this.#recordContainer(app, containerId);
+    const current = this.#findInstalled(seen);
     const repair = current && nextRepair(current, containers);
     return repair && { app: current, repair };
   }
 
-  #noteContainer(app: AppRecord, containerId: string): void {
+  #recordContainer(app: AppRecord, containerId: string): void {
     const { store, logger } = this.#options;
     try {
-      changeApp(store, app, (now) => ({ ...now, containerId }));
+      updateAppRecord(store, app, (now) => ({ ...now, containerId }));
     } catch (problem) {
       // It is known by its labels and its name too.
       logger.warn(
@@ -218,10 +229,10 @@ export class Keeper {
   }
 
   /** The app's containers. How one ended is asked for only where that decides what follows. */
-  async #own(app: AppRecord, all: readonly ContainerSummary[], signal: AbortSignal): Promise<AppContainer[]> {
+  async #appContainers(app: AppRecord, all: readonly ContainerSummary[], signal: AbortSignal): Promise<AppContainer[]> {
     const { engine } = this.#options;
     const labelled = all.filter(({ labels }) => labels[LABELS.deployment] === app.deploymentId);
-    const containers = await ownContainers(labelled, { engine, recorded: new Set([app.containerId]) }, signal);
+    const containers = await findManagedContainers(labelled, { engine, recorded: new Set([app.containerId]) }, signal);
     const [container] = containers;
     if (app.spec.restart_policy !== "on-failure" || container?.status !== "exited") return containers;
     const state = await engine.inspectContainer(container.id, signal);
@@ -229,14 +240,14 @@ export class Keeper {
   }
 
   /** The app as it is on record now; nothing where it was cancelled or changed by a deployment since it was read. */
-  #installed({ name, deploymentId }: AppRecord): AppRecord | undefined {
+  #findInstalled({ name, deploymentId }: AppRecord): AppRecord | undefined {
     return this.#options.store.apps().find((app) => app.name === name && app.deploymentId === deploymentId);
   }
 
-  #report(error: unknown, signal: AbortSignal): void {
+  #logError(error: unknown, signal: AbortSignal): void {
     if (signal.aborted) return;
     const { logger } = this.#options;
-    if (!isEngineAway(error))
+    if (!isEngineDown(error))
       return logger.error(
         { err: error },
         "looking after the apps failed; it is tried again in 30 s, and they run meanwhile. If it stays so: edge-agent support-bundle FILE",

@@ -1,6 +1,6 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import type { EventContent } from "../../protocol/deployment-event.ts";
-import { running } from "../core/announce.ts";
+import { runningEvent } from "../core/announce.ts";
 import type { StepContext } from "./context.ts";
 
 /**
@@ -18,6 +18,6 @@ export async function limitsWithoutEffect(
     ...(cpu_limit !== undefined && !limits.cpu ? ["cpu_limit"] : []),
   ];
   return idle.map((field) =>
-    running("checking", `This device's kernel was started without the means for it: ${field} has no effect.`),
+    runningEvent("checking", `This device's kernel was started without the means for it: ${field} has no effect.`),
   );
 }

@@ -5,20 +5,20 @@ import type { StepContext, StepResult } from "./context.ts";
 import { runPull } from "./pull.ts";
 
 /** Pulls, and remembers that it was the agent who did: only such an image is ever removed again. */
-export async function runPullAndNote(context: StepContext, step: Extract<Step, { kind: "pull" }>): Promise<StepResult> {
+export async function runTrackedPull(context: StepContext, step: Extract<Step, { kind: "pull" }>): Promise<StepResult> {
   const { engine, store, signal } = context;
   const reference = step.spec.image;
   const pulled = new PulledImages(store);
   const before = await engine.inspectImage(reference, signal);
-  attempt(context, () => pulled.begin(reference, before?.id ?? null));
+  tolerateStoreError(context, () => pulled.begin(reference, before?.id ?? null));
   const result = await runPull(context, step);
   const imageId = result.record?.imageId;
-  if (imageId !== undefined) attempt(context, () => pulled.complete(reference, imageId));
+  if (imageId !== undefined) tolerateStoreError(context, () => pulled.complete(reference, imageId));
   return result;
 }
 
 /** An image that is not remembered stays longer than it must. That is no reason to fail a deployment. */
-function attempt({ logger }: StepContext, write: () => void): void {
+function tolerateStoreError({ logger }: StepContext, write: () => void): void {
   try {
     write();
   } catch (error) {

@@ -2,12 +2,12 @@ import { LABELS } from "../core/container.ts";
 import type { DeploymentRecord, ObservedContainer } from "../core/deployment.ts";
 import type { Observed } from "../core/step.ts";
 import type { ContainerStatus, ContainerSummary, Engine } from "../engine/engine.ts";
-import { type OwnContainer, ownContainers } from "../engine/own-containers.ts";
+import { type ManagedContainer, findManagedContainers } from "../engine/own-containers.ts";
 
 /** What the steps before the one that creates the container leave: nothing of the deployment's own. */
 export const NOTHING_CREATED: Partial<Observed> = { containers: [] };
 
-export const NOTHING_SEEN: Observed = { containers: [], others: [] };
+export const NO_CONTAINERS: Observed = { containers: [], others: [] };
 
 /** In these a container has to be stopped before another takes its place. */
 const UP: ReadonlySet<ContainerStatus> = new Set(["running", "restarting", "paused"]);
@@ -28,7 +28,7 @@ export async function observe(
   signal: AbortSignal,
 ): Promise<Observed> {
   const isNoApp = record.action === "deploy" || record.failure !== undefined;
-  if (isNoApp && !mayHaveContainer(record)) return NOTHING_SEEN;
+  if (isNoApp && !mayHaveContainer(record)) return NO_CONTAINERS;
   const { previous, containerId } = record;
   const recorded = new Set([containerId, previous?.containerId].filter((id) => id !== undefined));
   const isOfApp = ({ id, labels }: ContainerSummary): boolean =>
@@ -38,14 +38,14 @@ export async function observe(
   const isOwn = ({ labels }: ContainerSummary): boolean => labels[LABELS.deployment] === record.id;
   const all = await engine.listContainers(signal);
   const labelled = all.filter((container) => isOwn(container) || isOfApp(container));
-  const made = await ownContainers(labelled, { engine, recorded }, signal);
+  const made = await findManagedContainers(labelled, { engine, recorded }, signal);
   return {
     containers: made.filter(isOwn).map(toObserved),
     others: made.filter((container) => !isOwn(container)).map(toObserved),
   };
 }
 
-function toObserved({ id, name, deploymentId, status }: OwnContainer): ObservedContainer {
+function toObserved({ id, name, deploymentId, status }: ManagedContainer): ObservedContainer {
   return { id, name, deploymentId, running: status === "running", up: UP.has(status) };
 }
 

@@ -2,23 +2,23 @@ import type { AppSpec } from "../../protocol/app-spec.ts";
 import { normalizePath } from "../../protocol/normalize-path.ts";
 import type { PolicyViolation } from "../core/device-policy.ts";
 import type { AppRecord, DeploymentRecord, Failure } from "../core/deployment.ts";
-import { type Occasion, restrictsDevices, restrictsMounts } from "../core/mount-rules.ts";
+import { type PolicyCheckPhase, restrictsDevices, restrictsMounts } from "../core/mount-rules.ts";
 import { containerIdOf, type MountEntry } from "../core/mountinfo.ts";
-import type { AppPaths, GuardedPath, PathFacts } from "../core/path-facts.ts";
-import type { PathTrace } from "../core/path-trace.ts";
-import { violation } from "../core/policy.ts";
+import type { AppPaths, ProtectedPath, PathPolicyInput } from "../core/path-facts.ts";
+import type { ResolvedPath } from "../core/path-trace.ts";
+import { findPolicyViolation } from "../core/policy.ts";
 import type { Host } from "../host/host.ts";
 import type { DeployServices, StepContext } from "./context.ts";
 
 /** What it takes to hold an app against the policy. */
 export interface PolicyServices extends Pick<DeployServices, "config" | "dataRoot"> {
-  readonly engine: Pick<DeployServices["engine"], "describeContainer">;
-  readonly host: Pick<Host, "trace" | "mounts">;
+  readonly engine: Pick<DeployServices["engine"], "readContainerConfig">;
+  readonly host: Pick<Host, "resolvePath" | "readMounts">;
   readonly store: Pick<DeployServices["store"], "apps" | "deployments">;
 }
 
 /** The machine and the store as they are now, for holding several apps against the policy: each thing is looked at once. */
-export function snapshot({ engine, host, store, config, dataRoot }: PolicyServices): PolicyServices {
+export function snapshotServices({ engine, host, store, config, dataRoot }: PolicyServices): PolicyServices {
   const known = new Map<string, unknown>();
   const once = <T>(key: string, read: () => T): T => {
     if (!known.has(key)) known.set(key, read());
@@ -26,11 +26,11 @@ export function snapshot({ engine, host, store, config, dataRoot }: PolicyServic
   };
   return {
     engine: {
-      describeContainer: (id, signal) => once(`container ${id}`, () => engine.describeContainer(id, signal)),
+      readContainerConfig: (id, signal) => once(`container ${id}`, () => engine.readContainerConfig(id, signal)),
     },
     host: {
-      trace: (path) => once(`path ${path}`, () => host.trace(path)),
-      mounts: () => once("mounts", () => host.mounts()),
+      resolvePath: (path) => once(`path ${path}`, () => host.resolvePath(path)),
+      readMounts: () => once("mounts", () => host.readMounts()),
     },
     store: {
       apps: () => once("apps", () => store.apps()),
@@ -42,82 +42,90 @@ export function snapshot({ engine, host, store, config, dataRoot }: PolicyServic
 }
 
 /** What the app is held against the policy for. */
-export interface Judged {
-  readonly occasion: Occasion;
+export interface PolicyCheckOptions {
+  readonly phase: PolicyCheckPhase;
   /** Order of the deployment that asks; deployments accepted later have to fit in with it. */
   readonly order: number;
 }
 
 /** The first rule of the policy in force that the app breaks, as the machine is now. */
-export async function findViolation(
+export async function findAppPolicyViolation(
   services: PolicyServices,
   spec: AppSpec,
-  judged: Judged,
+  judged: PolicyCheckOptions,
   signal: AbortSignal,
 ): Promise<PolicyViolation | undefined> {
   const { config } = services;
-  const facts = await lookAtPaths(services, spec, judged, signal);
-  return violation(spec, config.policy, facts, judged.occasion);
+  const facts = await resolvePaths(services, spec, judged, signal);
+  return findPolicyViolation(spec, config.policy, facts, judged.phase);
 }
 
 /** Why a container of the app may not be started now. Precondition: what it takes the place of does not run any more. */
-export async function refuseStart(
+export async function findStartRefusal(
   context: StepContext,
   spec: AppSpec,
   step: Failure["step"],
 ): Promise<Failure | undefined> {
-  const judged: Judged = { occasion: "run", order: context.record.order };
-  const found = await findViolation(context, spec, judged, context.signal);
+  const judged: PolicyCheckOptions = { phase: "run", order: context.record.order };
+  const found = await findAppPolicyViolation(context, spec, judged, context.signal);
   return found && { code: "PolicyDenied", message: found.message, step, details: { rule: found.rule } };
 }
 
-const NOTHING_TO_SEE: PathFacts = {
+const NO_PATHS: PathPolicyInput = {
   volumes: [],
   devices: [],
-  others: [],
-  guarded: [],
-  leadsTo: new Map(),
+  otherApps: [],
+  protectedPaths: [],
+  resolvedRules: new Map(),
   mounts: [],
-  shared: undefined,
+  sharedPaths: undefined,
 };
 
-async function lookAtPaths(
+async function resolvePaths(
   services: PolicyServices,
   spec: AppSpec,
-  { occasion, order }: Judged,
+  { phase, order }: PolicyCheckOptions,
   signal: AbortSignal,
-): Promise<PathFacts> {
+): Promise<PathPolicyInput> {
   const { host, config, store } = services;
   const { policy } = config;
-  const hasVolumes = spec.volumes.length > 0 && (occasion === "request" || restrictsMounts(policy));
+  const hasVolumes = spec.volumes.length > 0 && (phase === "request" || restrictsMounts(policy));
   const hasDevices = (spec.devices ?? []).length > 0 && policy.devices !== undefined;
-  if (!hasVolumes && !hasDevices) return NOTHING_TO_SEE;
+  if (!hasVolumes && !hasDevices) return NO_PATHS;
   const isRestricted = restrictsMounts(policy) || restrictsDevices(policy);
-  const guarded = isRestricted ? await withEngineData(services, signal) : config.guardedPaths;
+  const guarded = isRestricted ? await addEngineDataPath(services, signal) : config.protectedPaths;
   const entries = [...guarded.map(({ path }) => path), ...policy.mounts.deny, ...(policy.devices?.deny ?? [])];
   const [own, traces, mounts] = await Promise.all([
-    tracesOf("", spec, host),
-    Promise.all(entries.map((entry) => host.trace(entry))),
-    isRestricted ? host.mounts() : [],
+    resolveAppPaths("", spec, host),
+    Promise.all(entries.map((entry) => host.resolvePath(entry))),
+    isRestricted ? host.readMounts() : [],
   ]);
-  const shared = isRestricted ? await sharedPaths(services, mounts, signal) : undefined;
+  const shared = isRestricted ? await findSharedPaths(services, mounts, signal) : undefined;
   // Asked last: what an earlier deployment came to meanwhile is known then.
-  const claims = isRestricted ? othersOf(store, spec.name, occasion, order) : [];
-  const others = await Promise.all(claims.map((other) => tracesOf(other.name, other, host)));
-  const leadsTo = new Map(traces.map((trace): [string, PathTrace] => [trace.written, trace]));
+  const claims = isRestricted ? listOtherSpecs(store, spec.name, phase, order) : [];
+  const others = await Promise.all(claims.map((other) => resolveAppPaths(other.name, other, host)));
+  const leadsTo = new Map(traces.map((trace): [string, ResolvedPath] => [trace.written, trace]));
   const volumes = own.volumes.map(({ trace }) => trace);
-  return { volumes, devices: own.devices, others, guarded, leadsTo, mounts, shared };
+  return {
+    volumes,
+    devices: own.devices,
+    otherApps: others,
+    protectedPaths: guarded,
+    resolvedRules: leadsTo,
+    mounts,
+    sharedPaths: shared,
+  };
 }
 
 /** Where the engine keeps its data, too, which may be anywhere. */
-async function withEngineData({ config, dataRoot }: PolicyServices, signal: AbortSignal): Promise<GuardedPath[]> {
-  return [...config.guardedPaths, { path: normalizePath(await dataRoot(signal)), when: "restricted" }];
+async function addEngineDataPath({ config, dataRoot }: PolicyServices, signal: AbortSignal): Promise<ProtectedPath[]> {
+  return [...config.protectedPaths, { path: normalizePath(await dataRoot(signal)), when: "restricted" }];
 }
 
-async function tracesOf(app: string, spec: AppSpec, host: Pick<Host, "trace">): Promise<AppPaths> {
+async function resolveAppPaths(app: string, spec: AppSpec, host: Pick<Host, "resolvePath">): Promise<AppPaths> {
   const [volumes, devices] = await Promise.all([
-    Promise.all(spec.volumes.map(async ({ local, readonly }) => ({ trace: await host.trace(local), readonly }))),
-    Promise.all((spec.devices ?? []).map(({ local }) => host.trace(local))),
+    Promise.all(spec.volumes.map(async ({ local, readonly }) => ({ trace: await host.resolvePath(local), readonly }))),
+    Promise.all((spec.devices ?? []).map(({ local }) => host.resolvePath(local))),
   ]);
   return { app, volumes, devices };
 }
@@ -127,12 +135,17 @@ async function tracesOf(app: string, spec: AppSpec, host: Pick<Host, "trace">): 
  * on, those that were accepted before; and of those that come after, the ones that passed their check, which took this
  * app into account.
  */
-function othersOf(store: PolicyServices["store"], app: string, occasion: Occasion, order: number): AppSpec[] {
+function listOtherSpecs(
+  store: PolicyServices["store"],
+  app: string,
+  phase: PolicyCheckPhase,
+  order: number,
+): AppSpec[] {
   const isOther = ({ name }: AppRecord): boolean => name !== app;
   const counts = (record: DeploymentRecord): boolean =>
     record.outcome === "pending" &&
     !record.options.dry_run &&
-    (record.order < order || (occasion === "run" && record.checked));
+    (record.order < order || (phase === "run" && record.checked));
   const going = store.deployments().filter((record) => record.app !== app);
   return [
     ...store
@@ -149,12 +162,12 @@ function othersOf(store: PolicyServices["store"], app: string, occasion: Occasio
  * Where the agent runs in a container of the engine it uses: the paths that are the same in there as on the device.
  * `undefined` where it runs on the device itself.
  */
-async function sharedPaths(
+async function findSharedPaths(
   { engine }: PolicyServices,
   mounts: readonly MountEntry[],
   signal: AbortSignal,
 ): Promise<readonly string[] | undefined> {
   const id = containerIdOf(mounts);
-  const own = id === undefined ? undefined : await engine.describeContainer(id, signal);
+  const own = id === undefined ? undefined : await engine.readContainerConfig(id, signal);
   return own?.volumes.filter(({ local, target }) => normalizePath(local) === normalizePath(target)).map((v) => v.local);
 }

@@ -3,31 +3,31 @@ import { LABELS } from "../core/container.ts";
 import type { AppRecord } from "../core/deployment.ts";
 import { restrictsMounts } from "../core/mount-rules.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
-import { ownContainers } from "../engine/own-containers.ts";
+import { findManagedContainers } from "../engine/own-containers.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { DeployServices } from "./context.ts";
-import { findViolation, type PolicyServices, snapshot } from "./policy-check.ts";
-import { isEngineAway } from "./trouble.ts";
+import { findAppPolicyViolation, type PolicyServices, snapshotServices } from "./policy-check.ts";
+import { isEngineDown } from "./trouble.ts";
 
 /** Name under which the mount rules are remembered that all apps were last started under. */
-const LEARNED_AS = "policy-mounts";
+const MOUNT_RULES_KEY = "policy-mounts";
 
 /** How long the engine may take beside the app's own time to end, in milliseconds. */
-const RESTART_PATIENCE_MS = 10_000;
+const RESTART_MARGIN_MS = 10_000;
 
 /** In these the engine runs a container, or may do so by itself. */
-const UP: ReadonlySet<string> = new Set(["running", "restarting", "paused"]);
+const UP_STATUSES: ReadonlySet<string> = new Set(["running", "restarting", "paused"]);
 
-export interface Enforced {
+export interface EnforcementResult {
   /** Names of apps that must not run, as the policy and the machine are now. */
-  readonly forbidden: ReadonlySet<string>;
+  readonly deniedApps: ReadonlySet<string>;
   /** Whether any container was stopped, started or removed. */
   readonly hasChanged: boolean;
 }
 
-export interface EnforcerOptions extends DeployServices {
+export interface PolicyEnforcerOptions extends DeployServices {
   /** Takes an app to work on, until disposed; `undefined` while a deployment is at work on it. */
-  readonly hold: (app: string) => Disposable | undefined;
+  readonly lease: (app: string) => Disposable | undefined;
 }
 
 /**
@@ -35,13 +35,13 @@ export interface EnforcerOptions extends DeployServices {
  * app at the moment, a container made of a forbidden specification must not run.
  */
 export class PolicyEnforcer {
-  readonly #options: EnforcerOptions;
+  readonly #options: PolicyEnforcerOptions;
   /** Why apps are not started, by name: said once, and again when it is something else. */
-  readonly #told = new Map<string, string>();
+  readonly #reportedDenials = new Map<string, string>();
   /** Apps that this process has restarted since the rules changed. */
   readonly #restarted = new Set<string>();
 
-  constructor(options: EnforcerOptions) {
+  constructor(options: PolicyEnforcerOptions) {
     this.#options = options;
   }
 
@@ -50,26 +50,27 @@ export class PolicyEnforcer {
     apps: readonly AppRecord[],
     containers: readonly ContainerSummary[],
     signal: AbortSignal,
-  ): Promise<Enforced> {
+  ): Promise<EnforcementResult> {
     const forbidden = new Set<string>();
-    const now = snapshot(this.#options);
+    const now = snapshotServices(this.#options);
     let hasChanged = false;
     for (const app of apps) {
-      const found = await this.#violation(app, now, signal);
+      const found = await this.#findDenial(app, now, signal);
       if (found) forbidden.add(app.name);
-      else this.#release(app);
-      if (found && (await this.#try(app, () => this.#takeDown(app, found, containers, signal)))) hasChanged = true;
+      else this.#reportAllowed(app);
+      if (found && (await this.#tolerateEngineError(app, () => this.#stopApp(app, found, containers, signal))))
+        hasChanged = true;
     }
-    if (await this.#freshen(forbidden, signal)) hasChanged = true;
-    return { forbidden, hasChanged };
+    if (await this.#restartForChangedRules(forbidden, signal)) hasChanged = true;
+    return { deniedApps: forbidden, hasChanged };
   }
 
   /** Returns `undefined` where the engine refused: one container it cannot stop does not keep others from being looked after. */
-  async #try(app: AppRecord, work: () => Promise<boolean>): Promise<boolean | undefined> {
+  async #tolerateEngineError(app: AppRecord, work: () => Promise<boolean>): Promise<boolean | undefined> {
     try {
       return await work();
     } catch (error) {
-      if (isEngineAway(error) || !(error instanceof EngineError)) throw error;
+      if (isEngineDown(error) || !(error instanceof EngineError)) throw error;
       this.#options.logger.error(
         { err: error, app: app.name },
         "an app could not be stopped or started as the policy demands; it is tried again in 30 s. See: docker ps",
@@ -79,41 +80,41 @@ export class PolicyEnforcer {
   }
 
   /** A path that cannot be examined, such as one on a network that is away, is no reason to stop what runs. */
-  async #violation(app: AppRecord, services: PolicyServices, signal: AbortSignal): Promise<string | undefined> {
-    const found = await findViolation(services, app.spec, { occasion: "run", order: 0 }, signal);
-    return found?.isUnexamined ? undefined : found?.message;
+  async #findDenial(app: AppRecord, services: PolicyServices, signal: AbortSignal): Promise<string | undefined> {
+    const found = await findAppPolicyViolation(services, app.spec, { phase: "run", order: 0 }, signal);
+    return found?.isUnresolved ? undefined : found?.message;
   }
 
-  #release({ name, deploymentId }: AppRecord): void {
-    if (!this.#told.delete(name)) return;
+  #reportAllowed({ name, deploymentId }: AppRecord): void {
+    if (!this.#reportedDenials.delete(name)) return;
     this.#options.logger.info({ app: name, deployment: deploymentId }, "the policy allows the app again");
   }
 
-  async #takeDown(
+  async #stopApp(
     app: AppRecord,
     message: string,
     containers: readonly ContainerSummary[],
     signal: AbortSignal,
   ): Promise<boolean> {
-    const own = await this.#ofApp(app, containers, signal);
-    const isUp = own.some(({ status }) => UP.has(status));
-    if (this.#told.get(app.name) !== message) {
-      this.#told.set(app.name, message);
-      this.#tell(app, message, isUp);
+    const own = await this.#appContainers(app, containers, signal);
+    const isUp = own.some(({ status }) => UP_STATUSES.has(status));
+    if (this.#reportedDenials.get(app.name) !== message) {
+      this.#reportedDenials.set(app.name, message);
+      this.#reportDenial(app, message, isUp);
     }
     const { engine, config } = this.#options;
     let hasChanged = false;
     for (const { id, status } of own) {
-      const wasUp = UP.has(status);
+      const wasUp = UP_STATUSES.has(status);
       if (wasUp) await engine.stopContainer(id, config.stopGraceMs, signal);
-      const mustGo = mayStartByItself(app.spec.restart_policy, wasUp) && status !== "created";
+      const mustGo = mayAutoRestart(app.spec.restart_policy, wasUp) && status !== "created";
       if (mustGo) await engine.removeContainer(id, signal);
       hasChanged ||= wasUp || mustGo;
     }
     return hasChanged;
   }
 
-  #tell({ name, deploymentId }: AppRecord, message: string, isUp: boolean): void {
+  #reportDenial({ name, deploymentId }: AppRecord, message: string, isUp: boolean): void {
     const { logger, store, clock } = this.#options;
     logger.error(
       { app: name, deployment: deploymentId, why: message },
@@ -123,7 +124,7 @@ export class PolicyEnforcer {
     const at = Math.floor(clock.now() / 1000);
     try {
       store.save({
-        happened: {
+        historyEntry: {
           kind: "repair",
           app: name,
           at,
@@ -140,26 +141,26 @@ export class PolicyEnforcer {
    * What a running container has mounted was resolved when it was started. Under other rules than those of that time it
    * may be something that was exchanged meanwhile, and cannot be seen from outside: so it is started anew, once.
    */
-  async #freshen(forbidden: ReadonlySet<string>, signal: AbortSignal): Promise<boolean> {
-    const { store, config, hold, logger } = this.#options;
+  async #restartForChangedRules(forbidden: ReadonlySet<string>, signal: AbortSignal): Promise<boolean> {
+    const { store, config, lease, logger } = this.#options;
     const isRestricted = restrictsMounts(config.policy);
     const rules = isRestricted ? JSON.stringify(config.policy.mounts) : "";
-    if ((store.learned(LEARNED_AS) ?? "") === rules) return false;
+    if ((store.learnedValue(MOUNT_RULES_KEY) ?? "") === rules) return false;
     let [hasChanged, isComplete] = [false, true];
     const isDue = ({ spec, name, deploymentId }: AppRecord): boolean =>
       spec.volumes.length > 0 && !forbidden.has(name) && !this.#restarted.has(deploymentId);
     const apps = isRestricted ? store.apps().filter(isDue) : [];
     for (const app of apps) {
-      using held = hold(app.name);
+      using held = lease(app.name);
       // A deployment at work on it starts it anew, or leaves it as it is.
-      const isRestarted = held && (await this.#try(app, () => this.#restart(app, signal)));
+      const isRestarted = held && (await this.#tolerateEngineError(app, () => this.#restart(app, signal)));
       if (isRestarted === undefined) isComplete = false;
       else this.#restarted.add(app.deploymentId);
       if (isRestarted) hasChanged = true;
     }
     if (!isComplete) return hasChanged;
     try {
-      store.learn(LEARNED_AS, rules);
+      store.saveLearnedValue(MOUNT_RULES_KEY, rules);
     } catch (error) {
       logger.warn(
         { err: error },
@@ -169,14 +170,14 @@ export class PolicyEnforcer {
     return hasChanged;
   }
 
-  async #ofApp(
+  async #appContainers(
     { deploymentId, containerId }: AppRecord,
     containers: readonly ContainerSummary[],
     signal: AbortSignal,
   ): Promise<ContainerSummary[]> {
     const { engine } = this.#options;
     const labelled = containers.filter(({ labels }) => labels[LABELS.deployment] === deploymentId);
-    return ownContainers(labelled, { engine, recorded: new Set([containerId]) }, signal);
+    return findManagedContainers(labelled, { engine, recorded: new Set([containerId]) }, signal);
   }
 
   /**
@@ -187,8 +188,8 @@ export class PolicyEnforcer {
     const { engine, config, store, logger, clock } = this.#options;
     const app = store.apps().find(({ name, deploymentId }) => name === seen.name && deploymentId === seen.deploymentId);
     if (!app || app.desired === "stopped") return false;
-    const own = await this.#ofApp(app, await engine.listContainers(signal), signal);
-    const up = own.filter(({ status }) => UP.has(status));
+    const own = await this.#appContainers(app, await engine.listContainers(signal), signal);
+    const up = own.filter(({ status }) => UP_STATUSES.has(status));
     if (up.length === 0) return false;
     logger.warn(
       { app: app.name },
@@ -197,9 +198,9 @@ export class PolicyEnforcer {
     for (const { id } of up) {
       signal.throwIfAborted();
       // Once begun it is carried through: no engine starts again what was stopped, and the agent may be about to end.
-      using limit = deadline(clock, config.stopGraceMs + RESTART_PATIENCE_MS);
+      using limit = deadline(clock, config.stopGraceMs + RESTART_MARGIN_MS);
       await engine.stopContainer(id, config.stopGraceMs, limit.signal);
-      if ((await this.#violation(app, this.#options, limit.signal)) !== undefined) continue;
+      if ((await this.#findDenial(app, this.#options, limit.signal)) !== undefined) continue;
       await engine.startContainer(id, limit.signal);
     }
     return true;
@@ -207,7 +208,7 @@ export class PolicyEnforcer {
 }
 
 /** Whether an engine that is restarted starts the container again, though it was stopped. */
-function mayStartByItself(policy: AppRecord["spec"]["restart_policy"], wasUp: boolean): boolean {
+function mayAutoRestart(policy: AppRecord["spec"]["restart_policy"], wasUp: boolean): boolean {
   // A run that ended by itself without an error is over.
   return policy === "always" || (policy === "on-failure" && wasUp);
 }

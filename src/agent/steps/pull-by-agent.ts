@@ -1,31 +1,31 @@
 import type { EventContent } from "../../protocol/deployment-event.ts";
-import type { Price, ResolvedImage } from "../core/image.ts";
+import type { PullCost, ResolvedImage } from "../core/image.ts";
 import {
   progressEvent,
   rateOf,
   resumeEvent,
   type Sample,
   summaryEvent,
-  waitEvent,
+  pullInterruptedEvent,
   withSample,
 } from "../core/transfer-text.ts";
 import { EdgeError } from "../../protocol/errors.ts";
-import { tooExpensive } from "../core/price.ts";
-import type { FetchTrouble } from "../download/fill-part.ts";
+import { findBudgetRefusal } from "../core/price.ts";
+import type { FetchInterruption } from "../download/fill-part.ts";
 import type { TransferProgress } from "../download/transfer.ts";
 import type { RegistryAuth } from "../registry/registry.ts";
 import type { StepContext } from "./context.ts";
-import { boundsOf } from "./price-bounds.ts";
-import type { PullTurn } from "./pull-turn.ts";
+import { costLimitsOf } from "./price-bounds.ts";
+import type { PullSlot } from "./pull-turn.ts";
 
 const PROGRESS_INTERVAL_MS = 1_000;
 /** A pause that is worth telling of, and how often that is told, in milliseconds. */
-const LONG_PAUSE_MS = 2_000;
-const PAUSE_TOLD_EVERY_MS = 60_000;
+const MIN_REPORTED_PAUSE_MS = 2_000;
+const PAUSE_REPORT_INTERVAL_MS = 60_000;
 
 export interface AgentPull {
   readonly image: ResolvedImage;
-  readonly price: Price;
+  readonly price: PullCost;
   readonly auth: RegistryAuth | undefined;
 }
 
@@ -33,11 +33,11 @@ export interface AgentPull {
 export async function pullByAgent(
   context: StepContext,
   { image, price, auth }: AgentPull,
-  turn: PullTurn,
+  turn: PullSlot,
 ): Promise<readonly EventContent[]> {
   const { downloader, ledger, record, signal } = context;
-  const teller = new Teller(context);
-  const bounds = boundsOf(context);
+  const teller = new PullReporter(context);
+  const bounds = costLimitsOf(context);
   const stopped = new AbortController();
   const progress = await downloader.download({
     image,
@@ -45,13 +45,13 @@ export async function pullByAgent(
     expectedBytes: price.downloadBytes,
     onProgress: (now) => {
       // Such as layers of an image that was loaded by hand: the engine has them, and does not know them by these names.
-      const refusal = tooExpensive({ ...price, downloadBytes: now.total }, bounds);
+      const refusal = findBudgetRefusal({ ...price, downloadBytes: now.total }, bounds);
       if (refusal) stopped.abort(new EdgeError(refusal.code, refusal.message, refusal.details));
       teller.progress(now);
     },
-    onTrouble: (trouble) => teller.trouble(trouble),
+    onInterruption: (trouble) => teller.interrupted(trouble),
     onReceived: (bytes) => {
-      turn.progressed();
+      turn.renew();
       ledger.count({ purpose: "pulls", direction: "received", bytes, app: record.app, deployment: record.id });
     },
     signal: AbortSignal.any([signal, stopped.signal]),
@@ -60,13 +60,13 @@ export async function pullByAgent(
 }
 
 /** Turns what happens to a download into events, few enough for a metered link. */
-class Teller {
+class PullReporter {
   readonly #context: StepContext;
   #samples: Sample[] = [];
-  #toldAt = Number.NEGATIVE_INFINITY;
-  #toldDone = -1;
+  #reportedAt = Number.NEGATIVE_INFINITY;
+  #reportedBytes = -1;
   #percent = 0;
-  #pauseToldAt = Number.NEGATIVE_INFINITY;
+  #interruptionReportedAt = Number.NEGATIVE_INFINITY;
   #isFirst = true;
 
   constructor(context: StepContext) {
@@ -79,21 +79,21 @@ class Teller {
     if (received === 0 || total === 0) return;
     if (this.#isFirst && done > received) this.#context.emit(resumeEvent(done - received, total));
     this.#isFirst = false;
-    if (now - this.#toldAt < PROGRESS_INTERVAL_MS || done === this.#toldDone) return;
+    if (now - this.#reportedAt < PROGRESS_INTERVAL_MS || done === this.#reportedBytes) return;
     this.#samples = withSample(this.#samples, { at: now, bytes: done });
     const event = progressEvent({ done, total, rate: rateOf(this.#samples), cuts }, this.#percent);
-    this.#toldAt = now;
-    this.#toldDone = done;
+    this.#reportedAt = now;
+    this.#reportedBytes = done;
     this.#percent = event.progress ?? this.#percent;
     this.#context.emit(event);
   }
 
-  trouble({ kind, reason, retryInMs }: FetchTrouble): void {
+  interrupted({ kind, reason, retryInMs }: FetchInterruption): void {
     const { clock, logger, record, emit } = this.#context;
     logger.debug({ deployment: record.id, app: record.app, kind, reason, retry_ms: retryInMs }, "a transfer broke off");
     const now = clock.monotonic();
-    if (retryInMs < LONG_PAUSE_MS || now - this.#pauseToldAt < PAUSE_TOLD_EVERY_MS) return;
-    this.#pauseToldAt = now;
-    emit(waitEvent(reason, retryInMs));
+    if (retryInMs < MIN_REPORTED_PAUSE_MS || now - this.#interruptionReportedAt < PAUSE_REPORT_INTERVAL_MS) return;
+    this.#interruptionReportedAt = now;
+    emit(pullInterruptedEvent(reason, retryInMs));
   }
 }

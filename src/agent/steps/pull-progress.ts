@@ -1,7 +1,7 @@
-import { running } from "../core/announce.ts";
+import { runningEvent } from "../core/announce.ts";
 import type { PullProgress } from "../engine/engine.ts";
 import type { StepContext } from "./context.ts";
-import type { PullTurn } from "./pull-turn.ts";
+import type { PullSlot } from "./pull-turn.ts";
 
 const PROGRESS_INTERVAL_MS = 1_000;
 
@@ -9,7 +9,7 @@ const PROGRESS_INTERVAL_MS = 1_000;
  * Turns the engine's progress into at most one event a second, since the link is metered, and counts what came as far as
  * the engine tells.
  */
-export function progressReporter(context: StepContext, turn: PullTurn): (progress: PullProgress) => void {
+export function progressReporter(context: StepContext, turn: PullSlot): (progress: PullProgress) => void {
   const { clock, emit, ledger, record } = context;
   let lastSeen = 0;
   let lastAt = Number.NEGATIVE_INFINITY;
@@ -17,7 +17,7 @@ export function progressReporter(context: StepContext, turn: PullTurn): (progres
   let lastPercent = 0;
   return ({ done, total }) => {
     if (done > lastSeen) {
-      turn.progressed();
+      turn.renew();
       const bytes = done - lastSeen;
       ledger.count({ purpose: "pulls", direction: "received", bytes, app: record.app, deployment: record.id });
     }
@@ -29,7 +29,7 @@ export function progressReporter(context: StepContext, turn: PullTurn): (progres
     lastDone = done;
     lastPercent = percent;
     emit({
-      ...running("pulling", `Pulling image: ${percent}% (${inMegabytes(done)} of ${inMegabytes(total)} MB).`),
+      ...runningEvent("pulling", `Pulling image: ${percent}% (${inMegabytes(done)} of ${inMegabytes(total)} MB).`),
       progress: percent,
       bytes: { done, total },
     });

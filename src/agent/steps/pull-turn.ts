@@ -8,42 +8,42 @@ export const STALLED_AFTER_MS = 20_000;
  * A place among the downloads that may go on at the same time, until disposed. While nothing comes it is left to the
  * next one: a registry that hangs must not hold up deployments that have nothing to do with it.
  */
-export class PullTurn implements Disposable {
+export class PullSlot implements Disposable {
   readonly #pulls: Semaphore;
   readonly #clock: Clock;
-  #place: Disposable | undefined;
+  #permit: Disposable | undefined;
   #timer: Disposable | undefined;
 
   private constructor(pulls: Semaphore, clock: Clock, place: Disposable) {
     this.#pulls = pulls;
     this.#clock = clock;
-    this.#place = place;
+    this.#permit = place;
     this.#watch();
   }
 
   /** Waits for a place. Rejects with the signal's reason when aborted. */
-  static async take(pulls: Semaphore, clock: Clock, signal: AbortSignal): Promise<PullTurn> {
-    return new PullTurn(pulls, clock, await pulls.acquire(signal));
+  static async acquire(pulls: Semaphore, clock: Clock, signal: AbortSignal): Promise<PullSlot> {
+    return new PullSlot(pulls, clock, await pulls.acquire(signal));
   }
 
   /** Something came: the place is this download's again, if need be beside all others. */
-  progressed(): void {
-    this.#place ??= this.#pulls.force();
+  renew(): void {
+    this.#permit ??= this.#pulls.forceAcquire();
     this.#watch();
   }
 
   [Symbol.dispose](): void {
     this.#timer?.[Symbol.dispose]();
-    this.#leave();
+    this.#release();
   }
 
   #watch(): void {
     this.#timer?.[Symbol.dispose]();
-    this.#timer = this.#clock.timer(STALLED_AFTER_MS, () => this.#leave());
+    this.#timer = this.#clock.timer(STALLED_AFTER_MS, () => this.#release());
   }
 
-  #leave(): void {
-    this.#place?.[Symbol.dispose]();
-    this.#place = undefined;
+  #release(): void {
+    this.#permit?.[Symbol.dispose]();
+    this.#permit = undefined;
   }
 }

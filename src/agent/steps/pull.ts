@@ -1,7 +1,7 @@
 import type { EventContent } from "../../protocol/deployment-event.ts";
 import { fullJitter } from "../../lib/backoff.ts";
 import { parseImageReference } from "../../protocol/image-reference.ts";
-import { running } from "../core/announce.ts";
+import { runningEvent } from "../core/announce.ts";
 import { afterFailedPull } from "../core/pull-decision.ts";
 import type { Step } from "../core/step.ts";
 import { DownloadError } from "../download/download-error.ts";
@@ -12,7 +12,7 @@ import type { StepContext, StepResult } from "./context.ts";
 import { NOTHING_CREATED } from "./observe.ts";
 import { pullByAgent } from "./pull-by-agent.ts";
 import { progressReporter } from "./pull-progress.ts";
-import { PullTurn } from "./pull-turn.ts";
+import { PullSlot } from "./pull-turn.ts";
 import { authFor } from "./registry-auth.ts";
 
 const RETRY = { baseMs: 1_000, maxMs: 30_000 };
@@ -27,7 +27,7 @@ export async function runPull(context: StepContext, step: PullStep): Promise<Ste
   const { engine, gate, emit, record, signal } = context;
   const { spec, source } = step;
   const bytes = source.kind === "registry" ? source.price.downloadBytes : 0;
-  await gate.admit({ bytes, urgent: record.options.urgent ?? false, emit, signal });
+  await gate.admit({ bytes, isUrgent: record.options.urgent ?? false, emit, signal });
   let events: readonly EventContent[];
   try {
     events = await pullOnce(context, step);
@@ -41,8 +41,8 @@ export async function runPull(context: StepContext, step: PullStep): Promise<Ste
 
 async function pullOnce(context: StepContext, { spec, source }: PullStep): Promise<readonly EventContent[]> {
   const { config, signal } = context;
-  if (context.pulls.isFull) context.emit(running("pulling", "Waiting for another download to finish."));
-  using turn = await PullTurn.take(context.pulls, context.clock, signal);
+  if (context.pullSlots.isFull) context.emit(runningEvent("pulling", "Waiting for another download to finish."));
+  using turn = await PullSlot.acquire(context.pullSlots, context.clock, signal);
   const auth = await authFor(context, spec.image);
   if (source.kind === "registry" && config.pullBy === "agent") {
     const events = await unlessUnable(context, pullByAgent(context, { ...source, auth }, turn));
@@ -60,7 +60,10 @@ async function unlessUnable<T>({ emit }: StepContext, pulled: Promise<T>): Promi
     const isUnable = error instanceof DownloadError && error.kind === "disk_failed";
     if (!isUnable && !(error instanceof LoopbackUnreachable)) throw error;
     emit(
-      running("pulling", `The agent cannot download for the container engine (${error.message}); it does so itself.`),
+      runningEvent(
+        "pulling",
+        `The agent cannot download for the container engine (${error.message}); it does so itself.`,
+      ),
     );
     return undefined;
   }
@@ -69,7 +72,7 @@ async function unlessUnable<T>({ emit }: StepContext, pulled: Promise<T>): Promi
 async function pullByEngine(
   context: StepContext,
   { spec, source, auth }: Pick<PullStep, "spec" | "source"> & { readonly auth: RegistryAuth | undefined },
-  turn: PullTurn,
+  turn: PullSlot,
 ): Promise<void> {
   const { engine, signal } = context;
   const onProgress = progressReporter(context, turn);
@@ -94,8 +97,8 @@ async function afterFailure(context: StepContext, step: PullStep, error: unknown
   switch (afterFailedPull(error.kind, attempt, config.pullAttempts, isPresent)) {
     case "give_up":
       // What the agent found out by itself says more than the engine does.
-      if (source.kind === "engine" && source.problem.kind === error.kind) {
-        throw new EngineError(error.kind, source.problem.message, { cause: error });
+      if (source.kind === "engine" && source.error.kind === error.kind) {
+        throw new EngineError(error.kind, source.error.message, { cause: error });
       }
       throw error;
     case "use_present":
@@ -103,7 +106,7 @@ async function afterFailure(context: StepContext, step: PullStep, error: unknown
     case "retry": {
       const delay = fullJitter(attempt, RETRY, context.random());
       const tries = `attempt ${attempt + 1} of ${config.pullAttempts} in ${Math.ceil(delay / 1000)} s`;
-      context.emit(running("pulling", `The registry cannot be reached (${error.message}); ${tries}.`));
+      context.emit(runningEvent("pulling", `The registry cannot be reached (${error.message}); ${tries}.`));
       await clock.sleep(delay, signal);
       // Where only the engine knew the way, the agent may know it by now.
       const again = source.kind === "engine" ? { source: undefined } : {};
@@ -125,5 +128,5 @@ async function afterFailedDownload(
 
 function usePresent(imageId: string | undefined): StepResult {
   const note = "The registry cannot be reached; using the image that is on the device.";
-  return { record: { imageId }, events: [running("pulling", note)], observed: NOTHING_CREATED };
+  return { record: { imageId }, events: [runningEvent("pulling", note)], observed: NOTHING_CREATED };
 }

@@ -1,25 +1,25 @@
 import { fullJitter } from "../../lib/backoff.ts";
 import type { EventContent } from "../../protocol/deployment-event.ts";
-import { running } from "../core/announce.ts";
+import { runningEvent } from "../core/announce.ts";
 import type { ResolvedImage } from "../core/image.ts";
-import { needsPrice, priceDetails, priceOf, priceText, refusalOfPrice } from "../core/price.ts";
-import { afterFailedLookUp } from "../core/pull-decision.ts";
+import { requiresKnownCost, costDetails, computePullCost, costText, findCostRefusal } from "../core/price.ts";
+import { decideLookupRetry } from "../core/pull-decision.ts";
 import type { Step } from "../core/step.ts";
 import type { ImageFacts } from "../engine/engine.ts";
-import { pinned } from "../registry/address.ts";
+import { pinToDigest } from "../registry/address.ts";
 import { RegistryError } from "../registry/registry-error.ts";
 import type { RegistryAuth } from "../registry/registry.ts";
 import type { StepContext, StepResult } from "./context.ts";
 import { NOTHING_CREATED } from "./observe.ts";
-import { boundsOf } from "./price-bounds.ts";
+import { costLimitsOf } from "./price-bounds.ts";
 import { authFor } from "./registry-auth.ts";
 
 type ResolveStep = Extract<Step, { kind: "resolve" }>;
 
 const RETRY = { baseMs: 1_000, maxMs: 30_000 };
 /** Longest that a registry's wish to be left alone is heeded, in milliseconds. */
-const LONGEST_WISH_MS = 300_000;
-const LONG_MS = 5_000;
+const MAX_RETRY_AFTER_MS = 300_000;
+const MIN_REPORTED_DELAY_MS = 5_000;
 
 /**
  * Finds out what the image's reference stands for, and what getting it costs, before the first byte of a layer. Only
@@ -32,19 +32,25 @@ export async function runResolve(context: StepContext, step: ResolveStep): Promi
   const present = await engine.inspectImage(reference, signal);
   const found = await lookUp(context, step, present !== undefined);
   if (found.kind === "ask_engine") return found.result;
-  if (found.kind === "use_present") return usePresent(present, [running("pulling", found.note)]);
+  if (found.kind === "use_present") return usePresent(present, [runningEvent("pulling", found.note)]);
   const { image } = found;
   if (present && isSame(present, image)) {
-    return usePresent(present, [running("pulling", `Image ${reference} is already on the device, and is the newest.`)]);
+    return usePresent(present, [
+      runningEvent("pulling", `Image ${reference} is already on the device, and is the newest.`),
+    ]);
   }
-  const price = priceOf(image, await knownLayers(context));
+  const price = computePullCost(image, await knownLayers(context));
   const freeBytes = await context.host.freeBytes(await context.dataRoot(signal));
-  const refusal = refusalOfPrice(price, { ...boundsOf(context), freeBytes, reserveBytes: config.diskReserveBytes });
+  const refusal = findCostRefusal(price, {
+    ...costLimitsOf(context),
+    freeBytes,
+    reserveBytes: config.diskReserveBytes,
+  });
   if (refusal) {
     const { code, message = "", details } = refusal;
     return { failure: { code, message, step: "pulling", ...(details && { details }) } };
   }
-  const priced = { ...running("pulling", priceText(price)), details: priceDetails(price) };
+  const priced = { ...runningEvent("pulling", costText(price)), details: costDetails(price) };
   return {
     record: { digest: image.indexDigest ?? image.digest },
     progress: { source: { kind: "registry", image, price } },
@@ -54,23 +60,23 @@ export async function runResolve(context: StepContext, step: ResolveStep): Promi
   };
 }
 
-type LookedUp =
+type LookupResult =
   | { readonly kind: "found"; readonly image: ResolvedImage }
   /** The image that is there will do. */
   | { readonly kind: "use_present"; readonly note: string }
   | { readonly kind: "ask_engine"; readonly result: StepResult };
 
-async function lookUp(context: StepContext, step: ResolveStep, present: boolean): Promise<LookedUp> {
+async function lookUp(context: StepContext, step: ResolveStep, present: boolean): Promise<LookupResult> {
   const { config, record, signal, clock } = context;
   const { image: reference } = step.spec;
   const { dry_run: dryRun = false } = record.options;
-  const mustKnow = dryRun || needsPrice(boundsOf(context));
+  const mustKnow = dryRun || requiresKnownCost(costLimitsOf(context));
   for (let attempt = 1; ; attempt++) {
     let auth: RegistryAuth | undefined;
     try {
       auth = await authFor(context, reference);
       const platform = await context.platform(signal);
-      const image = await context.registry.resolve(pinned(reference, record.digest), platform, auth, signal);
+      const image = await context.registry.resolve(pinToDigest(reference, record.digest), platform, auth, signal);
       countDescription(context, image);
       return { kind: "found", image: { ...image, reference } };
     } catch (error) {
@@ -78,7 +84,15 @@ async function lookUp(context: StepContext, step: ResolveStep, present: boolean)
       const { kind, message, retryAfterMs = 0 } = error;
       const attempts = config.pullAttempts;
       const isKnown = auth !== undefined;
-      switch (afterFailedLookUp(kind, { attempt, attempts, present: present && !dryRun, mustKnow, isKnown })) {
+      switch (
+        decideLookupRetry(kind, {
+          attempt,
+          attempts,
+          present: present && !dryRun,
+          requiresCost: mustKnow,
+          hasCredentials: isKnown,
+        })
+      ) {
         case "give_up":
           throw error;
         case "use_present":
@@ -89,19 +103,22 @@ async function lookUp(context: StepContext, step: ResolveStep, present: boolean)
         case "ask_engine": {
           const note = `The price of the download is not known (${message}); leaving it to the container engine.`;
           const result: StepResult = {
-            progress: { source: { kind: "engine", problem: { kind, message } } },
+            progress: { source: { kind: "engine", error: { kind, message } } },
             // Once: the engine tries several times.
-            events: step.attempt === 1 ? [running("pulling", note)] : [],
+            events: step.attempt === 1 ? [runningEvent("pulling", note)] : [],
             observed: NOTHING_CREATED,
           };
           return { kind: "ask_engine", result };
         }
         case "retry": {
-          const delay = Math.max(fullJitter(attempt, RETRY, context.random()), Math.min(retryAfterMs, LONGEST_WISH_MS));
+          const delay = Math.max(
+            fullJitter(attempt, RETRY, context.random()),
+            Math.min(retryAfterMs, MAX_RETRY_AFTER_MS),
+          );
           const tries = `attempt ${attempt + 1} of ${attempts} in ${Math.ceil(delay / 1000)} s`;
           // A moment is not worth a word, unless nobody else will try.
-          if (mustKnow || delay > LONG_MS) {
-            context.emit(running("pulling", `The registry cannot be reached (${message}); ${tries}.`));
+          if (mustKnow || delay > MIN_REPORTED_DELAY_MS) {
+            context.emit(runningEvent("pulling", `The registry cannot be reached (${message}); ${tries}.`));
           }
           await clock.sleep(delay, signal);
         }

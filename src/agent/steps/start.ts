@@ -1,11 +1,11 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
-import { portInUse } from "../core/check.ts";
+import { portInUseRefusal } from "../core/check.ts";
 import { hostPortsOf, includesPort } from "../core/host-port.ts";
 import type { Failure } from "../core/deployment.ts";
 import type { Step } from "../core/step.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { StepContext, StepResult } from "./context.ts";
-import { refuseStart } from "./policy-check.ts";
+import { findStartRefusal } from "./policy-check.ts";
 import { withContainer } from "./observe.ts";
 
 /** Starts the app. Precondition: its container exists; starting one that runs already is no error. */
@@ -26,7 +26,7 @@ export async function startOrSayWhichPort(
   spec: AppSpec,
   containerId: string,
 ): Promise<Failure | undefined> {
-  const refusal = await refuseStart(context, spec, "starting");
+  const refusal = await findStartRefusal(context, spec, "starting");
   if (refusal) return refusal;
   try {
     await context.engine.startContainer(containerId, context.signal);
@@ -47,5 +47,5 @@ async function takenPort(context: StepContext, spec: AppSpec, error: EngineError
     ports.find((candidate) => includesPort(listening, candidate));
   if (port === undefined) return {};
   const holder = await context.host.holderOf(port, context.signal);
-  return portInUse(port, holder && { kind: "process", ...holder }).details ?? {};
+  return portInUseRefusal(port, holder && { kind: "process", ...holder }).details ?? {};
 }

@@ -1,13 +1,13 @@
 import type { AppRecord, DeploymentRecord } from "../core/deployment.ts";
-import type { StoredStep } from "../core/step.ts";
+import type { RecordStep } from "../core/step.ts";
 import type { StoreChange } from "../store/store.ts";
 
 /** What is written for a step that is no more than that: the record's new fields, and what becomes of the app. */
-export interface StoredChange extends Pick<StoreChange, "app" | "removedApp"> {
+export interface RecordChange extends Pick<StoreChange, "app" | "removedApp"> {
   readonly record: Partial<DeploymentRecord>;
 }
 
-export function storedChange(step: StoredStep, record: DeploymentRecord): StoredChange {
+export function toRecordChange(step: RecordStep, record: DeploymentRecord): RecordChange {
   const { app: name, previous } = record;
   switch (step.kind) {
     case "commit":
@@ -18,8 +18,8 @@ export function storedChange(step: StoredStep, record: DeploymentRecord): Stored
       return { record: { committed: false, touched: previous !== undefined }, ...appOrNone(step.app, name) };
     case "succeed":
       return {
-        record: { outcome: "succeeded", committed: true, ...(step.result === "installed" && containerOf(step.app)) },
-        ...(step.result === "removed" ? { removedApp: name } : step.app && { app: changedBy(step.app, record) }),
+        record: { outcome: "succeeded", committed: true, ...(step.result === "installed" && containerField(step.app)) },
+        ...(step.result === "removed" ? { removedApp: name } : step.app && { app: withChangedBy(step.app, record) }),
       };
     case "quote":
       return { record: { outcome: "succeeded" } };
@@ -28,15 +28,15 @@ export function storedChange(step: StoredStep, record: DeploymentRecord): Stored
   }
 }
 
-function containerOf(app: StoredChange["app"]): Pick<DeploymentRecord, "containerId"> {
+function containerField(app: RecordChange["app"]): Pick<DeploymentRecord, "containerId"> {
   return { containerId: app?.containerId };
 }
 
 /** A stop, start or restart leaves the app's deployment as it was; who is to undo it must see whether another followed. */
-function changedBy(app: AppRecord, { id }: DeploymentRecord): AppRecord {
+function withChangedBy(app: AppRecord, { id }: DeploymentRecord): AppRecord {
   return app.deploymentId === id ? app : { ...app, changedBy: id };
 }
 
-function appOrNone(app: StoredChange["app"], name: string): Pick<StoredChange, "app" | "removedApp"> {
+function appOrNone(app: RecordChange["app"], name: string): Pick<RecordChange, "app" | "removedApp"> {
   return app ? { app } : { removedApp: name };
 }

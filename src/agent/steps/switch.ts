@@ -1,4 +1,4 @@
-import { asideName, containerName } from "../core/container.ts";
+import { oldVersionName, containerName } from "../core/container.ts";
 import type { Step } from "../core/step.ts";
 import type { StepContext, StepResult } from "./context.ts";
 import { withContainer } from "./observe.ts";
@@ -14,7 +14,7 @@ export async function runSwitch(context: StepContext, step: Extract<Step, { kind
   const { container, others, spec } = step;
   const name = containerName(spec.name);
   const holder = others.find((other) => other.name === name);
-  if (holder) await engine.renameContainer(holder.id, asideName(spec.name), signal);
+  if (holder) await engine.renameContainer(holder.id, oldVersionName(spec.name), signal);
   if (container.name !== name) await engine.renameContainer(container.id, name, signal);
   for (const { id, up } of others) if (up) await engine.stopContainer(id, config.stopGraceMs, signal);
   const failure = step.start ? await startOrSayWhichPort(context, spec, container.id) : undefined;

@@ -1,9 +1,9 @@
-import type { Step, StoredStep } from "../core/step.ts";
+import type { Step, RecordStep } from "../core/step.ts";
 import { runCheck } from "./check.ts";
 import { runClean } from "./clean.ts";
 import type { StepContext, StepResult } from "./context.ts";
 import { runCreate } from "./create.ts";
-import { runPullAndNote } from "./note-pulled.ts";
+import { runTrackedPull } from "./note-pulled.ts";
 import { runResolve } from "./resolve.ts";
 import { runRename } from "./rename.ts";
 import { runStart } from "./start.ts";
@@ -12,7 +12,7 @@ import { runSwitch } from "./switch.ts";
 import { runVerify } from "./verify.ts";
 
 /** Steps that touch the engine. */
-export type EffectStep = Exclude<Step, StoredStep>;
+export type EffectStep = Exclude<Step, RecordStep>;
 
 type Executors = {
   readonly [K in EffectStep["kind"]]: (
@@ -25,7 +25,7 @@ type Executors = {
 const EXECUTORS: Executors = {
   check: runCheck,
   resolve: runResolve,
-  pull: runPullAndNote,
+  pull: runTrackedPull,
   create: runCreate,
   switch: runSwitch,
   rename: runRename,
@@ -35,14 +35,17 @@ const EXECUTORS: Executors = {
   clean: runClean,
 };
 
-const STORED = { quote: true, commit: true, revert: true, succeed: true, fail: true } as const satisfies Record<
-  StoredStep["kind"],
-  true
->;
+const RECORD_STEP_KINDS = {
+  quote: true,
+  commit: true,
+  revert: true,
+  succeed: true,
+  fail: true,
+} as const satisfies Record<RecordStep["kind"], true>;
 
 /** Whether a step is no more than what is stored. */
-export function isStored(step: Step): step is StoredStep {
-  return Object.hasOwn(STORED, step.kind);
+export function isRecordStep(step: Step): step is RecordStep {
+  return Object.hasOwn(RECORD_STEP_KINDS, step.kind);
 }
 
 /** Carries out one step. */

@@ -33,7 +33,7 @@ export function stepName(kind: Step["kind"]): DeploymentStep {
 }
 
 /** Whether the engine may come back and the step then be tried again. */
-export function isEngineAway(error: unknown): error is EngineError {
+export function isEngineDown(error: unknown): error is EngineError {
   return error instanceof EngineError && (error.kind === "unavailable" || error.kind === "timeout");
 }
 
@@ -41,7 +41,7 @@ export function isEngineAway(error: unknown): error is EngineError {
  * An error as the log may have it: one that repeats a secret, in its message or in what caused it, is replaced by one
  * that does not.
  */
-export function maskedError(error: unknown, secrets: readonly string[]): unknown {
+export function maskError(error: unknown, secrets: readonly string[]): unknown {
   const texts: string[] = [];
   for (let at = error, depth = 0; at instanceof Error && depth < 10; at = at.cause, depth++) {
     texts.push(at.message, at.stack ?? "");

@@ -1,17 +1,17 @@
-import { running } from "../core/announce.ts";
+import { runningEvent } from "../core/announce.ts";
 import type { Step } from "../core/step.ts";
 import { maskSecrets } from "../../lib/redact.ts";
 import { secretsOfRecord } from "../core/container.ts";
 import type { Failure } from "../core/deployment.ts";
-import { type Baseline, judge } from "../core/verify.ts";
+import { type Baseline, evaluateSample } from "../core/verify.ts";
 import type { ContainerState } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
-import { maskedTail } from "../engine/masked-lines.ts";
+import { maskLogTail } from "../engine/masked-lines.ts";
 import type { StepContext, StepResult } from "./context.ts";
 import { withContainer } from "./observe.ts";
-import { refuseStart } from "./policy-check.ts";
+import { findStartRefusal } from "./policy-check.ts";
 
-const LOOK_EVERY_MS = 250;
+const SAMPLE_INTERVAL_MS = 250;
 const LOG_LINES = 20;
 /** Longest line, and longest output of a health check, that goes into an event, in characters. */
 const MAX_TEXT_LENGTH = 500;
@@ -19,8 +19,8 @@ const MAX_TEXT_LENGTH = 500;
  * How a crashed app is watched for the moment between two runs, when its exit code can be seen. Podman starts an app
  * again at once, so that moment is short.
  */
-const EXIT_CODE_LOOKS = 50;
-const EXIT_CODE_LOOK_EVERY_MS = 40;
+const MAX_EXIT_CODE_SAMPLES = 50;
+const EXIT_CODE_SAMPLE_INTERVAL_MS = 40;
 
 type VerifyStep = Extract<Step, { kind: "verify" }>;
 
@@ -31,17 +31,17 @@ type VerifyStep = Extract<Step, { kind: "verify" }>;
 export async function runVerify(context: StepContext, step: VerifyStep): Promise<StepResult> {
   const { clock, config, signal } = context;
   // The policy may have been tightened while it was verified, and the agent restarted.
-  const refusal = await refuseStart(context, step.spec, "verifying");
+  const refusal = await findStartRefusal(context, step.spec, "verifying");
   if (refusal) return { failure: refusal };
   const { settleMs, healthTimeoutMs } = config;
   const window = { settleMs, healthTimeoutMs, restartPolicy: step.spec.restart_policy };
   const beganAt = clock.monotonic();
   let baseline: Baseline | undefined;
   for (;;) {
-    const vitals = await look(context, step);
+    const vitals = await sampleContainer(context, step);
     baseline ??= { restartCount: 0, startedAt: vitals.startedAt };
     const elapsed = clock.monotonic() - beganAt;
-    switch (judge(vitals, baseline, elapsed, window)) {
+    switch (evaluateSample(vitals, baseline, elapsed, window)) {
       case "hold":
         return {
           progress: { verifiedContainerId: step.containerId },
@@ -51,14 +51,16 @@ export async function runVerify(context: StepContext, step: VerifyStep): Promise
         return {
           progress: { verifiedContainerId: step.containerId },
           observed: withContainer(context.observed, step.containerId, { running: false, up: false }),
-          events: [running("verifying", "The app ended by itself, without an error, as its restart policy allows.")],
+          events: [
+            runningEvent("verifying", "The app ended by itself, without an error, as its restart policy allows."),
+          ],
         };
       case "crashed":
         return { failure: await crashed(context, step, vitals) };
       case "unhealthy":
         return { failure: unhealthy(context, vitals) };
       case "wait":
-        await clock.sleep(Math.min(LOOK_EVERY_MS, remaining(vitals, elapsed, window)), signal);
+        await clock.sleep(Math.min(SAMPLE_INTERVAL_MS, remaining(vitals, elapsed, window)), signal);
     }
   }
 }
@@ -72,7 +74,7 @@ function remaining(
   return Math.max(10, until - elapsed);
 }
 
-async function look(context: StepContext, step: VerifyStep): Promise<ContainerState> {
+async function sampleContainer(context: StepContext, step: VerifyStep): Promise<ContainerState> {
   const vitals = await context.engine.inspectContainer(step.containerId, context.signal);
   if (!vitals) throw new EngineError("not_found", "the app's container was removed while it was being verified");
   return vitals;
@@ -93,7 +95,7 @@ async function crashed(context: StepContext, step: VerifyStep, first: ContainerS
       ...(exitCode !== undefined && { exit_code: exitCode }),
       oom_killed: vitals.oomKilled,
       restart_count: vitals.restartCount,
-      logs: maskedTail(lines, secretsOfRecord(context.record), MAX_TEXT_LENGTH),
+      logs: maskLogTail(lines, secretsOfRecord(context.record), MAX_TEXT_LENGTH),
     },
   };
 }
@@ -101,9 +103,9 @@ async function crashed(context: StepContext, step: VerifyStep, first: ContainerS
 /** An app that restarts fast is often seen running; its last exit code shows only while it is down. */
 async function betweenRuns(context: StepContext, step: VerifyStep, first: ContainerState): Promise<ContainerState> {
   let vitals = first;
-  for (let looks = 0; vitals.status === "running" && looks < EXIT_CODE_LOOKS; looks++) {
-    await context.clock.sleep(EXIT_CODE_LOOK_EVERY_MS, context.signal);
-    vitals = await look(context, step);
+  for (let looks = 0; vitals.status === "running" && looks < MAX_EXIT_CODE_SAMPLES; looks++) {
+    await context.clock.sleep(EXIT_CODE_SAMPLE_INTERVAL_MS, context.signal);
+    vitals = await sampleContainer(context, step);
   }
   return vitals;
 }

@@ -1,16 +1,16 @@
 import { existsSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
 
-const SUFFIXES = ["", "-wal", "-shm"];
+const DATABASE_SUFFIXES = ["", "-wal", "-shm"];
 
 /** How long a damaged database is kept: long enough to be asked for, since it may hold what apps were given. */
-const KEPT_MS = 30 * 24 * 3_600_000;
+const RETENTION_MS = 30 * 24 * 3_600_000;
 
-const asideOf = (path: string): string => `${path}.damaged`;
+const quarantinePath = (path: string): string => `${path}.damaged`;
 
 /** Moves a database with its companions out of the way. One such copy is kept: the newest. @param nowMs time of day */
-export function setAside(path: string, nowMs: number): string {
-  const aside = asideOf(path);
-  for (const suffix of SUFFIXES) {
+export function quarantineDatabase(path: string, nowMs: number): string {
+  const aside = quarantinePath(path);
+  for (const suffix of DATABASE_SUFFIXES) {
     rmSync(aside + suffix, { force: true });
     if (!existsSync(path + suffix)) continue;
     renameSync(path + suffix, aside + suffix);
@@ -20,10 +20,10 @@ export function setAside(path: string, nowMs: number): string {
 }
 
 /** Removes a copy that was set aside more than 30 days ago. Answers whether there was one. @param nowMs time of day */
-export function removeOldCopy(path: string, nowMs: number): boolean {
-  const old = SUFFIXES.map((suffix) => asideOf(path) + suffix).filter((file) => {
+export function removeExpiredQuarantine(path: string, nowMs: number): boolean {
+  const old = DATABASE_SUFFIXES.map((suffix) => quarantinePath(path) + suffix).filter((file) => {
     const facts = statSync(file, { throwIfNoEntry: false });
-    return facts !== undefined && nowMs - facts.mtimeMs > KEPT_MS;
+    return facts !== undefined && nowMs - facts.mtimeMs > RETENTION_MS;
   });
   for (const file of old) rmSync(file, { force: true });
   return old.length > 0;

@@ -9,32 +9,32 @@ const RESERVE_BYTES = 512 * 1024;
  */
 export class DiskReserve {
   readonly #path: string;
-  #isHeld: boolean;
+  #isAllocated: boolean;
 
   /** Takes the space at once, if it is there to be had. */
   constructor(path: string) {
     this.#path = path;
-    this.#isHeld = isWhole(path);
+    this.#isAllocated = isWhole(path);
     this.restore();
   }
 
   /** Whether the space is put by. While it is not, nothing new should be begun. */
-  get isHeld(): boolean {
-    return this.#isHeld;
+  get isAllocated(): boolean {
+    return this.#isAllocated;
   }
 
   /** Gives the space up. Answers whether there was any. */
   release(): boolean {
-    if (!this.#isHeld) return false;
+    if (!this.#isAllocated) return false;
     rmSync(this.#path, { force: true });
-    this.#isHeld = false;
+    this.#isAllocated = false;
     return true;
   }
 
   /** Takes the space again. Answers whether it is held now. */
   restore(): boolean {
-    if (!this.#isHeld) this.#isHeld = allocate(this.#path);
-    return this.#isHeld;
+    if (!this.#isAllocated) this.#isAllocated = allocate(this.#path);
+    return this.#isAllocated;
   }
 }
 

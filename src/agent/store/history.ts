@@ -5,10 +5,10 @@ import { deploymentStepSchema, deploymentStatusSchema, type EventContent } from 
 import type { DeploymentRecord } from "../core/deployment.ts";
 
 /** How many entries of each kind are kept; older ones make room. */
-export const HISTORY_LENGTH = 200;
+export const MAX_HISTORY_ENTRIES = 200;
 
 /** How many more there may be before room is made, in one go: making it costs pages of the flash, too. */
-export const HISTORY_SLACK = 50;
+export const MAX_HISTORY_EXCESS_ENTRIES = 50;
 
 /** Longest text of `details` kept of one event, in characters: last log lines fit, and the file stays small. */
 const MAX_DETAILS_LENGTH = 4_000;
@@ -97,8 +97,8 @@ export class HistoryTable {
     );
     this.#sql(
       `DELETE FROM history WHERE kind = ?1
-         AND position <= (SELECT position FROM history WHERE kind = ?1 ORDER BY position DESC LIMIT 1 OFFSET ${HISTORY_LENGTH})
-         AND (SELECT count(*) FROM history WHERE kind = ?1) > ${HISTORY_LENGTH + HISTORY_SLACK}`,
+         AND position <= (SELECT position FROM history WHERE kind = ?1 ORDER BY position DESC LIMIT 1 OFFSET ${MAX_HISTORY_ENTRIES})
+         AND (SELECT count(*) FROM history WHERE kind = ?1) > ${MAX_HISTORY_ENTRIES + MAX_HISTORY_EXCESS_ENTRIES}`,
     ).run(entry.kind);
   }
 

@@ -9,7 +9,7 @@ export class NotifyingStore implements AgentStore {
   readonly #inner: AgentStore;
   readonly #listeners = new Set<() => void>();
   readonly #watchers = new Set<(change: StoreChange) => void>();
-  readonly #remainsListeners = new Set<() => void>();
+  readonly #residualDataListeners = new Set<() => void>();
 
   /** Takes ownership of `inner`. */
   constructor(inner: AgentStore) {
@@ -29,14 +29,14 @@ export class NotifyingStore implements AgentStore {
   }
 
   /** Calls `listener` after each write that leaves, or finds, values in the files that no record has any more. */
-  onRemains(listener: () => void): Disposable {
-    this.#remainsListeners.add(listener);
-    return { [Symbol.dispose]: () => this.#remainsListeners.delete(listener) };
+  onResidualData(listener: () => void): Disposable {
+    this.#residualDataListeners.add(listener);
+    return { [Symbol.dispose]: () => this.#residualDataListeners.delete(listener) };
   }
 
   save(change: StoreChange): void {
     this.#inner.save(change);
-    this.#reportRemains();
+    this.#notifyResidualData();
     for (const watcher of this.#watchers) watcher(change);
     if (!change.events?.length) return;
     for (const listener of this.#listeners) listener();
@@ -66,12 +66,12 @@ export class NotifyingStore implements AgentStore {
     return this.#inner.ledger;
   }
 
-  learned(name: string): string | undefined {
-    return this.#inner.learned(name);
+  learnedValue(name: string): string | undefined {
+    return this.#inner.learnedValue(name);
   }
 
-  learn(name: string, value: string): void {
-    this.#inner.learn(name, value);
+  saveLearnedValue(name: string, value: string): void {
+    this.#inner.saveLearnedValue(name, value);
   }
 
   apps(): readonly AppRecord[] {
@@ -88,11 +88,11 @@ export class NotifyingStore implements AgentStore {
 
   acknowledge(deploymentId: string, deviceSeq: number): void {
     this.#inner.acknowledge(deploymentId, deviceSeq);
-    this.#reportRemains();
+    this.#notifyResidualData();
   }
 
-  get hasRemains(): boolean {
-    return this.#inner.hasRemains;
+  get hasResidualData(): boolean {
+    return this.#inner.hasResidualData;
   }
 
   scrub(): void {
@@ -103,8 +103,8 @@ export class NotifyingStore implements AgentStore {
     this.#inner[Symbol.dispose]();
   }
 
-  #reportRemains(): void {
-    if (!this.#inner.hasRemains) return;
-    for (const listener of this.#remainsListeners) listener();
+  #notifyResidualData(): void {
+    if (!this.#inner.hasResidualData) return;
+    for (const listener of this.#residualDataListeners) listener();
   }
 }

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { removeOldCopy, setAside } from "./damaged-copy.ts";
+import { removeExpiredQuarantine, quarantineDatabase } from "./damaged-copy.ts";
 import { DiskReserve } from "./disk-reserve.ts";
 import { RebuildMarker } from "./rebuild-marker.ts";
 import { openSqliteStore } from "./sqlite-store.ts";
@@ -13,7 +13,7 @@ export interface OpenedStore {
   /** Set while the store may not know every app there is. */
   readonly rebuild: RebuildMarker;
   /** Removes a damaged store that was set aside 30 days ago. Answers whether there was one. */
-  readonly removeOldCopies: () => boolean;
+  readonly removeExpiredQuarantine: () => boolean;
 }
 
 export interface OpenStoreOptions {
@@ -43,14 +43,18 @@ export function openStore({ directory, logger, ...options }: OpenStoreOptions): 
   const open = (): OpenedStore => {
     // Marked first: a crash in between must not leave a fresh store that nobody knows to be one.
     if (!existsSync(path)) rebuild.set();
-    const removeOldCopies = (): boolean => removeOldCopy(path, options.clock.now());
-    return { store: openSqliteStore({ ...options, path, reserve, onDamage }), rebuild, removeOldCopies };
+    const removeOldCopies = (): boolean => removeExpiredQuarantine(path, options.clock.now());
+    return {
+      store: openSqliteStore({ ...options, path, reserve, onDamage }),
+      rebuild,
+      removeExpiredQuarantine: removeOldCopies,
+    };
   };
   try {
     return open();
   } catch (error) {
     if (!(error instanceof StoreError) || error.kind !== "damaged") throw error;
-    const aside = setAside(path, options.clock.now());
+    const aside = quarantineDatabase(path, options.clock.now());
     logger.error(
       { reason: error.message, kept_as: aside },
       "the agent's store is damaged, as after a failing disk; it was set aside and is rebuilt from the containers' labels",

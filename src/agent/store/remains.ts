@@ -1,26 +1,26 @@
 import type { DatabaseSync } from "node:sqlite";
-import { hasRemains, noteRemains, scrub } from "../../lib/sqlite.ts";
+import { hasResidualData, markResidualData, scrub } from "../../lib/sqlite.ts";
 import { secretsOfRecord } from "../core/container.ts";
 import type { DeploymentRecord } from "../core/deployment.ts";
 
-type Values = ReadonlySet<string>;
+type SecretValues = ReadonlySet<string>;
 
 /**
  * Knows whether the store's files still hold values that an app or a deployment was given and that no record has any
  * more: in space that is free, and in the log. That they may is in the database itself, written with the change that
  * took them away, so that a crash in between does not hide it.
  */
-export class Remains {
+export class ResidualDataTracker {
   readonly #database: DatabaseSync;
-  #areDue: boolean;
+  #hasResidualData: boolean;
 
   constructor(database: DatabaseSync) {
     this.#database = database;
-    this.#areDue = hasRemains(database);
+    this.#hasResidualData = hasResidualData(database);
   }
 
-  get areDue(): boolean {
-    return this.#areDue;
+  get hasResidualData(): boolean {
+    return this.#hasResidualData;
   }
 
   /**
@@ -28,19 +28,19 @@ export class Remains {
    *
    * @param values of the records that were replaced or removed
    */
-  note(values: Values): void {
-    if (this.#areDue || values.size === 0) return;
-    const kept = valuesIn(this.#records());
+  trackRemoved(values: SecretValues): void {
+    if (this.#hasResidualData || values.size === 0) return;
+    const kept = collectSecretValues(this.#records());
     if ([...values].every((value) => kept.has(value))) return;
-    noteRemains(this.#database);
-    this.#areDue = true;
+    markResidualData(this.#database);
+    this.#hasResidualData = true;
   }
 
   /** Overwrites them, and empties the log. Throws when that cannot be done now. */
   scrub(): void {
-    if (!this.#areDue) return;
+    if (!this.#hasResidualData) return;
     scrub(this.#database);
-    this.#areDue = false;
+    this.#hasResidualData = false;
   }
 
   #records(): unknown[] {
@@ -50,11 +50,11 @@ export class Remains {
 }
 
 /** The values that apps were given, and credentials, in records as they are stored. */
-export function valuesIn(records: readonly unknown[]): Values {
-  return new Set(records.flatMap(valuesOf).filter((value) => value !== ""));
+export function collectSecretValues(records: readonly unknown[]): SecretValues {
+  return new Set(records.flatMap(secretValuesOf).filter((value) => value !== ""));
 }
 
-function valuesOf(record: unknown): string[] {
+function secretValuesOf(record: unknown): string[] {
   if (typeof record !== "string") return [];
   try {
     const { options = {}, ...rest } = JSON.parse(record) as Partial<DeploymentRecord>;

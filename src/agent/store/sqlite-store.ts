@@ -11,7 +11,7 @@ import type { DiskReserve } from "./disk-reserve.ts";
 import { deploymentEntry, type HistoryEntry, HistoryTable, type TimedEvent, timedEvent } from "./history.ts";
 import { LedgerTable } from "./ledger-table.ts";
 import { MIGRATIONS } from "./migrations.ts";
-import { Remains, valuesIn } from "./remains.ts";
+import { ResidualDataTracker, collectSecretValues } from "./remains.ts";
 import { appRecordSchema, deploymentRecordSchema } from "./records.ts";
 import { type AgentStore, type StoreChange, StoreError, type StoreErrorKind } from "./store.ts";
 
@@ -42,7 +42,7 @@ export function openSqliteReader(options: SqliteStoreOptions): AgentStore {
   const absence = absenceOf(options.path);
   if (absence !== undefined) throw new StoreError("other", absence);
   const open = (): DatabaseSync => new DatabaseSync(options.path, { readOnly: true, timeout: 1_000 });
-  return guarded("open", () => openSound(open(), { ...options, isReader: true }));
+  return guarded("open", () => openSound(open(), { ...options, isReadOnly: true }));
 }
 
 /** Why there is no file to be read, in words; `undefined` where there is one. */
@@ -57,7 +57,7 @@ function absenceOf(path: string): string | undefined {
   }
 }
 
-type OpenOptions = SqliteStoreOptions & { readonly isReader?: boolean };
+type OpenOptions = SqliteStoreOptions & { readonly isReadOnly?: boolean };
 
 function openSound(database: DatabaseSync, options: OpenOptions): AgentStore {
   try {
@@ -78,7 +78,7 @@ class SqliteStore implements AgentStore {
   readonly #acknowledged = new Map<string, number>();
   readonly #history = new HistoryTable((text) => this.#sql(text));
   readonly #deployments: DeploymentTables;
-  readonly #remains: Remains;
+  readonly #residualData: ResidualDataTracker;
   readonly ledger = new LedgerTable({
     sql: (text) => this.#sql(text),
     write: (work) => guarded("write", () => transaction(this.#database, work)),
@@ -88,7 +88,7 @@ class SqliteStore implements AgentStore {
   constructor(database: DatabaseSync, options: OpenOptions) {
     this.#database = database;
     this.#options = options;
-    this.#remains = new Remains(database);
+    this.#residualData = new ResidualDataTracker(database);
     const { clock, bootId } = options;
     this.#deployments = new DeploymentTables({ sql: (text) => this.#sql(text), clock, bootId });
   }
@@ -121,12 +121,12 @@ class SqliteStore implements AgentStore {
     );
   }
 
-  learned(name: string): string | undefined {
+  learnedValue(name: string): string | undefined {
     const value = guarded("read", () => this.#sql("SELECT value FROM learned WHERE name = ?").get(name)?.["value"]);
     return typeof value === "string" ? value : undefined;
   }
 
-  learn(name: string, value: string): void {
+  saveLearnedValue(name: string, value: string): void {
     guarded("write", () => this.#sql("INSERT OR REPLACE INTO learned (name, value) VALUES (?, ?)").run(name, value));
   }
 
@@ -180,25 +180,25 @@ class SqliteStore implements AgentStore {
         return;
       }
       transaction(this.#database, () => {
-        const values = valuesIn([this.#deployments.find(deploymentId)?.["record"]]);
+        const values = collectSecretValues([this.#deployments.find(deploymentId)?.["record"]]);
         this.#deployments.forget(deploymentId);
-        this.#remains.note(values);
+        this.#residualData.trackRemoved(values);
       });
       this.#acknowledged.delete(deploymentId);
     });
   }
 
-  get hasRemains(): boolean {
-    return this.#remains.areDue;
+  get hasResidualData(): boolean {
+    return this.#residualData.hasResidualData;
   }
 
   scrub(): void {
-    guarded("scrub", () => this.#remains.scrub());
+    guarded("scrub", () => this.#residualData.scrub());
   }
 
   [Symbol.dispose](): void {
     try {
-      if (this.#options.isReader !== true) this.#remains.scrub();
+      if (this.#options.isReadOnly !== true) this.#residualData.scrub();
     } catch {
       // It is noted in the database, and done after the next start.
     }
@@ -208,22 +208,22 @@ class SqliteStore implements AgentStore {
   #write(change: StoreChange): void {
     guarded("write", () =>
       transaction(this.#database, () => {
-        const values = this.#valuesReplacedBy(change);
+        const values = this.#replacedSecretValues(change);
         if (change.deployment) this.#saveDeployment(change.deployment, change.events ?? []);
         if (change.app) this.#saveApp(change.app);
-        if (change.happened) this.#history.add(change.happened);
+        if (change.historyEntry) this.#history.add(change.historyEntry);
         if (change.removedApp !== undefined) this.#sql("DELETE FROM apps WHERE name = ?").run(change.removedApp);
-        this.#remains.note(values);
+        this.#residualData.trackRemoved(values);
       }),
     );
   }
 
   /** Values in the records that a change replaces or removes. */
-  #valuesReplacedBy({ deployment, events = [], app, removedApp }: StoreChange): ReadonlySet<string> {
+  #replacedSecretValues({ deployment, events = [], app, removedApp }: StoreChange): ReadonlySet<string> {
     const recordOf = (name: string): unknown =>
       this.#sql("SELECT record FROM apps WHERE name = ?").get(name)?.["record"];
     const isForgotten = deployment?.origin === "local" && events.some(isFinal);
-    return valuesIn([
+    return collectSecretValues([
       deployment && this.#deployments.find(deployment.id)?.["record"],
       isForgotten ? JSON.stringify(deployment) : undefined,
       app && recordOf(app.name),

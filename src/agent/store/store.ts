@@ -15,14 +15,22 @@ export interface StoreChange {
   /** Name of an app to forget. */
   readonly removedApp?: string;
   /** Added to the history. Deployments enter it by themselves, with their final event. */
-  readonly happened?: HistoryEntry;
+  readonly historyEntry?: HistoryEntry;
+}
+
+/** Values the agent learned, such as the keep-alive interval of a network, kept across restarts. */
+export interface LearnedStore {
+  /** The value under a name, or `undefined`. */
+  learnedValue(name: string): string | undefined;
+  /** Saves a value under a name. @throws StoreError when it cannot be written */
+  saveLearnedValue(name: string, value: string): void;
 }
 
 /**
  * What the agent remembers over power cuts. Synchronous on purpose: the order of writes is the order of the code, and
  * nothing can be acknowledged or sent before the line that stored it has returned.
  */
-export interface AgentStore extends Disposable {
+export interface AgentStore extends LearnedStore, Disposable {
   /** Deployments whose end was not acknowledged yet, in order of acceptance. */
   deployments(): readonly DeploymentRecord[];
   deployment(id: string): DeploymentRecord | undefined;
@@ -35,10 +43,6 @@ export interface AgentStore extends Disposable {
   apps(): readonly AppRecord[];
   /** Bytes over the network. */
   readonly ledger: LedgerStore;
-  /** What was learned under a name; `undefined` where nothing was. */
-  learned(name: string): string | undefined;
-  /** Keeps it under the name. @throws StoreError when it could not be written */
-  learn(name: string, value: string): void;
   /** The last `limit` things that happened, in order; deployments that go on come last, with the events they have. */
   history(limit: number): readonly HistoryEntry[];
   /** @throws StoreError when it could not be written; nothing has changed then. */
@@ -51,7 +55,7 @@ export interface AgentStore extends Disposable {
    */
   acknowledge(deploymentId: string, deviceSeq: number): void;
   /** Whether its files still hold values that apps or deployments had, and that no record has any more. */
-  readonly hasRemains: boolean;
+  readonly hasResidualData: boolean;
   /** Overwrites those. @throws StoreError when that cannot be done now */
   scrub(): void;
 }

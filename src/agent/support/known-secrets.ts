@@ -1,14 +1,14 @@
 import { configSecrets } from "../config/masked.ts";
 import type { ConfigFile } from "../config/schema.ts";
 import { secretsOf, secretsOfRecord } from "../core/container.ts";
-import type { Remembered } from "../local/device-status.ts";
+import type { StoreReader } from "../local/device-status.ts";
 
 interface Sources {
   readonly config:
     | (Pick<ConfigFile, "control_plane_url" | "device_token" | "registries"> & { readonly token?: string })
     | Error;
   /** What the agent remembers; `undefined` where it may not be read. */
-  readonly store: Pick<Remembered, "apps" | "deployments"> | undefined;
+  readonly store: Pick<StoreReader, "apps" | "deployments"> | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 

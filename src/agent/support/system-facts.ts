@@ -17,7 +17,7 @@ const FILES = [
   "/proc/sys/net/ipv4/ip_local_reserved_ports",
 ] as const;
 
-const MOST_BYTES = 256 * 1024;
+const MAX_FILE_BYTES = 256 * 1024;
 
 /** What this machine is and how it is. */
 export async function systemFacts(agentVersion: string, nowMs: number): Promise<BundleFile[]> {
@@ -36,7 +36,7 @@ export async function systemFacts(agentVersion: string, nowMs: number): Promise<
 
 async function textOf(path: string): Promise<string> {
   try {
-    return (await readFile(path, "utf8")).slice(0, MOST_BYTES);
+    return (await readFile(path, "utf8")).slice(0, MAX_FILE_BYTES);
   } catch (error) {
     return `cannot be read: ${(error as NodeJS.ErrnoException).code ?? "unknown"}\n`;
   }

@@ -4,7 +4,7 @@ import { MEASURE_COMMAND } from "./command.ts";
 import { NO_READINGS, type Readings, readingsSchema } from "./readings.ts";
 
 /** Whoever asks for the state of a device waits ten seconds for it. */
-const PATIENCE_MS = 7_000;
+const MEASURE_TIMEOUT_MS = 7_000;
 const MAX_OUTPUT_BYTES = 256 * 1024;
 
 export interface TakeReadingsOptions {
@@ -35,7 +35,7 @@ function run(program: string, signal: AbortSignal): Promise<string> {
     [...process.execArgv, program, MEASURE_COMMAND],
     {
       signal,
-      timeout: PATIENCE_MS,
+      timeout: MEASURE_TIMEOUT_MS,
       killSignal: "SIGKILL",
       maxBuffer: MAX_OUTPUT_BYTES,
       // Nothing of the daemon's own environment: the library runs programs of the system.

@@ -13,7 +13,7 @@ declare module "fastify" {
   }
 }
 
-const LONGEST_KEY = 128;
+const MAX_KEY_LENGTH = 128;
 /** How exact the time of last use is, in seconds: a write for every request would cost more than the request. */
 const LAST_USED_RESOLUTION_S = 60;
 
@@ -21,7 +21,8 @@ const LAST_USED_RESOLUTION_S = 60;
 export function authenticate(store: Store, clock: Clock) {
   return async (request: FastifyRequest): Promise<void> => {
     const header = request.headers["x-api-key"];
-    const key = typeof header === "string" && header.length <= LONGEST_KEY ? await findKey(store, header) : undefined;
+    const key =
+      typeof header === "string" && header.length <= MAX_KEY_LENGTH ? await findKey(store, header) : undefined;
     if (!key) throw new EdgeError("Unauthorized");
     request.apiKey = key;
     const now = Math.floor(clock.now() / 1000);

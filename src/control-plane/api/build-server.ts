@@ -5,7 +5,7 @@ import type { ZodType } from "zod";
 import { MAX_REQUEST_BYTES } from "../../protocol/limits.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { authenticate, keyOf } from "./auth.ts";
-import { answerClientError } from "./client-error.ts";
+import { respondToClientError } from "./client-error.ts";
 import type { Api, ApiContext } from "./context.ts";
 import { jsonErrorHandler } from "./errors.ts";
 import { serveOpenApi } from "./docs/openapi.ts";
@@ -49,7 +49,7 @@ export async function buildServer(context: ApiContext): Promise<Api> {
     genReqId: requestIds(),
     // Bounded by the size of the headers; an identifier that is too long names no asset.
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
-    clientErrorHandler: answerClientError,
+    clientErrorHandler: respondToClientError,
     frameworkErrors: (error, request, reply) => onError(error, request, reply),
   }).withTypeProvider<ZodTypeProvider>();
   // JSON is the only type any endpoint takes.
@@ -72,14 +72,14 @@ export async function buildServer(context: ApiContext): Promise<Api> {
   };
   await api.register(async (scope) => {
     const endpoints = scope as Api;
-    endpoints.addHook("onRequest", keepFromCaches);
+    endpoints.addHook("onRequest", setResponseHeaders);
     endpoints.addHook("onRequest", refuseWhileStopping);
     await limitRate(endpoints, config.enrolment_rate_limit_per_minute, (request) => request.ip);
     enrolDevice(endpoints, context);
   });
   await api.register(async (scope) => {
     const endpoints = scope as Api;
-    endpoints.addHook("onRequest", keepFromCaches);
+    endpoints.addHook("onRequest", setResponseHeaders);
     endpoints.addHook("onRequest", authenticate(store, clock));
     endpoints.addHook("onRequest", refuseWhileStopping);
     await limitRate(endpoints, config.rate_limit_per_minute, (request) => keyOf(request).id);
@@ -90,7 +90,7 @@ export async function buildServer(context: ApiContext): Promise<Api> {
 }
 
 /** What is said about an account is for that client alone, and is what its type says. Streams set a rule of their own. */
-async function keepFromCaches(_request: unknown, reply: FastifyReply): Promise<void> {
+async function setResponseHeaders(_request: unknown, reply: FastifyReply): Promise<void> {
   void reply.headers({ "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" });
 }
 

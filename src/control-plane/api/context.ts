@@ -3,8 +3,8 @@ import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { AccessWatch } from "../access-watch.ts";
-import type { ConflictLimit } from "../assets/conflict-limit.ts";
+import type { AccessWatcher } from "../access-watch.ts";
+import type { ConflictRateLimiter } from "../assets/conflict-limit.ts";
 import type { AssetUpdater } from "../assets/update-asset.ts";
 import type { Config } from "../config.ts";
 import type { Deployments } from "../deployments/deployments.ts";
@@ -13,7 +13,7 @@ import type { DeviceQueries } from "../queries/device-queries.ts";
 import type { LastSeen } from "../reports/last-seen.ts";
 import type { SimOperator } from "../sim-operator/sim-operator.ts";
 import type { Store } from "../store/store.ts";
-import type { ClientStreams } from "./client-streams.ts";
+import type { StreamLimiter } from "./client-streams.ts";
 
 /** The part of Fastify an endpoint is registered on: the request's types come from its zod schemas. */
 export type Api = FastifyInstance<
@@ -30,13 +30,13 @@ export interface ApiContext {
   readonly store: Store;
   readonly simOperator: SimOperator;
   readonly assetUpdater: AssetUpdater;
-  readonly conflictLimit: ConflictLimit;
+  readonly conflictRateLimiter: ConflictRateLimiter;
   readonly deployments: Deployments;
-  readonly streams: ClientStreams;
+  readonly streamLimiter: StreamLimiter;
   readonly devices: DeviceDirectory;
   readonly queries: DeviceQueries;
   readonly lastSeen: LastSeen;
-  readonly access: AccessWatch;
+  readonly access: AccessWatcher;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Aborts when the server begins to stop. */

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../../lib/logger.ts";
 import { EdgeError, type ErrorCode } from "../../protocol/errors.ts";
-import { refusalStatus } from "./refusal-status.ts";
+import { errorStatus } from "./refusal-status.ts";
 
 /** Body of every error outside a deploy stream. */
 export interface ErrorBody {
@@ -19,7 +19,7 @@ const FRAMEWORK_CODES: Readonly<Record<string, ErrorCode>> = {
 };
 
 /** When a client that asked too much may try again, in seconds, where nothing better is known. */
-const RETRY_S: Partial<Record<ErrorCode, number>> = { TooManyRequests: 5, QuotaExceeded: 3600 };
+const DEFAULT_RETRY_AFTER_S: Partial<Record<ErrorCode, number>> = { TooManyRequests: 5, QuotaExceeded: 3600 };
 
 /** The typed error for whatever was thrown; anything that is nobody's fault but ours becomes `Internal`. */
 function toEdgeError(error: unknown): EdgeError {
@@ -43,7 +43,7 @@ export function toErrorBody(error: EdgeError): ErrorBody {
 }
 
 /** The error as it may be shown, with the request's id where only the log knows more; logs what is our own fault. */
-export function reportError(error: unknown, request: FastifyRequest, logger: Logger): EdgeError {
+export function toPublicError(error: unknown, request: FastifyRequest, logger: Logger): EdgeError {
   const edgeError = toEdgeError(error);
   if (edgeError.code !== "Internal") return edgeError;
   logger.error({ err: edgeError.cause ?? edgeError, request_id: request.id }, "request failed");
@@ -51,8 +51,8 @@ export function reportError(error: unknown, request: FastifyRequest, logger: Log
 }
 
 /** Sets `Retry-After` where the client asked too much. */
-export function sayWhenAgain({ code, details }: EdgeError, reply: FastifyReply): void {
-  const seconds = RETRY_S[code];
+export function setRetryAfter({ code, details }: EdgeError, reply: FastifyReply): void {
+  const seconds = DEFAULT_RETRY_AFTER_S[code];
   if (seconds === undefined || reply.hasHeader("Retry-After")) return;
   void reply.header("Retry-After", Number(details?.["retry_after_s"] ?? seconds));
 }
@@ -60,8 +60,8 @@ export function sayWhenAgain({ code, details }: EdgeError, reply: FastifyReply):
 /** The error handler of every endpoint that answers with JSON. */
 export function jsonErrorHandler(logger: Logger) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
-    const shown = reportError(error, request, logger);
-    sayWhenAgain(shown, reply);
-    void reply.code(refusalStatus(shown.code)).send(request.method === "HEAD" ? undefined : toErrorBody(shown));
+    const shown = toPublicError(error, request, logger);
+    setRetryAfter(shown, reply);
+    void reply.code(errorStatus(shown.code)).send(request.method === "HEAD" ? undefined : toErrorBody(shown));
   };
 }

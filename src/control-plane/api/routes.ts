@@ -1,9 +1,9 @@
-import { appLogs } from "./apps/app-logs.ts";
+import { getAppLogs } from "./apps/app-logs.ts";
 import { deployApp } from "./apps/deploy-app.ts";
 import { getApp } from "./apps/get-app.ts";
 import { listApps } from "./apps/list-apps.ts";
 import { removeApp } from "./apps/remove-app.ts";
-import { switchApp } from "./apps/switch-app.ts";
+import { appLifecycle } from "./apps/switch-app.ts";
 import { updateApp } from "./apps/update-app.ts";
 import { getAsset } from "./assets/get-asset.ts";
 import { listAssets } from "./assets/list-assets.ts";
@@ -33,8 +33,8 @@ export const ROUTES: readonly Route[] = [
   getApp,
   updateApp,
   removeApp,
-  switchApp,
-  appLogs,
+  appLifecycle,
+  getAppLogs,
   listDeployments,
   getDeployment,
   streamEvents,

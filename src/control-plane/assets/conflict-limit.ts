@@ -2,11 +2,11 @@ import type { Clock } from "../../lib/clock.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 
 /** How often in an hour an account may be refused an identifier because another account has it. */
-export const MAX_FOREIGN_CONFLICTS = 20;
+export const MAX_CONFLICTS_PER_HOUR = 20;
 const WINDOW_MS = 3_600_000;
 
 /** Holds up accounts that try out identifiers of others. Accounts without such conflicts take no memory. */
-export class ConflictLimit {
+export class ConflictRateLimiter {
   readonly #clock: Clock;
   readonly #windows = new Map<string, { readonly endsAt: number; count: number }>();
 
@@ -15,12 +15,12 @@ export class ConflictLimit {
   }
 
   /** Error: `TooManyRequests`, until an hour after the first of the conflicts. */
-  check(accountId: string): void {
+  requireAllowed(accountId: string): void {
     const window = this.#windows.get(accountId);
     if (!window) return;
     const leftMs = window.endsAt - this.#clock.monotonic();
     if (leftMs <= 0) this.#windows.delete(accountId);
-    else if (window.count >= MAX_FOREIGN_CONFLICTS) {
+    else if (window.count >= MAX_CONFLICTS_PER_HOUR) {
       throw new EdgeError("TooManyRequests", "Too many registrations were refused; try again later.", {
         retry_after_s: Math.ceil(leftMs / 1000),
       });
@@ -28,7 +28,7 @@ export class ConflictLimit {
   }
 
   /** The account was refused an identifier of another one. */
-  count(accountId: string): void {
+  record(accountId: string): void {
     const window = this.#windows.get(accountId) ?? { endsAt: this.#clock.monotonic() + WINDOW_MS, count: 0 };
     window.count++;
     this.#windows.set(accountId, window);

@@ -8,7 +8,7 @@ import type { Asset } from "../core/asset.ts";
 import { finalizedUntil, resolveRange } from "../core/usage-period.ts";
 import type { Usage } from "../core/usage-view.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";
-import { operatedSim } from "../sim-operator/operated-sim.ts";
+import { toOperatorSim } from "../sim-operator/operated-sim.ts";
 import type { SimOperator } from "../sim-operator/sim-operator.ts";
 
 export interface UsageSource {
@@ -26,7 +26,7 @@ export interface UsageSource {
 export async function readUsage(source: UsageSource, asset: Asset, type: SimType, query: UsageQuery): Promise<Usage> {
   const { config, simOperator, clock, logger, stopping } = source;
   const range = resolveRange(query, clock.now());
-  const sim = operatedSim(asset, type);
+  const sim = toOperatorSim(asset, type);
   if (!sim) throw new EdgeError("SimNotFound", `The asset has no ${SIM_NAMES[type]}.`, { sim_type: type });
   const { granularity } = query;
   const totals = await callOperator(clock, stopping, (signal) =>

@@ -9,13 +9,13 @@ import type { RegisterResult } from "../store/assets.ts";
 import type { Store } from "../store/store.ts";
 
 /** A new asset, and the token its device connects with: the only time that is known in the clear. */
-export interface Registered {
+export interface RegistrationResult {
   readonly asset: Asset;
   readonly deviceToken: string;
 }
 
 /** An identifier that belongs to another asset, or to another field of the same one. */
-export type Conflict = Extract<RegisterResult, { ok: false }>;
+export type IdentifierConflict = Extract<RegisterResult, { ok: false }>;
 
 /**
  * Registers an asset under an account that exists. Its SIMs begin as active. Errors: `UnknownNetworkGroup`,
@@ -27,8 +27,8 @@ export async function registerAsset(
   { store, clock }: { readonly store: Pick<Store, "assets" | "networkGroups">; readonly clock: Clock },
   accountId: string,
   registration: AssetRegistration,
-  onConflict: (conflict: Conflict) => void = () => {},
-): Promise<Registered> {
+  onConflict: (conflict: IdentifierConflict) => void = () => {},
+): Promise<RegistrationResult> {
   const { supersim, prosim } = registration;
   if (supersim) {
     requireKnownGroup(supersim.network_group, await store.networkGroups.listNetworkGroups(accountId));

@@ -2,10 +2,10 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { SimType } from "../../protocol/sim.ts";
-import { changeName, type SimChange, type UpdatePlan } from "../core/asset-update.ts";
+import { changedFieldName, type SimChange, type UpdatePlan } from "../core/asset-update.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";
-import { operatedSim } from "../sim-operator/operated-sim.ts";
-import type { OperatedSim, SimOperator } from "../sim-operator/sim-operator.ts";
+import { toOperatorSim } from "../sim-operator/operated-sim.ts";
+import type { OperatorSim, SimOperator } from "../sim-operator/sim-operator.ts";
 import type { Asset } from "../core/asset.ts";
 import type { SimState } from "../store/sims.ts";
 import type { Store } from "../store/store.ts";
@@ -67,16 +67,16 @@ export class AssetUpdater {
   async #changeSims(asset: Asset, plan: UpdatePlan): Promise<void> {
     const states = new Map<SimType, SimState>();
     for (const [index, change] of plan.simChanges.entries()) {
-      const sim = operatedSim(asset, change.sim);
+      const sim = toOperatorSim(asset, change.sim);
       if (!sim) throw new Error(`the plan changes a ${change.sim} the asset has not`);
       try {
-        const state = await this.#ask({ ...sim, state: states.get(change.sim) ?? sim.state }, change);
+        const state = await this.#applyChange({ ...sim, state: states.get(change.sim) ?? sim.state }, change);
         states.set(change.sim, state);
         // At once, so that the store holds the truth also when the next change, or this process, fails.
         await this.#options.store.sims.setSimState(asset.uuid, change.sim, state);
       } catch (cause) {
         this.#options.logger.error(
-          { err: cause, asset: asset.uuid, change: changeName(change) },
+          { err: cause, asset: asset.uuid, change: changedFieldName(change) },
           "SIM operator failed",
         );
         throw operatorFailed(plan, index, cause);
@@ -84,7 +84,7 @@ export class AssetUpdater {
     }
   }
 
-  #ask(sim: OperatedSim, change: SimChange): Promise<SimState> {
+  #applyChange(sim: OperatorSim, change: SimChange): Promise<SimState> {
     const { simOperator, clock, stopping } = this.#options;
     return callOperator(clock, stopping, (signal) => {
       if (change.field === "network_group") return simOperator.setNetworkGroup(sim, change.value, signal);
@@ -94,7 +94,7 @@ export class AssetUpdater {
 }
 
 function operatorFailed(plan: UpdatePlan, index: number, cause: unknown): EdgeError {
-  const names = plan.simChanges.map(changeName);
+  const names = plan.simChanges.map(changedFieldName);
   const changed = names.slice(0, index);
   const notChanged = [...names.slice(index), ...(plan.name === undefined ? [] : ["name"])];
   const told = changed.length === 0 ? "nothing was changed" : `changed: ${changed.join(", ")}`;

@@ -2,14 +2,14 @@ import type { Command } from "commander";
 import { createId } from "../secrets.ts";
 import {
   type AdministrationOptions,
-  administer,
+  runAdministration,
   formatTable,
-  formatTime,
+  formatTimeOrNever,
   withAdministrationOptions,
 } from "./administration.ts";
 import { type CliContext, CommandError } from "./context.ts";
 
-const LONGEST_NAME = 128;
+const MAX_NAME_LENGTH = 128;
 
 /** `account create` and `account list`. */
 export function addAccountCommands(program: Command, context: CliContext): void {
@@ -17,12 +17,12 @@ export function addAccountCommands(program: Command, context: CliContext): void 
   withAdministrationOptions(account.command("create <name>"))
     .description("create an account")
     .action((name: string, options: AdministrationOptions) =>
-      administer(
+      runAdministration(
         context,
         options,
         async (store) => {
-          if (name === "" || name.length > LONGEST_NAME) {
-            throw new CommandError(`the name of an account has 1 to ${LONGEST_NAME} characters`);
+          if (name === "" || name.length > MAX_NAME_LENGTH) {
+            throw new CommandError(`the name of an account has 1 to ${MAX_NAME_LENGTH} characters`);
           }
           const id = createId("acc_");
           await store.accounts.createAccount({ id, name, createdAt: Math.floor(context.clock.now() / 1000) });
@@ -34,7 +34,7 @@ export function addAccountCommands(program: Command, context: CliContext): void 
   withAdministrationOptions(account.command("list"))
     .description("list the accounts")
     .action((options: AdministrationOptions) =>
-      administer(
+      runAdministration(
         context,
         options,
         async (store) => {
@@ -44,7 +44,7 @@ export function addAccountCommands(program: Command, context: CliContext): void 
         (accounts) =>
           formatTable([
             ["ACCOUNT", "CREATED", "NAME"],
-            ...accounts.map(({ account_id, created_at, name }) => [account_id, formatTime(created_at), name]),
+            ...accounts.map(({ account_id, created_at, name }) => [account_id, formatTimeOrNever(created_at), name]),
           ]),
       ),
     );

@@ -19,14 +19,14 @@ export function withAdministrationOptions(command: Command): Command {
 }
 
 /** Opens the store the options name, does the work, and prints what came of it. */
-export async function administer<T>(
+export async function runAdministration<T>(
   context: CliContext,
   options: AdministrationOptions,
   work: (store: Store) => Promise<T>,
   describe: (result: T) => string,
 ): Promise<void> {
   await using store = context.openStore(dataDirOf(options));
-  print(context, options, await work(store), describe);
+  printResult(context, options, await work(store), describe);
 }
 
 /** The data directory the options name, by themselves or through the configuration. */
@@ -36,7 +36,7 @@ export function dataDirOf(options: AdministrationOptions): string {
 }
 
 /** Prints what came of a command, in JSON or for the reader. */
-export function print<T>(
+export function printResult<T>(
   { stdout }: CliContext,
   options: AdministrationOptions,
   result: T,
@@ -62,6 +62,6 @@ export function formatTable(rows: readonly (readonly string[])[]): string {
 }
 
 /** A time of day for the reader, `never` where there is none. */
-export function formatTime(unixSeconds: number | null): string {
+export function formatTimeOrNever(unixSeconds: number | null): string {
   return unixSeconds === null ? "never" : new Date(unixSeconds * 1000).toISOString().replace(".000Z", "Z");
 }

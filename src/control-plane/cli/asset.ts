@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { assetRegistrationSchema } from "../../protocol/asset-request.ts";
 import { listIssues } from "../../protocol/request-error.ts";
-import { type Conflict, registerAsset } from "../assets/register-asset.ts";
-import { type AdministrationOptions, administer, withAdministrationOptions } from "./administration.ts";
-import { addEnrolmentCode } from "./enrolment-code.ts";
+import { type IdentifierConflict, registerAsset } from "../assets/register-asset.ts";
+import { type AdministrationOptions, runAdministration, withAdministrationOptions } from "./administration.ts";
+import { addEnrolmentCodeCommand } from "./enrolment-code.ts";
 import { type CliContext, CommandError } from "./context.ts";
 import { requireAccount } from "./require-account.ts";
 
@@ -23,7 +23,7 @@ interface AssetOptions extends AdministrationOptions {
 /** `asset add` and `asset enrolment-code`. */
 export function addAssetCommands(program: Command, context: CliContext): void {
   const asset = program.command("asset").description("manage assets");
-  addEnrolmentCode(asset, context);
+  addEnrolmentCodeCommand(asset, context);
   withAdministrationOptions(asset.command("add"))
     .description("register an asset; the token its device connects with is shown this once only")
     .requiredOption("--account <id>", "account that owns the asset")
@@ -37,7 +37,7 @@ export function addAssetCommands(program: Command, context: CliContext): void {
     .option("--prosim-iccid <iccid>", "ICCID of its PRO SIM")
     .option("--service-profile <profile>", "service profile of its PRO SIM")
     .action((options: AssetOptions) =>
-      administer(
+      runAdministration(
         context,
         options,
         async (store) => {
@@ -48,7 +48,7 @@ export function addAssetCommands(program: Command, context: CliContext): void {
             options.account,
             registration,
             (conflict) => {
-              throw new CommandError(describeConflict(conflict));
+              throw new CommandError(describeIdentifierConflict(conflict));
             },
           );
           return { uuid: registered.asset.uuid, device_token: registered.deviceToken };
@@ -59,7 +59,7 @@ export function addAssetCommands(program: Command, context: CliContext): void {
     );
 }
 
-function describeConflict({ taken, value, holder }: Conflict): string {
+function describeIdentifierConflict({ taken, value, owner: holder }: IdentifierConflict): string {
   return `${taken} already belongs to asset ${holder.assetUuid} of account ${holder.accountId}: ${value}`;
 }
 
@@ -68,8 +68,12 @@ function parseRegistration(options: AssetOptions) {
     serial_number: options.serialNumber,
     name: options.name,
     type: options.type,
-    supersim: group({ sid: options.supersimSid, iccid: options.supersimIccid, network_group: options.networkGroup }),
-    prosim: group({
+    supersim: ifAnyGiven({
+      sid: options.supersimSid,
+      iccid: options.supersimIccid,
+      network_group: options.networkGroup,
+    }),
+    prosim: ifAnyGiven({
       imsi: options.prosimImsi,
       iccid: options.prosimIccid,
       service_profile: options.serviceProfile,
@@ -81,6 +85,6 @@ function parseRegistration(options: AssetOptions) {
 }
 
 /** The SIM if any of its options was given; which ones are missing is for the schema to say. */
-function group<T extends object>(fields: T): T | undefined {
+function ifAnyGiven<T extends object>(fields: T): T | undefined {
   return Object.values(fields).some((value) => value !== undefined) ? fields : undefined;
 }

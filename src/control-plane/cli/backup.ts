@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type AdministrationOptions, dataDirOf, print, withAdministrationOptions } from "./administration.ts";
+import { type AdministrationOptions, dataDirOf, printResult, withAdministrationOptions } from "./administration.ts";
 import type { CliContext } from "./context.ts";
 
 /** `backup` and `restore`. */
@@ -8,13 +8,13 @@ export function addBackupCommands(program: Command, context: CliContext): void {
     .description("copy the database into one file, also while the server runs; a file of that name is replaced")
     .action(async (file: string, options: AdministrationOptions) => {
       await context.backup(dataDirOf(options), file);
-      print(context, options, { backup: file }, () => `backed up to ${file}`);
+      printResult(context, options, { backup: file }, () => `backed up to ${file}`);
     });
   withAdministrationOptions(program.command("restore <file>"))
     .description("put a backup in the place of the database, which is kept beside it; the server must not be running")
     .action(async (file: string, options: AdministrationOptions) => {
       const replaced = await context.restore(dataDirOf(options), file);
-      print(context, options, { restored: file, replaced: replaced ?? null }, () =>
+      printResult(context, options, { restored: file, replaced: replaced ?? null }, () =>
         replaced === undefined
           ? `restored from ${file}`
           : `restored from ${file}; what it replaced is kept in ${replaced}`,

@@ -1,12 +1,17 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { showCode } from "../../protocol/enrolment.ts";
+import { formatEnrolmentCode } from "../../protocol/enrolment.ts";
 import { issueCode } from "../enrolment/codes.ts";
-import { type AdministrationOptions, administer, formatTime, withAdministrationOptions } from "./administration.ts";
+import {
+  type AdministrationOptions,
+  runAdministration,
+  formatTimeOrNever,
+  withAdministrationOptions,
+} from "./administration.ts";
 import { type CliContext, CommandError } from "./context.ts";
 import { requireAccount } from "./require-account.ts";
 
 const SECONDS: Readonly<Record<string, number>> = { m: 60, h: 3600, d: 24 * 3600 };
-const LONGEST_S = 30 * 24 * 3600;
+const MAX_VALIDITY_S = 30 * 24 * 3600;
 
 interface CodeOptions extends AdministrationOptions {
   readonly account: string;
@@ -16,14 +21,14 @@ interface CodeOptions extends AdministrationOptions {
 }
 
 /** `asset enrolment-code`. */
-export function addEnrolmentCode(asset: Command, context: CliContext): void {
+export function addEnrolmentCodeCommand(asset: Command, context: CliContext): void {
   withAdministrationOptions(asset.command("enrolment-code"))
     .description("make a code to enrol the asset's device with; it works once, and replaces those that were not used")
     .requiredOption("--account <id>", "account that owns the asset")
     .requiredOption("--asset <identifier>", "the asset: serial number, SIM SID, ICCID or UUID")
-    .option("--valid <time>", "how long the code works, such as 30m, 24h or 7d; at most 30d", parseTime, 24 * 3600)
+    .option("--valid <time>", "how long the code works, such as 30m, 24h or 7d; at most 30d", parseDuration, 24 * 3600)
     .action((options: CodeOptions) =>
-      administer(
+      runAdministration(
         context,
         options,
         async (store) => {
@@ -31,18 +36,23 @@ export function addEnrolmentCode(asset: Command, context: CliContext): void {
           const found = await store.assets.findAsset(options.account, options.asset);
           if (!found) throw new CommandError(`there is no asset ${options.asset} in this account`);
           const { code, expiresAt } = await issueCode({ store, clock: context.clock }, found.uuid, options.valid);
-          return { code: showCode(code), uuid: found.uuid, serial_number: found.serialNumber, expires_at: expiresAt };
+          return {
+            code: formatEnrolmentCode(code),
+            uuid: found.uuid,
+            serial_number: found.serialNumber,
+            expires_at: expiresAt,
+          };
         },
         ({ code, serial_number, expires_at }) =>
-          `${code}\nIt enrols ${serial_number} once, until ${formatTime(expires_at)}, and is not shown again. On the device:\n` +
+          `${code}\nIt enrols ${serial_number} once, until ${formatTimeOrNever(expires_at)}, and is not shown again. On the device:\n` +
           `  sudo edge-agent enroll --url https://HOST --code ${code}`,
       ),
     );
 }
 
-function parseTime(text: string): number {
+function parseDuration(text: string): number {
   const [, count = "", unit = ""] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
   const seconds = Number(count) * (SECONDS[unit] ?? 0);
-  if (count !== "" && seconds > 0 && seconds <= LONGEST_S) return seconds;
+  if (count !== "" && seconds > 0 && seconds <= MAX_VALIDITY_S) return seconds;
   throw new InvalidArgumentError("It has to be a time such as 30m, 24h or 7d, at most 30d.");
 }

@@ -3,9 +3,9 @@ import { createId, createSecret, hashSecret } from "../secrets.ts";
 import type { ApiKey } from "../store/accounts.ts";
 import {
   type AdministrationOptions,
-  administer,
+  runAdministration,
   formatTable,
-  formatTime,
+  formatTimeOrNever,
   withAdministrationOptions,
 } from "./administration.ts";
 import { type CliContext, CommandError } from "./context.ts";
@@ -22,7 +22,7 @@ export function addKeyCommands(program: Command, context: CliContext): void {
     .requiredOption("--account <id>", "account the key acts for")
     .requiredOption("--name <name>", "what the key is for")
     .action((options: AdministrationOptions & { account: string; name: string }) =>
-      administer(
+      runAdministration(
         context,
         options,
         async (store) => {
@@ -54,12 +54,12 @@ export function addKeyCommands(program: Command, context: CliContext): void {
     .description("list the API keys; a key itself cannot be shown again")
     .option("--account <id>", "only the keys of this account")
     .action((options: AdministrationOptions & { account?: string }) =>
-      administer(
+      runAdministration(
         context,
         options,
         async (store) => {
           if (options.account !== undefined) await requireAccount(store, options.account);
-          return (await store.keys.listKeys(options.account)).map(showKey);
+          return (await store.keys.listKeys(options.account)).map(toKeyRecord);
         },
         (keys) =>
           formatTable([
@@ -67,9 +67,9 @@ export function addKeyCommands(program: Command, context: CliContext): void {
             ...keys.map((entry) => [
               entry.key_id,
               entry.account_id,
-              formatTime(entry.created_at),
-              formatTime(entry.last_used_at),
-              entry.revoked_at === null ? "no" : formatTime(entry.revoked_at),
+              formatTimeOrNever(entry.created_at),
+              formatTimeOrNever(entry.last_used_at),
+              entry.revoked_at === null ? "no" : formatTimeOrNever(entry.revoked_at),
               entry.name,
             ]),
           ]),
@@ -78,21 +78,21 @@ export function addKeyCommands(program: Command, context: CliContext): void {
   withAdministrationOptions(key.command("revoke <key_id>"))
     .description("revoke an API key; from now on it is refused, and its open streams are closed")
     .action((keyId: string, options: AdministrationOptions) =>
-      administer(
+      runAdministration(
         context,
         options,
         async (store) => {
           await store.keys.revokeKey(keyId, Math.floor(context.clock.now() / 1000));
           const revoked = await store.keys.findKey(keyId);
           if (!revoked) throw new CommandError(`there is no key ${keyId}; see \`edge-control key list\``);
-          return showKey(revoked);
+          return toKeyRecord(revoked);
         },
         ({ key_id }) => `key ${key_id} is revoked`,
       ),
     );
 }
 
-function showKey(key: ApiKey) {
+function toKeyRecord(key: ApiKey) {
   return {
     key_id: key.id,
     account_id: key.accountId,

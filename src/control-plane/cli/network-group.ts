@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { DEFAULT_NETWORK_GROUPS, networkGroupSchema } from "../../protocol/sim.ts";
 import { isDefaultGroup } from "../core/network-group.ts";
-import { type AdministrationOptions, administer, withAdministrationOptions } from "./administration.ts";
+import { type AdministrationOptions, runAdministration, withAdministrationOptions } from "./administration.ts";
 import { type CliContext, CommandError } from "./context.ts";
 import { requireAccount } from "./require-account.ts";
 
@@ -19,7 +19,7 @@ export function addNetworkGroupCommands(program: Command, context: CliContext): 
     .description("add a network group; one that is there already stays")
     .requiredOption("--account <id>", "account the group is for")
     .action((name: string, options: NetworkGroupOptions) =>
-      administer(
+      runAdministration(
         context,
         options,
         async (store) => {
@@ -39,7 +39,7 @@ export function addNetworkGroupCommands(program: Command, context: CliContext): 
     .description("list the network groups an account may use")
     .requiredOption("--account <id>", "account to list them for")
     .action((options: NetworkGroupOptions) =>
-      administer(
+      runAdministration(
         context,
         options,
         async (store) => {

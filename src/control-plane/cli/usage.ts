@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import type { Command } from "commander";
 import { importUsage } from "../usage-import/import-usage.ts";
 import { COLUMNS } from "../usage-import/read-records.ts";
-import { type AdministrationOptions, administer, withAdministrationOptions } from "./administration.ts";
+import { type AdministrationOptions, runAdministration, withAdministrationOptions } from "./administration.ts";
 import type { CliContext } from "./context.ts";
 
 /** `usage import`. */
@@ -15,7 +15,7 @@ export function addUsageCommands(program: Command, context: CliContext): void {
     )
     .option("--skip-unknown", "leave out SIMs that no asset has, instead of refusing the file")
     .action((file: string, options: AdministrationOptions & { skipUnknown?: true }) =>
-      administer(
+      runAdministration(
         context,
         options,
         (store) => importUsage(store, createReadStream(file), { skipUnknown: options.skipUnknown ?? false }),

@@ -25,7 +25,7 @@ export interface UpdatePlan {
 const READ_ONLY = "cannot be updated";
 
 /** Why a field that clients may well know is refused, and what to use. */
-const REFUSED: Readonly<Record<string, string>> = {
+const REJECTION_REASONS: Readonly<Record<string, string>> = {
   fleet: "is no longer supported; use supersim.network_group, which replaces it",
   "supersim.fleet": "is no longer supported; use supersim.network_group, which replaces it",
   prosim: "PRO SIM properties cannot be updated; name, status and supersim.network_group can",
@@ -105,12 +105,15 @@ function requireSuperSim(asset: Asset): void {
 }
 
 /** Name of the field of the asset a change belongs to, such as `supersim.status`. */
-export function changeName(change: SimChange): string {
+export function changedFieldName(change: SimChange): string {
   return `${change.sim}.${change.field}`;
 }
 
 function explain(issue: RequestIssue): RequestIssue {
-  return { path: issue.path, reason: (Object.hasOwn(REFUSED, issue.path) && REFUSED[issue.path]) || issue.reason };
+  return {
+    path: issue.path,
+    reason: (Object.hasOwn(REJECTION_REASONS, issue.path) && REJECTION_REASONS[issue.path]) || issue.reason,
+  };
 }
 
 function explainLegacy(issue: RequestIssue): RequestIssue {

@@ -2,7 +2,7 @@ import type { AssetBody, AssetListItem, LegacySim } from "../../protocol/asset.t
 import { type Asset, deriveStatus, type SuperSim } from "./asset.ts";
 
 /** An asset as a list shows it. `legacy` adds the deprecated mirror `sim`. */
-export function toListItem(asset: Asset, legacy: boolean): AssetListItem {
+export function toAssetListItem(asset: Asset, legacy: boolean): AssetListItem {
   const { supersim, prosim } = asset;
   return {
     uuid: asset.uuid,
@@ -22,9 +22,9 @@ export function toListItem(asset: Asset, legacy: boolean): AssetListItem {
 }
 
 /** An asset in full. `legacy` adds the deprecated mirrors `sim` and `network_group`. */
-export function toDetails(asset: Asset, legacy: boolean): AssetBody {
+export function toAssetDetails(asset: Asset, legacy: boolean): AssetBody {
   return {
-    ...toListItem(asset, legacy),
+    ...toAssetListItem(asset, legacy),
     ...(legacy && asset.supersim && { network_group: asset.supersim.networkGroup }),
   };
 }

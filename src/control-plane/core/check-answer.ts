@@ -3,7 +3,7 @@ import type { QueryAnswer, QueryKind, QueryParams } from "../../protocol/device-
 import type { DayRange } from "./utc-days.ts";
 
 /** Compares an answer with what was asked. Returns what may be believed of it, `undefined` where it answers something else. */
-export function checkAnswer<K extends QueryKind>(
+export function validateAnswer<K extends QueryKind>(
   what: K,
   params: QueryParams<K>,
   answer: QueryAnswer<K>,
@@ -12,9 +12,12 @@ export function checkAnswer<K extends QueryKind>(
     case "app":
       return nameOf(answer as QueryAnswer<"app">) === (params as QueryParams<"app">).app ? answer : undefined;
     case "data_usage":
-      return withinDays(answer as QueryAnswer<"data_usage">, params as DayRange) as QueryAnswer<K>;
+      return filterDays(answer as QueryAnswer<"data_usage">, params as DayRange) as QueryAnswer<K>;
     case "deployments":
-      return onlyAsked(answer as QueryAnswer<"deployments">, params as QueryParams<"deployments">) as QueryAnswer<K>;
+      return filterRequested(
+        answer as QueryAnswer<"deployments">,
+        params as QueryParams<"deployments">,
+      ) as QueryAnswer<K>;
     case "device":
     case "logs":
     case "report":
@@ -27,7 +30,7 @@ function nameOf({ app, spec }: QueryAnswer<"app">): string | undefined {
   return spec === undefined || spec.name === app.name ? app.name : undefined;
 }
 
-function onlyAsked(
+function filterRequested(
   { deployments }: QueryAnswer<"deployments">,
   { deployment_ids: asked }: QueryParams<"deployments">,
 ): QueryAnswer<"deployments"> {
@@ -35,7 +38,7 @@ function onlyAsked(
 }
 
 /** Only what was counted on the days that were asked for. */
-function withinDays({ days, deployments, budget }: DeviceDataUsage, { from, to }: DayRange): DeviceDataUsage {
+function filterDays({ days, deployments, budget }: DeviceDataUsage, { from, to }: DayRange): DeviceDataUsage {
   const isAsked = ({ day }: { readonly day: string }): boolean => day >= from && day <= to;
   return { days: days.filter(isAsked), deployments: deployments.filter(isAsked), budget };
 }

@@ -14,7 +14,7 @@ export interface AppCommand {
 }
 
 /** The first version of the protocol that has actions other than `deploy`, options, and the later fields of an app. */
-const ACTIONS_PROTOCOL = 2;
+const MIN_COMMANDS_PROTOCOL = 2;
 
 /** The frame that tells the device. */
 export function commandFrame(deployment: Deployment, registryAuth: RegistryAuth | undefined): ControlFrame {
@@ -27,11 +27,11 @@ export function commandFrame(deployment: Deployment, registryAuth: RegistryAuth 
 
 /** The oldest protocol in which a device understands the deployment for what it is. */
 export function requiredProtocol({ action, spec, options, hasRegistryAuth }: Deployment): number {
-  const isPlain = action === "deploy" && Object.keys(options).length === 0 && !hasRegistryAuth && !hasLaterFields(spec);
-  return isPlain ? 1 : ACTIONS_PROTOCOL;
+  const isPlain = action === "deploy" && Object.keys(options).length === 0 && !hasRegistryAuth && !hasExtraFields(spec);
+  return isPlain ? 1 : MIN_COMMANDS_PROTOCOL;
 }
 
-function hasLaterFields(spec: unknown): boolean {
+function hasExtraFields(spec: unknown): boolean {
   if (typeof spec !== "object" || spec === null) return false;
   const { ports } = spec as { ports?: unknown };
   const hasPortProtocol = Array.isArray(ports) && ports.some((port: object) => "protocol" in port);

@@ -1,6 +1,6 @@
-import { type Change, type Deployment, isFinished } from "./deployment.ts";
+import { type DeploymentChange, type Deployment, isFinished } from "./deployment.ts";
 import { isFromBackup } from "./doubt-time.ts";
-import { fail, MAX_LIFE_MS } from "./transitions.ts";
+import { fail, MAX_DEPLOYMENT_DURATION_MS } from "./transitions.ts";
 
 /** How long a device may take to undo a cancelled deployment before it is reported cancelled without its word. */
 export const CANCEL_TIMEOUT_MS = 60_000;
@@ -16,9 +16,16 @@ export interface Deadline {
 }
 
 /** Everything that has to happen yet; nothing for a finished deployment. */
-export function deadlinesOf(deployment: Deployment, ackTimeoutMs: number): Deadline[] {
+export function pendingDeadlines(deployment: Deployment, ackTimeoutMs: number): Deadline[] {
   if (isFinished(deployment)) return [];
-  const { createdAtMs, deadlineAtMs, acknowledgedAtMs, cancelRequestedAtMs, doubt, doubtUntilMs } = deployment;
+  const {
+    createdAtMs,
+    deadlineAtMs,
+    acknowledgedAtMs,
+    cancelRequestedAtMs,
+    uncertainty: doubt,
+    uncertainUntilMs: doubtUntilMs,
+  } = deployment;
   // The device is waited for first.
   const isAwaited = doubt !== undefined && doubt !== "asked";
   const untilMs = isAwaited ? (doubtUntilMs ?? deadlineAtMs) : deadlineAtMs;
@@ -36,7 +43,7 @@ export function deadlinesOf(deployment: Deployment, ackTimeoutMs: number): Deadl
  * How much of the time is left, in milliseconds. Never more than the whole of it: what happened "in the future" was
  * noted before the clock was set back.
  */
-export function remaining({ sinceMs, durationMs }: Deadline, nowMs: number): number {
+export function remainingMs({ sinceMs, durationMs }: Deadline, nowMs: number): number {
   return Math.min(Math.max(0, sinceMs + durationMs - nowMs), durationMs);
 }
 
@@ -49,9 +56,9 @@ export function expire(
   deployment: Deployment,
   passed: Pick<Deadline, "kind" | "durationMs">,
   nowMs: number,
-): Change | undefined {
+): DeploymentChange | undefined {
   // How long an acknowledgement may take is no part of the record, so it is the same as it was.
-  const deadline = deadlinesOf(deployment, passed.durationMs).find(({ kind }) => kind === passed.kind);
+  const deadline = pendingDeadlines(deployment, passed.durationMs).find(({ kind }) => kind === passed.kind);
   if (!deadline || deadline.durationMs > passed.durationMs) return undefined;
   switch (passed.kind) {
     case "acknowledge":
@@ -64,14 +71,14 @@ export function expire(
         "The deployment was cancelled. The device has not confirmed it yet; it undoes the deployment as soon as it can.",
       );
     case "finish":
-      return deployment.doubt === undefined
+      return deployment.uncertainty === undefined
         ? fail(deployment, nowMs, "DeploymentTimeout", timeoutMessage(deployment))
-        : failInDoubt(deployment, nowMs);
+        : failUncertain(deployment, nowMs);
   }
 }
 
 /** The device has not come back to say what became of it. */
-function failInDoubt(deployment: Deployment, nowMs: number): Change | undefined {
+function failUncertain(deployment: Deployment, nowMs: number): DeploymentChange | undefined {
   const { acknowledgedAtMs, cancelRequestedAtMs } = deployment;
   const isCancelled = cancelRequestedAtMs !== undefined;
   if (!isFromBackup(deployment)) {
@@ -85,7 +92,7 @@ function failInDoubt(deployment: Deployment, nowMs: number): Change | undefined 
 }
 
 function timeoutMessage({ createdAtMs, deadlineAtMs }: Deployment): string | undefined {
-  if (deadlineAtMs - createdAtMs < MAX_LIFE_MS) return undefined;
-  const days = MAX_LIFE_MS / (24 * 3_600_000);
+  if (deadlineAtMs - createdAtMs < MAX_DEPLOYMENT_DURATION_MS) return undefined;
+  const days = MAX_DEPLOYMENT_DURATION_MS / (24 * 3_600_000);
   return `The deployment did not end within ${days} days, the longest it may wait for its device; the device was told to cancel it.`;
 }

@@ -48,13 +48,13 @@ export interface Deployment {
    * Set while the device has to be asked what became of it. Until then it is told to undo nothing. Kept after an end that
    * was not the device's word.
    */
-  readonly doubt: Doubt | undefined;
+  readonly uncertainty: OutcomeUncertainty | undefined;
   /** While it is `overdue` or `restored`: until when its device is waited for, instead of `deadlineAtMs`. */
-  readonly doubtUntilMs: number | undefined;
+  readonly uncertainUntilMs: number | undefined;
   /** What its events take, as JSON in UTF-8. Counted by the store. */
   readonly eventBytes: number;
   /** What all deployments of its account take. Counted by the store. */
-  readonly accountBytes: number;
+  readonly accountStoredBytes: number;
   /** How many events were left out for want of room. */
   readonly omittedEvents: number;
 }
@@ -62,7 +62,7 @@ export interface Deployment {
 /** What is read of a deployment where its specification, which may be large, and its last event are not needed. */
 export type DeploymentSummary = Pick<
   Deployment,
-  "id" | "assetUuid" | "status" | "code" | "acknowledgedAtMs" | "cancelRequestedAtMs" | "doubt"
+  "id" | "assetUuid" | "status" | "code" | "acknowledgedAtMs" | "cancelRequestedAtMs" | "uncertainty"
 >;
 
 /**
@@ -70,10 +70,10 @@ export type DeploymentSummary = Pick<
  * time passed while the service was down. `backup`: it is the copy in a backup, taken while it was unfinished. `restored`:
  * the service has started with such a copy.
  */
-export type Doubt = "asked" | "overdue" | "backup" | "restored";
+export type OutcomeUncertainty = "asked" | "overdue" | "backup" | "restored";
 
 /** What is to change about a deployment; the event and the fields are stored together or not at all. */
-export interface Change {
+export interface DeploymentChange {
   /** The next event, already numbered. */
   readonly event?: DeploymentEvent;
   readonly fields?: Partial<
@@ -88,8 +88,8 @@ export interface Change {
       | "finishedAtMs"
       | "lastDeviceSeq"
       | "connection"
-      | "doubt"
-      | "doubtUntilMs"
+      | "uncertainty"
+      | "uncertainUntilMs"
       | "omittedEvents"
     >
   >;
@@ -122,10 +122,10 @@ export function newDeployment({ nowMs, timeoutMs, ...given }: NewDeployment): De
     lastDeviceSeq: 0,
     lastEvent: undefined,
     connection: 0,
-    doubt: undefined,
-    doubtUntilMs: undefined,
+    uncertainty: undefined,
+    uncertainUntilMs: undefined,
     eventBytes: 0,
-    accountBytes: 0,
+    accountStoredBytes: 0,
     omittedEvents: 0,
   };
 }

@@ -1,4 +1,4 @@
-import type { AppReport, DeviceFacts, ReportChange } from "../../protocol/app-report.ts";
+import type { AppReport, DeviceFacts, ReportDelta } from "../../protocol/app-report.ts";
 import { maskSpec } from "./masked-spec.ts";
 
 /** A device and its apps as the device told last. */
@@ -10,12 +10,12 @@ export interface DeviceReport {
 }
 
 /** The report after a change; `undefined` when the change is one of another report than the one that is held. */
-export function applyReport(held: DeviceReport | undefined, change: ReportChange): DeviceReport | undefined {
+export function applyReportDelta(held: DeviceReport | undefined, change: ReportDelta): DeviceReport | undefined {
   if (change.base === null) return merge([], change, undefined);
   return held?.hash === change.base ? merge(held.apps, change, held.device) : undefined;
 }
 
-function merge(held: readonly AppReport[], change: ReportChange, device: DeviceFacts | undefined): DeviceReport {
+function merge(held: readonly AppReport[], change: ReportDelta, device: DeviceFacts | undefined): DeviceReport {
   const apps = new Map(held.map((app) => [app.name, app]));
   for (const name of change.removed_apps) apps.delete(name);
   for (const app of change.apps) apps.set(app.name, { ...app, spec: maskSpec(app.spec) as AppReport["spec"] });

@@ -1,4 +1,4 @@
-import { DEPLOYMENT_TIMEOUT_MS } from "../../protocol/limits.ts";
+import { DEFAULT_DEPLOYMENT_TIMEOUT_MS } from "../../protocol/limits.ts";
 import { type Deployment, isFinished } from "./deployment.ts";
 
 /** How long devices have to come back before what became overdue while the service was down is ended. */
@@ -7,29 +7,29 @@ export const OVERDUE_GRACE_MS = 60_000;
 /** How long a device has to say what became of a deployment after the service was restored from a backup. */
 export const RESTORED_GRACE_MS = 7 * 24 * 3_600_000;
 
-type TimeFields = Partial<Pick<Deployment, "doubt" | "doubtUntilMs" | "deadlineAtMs">>;
+type UncertaintyFields = Partial<Pick<Deployment, "uncertainty" | "uncertainUntilMs" | "deadlineAtMs">>;
 
 /** The copy is from a backup: it tells nothing of what the device was asked to do, or did, since. */
-export function isFromBackup({ doubt }: Pick<Deployment, "doubt">): boolean {
+export function isFromBackup({ uncertainty: doubt }: Pick<Deployment, "uncertainty">): boolean {
   return doubt === "restored" || doubt === "backup";
 }
 
 /** Ended without its device's word, on a record from a backup: whatever the device made of it stays. */
-export function isLeftAlone(deployment: Pick<Deployment, "doubt" | "status">): boolean {
+export function mustNotCancel(deployment: Pick<Deployment, "uncertainty" | "status">): boolean {
   return isFinished(deployment) && isFromBackup(deployment);
 }
 
 /** Ended without its device's word, but not on a record from a backup: the device is asked when it is back. */
-export function isEndedInDoubt(deployment: Pick<Deployment, "doubt" | "status">): boolean {
-  return isFinished(deployment) && deployment.doubt !== undefined && !isFromBackup(deployment);
+export function hasEndedUncertain(deployment: Pick<Deployment, "uncertainty" | "status">): boolean {
+  return isFinished(deployment) && deployment.uncertainty !== undefined && !isFromBackup(deployment);
 }
 
 /**
  * Why it is waited for is no part of how long the deployment may take: the device holds it, and it goes on within the time
  * it had, or so much that the device can end it.
  */
-export function leaveDoubt({ doubt, deadlineAtMs }: Deployment, nowMs: number): TimeFields {
-  if (doubt === undefined || doubt === "asked") return { doubt: undefined };
-  const graceMs = doubt === "overdue" ? OVERDUE_GRACE_MS : DEPLOYMENT_TIMEOUT_MS;
-  return { doubt: undefined, doubtUntilMs: undefined, deadlineAtMs: Math.max(deadlineAtMs, nowMs + graceMs) };
+export function clearUncertainty({ uncertainty: doubt, deadlineAtMs }: Deployment, nowMs: number): UncertaintyFields {
+  if (doubt === undefined || doubt === "asked") return { uncertainty: undefined };
+  const graceMs = doubt === "overdue" ? OVERDUE_GRACE_MS : DEFAULT_DEPLOYMENT_TIMEOUT_MS;
+  return { uncertainty: undefined, uncertainUntilMs: undefined, deadlineAtMs: Math.max(deadlineAtMs, nowMs + graceMs) };
 }

@@ -1,7 +1,7 @@
 import { EdgeError } from "../../protocol/errors.ts";
 
 /** How long after its first use a code works again for the device that used it, in seconds: its answer may be lost. */
-const RETRY_S = 15 * 60;
+const REUSE_WINDOW_S = 15 * 60;
 
 /** An enrolment code without the code itself, which is not kept. Times are Unix seconds. */
 export interface EnrolmentCode {
@@ -28,6 +28,6 @@ export function requireUsable(
     if (now >= expiresAt) throw new EdgeError("EnrolmentCodeExpired", undefined, { expired_at: expiresAt });
     return;
   }
-  if (!isSameDevice || now >= usedAt + RETRY_S)
+  if (!isSameDevice || now >= usedAt + REUSE_WINDOW_S)
     throw new EdgeError("EnrolmentCodeUsed", undefined, { used_at: usedAt });
 }

@@ -1,6 +1,6 @@
-import { clipMessage, type DeploymentEvent, type EventContent, isFinal } from "../../protocol/deployment-event.ts";
-import { utf8Length } from "../../protocol/utf8-length.ts";
-import type { Change, Deployment } from "./deployment.ts";
+import { truncateMessage, type DeploymentEvent, type EventContent, isFinal } from "../../protocol/deployment-event.ts";
+import { utf8ByteLength } from "../../protocol/utf8-length.ts";
+import type { DeploymentChange, Deployment } from "./deployment.ts";
 import { maskSpec } from "./masked-spec.ts";
 
 /** Most events a deployment keeps: one a second for nearly three hours. Beyond it progress is left out. */
@@ -30,14 +30,14 @@ export function appendEvent(
   nowMs: number,
   atMs: number = nowMs,
   maxBytes: number = MAX_EVENT_BYTES,
-): Change | undefined {
+): DeploymentChange | undefined {
   if (isFinal(deployment)) return undefined;
   if (!isFinal(content)) {
     const isFull = deployment.lastSeq + 1 >= MAX_EVENTS || deployment.eventBytes >= maxBytes;
-    return isFull ? leaveOut(deployment, content, atMs) : { event: numberEvent(deployment, content, atMs) };
+    return isFull ? omitProgress(deployment, content, atMs) : { event: numberEvent(deployment, content, atMs) };
   }
   return {
-    event: withCount(numberEvent(deployment, content, atMs), deployment.omittedEvents),
+    event: withOmittedCount(numberEvent(deployment, content, atMs), deployment.omittedEvents),
     fields: {
       status: content.status,
       code: content.code,
@@ -47,7 +47,7 @@ export function appendEvent(
   };
 }
 
-function leaveOut(deployment: Deployment, { step }: EventContent, atMs: number): Change {
+function omitProgress(deployment: Deployment, { step }: EventContent, atMs: number): DeploymentChange {
   const fields = { omittedEvents: deployment.omittedEvents + 1 };
   if (deployment.omittedEvents > 0 || deployment.lastSeq >= MAX_EVENTS) return { fields };
   const message = "Progress is left out from here on: there is no room for more. The deployment goes on to its end.";
@@ -55,7 +55,7 @@ function leaveOut(deployment: Deployment, { step }: EventContent, atMs: number):
   return { event: numberEvent(deployment, content, atMs), fields };
 }
 
-function withCount(event: DeploymentEvent, omittedEvents: number): DeploymentEvent {
+function withOmittedCount(event: DeploymentEvent, omittedEvents: number): DeploymentEvent {
   return omittedEvents === 0 ? event : { ...event, details: { ...event.details, events_left_out: omittedEvents } };
 }
 
@@ -63,7 +63,7 @@ function numberEvent(deployment: Deployment, content: EventContent, atMs: number
   const { status, message, step, progress, bytes, code, details } = content;
   return {
     status,
-    message: clipMessage(message),
+    message: truncateMessage(message),
     deployment_id: deployment.id,
     seq: deployment.lastSeq + 1,
     timestamp: Math.max(Math.floor(atMs / 1000), deployment.lastEvent?.timestamp ?? 0),
@@ -76,6 +76,6 @@ function numberEvent(deployment: Deployment, content: EventContent, atMs: number
 }
 
 function boundDetails(details: Record<string, unknown>): Record<string, unknown> {
-  const bytes = utf8Length(JSON.stringify(details));
+  const bytes = utf8ByteLength(JSON.stringify(details));
   return bytes <= MAX_DETAILS_BYTES ? details : { omitted: `details of ${bytes} bytes are too long` };
 }

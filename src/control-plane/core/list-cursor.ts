@@ -3,25 +3,25 @@ import type { EdgeError } from "../../protocol/errors.ts";
 import { invalidRequest } from "../../protocol/request-error.ts";
 
 /** Place in a list ordered by creation time, then UUID: the last asset already seen. */
-export interface ListPosition {
+export interface AssetCursor {
   /** Unix seconds. */
   readonly createdAt: number;
   readonly uuid: string;
 }
 
-const POSITION = /^([0-9]{1,12}) (\S{36})$/;
+const CURSOR = /^([0-9]{1,12}) (\S{36})$/;
 
 /** An opaque cursor that means "go on after this asset". */
-export function encodeCursor(position: ListPosition): string {
+export function encodeAssetCursor(position: AssetCursor): string {
   const bytes = Uint8Array.from(`${position.createdAt} ${position.uuid}`, (character) => character.charCodeAt(0));
   return bytes.toBase64({ alphabet: "base64url", omitPadding: true });
 }
 
 /** Reads a cursor back. Throws `InvalidRequest` for anything `encodeCursor` did not make. */
-export function decodeCursor(cursor: string): ListPosition {
-  const [, createdAt, uuid] = POSITION.exec(decodeText(cursor)) ?? [];
+export function decodeAssetCursor(cursor: string): AssetCursor {
+  const [, createdAt, uuid] = CURSOR.exec(decodeText(cursor)) ?? [];
   const position = createdAt && uuid && isUuid(uuid) ? { createdAt: Number(createdAt), uuid } : undefined;
-  if (!position || encodeCursor(position) !== cursor) throw invalidCursor();
+  if (!position || encodeAssetCursor(position) !== cursor) throw invalidCursor();
   return position;
 }
 

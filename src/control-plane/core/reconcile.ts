@@ -1,12 +1,12 @@
 import type { ErrorCode } from "../../protocol/errors.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
 import { type DeploymentSummary, isFinished } from "./deployment.ts";
-import { isLeftAlone } from "./doubt-time.ts";
+import { mustNotCancel } from "./doubt-time.ts";
 
 export type CancelReason = Extract<ControlFrame, { type: "cancel" }>["reason"];
 
 /** What a device has to be told, or a deployment ended with, after the device has said which ones it holds. */
-export type Correction =
+export type ReconcileAction =
   /** The device holds it, and it goes on. */
   | { readonly kind: "confirm"; readonly deploymentId: string }
   /** The device does not hold it: it never had it, has ended it, or has forgotten it. */
@@ -23,9 +23,9 @@ export type Correction =
 export function reconcile(
   unfinished: readonly DeploymentSummary[],
   held: readonly { readonly id: string; readonly deployment: DeploymentSummary | undefined }[],
-): Correction[] {
+): ReconcileAction[] {
   const heldIds = new Set(held.map(({ id }) => id));
-  const corrections: Correction[] = [];
+  const corrections: ReconcileAction[] = [];
   for (const { id, deployment } of held) {
     // A finished one needs no confirming: the device sends its last event again and gets the acknowledgement then.
     if (deployment && !isFinished(deployment)) corrections.push({ kind: "confirm", deploymentId: id });
@@ -42,7 +42,7 @@ export function reconcile(
 /** Why the device is to undo this deployment; `undefined` when it is not. */
 export function cancelReason(deployment: DeploymentSummary): CancelReason | undefined {
   if (deployment.status === "Running") return deployment.cancelRequestedAtMs === undefined ? undefined : "requested";
-  if (isLeftAlone(deployment)) return undefined;
+  if (mustNotCancel(deployment)) return undefined;
   return deployment.code && CANCEL_REASONS[deployment.code];
 }
 

@@ -1,19 +1,19 @@
 import type { DeviceEvent, EventContent } from "../../protocol/deployment-event.ts";
 import type { DeploymentAction } from "../../protocol/deployment-action.ts";
 import { type ErrorCode, errorEntry } from "../../protocol/errors.ts";
-import { type Change, type Deployment, isFinished } from "./deployment.ts";
-import { DEPLOYMENT_TIMEOUT_MS } from "../../protocol/limits.ts";
-import { isLeftAlone, leaveDoubt, OVERDUE_GRACE_MS } from "./doubt-time.ts";
+import { type DeploymentChange, type Deployment, isFinished } from "./deployment.ts";
+import { DEFAULT_DEPLOYMENT_TIMEOUT_MS } from "../../protocol/limits.ts";
+import { mustNotCancel, clearUncertainty, OVERDUE_GRACE_MS } from "./doubt-time.ts";
 import { appendEvent } from "./event-log.ts";
 import { maskSpec } from "./masked-spec.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
 /** The longest a device may wait by itself: for the next month, and a day. */
-const LONGEST_WAIT_MS = 32 * DAY_MS;
+const MAX_WAIT_MS = 32 * DAY_MS;
 
 /** The longest a deployment may take with all its waiting: what it waits for by itself, and three days for the rest. */
-export const MAX_LIFE_MS = 35 * DAY_MS;
+export const MAX_DEPLOYMENT_DURATION_MS = 35 * DAY_MS;
 
 const RECEIVED_MESSAGES: Readonly<Record<DeploymentAction, string>> = {
   deploy: "Deployment received.",
@@ -25,7 +25,7 @@ const RECEIVED_MESSAGES: Readonly<Record<DeploymentAction, string>> = {
 };
 
 /** What the first event says. */
-export function received({ action, options }: Pick<Deployment, "action" | "options">): EventContent {
+export function receivedEvent({ action, options }: Pick<Deployment, "action" | "options">): EventContent {
   const message = RECEIVED_MESSAGES[action];
   const remark = options.dry_run ? " Dry run: nothing will be changed." : "";
   return { status: "Running", message: message + remark, step: "received" };
@@ -38,18 +38,18 @@ export function fail(
   code: ErrorCode,
   message: string = errorEntry(code).message,
   details?: Record<string, unknown>,
-): Change | undefined {
+): DeploymentChange | undefined {
   const content = { status: "Fail" as const, message, step: stepOf(deployment), code, ...(details && { details }) };
   return appendEvent(deployment, content, nowMs);
 }
 
 /** Adds a remark of the control plane's own about how the deployment is going. */
-export function remark(
+export function appendNote(
   deployment: Deployment,
   nowMs: number,
   message: string,
   details: Record<string, unknown>,
-): Change | undefined {
+): DeploymentChange | undefined {
   return appendEvent(deployment, { status: "Running", message, step: stepOf(deployment), details }, nowMs);
 }
 
@@ -58,18 +58,23 @@ export function remark(
  *
  * @param epoch number of the session in which the device said so
  */
-export function acknowledge(deployment: Deployment, nowMs: number, epoch: number): Change | undefined {
+export function acknowledge(deployment: Deployment, nowMs: number, epoch: number): DeploymentChange | undefined {
   if (isFinished(deployment) || deployment.acknowledgedAtMs !== undefined) return undefined;
   const connection = Math.max(deployment.connection, 2 * epoch);
   const fields = { acknowledgedAtMs: nowMs, spec: maskSpec(deployment.spec), connection };
-  return { fields: { ...fields, ...leaveDoubt(deployment, nowMs) } };
+  return { fields: { ...fields, ...clearUncertainty(deployment, nowMs) } };
 }
 
 /** The device could not take it. What it once took it can only end with an event. */
-export function refuse(deployment: Deployment, nowMs: number, code: ErrorCode, message: string): Change | undefined {
+export function refuse(
+  deployment: Deployment,
+  nowMs: number,
+  code: ErrorCode,
+  message: string,
+): DeploymentChange | undefined {
   if (deployment.acknowledgedAtMs !== undefined) return undefined;
   const ended = fail(deployment, nowMs, code, message);
-  return ended && { ...ended, fields: { ...ended.fields, doubt: undefined, doubtUntilMs: undefined } };
+  return ended && { ...ended, fields: { ...ended.fields, uncertainty: undefined, uncertainUntilMs: undefined } };
 }
 
 /**
@@ -78,25 +83,25 @@ export function refuse(deployment: Deployment, nowMs: number, code: ErrorCode, m
  *
  * @param maxBytes most bytes the events may take before progress is left out; as `appendEvent` unless given
  */
-export function takeDeviceEvent(
+export function applyDeviceEvent(
   deployment: Deployment,
   event: DeviceEvent,
   nowMs: number,
   epoch: number,
   maxBytes?: number,
-): Change | undefined {
+): DeploymentChange | undefined {
   if (isFinished(deployment) || event.device_seq <= deployment.lastDeviceSeq) return undefined;
   if (event.status === "Success" && deployment.cancelRequestedAtMs !== undefined) return undefined;
   const appended = appendEvent(deployment, event, nowMs, nowMs - (event.age_ms ?? 0), maxBytes);
   // It holds what it reports on.
-  const certain = leaveDoubt(deployment, nowMs);
+  const certain = clearUncertainty(deployment, nowMs);
   return {
     ...appended,
     fields: {
       ...acknowledge(deployment, nowMs, epoch)?.fields,
       ...appended?.fields,
       ...certain,
-      ...moreTime({ ...deployment, ...certain }, event, nowMs),
+      ...extendDeadline({ ...deployment, ...certain }, event, nowMs),
       lastDeviceSeq: event.device_seq,
     },
   };
@@ -106,12 +111,12 @@ export function takeDeviceEvent(
  * A device that waits for its hours or its data budget says for how long, by its own clock. Waiting is as asked for, so
  * it does not count: after it the deployment has the usual time again, within the longest it may take in all.
  */
-function moreTime(deployment: Deployment, event: DeviceEvent, nowMs: number): Partial<Deployment> {
+function extendDeadline(deployment: Deployment, event: DeviceEvent, nowMs: number): Partial<Deployment> {
   const waitingS = event.details?.["waiting_s"];
   if (event.status !== "Running" || typeof waitingS !== "number" || !(waitingS >= 0)) return {};
-  const waitingMs = Math.min(waitingS * 1000, LONGEST_WAIT_MS);
-  const wanted = nowMs - (event.age_ms ?? 0) + waitingMs + DEPLOYMENT_TIMEOUT_MS;
-  const until = Math.min(wanted, deployment.createdAtMs + MAX_LIFE_MS);
+  const waitingMs = Math.min(waitingS * 1000, MAX_WAIT_MS);
+  const wanted = nowMs - (event.age_ms ?? 0) + waitingMs + DEFAULT_DEPLOYMENT_TIMEOUT_MS;
+  const until = Math.min(wanted, deployment.createdAtMs + MAX_DEPLOYMENT_DURATION_MS);
   return until > deployment.deadlineAtMs ? { deadlineAtMs: Math.ceil(until) } : {};
 }
 
@@ -125,19 +130,19 @@ export type EventReply = "acknowledge" | "cancel";
  */
 export function replyToEvent(after: Deployment, event: DeviceEvent): EventReply {
   if (event.status !== "Success") return "acknowledge";
-  return after.status === "Success" || isLeftAlone(after) ? "acknowledge" : "cancel";
+  return after.status === "Success" || mustNotCancel(after) ? "acknowledge" : "cancel";
 }
 
 /** Somebody asks for the deployment to be cancelled. The device ends it, having undone what it did. */
-export function requestCancel(deployment: Deployment, nowMs: number): Change | undefined {
+export function requestCancel(deployment: Deployment, nowMs: number): DeploymentChange | undefined {
   if (isFinished(deployment) || deployment.cancelRequestedAtMs !== undefined) return undefined;
-  const said = remark(deployment, nowMs, "Cancelling was asked for; the device is told to undo the deployment.", {
+  const said = appendNote(deployment, nowMs, "Cancelling was asked for; the device is told to undo the deployment.", {
     cancel: "requested",
   });
   // A device that is waited for has no longer for this than any other.
   const untilMs = Math.max(deployment.createdAtMs, nowMs) + OVERDUE_GRACE_MS;
-  const doubtUntilMs = deployment.doubtUntilMs && Math.min(deployment.doubtUntilMs, untilMs);
-  return { ...said, fields: { ...said?.fields, cancelRequestedAtMs: nowMs, doubtUntilMs } };
+  const doubtUntilMs = deployment.uncertainUntilMs && Math.min(deployment.uncertainUntilMs, untilMs);
+  return { ...said, fields: { ...said?.fields, cancelRequestedAtMs: nowMs, uncertainUntilMs: doubtUntilMs } };
 }
 
 function stepOf(deployment: Deployment): EventContent["step"] {

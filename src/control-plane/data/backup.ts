@@ -2,7 +2,7 @@ import { rm, realpath, writeFile } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { markScrubbed } from "../../lib/sqlite.ts";
 import { checkDatabase } from "./check-database.ts";
-import { markCopy } from "./mark-copy.ts";
+import { markUnfinishedUncertain } from "./mark-copy.ts";
 import { moveIntoPlace } from "./durable-file.ts";
 
 /**
@@ -23,9 +23,9 @@ export async function backup(database: string, target: string): Promise<void> {
     // Exclusively, so that no link somebody put there is followed.
     await writeFile(unfinished, "", { mode: 0o600, flag: "wx" });
     copy(database, unfinished);
-    noteWholeCopy(unfinished);
+    markCopyScrubbed(unfinished);
     checkDatabase(unfinished);
-    markCopy(unfinished);
+    markUnfinishedUncertain(unfinished);
     await moveIntoPlace(unfinished, target);
   } finally {
     for (const ending of ["", "-wal", "-shm", "-journal"]) await rm(unfinished + ending, { force: true });
@@ -43,7 +43,7 @@ function copy(database: string, target: string): void {
 }
 
 /** A copy made by SQLite has no free space that could hold anything. */
-function noteWholeCopy(path: string): void {
+function markCopyScrubbed(path: string): void {
   const database = new DatabaseSync(path);
   try {
     markScrubbed(database);

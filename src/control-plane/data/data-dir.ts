@@ -1,6 +1,6 @@
 import { mkdirSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { makePrivate, type Mended } from "../../lib/private-files.ts";
+import { restrictPermissions, type PermissionChange } from "../../lib/private-files.ts";
 
 /** Where things are in a data directory. */
 export interface DataDir {
@@ -9,7 +9,7 @@ export interface DataDir {
   /** Held by the server that works on the directory. */
   readonly lock: string;
   /** What other users could read or change before this call. */
-  readonly mended: readonly Mended[];
+  readonly permissionChanges: readonly PermissionChange[];
 }
 
 const DATABASE = "edge-control.sqlite";
@@ -19,13 +19,13 @@ const LOCK = "server.lock";
  * The places in a data directory, which is created if missing. Everything in it is for the server's own user: other
  * users lose what they could do with it.
  */
-export function dataDir(path: string): DataDir {
+export function prepareDataDir(path: string): DataDir {
   mkdirSync(path, { recursive: true, mode: 0o700 });
-  const mended = makePrivate({
+  const mended = restrictPermissions({
     directory: realpathSync(path),
     directoryMode: 0o700,
     fileMode: 0o600,
-    isOurs: (name) => name.startsWith(DATABASE) || name.startsWith(LOCK),
+    isManaged: (name) => name.startsWith(DATABASE) || name.startsWith(LOCK),
   });
-  return { database: resolve(join(path, DATABASE)), lock: join(path, LOCK), mended };
+  return { database: resolve(join(path, DATABASE)), lock: join(path, LOCK), permissionChanges: mended };
 }

@@ -4,11 +4,11 @@ import { DatabaseSync } from "node:sqlite";
 import { openSqlite } from "../../lib/sqlite.ts";
 import { MIGRATIONS } from "../store/sqlite/migrations.ts";
 import { checkDatabase } from "./check-database.ts";
-import { markCopy } from "./mark-copy.ts";
+import { markUnfinishedUncertain } from "./mark-copy.ts";
 import { moveIntoPlace } from "./durable-file.ts";
 
 /** What the names of a database's files end with; the log comes first. */
-const FILES = ["-wal", "-shm", ""];
+const DATABASE_SUFFIXES = ["-wal", "-shm", ""];
 
 /**
  * Puts a backup in the place of the database. The backup is copied, checked and brought up to date first, and the
@@ -28,27 +28,27 @@ export async function restore(file: string, database: string, suffix: string): P
     checkDatabase(incoming);
     // Up to date first, since an earlier schema cannot say what is in doubt.
     openSqlite(incoming, { migrations: MIGRATIONS }).close();
-    markCopy(incoming);
+    markUnfinishedUncertain(incoming);
     const replaced = (await exists(database)) ? database + suffix : undefined;
     if (replaced !== undefined) await moveAside(database, replaced);
     await moveIntoPlace(incoming, database);
     return replaced;
   } finally {
     // A raw copy of a database makes SQLite put a log beside it to read it.
-    for (const ending of FILES) await rm(incoming + ending, { force: true });
+    for (const ending of DATABASE_SUFFIXES) await rm(incoming + ending, { force: true });
   }
 }
 
 async function moveAside(database: string, replaced: string): Promise<void> {
-  foldLogIn(database);
+  checkpointWal(database);
   // The log before the database: a log left alone beside the restored database would be taken for that one's own.
-  for (const ending of FILES) {
+  for (const ending of DATABASE_SUFFIXES) {
     if (await exists(database + ending)) await rename(database + ending, replaced + ending);
   }
 }
 
 /** Writes what stands in the log into the database, so that its file is all of it. */
-function foldLogIn(database: string): void {
+function checkpointWal(database: string): void {
   try {
     const connection = new DatabaseSync(database, { timeout: 5_000 });
     try {

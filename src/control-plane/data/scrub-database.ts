@@ -2,19 +2,19 @@ import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Logger } from "../../lib/logger.ts";
-import { hasRemains, scrub } from "../../lib/sqlite.ts";
+import { hasResidualData, scrub } from "../../lib/sqlite.ts";
 
 /** Larger ones would hold up the start for long. */
-const MAX_BYTES = 256 * 1024 * 1024;
+const MAX_DATABASE_BYTES = 256 * 1024 * 1024;
 
-const BY_HAND =
+const MANUAL_ADVICE =
   "To have it done, stop the server, `edge-control backup` and `edge-control restore`, and delete the database it replaced";
 
 /**
  * Rewrites a database of an earlier release once, which left deleted values in its free space. Must be called before the
  * server opens it. Where that cannot be done, the log says what to do, and the server starts all the same.
  */
-export function scrubDatabase(path: string, logger: Logger, maxBytes: number = MAX_BYTES): void {
+export function scrubDatabase(path: string, logger: Logger, maxBytes: number = MAX_DATABASE_BYTES): void {
   if (!existsSync(path)) return;
   // Where SQLite makes the copy: not in a directory that may be small, or in memory.
   process.env["SQLITE_TMPDIR"] ??= dirname(path);
@@ -24,7 +24,7 @@ export function scrubDatabase(path: string, logger: Logger, maxBytes: number = M
       const number = (pragma: string): number =>
         Number(Object.values(database.prepare(`PRAGMA ${pragma}`).get() ?? {})[0]);
       // One that is still empty is marked when it is made.
-      if (number("user_version") === 0 || !hasRemains(database)) return;
+      if (number("user_version") === 0 || !hasResidualData(database)) return;
       const bytes = number("page_count") * number("page_size");
       if (bytes > maxBytes) throw new Error(`it has ${bytes} bytes, and more than ${maxBytes} take too long`);
       scrub(database, "file");
@@ -36,7 +36,7 @@ export function scrubDatabase(path: string, logger: Logger, maxBytes: number = M
     const reason = error instanceof Error ? error.message : String(error);
     logger.warn(
       { reason },
-      `an earlier release left deleted values in the free space of the database, which was not rewritten. ${BY_HAND}`,
+      `an earlier release left deleted values in the free space of the database, which was not rewritten. ${MANUAL_ADVICE}`,
     );
   }
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { type Deadline, deadlinesOf, remaining } from "../core/deadlines.ts";
+import { type Deadline, pendingDeadlines, remainingMs } from "../core/deadlines.ts";
 import type { Deployment } from "../core/deployment.ts";
 
 const RETRY_MS = 5_000;
@@ -23,7 +23,7 @@ interface Watched {
   readonly timer: Disposable;
 }
 
-export interface DeadlinesOptions {
+export interface DeadlineTimersOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly ackTimeoutMs: number;
@@ -35,12 +35,12 @@ export interface DeadlinesOptions {
 export type ExpiredDeadline = Pick<Deadline, "kind" | "durationMs">;
 
 /** One timer for each unfinished deployment, for whatever has to happen to it next. */
-export class Deadlines implements Disposable {
-  readonly #options: DeadlinesOptions;
+export class DeadlineTimers implements Disposable {
+  readonly #options: DeadlineTimersOptions;
   readonly #watched = new Map<string, Watched>();
   #disposed = false;
 
-  constructor(options: DeadlinesOptions) {
+  constructor(options: DeadlineTimersOptions) {
     this.#options = options;
   }
 
@@ -53,7 +53,7 @@ export class Deadlines implements Disposable {
     const before = this.#watched.get(id);
     if (before && before.version > version) return;
     const dueAt = this.#dueAt(deployment, before?.dueAt);
-    const next = soonest(dueAt);
+    const next = earliestDue(dueAt);
     if (before && next && before.armed === next.kind && before.dueAt.get(next.kind)?.at === next.at) {
       this.#watched.set(id, { ...before, version, dueAt });
       return;
@@ -71,13 +71,13 @@ export class Deadlines implements Disposable {
   #dueAt(deployment: Deployment, before: Watched["dueAt"] | undefined): Map<Kind, Due> {
     const { clock, ackTimeoutMs } = this.#options;
     const dueAt = new Map<Kind, Due>();
-    for (const deadline of deadlinesOf(deployment, ackTimeoutMs)) {
+    for (const deadline of pendingDeadlines(deployment, ackTimeoutMs)) {
       const { kind, durationMs } = deadline;
       const known = before?.get(kind);
       // One that was given more time has that much more.
       const at = known
         ? known.at + durationMs - known.durationMs
-        : clock.monotonic() + remaining(deadline, clock.now());
+        : clock.monotonic() + remainingMs(deadline, clock.now());
       dueAt.set(kind, { at, durationMs });
     }
     return dueAt;
@@ -90,7 +90,9 @@ export class Deadlines implements Disposable {
     const timer = clock.timer(delayMs, () => {
       const durationMs = this.#watched.get(id)?.dueAt.get(due.armed)?.durationMs ?? 0;
       // Kept until that is done: seen again meanwhile, the deployment must not be given its time anew.
-      const done = onExpired(id, { kind: due.armed, durationMs }).then((after) => isCurrent() && this.#goOn(id, after));
+      const done = onExpired(id, { kind: due.armed, durationMs }).then(
+        (after) => isCurrent() && this.#rearmOrForget(id, after),
+      );
       done.catch((error: unknown) => {
         logger.error({ err: error, deployment_id: id }, "cannot end a deployment whose time is up; trying again");
         if (isCurrent()) this.#arm(id, this.#watched.get(id) ?? due, RETRY_MS);
@@ -100,19 +102,19 @@ export class Deadlines implements Disposable {
   }
 
   /** Where its time was not up after all, what has happened to it meanwhile was not seen here yet. */
-  #goOn(id: string, after: Deployment | undefined): void {
+  #rearmOrForget(id: string, after: Deployment | undefined): void {
     if (after) this.#rearm(after, this.#dueAt(after, this.#watched.get(id)?.dueAt));
     else this.#watched.delete(id);
   }
 
   #rearm({ id, version }: Deployment, dueAt: Watched["dueAt"]): void {
     this.#watched.delete(id);
-    const next = soonest(dueAt);
+    const next = earliestDue(dueAt);
     if (next) this.#arm(id, { version, dueAt, armed: next.kind }, next.at - this.#options.clock.monotonic());
   }
 }
 
-function soonest(dueAt: Watched["dueAt"]): { readonly kind: Kind; readonly at: number } | undefined {
+function earliestDue(dueAt: Watched["dueAt"]): { readonly kind: Kind; readonly at: number } | undefined {
   const [next] = [...dueAt].toSorted(([, one], [, other]) => one.at - other.at);
   return next && { kind: next[0], at: next[1].at };
 }

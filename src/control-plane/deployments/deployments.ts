@@ -4,22 +4,22 @@ import { EdgeError } from "../../protocol/errors.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Asset } from "../core/asset.ts";
 import type { AppCommand } from "../core/command.ts";
-import { streamInterrupted } from "../core/connection-remarks.ts";
+import { noteStreamInterrupted } from "../core/connection-remarks.ts";
 import { expire } from "../core/deadlines.ts";
-import { type Change, type Deployment, newDeployment } from "../core/deployment.ts";
-import { takeUp } from "../core/doubt.ts";
+import { type DeploymentChange, type Deployment, newDeployment } from "../core/deployment.ts";
+import { markUncertainOnStart } from "../core/doubt.ts";
 import { appendEvent } from "../core/event-log.ts";
 import { cancelReason } from "../core/reconcile.ts";
-import { fail, received, requestCancel } from "../core/transitions.ts";
+import { fail, receivedEvent, requestCancel } from "../core/transitions.ts";
 import { createId } from "../secrets.ts";
 import type { DeploymentStore, Idempotency, StoredEvent } from "../store/deployments.ts";
-import { Credentials } from "./credentials.ts";
-import { Deadlines, type ExpiredDeadline } from "./deadlines.ts";
-import { DeploymentDeviceHandler } from "./device-handler.ts";
-import type { DeviceDirectory, DeviceHandler } from "./devices.ts";
+import { CredentialCache } from "./credentials.ts";
+import { DeadlineTimers, type ExpiredDeadline } from "./deadlines.ts";
+import { RecordingDeploymentHandler } from "./device-handler.ts";
+import type { DeviceDirectory, DeploymentHandler } from "./devices.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { readEvents } from "./event-reader.ts";
-import { Inquiries } from "./inquiries.ts";
+import { OutcomeQueries } from "./inquiries.ts";
 import { Recorder } from "./recorder.ts";
 
 /** How long a stream may be silent before something has to be sent to keep it alive, in milliseconds. */
@@ -30,7 +30,7 @@ const DAY_MS = 24 * 3_600_000;
 /** Most deployments of one device that may be under way at once. */
 export const MAX_RUNNING_PER_ASSET = 100;
 
-export interface DeploymentsParts {
+export interface DeploymentsOptions {
   readonly store: DeploymentStore;
   readonly bus: Bus;
   readonly clock: Clock;
@@ -41,26 +41,26 @@ export interface DeploymentsParts {
   /** Most bytes that the deployments of one account take in the store. */
   readonly maxAccountBytes: number;
   /** How long a deployment is kept after its end, in milliseconds. */
-  readonly keepMs: number;
+  readonly retentionMs: number;
 }
 
 /** The deployments of all devices: asked for by clients, carried out by devices, ended by whatever comes first. */
 export class Deployments {
   /** What the devices' side talks to. */
-  readonly deviceHandler: DeviceHandler;
-  readonly #parts: DeploymentsParts;
-  readonly #deadlines: Deadlines;
-  readonly #credentials = new Credentials();
+  readonly deploymentHandler: DeploymentHandler;
+  readonly #options: DeploymentsOptions;
+  readonly #deadlines: DeadlineTimers;
+  readonly #credentials = new CredentialCache();
   readonly #recorder: Recorder;
   readonly #dispatcher: Dispatcher;
   readonly #drain = new AbortController();
   /** How many streams are open of each deployment. */
   readonly #streams = new Map<string, number>();
 
-  constructor(parts: DeploymentsParts) {
+  constructor(parts: DeploymentsOptions) {
     const { store, bus, clock, logger, devices, ackTimeoutMs, maxAccountBytes } = parts;
-    this.#parts = parts;
-    this.#deadlines = new Deadlines({
+    this.#options = parts;
+    this.#deadlines = new DeadlineTimers({
       clock,
       logger,
       ackTimeoutMs,
@@ -70,10 +70,10 @@ export class Deployments {
     this.#recorder = new Recorder({ store, bus, clock, logger, deadlines: this.#deadlines, credentials });
     this.#dispatcher = new Dispatcher(this.#recorder, credentials);
     const shared = { store, clock, logger, devices, recorder: this.#recorder, dispatcher: this.#dispatcher };
-    this.deviceHandler = new DeploymentDeviceHandler({
+    this.deploymentHandler = new RecordingDeploymentHandler({
       store,
       recorder: this.#recorder,
-      inquiries: new Inquiries(shared),
+      outcomeQueries: new OutcomeQueries(shared),
       maxAccountBytes,
     });
   }
@@ -83,12 +83,13 @@ export class Deployments {
    * session, whose number has to be higher than the one that is answered.
    */
   async recover(): Promise<number> {
-    const { store, clock, ackTimeoutMs } = this.#parts;
+    const { store, clock, ackTimeoutMs } = this.#options;
     let epoch = 0;
     for (const deployment of await store.listUnfinished()) {
       epoch = Math.max(epoch, Math.floor(deployment.connection / 2));
-      const isDoubtful = takeUp(deployment, clock.now(), ackTimeoutMs) !== undefined;
-      if (isDoubtful) await this.#recorder.change(deployment.id, (current, now) => takeUp(current, now, ackTimeoutMs));
+      const isDoubtful = markUncertainOnStart(deployment, clock.now(), ackTimeoutMs) !== undefined;
+      if (isDoubtful)
+        await this.#recorder.update(deployment.id, (current, now) => markUncertainOnStart(current, now, ackTimeoutMs));
       else this.#deadlines.watch(deployment);
     }
     return epoch;
@@ -99,7 +100,7 @@ export class Deployments {
    * is repeated. Errors: `IdempotencyKeyReused`, `QuotaExceeded`, `TooManyRequests`.
    */
   async request(asset: Asset, command: AppCommand, idempotency?: Idempotency): Promise<string> {
-    const { clock, logger, devices, deploymentTimeoutMs, maxAccountBytes } = this.#parts;
+    const { clock, logger, devices, deploymentTimeoutMs, maxAccountBytes } = this.#options;
     const { action, app, spec } = command;
     const { registry_auth: registryAuth, ...options } = command.options;
     const deployment = newDeployment({
@@ -116,47 +117,47 @@ export class Deployments {
     });
     const { id } = deployment;
     // Before it is on record: from then on a device that connects is sent it.
-    if (registryAuth) this.#credentials.keep(id, registryAuth);
+    if (registryAuth) this.#credentials.set(id, registryAuth);
     const result = await this.#recorder.create(deployment, firstEvent(deployment), idempotency, {
-      accountBytes: maxAccountBytes,
-      runningOfAsset: MAX_RUNNING_PER_ASSET,
+      maxAccountBytes: maxAccountBytes,
+      maxRunningPerAsset: MAX_RUNNING_PER_ASSET,
     });
     if (result.kind !== "created") this.#credentials.drop(id);
     if (result.kind === "conflict") throw new EdgeError("IdempotencyKeyReused");
-    if (result.kind === "full") throw this.#storageFull(asset, result.usedBytes);
-    if (result.kind === "busy") throw tooManyRunning();
+    if (result.kind === "full") throw this.#storageQuotaError(asset, result.usedBytes);
+    if (result.kind === "busy") throw tooManyRunningError();
     if (result.kind === "repeated") return result.id;
     const { image } = (spec ?? {}) as { image?: string };
     logger.info({ deployment_id: id, app, action, image, asset: asset.uuid }, "deployment received");
     const session = devices.find(asset.uuid);
     if (session) await this.#dispatcher.send(session, deployment);
-    else await this.#recorder.change(id, failUndelivered);
+    else await this.#recorder.update(id, failUndelivered);
     return id;
   }
 
   /** Asks for a deployment to be cancelled. Answers it as it is then; one that is finished stays as it is. */
   async cancel(id: string): Promise<Deployment | undefined> {
-    const { devices } = this.#parts;
-    let change: Change | undefined;
-    const after = await this.#recorder.change(id, (current, now) => {
+    const { devices } = this.#options;
+    let change: DeploymentChange | undefined;
+    const after = await this.#recorder.update(id, (current, now) => {
       // In doubt, it may have ended: that is for the device to say.
-      const isAnswerable = current.doubt !== undefined || devices.find(current.assetUuid) !== undefined;
+      const isAnswerable = current.uncertainty !== undefined || devices.find(current.assetUuid) !== undefined;
       change = isAnswerable ? requestCancel(current, now) : fail(current, now, "DeploymentCancelled");
       return change;
     });
     // Connected meanwhile, it was asked what it holds before this was on record.
-    if (after && change && after.doubt === undefined) {
+    if (after && change && after.uncertainty === undefined) {
       devices.find(after.assetUuid)?.send({ type: "cancel", deployment_id: id, reason: "requested" });
     }
     return after;
   }
 
   /** Ends the deployments of an asset that is gone; its device, if it is still connected, is told to undo them. */
-  async abandon(assetUuid: string): Promise<void> {
-    for (const { id } of await this.#parts.store.listUnfinished(assetUuid)) {
-      const after = await this.#recorder.change(id, (current, now) => fail(current, now, "DeploymentCancelled"));
-      if (after?.code !== "DeploymentCancelled" || after.doubt !== undefined) continue;
-      this.#parts.devices.find(assetUuid)?.send({ type: "cancel", deployment_id: id, reason: "requested" });
+  async cancelAll(assetUuid: string): Promise<void> {
+    for (const { id } of await this.#options.store.listUnfinished(assetUuid)) {
+      const after = await this.#recorder.update(id, (current, now) => fail(current, now, "DeploymentCancelled"));
+      if (after?.code !== "DeploymentCancelled" || after.uncertainty !== undefined) continue;
+      this.#options.devices.find(assetUuid)?.send({ type: "cancel", deployment_id: id, reason: "requested" });
     }
   }
 
@@ -166,7 +167,7 @@ export class Deployments {
     after: number,
     signal: AbortSignal,
   ): AsyncGenerator<readonly StoredEvent[], void, undefined> {
-    const { store, bus, clock } = this.#parts;
+    const { store, bus, clock } = this.#options;
     this.#streams.set(id, (this.#streams.get(id) ?? 0) + 1);
     try {
       const drain = this.#drain.signal;
@@ -181,12 +182,12 @@ export class Deployments {
   /** Tells the open streams that they end and where they go on, and ends them. Unfinished deployments stay recorded. */
   async stop(): Promise<void> {
     this.#deadlines[Symbol.dispose]();
-    for (const id of this.#streams.keys()) await this.#recorder.change(id, streamInterrupted);
+    for (const id of this.#streams.keys()) await this.#recorder.update(id, noteStreamInterrupted);
     this.#drain.abort();
   }
 
-  #storageFull({ accountId }: Asset, usedBytes: number): EdgeError {
-    const { logger, maxAccountBytes, keepMs } = this.#parts;
+  #storageQuotaError({ accountId }: Asset, usedBytes: number): EdgeError {
+    const { logger, maxAccountBytes, retentionMs: keepMs } = this.#options;
     logger.warn(
       { account_id: accountId, used_bytes: usedBytes, limit_bytes: maxAccountBytes },
       "storage quota exceeded",
@@ -200,35 +201,35 @@ export class Deployments {
   }
 
   async #expire(id: string, passed: ExpiredDeadline): Promise<Deployment | undefined> {
-    let change: Change | undefined;
-    const after = await this.#recorder.change(id, (deployment, nowMs) => {
+    let change: DeploymentChange | undefined;
+    const after = await this.#recorder.update(id, (deployment, nowMs) => {
       change = expire(deployment, passed, nowMs);
       return change;
     });
     // In doubt, it may have ended well and be running.
-    const reason = after && change && after.doubt === undefined ? cancelReason(after) : undefined;
-    const session = after && this.#parts.devices.find(after.assetUuid);
+    const reason = after && change && after.uncertainty === undefined ? cancelReason(after) : undefined;
+    const session = after && this.#options.devices.find(after.assetUuid);
     if (session && reason) {
       session.send({ type: "cancel", deployment_id: id, reason });
-      if (passed.kind === "acknowledge") session.probe();
+      if (passed.kind === "acknowledge") session.checkLiveness();
     }
     return after;
   }
 }
 
 /** There was no connection to send it over. One that has come since may have been used for it. */
-function failUndelivered(deployment: Deployment, nowMs: number): Change | undefined {
+function failUndelivered(deployment: Deployment, nowMs: number): DeploymentChange | undefined {
   return deployment.acknowledgedAtMs === undefined ? fail(deployment, nowMs, "DeviceNotReachable") : undefined;
 }
 
-function tooManyRunning(): EdgeError {
+function tooManyRunningError(): EdgeError {
   return new EdgeError("TooManyRequests", "The device has as many deployments under way as it may have.", {
     limit: MAX_RUNNING_PER_ASSET,
   });
 }
 
 function firstEvent(deployment: Deployment) {
-  const change = appendEvent(deployment, received(deployment), deployment.createdAtMs);
+  const change = appendEvent(deployment, receivedEvent(deployment), deployment.createdAtMs);
   if (!change?.event) throw new Error("a new deployment takes its first event");
   return change.event;
 }

@@ -1,70 +1,72 @@
 import type { DeviceEvent } from "../../protocol/deployment-event.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
-import { confirmHeld, connectionLost } from "../core/connection-remarks.ts";
+import { confirmOnDevice, noteConnectionLost } from "../core/connection-remarks.ts";
 import type { Deployment, DeploymentSummary } from "../core/deployment.ts";
-import { inquire } from "../core/doubt.ts";
+import { markForOutcomeQuery } from "../core/doubt.ts";
 import { MAX_EVENT_BYTES, MAX_EVENT_BYTES_OVER_QUOTA } from "../core/event-log.ts";
 import { cancelReason, reconcile } from "../core/reconcile.ts";
-import { acknowledge, refuse, replyToEvent, takeDeviceEvent } from "../core/transitions.ts";
+import { acknowledge, refuse, replyToEvent, applyDeviceEvent } from "../core/transitions.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
-import type { DeviceHandler, DeviceSession, Verdict } from "./devices.ts";
-import type { Inquiries } from "./inquiries.ts";
+import type { DeploymentHandler, DeviceSession, FrameOutcome } from "./devices.ts";
+import type { OutcomeQueries } from "./inquiries.ts";
 import type { Recorder } from "./recorder.ts";
 
-export interface DeviceHandlerParts {
+export interface DeploymentHandlerOptions {
   readonly store: DeploymentStore;
   readonly recorder: Recorder;
-  readonly inquiries: Inquiries;
+  readonly outcomeQueries: OutcomeQueries;
   /** Most bytes that the deployments of one account take in the store. */
   readonly maxAccountBytes: number;
 }
 
 /** Takes what devices say about their deployments into the record, and answers them. */
-export class DeploymentDeviceHandler implements DeviceHandler {
+export class RecordingDeploymentHandler implements DeploymentHandler {
   readonly #store: DeploymentStore;
   readonly #recorder: Recorder;
-  readonly #inquiries: Inquiries;
+  readonly #outcomeQueries: OutcomeQueries;
   readonly #maxAccountBytes: number;
 
-  constructor({ store, recorder, inquiries, maxAccountBytes }: DeviceHandlerParts) {
+  constructor({ store, recorder, outcomeQueries: inquiries, maxAccountBytes }: DeploymentHandlerOptions) {
     this.#store = store;
     this.#recorder = recorder;
-    this.#inquiries = inquiries;
+    this.#outcomeQueries = inquiries;
     this.#maxAccountBytes = maxAccountBytes;
   }
 
-  async connected(session: DeviceSession, held: readonly string[]): Promise<number> {
+  async onConnected(session: DeviceSession, held: readonly string[]): Promise<number> {
     const { epoch } = session;
-    const unfinished = await this.#store.summarizeUnfinished(session.assetUuid);
+    const unfinished = await this.#store.listUnfinishedSummaries(session.assetUuid);
     const known: { id: string; deployment: DeploymentSummary | undefined }[] = [];
-    for (const id of new Set(held)) known.push({ id, deployment: await this.#ownDeployment(session, id) });
+    for (const id of new Set(held)) known.push({ id, deployment: await this.#findOwnDeployment(session, id) });
     const doubtful: Deployment[] = [];
     for (const correction of reconcile(unfinished, known)) {
       const { kind, deploymentId } = correction;
       if (kind === "confirm") {
-        await this.#recorder.change(deploymentId, (current, nowMs) => confirmHeld(current, nowMs, epoch));
+        await this.#recorder.update(deploymentId, (current, nowMs) => confirmOnDevice(current, nowMs, epoch));
       } else if (kind === "cancel") {
         session.send({ type: "cancel", deployment_id: deploymentId, reason: correction.reason });
       } else {
-        const after = await this.#recorder.change(deploymentId, (current, nowMs) => inquire(current, nowMs, epoch));
+        const after = await this.#recorder.update(deploymentId, (current, nowMs) =>
+          markForOutcomeQuery(current, nowMs, epoch),
+        );
         if (after) doubtful.push(after);
       }
     }
-    await this.#inquiries.ask(session, doubtful);
+    await this.#outcomeQueries.queryOutcomes(session, doubtful);
     return unfinished.length;
   }
 
-  async disconnected(session: DeviceSession): Promise<void> {
-    for (const { id } of await this.#store.summarizeUnfinished(session.assetUuid)) {
-      await this.#recorder.change(id, (current, nowMs) => connectionLost(current, nowMs, session.epoch));
+  async onDisconnected(session: DeviceSession): Promise<void> {
+    for (const { id } of await this.#store.listUnfinishedSummaries(session.assetUuid)) {
+      await this.#recorder.update(id, (current, nowMs) => noteConnectionLost(current, nowMs, session.epoch));
     }
   }
 
-  async acknowledged(session: DeviceSession, deploymentId: string): Promise<Verdict> {
+  async onAck(session: DeviceSession, deploymentId: string): Promise<FrameOutcome> {
     const deployment = await this.#store.findSummary(deploymentId);
     if (!deployment) return "unknown";
-    if (deployment.assetUuid !== session.assetUuid) return this.#refuse(session, deploymentId);
-    const after = await this.#recorder.change(deploymentId, (current, nowMs) =>
+    if (deployment.assetUuid !== session.assetUuid) return this.#cancelUnknown(session, deploymentId);
+    const after = await this.#recorder.update(deploymentId, (current, nowMs) =>
       acknowledge(current, nowMs, session.epoch),
     );
     const reason = after && cancelReason(after);
@@ -72,15 +74,20 @@ export class DeploymentDeviceHandler implements DeviceHandler {
     return "taken";
   }
 
-  async refused(session: DeviceSession, deploymentId: string, code: ErrorCode, message: string): Promise<Verdict> {
+  async onRefuse(
+    session: DeviceSession,
+    deploymentId: string,
+    code: ErrorCode,
+    message: string,
+  ): Promise<FrameOutcome> {
     const deployment = await this.#store.findDeployment(deploymentId);
     if (!deployment) return "unknown";
     if (deployment.assetUuid !== session.assetUuid) return "foreign";
-    await this.#recorder.change(deploymentId, (current, nowMs) => refuse(current, nowMs, code, message));
+    await this.#recorder.update(deploymentId, (current, nowMs) => refuse(current, nowMs, code, message));
     return "taken";
   }
 
-  async event(session: DeviceSession, deploymentId: string, event: DeviceEvent): Promise<Verdict> {
+  async onEvent(session: DeviceSession, deploymentId: string, event: DeviceEvent): Promise<FrameOutcome> {
     const deployment = await this.#store.findSummary(deploymentId);
     if (!deployment) {
       // Removed with age while the device was away, or made after the backup that the database was restored from. That is
@@ -89,12 +96,12 @@ export class DeploymentDeviceHandler implements DeviceHandler {
       return "unknown";
     }
     if (deployment.assetUuid !== session.assetUuid) {
-      if (event.status !== "Fail") return this.#refuse(session, deploymentId);
+      if (event.status !== "Fail") return this.#cancelUnknown(session, deploymentId);
       acknowledgeEvent(session, deploymentId, event);
       return "foreign";
     }
-    const after = await this.#recorder.change(deploymentId, (current, nowMs) =>
-      takeDeviceEvent(current, event, nowMs, session.epoch, this.#maxEventBytes(current)),
+    const after = await this.#recorder.update(deploymentId, (current, nowMs) =>
+      applyDeviceEvent(current, event, nowMs, session.epoch, this.#maxEventBytes(current)),
     );
     if (after && replyToEvent(after, event) === "cancel") {
       session.send({ type: "cancel", deployment_id: deploymentId, reason: cancelReason(after) ?? "unknown" });
@@ -104,17 +111,17 @@ export class DeploymentDeviceHandler implements DeviceHandler {
     return "taken";
   }
 
-  #maxEventBytes({ accountBytes }: Deployment): number {
+  #maxEventBytes({ accountStoredBytes: accountBytes }: Deployment): number {
     return accountBytes < this.#maxAccountBytes ? MAX_EVENT_BYTES : MAX_EVENT_BYTES_OVER_QUOTA;
   }
 
-  async #ownDeployment(session: DeviceSession, id: string): Promise<DeploymentSummary | undefined> {
+  async #findOwnDeployment(session: DeviceSession, id: string): Promise<DeploymentSummary | undefined> {
     const deployment = await this.#store.findSummary(id);
     return deployment?.assetUuid === session.assetUuid ? deployment : undefined;
   }
 
   /** Takes nothing about a deployment of another device. */
-  #refuse(session: DeviceSession, deploymentId: string): Verdict {
+  #cancelUnknown(session: DeviceSession, deploymentId: string): FrameOutcome {
     session.send({ type: "cancel", deployment_id: deploymentId, reason: "unknown" });
     return "foreign";
   }

@@ -1,11 +1,11 @@
-import type { ReportChange } from "../../protocol/app-report.ts";
+import type { ReportDelta } from "../../protocol/app-report.ts";
 import type { DeviceEvent } from "../../protocol/deployment-event.ts";
 import type { QueryKind } from "../../protocol/device-query.ts";
 import type { EdgeError, ErrorCode } from "../../protocol/errors.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
 
 /** The first version of the protocol in which a device answers questions and tells of itself. */
-export const TELLING_PROTOCOL = 2;
+export const MIN_REPORTING_PROTOCOL = 2;
 
 /** A device that is connected right now. */
 export interface DeviceSession {
@@ -23,7 +23,7 @@ export interface DeviceSession {
    */
   query(what: QueryKind, params: unknown, sink: QuerySink): Disposable;
   /** Ends the session unless the device shows a sign of life soon. */
-  probe(): void;
+  checkLiveness(): void;
 }
 
 /** Who waits for the answers to a query. */
@@ -43,26 +43,26 @@ export interface DeviceDirectory {
 /** What devices say of themselves. Calls for one session come one after the other. */
 export interface ReportHandler {
   /** The session stands. Answers the hash of the report that is held, for the device to go on from. */
-  greeted(session: DeviceSession): Promise<string | undefined>;
-  reported(session: DeviceSession, change: ReportChange): Promise<void>;
+  onHello(session: DeviceSession): Promise<string | undefined>;
+  onReport(session: DeviceSession, change: ReportDelta): Promise<void>;
   /** The session ended and no other took its place. */
-  left(session: DeviceSession): void;
+  onDisconnected(session: DeviceSession): void;
 }
 
 /** What devices say of deployments. Calls for one device come one after the other, but for `disconnected`. */
-export interface DeviceHandler {
+export interface DeploymentHandler {
   /**
    * The session stands. `held` are the deployments whose end the device has not seen acknowledged. Answers how many
    * unfinished ones of the device it has gone through.
    */
-  connected(session: DeviceSession, held: readonly string[]): Promise<number>;
+  onConnected(session: DeviceSession, held: readonly string[]): Promise<number>;
   /** The session ended, and what it still had to be dealt with is; no other has taken its place. */
-  disconnected(session: DeviceSession): Promise<void>;
-  acknowledged(session: DeviceSession, deploymentId: string): Promise<Verdict>;
+  onDisconnected(session: DeviceSession): Promise<void>;
+  onAck(session: DeviceSession, deploymentId: string): Promise<FrameOutcome>;
   /** The device could not even take the command; nothing of it will run. */
-  refused(session: DeviceSession, deploymentId: string, code: ErrorCode, message: string): Promise<Verdict>;
-  event(session: DeviceSession, deploymentId: string, event: DeviceEvent): Promise<Verdict>;
+  onRefuse(session: DeviceSession, deploymentId: string, code: ErrorCode, message: string): Promise<FrameOutcome>;
+  onEvent(session: DeviceSession, deploymentId: string, event: DeviceEvent): Promise<FrameOutcome>;
 }
 
 /** `foreign`: the deployment is not this device's. `unknown`: there is no record of it, which is no fault of the device. */
-export type Verdict = "taken" | "foreign" | "unknown";
+export type FrameOutcome = "taken" | "foreign" | "unknown";

@@ -1,16 +1,16 @@
 import { commandFrame, requiredProtocol } from "../core/command.ts";
 import type { Deployment } from "../core/deployment.ts";
 import { fail } from "../core/transitions.ts";
-import type { Credentials } from "./credentials.ts";
+import type { CredentialCache } from "./credentials.ts";
 import type { DeviceSession } from "./devices.ts";
 import type { Recorder } from "./recorder.ts";
 
 /** Sends deployments to devices, or ends those that cannot be sent as they were meant. */
 export class Dispatcher {
   readonly #recorder: Recorder;
-  readonly #credentials: Credentials;
+  readonly #credentials: CredentialCache;
 
-  constructor(recorder: Recorder, credentials: Credentials) {
+  constructor(recorder: Recorder, credentials: CredentialCache) {
     this.#recorder = recorder;
     this.#credentials = credentials;
   }
@@ -19,12 +19,12 @@ export class Dispatcher {
   async send(session: DeviceSession, deployment: Deployment): Promise<void> {
     const { id, hasRegistryAuth } = deployment;
     if (session.protocol < requiredProtocol(deployment)) {
-      await this.#recorder.change(id, (current, nowMs) => fail(current, nowMs, "DeviceTooOld"));
+      await this.#recorder.update(id, (current, nowMs) => fail(current, nowMs, "DeviceTooOld"));
       return;
     }
     const auth = this.#credentials.find(id);
     if (hasRegistryAuth && !auth) {
-      await this.#recorder.change(id, (current, nowMs) => fail(current, nowMs, "RegistryAuthLost"));
+      await this.#recorder.update(id, (current, nowMs) => fail(current, nowMs, "RegistryAuthLost"));
       return;
     }
     session.send(commandFrame(deployment, auth));

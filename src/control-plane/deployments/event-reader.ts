@@ -6,7 +6,7 @@ import type { DeploymentStore, StoredEvent } from "../store/deployments.ts";
 import { Latch } from "./latch.ts";
 import { eventsTopic } from "./recorder.ts";
 
-const BATCH = 100;
+const MAX_BATCH_EVENTS = 100;
 
 export interface EventReaderOptions {
   readonly store: DeploymentStore;
@@ -40,7 +40,7 @@ export async function* readEvents(
     const draining = drain.aborted;
     // Read before the events: where it has ended by then, all its events are stored.
     const deployment = await store.findSummary(deploymentId);
-    const events = await store.readEvents(deploymentId, cursor, BATCH);
+    const events = await store.readEvents(deploymentId, cursor, MAX_BATCH_EVENTS);
     if (events.length > 0) {
       cursor = events.at(-1)?.seq ?? cursor;
       silent = false;

@@ -1,25 +1,32 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { reportChangeSchema } from "../../protocol/app-report.ts";
-import { deploymentOutcomesSchema, MAX_ASKED_DEPLOYMENTS } from "../../protocol/deployment-outcome.ts";
+import { reportDeltaSchema } from "../../protocol/app-report.ts";
+import { deploymentOutcomesSchema, MAX_QUERIED_DEPLOYMENTS } from "../../protocol/deployment-outcome.ts";
 import type { QueryKind } from "../../protocol/device-query.ts";
 import type { EdgeError } from "../../protocol/errors.ts";
 import { type Deployment, isFinished } from "../core/deployment.ts";
-import { type Answer, answerFromReport, inquire, isAsked, settle, type Settlement } from "../core/doubt.ts";
+import {
+  type ReportedOutcome,
+  outcomeFromReport,
+  markForOutcomeQuery,
+  needsOutcomeQuery,
+  applyOutcome,
+  type OutcomeDecision,
+} from "../core/doubt.ts";
 import { cancelReason } from "../core/reconcile.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
-import { type DeviceDirectory, type DeviceSession, TELLING_PROTOCOL } from "./devices.ts";
+import { type DeviceDirectory, type DeviceSession, MIN_REPORTING_PROTOCOL } from "./devices.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { Recorder } from "./recorder.ts";
 
 /** How long a device may take to answer, and how long it is left alone after it did not, in milliseconds. */
-const ANSWER_MS = 10_000;
-const RETRY_MS = 30_000;
+const RESPONSE_TIMEOUT_MS = 10_000;
+const RETRY_DELAY_MS = 30_000;
 
 /** Of the deployments that ended in doubt, how many are asked about in one round; the rest in a later session. */
-const MAX_ENDED = 100;
+const MAX_ENDED_DEPLOYMENTS = 100;
 
-export interface InquiriesParts {
+export interface OutcomeQueriesOptions {
   readonly store: DeploymentStore;
   readonly recorder: Recorder;
   readonly dispatcher: Dispatcher;
@@ -29,13 +36,13 @@ export interface InquiriesParts {
 }
 
 /** Asks devices what became of deployments in doubt, and has the record and the device follow what they answer. */
-export class Inquiries {
-  readonly #parts: InquiriesParts;
+export class OutcomeQueries {
+  readonly #options: OutcomeQueriesOptions;
   /** Sessions that are asked again soon: about everything, and so once, however many questions failed. */
   readonly #retrying = new WeakSet<DeviceSession>();
 
-  constructor(parts: InquiriesParts) {
-    this.#parts = parts;
+  constructor(parts: OutcomeQueriesOptions) {
+    this.#options = parts;
   }
 
   /**
@@ -43,31 +50,31 @@ export class Inquiries {
    * that are not in doubt in this session are left out. Resolves when
    * the questions are on their way: the answers come over the session as everything else does.
    */
-  async ask(session: DeviceSession, deployments: readonly Deployment[]): Promise<void> {
-    const ended = await this.#endedInDoubt(session);
+  async queryOutcomes(session: DeviceSession, deployments: readonly Deployment[]): Promise<void> {
+    const ended = await this.#endedUncertain(session);
     // One that has ended between the two is in both.
     const known = new Map([...deployments, ...ended].map((deployment) => [deployment.id, deployment]));
-    const asked = [...known.values()].filter((deployment) => isAsked(deployment, session.epoch));
-    if (session.protocol < TELLING_PROTOCOL) {
-      for (const deployment of asked) await this.#settle(session, deployment, neverAcknowledged(deployment));
+    const asked = [...known.values()].filter((deployment) => needsOutcomeQuery(deployment, session.epoch));
+    if (session.protocol < MIN_REPORTING_PROTOCOL) {
+      for (const deployment of asked) await this.#applyOutcome(session, deployment, fallbackOutcome(deployment));
       return;
     }
-    for (let from = 0; from < asked.length; from += MAX_ASKED_DEPLOYMENTS) {
-      this.#askAbout(session, asked.slice(from, from + MAX_ASKED_DEPLOYMENTS));
+    for (let from = 0; from < asked.length; from += MAX_QUERIED_DEPLOYMENTS) {
+      this.#queryBatch(session, asked.slice(from, from + MAX_QUERIED_DEPLOYMENTS));
     }
   }
 
-  async #endedInDoubt({ assetUuid, epoch }: DeviceSession): Promise<Deployment[]> {
-    const { store, recorder } = this.#parts;
+  async #endedUncertain({ assetUuid, epoch }: DeviceSession): Promise<Deployment[]> {
+    const { store, recorder } = this.#options;
     const ended: Deployment[] = [];
-    for (const { id } of await store.listEndedInDoubt(assetUuid, MAX_ENDED)) {
-      const after = await recorder.change(id, (current, nowMs) => inquire(current, nowMs, epoch));
+    for (const { id } of await store.listEndedUncertain(assetUuid, MAX_ENDED_DEPLOYMENTS)) {
+      const after = await recorder.update(id, (current, nowMs) => markForOutcomeQuery(current, nowMs, epoch));
       if (after) ended.push(after);
     }
     return ended;
   }
 
-  #askAbout(session: DeviceSession, asked: readonly Deployment[]): void {
+  #queryBatch(session: DeviceSession, asked: readonly Deployment[]): void {
     this.#query(
       session,
       "deployments",
@@ -79,30 +86,30 @@ export class Inquiries {
           const answers = new Map(parsed.data.deployments.map((outcome) => [outcome.deployment_id, outcome]));
           for (const deployment of asked) {
             const answer = answers.get(deployment.id);
-            if (answer) await this.#settle(session, deployment, answer);
+            if (answer) await this.#applyOutcome(session, deployment, answer);
           }
           return answers.size >= asked.length;
         },
         // An older agent.
-        refused: () => this.#askForReport(session, asked),
+        refused: () => this.#queryReport(session, asked),
       },
     );
   }
 
-  #askForReport(session: DeviceSession, asked: readonly Deployment[]): void {
+  #queryReport(session: DeviceSession, asked: readonly Deployment[]): void {
     this.#query(
       session,
       "report",
       {},
       {
         answer: async (body) => {
-          const parsed = reportChangeSchema.safeParse(body);
+          const parsed = reportDeltaSchema.safeParse(body);
           if (!parsed.success) return false;
           const { apps } = parsed.data;
           for (const deployment of asked) {
-            const answer = answerFromReport(deployment, apps);
+            const answer = outcomeFromReport(deployment, apps);
             const isUnsure = answer === "unsure" || answer.status === null;
-            await this.#settle(session, deployment, isUnsure ? neverAcknowledged(deployment, answer) : answer);
+            await this.#applyOutcome(session, deployment, isUnsure ? fallbackOutcome(deployment, answer) : answer);
           }
           return true;
         },
@@ -117,7 +124,7 @@ export class Inquiries {
     params: unknown,
     on: { readonly answer: (body: unknown) => Promise<boolean>; readonly refused?: () => void },
   ): void {
-    const { clock, logger } = this.#parts;
+    const { clock, logger } = this.#options;
     const retry = (reason: string): void => {
       if (this.#retrying.has(session)) return;
       this.#retrying.add(session);
@@ -125,14 +132,14 @@ export class Inquiries {
         { asset: session.assetUuid, reason },
         "the device did not say what became of its deployments; asking again",
       );
-      clock.timer(RETRY_MS, () => {
+      clock.timer(RETRY_DELAY_MS, () => {
         this.#retrying.delete(session);
-        void this.#askAgain(session);
+        void this.#retryQueries(session);
       });
     };
-    const silence = clock.timer(ANSWER_MS, () => {
+    const silence = clock.timer(RESPONSE_TIMEOUT_MS, () => {
       query[Symbol.dispose]();
-      session.probe();
+      session.checkLiveness();
       retry("no answer");
     });
     const query = session.query(what, params, {
@@ -145,35 +152,35 @@ export class Inquiries {
       end: (error: EdgeError | undefined) => {
         silence[Symbol.dispose]();
         // The connection is gone: it is asked on the next one.
-        if (!this.#isLive(session)) return;
+        if (!this.#isCurrent(session)) return;
         if (error?.code === "InvalidRequest" && on.refused) on.refused();
         else retry(error?.code ?? "no answer");
       },
     });
   }
 
-  async #askAgain(session: DeviceSession): Promise<void> {
-    if (!this.#isLive(session)) return;
+  async #retryQueries(session: DeviceSession): Promise<void> {
+    if (!this.#isCurrent(session)) return;
     try {
-      await this.ask(session, await this.#parts.store.listUnfinished(session.assetUuid));
+      await this.queryOutcomes(session, await this.#options.store.listUnfinished(session.assetUuid));
     } catch (error) {
-      this.#parts.logger.error({ err: error, asset: session.assetUuid }, "cannot ask a device about its deployments");
+      this.#options.logger.error({ err: error, asset: session.assetUuid }, "cannot ask a device about its deployments");
     }
   }
 
-  #isLive(session: DeviceSession): boolean {
-    return this.#parts.devices.find(session.assetUuid) === session;
+  #isCurrent(session: DeviceSession): boolean {
+    return this.#options.devices.find(session.assetUuid) === session;
   }
 
-  async #settle(session: DeviceSession, { id }: Deployment, answer: Answer): Promise<void> {
-    let settlement: Settlement = {};
-    const after = await this.#parts.recorder.change(id, (current, nowMs) => {
-      settlement = settle(current, answer, nowMs, session.epoch);
+  async #applyOutcome(session: DeviceSession, { id }: Deployment, answer: ReportedOutcome): Promise<void> {
+    let settlement: OutcomeDecision = {};
+    const after = await this.#options.recorder.update(id, (current, nowMs) => {
+      settlement = applyOutcome(current, answer, nowMs, session.epoch);
       return settlement.change;
     });
     if (!after) return;
-    const { next } = settlement;
-    if (next === "send") await this.#parts.dispatcher.send(session, after);
+    const { nextAction: next } = settlement;
+    if (next === "send") await this.#options.dispatcher.send(session, after);
     const reason = cancelReason(after);
     // Not held when it was asked about, it may have been sent before; and cancelled since.
     if (reason && (next === "undo" || after.status === "Running")) {
@@ -183,8 +190,8 @@ export class Inquiries {
 }
 
 /** For a device that cannot say: what it never acknowledged, it may not have; what it did, it may have ended well. */
-function neverAcknowledged(deployment: Deployment, answer: Answer = "unsure"): Answer {
-  const { doubt, acknowledgedAtMs, cancelRequestedAtMs } = deployment;
+function fallbackOutcome(deployment: Deployment, answer: ReportedOutcome = "unsure"): ReportedOutcome {
+  const { uncertainty: doubt, acknowledgedAtMs, cancelRequestedAtMs } = deployment;
   const mayBeSent =
     !isFinished(deployment) && doubt === "asked" && acknowledgedAtMs === undefined && cancelRequestedAtMs === undefined;
   return mayBeSent ? { status: null } : answer;

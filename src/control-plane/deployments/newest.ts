@@ -2,7 +2,7 @@
  * Knows which of several results of overlapping calls is the newest, although they arrive in any order. Nothing is
  * remembered of an object that no call is under way for.
  */
-export class Newest {
+export class StaleResultFilter {
   readonly #calls = new Map<string, { underWay: number; version: number }>();
 
   /**

@@ -1,34 +1,34 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Bus } from "../bus/bus.ts";
-import { type Change, type Deployment, isFinished } from "../core/deployment.ts";
+import { type DeploymentChange, type Deployment, isFinished } from "../core/deployment.ts";
 import type { DeploymentEvent } from "../../protocol/deployment-event.ts";
-import type { CreateResult, CreationBounds, DeploymentStore, Idempotency } from "../store/deployments.ts";
-import type { Credentials } from "./credentials.ts";
-import type { Deadlines } from "./deadlines.ts";
-import { Newest } from "./newest.ts";
+import type { CreateResult, CreationLimits, DeploymentStore, Idempotency } from "../store/deployments.ts";
+import type { CredentialCache } from "./credentials.ts";
+import type { DeadlineTimers } from "./deadlines.ts";
+import { StaleResultFilter } from "./newest.ts";
 
 /** The topic that is published when a deployment has a new event. */
 export function eventsTopic(deploymentId: string): string {
   return `deployment.${deploymentId}`;
 }
 
-export interface RecorderParts {
+export interface RecorderOptions {
   readonly store: DeploymentStore;
   readonly bus: Bus;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly deadlines: Deadlines;
-  readonly credentials: Credentials;
+  readonly deadlines: DeadlineTimers;
+  readonly credentials: CredentialCache;
 }
 
 /** The one way a deployment changes: stored first, then told to those who wait. */
 export class Recorder {
-  readonly #parts: RecorderParts;
-  readonly #newest = new Newest();
+  readonly #options: RecorderOptions;
+  readonly #staleResults = new StaleResultFilter();
 
-  constructor(parts: RecorderParts) {
-    this.#parts = parts;
+  constructor(parts: RecorderOptions) {
+    this.#options = parts;
   }
 
   /** Stores a new deployment with its first event, within the bounds, and watches over it from then on. */
@@ -36,11 +36,11 @@ export class Recorder {
     deployment: Deployment,
     first: DeploymentEvent,
     idempotency: Idempotency | undefined,
-    bounds: CreationBounds,
+    bounds: CreationLimits,
   ): Promise<CreateResult> {
-    using call = this.#newest.begin(deployment.id);
-    const result = await this.#parts.store.createDeployment(deployment, first, idempotency, bounds);
-    if (result.kind === "created") this.#follow(deployment, call.accept(deployment.version));
+    using call = this.#staleResults.begin(deployment.id);
+    const result = await this.#options.store.createDeployment(deployment, first, idempotency, bounds);
+    if (result.kind === "created") this.#updateMemory(deployment, call.accept(deployment.version));
     return result;
   }
 
@@ -50,33 +50,33 @@ export class Recorder {
    * and has to be compared with the deployment: `decide` answers `undefined` where it is stale. Answers the deployment as
    * it is afterwards, or `undefined` when there is none of this id.
    */
-  async change(
+  async update(
     id: string,
-    decide: (deployment: Deployment, nowMs: number) => Change | undefined,
+    decide: (deployment: Deployment, nowMs: number) => DeploymentChange | undefined,
   ): Promise<Deployment | undefined> {
-    const { store, bus, clock } = this.#parts;
-    using call = this.#newest.begin(id);
-    const made: { change?: Change | undefined } = {};
+    const { store, bus, clock } = this.#options;
+    using call = this.#staleResults.begin(id);
+    const made: { change?: DeploymentChange | undefined } = {};
     const after = await store.updateDeployment(id, (deployment) => {
       made.change = decide(deployment, clock.now());
       return made.change;
     });
     if (!after || !made.change) return after;
-    this.#follow(after, call.accept(after.version));
+    this.#updateMemory(after, call.accept(after.version));
     if (made.change.event) bus.publish(eventsTopic(id));
     if (made.change.event && isFinished(after)) this.#logEnd(after);
     return after;
   }
 
   /** Lets what is kept in memory follow what is stored. @param isNewest whether no later change has been followed before */
-  #follow(deployment: Deployment, isNewest: boolean): void {
+  #updateMemory(deployment: Deployment, isNewest: boolean): void {
     if (!isNewest) return;
-    this.#parts.deadlines.watch(deployment);
-    this.#parts.credentials.review(deployment);
+    this.#options.deadlines.watch(deployment);
+    this.#options.credentials.evictIfDelivered(deployment);
   }
 
   #logEnd({ id, app, action, assetUuid, status, code, createdAtMs, finishedAtMs = createdAtMs }: Deployment): void {
-    this.#parts.logger.info(
+    this.#options.logger.info(
       { deployment_id: id, app, action, asset: assetUuid, status, code, ms: finishedAtMs - createdAtMs },
       "deployment ended",
     );

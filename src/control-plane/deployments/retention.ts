@@ -3,18 +3,18 @@ import type { Logger } from "../../lib/logger.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
 
 /** The server has better things to do while devices come back to it. */
-const FIRST_ROUND_MS = 60_000;
-const ROUND_MS = 3_600_000;
+const INITIAL_DELAY_MS = 60_000;
+const INTERVAL_MS = 3_600_000;
 /** Between two batches of one round, so that requests need not wait for more than one. */
-const PAUSE_MS = 1_000;
-const BATCH = 50;
+const BATCH_PAUSE_MS = 1_000;
+const MAX_BATCH_DEPLOYMENTS = 50;
 
 export interface RetentionOptions {
   readonly store: Pick<DeploymentStore, "removeFinished">;
   readonly clock: Clock;
   readonly logger: Logger;
   /** How long a deployment is kept after its end, in milliseconds. */
-  readonly keepMs: number;
+  readonly retentionMs: number;
 }
 
 /** Removes what has been finished for long enough, every hour, in small batches, from its creation until disposed. */
@@ -26,7 +26,7 @@ export class Retention implements Disposable {
 
   constructor(options: RetentionOptions) {
     this.#options = options;
-    this.#timer = this.#schedule(FIRST_ROUND_MS);
+    this.#timer = this.#schedule(INITIAL_DELAY_MS);
   }
 
   [Symbol.dispose](): void {
@@ -37,10 +37,10 @@ export class Retention implements Disposable {
   #schedule(delayMs: number): Disposable {
     return this.#options.clock.timer(delayMs, () => {
       this.#removeBatch().then(
-        (isMore) => this.#continue(isMore ? PAUSE_MS : ROUND_MS),
+        (isMore) => this.#continue(isMore ? BATCH_PAUSE_MS : INTERVAL_MS),
         (error: unknown) => {
           this.#options.logger.error({ err: error }, "cannot remove old deployments; trying again in an hour");
-          this.#continue(ROUND_MS);
+          this.#continue(INTERVAL_MS);
         },
       );
     });
@@ -51,10 +51,10 @@ export class Retention implements Disposable {
   }
 
   async #removeBatch(): Promise<boolean> {
-    const { store, clock, logger, keepMs } = this.#options;
-    const removed = await store.removeFinished(clock.now() - keepMs, BATCH);
+    const { store, clock, logger, retentionMs: keepMs } = this.#options;
+    const removed = await store.removeFinished(clock.now() - keepMs, MAX_BATCH_DEPLOYMENTS);
     this.#removed += removed;
-    if (removed === BATCH) return true;
+    if (removed === MAX_BATCH_DEPLOYMENTS) return true;
     if (this.#removed > 0) logger.info({ count: this.#removed }, "removed old deployments");
     this.#removed = 0;
     return false;

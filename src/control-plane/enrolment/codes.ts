@@ -1,7 +1,12 @@
 import { randomBytes, scrypt, timingSafeEqual } from "node:crypto";
 import { promisify } from "node:util";
 import type { Clock } from "../../lib/clock.ts";
-import { CODE_ALPHABET, CODE_LENGTH, type Enrolment, readCode } from "../../protocol/enrolment.ts";
+import {
+  ENROLMENT_CODE_ALPHABET,
+  ENROLMENT_CODE_LENGTH,
+  type Enrolment,
+  parseEnrolmentCode,
+} from "../../protocol/enrolment.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { Asset } from "../core/asset.ts";
 import { requireUsable } from "../core/enrolment.ts";
@@ -10,7 +15,7 @@ import type { Store } from "../store/store.ts";
 
 const CODE_HASH_BYTES = 32;
 /** 4 MB and about 10 ms: what is typed by hand is short enough to be tried out by whoever has the database. */
-const COST = { N: 4096, r: 8, p: 1 };
+const SCRYPT_COST = { N: 4096, r: 8, p: 1 };
 const SALT = "edge-control enrolment code";
 
 interface Services {
@@ -40,7 +45,7 @@ export async function issueCode({ store, clock }: Services, assetUuid: string, v
  * Errors: `EnrolmentCodeUnknown`, `EnrolmentCodeExpired`, `EnrolmentCodeUsed`.
  */
 export async function redeemCode({ store, clock }: Services, typed: string, nonce: string): Promise<Enrolment> {
-  const code = readCode(typed);
+  const code = parseEnrolmentCode(typed);
   if (code === undefined) throw new EdgeError("EnrolmentCodeUnknown");
   const hash = await hashCode(code);
   const nonceHash = hashSecret(nonce);
@@ -55,19 +60,26 @@ export async function redeemCode({ store, clock }: Services, typed: string, nonc
   const token = createSecret("ed_");
   const isMine = await store.enrolments.useCode({ hash, nonceHash, at: now, tokenHash: hashSecret(token) });
   if (!isMine) throw new EdgeError("EnrolmentCodeUsed");
-  return { device_token: token, asset: show(asset) };
+  return { device_token: token, asset: toEnrolmentAsset(asset) };
 }
 
-function show({ uuid, serialNumber, name }: Asset): Enrolment["asset"] {
+function toEnrolmentAsset({ uuid, serialNumber, name }: Asset): Enrolment["asset"] {
   return { uuid, serial_number: serialNumber, name };
 }
 
 function createCode(): string {
   // 32 signs: five bits of each byte, so none is more likely than another.
-  return [...randomBytes(CODE_LENGTH)].map((byte) => CODE_ALPHABET[byte % CODE_ALPHABET.length]).join("");
+  return [...randomBytes(ENROLMENT_CODE_LENGTH)]
+    .map((byte) => ENROLMENT_CODE_ALPHABET[byte % ENROLMENT_CODE_ALPHABET.length])
+    .join("");
 }
 
 async function hashCode(code: string): Promise<Uint8Array> {
-  const hash = await (promisify(scrypt) as (...args: unknown[]) => Promise<Buffer>)(code, SALT, CODE_HASH_BYTES, COST);
+  const hash = await (promisify(scrypt) as (...args: unknown[]) => Promise<Buffer>)(
+    code,
+    SALT,
+    CODE_HASH_BYTES,
+    SCRYPT_COST,
+  );
   return hash;
 }

@@ -6,13 +6,13 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { CLOSE_CODES } from "../../protocol/frames.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
-import { type AccessWatch, deviceSubject } from "../access-watch.ts";
+import { type AccessWatcher, deviceSubject } from "../access-watch.ts";
 import type { Asset } from "../core/asset.ts";
-import type { DeviceDirectory, DeviceHandler, DeviceSession, ReportHandler } from "../deployments/devices.ts";
+import type { DeviceDirectory, DeploymentHandler, DeviceSession, ReportHandler } from "../deployments/devices.ts";
 import { hashSecret } from "../secrets.ts";
 import type { AssetStore } from "../store/assets.ts";
-import { FramePace } from "./frame-pace.ts";
-import { MAX_SESSIONS_PER_ASSET, OpenSessions } from "./open-sessions.ts";
+import { FrameRateLimiter } from "./frame-pace.ts";
+import { MAX_CONNECTIONS_PER_ASSET, ConnectionRegistry } from "./open-sessions.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
 import { Session } from "./session.ts";
 
@@ -26,13 +26,13 @@ const TCP_KEEPALIVE_MS = 70 * 60_000;
 const BEARER = /^Bearer (ed_[A-Za-z0-9_-]{1,100})$/i;
 
 interface Handlers {
-  readonly handler: DeviceHandler;
-  readonly reports: ReportHandler;
+  readonly deploymentHandler: DeploymentHandler;
+  readonly reportHandler: ReportHandler;
 }
 
 export interface HubOptions {
   readonly assets: AssetStore;
-  readonly access: AccessWatch;
+  readonly access: AccessWatcher;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -40,8 +40,8 @@ export interface HubOptions {
 /** Holds the connections of all devices: at most one live session for each, the newest. */
 export class DeviceHub implements DeviceDirectory {
   readonly #options: HubOptions;
-  readonly #live = new Map<string, Session>();
-  readonly #open = new OpenSessions<Session>();
+  readonly #sessions = new Map<string, Session>();
+  readonly #connections = new ConnectionRegistry<Session>();
   readonly #sockets = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -49,15 +49,15 @@ export class DeviceHub implements DeviceDirectory {
     perMessageDeflate: false,
   });
   /** Of each device, what its earlier sessions still have to be dealt with. */
-  readonly #leaving = new Map<string, Promise<void>>();
-  readonly #pace: FramePace;
+  readonly #closing = new Map<string, Promise<void>>();
+  readonly #frameRateLimiter: FrameRateLimiter;
   #handlers: Handlers | undefined;
   #epoch = 0;
   #isStopping = false;
 
   constructor(options: HubOptions) {
     this.#options = options;
-    this.#pace = new FramePace(options.clock);
+    this.#frameRateLimiter = new FrameRateLimiter(options.clock);
   }
 
   /**
@@ -65,13 +65,13 @@ export class DeviceHub implements DeviceDirectory {
    *
    * @param epoch number of the last session that anything on record was decided on
    */
-  serve(handler: DeviceHandler, reports: ReportHandler, epoch: number): void {
-    this.#handlers = { handler, reports };
+  setHandlers(handler: DeploymentHandler, reports: ReportHandler, epoch: number): void {
+    this.#handlers = { deploymentHandler: handler, reportHandler: reports };
     this.#epoch = epoch;
   }
 
   find(assetUuid: string): DeviceSession | undefined {
-    return this.#live.get(assetUuid);
+    return this.#sessions.get(assetUuid);
   }
 
   /** Takes over the connection of a request for a WebSocket; to be used as the server's `upgrade` listener. */
@@ -87,14 +87,14 @@ export class DeviceHub implements DeviceDirectory {
   async stop(): Promise<void> {
     this.#isStopping = true;
     const closed = this.#allClosed();
-    for (const session of this.#open) {
+    for (const session of this.#connections) {
       // Spread out, so that a fleet does not come back in one instant.
       const retryAfterS = 1 + Math.random() * RETRY_AFTER_S;
       session.send({ type: "goodbye", reason: "edge-control is restarting", retry_after_s: retryAfterS });
       session.close(CLOSE_CODES.restart, "edge-control is restarting");
     }
     using _grace = this.#options.clock.timer(CLOSE_GRACE_MS, () => {
-      for (const session of this.#open) session.terminate();
+      for (const session of this.#connections) session.terminate();
     });
     await closed;
   }
@@ -102,7 +102,7 @@ export class DeviceHub implements DeviceDirectory {
   #onAllClosed: (() => void) | undefined;
 
   #allClosed(): Promise<void> {
-    if (this.#open.size === 0) return Promise.resolve();
+    if (this.#connections.size === 0) return Promise.resolve();
     return new Promise((resolve) => {
       this.#onAllClosed = resolve;
     });
@@ -141,16 +141,16 @@ export class DeviceHub implements DeviceDirectory {
       clock,
       logger,
       ...handlers,
-      pace: this.#pace,
-      onLive: (live) => this.#replace(live),
-      untilAlone: async ({ assetUuid }) => this.#leaving.get(assetUuid),
+      frameRateLimiter: this.#frameRateLimiter,
+      onHello: (live) => this.#replace(live),
+      waitForEarlierSessions: async ({ assetUuid }) => this.#closing.get(assetUuid),
       onClosed: (closed) => {
         watching[Symbol.dispose]();
-        this.#drop(closed, handlers);
+        this.#onSessionClosed(closed, handlers);
       },
-      isCurrent: (other) => this.#live.get(other.assetUuid) === other,
+      isCurrent: (other) => this.#sessions.get(other.assetUuid) === other,
     });
-    const surplus = this.#open.add(session);
+    const surplus = this.#connections.add(session);
     const watching = access.watch(
       deviceSubject(asset.uuid),
       async () => (await assets.findAssetByDeviceToken(tokenHash)) !== undefined,
@@ -158,47 +158,47 @@ export class DeviceHub implements DeviceDirectory {
     );
     if (!surplus) return;
     logger.warn(
-      { cut: surplus.id, most: MAX_SESSIONS_PER_ASSET },
+      { cut: surplus.id, most: MAX_CONNECTIONS_PER_ASSET },
       "too many open connections of one device; the oldest is cut",
     );
     surplus.terminate();
   }
 
   #replace(session: Session): number {
-    const older = this.#live.get(session.assetUuid);
-    this.#live.set(session.assetUuid, session);
+    const older = this.#sessions.get(session.assetUuid);
+    this.#sessions.set(session.assetUuid, session);
     older?.close(CLOSE_CODES.replaced, "replaced by a newer connection");
-    if (older) this.#leave(older);
+    if (older) this.#trackClosing(older);
     return ++this.#epoch;
   }
 
-  #leave(session: Session): void {
+  #trackClosing(session: Session): void {
     const { assetUuid } = session;
-    const before = this.#leaving.get(assetUuid);
+    const before = this.#closing.get(assetUuid);
     const leave = async (): Promise<void> => {
-      await Promise.all([before, session.idle()]);
-      if (this.#leaving.get(assetUuid) === left) this.#leaving.delete(assetUuid);
+      await Promise.all([before, session.whenIdle()]);
+      if (this.#closing.get(assetUuid) === left) this.#closing.delete(assetUuid);
     };
     const left = leave();
-    this.#leaving.set(assetUuid, left);
+    this.#closing.set(assetUuid, left);
   }
 
-  #drop(session: Session, { handler, reports }: Handlers): void {
-    this.#open.delete(session);
-    if (this.#open.size === 0) this.#onAllClosed?.();
-    if (this.#live.get(session.assetUuid) !== session) return;
-    this.#live.delete(session.assetUuid);
-    this.#leave(session);
-    reports.left(session);
+  #onSessionClosed(session: Session, { deploymentHandler: handler, reportHandler: reports }: Handlers): void {
+    this.#connections.delete(session);
+    if (this.#connections.size === 0) this.#onAllClosed?.();
+    if (this.#sessions.get(session.assetUuid) !== session) return;
+    this.#sessions.delete(session.assetUuid);
+    this.#trackClosing(session);
+    reports.onDisconnected(session);
     if (this.#isStopping) return;
-    this.#disconnected(session, handler).catch((error: unknown) => {
+    this.#notifyDisconnected(session, handler).catch((error: unknown) => {
       this.#options.logger.error({ err: error, asset: session.assetUuid }, "cannot record that a device is offline");
     });
   }
 
   /** What the device had said last is dealt with first. */
-  async #disconnected(session: Session, handler: DeviceHandler): Promise<void> {
-    await session.idle();
-    if (!this.#isStopping && !this.#live.has(session.assetUuid)) await handler.disconnected(session);
+  async #notifyDisconnected(session: Session, handler: DeploymentHandler): Promise<void> {
+    await session.whenIdle();
+    if (!this.#isStopping && !this.#sessions.has(session.assetUuid)) await handler.onDisconnected(session);
   }
 }

@@ -1,19 +1,19 @@
 import type { Clock } from "../../lib/clock.ts";
 
 /** Where a full queue holds the sender back. */
-export interface Inlet {
+export interface PausableSource {
   pause(): void;
   resume(): void;
 }
 
 /** Most messages, and bytes of them, that wait for an earlier one to be dealt with. */
-const CAPACITY = 64;
+const MAX_WAITING_MESSAGES = 64;
 export const MAX_WAITING_BYTES = 1024 * 1024;
 
 /** After so many milliseconds in a row all other connections have their turn. */
-const SLICE_MS = 10;
+const MAX_SLICE_MS = 10;
 
-interface Waiting<T> {
+interface QueuedMessage<T> {
   readonly message: T;
   readonly bytes: number;
 }
@@ -22,27 +22,27 @@ interface Waiting<T> {
  * Deals with messages one after the other, and holds the sender back while too many wait. However many wait, all other
  * connections have their turn in between.
  */
-export class Inbox<T> {
+export class MessageQueue<T> {
   readonly #clock: Pick<Clock, "monotonic">;
-  readonly #inlet: Inlet;
+  readonly #source: PausableSource;
   readonly #handle: (message: T) => Promise<void>;
   readonly #onError: (error: unknown) => void;
-  readonly #waiting: Waiting<T>[] = [];
+  readonly #waiting: QueuedMessage<T>[] = [];
   #waitingBytes = 0;
   #isBusy = false;
-  #round: Promise<void> = Promise.resolve();
+  #running: Promise<void> = Promise.resolve();
   #isPaused = false;
   #isClosed = false;
 
   /** @param onError called with what `handle` threw; nothing is handled after that */
   constructor(
     clock: Pick<Clock, "monotonic">,
-    inlet: Inlet,
+    inlet: PausableSource,
     handle: (message: T) => Promise<void>,
     onError: (error: unknown) => void,
   ) {
     this.#clock = clock;
-    this.#inlet = inlet;
+    this.#source = inlet;
     this.#handle = handle;
     this.#onError = onError;
   }
@@ -54,9 +54,9 @@ export class Inbox<T> {
     this.#waitingBytes += bytes;
     if (this.#isFull() && !this.#isPaused) {
       this.#isPaused = true;
-      this.#inlet.pause();
+      this.#source.pause();
     }
-    if (!this.#isBusy) this.#round = this.#run();
+    if (!this.#isBusy) this.#running = this.#run();
   }
 
   /** Drops what waits; what is being dealt with is dealt with to its end. */
@@ -66,8 +66,8 @@ export class Inbox<T> {
   }
 
   /** Resolves when nothing is being dealt with. */
-  idle(): Promise<void> {
-    return this.#round;
+  whenIdle(): Promise<void> {
+    return this.#running;
   }
 
   async #run(): Promise<void> {
@@ -77,9 +77,9 @@ export class Inbox<T> {
       for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
         this.#waitingBytes -= next.bytes;
         await this.#handle(next.message);
-        this.#relieve();
-        if (this.#waiting.length === 0 || this.#clock.monotonic() - began < SLICE_MS) continue;
-        await othersTurn();
+        this.#resumeWhenEmpty();
+        if (this.#waiting.length === 0 || this.#clock.monotonic() - began < MAX_SLICE_MS) continue;
+        await yieldToEventLoop();
         began = this.#clock.monotonic();
       }
     } catch (error) {
@@ -91,17 +91,17 @@ export class Inbox<T> {
   }
 
   #isFull(): boolean {
-    return this.#waiting.length >= CAPACITY || this.#waitingBytes > MAX_WAITING_BYTES;
+    return this.#waiting.length >= MAX_WAITING_MESSAGES || this.#waitingBytes > MAX_WAITING_BYTES;
   }
 
-  #relieve(): void {
+  #resumeWhenEmpty(): void {
     if (!this.#isPaused || this.#waiting.length > 0) return;
     this.#isPaused = false;
-    this.#inlet.resume();
+    this.#source.resume();
   }
 }
 
-function othersTurn(): Promise<void> {
+function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);
   });

@@ -1,19 +1,19 @@
 /** Connections of one device that may be open: its session, and some that it left and that are not closed yet. */
-export const MAX_SESSIONS_PER_ASSET = 4;
+export const MAX_CONNECTIONS_PER_ASSET = 4;
 
 /** Every open connection, also those that have not said hello or were replaced. */
-export class OpenSessions<S extends { readonly assetUuid: string }> {
+export class ConnectionRegistry<S extends { readonly assetUuid: string }> {
   readonly #all = new Set<S>();
   /** Of each device, those that were not given up, the oldest first. */
-  readonly #ofAsset = new Map<string, Set<S>>();
+  readonly #byAsset = new Map<string, Set<S>>();
 
   /** Answers the oldest of the same device where this is one too many. It is given up, and has to be cut. */
   add(session: S): S | undefined {
     const { assetUuid } = session;
-    const kept = this.#ofAsset.get(assetUuid) ?? new Set();
-    this.#ofAsset.set(assetUuid, kept.add(session));
+    const kept = this.#byAsset.get(assetUuid) ?? new Set();
+    this.#byAsset.set(assetUuid, kept.add(session));
     this.#all.add(session);
-    if (kept.size <= MAX_SESSIONS_PER_ASSET) return undefined;
+    if (kept.size <= MAX_CONNECTIONS_PER_ASSET) return undefined;
     const [oldest] = kept;
     if (oldest) kept.delete(oldest);
     return oldest;
@@ -21,9 +21,9 @@ export class OpenSessions<S extends { readonly assetUuid: string }> {
 
   delete(session: S): void {
     this.#all.delete(session);
-    const kept = this.#ofAsset.get(session.assetUuid);
+    const kept = this.#byAsset.get(session.assetUuid);
     kept?.delete(session);
-    if (kept?.size === 0) this.#ofAsset.delete(session.assetUuid);
+    if (kept?.size === 0) this.#byAsset.delete(session.assetUuid);
   }
 
   get size(): number {

@@ -4,7 +4,7 @@ import { EdgeError, type ErrorCode } from "../../protocol/errors.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
 import type { QuerySink } from "../deployments/devices.ts";
 
-interface Open {
+interface OpenQuery {
   readonly what: QueryKind;
   readonly sink: QuerySink;
 }
@@ -12,7 +12,7 @@ interface Open {
 /** The queries a device has not answered to their end. They are gone with the session. */
 export class SessionQueries {
   readonly #send: (frame: ControlFrame) => void;
-  readonly #open = new Map<string, Open>();
+  readonly #open = new Map<string, OpenQuery>();
 
   constructor(send: (frame: ControlFrame) => void) {
     this.#send = send;

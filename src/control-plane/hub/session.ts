@@ -2,17 +2,23 @@ import type { WebSocket } from "ws";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { type AgentFrame, CLOSE_CODES, type ControlFrame, decodeAgentFrame } from "../../protocol/frames.ts";
-import { negotiate } from "../../protocol/version.ts";
+import { negotiateVersion } from "../../protocol/version.ts";
 import type { Asset } from "../core/asset.ts";
 import type { QueryKind } from "../../protocol/device-query.ts";
-import type { DeviceHandler, DeviceSession, QuerySink, ReportHandler, Verdict } from "../deployments/devices.ts";
-import { type FramePace, MIN_FRAME_BYTES } from "./frame-pace.ts";
-import { Inbox, MAX_WAITING_BYTES } from "./inbox.ts";
+import type {
+  DeploymentHandler,
+  DeviceSession,
+  QuerySink,
+  ReportHandler,
+  FrameOutcome,
+} from "../deployments/devices.ts";
+import { type FrameRateLimiter, MIN_CHARGED_BYTES } from "./frame-pace.ts";
+import { MessageQueue, MAX_WAITING_BYTES } from "./inbox.ts";
 import { SessionQueries } from "./session-queries.ts";
-import { Strikes } from "./strikes.ts";
+import { BadFrameCounter } from "./strikes.ts";
 
 const HELLO_TIMEOUT_MS = 10_000;
-const PROBE_TIMEOUT_MS = 10_000;
+const LIVENESS_TIMEOUT_MS = 10_000;
 /** Most bytes that may wait for a slow device: a few deployments and their acknowledgements. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
@@ -20,7 +26,7 @@ type DeploymentFrame = Extract<AgentFrame, { type: "ack" | "refuse" | "event" }>
 type Hello = Extract<AgentFrame, { type: "hello" }>;
 
 /** A message of the device as it came, not read yet. A ping or pong has no data and is only counted. */
-interface Received {
+interface RawMessage {
   readonly data: Buffer | undefined;
   readonly isBinary: boolean;
 }
@@ -31,13 +37,13 @@ export interface SessionOptions {
   readonly asset: Asset;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly handler: DeviceHandler;
-  readonly reports: ReportHandler;
-  readonly pace: FramePace;
+  readonly deploymentHandler: DeploymentHandler;
+  readonly reportHandler: ReportHandler;
+  readonly frameRateLimiter: FrameRateLimiter;
   /** Called when the device has said hello, before it is welcomed. Answers the number of the session. */
-  readonly onLive: (session: Session) => number;
+  readonly onHello: (session: Session) => number;
   /** Resolves when what earlier sessions of the device had sent is dealt with. */
-  readonly untilAlone: (session: Session) => Promise<void>;
+  readonly waitForEarlierSessions: (session: Session) => Promise<void>;
   readonly onClosed: (session: Session) => void;
   /** Whether this is still the device's session. */
   readonly isCurrent: (session: Session) => boolean;
@@ -48,14 +54,14 @@ export class Session implements DeviceSession {
   readonly id: string;
   readonly assetUuid: string;
   readonly #options: SessionOptions;
-  readonly #strikes: Strikes;
-  readonly #inbox: Inbox<Received>;
+  readonly #badFrames: BadFrameCounter;
+  readonly #inbox: MessageQueue<RawMessage>;
   readonly #queries = new SessionQueries((frame) => this.send(frame));
   readonly #helloTimer: Disposable;
-  #probeTimer: Disposable | undefined;
-  #isLive = false;
+  #livenessTimer: Disposable | undefined;
+  #hasHello = false;
   /** Aborts when the session is over. Nothing the device sends after that is read. */
-  readonly #over = new AbortController();
+  readonly #ended = new AbortController();
   #lateBytes = 0;
   #protocol = 0;
   #epoch = 0;
@@ -65,8 +71,8 @@ export class Session implements DeviceSession {
     this.id = id;
     this.assetUuid = asset.uuid;
     this.#options = options;
-    this.#strikes = new Strikes(logger);
-    this.#inbox = new Inbox(
+    this.#badFrames = new BadFrameCounter(logger);
+    this.#inbox = new MessageQueue(
       clock,
       socket,
       (received) => this.#handle(received),
@@ -101,11 +107,11 @@ export class Session implements DeviceSession {
     this.terminate();
   }
 
-  probe(): void {
+  checkLiveness(): void {
     const { socket, clock, logger } = this.#options;
-    if (this.#probeTimer || socket.readyState !== socket.OPEN) return;
+    if (this.#livenessTimer || socket.readyState !== socket.OPEN) return;
     socket.ping();
-    this.#probeTimer = clock.timer(PROBE_TIMEOUT_MS, () => {
+    this.#livenessTimer = clock.timer(LIVENESS_TIMEOUT_MS, () => {
       logger.warn("no sign of life; connection cut");
       this.terminate();
     });
@@ -118,8 +124,8 @@ export class Session implements DeviceSession {
   }
 
   /** Resolves when what the device had sent and was being dealt with is dealt with. */
-  idle(): Promise<void> {
-    return this.#inbox.idle();
+  whenIdle(): Promise<void> {
+    return this.#inbox.whenIdle();
   }
 
   /** Cuts the connection. */
@@ -132,19 +138,19 @@ export class Session implements DeviceSession {
     this.#inbox.close();
     this.#queries.close();
     this.#helloTimer[Symbol.dispose]();
-    this.#over.abort();
+    this.#ended.abort();
   }
 
   /** Read only when it is its turn: a message that is refused costs what one that is in order does. */
-  #receive(received: Received): void {
-    this.#alive();
-    const bytes = Math.max(received.data?.length ?? 0, MIN_FRAME_BYTES);
-    if (this.#over.signal.aborted) return this.#ignore(bytes);
+  #receive(received: RawMessage): void {
+    this.#onReceived();
+    const bytes = Math.max(received.data?.length ?? 0, MIN_CHARGED_BYTES);
+    if (this.#ended.signal.aborted) return this.#countLateBytes(bytes);
     this.#inbox.push(received, bytes);
   }
 
   /** The closing handshake may take a while. Some of what was on its way is let come, so that the device learns why. */
-  #ignore(bytes: number): void {
+  #countLateBytes(bytes: number): void {
     const { socket, logger } = this.#options;
     const before = this.#lateBytes;
     this.#lateBytes += bytes;
@@ -156,20 +162,20 @@ export class Session implements DeviceSession {
     socket.terminate();
   }
 
-  async #handle({ data, isBinary }: Received): Promise<void> {
-    const { pace } = this.#options;
-    const { signal } = this.#over;
+  async #handle({ data, isBinary }: RawMessage): Promise<void> {
+    const { frameRateLimiter: pace } = this.#options;
+    const { signal } = this.#ended;
     const bytes = data?.length ?? 0;
-    await pace.read(this.assetUuid, bytes, signal);
+    await pace.acquireForBytes(this.assetUuid, bytes, signal);
     const frame = !signal.aborted && data ? this.#decode(data, isBinary) : undefined;
     if (!frame) return;
-    await pace.deal(this.assetUuid, frame, bytes, signal);
+    await pace.acquireForFrame(this.assetUuid, frame, bytes, signal);
     if (signal.aborted) return;
-    if (frame.type === "hello") return this.#greet(frame);
+    if (frame.type === "hello") return this.#onHello(frame);
     if (!this.#options.isCurrent(this)) return;
     switch (frame.type) {
       case "report":
-        return this.#options.reports.reported(this, frame);
+        return this.#options.reportHandler.onReport(this, frame);
       case "answer":
         return this.#queries.answer(frame.query_id, frame.body);
       case "query_end":
@@ -177,53 +183,62 @@ export class Session implements DeviceSession {
       case "ack":
       case "refuse":
       case "event":
-        return this.#judge(frame, await this.#takeDeploymentFrame(frame));
+        return this.#handleOutcome(frame, await this.#takeDeploymentFrame(frame));
     }
   }
 
   /** Answers the frame if there is something to be done about it now. */
   #decode(data: Buffer, isBinary: boolean): AgentFrame | undefined {
     const decoded = isBinary ? ({ kind: "bad", reason: "binary" } as const) : decodeAgentFrame(data.toString());
-    if (decoded.kind === "unknown") this.#strikes.ignore(decoded.type);
-    if (decoded.kind === "bad") this.#strike(decoded.reason);
+    if (decoded.kind === "unknown") this.#badFrames.countUnknown(decoded.type);
+    if (decoded.kind === "bad") this.#countBadFrame(decoded.reason);
     if (decoded.kind !== "frame") return undefined;
     const { frame } = decoded;
     const isHello = frame.type === "hello";
-    if (isHello === this.#isLive) {
-      this.#strike(isHello ? "hello twice" : `${frame.type} before hello`);
+    if (isHello === this.#hasHello) {
+      this.#countBadFrame(isHello ? "hello twice" : `${frame.type} before hello`);
       return undefined;
     }
     if (isHello) this.#helloTimer[Symbol.dispose]();
-    this.#isLive = true;
+    this.#hasHello = true;
     return frame;
   }
 
-  #judge({ type }: DeploymentFrame, verdict: Verdict): void {
-    if (verdict === "foreign") this.#strike(`${type} for a deployment this device does not have`);
-    if (verdict === "unknown") this.#strikes.ignore(`${type} for a deployment without a record`);
+  #handleOutcome({ type }: DeploymentFrame, verdict: FrameOutcome): void {
+    if (verdict === "foreign") this.#countBadFrame(`${type} for a deployment this device does not have`);
+    if (verdict === "unknown") this.#badFrames.countUnknown(`${type} for a deployment without a record`);
   }
 
-  #takeDeploymentFrame(frame: DeploymentFrame): Promise<Verdict> {
-    const { handler } = this.#options;
+  #takeDeploymentFrame(frame: DeploymentFrame): Promise<FrameOutcome> {
+    const { deploymentHandler: handler } = this.#options;
     switch (frame.type) {
       case "ack":
-        return handler.acknowledged(this, frame.deployment_id);
+        return handler.onAck(this, frame.deployment_id);
       case "refuse":
-        return handler.refused(this, frame.deployment_id, frame.code, frame.message);
+        return handler.onRefuse(this, frame.deployment_id, frame.code, frame.message);
       case "event":
-        return handler.event(this, frame.deployment_id, frame.event);
+        return handler.onEvent(this, frame.deployment_id, frame.event);
     }
   }
 
-  async #greet(hello: Hello): Promise<void> {
-    const { socket, asset, handler, reports, pace, logger, onLive, untilAlone } = this.#options;
-    const protocol = negotiate(hello.protocol);
+  async #onHello(hello: Hello): Promise<void> {
+    const {
+      socket,
+      asset,
+      deploymentHandler: handler,
+      reportHandler: reports,
+      frameRateLimiter: pace,
+      logger,
+      onHello: onLive,
+      waitForEarlierSessions: untilAlone,
+    } = this.#options;
+    const protocol = negotiateVersion(hello.protocol);
     if (protocol === undefined) {
       logger.warn({ protocol: hello.protocol, agent_version: hello.agent_version }, "agent too old");
       return this.close(CLOSE_CODES.unsupportedProtocol, "protocol version not supported");
     }
     this.#protocol = protocol;
-    const reportHash = await reports.greeted(this);
+    const reportHash = await reports.onHello(this);
     // Closed meanwhile: it must not be found any more.
     if (socket.readyState !== socket.OPEN) return;
     this.#epoch = onLive(this);
@@ -240,15 +255,15 @@ export class Session implements DeviceSession {
       "device online",
     );
     await untilAlone(this);
-    const gone = await handler.connected(
+    const gone = await handler.onConnected(
       this,
       hello.deployments.map((deployment) => deployment.deployment_id),
     );
-    pace.spend(this.assetUuid, gone);
+    pace.chargeDeployments(this.assetUuid, gone);
   }
 
-  #strike(reason: string): void {
-    if (this.#strikes.add(reason)) this.close(CLOSE_CODES.badFrame, "too many bad frames");
+  #countBadFrame(reason: string): void {
+    if (this.#badFrames.add(reason)) this.close(CLOSE_CODES.badFrame, "too many bad frames");
   }
 
   #fail(error: unknown): void {
@@ -257,16 +272,19 @@ export class Session implements DeviceSession {
   }
 
   /** Any message, ping or pong shows that the device is there. */
-  #alive(): void {
-    this.#probeTimer?.[Symbol.dispose]();
-    this.#probeTimer = undefined;
+  #onReceived(): void {
+    this.#livenessTimer?.[Symbol.dispose]();
+    this.#livenessTimer = undefined;
   }
 
   #closed(code: number): void {
     const { logger, onClosed } = this.#options;
     this.#end();
-    this.#alive();
-    logger.info({ close_code: code, ...this.#strikes.counts }, this.#isLive ? "device offline" : "connection closed");
+    this.#onReceived();
+    logger.info(
+      { close_code: code, ...this.#badFrames.counts },
+      this.#hasHello ? "device offline" : "connection closed",
+    );
     onClosed(this);
   }
 }

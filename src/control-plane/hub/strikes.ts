@@ -1,11 +1,11 @@
 import type { Logger } from "../../lib/logger.ts";
 
 /** How many frames a device may send that are not in order before its session is closed. */
-const MAX_STRIKES = 20;
-const MAX_LOGGED = 5;
+const MAX_BAD_FRAMES = 20;
+const MAX_LOGGED_FRAMES = 5;
 
 /** Counts and logs what a device should not have sent; never what it contained. */
-export class Strikes {
+export class BadFrameCounter {
   readonly #logger: Logger;
   #count = 0;
   #ignored = 0;
@@ -17,14 +17,14 @@ export class Strikes {
   /** Answers whether it was one too many. */
   add(reason: string): boolean {
     this.#count++;
-    if (this.#count <= MAX_LOGGED) this.#logger.warn({ reason, count: this.#count }, "frame refused");
-    return this.#count > MAX_STRIKES;
+    if (this.#count <= MAX_LOGGED_FRAMES) this.#logger.warn({ reason, count: this.#count }, "frame refused");
+    return this.#count > MAX_BAD_FRAMES;
   }
 
   /** A frame that nothing can be done about and that is no fault, such as one of a type of a newer agent. */
-  ignore(type: string): void {
+  countUnknown(type: string): void {
     this.#ignored++;
-    if (this.#ignored <= MAX_LOGGED) this.#logger.info({ type, count: this.#ignored }, "unknown frame ignored");
+    if (this.#ignored <= MAX_LOGGED_FRAMES) this.#logger.info({ type, count: this.#ignored }, "unknown frame ignored");
   }
 
   /** For the session's last line. */

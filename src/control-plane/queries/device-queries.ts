@@ -3,15 +3,15 @@ import { type QueryAnswer, type QueryKind, type QueryParams, QUERIES } from "../
 import type { LogsParams } from "../../protocol/app-log.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { Asset } from "../core/asset.ts";
-import { checkAnswer } from "../core/check-answer.ts";
-import { type DeviceDirectory, type DeviceSession, TELLING_PROTOCOL } from "../deployments/devices.ts";
+import { validateAnswer } from "../core/check-answer.ts";
+import { type DeviceDirectory, type DeviceSession, MIN_REPORTING_PROTOCOL } from "../deployments/devices.ts";
 import { onAbort } from "../on-abort.ts";
 import { LogFeed } from "./log-feed.ts";
-import { notUnderstood, toQueryError } from "./query-error.ts";
-import { Slots } from "./slots.ts";
+import { invalidAnswer, toQueryError } from "./query-error.ts";
+import { ConcurrencyLimiter } from "./slots.ts";
 
 /** How long a device may take to begin its answer before it counts as not reachable, in milliseconds. */
-const FIRST_ANSWER_MS = 10_000;
+const FIRST_ANSWER_TIMEOUT_MS = 10_000;
 
 /** Most questions one device is asked at once, and one account may have open. */
 export const MAX_QUERIES_PER_DEVICE = 16;
@@ -24,8 +24,11 @@ type SingleQuery = Exclude<QueryKind, "logs">;
 export class DeviceQueries {
   readonly #devices: DeviceDirectory;
   readonly #clock: Clock;
-  readonly #deviceSlots = new Slots(MAX_QUERIES_PER_DEVICE, "The device is asked as much at once as it may be.");
-  readonly #accountSlots = new Slots(
+  readonly #deviceSlots = new ConcurrencyLimiter(
+    MAX_QUERIES_PER_DEVICE,
+    "The device is asked as much at once as it may be.",
+  );
+  readonly #accountSlots = new ConcurrencyLimiter(
     MAX_QUERIES_PER_ACCOUNT,
     "The account has as many questions to its devices open as it may have.",
   );
@@ -40,7 +43,7 @@ export class DeviceQueries {
    * answer within 10 s; `DeviceTooOld`, `TooManyRequests`, `DeviceFailed`; `AppNotFound` and `EngineUnavailable` where
    * the device says so. When the signal aborts, its reason.
    */
-  async ask<K extends SingleQuery>(
+  async query<K extends SingleQuery>(
     asset: Asset,
     what: K,
     params: QueryParams<K>,
@@ -48,48 +51,53 @@ export class DeviceQueries {
   ): Promise<QueryAnswer<K>> {
     signal.throwIfAborted();
     const session = this.#session(asset);
-    using _slots = this.#takeSlots(asset);
+    using _slots = this.#acquireSlots(asset);
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    using _silence = this.#clock.timer(FIRST_ANSWER_MS, () => {
-      session.probe();
+    using _silence = this.#clock.timer(FIRST_ANSWER_TIMEOUT_MS, () => {
+      session.checkLiveness();
       reject(new EdgeError("DeviceNotReachable"));
     });
     using _left = onAbort(signal, () => reject(signal.reason));
     using _query = session.query(what, params, {
       answer: resolve,
-      end: (error) => reject(error ? toQueryError(error) : notUnderstood()),
+      end: (error) => reject(error ? toQueryError(error) : invalidAnswer()),
     });
     const parsed = QUERIES[what].answer.safeParse(await promise);
-    const answer = parsed.success ? checkAnswer(what, params, parsed.data as QueryAnswer<K>) : undefined;
-    if (answer === undefined) throw notUnderstood();
+    const answer = parsed.success ? validateAnswer(what, params, parsed.data as QueryAnswer<K>) : undefined;
+    if (answer === undefined) throw invalidAnswer();
     return answer;
   }
 
   /**
    * Asks for the log lines of an app; dispose of the feed to end it. Errors as in `ask`, here or from the feed.
    */
-  logs(asset: Asset, params: LogsParams): LogFeed {
+  openLogs(asset: Asset, params: LogsParams): LogFeed {
     const session = this.#session(asset);
     using cleanup = new DisposableStack();
-    cleanup.use(this.#takeSlots(asset));
+    cleanup.use(this.#acquireSlots(asset));
     const { follow: isFollowing, tail: maxLines } = params;
-    const feed = new LogFeed({ clock: this.#clock, isFollowing, maxLines, firstAnswerMs: FIRST_ANSWER_MS });
+    const feed = new LogFeed({
+      clock: this.#clock,
+      isFollowing,
+      maxLines,
+      firstAnswerTimeoutMs: FIRST_ANSWER_TIMEOUT_MS,
+    });
     cleanup.use(session.query("logs", params, feed));
-    feed.own(cleanup.move(), () => session.probe());
+    feed.attach(cleanup.move(), () => session.checkLiveness());
     return feed;
   }
 
-  #takeSlots({ uuid, accountId }: Asset): Disposable {
+  #acquireSlots({ uuid, accountId }: Asset): Disposable {
     using slots = new DisposableStack();
-    slots.use(this.#deviceSlots.take(uuid));
-    slots.use(this.#accountSlots.take(accountId));
+    slots.use(this.#deviceSlots.acquire(uuid));
+    slots.use(this.#accountSlots.acquire(accountId));
     return slots.move();
   }
 
   #session(asset: Asset): DeviceSession {
     const session = this.#devices.find(asset.uuid);
     if (!session) throw new EdgeError("DeviceNotReachable");
-    if (session.protocol < TELLING_PROTOCOL) throw new EdgeError("DeviceTooOld");
+    if (session.protocol < MIN_REPORTING_PROTOCOL) throw new EdgeError("DeviceTooOld");
     return session;
   }
 }

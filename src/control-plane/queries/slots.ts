@@ -1,7 +1,7 @@
 import { EdgeError } from "../../protocol/errors.ts";
 
 /** Lets each holder have at most so many of something at once. */
-export class Slots {
+export class ConcurrencyLimiter {
   readonly #limit: number;
   readonly #message: string;
   readonly #taken = new Map<string, number>();
@@ -13,7 +13,7 @@ export class Slots {
   }
 
   /** Error: `TooManyRequests`. */
-  take(holder: string): Disposable {
+  acquire(holder: string): Disposable {
     const count = this.#taken.get(holder) ?? 0;
     if (count >= this.#limit) throw new EdgeError("TooManyRequests", this.#message, { limit: this.#limit });
     this.#taken.set(holder, count + 1);

@@ -1,8 +1,8 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { type ReportChange, reportChangeSchema } from "../../protocol/app-report.ts";
+import { type ReportDelta, reportDeltaSchema } from "../../protocol/app-report.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
-import { applyReport, type DeviceReport } from "../core/device-report.ts";
+import { applyReportDelta, type DeviceReport } from "../core/device-report.ts";
 import type { DeviceSession, ReportHandler } from "../deployments/devices.ts";
 import type { DeviceStore } from "../store/devices.ts";
 import type { LastSeen } from "./last-seen.ts";
@@ -10,7 +10,7 @@ import type { LastSeen } from "./last-seen.ts";
 /** How long a device that keeps sending differences to another report is left alone, in milliseconds. */
 const RESYNC_PAUSE_MS = 60_000;
 
-export interface DeviceReportsParts {
+export interface DeviceReportsOptions {
   readonly store: DeviceStore;
   readonly lastSeen: LastSeen;
   readonly clock: Clock;
@@ -19,34 +19,34 @@ export interface DeviceReportsParts {
 
 /** Keeps what devices tell of themselves and their apps, one report for each. */
 export class DeviceReports implements ReportHandler {
-  readonly #parts: DeviceReportsParts;
+  readonly #options: DeviceReportsOptions;
   /** When the whole report was last asked for in a session, by the monotonic clock. */
   readonly #resyncs = new WeakMap<DeviceSession, number>();
 
-  constructor(parts: DeviceReportsParts) {
-    this.#parts = parts;
+  constructor(parts: DeviceReportsOptions) {
+    this.#options = parts;
   }
 
-  async greeted({ assetUuid }: DeviceSession): Promise<string | undefined> {
-    this.#parts.lastSeen.note(assetUuid);
-    return this.#parts.store.findReportHash(assetUuid);
+  async onHello({ assetUuid }: DeviceSession): Promise<string | undefined> {
+    this.#options.lastSeen.record(assetUuid);
+    return this.#options.store.findReportHash(assetUuid);
   }
 
-  left({ assetUuid }: DeviceSession): void {
-    this.#parts.lastSeen.note(assetUuid);
+  onDisconnected({ assetUuid }: DeviceSession): void {
+    this.#options.lastSeen.record(assetUuid);
   }
 
-  async reported(session: DeviceSession, change: ReportChange): Promise<void> {
-    const held = await this.#parts.store.findReport(session.assetUuid);
+  async onReport(session: DeviceSession, change: ReportDelta): Promise<void> {
+    const held = await this.#options.store.findReport(session.assetUuid);
     // Sent twice: what it leads to is held already.
     if (change.base !== null && held?.value.hash === change.hash) return;
-    const report = applyReport(held?.value, change);
+    const report = applyReportDelta(held?.value, change);
     if (!report || !(await this.#save(session, held?.value.hash, report))) this.#resync(session);
   }
 
   /** Asks for the complete report: what is held is not what the device took it for. */
   #resync(session: DeviceSession): void {
-    const { clock, logger } = this.#parts;
+    const { clock, logger } = this.#options;
     const last = this.#resyncs.get(session);
     if (last !== undefined && clock.monotonic() - last < RESYNC_PAUSE_MS) return;
     this.#resyncs.set(session, clock.monotonic());
@@ -55,10 +55,10 @@ export class DeviceReports implements ReportHandler {
       {},
       {
         answer: async (body) => {
-          const change = reportChangeSchema.safeParse(body);
-          const report = change.success && change.data.base === null && applyReport(undefined, change.data);
+          const change = reportDeltaSchema.safeParse(body);
+          const report = change.success && change.data.base === null && applyReportDelta(undefined, change.data);
           // It is complete, so it takes the place of whatever is held.
-          const heldHash = await this.#parts.store.findReportHash(session.assetUuid);
+          const heldHash = await this.#options.store.findReportHash(session.assetUuid);
           if (report) await this.#save(session, heldHash, report);
           else logger.warn({ asset: session.assetUuid }, "the device's report could not be understood");
         },
@@ -71,7 +71,7 @@ export class DeviceReports implements ReportHandler {
 
   /** Answers false where another report has taken the place of the held one meanwhile, such as by another session. */
   async #save({ assetUuid }: DeviceSession, heldHash: string | undefined, report: DeviceReport): Promise<boolean> {
-    const { store, clock, logger } = this.#parts;
+    const { store, clock, logger } = this.#options;
     const length = Buffer.byteLength(JSON.stringify(report));
     // No complete report is longer, since it has to fit one frame.
     if (length > MAX_FRAME_BYTES) {

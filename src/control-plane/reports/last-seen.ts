@@ -3,7 +3,7 @@ import type { Logger } from "../../lib/logger.ts";
 import type { DeviceStore } from "../store/devices.ts";
 
 /** How long what was seen is gathered before it is written: a fleet that comes back must not cost a write per device. */
-const GATHER_MS = 5_000;
+const FLUSH_DELAY_MS = 5_000;
 
 /**
  * When devices were last connected, noted when they come and when they go. Written in batches; what was seen in the last
@@ -26,9 +26,9 @@ export class LastSeen implements AsyncDisposable {
   }
 
   /** The device is connected right now. */
-  note(assetUuid: string): void {
+  record(assetUuid: string): void {
     this.#pending.set(assetUuid, Math.floor(this.#clock.now() / 1000));
-    this.#timer ??= this.#clock.timer(GATHER_MS, () => this.#flush());
+    this.#timer ??= this.#clock.timer(FLUSH_DELAY_MS, () => this.#flush());
   }
 
   /** Unix seconds; `undefined` when it never was. */

@@ -1,12 +1,12 @@
 import type { Clock } from "../../lib/clock.ts";
 
 /** Lets through so many at once and so many a second after that; who comes too fast waits. */
-export class Pace {
+export class RateLimiter {
   readonly #clock: Clock;
   readonly #burst: number;
   readonly #perSecond: number;
   /** When the last one that was let through is paid for, by the monotonic clock. */
-  #paidAtMs = 0;
+  #theoreticalArrivalMs = 0;
 
   constructor(clock: Clock, burst: number, perSecond: number) {
     this.#clock = clock;
@@ -16,7 +16,7 @@ export class Pace {
 
   /** Whether all that was let through is paid for. */
   get isIdle(): boolean {
-    return this.#paidAtMs <= this.#clock.monotonic();
+    return this.#theoreticalArrivalMs <= this.#clock.monotonic();
   }
 
   /**
@@ -25,25 +25,25 @@ export class Pace {
    * @param count for how many it counts
    * @param signal when it aborts, it resolves at once, and who still waited then counts for nothing
    */
-  async turn(count = 1, signal?: AbortSignal): Promise<void> {
-    const waitMs = this.spend(count);
+  async acquire(count = 1, signal?: AbortSignal): Promise<void> {
+    const waitMs = this.charge(count);
     if (waitMs <= 0) return;
     try {
       await this.#clock.sleep(waitMs, signal);
     } catch (error) {
       if (!signal?.aborted) throw error;
-      this.#paidAtMs -= count * this.#costMs;
+      this.#theoreticalArrivalMs -= count * this.#intervalMs;
     }
   }
 
   /** Lets so many through at once; who comes next waits for them. Answers for how long, in milliseconds, if it is above 0. */
-  spend(count: number): number {
+  charge(count: number): number {
     const now = this.#clock.monotonic();
-    this.#paidAtMs = Math.max(this.#paidAtMs, now) + count * this.#costMs;
-    return this.#paidAtMs - now - this.#burst * this.#costMs;
+    this.#theoreticalArrivalMs = Math.max(this.#theoreticalArrivalMs, now) + count * this.#intervalMs;
+    return this.#theoreticalArrivalMs - now - this.#burst * this.#intervalMs;
   }
 
-  get #costMs(): number {
+  get #intervalMs(): number {
     return 1000 / this.#perSecond;
   }
 }

@@ -1,16 +1,16 @@
 import type { Clock } from "../../lib/clock.ts";
-import { Pace } from "./pace.ts";
+import { RateLimiter } from "./pace.ts";
 
 /** Below so many, idle ones are not worth looking for. */
-const MIN_KEPT = 1_000;
+const MIN_EVICTION_COUNT = 1_000;
 
 /** One pace for each device, also over its reconnects. Those that are idle are forgotten. */
-export class Paces {
+export class DeviceRateLimiters {
   readonly #clock: Clock;
   readonly #burst: number;
   readonly #perSecond: number;
-  readonly #byDevice = new Map<string, Pace>();
-  #reviewAt = MIN_KEPT;
+  readonly #byDevice = new Map<string, RateLimiter>();
+  #evictAtCount = MIN_EVICTION_COUNT;
 
   constructor(clock: Clock, burst: number, perSecond: number) {
     this.#clock = clock;
@@ -18,19 +18,19 @@ export class Paces {
     this.#perSecond = perSecond;
   }
 
-  of(assetUuid: string): Pace {
+  forDevice(assetUuid: string): RateLimiter {
     const known = this.#byDevice.get(assetUuid);
     if (known) return known;
-    if (this.#byDevice.size >= this.#reviewAt) this.#forgetIdle();
-    const pace = new Pace(this.#clock, this.#burst, this.#perSecond);
+    if (this.#byDevice.size >= this.#evictAtCount) this.#evictIdle();
+    const pace = new RateLimiter(this.#clock, this.#burst, this.#perSecond);
     this.#byDevice.set(assetUuid, pace);
     return pace;
   }
 
-  #forgetIdle(): void {
+  #evictIdle(): void {
     for (const [assetUuid, pace] of this.#byDevice) {
       if (pace.isIdle) this.#byDevice.delete(assetUuid);
     }
-    this.#reviewAt = Math.max(MIN_KEPT, 2 * this.#byDevice.size);
+    this.#evictAtCount = Math.max(MIN_EVICTION_COUNT, 2 * this.#byDevice.size);
   }
 }

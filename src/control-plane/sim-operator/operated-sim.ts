@@ -1,9 +1,9 @@
 import type { SimType } from "../../protocol/sim.ts";
 import type { Asset } from "../core/asset.ts";
-import type { OperatedSim } from "./sim-operator.ts";
+import type { OperatorSim } from "./sim-operator.ts";
 
 /** One SIM of an asset as the operator is told about it; `undefined` when the asset has none of this type. */
-export function operatedSim(asset: Asset, type: SimType): OperatedSim | undefined {
+export function toOperatorSim(asset: Asset, type: SimType): OperatorSim | undefined {
   const { supersim, prosim } = asset;
   if (type === "supersim") {
     return (

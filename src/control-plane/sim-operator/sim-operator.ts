@@ -5,7 +5,7 @@ import type { SimState } from "../store/sims.ts";
 import type { UsageTotal } from "../core/usage-view.ts";
 
 /** A SIM as an operator's API addresses it, with what the control plane last knew about it. */
-export interface OperatedSim {
+export interface OperatorSim {
   readonly type: SimType;
   readonly iccid: string;
   /** The operator's own identifier: the SID of a Super SIM, the IMSI of a PRO SIM. */
@@ -19,13 +19,13 @@ export interface OperatedSim {
  * A call that cannot be carried out throws `SimOperatorError`.
  */
 export interface SimOperator {
-  activate(sim: OperatedSim, signal: AbortSignal): Promise<SimState>;
-  deactivate(sim: OperatedSim, signal: AbortSignal): Promise<SimState>;
+  activate(sim: OperatorSim, signal: AbortSignal): Promise<SimState>;
+  deactivate(sim: OperatorSim, signal: AbortSignal): Promise<SimState>;
   /** Only for Super SIMs. */
-  setNetworkGroup(sim: OperatedSim, networkGroup: string, signal: AbortSignal): Promise<SimState>;
+  setNetworkGroup(sim: OperatorSim, networkGroup: string, signal: AbortSignal): Promise<SimState>;
   /** Totals by period and bucket; empty periods are left out. */
   readUsage(
-    sim: OperatedSim,
+    sim: OperatorSim,
     range: TimeRange,
     granularity: Granularity,
     signal: AbortSignal,

@@ -3,7 +3,7 @@ import type { TimeRange } from "../core/usage-period.ts";
 import type { SimState } from "../store/sims.ts";
 import type { UsageTotal } from "../core/usage-view.ts";
 import type { UsageStore } from "../store/usage.ts";
-import type { OperatedSim, SimOperator } from "./sim-operator.ts";
+import type { OperatorSim, SimOperator } from "./sim-operator.ts";
 
 /**
  * The operator of an installation that has no other: the SIMs are in whatever state the store says, and usage is what
@@ -16,19 +16,19 @@ export class StoredSimOperator implements SimOperator {
     this.#usage = usage;
   }
 
-  async activate(sim: OperatedSim): Promise<SimState> {
+  async activate(sim: OperatorSim): Promise<SimState> {
     return { ...sim.state, status: "active" };
   }
 
-  async deactivate(sim: OperatedSim): Promise<SimState> {
+  async deactivate(sim: OperatorSim): Promise<SimState> {
     return { ...sim.state, status: "inactive" };
   }
 
-  async setNetworkGroup(sim: OperatedSim, networkGroup: string): Promise<SimState> {
+  async setNetworkGroup(sim: OperatorSim, networkGroup: string): Promise<SimState> {
     return { ...sim.state, networkGroup };
   }
 
-  readUsage(sim: OperatedSim, range: TimeRange, granularity: Granularity): Promise<readonly UsageTotal[]> {
+  readUsage(sim: OperatorSim, range: TimeRange, granularity: Granularity): Promise<readonly UsageTotal[]> {
     return this.#usage.sumUsage(sim.iccid, range, granularity);
   }
 }

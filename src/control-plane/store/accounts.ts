@@ -6,7 +6,7 @@ export interface Account {
 }
 
 /** What an account takes of what is bounded. */
-export interface AccountUse {
+export interface AccountUsage {
   /** What its deployments take with their events, in bytes. */
   readonly storedBytes: number;
   readonly assets: number;
@@ -26,7 +26,7 @@ export interface AccountStore {
   createAccount(account: Account): Promise<void>;
   findAccount(id: string): Promise<Account | undefined>;
   /** What the account's deployments take and how many assets it has; nothing where there is no such account. */
-  findUse(id: string): Promise<AccountUse>;
+  findUsage(id: string): Promise<AccountUsage>;
   /** In order of creation. */
   listAccounts(): Promise<readonly Account[]>;
 }

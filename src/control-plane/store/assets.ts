@@ -1,15 +1,20 @@
 import type { Asset } from "../core/asset.ts";
 import type { Identifier } from "../core/identifier.ts";
-import type { ListPosition } from "../core/list-cursor.ts";
+import type { AssetCursor } from "../core/list-cursor.ts";
 import type { AssetStatus } from "../../protocol/asset.ts";
 
 export type RegisterResult =
   | { readonly ok: true }
   /** The value of this field belongs to another asset, or to another field of the same one. */
-  | { readonly ok: false; readonly taken: Identifier["field"]; readonly value: string; readonly holder: Holder };
+  | {
+      readonly ok: false;
+      readonly taken: Identifier["field"];
+      readonly value: string;
+      readonly owner: IdentifierOwner;
+    };
 
 /** The asset an identifier belongs to. */
-export interface Holder {
+export interface IdentifierOwner {
   readonly assetUuid: string;
   readonly accountId: string;
 }
@@ -42,7 +47,7 @@ export interface AssetStore {
     accountId: string,
     filter: AssetFilter,
     limit: number,
-    after: ListPosition | undefined,
+    after: AssetCursor | undefined,
   ): Promise<readonly Asset[]>;
   /** An asset that is gone meanwhile is no error. */
   renameAsset(uuid: string, name: string): Promise<void>;

@@ -1,5 +1,5 @@
 import type { DeploymentEvent } from "../../protocol/deployment-event.ts";
-import type { Change, Deployment, DeploymentSummary } from "../core/deployment.ts";
+import type { DeploymentChange, Deployment, DeploymentSummary } from "../core/deployment.ts";
 import type { DeploymentCursor } from "../core/deployment-cursor.ts";
 
 /** What makes a repeated request the same request. */
@@ -22,11 +22,11 @@ export type CreateResult =
   | { readonly kind: "busy" };
 
 /** What a new deployment must keep to. */
-export interface CreationBounds {
+export interface CreationLimits {
   /** Most bytes that the account's deployments take with this one. */
-  readonly accountBytes: number;
+  readonly maxAccountBytes: number;
   /** Most deployments of the asset that have not ended, with this one. */
-  readonly runningOfAsset: number;
+  readonly maxRunningPerAsset: number;
 }
 
 /** What events one read returns at the most, in bytes, unless the first alone is larger. */
@@ -55,7 +55,7 @@ export interface DeploymentStore {
     deployment: Deployment,
     first: DeploymentEvent,
     idempotency?: Idempotency,
-    bounds?: CreationBounds,
+    bounds?: CreationLimits,
   ): Promise<CreateResult>;
   findDeployment(id: string): Promise<Deployment | undefined>;
   /** The same, however large the deployment is, for little. */
@@ -65,9 +65,9 @@ export interface DeploymentStore {
   /** Deployments without a final event, of one asset or of all, oldest first. */
   listUnfinished(assetUuid?: string): Promise<readonly Deployment[]>;
   /** Deployments of the asset that ended while `asked` or `overdue`, oldest first, at most `limit`. */
-  listEndedInDoubt(assetUuid: string, limit: number): Promise<readonly Deployment[]>;
+  listEndedUncertain(assetUuid: string, limit: number): Promise<readonly Deployment[]>;
   /** Those of one asset, however large they are, for little. */
-  summarizeUnfinished(assetUuid: string): Promise<readonly DeploymentSummary[]>;
+  listUnfinishedSummaries(assetUuid: string): Promise<readonly DeploymentSummary[]>;
   /**
    * Reads the deployment, lets `decide` say what is to change, and stores that with the next version, on the condition
    * that the version is still the one that was read. `decide` must be pure: where another change came first it is called
@@ -76,7 +76,10 @@ export interface DeploymentStore {
    *
    * Results of overlapping calls may arrive in another order than that of the changes; their versions tell.
    */
-  updateDeployment(id: string, decide: (deployment: Deployment) => Change | undefined): Promise<Deployment | undefined>;
+  updateDeployment(
+    id: string,
+    decide: (deployment: Deployment) => DeploymentChange | undefined,
+  ): Promise<Deployment | undefined>;
   /** Events with a `seq` above `after`, in order, at most `limit` and `MAX_BATCH_BYTES`, but one if there is any. */
   readEvents(id: string, after: number, limit: number): Promise<readonly StoredEvent[]>;
   /**

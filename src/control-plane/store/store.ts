@@ -21,7 +21,7 @@ export interface Store extends AsyncDisposable {
   /** Throws when the store does not answer. */
   check(): Promise<void>;
   /** Removes from the log on disk what was written before. Answers whether it could, without waiting for anybody. */
-  emptyLog(): Promise<boolean>;
+  truncateWal(): Promise<boolean>;
   /** A number that differs from the last answer after another process has changed something. */
-  foreignChanges(): Promise<number>;
+  dataVersion(): Promise<number>;
 }

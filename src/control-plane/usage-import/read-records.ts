@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import { pipeline } from "node:stream";
 import { CsvError, parse } from "csv-parse";
 import { z } from "zod";
-import { decimal } from "../../protocol/query.ts";
+import { integerString } from "../../protocol/query.ts";
 import { listIssues } from "../../protocol/request-error.ts";
 import { iccidSchema, networkGroupSchema } from "../../protocol/sim.ts";
 import { MAX_UNIX_SECONDS } from "../../protocol/timestamp.ts";
@@ -11,16 +11,16 @@ import { MAX_RECORD_BYTES, type UsageRecord } from "../store/usage.ts";
 /** The columns of a usage file, in order. */
 export const COLUMNS = ["iccid", "network_group_or_service_profile", "start_time", "end_time", "bytes"] as const;
 
-const LONGEST_LINE = 1024;
+const MAX_LINE_LENGTH = 1024;
 
 const lineSchema = z
   .object({
     iccid: iccidSchema,
     // Service profiles follow the same rule as network groups.
     network_group_or_service_profile: networkGroupSchema,
-    start_time: decimal(0, MAX_UNIX_SECONDS),
-    end_time: decimal(0, MAX_UNIX_SECONDS),
-    bytes: decimal(0, MAX_RECORD_BYTES),
+    start_time: integerString(0, MAX_UNIX_SECONDS),
+    end_time: integerString(0, MAX_UNIX_SECONDS),
+    bytes: integerString(0, MAX_RECORD_BYTES),
   })
   .refine((line) => line.start_time < line.end_time, { path: ["start_time"], message: "must be before end_time" });
 
@@ -46,7 +46,7 @@ export class BadLineError extends Error {
  * line that is wrong, and whatever the source fails with.
  */
 export async function* readRecords(source: Readable): AsyncGenerator<NumberedRecord> {
-  const parser = parse({ bom: true, info: true, trim: true, skip_empty_lines: true, max_record_size: LONGEST_LINE });
+  const parser = parse({ bom: true, info: true, trim: true, skip_empty_lines: true, max_record_size: MAX_LINE_LENGTH });
   // Errors of the source reach the loop below through the parser.
   pipeline(source, parser, () => {});
   let isHeader = true;

@@ -6,7 +6,7 @@ import { VERSION } from "../../lib/version.ts";
 import { NetworkFailure, toNetworkFailure } from "./network-failure.ts";
 import { toServiceFailure } from "./service-failure.ts";
 
-const ANSWER_TIMEOUT_MS = 30_000;
+const RESPONSE_TIMEOUT_MS = 30_000;
 
 export interface ApiClientOptions {
   readonly baseUrl: string;
@@ -38,12 +38,12 @@ export class ApiClient {
 
   /** Sends a request that is answered with one JSON document of the given shape. */
   async json<T>(request: ApiRequest, schema: z.ZodType<T>): Promise<T> {
-    using limit = deadline(this.#options.clock, ANSWER_TIMEOUT_MS, this.#options.signal);
+    using limit = deadline(this.#options.clock, RESPONSE_TIMEOUT_MS, this.#options.signal);
     const response = await this.send(request, limit.signal);
     const text = await this.text(response);
     if (!response.ok) throw toServiceFailure(response, text);
     const result = schema.safeParse(parseJson(text));
-    if (!result.success) throw this.#notTheService();
+    if (!result.success) throw this.#unexpectedResponse();
     return result.data;
   }
 
@@ -65,7 +65,7 @@ export class ApiClient {
         ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
       });
     } catch (error) {
-      throw this.failureOf(error);
+      throw this.toFailure(error);
     }
   }
 
@@ -74,12 +74,12 @@ export class ApiClient {
     try {
       return await response.text();
     } catch (error) {
-      throw this.failureOf(error);
+      throw this.toFailure(error);
     }
   }
 
   /** What a broken exchange means: the reason of an interrupt, or a `NetworkFailure`. */
-  failureOf(error: unknown): unknown {
+  toFailure(error: unknown): unknown {
     if (this.#options.signal.aborted) return this.#options.signal.reason;
     return error instanceof NetworkFailure ? error : toNetworkFailure(this.baseUrl, error);
   }
@@ -92,7 +92,7 @@ export class ApiClient {
     return `${this.baseUrl}${request.path}${query.size === 0 ? "" : `?${query.toString()}`}`;
   }
 
-  #notTheService(): Failure {
+  #unexpectedResponse(): Failure {
     return new Failure(`${this.baseUrl} answered, but not as this service does.`, {
       exitCode: EXIT.unreachable,
       hint: "Check the address (--url): it may be another service, or a newer version of this one.",

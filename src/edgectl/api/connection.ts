@@ -1,10 +1,10 @@
 import type { Clock } from "../../lib/clock.ts";
 
 /** The service sends at least an empty line every 15 s; three missed ones mean that the link is dead. */
-export const SILENCE_LIMIT_MS = 45_000;
+export const MAX_SILENCE_MS = 45_000;
 
 /** Aborts a request when its caller does, when it is disposed of, and when nothing has come for too long. */
-export class Connection implements Disposable {
+export class IdleTimeout implements Disposable {
   readonly #controller = new AbortController();
   readonly #clock: Clock;
   readonly signal: AbortSignal;
@@ -18,7 +18,7 @@ export class Connection implements Disposable {
   /** Something came. */
   touch(): void {
     this.#watchdog?.[Symbol.dispose]();
-    this.#watchdog = this.#clock.timer(SILENCE_LIMIT_MS, () => {
+    this.#watchdog = this.#clock.timer(MAX_SILENCE_MS, () => {
       this.#controller.abort(new DOMException("nothing came for too long", "TimeoutError"));
     });
   }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { deploymentStatusSchema } from "../../protocol/deployment-event.ts";
-import { StreamGrammarError } from "./event-lines.ts";
+import { StreamFormatError } from "./event-lines.ts";
 
 /**
  * An event as this command needs it: the fields of the specification are held to, the rest is taken as it comes, so
@@ -29,9 +29,9 @@ export function parseStreamedEvent(json: string): StreamedEvent {
   try {
     value = JSON.parse(json);
   } catch {
-    throw new StreamGrammarError("a line of the stream is not JSON");
+    throw new StreamFormatError("a line of the stream is not JSON");
   }
   const result = streamedEventSchema.safeParse(value);
-  if (!result.success) throw new StreamGrammarError("a line of the stream is not a deployment event");
+  if (!result.success) throw new StreamFormatError("a line of the stream is not a deployment event");
   return result.data;
 }

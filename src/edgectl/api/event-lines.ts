@@ -1,10 +1,10 @@
 const PREFIX = "data:";
 
 /** A line longer than any event is allowed to be: 1 MiB. */
-const LONGEST_LINE = 1024 * 1024;
+const MAX_LINE_LENGTH = 1024 * 1024;
 
 /** What came is not a stream of `data:` lines. */
-export class StreamGrammarError extends Error {
+export class StreamFormatError extends Error {
   override readonly name = "StreamGrammarError";
 }
 
@@ -33,7 +33,7 @@ export class EventLineReader {
   #take(text: string): string[] {
     const lines = (this.#rest + text).split("\n");
     this.#rest = lines.pop() ?? "";
-    if (this.#rest.length > LONGEST_LINE) throw new StreamGrammarError("a line of the stream is too long");
+    if (this.#rest.length > MAX_LINE_LENGTH) throw new StreamFormatError("a line of the stream is too long");
     return lines.map(dataOf).filter((data) => data !== undefined);
   }
 }

@@ -1,8 +1,8 @@
 import type { Clock } from "../../lib/clock.ts";
-import { Connection } from "./connection.ts";
+import { IdleTimeout } from "./connection.ts";
 import type { ApiClient, ApiRequest } from "./client.ts";
 import { parseStreamedEvent, type StreamedEvent } from "./deployment-event.ts";
-import { EventLineReader, StreamGrammarError } from "./event-lines.ts";
+import { EventLineReader, StreamFormatError } from "./event-lines.ts";
 import { NetworkFailure } from "./network-failure.ts";
 import { toServiceFailure } from "./service-failure.ts";
 
@@ -24,7 +24,7 @@ export async function openEventStream(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<EventStream> {
-  const connection = new Connection(clock, signal);
+  const connection = new IdleTimeout(clock, signal);
   try {
     connection.touch();
     const response = await client.send(request, connection.signal);
@@ -44,7 +44,7 @@ export async function openEventStream(
 async function* readEvents(
   client: ApiClient,
   response: Response,
-  connection: Connection,
+  connection: IdleTimeout,
 ): AsyncGenerator<StreamedEvent> {
   const reader = new EventLineReader();
   const body = response.body ?? [];
@@ -54,8 +54,8 @@ async function* readEvents(
       for (const json of reader.push(chunk)) yield parseStreamedEvent(json);
     }
   } catch (error) {
-    if (error instanceof StreamGrammarError) throw toGrammarFailure(client, error);
-    throw client.failureOf(error);
+    if (error instanceof StreamFormatError) throw toGrammarFailure(client, error);
+    throw client.toFailure(error);
   }
   const last = reader.end();
   // A last line without its end was most likely cut off: it counts only if it is whole.
@@ -71,7 +71,7 @@ function tryParse(json: string): StreamedEvent | undefined {
   }
 }
 
-function toGrammarFailure(client: ApiClient, error: StreamGrammarError): NetworkFailure {
+function toGrammarFailure(client: ApiClient, error: StreamFormatError): NetworkFailure {
   return new NetworkFailure(client.baseUrl, error.message, {
     hint: "Check whether a proxy on the way changes what the service sends.",
     maybeSent: true,

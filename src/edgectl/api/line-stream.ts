@@ -2,9 +2,9 @@ import type { Clock } from "../../lib/clock.ts";
 import type { ApiClient, ApiRequest } from "./client.ts";
 import { NetworkFailure } from "./network-failure.ts";
 import { toServiceFailure } from "./service-failure.ts";
-import { Connection } from "./connection.ts";
+import { IdleTimeout } from "./connection.ts";
 
-const LONGEST_LINE = 1024 * 1024;
+const MAX_LINE_LENGTH = 1024 * 1024;
 
 /**
  * Lines of an answer that comes bit by bit, without the empty ones that keep it alive. Errors: `ServiceFailure` where
@@ -15,7 +15,7 @@ export async function* readLines(
   request: ApiRequest,
   options: { readonly clock: Clock; readonly signal: AbortSignal; readonly type: string },
 ): AsyncGenerator<string> {
-  using connection = new Connection(options.clock, options.signal);
+  using connection = new IdleTimeout(options.clock, options.signal);
   connection.touch();
   const response = await client.send(request, connection.signal);
   const type = response.headers.get("content-type") ?? "";
@@ -27,12 +27,12 @@ export async function* readLines(
       connection.touch();
       const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
       rest = lines.pop() ?? "";
-      if (rest.length > LONGEST_LINE)
+      if (rest.length > MAX_LINE_LENGTH)
         throw new NetworkFailure(client.baseUrl, "a line is too long", { maybeSent: true });
       yield* lines.filter((line) => line.trim() !== "");
     }
   } catch (error) {
-    throw client.failureOf(error);
+    throw client.toFailure(error);
   }
   if (rest.trim() !== "") yield rest;
 }

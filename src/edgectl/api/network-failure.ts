@@ -2,10 +2,10 @@ import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
 
 interface Explanation {
-  readonly why: string;
+  readonly reason: string;
   readonly hint: string;
   /** A connection had come about, so the server may have got the request. */
-  readonly maybeSent?: true;
+  readonly mayHaveBeenSent?: true;
 }
 
 const CERTIFICATE_HINT =
@@ -14,37 +14,37 @@ const CERTIFICATE_HINT =
 const DEFAULT_HINT = "Check the network between here and the server, then try again.";
 
 const EXPLANATIONS: Readonly<Record<string, Explanation>> = {
-  ECONNRESET: { why: "the connection was reset", hint: DEFAULT_HINT, maybeSent: true },
-  UND_ERR_SOCKET: { why: "the connection was closed", hint: DEFAULT_HINT, maybeSent: true },
-  ECONNREFUSED: { why: "nothing listens there", hint: "Check the address and port, and that the server runs." },
-  ENOTFOUND: { why: "the host name is unknown", hint: "Check the address (--url) and this machine's DNS." },
-  EAI_AGAIN: { why: "the host name could not be looked up", hint: "Check this machine's network and DNS." },
-  EHOSTUNREACH: { why: "there is no route to the host", hint: "Check this machine's network, VPN or firewall." },
-  ENETUNREACH: { why: "there is no network", hint: "Check this machine's network." },
-  ETIMEDOUT: { why: "the host does not answer", hint: "Check the address, and VPN or firewall on the way." },
+  ECONNRESET: { reason: "the connection was reset", hint: DEFAULT_HINT, mayHaveBeenSent: true },
+  UND_ERR_SOCKET: { reason: "the connection was closed", hint: DEFAULT_HINT, mayHaveBeenSent: true },
+  ECONNREFUSED: { reason: "nothing listens there", hint: "Check the address and port, and that the server runs." },
+  ENOTFOUND: { reason: "the host name is unknown", hint: "Check the address (--url) and this machine's DNS." },
+  EAI_AGAIN: { reason: "the host name could not be looked up", hint: "Check this machine's network and DNS." },
+  EHOSTUNREACH: { reason: "there is no route to the host", hint: "Check this machine's network, VPN or firewall." },
+  ENETUNREACH: { reason: "there is no network", hint: "Check this machine's network." },
+  ETIMEDOUT: { reason: "the host does not answer", hint: "Check the address, and VPN or firewall on the way." },
   UND_ERR_CONNECT_TIMEOUT: {
-    why: "the host does not answer",
+    reason: "the host does not answer",
     hint: "Check the address, and VPN or firewall on the way.",
   },
-  DEPTH_ZERO_SELF_SIGNED_CERT: { why: "its certificate is self-signed", hint: CERTIFICATE_HINT },
-  SELF_SIGNED_CERT_IN_CHAIN: { why: "its certificate's authority is not trusted", hint: CERTIFICATE_HINT },
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: { why: "its certificate's authority is not trusted", hint: CERTIFICATE_HINT },
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: { why: "its certificate's authority is not trusted", hint: CERTIFICATE_HINT },
+  DEPTH_ZERO_SELF_SIGNED_CERT: { reason: "its certificate is self-signed", hint: CERTIFICATE_HINT },
+  SELF_SIGNED_CERT_IN_CHAIN: { reason: "its certificate's authority is not trusted", hint: CERTIFICATE_HINT },
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: { reason: "its certificate's authority is not trusted", hint: CERTIFICATE_HINT },
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: { reason: "its certificate's authority is not trusted", hint: CERTIFICATE_HINT },
   CERT_HAS_EXPIRED: {
-    why: "its certificate has expired",
+    reason: "its certificate has expired",
     hint: "Check this machine's clock; else renew the certificate.",
   },
-  ERR_TLS_CERT_ALTNAME_INVALID: { why: "its certificate is for another name", hint: "Check the address (--url)." },
-  ERR_SSL_WRONG_VERSION_NUMBER: { why: "it does not speak TLS there", hint: "Try http:// instead of https://." },
-  ERR_SSL_PACKET_LENGTH_TOO_LONG: { why: "it does not speak TLS there", hint: "Try http:// instead of https://." },
+  ERR_TLS_CERT_ALTNAME_INVALID: { reason: "its certificate is for another name", hint: "Check the address (--url)." },
+  ERR_SSL_WRONG_VERSION_NUMBER: { reason: "it does not speak TLS there", hint: "Try http:// instead of https://." },
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: { reason: "it does not speak TLS there", hint: "Try http:// instead of https://." },
 };
 
 /** No usable answer came: exit code 5. */
 export class NetworkFailure extends Failure {
   /** In a few words, without a full stop. */
-  readonly why: string;
+  readonly reason: string;
   /** Whether the server may have got the request all the same. */
-  readonly maybeSent: boolean;
+  readonly mayHaveBeenSent: boolean;
 
   constructor(baseUrl: string, why: string, options: { hint?: string; maybeSent: boolean; cause?: unknown }) {
     super(`${baseUrl} could not be reached: ${why}.`, {
@@ -52,8 +52,8 @@ export class NetworkFailure extends Failure {
       hint: options.hint ?? DEFAULT_HINT,
       cause: options.cause,
     });
-    this.why = why;
-    this.maybeSent = options.maybeSent;
+    this.reason = why;
+    this.mayHaveBeenSent = options.maybeSent;
   }
 }
 
@@ -65,9 +65,9 @@ export function toNetworkFailure(baseUrl: string, error: unknown): NetworkFailur
   }
   const known = code === undefined ? undefined : EXPLANATIONS[code];
   if (known) {
-    return new NetworkFailure(baseUrl, known.why, {
+    return new NetworkFailure(baseUrl, known.reason, {
       hint: known.hint,
-      maybeSent: known.maybeSent ?? false,
+      maybeSent: known.mayHaveBeenSent ?? false,
       cause: error,
     });
   }

@@ -9,7 +9,7 @@ const errorBodySchema = z.object({
   details: z.record(z.string(), z.unknown()).optional(),
 });
 
-const LONGEST_RETRY_AFTER_S = 3600;
+const MAX_RETRY_AFTER_S = 3600;
 
 /** The service answered, and the answer was no. */
 export class ServiceFailure extends Failure {
@@ -72,7 +72,7 @@ function exitCodeFor(httpStatus: number): ExitCode {
 /** Reads a `Retry-After` header in seconds. @returns milliseconds */
 function parseRetryAfter(value: string | null): number | undefined {
   if (value === null || !/^\d{1,9}$/.test(value.trim())) return undefined;
-  return Math.min(Number(value), LONGEST_RETRY_AFTER_S) * 1000;
+  return Math.min(Number(value), MAX_RETRY_AFTER_S) * 1000;
 }
 
 function parseJson(text: string): unknown {

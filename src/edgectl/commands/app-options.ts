@@ -5,7 +5,7 @@ import { parseSize } from "../deploy/parse-size.ts";
 import { parseVolume } from "../deploy/parse-volume.ts";
 import { collect, wholeNumber } from "./options.ts";
 
-const LONGEST_S = 3600;
+const MAX_HEALTH_TIME_S = 3600;
 
 /** Adds the options that describe an app. */
 export function addAppOptions(command: Command): Command {
@@ -24,7 +24,7 @@ export function addAppOptions(command: Command): Command {
     .option("--no-host-network", "do not, whatever was said before")
     .option("--privileged", "give the app all rights on the device")
     .option("--no-privileged", "do not, whatever was said before")
-    .option("--cpus <n>", "most processors it may use, such as 0.5", positive)
+    .option("--cpus <n>", "most processors it may use, such as 0.5", positiveNumber)
     .option("--memory <size>", "most memory it may use, such as 256MiB", parseSize)
     .addOption(
       new Option("--restart <policy>", "what happens when it ends by itself").choices([
@@ -35,18 +35,18 @@ export function addAppOptions(command: Command): Command {
       ]),
     )
     .option("--health-cmd <command>", "shell command that succeeds while the app is healthy")
-    .option("--health-interval <seconds>", "between two of its runs", wholeNumber(1, LONGEST_S))
-    .option("--health-timeout <seconds>", "one run may take", wholeNumber(1, LONGEST_S))
+    .option("--health-interval <seconds>", "between two of its runs", wholeNumber(1, MAX_HEALTH_TIME_S))
+    .option("--health-timeout <seconds>", "one run may take", wholeNumber(1, MAX_HEALTH_TIME_S))
     .option("--health-retries <n>", "failures in a row that make it unhealthy", wholeNumber(1, 100))
     .option(
       "--health-start-period <seconds>",
       "after the start, in which failures do not count",
-      wholeNumber(0, LONGEST_S),
+      wholeNumber(0, MAX_HEALTH_TIME_S),
     );
 }
 
 /** Adds the options that say how a deployment or an update is carried out. */
-export function addCarryOutOptions(command: Command): Command {
+export function addExecutionOptions(command: Command): Command {
   return command
     .option("--dry-run", "check everything and show the price; nothing is changed")
     .option("--max-download <size>", "refuse to download more than this, such as 50MB", parseSize)
@@ -56,7 +56,7 @@ export function addCarryOutOptions(command: Command): Command {
     .option("--registry-token-file <file>", "read a bearer token for the registry from a file, - for standard input");
 }
 
-function positive(text: string): number {
+function positiveNumber(text: string): number {
   const value = /^\d{1,4}(\.\d{1,3})?$/.test(text) ? Number(text) : 0;
   if (value <= 0) throw new InvalidArgumentError("Give a number above 0, such as 0.5 or 2.");
   return value;

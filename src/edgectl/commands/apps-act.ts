@@ -8,12 +8,12 @@ import type { Io } from "../io.ts";
 import { APP, ASSET } from "./options.ts";
 import { retryForOption } from "./retry-for.ts";
 
-interface ActOptions {
+interface LifecycleOptions {
   readonly detach?: boolean;
   readonly retryFor: number;
 }
 
-const ACTIONS = [
+const LIFECYCLE_ACTIONS = [
   ["remove", "stop an app and remove it; the device's own directories that it used stay"],
   ["stop", "stop an app; it stays stopped, also over reboots"],
   ["start", "start an app that was stopped"],
@@ -21,8 +21,8 @@ const ACTIONS = [
 ] as const;
 
 /** `remove`, `stop`, `start` and `restart`: one word to the device, and how it goes. */
-export function addAppsActions(apps: Command, io: Io): void {
-  for (const [action, description] of ACTIONS) {
+export function addAppsLifecycle(apps: Command, io: Io): void {
+  for (const [action, description] of LIFECYCLE_ACTIONS) {
     apps
       .command(action)
       .description(description)
@@ -30,7 +30,7 @@ export function addAppsActions(apps: Command, io: Io): void {
       .argument(...APP)
       .option("-d, --detach", "return as soon as the service has accepted it")
       .addOption(retryForOption())
-      .action(async (asset: string, name: string, options: ActOptions, command: Command) => {
+      .action(async (asset: string, name: string, options: LifecycleOptions, command: Command) => {
         const context = createContext(io, command);
         const client = await connect(context);
         const request = { ...requestFor(action, asset, name), headers: { "Idempotency-Key": io.randomId() } };
@@ -44,7 +44,7 @@ export function addAppsActions(apps: Command, io: Io): void {
   }
 }
 
-function requestFor(action: (typeof ACTIONS)[number][0], asset: string, name: string): ApiRequest {
+function requestFor(action: (typeof LIFECYCLE_ACTIONS)[number][0], asset: string, name: string): ApiRequest {
   if (action === "remove") return { method: "DELETE", path: appsPath(asset, name) };
   return { method: "POST", path: appsPath(asset, name, action) };
 }

@@ -1,11 +1,11 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { MAX_LOG_TAIL } from "../../protocol/app-log.ts";
+import { MAX_LOG_TAIL_LINES } from "../../protocol/app-log.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { parseTime } from "../../lib/terminal/time.ts";
 import { type LogEntry, readAppLogs } from "../api/app-logs.ts";
 import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";
-import type { Reporter } from "../reporter.ts";
+import type { Printer } from "../reporter.ts";
 import { APP, ASSET, wholeNumber } from "./options.ts";
 
 interface LogsOptions {
@@ -28,14 +28,14 @@ export function addAppsLogs(apps: Command, io: Io): void {
     .description("show what an app wrote; every line comes over the device's link")
     .argument(...ASSET)
     .argument(...APP)
-    .option("-n, --tail <n>", "the last lines (200 if not given)", wholeNumber(0, MAX_LOG_TAIL))
+    .option("-n, --tail <n>", "the last lines (200 if not given)", wholeNumber(0, MAX_LOG_TAIL_LINES))
     .option("--since <time>", "only what was written since then", time)
     .option("-f, --follow", "go on until Ctrl-C")
     .option("-t, --timestamps", "when each line was written, by the device's clock")
     .addHelpText("after", HELP)
     .action(async (asset: string, name: string, options: LogsOptions, command: Command) => {
       const context = createContext(io, command);
-      const { reporter } = context;
+      const { printer: reporter } = context;
       const client = await connect(context);
       const { tail, since, follow = false } = options;
       const signals = { clock: io.clock, signal: io.interrupted };
@@ -45,7 +45,7 @@ export function addAppsLogs(apps: Command, io: Io): void {
     });
 }
 
-function show(entry: LogEntry, reporter: Reporter, io: Io, timestamps: boolean): void {
+function show(entry: LogEntry, reporter: Printer, io: Io, timestamps: boolean): void {
   if (reporter.json) return reporter.jsonLine(entry);
   if ("omitted_lines" in entry) {
     return reporter.note(`${String(entry.omitted_lines)} lines were left out here, to spare the device's link.`);

@@ -12,7 +12,7 @@ export function addAppsList(apps: Command, io: Io): void {
     .argument(...ASSET)
     .action(async (asset: string, _options: unknown, command: Command) => {
       const context = createContext(io, command);
-      const { reporter } = context;
+      const { printer: reporter } = context;
       const list = await listApps(await connect(context), asset);
       reporter.result(list, () => renderApps(list.apps, reporter.theme, reporter.width));
       const note = freshnessNote(list, io.clock.now());
@@ -29,7 +29,7 @@ export function addAppsShow(apps: Command, io: Io): void {
     .option("--reveal", "ask the device for the values of its variables, which are masked otherwise")
     .action(async (asset: string, name: string, { reveal = false }: { reveal?: boolean }, command: Command) => {
       const context = createContext(io, command);
-      const { reporter } = context;
+      const { printer: reporter } = context;
       const app = await getApp(await connect(context), asset, name, reveal);
       reporter.result(app, () => renderApp(app, reporter.theme));
       const note = freshnessNote(app, io.clock.now());

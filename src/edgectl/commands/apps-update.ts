@@ -2,13 +2,19 @@ import { type Command, Option } from "commander";
 import { appsPath, getApp } from "../api/apps.ts";
 import { openEventStream } from "../api/event-stream.ts";
 import { connect, createContext } from "../context.ts";
-import { type AppFlags, type AppList, type AppRequest, buildAppRequest, LISTS } from "../deploy/app-request.ts";
-import { type AppOptions, readAppFile, readFlags } from "../deploy/read-app.ts";
-import { type CarryOutOptions, readCarryOut } from "../deploy/read-options.ts";
+import {
+  type AppFlags,
+  type AppListField,
+  type AppRequest,
+  buildAppRequest,
+  LIST_FIELDS,
+} from "../deploy/app-request.ts";
+import { type AppOptions, readAppFile, readAppFlags } from "../deploy/read-app.ts";
+import { type ExecutionOptions, readExecutionOptions } from "../deploy/read-options.ts";
 import { runDeployment } from "../deploy/run-deployment.ts";
 import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
-import { addAppOptions, addCarryOutOptions } from "./app-options.ts";
+import { addAppOptions, addExecutionOptions } from "./app-options.ts";
 import { APP, ASSET, collect } from "./options.ts";
 import { retryForOption } from "./retry-for.ts";
 
@@ -25,7 +31,7 @@ const CLEARED: Readonly<Record<string, readonly [field: string, value: unknown]>
   restart: ["restart_policy", null],
 };
 
-interface UpdateOptions extends AppOptions, CarryOutOptions {
+interface UpdateOptions extends AppOptions, ExecutionOptions {
   readonly clear?: readonly string[];
   readonly detach?: boolean;
   readonly retryFor: number;
@@ -39,7 +45,7 @@ export function addAppsUpdate(apps: Command, io: Io): void {
     .argument(...APP)
     .argument("[args...]", "arguments in place of the image's own command; write -- before them")
     .option("-f, --file <file>", "the change as JSON, as the API takes it; - for standard input");
-  addCarryOutOptions(addAppOptions(update))
+  addExecutionOptions(addAppOptions(update))
     .addOption(
       new Option("--clear <what>", "take away what the app has (repeatable)")
         .choices(Object.keys(CLEARED))
@@ -52,9 +58,9 @@ export function addAppsUpdate(apps: Command, io: Io): void {
       async (asset: string, name: string, args: string[], options: UpdateOptions, command: Command): Promise<void> => {
         const context = createContext(io, command);
         const file = options.file === undefined ? {} : await readAppFile(options.file, io);
-        const flags = await readFlags(options, args, io);
+        const flags = await readAppFlags(options, args, io);
         const base = { ...file, ...cleared(options.clear ?? []) };
-        const carryOut = await readCarryOut(options, io);
+        const carryOut = await readExecutionOptions(options, io);
         const client = await connect(context);
         const missing = listsToExtend(flags, base);
         const current = missing.length > 0 ? (await getApp(client, asset, name, true)).spec : {};
@@ -84,8 +90,8 @@ function cleared(names: readonly string[]): AppRequest {
 }
 
 /** Lists the flags add to that neither the file nor `--clear` says anything of: the service takes a list as a whole. */
-function listsToExtend(flags: AppFlags, base: AppRequest): AppList[] {
-  return LISTS.filter((list) => flags[list].length > 0 && !(list in base));
+function listsToExtend(flags: AppFlags, base: AppRequest): AppListField[] {
+  return LIST_FIELDS.filter((list) => flags[list].length > 0 && !(list in base));
 }
 
 const HELP = `

@@ -16,7 +16,7 @@ interface ListOptions {
   readonly all?: boolean;
 }
 
-const LARGEST_PAGE = 200;
+const MAX_PAGE_SIZE = 200;
 
 export function addAssetsList(assets: Command, io: Io): void {
   assets
@@ -25,15 +25,15 @@ export function addAssetsList(assets: Command, io: Io): void {
     .addOption(new Option("--status <status>", "only those with this status").choices(assetStatusSchema.options))
     .option("--type <type>", "only those of this type")
     .option("--q <text>", "only those with this text in the name or serial number")
-    .option("--limit <n>", `how many at most, 1 to ${LARGEST_PAGE} (50 if not given)`, wholeNumber(1, LARGEST_PAGE))
+    .option("--limit <n>", `how many at most, 1 to ${MAX_PAGE_SIZE} (50 if not given)`, wholeNumber(1, MAX_PAGE_SIZE))
     .option("--cursor <cursor>", "go on where an earlier list ended")
     .option("--all", "all of them, however many")
     .action(async (options: ListOptions, command: Command) => {
       const context = createContext(io, command);
-      const { reporter } = context;
+      const { printer: reporter } = context;
       const client = await connect(context);
       const { status, type, q, all = false } = options;
-      const limit = options.limit ?? (all ? LARGEST_PAGE : undefined);
+      const limit = options.limit ?? (all ? MAX_PAGE_SIZE : undefined);
       const { items, next } = await fetchPages(
         async (cursor) => {
           const query: AssetQuery = { status, type, q, limit, cursor };

@@ -12,6 +12,6 @@ export function addAssetsShow(assets: Command, io: Io): void {
     .action(async (asset: string, _options: unknown, command: Command) => {
       const context = createContext(io, command);
       const found = await getAsset(await connect(context), asset);
-      context.reporter.result(found, () => renderAsset(found, context.reporter.theme));
+      context.printer.result(found, () => renderAsset(found, context.printer.theme));
     });
 }

@@ -28,7 +28,7 @@ export function addAssetsUpdate(assets: Command, io: Io): void {
       const context = createContext(io, command);
       const change = toChange(options);
       const updated = await updateAsset(await connect(context), asset, change);
-      context.reporter.result(updated, () => renderAsset(updated, context.reporter.theme));
+      context.printer.result(updated, () => renderAsset(updated, context.printer.theme));
     });
 }
 

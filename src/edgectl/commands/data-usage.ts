@@ -26,7 +26,7 @@ export function addDataUsage(program: Command, io: Io): void {
     .addHelpText("after", "\nDays are UTC: 2026-11-01, or 7d ago. Units are decimal: 1 MB is 1,000,000 bytes.")
     .action(async (asset: string, { from, to }: DataUsageOptions, command: Command) => {
       const context = createContext(io, command);
-      const { reporter } = context;
+      const { printer: reporter } = context;
       const usage = await getDataUsage(await connect(context), asset, { from, to });
       reporter.result(usage, () => renderDataUsage(usage, reporter.theme, reporter.width));
       if (!usage.live && !reporter.json) {

@@ -3,16 +3,16 @@ import { appsPath } from "../api/apps.ts";
 import { openEventStream } from "../api/event-stream.ts";
 import { connect, createContext } from "../context.ts";
 import { buildAppRequest } from "../deploy/app-request.ts";
-import { type AppOptions, readAppFile, readFlags } from "../deploy/read-app.ts";
-import { type CarryOutOptions, readCarryOut } from "../deploy/read-options.ts";
+import { type AppOptions, readAppFile, readAppFlags } from "../deploy/read-app.ts";
+import { type ExecutionOptions, readExecutionOptions } from "../deploy/read-options.ts";
 import { runDeployment } from "../deploy/run-deployment.ts";
 import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
-import { addAppOptions, addCarryOutOptions } from "./app-options.ts";
+import { addAppOptions, addExecutionOptions } from "./app-options.ts";
 import { ASSET } from "./options.ts";
 import { retryForOption } from "./retry-for.ts";
 
-interface DeployOptions extends AppOptions, CarryOutOptions {
+interface DeployOptions extends AppOptions, ExecutionOptions {
   readonly detach?: boolean;
   readonly retryFor: number;
 }
@@ -25,7 +25,7 @@ export function addDeploy(program: Command, io: Io): void {
     .argument("[args...]", "arguments in place of the image's own command; write -- before them")
     .option("-f, --file <file>", "the app as JSON, as the API takes it; - for standard input")
     .option("--name <name>", "name of the app");
-  addCarryOutOptions(addAppOptions(deploy))
+  addExecutionOptions(addAppOptions(deploy))
     .option("-d, --detach", "return as soon as the service has accepted the deployment")
     .addOption(retryForOption())
     .addHelpText("after", HELP)
@@ -36,9 +36,9 @@ export function addDeploy(program: Command, io: Io): void {
         throw usageFailure("It is not said what to deploy.", "Give an app file with -f, or both --name and --image.");
       }
       const app = buildAppRequest(file === undefined ? undefined : await readAppFile(file, io), {
-        ...(await readFlags(options, args, io)),
+        ...(await readAppFlags(options, args, io)),
       });
-      const body = { ...app, ...(await readCarryOut(options, io)) };
+      const body = { ...app, ...(await readExecutionOptions(options, io)) };
       const client = await connect(context);
       // The same key at every attempt: the service takes a repeated request for the one it knows.
       const headers = { "Idempotency-Key": io.randomId() };

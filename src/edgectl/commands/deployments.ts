@@ -16,7 +16,7 @@ interface ListOptions {
   readonly all?: boolean;
 }
 
-const LARGEST_PAGE = 200;
+const MAX_PAGE_SIZE = 200;
 const ID = ["<deployment>", "id of the deployment"] as const;
 
 export function addDeploymentsList(deployments: Command, io: Io): void {
@@ -24,17 +24,17 @@ export function addDeploymentsList(deployments: Command, io: Io): void {
     .command("list")
     .description("list the deployments of an asset, the newest first")
     .argument(...ASSET)
-    .option("--limit <n>", `how many at most, 1 to ${LARGEST_PAGE} (50 if not given)`, wholeNumber(1, LARGEST_PAGE))
+    .option("--limit <n>", `how many at most, 1 to ${MAX_PAGE_SIZE} (50 if not given)`, wholeNumber(1, MAX_PAGE_SIZE))
     .option("--cursor <cursor>", "go on where an earlier list ended")
     .option("--all", "all of them, however many")
     .action(async (asset: string, { limit, cursor, all = false }: ListOptions, command: Command) => {
       const context = createContext(io, command);
-      const { reporter } = context;
+      const { printer: reporter } = context;
       const client = await connect(context);
       const { items, next } = await fetchPages(
         async (from) => {
           const page = await listDeployments(client, asset, {
-            limit: limit ?? (all ? LARGEST_PAGE : undefined),
+            limit: limit ?? (all ? MAX_PAGE_SIZE : undefined),
             cursor: from,
           });
           return { items: page.deployments, next: page.next_cursor };
@@ -58,7 +58,7 @@ export function addDeploymentsShow(deployments: Command, io: Io): void {
     .action(async (asset: string, id: string, _options: unknown, command: Command) => {
       const context = createContext(io, command);
       const found = await getDeployment(await connect(context), asset, id);
-      context.reporter.result(found, () => renderDeployment(found, context.reporter.theme));
+      context.printer.result(found, () => renderDeployment(found, context.printer.theme));
     });
 }
 
@@ -84,7 +84,7 @@ export function addDeploymentsCancel(deployments: Command, io: Io): void {
     .action(async (asset: string, id: string, _options: unknown, command: Command) => {
       const context = createContext(io, command);
       const cancelled = await cancelDeployment(await connect(context), asset, id);
-      context.reporter.result(cancelled, () => renderDeployment(cancelled, context.reporter.theme));
+      context.printer.result(cancelled, () => renderDeployment(cancelled, context.printer.theme));
       if (cancelled.status === "Success") {
         throw new Failure("The deployment had succeeded already; nothing was cancelled.", { exitCode: EXIT.failed });
       }

@@ -13,7 +13,7 @@ export function addDevice(program: Command, io: Io): void {
     .argument(...ASSET)
     .action(async (asset: string, _options: unknown, command: Command) => {
       const context = createContext(io, command);
-      const { reporter } = context;
+      const { printer: reporter } = context;
       const answer = await getDevice(await connect(context), asset);
       reporter.result(answer, () => renderDevice(answer, reporter.theme, reporter.width));
       const note = freshnessNote(answer, io.clock.now());

@@ -26,7 +26,7 @@ export function addLogin(program: Command, io: Io): void {
 }
 
 async function login(context: Context, options: LoginOptions): Promise<void> {
-  const { io, reporter, config, urlOption } = context;
+  const { io, printer: reporter, config, urlOption } = context;
   const given = urlOption ?? (io.env.EDGECTL_URL || undefined) ?? (await storedUrl(context));
   if (given === undefined)
     throw usageFailure("It is not said which server to log in to.", "Give its address with --url.");

@@ -7,7 +7,7 @@ export function addLogout(program: Command, io: Io): void {
     .command("logout")
     .description("forget the stored server and key (the key itself stays valid)")
     .action(async (_options: unknown, command: Command) => {
-      const { reporter, config } = createContext(io, command);
+      const { printer: reporter, config } = createContext(io, command);
       const wasLoggedIn = await config.remove();
       reporter.result({ was_logged_in: wasLoggedIn }, () => (wasLoggedIn ? "Logged out." : "You were not logged in."));
     });

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { listAssets } from "../api/assets.ts";
-import { createClient, createContext, openSession } from "../context.ts";
+import { createClient, createContext, loadLogin } from "../context.ts";
 import type { Io } from "../io.ts";
 import { renderFields } from "../../lib/terminal/table.ts";
 
@@ -10,8 +10,8 @@ export function addWhoami(program: Command, io: Io): void {
     .description("show which server is used, and whether it accepts the key")
     .action(async (_options: unknown, command: Command) => {
       const context = createContext(io, command);
-      const { reporter } = context;
-      const session = await openSession(context);
+      const { printer: reporter } = context;
+      const session = await loadLogin(context);
       await listAssets(createClient(io, session), { limit: 1 });
       const { url, urlFrom, keyFrom } = session;
       reporter.result({ url, url_from: urlFrom, key_from: keyFrom, key_accepted: true }, () =>

@@ -5,7 +5,7 @@ import { parseBaseUrl } from "./base-url.ts";
 import type { ConfigFile } from "./config-file.ts";
 
 /** Which server to speak to, and as whom. */
-export interface Session {
+export interface Login {
   readonly url: string;
   readonly apiKey: string;
   /** Where each of the two came from, for those who wonder. */
@@ -13,7 +13,7 @@ export interface Session {
   readonly keyFrom: "EDGECTL_API_KEY" | "login";
 }
 
-interface SessionSources {
+interface LoginSources {
   readonly urlOption: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly config: Pick<ConfigFile, "read">;
@@ -23,7 +23,7 @@ interface SessionSources {
  * Address and key: the option before the environment before the stored login. The stored key goes to the server it
  * was stored for and to no other. Errors: exit code 3 where either is missing.
  */
-export async function resolveSession({ urlOption, env, config }: SessionSources): Promise<Session> {
+export async function resolveLogin({ urlOption, env, config }: LoginSources): Promise<Login> {
   const envUrl = env.EDGECTL_URL || undefined;
   const envKey = env.EDGECTL_API_KEY || undefined;
   const needsFile = envKey === undefined || (urlOption ?? envUrl) === undefined;

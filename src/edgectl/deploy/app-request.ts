@@ -6,7 +6,7 @@ import type { EnvironmentEntry } from "./parse-env.ts";
 /** What the command line says about an app. */
 export interface AppFlags {
   /** Fields with one value, as they stand in a request. Those left out are `undefined`. */
-  readonly single: Readonly<Partial<Record<keyof AppSpec, unknown>>>;
+  readonly scalars: Readonly<Partial<Record<keyof AppSpec, unknown>>>;
   readonly ports: readonly PortMapping[];
   readonly environments: readonly EnvironmentEntry[];
   readonly volumes: readonly Volume[];
@@ -16,8 +16,8 @@ export interface AppFlags {
 export type AppRequest = Readonly<Record<string, unknown>>;
 
 /** The lists of an app. */
-export const LISTS = ["environments", "ports", "volumes", "devices"] as const;
-export type AppList = (typeof LISTS)[number];
+export const LIST_FIELDS = ["environments", "ports", "volumes", "devices"] as const;
+export type AppListField = (typeof LIST_FIELDS)[number];
 
 /**
  * Puts the file and the command line together. Single values on the command line win. An entry of a list replaces the
@@ -25,7 +25,7 @@ export type AppList = (typeof LISTS)[number];
  * comes in addition. Whether the outcome is a valid app is for the service to say, which may know more than this version.
  */
 export function buildAppRequest(file: AppRequest | undefined, flags: AppFlags): AppRequest {
-  const given = Object.entries(flags.single).filter(([, value]) => value !== undefined);
+  const given = Object.entries(flags.scalars).filter(([, value]) => value !== undefined);
   const request: Record<string, unknown> = { ...file, ...Object.fromEntries(given) };
   mergeList(request, "environments", flags.environments, ({ key }) => String(key));
   mergeList(request, "ports", flags.ports, (port) => `${port.target_port}/${port.protocol ?? "tcp"}`);
@@ -52,7 +52,7 @@ const HINT = 'The file is the request as the API takes it, such as {"name": "web
 
 function mergeList<T extends object>(
   request: Record<string, unknown>,
-  field: AppList,
+  field: AppListField,
   entries: readonly T[],
   identify: (entry: Partial<T>) => string,
 ): void {

@@ -7,7 +7,7 @@ import { NetworkFailure } from "../api/network-failure.ts";
 import { ServiceFailure } from "../api/service-failure.ts";
 
 /** The two ways to get at a deployment's events. */
-export interface EventSource {
+export interface DeploymentEventSource {
   /** Opens the stream for the first time. Must be safe to repeat. */
   start(): Promise<EventStream>;
   /** Opens it again from after the event with number `after`. */
@@ -17,15 +17,15 @@ export interface EventSource {
 /** Who wants to know what happens. */
 export interface FollowListener {
   /** Each event once, in order. */
-  event(event: StreamedEvent): void;
+  onEvent(event: StreamedEvent): void;
   /** The connection is gone; the deployment goes on without it. */
-  lost(why: string): void;
+  onDisconnected(why: string): void;
   /** It is back. */
-  resumed(): void;
+  onReconnected(): void;
 }
 
 export interface FollowOptions {
-  readonly source: EventSource;
+  readonly source: DeploymentEventSource;
   readonly listener: FollowListener;
   /** Known beforehand where an existing deployment is watched. */
   readonly deploymentId?: string;
@@ -43,7 +43,7 @@ export interface FollowOptions {
 const BACKOFF: BackoffOptions = { baseMs: 500, maxMs: 10_000 };
 
 /** HTTP statuses that say nothing about the deployment: the service, or a proxy before it, cannot answer right now. */
-const PASSING_STATUSES = new Set([429, 500, 502, 503, 504]);
+const RETRYABLE_STATUSES = new Set([429, 500, 502, 503, 504]);
 
 /**
  * Follows a deployment to its final event, over as many connections as it takes.
@@ -59,19 +59,19 @@ export async function followDeployment(options: FollowOptions): Promise<Streamed
     let problem: unknown = new ConnectionEnded();
     try {
       using stream = await position.open();
-      if (outageSince !== undefined) listener.resumed();
+      if (outageSince !== undefined) listener.onReconnected();
       outageSince = undefined;
       const last = await readUntilFinal(stream, position, options);
       if (last) return last;
     } catch (error) {
       signal.throwIfAborted();
-      if (!isPassing(error, position.hasBegun)) throw error;
+      if (!isRetryable(error, position.mayHaveStarted)) throw error;
       problem = error;
     }
     const now = clock.monotonic();
     if (outageSince === undefined) {
       outageSince = now;
-      listener.lost(describe(problem));
+      listener.onDisconnected(describe(problem));
     } else if (now - outageSince >= options.giveUpAfterMs) {
       throw problem;
     }
@@ -86,7 +86,7 @@ async function readUntilFinal(
 ): Promise<StreamedEvent | undefined> {
   for await (const event of stream.events) {
     if (!position.advance(stream, event)) continue;
-    options.listener.event(event);
+    options.listener.onEvent(event);
     if (isFinal(event) || options.detach) return event;
   }
   return undefined;
@@ -99,7 +99,7 @@ class Position {
   #seq = 0;
   #attempts = 0;
   /** Whether the service may have begun the deployment. */
-  hasBegun = false;
+  mayHaveStarted = false;
 
   constructor(options: FollowOptions) {
     this.#options = options;
@@ -111,11 +111,11 @@ class Position {
     try {
       const id = this.#deploymentId;
       const stream = id === undefined ? await source.start() : await source.resume(id, this.#seq);
-      this.hasBegun = true;
+      this.mayHaveStarted = true;
       this.#learnId(stream.deploymentId);
       return stream;
     } catch (error) {
-      if (error instanceof NetworkFailure && error.maybeSent) this.hasBegun = true;
+      if (error instanceof NetworkFailure && error.mayHaveBeenSent) this.mayHaveStarted = true;
       throw error;
     }
   }
@@ -148,12 +148,14 @@ class Position {
 /** The server ended the stream before the final event, as it does when it restarts. */
 class ConnectionEnded extends Error {}
 
-function isPassing(error: unknown, hasBegun: boolean): boolean {
+function isRetryable(error: unknown, hasBegun: boolean): boolean {
   if (!hasBegun) return false;
-  return error instanceof NetworkFailure || (error instanceof ServiceFailure && PASSING_STATUSES.has(error.httpStatus));
+  return (
+    error instanceof NetworkFailure || (error instanceof ServiceFailure && RETRYABLE_STATUSES.has(error.httpStatus))
+  );
 }
 
 function describe(problem: unknown): string {
-  if (problem instanceof NetworkFailure) return problem.why;
+  if (problem instanceof NetworkFailure) return problem.reason;
   return problem instanceof ServiceFailure ? `HTTP ${problem.httpStatus}` : "the server ended the stream";
 }

@@ -29,9 +29,9 @@ export interface AppOptions {
 }
 
 /** What the options and the arguments after `--` say of an app. Errors: exit code 2 */
-export async function readFlags(options: AppOptions, command: readonly string[], io: Io): Promise<AppFlags> {
+export async function readAppFlags(options: AppOptions, command: readonly string[], io: Io): Promise<AppFlags> {
   return {
-    single: {
+    scalars: {
       name: options.name,
       image: options.image,
       host_network: options.hostNetwork,
@@ -52,11 +52,11 @@ export async function readFlags(options: AppOptions, command: readonly string[],
 /** The app file that `-f` names, `-` for standard input. Errors: exit code 2 */
 export async function readAppFile(name: string, io: Io): Promise<AppRequest> {
   if (name === "-") return parseAppFile(await io.stdin.readAll(), "Standard input");
-  return parseAppFile(await readText(name), name);
+  return parseAppFile(await readTextFile(name), name);
 }
 
 /** The text of a file somebody named. Errors: exit code 2 */
-export async function readText(name: string): Promise<string> {
+export async function readTextFile(name: string): Promise<string> {
   try {
     return await readFile(name, "utf8");
   } catch (error) {
@@ -67,7 +67,7 @@ export async function readText(name: string): Promise<string> {
 async function readEnvironments(options: AppOptions, io: Io): Promise<EnvironmentEntry[]> {
   const environments = new Map<string, string>();
   for (const name of options.envFile ?? []) {
-    for (const { key, value } of parseEnvFile(await readText(name), io.env, name)) environments.set(key, value);
+    for (const { key, value } of parseEnvFile(await readTextFile(name), io.env, name)) environments.set(key, value);
   }
   for (const { key, value } of (options.env ?? []).map((text) => parseEnv(text, io.env))) environments.set(key, value);
   return [...environments].map(([key, value]) => ({ key, value }));

@@ -1,10 +1,10 @@
 import type { RegistryAuth } from "../../protocol/deploy-options.ts";
 import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
-import { readText } from "./read-app.ts";
+import { readTextFile } from "./read-app.ts";
 
 /** The options that say how a deployment is carried out, as commander hands them over. */
-export interface CarryOutOptions {
+export interface ExecutionOptions {
   readonly dryRun?: boolean;
   readonly urgent?: boolean;
   /** Bytes. */
@@ -15,7 +15,10 @@ export interface CarryOutOptions {
 }
 
 /** The fields of the request's body that say how it is carried out. Errors: exit code 2 */
-export async function readCarryOut(options: CarryOutOptions, io: Io): Promise<Readonly<Record<string, unknown>>> {
+export async function readExecutionOptions(
+  options: ExecutionOptions,
+  io: Io,
+): Promise<Readonly<Record<string, unknown>>> {
   const registryAuth = await readRegistryAuth(options, io);
   return {
     ...(registryAuth && { registry_auth: registryAuth }),
@@ -24,7 +27,7 @@ export async function readCarryOut(options: CarryOutOptions, io: Io): Promise<Re
   };
 }
 
-async function readRegistryAuth(options: CarryOutOptions, io: Io): Promise<RegistryAuth | undefined> {
+async function readRegistryAuth(options: ExecutionOptions, io: Io): Promise<RegistryAuth | undefined> {
   const { registryUser, registryPasswordFile, registryTokenFile } = options;
   if (registryTokenFile !== undefined) {
     if (registryUser !== undefined) throw usageFailure("Give --registry-user or --registry-token-file, not both.");
@@ -49,7 +52,7 @@ async function readRegistryAuth(options: CarryOutOptions, io: Io): Promise<Regis
 }
 
 async function readSecret(file: string, io: Io): Promise<string> {
-  const text = file === "-" ? await io.stdin.readAll() : await readText(file);
+  const text = file === "-" ? await io.stdin.readAll() : await readTextFile(file);
   const secret = text.replace(/\r?\n$/, "");
   if (secret === "") throw usageFailure(`${file === "-" ? "Standard input" : file} is empty.`);
   return secret;

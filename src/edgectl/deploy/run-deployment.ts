@@ -7,12 +7,12 @@ import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
 import { hintFor } from "../hints.ts";
 import { createDeploymentView } from "../views/create-view.ts";
-import { type EventSource, followDeployment } from "./follow.ts";
+import { type DeploymentEventSource, followDeployment } from "./follow.ts";
 
 interface RunOptions {
   readonly asset: string;
   /** Sends the deploy request; left out where an existing deployment is watched. */
-  readonly start?: EventSource["start"];
+  readonly start?: DeploymentEventSource["start"];
   readonly deploymentId?: string;
   readonly detach?: boolean;
   /** How long to go on trying without a connection, in seconds. */
@@ -24,8 +24,8 @@ export async function runDeployment(context: Context, client: ApiClient, options
   const { io } = context;
   const { asset } = options;
   let deploymentId = options.deploymentId;
-  using view = createDeploymentView(io, context.reporter);
-  const resume: EventSource["resume"] = (id, after) =>
+  using view = createDeploymentView(io, context.printer);
+  const resume: DeploymentEventSource["resume"] = (id, after) =>
     openEventStream(client, { path: deploymentsPath(asset, id, "events"), query: { after } }, io.clock, io.interrupted);
   let event: StreamedEvent;
   try {
@@ -42,12 +42,12 @@ export async function runDeployment(context: Context, client: ApiClient, options
     });
   } catch (error) {
     view[Symbol.dispose]();
-    throw withWayBack(error, io.interrupted, asset, deploymentId);
+    throw withResumeHint(error, io.interrupted, asset, deploymentId);
   }
   view[Symbol.dispose]();
   if (event.status === "Fail") throw toDeploymentFailure(event);
   if (event.status === "Success") view.success(event);
-  else if (!context.reporter.json) context.reporter.line(detachedText(asset, deploymentId));
+  else if (!context.printer.json) context.printer.line(detachedText(asset, deploymentId));
 }
 
 function toDeploymentFailure(event: StreamedEvent): Failure {
@@ -56,8 +56,8 @@ function toDeploymentFailure(event: StreamedEvent): Failure {
 }
 
 /** Adds how to get back to a deployment that goes on without this command. */
-function withWayBack(error: unknown, interrupted: AbortSignal, asset: string, id: string | undefined): unknown {
-  const hint = wayBack(asset, id);
+function withResumeHint(error: unknown, interrupted: AbortSignal, asset: string, id: string | undefined): unknown {
+  const hint = resumeHint(asset, id);
   if (interrupted.aborted) {
     const message =
       id === undefined ? "Interrupted; the deployment may have begun." : "Interrupted. The deployment goes on.";
@@ -67,7 +67,7 @@ function withWayBack(error: unknown, interrupted: AbortSignal, asset: string, id
   return new Failure(`${error.message} The deployment goes on.`, { exitCode: error.exitCode, hint, cause: error });
 }
 
-function wayBack(asset: string, id: string | undefined): string {
+function resumeHint(asset: string, id: string | undefined): string {
   const name = quote(asset);
   if (id === undefined) return `To see whether it has:\n  edgectl deployments list ${name}`;
   return [
@@ -79,7 +79,7 @@ function wayBack(asset: string, id: string | undefined): string {
 }
 
 function detachedText(asset: string, id: string | undefined): string {
-  return `Accepted.\n${wayBack(asset, id)}`;
+  return `Accepted.\n${resumeHint(asset, id)}`;
 }
 
 /** A word as it has to be typed into a shell. */

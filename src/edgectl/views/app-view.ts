@@ -8,16 +8,16 @@ import { specFields } from "./spec-fields.ts";
 export function renderApps(apps: readonly App[], theme: Theme, width: number | undefined): string {
   if (apps.length === 0) return "No apps.";
   const columns: Column<App>[] = [
-    { header: "APP", cell: (app) => sanitizeLine(app.name), shrinks: true },
+    { header: "APP", cell: (app) => sanitizeLine(app.name), canShrink: true },
     {
       header: "STATE",
       cell: (app) => sanitizeLine(app.state),
       paint: (text, app) => paintState(text, app.state, theme),
     },
-    { header: "PORTS", cell: portsOf, shrinks: true },
+    { header: "PORTS", cell: portsOf, canShrink: true },
     { header: "RESTARTS", cell: (app) => String(app.restarts ?? "-"), align: "right" },
     { header: "SINCE (UTC)", cell: (app) => (app.since ? formatTime(app.since).slice(0, 16) : "-") },
-    { header: "IMAGE", cell: (app) => sanitizeLine(app.image), shrinks: true },
+    { header: "IMAGE", cell: (app) => sanitizeLine(app.image), canShrink: true },
   ];
   return renderTable(columns, apps, theme, width);
 }

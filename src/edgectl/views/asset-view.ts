@@ -7,9 +7,9 @@ import { formatTime } from "../../lib/terminal/time.ts";
 export function renderAssets(assets: readonly Asset[], theme: Theme, width: number | undefined): string {
   if (assets.length === 0) return "No assets.";
   const columns: Column<Asset>[] = [
-    { header: "SERIAL NUMBER", cell: (asset) => sanitizeLine(asset.serial_number), shrinks: true },
-    { header: "NAME", cell: (asset) => sanitizeLine(asset.name), shrinks: true },
-    { header: "TYPE", cell: (asset) => sanitizeLine(asset.type), shrinks: true },
+    { header: "SERIAL NUMBER", cell: (asset) => sanitizeLine(asset.serial_number), canShrink: true },
+    { header: "NAME", cell: (asset) => sanitizeLine(asset.name), canShrink: true },
+    { header: "TYPE", cell: (asset) => sanitizeLine(asset.type), canShrink: true },
     {
       header: "STATUS",
       cell: (asset) => sanitizeLine(asset.status),

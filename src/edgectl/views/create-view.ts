@@ -1,5 +1,5 @@
 import type { Io } from "../io.ts";
-import type { Reporter } from "../reporter.ts";
+import type { Printer } from "../reporter.ts";
 import { isTerminal } from "../../lib/terminal/theme.ts";
 import type { DeploymentView } from "./deployment-view.ts";
 import { JsonView } from "./json-view.ts";
@@ -7,7 +7,7 @@ import { PlainView } from "./plain-view.ts";
 import { TerminalView } from "./terminal-view.ts";
 
 /** The view that suits standard output and `--json`. */
-export function createDeploymentView(io: Io, reporter: Reporter): DeploymentView {
+export function createDeploymentView(io: Io, reporter: Printer): DeploymentView {
   if (reporter.json) return new JsonView(reporter);
   if (!isTerminal(io.stdout, io.env)) return new PlainView(reporter);
   return new TerminalView({ output: io.stdout, theme: reporter.theme, clock: io.clock });

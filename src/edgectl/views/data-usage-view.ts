@@ -14,7 +14,7 @@ export function renderDataUsage(usage: DataUsage, theme: Theme, width: number | 
   const rows = [...days.map((day) => rowOf(day, usage)), totalOf(usage)];
   const number = (header: string, pick: (row: Row) => number | undefined): Column<Row> => ({
     header,
-    cell: (row) => amount(pick(row)),
+    cell: (row) => formatBytesOrDash(pick(row)),
     align: "right",
   });
   const columns: Column<Row>[] = [
@@ -96,6 +96,6 @@ function sum(values: readonly number[]): number {
   return values.reduce((before, value) => before + value, 0);
 }
 
-function amount(bytes: number | undefined): string {
+function formatBytesOrDash(bytes: number | undefined): string {
   return bytes === undefined ? "-" : formatBytes(bytes);
 }

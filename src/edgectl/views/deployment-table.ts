@@ -9,11 +9,11 @@ export function renderDeployments(rows: readonly Deployment[], theme: Theme, wid
   const columns: Column<Deployment>[] = [
     { header: "DEPLOYMENT", cell: (row) => sanitizeLine(row.deployment_id) },
     { header: "ACTION", cell: actionText },
-    { header: "APP", cell: (row) => sanitizeLine(row.app), shrinks: true },
+    { header: "APP", cell: (row) => sanitizeLine(row.app), canShrink: true },
     {
       header: "STATUS",
       cell: (row) => sanitizeLine([row.status, row.code].filter(Boolean).join(" ")),
-      shrinks: true,
+      canShrink: true,
       paint: (text, row) => paintStatus(text, row.status, theme),
     },
     { header: "STARTED (UTC)", cell: (row) => formatTime(row.created_at).slice(0, 16) },

@@ -26,4 +26,4 @@ export function fractionOf(event: StreamedEvent): number {
   return total > 0 ? Math.min(1, done / total) : 0;
 }
 
-export const LOST_TEXT = "The deployment goes on without it; trying to take the stream up again.";
+export const CONNECTION_LOST_TEXT = "The deployment goes on without it; trying to take the stream up again.";

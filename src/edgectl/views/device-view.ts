@@ -41,9 +41,9 @@ function renderInterfaces(interfaces: readonly DeviceInterface[], theme: Theme, 
       { header: "INTERFACE", cell: ({ name }) => sanitizeLine(name) },
       { header: "KIND", cell: ({ kind }) => sanitizeLine(kind ?? "-") },
       { header: "STATE", cell: ({ is_up }) => (is_up ? "up" : "down") },
-      { header: "RECEIVED", cell: (entry) => counted(entry.received_bytes), align: "right" },
-      { header: "SENT", cell: (entry) => counted(entry.sent_bytes), align: "right" },
-      { header: "ADDRESSES", cell: ({ addresses }) => sanitizeLine(addresses.join(", ")), shrinks: true },
+      { header: "RECEIVED", cell: (entry) => formatBytesOrDash(entry.received_bytes), align: "right" },
+      { header: "SENT", cell: (entry) => formatBytesOrDash(entry.sent_bytes), align: "right" },
+      { header: "ADDRESSES", cell: ({ addresses }) => sanitizeLine(addresses.join(", ")), canShrink: true },
     ],
     interfaces,
     theme,
@@ -54,10 +54,10 @@ function renderInterfaces(interfaces: readonly DeviceInterface[], theme: Theme, 
 function renderContainers(device: Device, theme: Theme, width: number | undefined): string {
   return renderTable(
     [
-      { header: "CONTAINER", cell: ({ name }) => sanitizeLine(name), shrinks: true },
-      { header: "APP", cell: ({ app }) => sanitizeLine(app ?? "-"), shrinks: true },
+      { header: "CONTAINER", cell: ({ name }) => sanitizeLine(name), canShrink: true },
+      { header: "APP", cell: ({ app }) => sanitizeLine(app ?? "-"), canShrink: true },
       { header: "STATUS", cell: ({ status }) => sanitizeLine(status) },
-      { header: "IMAGE", cell: ({ image }) => sanitizeLine(image), shrinks: true },
+      { header: "IMAGE", cell: ({ image }) => sanitizeLine(image), canShrink: true },
     ],
     device.containers,
     theme,
@@ -65,7 +65,7 @@ function renderContainers(device: Device, theme: Theme, width: number | undefine
   );
 }
 
-function counted(bytes: number | null | undefined): string {
+function formatBytesOrDash(bytes: number | null | undefined): string {
   return bytes == null ? "-" : formatBytes(bytes);
 }
 

@@ -1,24 +1,24 @@
 import type { StreamedEvent } from "../api/deployment-event.ts";
-import type { Reporter } from "../reporter.ts";
-import { type DeploymentView, LOST_TEXT } from "./deployment-view.ts";
+import type { Printer } from "../reporter.ts";
+import { type DeploymentView, CONNECTION_LOST_TEXT } from "./deployment-view.ts";
 
 /** One event a line, as the service sent it. */
 export class JsonView implements DeploymentView {
-  readonly #reporter: Reporter;
+  readonly #reporter: Printer;
 
-  constructor(reporter: Reporter) {
+  constructor(reporter: Printer) {
     this.#reporter = reporter;
   }
 
-  event(event: StreamedEvent): void {
+  onEvent(event: StreamedEvent): void {
     this.#reporter.jsonLine(event);
   }
 
-  lost(why: string): void {
-    this.#reporter.note(`Connection lost: ${why}. ${LOST_TEXT}`);
+  onDisconnected(why: string): void {
+    this.#reporter.note(`Connection lost: ${why}. ${CONNECTION_LOST_TEXT}`);
   }
 
-  resumed(): void {
+  onReconnected(): void {
     this.#reporter.note("Connected again.");
   }
 

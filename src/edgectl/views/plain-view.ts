@@ -1,21 +1,21 @@
 import type { StreamedEvent } from "../api/deployment-event.ts";
-import type { Reporter } from "../reporter.ts";
+import type { Printer } from "../reporter.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
-import { type DeploymentView, fractionOf, isProgress, LOST_TEXT, stepLabel } from "./deployment-view.ts";
-import { bytesParts, cutParts } from "./progress-text.ts";
+import { type DeploymentView, fractionOf, isProgress, CONNECTION_LOST_TEXT, stepLabel } from "./deployment-view.ts";
+import { bytesParts, linkCutParts } from "./progress-text.ts";
 
 const PROGRESS_STEP = 0.1;
 
 /** Lines for a file or another program: progress every tenth, nothing is rewritten. */
 export class PlainView implements DeploymentView {
-  readonly #reporter: Reporter;
+  readonly #reporter: Printer;
   #nextFraction = 0;
 
-  constructor(reporter: Reporter) {
+  constructor(reporter: Printer) {
     this.#reporter = reporter;
   }
 
-  event(event: StreamedEvent): void {
+  onEvent(event: StreamedEvent): void {
     if (event.status !== "Running") return;
     if (isProgress(event)) {
       this.#progress(event);
@@ -25,11 +25,11 @@ export class PlainView implements DeploymentView {
     this.#reporter.line(`${stepLabel(event)}: ${sanitizeLine(event.message)}`);
   }
 
-  lost(why: string): void {
-    this.#reporter.note(`Connection lost: ${why}. ${LOST_TEXT}`);
+  onDisconnected(why: string): void {
+    this.#reporter.note(`Connection lost: ${why}. ${CONNECTION_LOST_TEXT}`);
   }
 
-  resumed(): void {
+  onReconnected(): void {
     this.#reporter.note("Connected again.");
   }
 
@@ -46,7 +46,7 @@ export class PlainView implements DeploymentView {
     const { bytes, details } = event;
     const rate = details?.["bytes_per_second"];
     const facts = bytes ? bytesParts({ bytes }, typeof rate === "number" ? rate : undefined) : [];
-    const text = [...facts, ...cutParts(event)].join(", ");
+    const text = [...facts, ...linkCutParts(event)].join(", ");
     this.#reporter.line(`${stepLabel(event)}: ${Math.floor(fraction * 100)} %${text === "" ? "" : ` (${text})`}`);
   }
 }

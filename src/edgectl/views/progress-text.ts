@@ -5,8 +5,8 @@ import type { Theme } from "../../lib/terminal/theme.ts";
 import { formatDuration } from "../../lib/terminal/time.ts";
 import { fractionOf } from "./deployment-view.ts";
 
-const WIDEST_BAR = 30;
-const NARROWEST_BAR = 5;
+const MAX_BAR_WIDTH = 30;
+const MIN_BAR_WIDTH = 5;
 
 /**
  * Bar, percent, bytes, rate and time left in at most `width` columns; on a narrow terminal the bar gets shorter, then
@@ -15,9 +15,9 @@ const NARROWEST_BAR = 5;
 export function renderProgress(event: StreamedEvent, rate: number | undefined, width: number, theme: Theme): string {
   const fraction = fractionOf(event);
   const percent = `${Math.floor(fraction * 100)} %`.padStart(5);
-  const parts = [percent, ...bytesParts(event, rate), ...cutParts(event)];
-  while (parts.length > 1 && lengthOf(parts) + NARROWEST_BAR > width) parts.pop();
-  const bar = Math.max(0, Math.min(WIDEST_BAR, width - lengthOf(parts)));
+  const parts = [percent, ...bytesParts(event, rate), ...linkCutParts(event)];
+  while (parts.length > 1 && lengthOf(parts) + MIN_BAR_WIDTH > width) parts.pop();
+  const bar = Math.max(0, Math.min(MAX_BAR_WIDTH, width - lengthOf(parts)));
   return [renderBar(fraction, bar, theme), ...parts].join("  ");
 }
 
@@ -32,7 +32,7 @@ export function bytesParts({ bytes }: Pick<StreamedEvent, "bytes">, rate: number
 }
 
 /** How often the link broke while the device downloaded, where it says so. */
-export function cutParts({ details }: StreamedEvent): string[] {
+export function linkCutParts({ details }: StreamedEvent): string[] {
   const cuts = details?.["cuts"];
   if (typeof cuts !== "number" || !Number.isSafeInteger(cuts) || cuts < 1) return [];
   return [`link cut ${cuts === 1 ? "once" : `${cuts} times`}`];

@@ -8,7 +8,7 @@ import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
 import { formatDuration } from "../../lib/terminal/time.ts";
 import { padEnd, truncate, wrap } from "../../lib/terminal/width.ts";
-import { type DeploymentView, isProgress, LOST_TEXT, stepLabel } from "./deployment-view.ts";
+import { type DeploymentView, isProgress, CONNECTION_LOST_TEXT, stepLabel } from "./deployment-view.ts";
 import { renderProgress } from "./progress-text.ts";
 
 const TICK_MS = 250;
@@ -49,15 +49,15 @@ export class TerminalView implements DeploymentView {
     this.#redraw();
   }
 
-  event(event: StreamedEvent): void {
+  onEvent(event: StreamedEvent): void {
     const label = stepLabel(event);
     if (event.status !== "Running") {
-      this.#settleProgress();
+      this.#printFinishedProgress();
       this.#stop();
       return;
     }
     if (label !== this.#activity.label) {
-      this.#settleProgress();
+      this.#printFinishedProgress();
       this.#activity = this.#begin(label);
     }
     if (isProgress(event)) {
@@ -69,15 +69,15 @@ export class TerminalView implements DeploymentView {
     this.#redraw();
   }
 
-  lost(why: string): void {
+  onDisconnected(why: string): void {
     const { theme } = this.#options;
-    this.#settleProgress();
-    this.#print(theme.yellow("!"), "lost", `Connection lost: ${why}. ${LOST_TEXT}`);
+    this.#printFinishedProgress();
+    this.#print(theme.yellow("!"), "lost", `Connection lost: ${why}. ${CONNECTION_LOST_TEXT}`);
     this.#activity = this.#begin("reconnecting");
     this.#redraw();
   }
 
-  resumed(): void {
+  onReconnected(): void {
     this.#print(this.#bullet, "connected", "The stream goes on where it was.");
     this.#activity = this.#begin("waiting");
     this.#redraw();
@@ -94,7 +94,7 @@ export class TerminalView implements DeploymentView {
   }
 
   /** Leaves behind what the progress bar came to. */
-  #settleProgress(): void {
+  #printFinishedProgress(): void {
     const { progress, since, label } = this.#activity;
     this.#activity.progress = undefined;
     if (!progress?.bytes || progress.bytes.done === 0) return;

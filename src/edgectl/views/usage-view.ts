@@ -15,7 +15,7 @@ export function renderUsage(usage: Usage, granularity: Granularity, theme: Theme
   if (usage.usages.length === 0) return `${range}\n\nNo usage in this time.`;
   const largest = Math.max(...usage.usages.map((entry) => entry.total));
   const columns: Column<UsageEntry>[] = [
-    { header: "GROUP", cell: groupOf, shrinks: true },
+    { header: "GROUP", cell: groupOf, canShrink: true },
     { header: "TOTAL", cell: (entry) => formatBytes(entry.total), align: "right" },
     {
       header: "",

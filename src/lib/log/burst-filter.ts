@@ -1,11 +1,11 @@
 import type { Clock } from "../clock.ts";
 
 /** How many lines alike are written before the others are only counted. */
-const LET_THROUGH = 3;
+const MAX_WRITTEN_LINES = 3;
 /** How long lines alike count as one burst, in milliseconds. */
 const WINDOW_MS = 10_000;
 /** How many different lines are told apart at a time; beyond that they are all written. */
-const MOST_KINDS = 200;
+const MAX_TRACKED_LINES = 200;
 
 interface Burst {
   readonly timer: Disposable;
@@ -28,17 +28,17 @@ export class BurstFilter {
   }
 
   /** Takes one line of JSON. */
-  take(line: string): void {
+  push(line: string): void {
     const kind = line.replace(/"time":"[^"]*",?/, "");
     const burst = this.#bursts.get(kind);
     if (burst) {
       burst.seen++;
       burst.last = line;
-      if (burst.seen <= LET_THROUGH) this.#write(line);
+      if (burst.seen <= MAX_WRITTEN_LINES) this.#write(line);
       return;
     }
-    if (this.#bursts.size < MOST_KINDS) {
-      const timer = this.#clock.timer(WINDOW_MS, () => this.#end(kind));
+    if (this.#bursts.size < MAX_TRACKED_LINES) {
+      const timer = this.#clock.timer(WINDOW_MS, () => this.#endBurst(kind));
       this.#bursts.set(kind, { timer, seen: 1, last: line });
     }
     this.#write(line);
@@ -48,15 +48,15 @@ export class BurstFilter {
   flush(): void {
     for (const [kind, { timer }] of this.#bursts) {
       timer[Symbol.dispose]();
-      this.#end(kind);
+      this.#endBurst(kind);
     }
   }
 
-  #end(kind: string): void {
+  #endBurst(kind: string): void {
     const burst = this.#bursts.get(kind);
     this.#bursts.delete(kind);
-    if (!burst || burst.seen <= LET_THROUGH) return;
-    this.#write(withCount(burst.last, burst.seen - LET_THROUGH));
+    if (!burst || burst.seen <= MAX_WRITTEN_LINES) return;
+    this.#write(withCount(burst.last, burst.seen - MAX_WRITTEN_LINES));
   }
 }
 

@@ -1,6 +1,6 @@
 import { sanitizeLines } from "../terminal/sanitize.ts";
 import { priorityOf } from "./journal.ts";
-import { parseLogLine, type LogFields, readableText } from "./readable-line.ts";
+import { parseLogFields, type LogFields, formatLogText } from "./readable-line.ts";
 
 /** Where the journal takes entries. */
 export const JOURNAL_SOCKET = "/run/systemd/journal/socket";
@@ -16,7 +16,7 @@ const MAX_FIELDS = 60;
 /** Two names for one thing: what is searched for has one. */
 const ALIASES: ReadonlyMap<string, string> = new Map([["deployment_id", "deployment"]]);
 
-const LEAD: ReadonlySet<string> = new Set(["level", "time", "name", "msg", "err"]);
+const HEADER_FIELDS: ReadonlySet<string> = new Set(["level", "time", "name", "msg", "err"]);
 
 /**
  * A line of the log, which is JSON, as an entry in the journal's own protocol: MESSAGE as a person reads it, PRIORITY,
@@ -24,24 +24,24 @@ const LEAD: ReadonlySet<string> = new Set(["level", "time", "name", "msg", "err"
  * is too long is cut, and says so. `undefined` for what is no line of a log.
  */
 export function journalEntry(line: string): Uint8Array | undefined {
-  const entry = parseLogLine(line);
+  const entry = parseLogFields(line);
   if (!entry) return undefined;
   const fields = new Map<string, string>([
-    ["MESSAGE", cut(readableText(entry), MAX_MESSAGE_BYTES)],
+    ["MESSAGE", truncateBytes(formatLogText(entry), MAX_MESSAGE_BYTES)],
     ["PRIORITY", String(priorityOf(textOf(entry["level"])))],
     ["SYSLOG_IDENTIFIER", textOf(entry["name"])],
     ["SYSLOG_PID", String(process.pid)],
   ]);
-  for (const [name, value] of searchable(entry)) {
+  for (const [name, value] of journalFields(entry)) {
     if (fields.size >= MAX_FIELDS) break;
-    if (!fields.has(name)) fields.set(name, cut(value, MAX_FIELD_BYTES));
+    if (!fields.has(name)) fields.set(name, truncateBytes(value, MAX_FIELD_BYTES));
   }
-  return frame(fields);
+  return encodeFields(fields);
 }
 
-function* searchable(entry: LogFields): Generator<readonly [name: string, value: string]> {
+function* journalFields(entry: LogFields): Generator<readonly [name: string, value: string]> {
   for (const [name, value] of Object.entries(entry)) {
-    if (!LEAD.has(name)) yield [fieldName(ALIASES.get(name) ?? name), textOf(value)];
+    if (!HEADER_FIELDS.has(name)) yield [fieldName(ALIASES.get(name) ?? name), textOf(value)];
   }
   const error = entry["err"];
   if (typeof error !== "object" || error === null) return;
@@ -63,11 +63,11 @@ function textOf(value: unknown): string {
 }
 
 /** Fields of one line as `NAME=value`; others with their length in front, since they may hold line ends. */
-function frame(fields: ReadonlyMap<string, string>): Uint8Array {
+function encodeFields(fields: ReadonlyMap<string, string>): Uint8Array {
   const parts: Buffer[] = [];
   let length = 0;
   for (const [name, value] of fields) {
-    const part = value.includes("\n") ? frameLines(name, value) : Buffer.from(`${name}=${value}\n`);
+    const part = value.includes("\n") ? encodeMultilineField(name, value) : Buffer.from(`${name}=${value}\n`);
     if (length + part.length > MAX_ENTRY_BYTES) continue;
     length += part.length;
     parts.push(part);
@@ -75,7 +75,7 @@ function frame(fields: ReadonlyMap<string, string>): Uint8Array {
   return Buffer.concat(parts);
 }
 
-function frameLines(name: string, value: string): Buffer {
+function encodeMultilineField(name: string, value: string): Buffer {
   const content = Buffer.from(value);
   const length = Buffer.alloc(8);
   length.writeBigUInt64LE(BigInt(content.length));
@@ -83,7 +83,7 @@ function frameLines(name: string, value: string): Buffer {
 }
 
 /** At most `most` bytes of UTF-8, with a word on how many were left out. */
-function cut(text: string, most: number): string {
+function truncateBytes(text: string, most: number): string {
   // Surrogates that stand alone would take more bytes than they seem to.
   const content = Buffer.from(text.toWellFormed());
   if (content.length <= most) return content.toString();

@@ -1,5 +1,5 @@
 import { type DatagramSender, openDatagramSender } from "../unix-datagram.ts";
-import { journalLine } from "./journal.ts";
+import { formatJournalLine } from "./journal.ts";
 import { JOURNAL_SOCKET, journalEntry } from "./journal-entry.ts";
 
 interface Target {
@@ -20,7 +20,7 @@ export function journalTarget(
   return {
     write(line) {
       const entry = sender && journalEntry(line);
-      if (!entry || !sender.send(path, entry)) stream.write(journalLine(line));
+      if (!entry || !sender.send(path, entry)) stream.write(formatJournalLine(line));
     },
   };
 }

@@ -1,6 +1,6 @@
 import { fstatSync } from "node:fs";
 import { sanitizeLine } from "../terminal/sanitize.ts";
-import { readLogEntry } from "./readable-line.ts";
+import { parseLogEntry } from "./readable-line.ts";
 
 // Priorities of syslog, which journalctl -p selects by.
 const PRIORITIES: ReadonlyMap<string, number> = new Map([
@@ -12,18 +12,18 @@ const PRIORITIES: ReadonlyMap<string, number> = new Map([
   ["trace", 7],
 ]);
 
-const INFORMATIONAL = 6;
+const DEFAULT_PRIORITY = 6;
 
 /** The priority a level of the log has in syslog and the journal. */
 export function priorityOf(level: string): number {
-  return PRIORITIES.get(level) ?? INFORMATIONAL;
+  return PRIORITIES.get(level) ?? DEFAULT_PRIORITY;
 }
 
 /**
  * Whether what is written to the descriptor goes to the journal: systemd says which stream it connected, and a
  * program that was started with another one inherits the variable all the same.
  */
-export function isJournal(fd: number, env: Readonly<Record<string, string | undefined>>): boolean {
+export function isJournalStream(fd: number, env: Readonly<Record<string, string | undefined>>): boolean {
   const named = /^(\d+):(\d+)$/.exec(env["JOURNAL_STREAM"] ?? "");
   if (!named) return false;
   try {
@@ -35,7 +35,7 @@ export function isJournal(fd: number, env: Readonly<Record<string, string | unde
 }
 
 /** A line of JSON as the journal takes it: the priority in front, then what a person reads. The journal has the time. */
-export function journalLine(line: string): string {
-  const entry = readLogEntry(line);
+export function formatJournalLine(line: string): string {
+  const entry = parseLogEntry(line);
   return entry ? `<${priorityOf(entry.level)}>${entry.text}\n` : `${sanitizeLine(line.trimEnd())}\n`;
 }

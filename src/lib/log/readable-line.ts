@@ -1,6 +1,6 @@
 import { sanitizeLine } from "../terminal/sanitize.ts";
 
-const LEAD = new Set(["level", "time", "name", "msg"]);
+const HEADER_FIELDS = new Set(["level", "time", "name", "msg"]);
 
 /** A line of a log, parsed. */
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -13,15 +13,19 @@ export interface LogEntry {
 }
 
 /** Reads a line of a log, which is JSON; `undefined` for anything else. */
-export function readLogEntry(line: string): LogEntry | undefined {
-  const fields = parseLogLine(line);
+export function parseLogEntry(line: string): LogEntry | undefined {
+  const fields = parseLogFields(line);
   if (!fields) return undefined;
   const { level = "", time = "" } = fields;
-  return { level: sanitizeLine(show(level)), time: sanitizeLine(show(time)), text: readableText(fields) };
+  return {
+    level: sanitizeLine(formatValue(level)),
+    time: sanitizeLine(formatValue(time)),
+    text: formatLogText(fields),
+  };
 }
 
 /** The fields of a line of a log; `undefined` for what is none. */
-export function parseLogLine(line: string): LogFields | undefined {
+export function parseLogFields(line: string): LogFields | undefined {
   try {
     const value: unknown = JSON.parse(line);
     return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as LogFields) : undefined;
@@ -31,22 +35,24 @@ export function parseLogLine(line: string): LogFields | undefined {
 }
 
 /** The message, with the other fields behind it as `name=value`. One line. */
-export function readableText(fields: LogFields): string {
+export function formatLogText(fields: LogFields): string {
   const { msg = "" } = fields;
-  const others = Object.entries(fields).flatMap(([name, value]) => (LEAD.has(name) ? [] : [`${name}=${show(value)}`]));
+  const others = Object.entries(fields).flatMap(([name, value]) =>
+    HEADER_FIELDS.has(name) ? [] : [`${name}=${formatValue(value)}`],
+  );
   const text = [typeof msg === "string" ? msg : "", ...others].join(" ").replaceAll("\n", " ").trim();
   return sanitizeLine(text);
 }
 
 /** A line of a log as a person reads it; what is no line of a log is made safe to print. */
-export function readableLine(line: string): string {
-  const entry = readLogEntry(line);
+export function formatLogLine(line: string): string {
+  const entry = parseLogEntry(line);
   return entry
     ? `${entry.time.slice(0, 19).replace("T", " ")} ${entry.level.padEnd(5)} ${entry.text}`
     : sanitizeLine(line);
 }
 
-function show(value: unknown): string {
+function formatValue(value: unknown): string {
   const text = messageOf(value) ?? value;
   if (typeof text !== "string") return JSON.stringify(text);
   return /^[^\s"=]+$/.test(text) ? text : JSON.stringify(text);

@@ -12,11 +12,11 @@ export interface RotatingFileOptions {
 
 const MODE = 0o600;
 /** What is held in memory: written at once in one go, it wears the flash less. */
-const HELD_BYTES = 16 * 1024;
-const HELD_MS = 30_000;
+const MAX_BUFFER_BYTES = 16 * 1024;
+const FLUSH_INTERVAL_MS = 30_000;
 /** How long a file that cannot be written is left alone. */
-const PAUSE_MS = 60_000;
-const LONGEST_LINE = 16 * 1024;
+const RETRY_PAUSE_MS = 60_000;
+const MAX_LINE_LENGTH = 16 * 1024;
 
 const URGENT = /"level":"(?:warn|error|fatal)"/;
 
@@ -26,13 +26,13 @@ const URGENT = /"level":"(?:warn|error|fatal)"/;
  */
 export class RotatingFile implements Disposable {
   readonly #options: RotatingFileOptions;
-  #held: Buffer[] = [];
-  #heldBytes = 0;
+  #buffer: Buffer[] = [];
+  #bufferedBytes = 0;
   #timer: Disposable | undefined;
   #fd: number | undefined;
   #size = 0;
   #pausedUntil = -Infinity;
-  #lost = 0;
+  #droppedLines = 0;
 
   constructor(options: RotatingFileOptions) {
     this.#options = options;
@@ -40,31 +40,31 @@ export class RotatingFile implements Disposable {
 
   /** Takes one line of JSON. */
   write(line: string): void {
-    const content = Buffer.from(line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)}\n` : line);
-    this.#held.push(content);
-    this.#heldBytes += content.length;
-    if (this.#heldBytes >= HELD_BYTES || URGENT.test(line.slice(0, 100))) this.flush();
-    else this.#timer ??= this.#options.clock.timer(HELD_MS, () => this.flush());
+    const content = Buffer.from(line.length > MAX_LINE_LENGTH ? `${line.slice(0, MAX_LINE_LENGTH)}\n` : line);
+    this.#buffer.push(content);
+    this.#bufferedBytes += content.length;
+    if (this.#bufferedBytes >= MAX_BUFFER_BYTES || URGENT.test(line.slice(0, 100))) this.flush();
+    else this.#timer ??= this.#options.clock.timer(FLUSH_INTERVAL_MS, () => this.flush());
   }
 
   /** Writes what is held back. */
   flush(): void {
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;
-    const lines = this.#held;
-    this.#held = [];
-    this.#heldBytes = 0;
+    const lines = this.#buffer;
+    this.#buffer = [];
+    this.#bufferedBytes = 0;
     if (lines.length === 0) return;
     const now = this.#options.clock.monotonic();
     if (now < this.#pausedUntil) {
-      this.#lost += lines.length;
+      this.#droppedLines += lines.length;
       return;
     }
     try {
       this.#append(lines);
     } catch {
-      this.#lost += lines.length;
-      this.#pausedUntil = now + PAUSE_MS;
+      this.#droppedLines += lines.length;
+      this.#pausedUntil = now + RETRY_PAUSE_MS;
       this.#close();
     }
   }
@@ -75,7 +75,7 @@ export class RotatingFile implements Disposable {
   }
 
   #append(lines: readonly Buffer[]): void {
-    const content = Buffer.concat(this.#lost > 0 ? [this.#confession(), ...lines] : lines);
+    const content = Buffer.concat(this.#droppedLines > 0 ? [this.#droppedLinesRecord(), ...lines] : lines);
     this.#fd ??= this.#open();
     if (this.#size > 0 && this.#size + content.length > this.#options.maxBytes) this.#rotate();
     for (let rest = content; rest.length > 0;) {
@@ -83,13 +83,15 @@ export class RotatingFile implements Disposable {
       this.#size += written;
       rest = rest.subarray(written);
     }
-    this.#lost = 0;
+    this.#droppedLines = 0;
   }
 
-  #confession(): Buffer {
+  #droppedLinesRecord(): Buffer {
     const time = new Date(this.#options.clock.now()).toISOString();
     const msg = "lines of the log could not be written into this file; is the disk full? see: edge-agent doctor";
-    return Buffer.from(`${JSON.stringify({ level: "warn", time, name: "edge-agent", lost: this.#lost, msg })}\n`);
+    return Buffer.from(
+      `${JSON.stringify({ level: "warn", time, name: "edge-agent", lost: this.#droppedLines, msg })}\n`,
+    );
   }
 
   #open(): number {
@@ -106,7 +108,7 @@ export class RotatingFile implements Disposable {
     const { path, maxFiles } = this.#options;
     this.#close();
     for (let number = maxFiles - 1; number >= 1; number--) {
-      moveIfThere(number === 1 ? path : `${path}.${number - 1}`, `${path}.${number}`);
+      renameIfExists(number === 1 ? path : `${path}.${number - 1}`, `${path}.${number}`);
     }
     this.#fd = openSync(path, maxFiles === 1 ? "w" : "a", MODE);
     this.#size = 0;
@@ -118,7 +120,7 @@ export class RotatingFile implements Disposable {
   }
 }
 
-function moveIfThere(from: string, to: string): void {
+function renameIfExists(from: string, to: string): void {
   try {
     renameSync(from, to);
   } catch (error) {

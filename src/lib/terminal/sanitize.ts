@@ -30,7 +30,7 @@ export function sanitizeLines(text: string): string[] {
  *
  * @param allowsColour the program's own colours are in it
  */
-export function guardOutput(text: string, allowsColour: boolean): string {
+export function sanitizeOutput(text: string, allowsColour: boolean): string {
   const parts = allowsColour ? text.split(COLOURS) : [text];
   return parts
     .map((part, index) =>

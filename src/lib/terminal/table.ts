@@ -1,5 +1,5 @@
 import type { Theme } from "./theme.ts";
-import { padEnd, padStart, truncate, widthOf } from "./width.ts";
+import { padEnd, padStart, truncate, displayWidth } from "./width.ts";
 
 export interface Column<Row> {
   readonly header: string;
@@ -7,12 +7,12 @@ export interface Column<Row> {
   readonly cell: (row: Row) => string;
   readonly align?: "right";
   /** May be cut where the table would be wider than the terminal. */
-  readonly shrinks?: true;
+  readonly canShrink?: true;
   readonly paint?: (text: string, row: Row) => string;
 }
 
 const GAP = 2;
-const NARROWEST = 8;
+const MIN_COLUMN_WIDTH = 8;
 
 /** Lays rows out in columns. @param width columns of the terminal; `undefined` where nothing is to be cut */
 export function renderTable<Row>(
@@ -23,7 +23,7 @@ export function renderTable<Row>(
 ): string {
   const texts = rows.map((row) => columns.map((column) => column.cell(row)));
   const natural = columns.map((column, index) =>
-    Math.max(widthOf(column.header), ...texts.map((cells) => widthOf(cells[index] ?? ""))),
+    Math.max(displayWidth(column.header), ...texts.map((cells) => displayWidth(cells[index] ?? ""))),
   );
   const widths = width === undefined ? natural : shrink(columns, natural, width);
   const line = (cells: readonly string[], paint: (text: string, index: number) => string): string =>
@@ -55,7 +55,8 @@ function shrink<Row>(columns: readonly Column<Row>[], natural: readonly number[]
     let widest = -1;
     for (const [index, column] of columns.entries()) {
       const value = widths[index] ?? 0;
-      if (column.shrinks && value > NARROWEST && (widest === -1 || value > (widths[widest] ?? 0))) widest = index;
+      if (column.canShrink && value > MIN_COLUMN_WIDTH && (widest === -1 || value > (widths[widest] ?? 0)))
+        widest = index;
     }
     if (widest === -1) return widths;
     widths[widest] = (widths[widest] ?? 0) - 1;
@@ -66,7 +67,7 @@ function shrink<Row>(columns: readonly Column<Row>[], natural: readonly number[]
 
 /** Names and values below each other. Values may have several lines. */
 export function renderFields(fields: readonly (readonly [name: string, value: string])[], theme: Theme): string {
-  const width = Math.max(...fields.map(([name]) => widthOf(name)));
+  const width = Math.max(...fields.map(([name]) => displayWidth(name)));
   return fields
     .map(([name, value]) => {
       const [first, ...rest] = value.split("\n");

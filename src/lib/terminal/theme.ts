@@ -27,7 +27,7 @@ export function createTheme(output: Output, env: Env): Theme {
   const colour = isTerminal(output, env) && !env.NO_COLOR;
   const paint = (format: Parameters<typeof styleText>[0]): Paint =>
     colour ? (text) => styleText(format, text, { validateStream: false }) : (text) => text;
-  const unicode = speaksUnicode(env);
+  const unicode = supportsUnicode(env);
   return {
     hasColour: colour,
     bold: paint("bold"),
@@ -50,6 +50,6 @@ export function isTerminal(output: Output, env: Env): boolean {
 }
 
 // The order in which POSIX looks them up: the first one that is set decides.
-function speaksUnicode(env: Env): boolean {
+function supportsUnicode(env: Env): boolean {
   return /utf-?8/i.test(env.LC_ALL || env.LC_CTYPE || env.LANG || "");
 }

@@ -3,27 +3,27 @@ import stringWidth from "string-width";
 const ELLIPSIS = "…";
 
 /** Columns a text takes on a terminal. */
-export function widthOf(text: string): number {
+export function displayWidth(text: string): number {
   return stringWidth(text);
 }
 
 /** Fills a text up to `width` columns; a longer one is left as it is. */
 export function padEnd(text: string, width: number): string {
-  return text + " ".repeat(Math.max(0, width - widthOf(text)));
+  return text + " ".repeat(Math.max(0, width - displayWidth(text)));
 }
 
 /** The same with the text at the right. */
 export function padStart(text: string, width: number): string {
-  return " ".repeat(Math.max(0, width - widthOf(text))) + text;
+  return " ".repeat(Math.max(0, width - displayWidth(text))) + text;
 }
 
 /** Cuts a text without styling to `width` columns, never inside a character, with an ellipsis where it was cut. */
 export function truncate(text: string, width: number): string {
-  if (widthOf(text) <= width) return text;
+  if (displayWidth(text) <= width) return text;
   let result = "";
   let used = 0;
   for (const { segment } of new Intl.Segmenter(undefined, { granularity: "grapheme" }).segment(text)) {
-    const next = used + widthOf(segment);
+    const next = used + displayWidth(segment);
     if (next > width - 1) break;
     result += segment;
     used = next;
@@ -37,7 +37,7 @@ export function wrap(text: string, width: number): string[] {
   let line = "";
   for (const word of text.split(" ")) {
     const longer = line === "" ? word : `${line} ${word}`;
-    if (line !== "" && widthOf(longer) > width) {
+    if (line !== "" && displayWidth(longer) > width) {
       lines.push(line);
       line = word;
     } else {

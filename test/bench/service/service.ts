@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createId, createSecret, hashSecret } from "../../../src/control-plane/secrets.ts";
-import { dataDir } from "../../../src/control-plane/data/data-dir.ts";
+import { prepareDataDir } from "../../../src/control-plane/data/data-dir.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 
@@ -21,7 +21,7 @@ export interface Service extends AsyncDisposable {
 export async function prepareData(folder: string): Promise<{ readonly database: string }> {
   const path = join(folder, "data");
   await mkdir(path, { recursive: true });
-  return dataDir(path);
+  return prepareDataDir(path);
 }
 
 /** Starts it on the data in the folder, with room for more requests than one key may make by default. */

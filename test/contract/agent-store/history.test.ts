@@ -1,7 +1,11 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { newRecord } from "../../../src/agent/core/deployment.ts";
-import { HISTORY_LENGTH, HISTORY_SLACK, type HistoryEntry } from "../../../src/agent/store/history.ts";
+import {
+  MAX_HISTORY_ENTRIES,
+  MAX_HISTORY_EXCESS_ENTRIES,
+  type HistoryEntry,
+} from "../../../src/agent/store/history.ts";
 import { openSqliteStore } from "../../../src/agent/store/sqlite-store.ts";
 import type { AgentStore } from "../../../src/agent/store/store.ts";
 import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
@@ -61,7 +65,7 @@ describe("history of the agent's store", () => {
 
   it("shows a deployment that goes on last, once, with what it has so far", () => {
     store.save({ deployment: newRecord("d1", 1, spec), events: [say("first")] });
-    store.save({ happened: { kind: "repair", app: "other", at: 5, reason: "it was stopped" } });
+    store.save({ historyEntry: { kind: "repair", app: "other", at: 5, reason: "it was stopped" } });
     expect(store.history(10).map(({ kind }) => kind)).toEqual(["repair", "deployment"]);
     expect(messages(store.history(10).at(-1))).toEqual(["first"]);
   });
@@ -83,14 +87,14 @@ describe("history of the agent's store", () => {
 
   it("is bounded: the oldest of a kind make room, and never those of another", () => {
     store.save({ deployment: { ...newRecord("d1", 1, spec), outcome: "succeeded" }, events: [DONE] });
-    const written = HISTORY_LENGTH + HISTORY_SLACK + 1;
+    const written = MAX_HISTORY_ENTRIES + MAX_HISTORY_EXCESS_ENTRIES + 1;
     for (let at = 0; at < written; at++) {
-      store.save({ happened: { kind: "repair", app: "app", at, reason: "it was stopped" } });
+      store.save({ historyEntry: { kind: "repair", app: "app", at, reason: "it was stopped" } });
     }
     const entries = store.history(10_000);
-    expect(entries).toHaveLength(HISTORY_LENGTH + 1);
+    expect(entries).toHaveLength(MAX_HISTORY_ENTRIES + 1);
     expect(entries[0]).toMatchObject({ kind: "deployment" });
-    expect(entries[1]).toMatchObject({ kind: "repair", at: written - HISTORY_LENGTH });
+    expect(entries[1]).toMatchObject({ kind: "repair", at: written - MAX_HISTORY_ENTRIES });
   });
 
   it("does not let an event with much in it grow the file", () => {

@@ -48,23 +48,23 @@ describe("what is left in the files of the agent's store", () => {
     ["an app that was updated", () => store.save({ app: appWith("app", "another-value") })],
   ])("of %s: nothing", (_what, take) => {
     store.save({ app: appWith("app", "planted-value") });
-    expect(store.hasRemains).toBe(false);
+    expect(store.hasResidualData).toBe(false);
     take();
-    expect([store.hasRemains, files().includes("planted-value")]).toEqual([true, true]);
+    expect([store.hasResidualData, files().includes("planted-value")]).toEqual([true, true]);
     store.scrub();
-    expect([store.hasRemains, files().includes("planted-value")]).toEqual([false, false]);
+    expect([store.hasResidualData, files().includes("planted-value")]).toEqual([false, false]);
   });
 
   it("of a deployment that failed, of credentials that were used, and of one asked for on the device: nothing", () => {
     const options = { registry_auth: { username: "user", password: "planted-password" } };
     const record: DeploymentRecord = { ...newRecord("d1", 1, specWith("app", "planted-value")), options };
     store.save({ deployment: record });
-    expect(store.hasRemains).toBe(false);
+    expect(store.hasResidualData).toBe(false);
     store.save({ deployment: { ...record, options: {} } });
     store.scrub();
     expect([files().includes("planted-password"), files().includes("planted-value")]).toEqual([false, true]);
     store.save({ deployment: { ...record, options: {}, outcome: "failed" }, events: [FAILED] });
-    expect(store.hasRemains).toBe(false);
+    expect(store.hasResidualData).toBe(false);
     store.acknowledge("d1", 1);
     const local = { ...newRecord("d2", 2, specWith("b", "planted-locally")), origin: "local" as const };
     store.save({ deployment: local });
@@ -84,7 +84,7 @@ describe("what is left in the files of the agent's store", () => {
     store.acknowledge("d1", 1);
     store.save({ app: appWith("plain") });
     store.save({ removedApp: "plain" });
-    expect(store.hasRemains).toBe(false);
+    expect(store.hasResidualData).toBe(false);
     const before = files();
     store.scrub();
     expect(files()).toBe(before);
@@ -97,7 +97,7 @@ describe("what is left in the files of the agent's store", () => {
     cpSync(directory.path, crashed.path, { recursive: true });
     {
       using again = open(crashed.path);
-      expect(again.hasRemains).toBe(true);
+      expect(again.hasResidualData).toBe(true);
       again.scrub();
       expect(files(crashed.path)).not.toContain("planted-value");
     }
@@ -112,7 +112,7 @@ describe("what is left in the files of the agent's store", () => {
     store[Symbol.dispose]();
     expect(files()).not.toContain("planted-value");
     store = open();
-    expect(store.hasRemains).toBe(false);
+    expect(store.hasResidualData).toBe(false);
   });
 
   it("is nothing but what records still have, whatever was done before", () => {

@@ -35,8 +35,10 @@ export function deploymentsContract(harness: StoreHarness): void {
     test("are read as they were stored, with every field", async () => {
       await using store = await openWithAccounts(harness);
       const created = await create(store, { options: { urgent: true }, hasRegistryAuth: true });
-      const { accountBytes } = created;
-      expect(created).toEqual(receivedDeployment({ options: { urgent: true }, hasRegistryAuth: true, accountBytes }));
+      const { accountStoredBytes: accountBytes } = created;
+      expect(created).toEqual(
+        receivedDeployment({ options: { urgent: true }, hasRegistryAuth: true, accountStoredBytes: accountBytes }),
+      );
       expect(accountBytes).toBeGreaterThan(created.eventBytes);
       const changed = await store.deployments.updateDeployment(created.id, (current) => ({
         ...appendEvent(current, { status: "Running", message: "x", step: "pulling" }, T0),
@@ -46,14 +48,14 @@ export function deploymentsContract(harness: StoreHarness): void {
           deadlineAtMs: T0 + 3,
           lastDeviceSeq: 4,
           connection: 7,
-          doubt: "restored",
-          doubtUntilMs: T0 + 5,
+          uncertainty: "restored",
+          uncertainUntilMs: T0 + 5,
           spec: null,
         },
       }));
       // What the whole account takes is read with the deployment, and not written with it.
       const found = await store.deployments.findDeployment(created.id);
-      expect({ ...found, accountBytes }).toEqual({ ...changed, accountBytes });
+      expect({ ...found, accountStoredBytes: accountBytes }).toEqual({ ...changed, accountStoredBytes: accountBytes });
       expect(found?.eventBytes).toBeGreaterThan(created.eventBytes);
       expect(changed).toMatchObject({ version: 2, lastSeq: 2, connection: 7, doubt: "restored", spec: null });
       expect(await store.deployments.findDeployment("dep_none")).toBeUndefined();
@@ -64,12 +66,12 @@ export function deploymentsContract(harness: StoreHarness): void {
       const list = ["asked", "overdue", "asked", "restored", "backup", undefined] as const;
       for (const [index, doubt] of list.entries()) {
         const { id } = await create(store, { id: `dep_${index}`, createdAtMs: T0 + index });
-        await store.deployments.updateDeployment(id, () => ({ fields: { doubt } }));
+        await store.deployments.updateDeployment(id, () => ({ fields: { uncertainty: doubt } }));
         if (index !== 2) await end(store, id, T0 + 10);
       }
       const { assetUuid } = receivedDeployment();
       const ids = async (asset: string, limit: number) =>
-        (await store.deployments.listEndedInDoubt(asset, limit)).map(({ id }) => id);
+        (await store.deployments.listEndedUncertain(asset, limit)).map(({ id }) => id);
       expect(await ids(assetUuid, 10)).toEqual(["dep_0", "dep_1"]);
       expect(await ids(assetUuid, 1)).toEqual(["dep_0"]);
       expect(await ids("11111111-1111-4111-8111-000000000000", 10)).toEqual([]);
@@ -82,20 +84,20 @@ export function deploymentsContract(harness: StoreHarness): void {
       const summary = await store.deployments.findSummary(id);
       expect(full).toMatchObject(summary!);
       expect(summary).toMatchObject({ id, assetUuid, status: "Running" });
-      expect(await store.deployments.summarizeUnfinished(assetUuid)).toEqual([summary]);
+      expect(await store.deployments.listUnfinishedSummaries(assetUuid)).toEqual([summary]);
       await store.deployments.updateDeployment(id, (current) => ({
         ...fail(current, T0, "DeploymentTimeout"),
         fields: {
           ...fail(current, T0, "DeploymentTimeout")?.fields,
           acknowledgedAtMs: T0 + 1,
           cancelRequestedAtMs: T0 + 2,
-          doubt: "restored",
+          uncertainty: "restored",
         },
       }));
       const ended = await store.deployments.findSummary(id);
       expect(await store.deployments.findDeployment(id)).toMatchObject(ended!);
       expect(ended).toMatchObject({ code: "DeploymentTimeout", acknowledgedAtMs: T0 + 1, doubt: "restored" });
-      expect(await store.deployments.summarizeUnfinished(assetUuid)).toEqual([]);
+      expect(await store.deployments.listUnfinishedSummaries(assetUuid)).toEqual([]);
       expect(await store.deployments.findSummary("dep_none")).toBeUndefined();
     });
 
@@ -112,7 +114,7 @@ export function deploymentsContract(harness: StoreHarness): void {
     test("one that does not fit within the bounds is refused, and nothing of it is stored", async () => {
       await using store = await openWithAccounts(harness);
       const first = await create(store);
-      const bounds = { accountBytes: 1_000_000, runningOfAsset: 1 };
+      const bounds = { maxAccountBytes: 1_000_000, maxRunningPerAsset: 1 };
       const { lastEvent, ...other } = receivedDeployment({ id: "dep_2" });
       const unsent = { ...other, lastSeq: 0, lastEvent: undefined };
       const again = (bound: Partial<typeof bounds>) =>
@@ -120,11 +122,11 @@ export function deploymentsContract(harness: StoreHarness): void {
           ...bounds,
           ...bound,
         });
-      expect(await again({ runningOfAsset: 1 })).toEqual({ kind: "busy" });
-      const full = await again({ runningOfAsset: 2, accountBytes: first.accountBytes });
-      expect(full).toEqual({ kind: "full", usedBytes: first.accountBytes });
+      expect(await again({ maxRunningPerAsset: 1 })).toEqual({ kind: "busy" });
+      const full = await again({ maxRunningPerAsset: 2, maxAccountBytes: first.accountStoredBytes });
+      expect(full).toEqual({ kind: "full", usedBytes: first.accountStoredBytes });
       expect(await store.deployments.findDeployment("dep_2")).toBeUndefined();
-      expect(await again({ runningOfAsset: 2 })).toEqual({ kind: "created" });
+      expect(await again({ maxRunningPerAsset: 2 })).toEqual({ kind: "created" });
     });
 
     test("the version rises by one with each change, and with nothing else", async () => {

@@ -79,7 +79,7 @@ export function containerContract(harness: () => EngineHarness): void {
       };
       const { id } = await create(harness(), images.sleeper, request);
       const image = await engine.inspectImage(images.sleeper, unaborted);
-      const makeup = await engine.describeContainer(id, unaborted);
+      const makeup = await engine.readContainerConfig(id, unaborted);
       // Podman 4.3 gives variables in any order.
       expect(makeup && { ...makeup, environment: makeup.environment.toSorted() }).toEqual({
         ...request,
@@ -90,14 +90,14 @@ export function containerContract(harness: () => EngineHarness): void {
         hostNetwork: false,
         privileged: false,
       });
-      expect(await engine.describeContainer(uniqueName("nobody"), unaborted)).toBeUndefined();
+      expect(await engine.readContainerConfig(uniqueName("nobody"), unaborted)).toBeUndefined();
     });
 
     test("what an image brings is not taken for what the container was made with", async () => {
       const { engine, images } = harness();
       const labels = { "io.example.emptied": "", "io.example.own": "own" };
       const { id } = await create(harness(), images.laden, { labels, environment: ["GREETING=own"] });
-      const makeup = await engine.describeContainer(id, unaborted);
+      const makeup = await engine.readContainerConfig(id, unaborted);
       expect(makeup).toMatchObject({
         environment: ["GREETING=own"],
         ports: [],
@@ -115,8 +115,8 @@ export function containerContract(harness: () => EngineHarness): void {
       const { id } = await create(harness(), images.sleeper, { labels });
       const { id: copy } = await create(harness(), await harness().commit(id));
       expect((await stateOf(harness(), copy)).labels).toMatchObject(labels);
-      expect((await engine.describeContainer(copy, unaborted))?.imageLabels).toMatchObject(labels);
-      expect((await engine.describeContainer(id, unaborted))?.imageLabels).not.toMatchObject(labels);
+      expect((await engine.readContainerConfig(copy, unaborted))?.imageLabels).toMatchObject(labels);
+      expect((await engine.readContainerConfig(id, unaborted))?.imageLabels).not.toMatchObject(labels);
     });
 
     test("names that differ in case only are two names", async () => {
@@ -243,7 +243,7 @@ export function containerContract(harness: () => EngineHarness): void {
       const portsOf = (id: string) => listed.find((container) => container.id === id)?.hostPorts;
       expect(portsOf(id)).toEqual([{ port: hostPort, protocol: "tcp" }]);
       expect(portsOf(other.id)).toEqual([{ port: hostPort, protocol: "udp" }]);
-      expect((await engine.describeContainer(other.id, unaborted))?.ports).toEqual([udp]);
+      expect((await engine.readContainerConfig(other.id, unaborted))?.ports).toEqual([udp]);
       const third = await create(harness(), images.sleeper, { ports: [udp] });
       await expectKind(engine.startContainer(third.id, unaborted), "port_in_use");
     });

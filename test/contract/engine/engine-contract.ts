@@ -46,7 +46,7 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
           engine.identify(signal),
           engine.listContainers(signal),
           engine.inspectContainer(name, signal),
-          engine.describeContainer(name, signal),
+          engine.readContainerConfig(name, signal),
           engine.inspectImage(images.sleeper, signal),
           engine.layerChains(signal),
           engine.pullImage(images.sleeper, () => {}, signal),

@@ -26,7 +26,7 @@ export function imageNameContract(harness: () => EngineHarness): void {
       expect(await idOf(reference)).toBe(id);
       const container = await engine.createContainer(plainRequest(uniqueName("app"), reference), unaborted);
       try {
-        const makeup = await engine.describeContainer(container, unaborted);
+        const makeup = await engine.readContainerConfig(container, unaborted);
         expect(makeup?.imageId).toBe(id);
         expect(await idOf(makeup?.image ?? "")).toBe(id);
         expect(makeup?.image.includes("@sha256:")).toBe(reference.includes("@"));
@@ -70,7 +70,7 @@ export function imageNameContract(harness: () => EngineHarness): void {
       expect(await idOf(pullable.present)).toBe(await idOf(images.sleeper));
       expect(await idOf(id)).toBe(id);
       const container = await engine.createContainer(plainRequest(uniqueName("app"), id), unaborted);
-      expect((await engine.describeContainer(container, unaborted))?.imageId).toBe(id);
+      expect((await engine.readContainerConfig(container, unaborted))?.imageId).toBe(id);
       await engine.removeContainer(container, unaborted);
       await engine.untagImage(pullable.present, unaborted);
       await engine.untagImage(id, unaborted);

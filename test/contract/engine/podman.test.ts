@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { engineRequest } from "../../support/images.ts";
-import { podmanMissing, startPodman } from "../../support/podman-service.ts";
+import { podmanUnavailableReason, startPodman } from "../../support/podman-service.ts";
 import { engineContract } from "./engine-contract.ts";
 import { owningHarness } from "./real-harness.ts";
 
@@ -14,4 +14,4 @@ async function setUp() {
   return await owningHarness(podman, { kind: "podman", checkHealth });
 }
 
-engineContract("Podman", setUp, await podmanMissing());
+engineContract("Podman", setUp, await podmanUnavailableReason());

@@ -11,7 +11,7 @@ import {
   foreignImage,
   engineRequest,
   healthImage,
-  ladenImage,
+  fullyConfiguredImage,
   loadImage,
   removeImage,
   sleeperImage,
@@ -50,7 +50,7 @@ export async function realHarness({ kind, socketPath, checkHealth }: RealEngine)
     crasher: await load(await crasherImage(7), "crasher"),
     healthy: await load(await healthImage(1), "healthy"),
     unhealthy: await load(await healthImage("never"), "unhealthy"),
-    laden: await load(await ladenImage(IMAGE_LABELS), "laden"),
+    laden: await load(await fullyConfiguredImage(IMAGE_LABELS), "laden"),
   };
   const open = undo.use(await Registry.start());
   const closed = undo.use(await Registry.start({ user: { name: "user", password: "secret" } }));

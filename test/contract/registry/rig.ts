@@ -6,7 +6,7 @@ import { createTrustSource, type TrustOptions } from "../../../src/agent/registr
 import { systemClock } from "../../../src/lib/clock.ts";
 import { foreignImage, type Image, sleeperImage } from "../../support/images.ts";
 import { Registry } from "../../support/registry.ts";
-import { type FrontOptions, RegistryFront } from "../../support/registry/front.ts";
+import { type RegistryProxyOptions, RegistryProxy } from "../../support/registry/front.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
 export const MACHINE = { os: "linux", architecture: process.arch === "arm64" ? "arm64" : "amd64" };
@@ -47,8 +47,8 @@ export class RegistryRig implements AsyncDisposable {
   }
 
   /** Something before the open registry. */
-  async front(options: Omit<FrontOptions, "upstream"> = {}): Promise<RegistryFront> {
-    return this.#owned.use(await RegistryFront.start({ upstream: this.open.host, ...options }));
+  async front(options: Omit<RegistryProxyOptions, "upstream"> = {}): Promise<RegistryProxy> {
+    return this.#owned.use(await RegistryProxy.start({ upstream: this.open.host, ...options }));
   }
 
   /** The compressed bytes of the first layer. */
@@ -80,7 +80,7 @@ export function client(trust: Partial<TrustOptions> = {}, answerMs: number = 10_
     certificateDirectories: [],
     ...trust,
   });
-  return createRegistryClient({ clock: systemClock, trust: source, userAgent: "test", answerMs });
+  return createRegistryClient({ clock: systemClock, trust: source, userAgent: "test", responseTimeoutMs: answerMs });
 }
 
 /** Aborts before the test's own time is over. */

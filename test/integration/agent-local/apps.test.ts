@@ -1,13 +1,13 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Device } from "../../support/agent-local/device.ts";
+import { LocalAgent } from "../../support/agent-local/device.ts";
 import { freeHostPort } from "../../support/free-port.ts";
 import { crasherImage, engineRequest, loadImage, webImage } from "../../support/images.ts";
-import { PrivateEngine, privateEngineMissing } from "../../support/private-engine.ts";
+import { PrivateEngine, privateEngineUnavailableReason } from "../../support/private-engine.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
-const missing = await privateEngineMissing();
+const missing = await privateEngineUnavailableReason();
 const SECRET = "planted-environment-secret-42";
 
 describe.skipIf(missing !== undefined)(
@@ -15,7 +15,7 @@ describe.skipIf(missing !== undefined)(
   () => {
     const owned = new AsyncDisposableStack();
     let engine: PrivateEngine;
-    let device: Device;
+    let device: LocalAgent;
     let web: string;
     let crasher: string;
     let port: number;
@@ -32,7 +32,7 @@ describe.skipIf(missing !== undefined)(
       crasher = owned.use(await loadImage(engine.socketPath, await crasherImage(7), "crasher")).reference;
       port = await freeHostPort();
       device = owned.use(
-        await Device.create({ config: { engine: { socket: engine.socketPath }, deploy: { settle_window_s: 1 } } }),
+        await LocalAgent.create({ config: { engine: { socket: engine.socketPath }, deploy: { settle_window_s: 1 } } }),
       );
       await device.start();
       const { code, stdout } = await deploy({
@@ -59,7 +59,7 @@ describe.skipIf(missing !== undefined)(
     });
 
     it("status lists it without the daemon too", async () => {
-      const other = await Device.create({
+      const other = await LocalAgent.create({
         config: { engine: { socket: engine.socketPath }, state_dir: device.stateDir },
       });
       await using _other = other;

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openSqliteStore } from "../../../src/agent/store/sqlite-store.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { appSpecSchema } from "../../../src/protocol/app-spec.ts";
-import { Device } from "../../support/agent-local/device.ts";
+import { LocalAgent } from "../../support/agent-local/device.ts";
 import { freePort } from "../../support/free-port.ts";
 import { CertificateAuthority } from "../../support/link/certificates.ts";
 import { SilentServer } from "../../support/link/silent-server.ts";
@@ -24,9 +24,9 @@ interface Check {
 const USER = { name: "gateway", password: "pl4nted-p4ssword" };
 
 describe("doctor: registries", () => {
-  let device: Device;
+  let device: LocalAgent;
   beforeEach(async () => {
-    device = await Device.create();
+    device = await LocalAgent.create();
   });
   afterEach(() => device[Symbol.asyncDispose]());
 

@@ -2,14 +2,14 @@ import { chmod, chown, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findFakeTime } from "../../../scripts/setup/programs.ts";
-import { Device, DEVICE_TOKEN } from "../../support/agent-local/device.ts";
+import { LocalAgent, DEVICE_TOKEN } from "../../support/agent-local/device.ts";
 import { freePort } from "../../support/free-port.ts";
 import { CertificateAuthority } from "../../support/link/certificates.ts";
 import { ConnectProxy } from "../../support/link/connect-proxy.ts";
 import { ControlPeer, httpAnswer } from "../../support/link/control-peer.ts";
 import { fillDisk } from "../../support/fill-disk.ts";
 import { SilentServer } from "../../support/link/silent-server.ts";
-import { smallDisk, smallDiskMissing } from "../../support/small-disk.ts";
+import { smallDisk, smallDiskUnavailableReason } from "../../support/small-disk.ts";
 import { startScriptedEngine } from "../../support/scripted-engine.ts";
 
 interface Diagnosis {
@@ -20,18 +20,18 @@ interface Diagnosis {
 /** A Docker engine as far as the doctor looks. */
 const VERSION = { Version: "20.10.24", ApiVersion: "1.41", Os: "linux", Arch: "amd64" };
 
-const noDisk = await smallDiskMissing();
+const noDisk = await smallDiskUnavailableReason();
 const fakeTime = findFakeTime();
 
 const find = ({ checks }: Diagnosis, id: string) => checks.find((check) => check.id === id);
 
 describe("doctor: one layer broken at a time, for real", () => {
   const owned = { current: new AsyncDisposableStack() };
-  let device: Device;
+  let device: LocalAgent;
 
   beforeEach(async () => {
     owned.current = new AsyncDisposableStack();
-    device = owned.current.use(await Device.create());
+    device = owned.current.use(await LocalAgent.create());
     const engine = await startScriptedEngine((request, response) => {
       const answer = request.url?.includes("/version") ? VERSION : { DockerRootDir: device.directory };
       response.setHeader("Content-Type", "application/json").end(JSON.stringify(answer));

@@ -4,18 +4,18 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { issueCode } from "../../../src/control-plane/enrolment/codes.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
-import { Device } from "../../support/agent-local/device.ts";
+import { LocalAgent } from "../../support/agent-local/device.ts";
 import { type ControlPlane, startControlPlane, type TestAsset } from "../../support/control-plane.ts";
 import { run } from "../../support/command.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
 import { TcpRelay } from "../../support/link/tcp-relay.ts";
 
 describe("enroll with a code", () => {
-  let device: Device;
+  let device: LocalAgent;
   let plane: ControlPlane;
   let given: TestAsset;
   beforeEach(async () => {
-    device = await Device.create();
+    device = await LocalAgent.create();
     plane = await startControlPlane();
     given = await plane.asset(await plane.account());
   });

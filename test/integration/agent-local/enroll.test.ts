@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Device } from "../../support/agent-local/device.ts";
+import { LocalAgent } from "../../support/agent-local/device.ts";
 import { startControlPlane } from "../../support/control-plane.ts";
 import { freePort } from "../../support/free-port.ts";
 import { CertificateAuthority } from "../../support/link/certificates.ts";
@@ -11,11 +11,11 @@ import { ControlPeer, httpAnswer } from "../../support/link/control-peer.ts";
 const TOKEN = "ed_another-device-token-0123456789abcdefABCDEF";
 
 describe("enroll", () => {
-  let device: Device;
+  let device: LocalAgent;
   let tokenFile: string;
 
   beforeEach(async () => {
-    device = await Device.create();
+    device = await LocalAgent.create();
     tokenFile = join(device.directory, "given.txt");
     await writeFile(tokenFile, `${TOKEN}\n`);
   });

@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { Device } from "../../support/agent-local/device.ts";
+import { LocalAgent } from "../../support/agent-local/device.ts";
 
 it("the log is in its file, and can be read without the agent", async () => {
-  await using device = await Device.create();
+  await using device = await LocalAgent.create();
   const path = join(device.directory, "agent.log");
   await device.configure({ config: { log: { file: { write: "always", path } } } });
   const daemon = await device.start();

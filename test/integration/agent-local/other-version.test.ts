@@ -45,12 +45,12 @@ describe("a command that meets a daemon", () => {
 
   it.each([["0.0.9"], [undefined]])("of version %s fills in what that did not know of", async (version) => {
     answer = { version, body: JSON.stringify(STATUS) };
-    expect(await new LocalClient(path).ask("GET", "/status", "status")).toEqual({ ...STATUS, data: null });
+    expect(await new LocalClient(path).request("GET", "/status", "status")).toEqual({ ...STATUS, data: null });
   });
 
   it.each([["9.0.0"], [undefined]])("of version %s says that it does not understand the answer", async (version) => {
     answer = { version, body: JSON.stringify({ ...STATUS, device: "fine" }) };
-    await expect(new LocalClient(path).ask("GET", "/status", "status")).rejects.toThrow("of another version");
+    await expect(new LocalClient(path).request("GET", "/status", "status")).rejects.toThrow("of another version");
   });
 
   it.each([["9.0.0"], [VERSION]])("of version %s takes an error for one, also behind what is good", async (version) => {
@@ -68,6 +68,6 @@ describe("a command that meets a daemon", () => {
 
   it("of its own version that is none at all says that another program is there", async () => {
     answer = { version: VERSION, body: "<html>" };
-    await expect(new LocalClient(path).ask("GET", "/status", "status")).rejects.toThrow("not JSON");
+    await expect(new LocalClient(path).request("GET", "/status", "status")).rejects.toThrow("not JSON");
   });
 });

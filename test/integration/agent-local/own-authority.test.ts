@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Device } from "../../support/agent-local/device.ts";
+import { LocalAgent } from "../../support/agent-local/device.ts";
 import { CertificateAuthority } from "../../support/link/certificates.ts";
 import { ControlPeer } from "../../support/link/control-peer.ts";
 import { waitFor } from "../../support/wait-for.ts";
@@ -15,14 +15,14 @@ const environmentOf = async (pid: number): Promise<string[]> =>
 
 describe("a daemon whose control plane has an authority of its own", () => {
   const owned = { current: new AsyncDisposableStack() };
-  let device: Device;
+  let device: LocalAgent;
   let caFile: string;
   let url: string;
   let ca: CertificateAuthority;
 
   beforeEach(async () => {
     owned.current = new AsyncDisposableStack();
-    device = owned.current.use(await Device.create());
+    device = owned.current.use(await LocalAgent.create());
     ca = await CertificateAuthority.create(device.directory, "ca");
     caFile = join(device.directory, "extra-ca.pem");
     await writeFile(caFile, ca.cert);

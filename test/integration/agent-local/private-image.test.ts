@@ -1,19 +1,19 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Device } from "../../support/agent-local/device.ts";
+import { LocalAgent } from "../../support/agent-local/device.ts";
 import { sleeperImage } from "../../support/images.ts";
-import { PrivateEngine, privateEngineMissing } from "../../support/private-engine.ts";
+import { PrivateEngine, privateEngineUnavailableReason } from "../../support/private-engine.ts";
 import { Registry } from "../../support/registry.ts";
 
-const missing = await privateEngineMissing();
+const missing = await privateEngineUnavailableReason();
 const USER = { name: "user", password: "planted-registry-password" };
 
 describe.skipIf(missing !== undefined)(
   `a private image deployed on the device itself${missing === undefined ? "" : ` (skipped: ${missing})`}`,
   () => {
     const owned = new AsyncDisposableStack();
-    let device: Device;
+    let device: LocalAgent;
     let image: string;
 
     const deploy = async (app: object, ...flags: readonly string[]) => {
@@ -27,7 +27,7 @@ describe.skipIf(missing !== undefined)(
       const registry = owned.use(await Registry.start({ user: USER }));
       image = await registry.push(await sleeperImage("local"), "team/web:1");
       const settings = { engine: { socket: engine.socketPath }, deploy: { settle_window_s: 1 } };
-      device = owned.use(await Device.create({ config: settings }));
+      device = owned.use(await LocalAgent.create({ config: settings }));
       await device.start();
     });
     afterAll(() => owned.disposeAsync());

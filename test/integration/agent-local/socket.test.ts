@@ -1,13 +1,13 @@
 import { stat, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { run, start } from "../../support/command.ts";
-import { Device } from "../../support/agent-local/device.ts";
+import { LocalAgent } from "../../support/agent-local/device.ts";
 
 describe("the agent's socket", () => {
-  let device: Device;
+  let device: LocalAgent;
 
   beforeEach(async () => {
-    device = await Device.create();
+    device = await LocalAgent.create();
   });
   afterEach(() => device[Symbol.asyncDispose]());
 
@@ -34,7 +34,7 @@ describe("the agent's socket", () => {
 
   it("is never taken from one that listens", async () => {
     await device.start();
-    const other = await Device.create({ config: { local: { socket: device.socketPath } } });
+    const other = await LocalAgent.create({ config: { local: { socket: device.socketPath } } });
     await using _other = other;
     const second = await other.start();
     await second.waitForOutput("another process listens");

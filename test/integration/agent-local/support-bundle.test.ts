@@ -7,7 +7,7 @@ import { newApp, newRecord } from "../../../src/agent/core/deployment.ts";
 import { openSqliteStore } from "../../../src/agent/store/sqlite-store.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
-import { Device, DEVICE_TOKEN } from "../../support/agent-local/device.ts";
+import { LocalAgent, DEVICE_TOKEN } from "../../support/agent-local/device.ts";
 import { ControlPeer } from "../../support/link/control-peer.ts";
 import { startScriptedEngine } from "../../support/scripted-engine.ts";
 
@@ -39,10 +39,10 @@ function expectNoSecret(files: ReadonlyMap<string, string>): void {
 }
 
 describe("support-bundle", () => {
-  let device: Device;
+  let device: LocalAgent;
 
   beforeEach(async () => {
-    device = await Device.create();
+    device = await LocalAgent.create();
   });
   afterEach(() => device[Symbol.asyncDispose]());
 

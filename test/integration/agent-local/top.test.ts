@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { Device } from "../../support/agent-local/device.ts";
+import { LocalAgent } from "../../support/agent-local/device.ts";
 
 it("top looks once and ends, for people and for programs, and says when the agent is down", async () => {
-  await using device = await Device.create();
+  await using device = await LocalAgent.create();
   const daemon = await device.start();
   const text = await device.command("top", "--once");
   expect(text).toMatchObject({

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Device } from "../../support/agent-local/device.ts";
+import { LocalAgent } from "../../support/agent-local/device.ts";
 import { ControlPeer } from "../../support/link/control-peer.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
@@ -13,10 +13,10 @@ interface Answer {
 }
 
 describe("commands on a device without an engine", () => {
-  let device: Device;
+  let device: LocalAgent;
 
   beforeEach(async () => {
-    device = await Device.create();
+    device = await LocalAgent.create();
   });
   afterEach(() => device[Symbol.asyncDispose]());
 

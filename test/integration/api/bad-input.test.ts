@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { ERRORS } from "../../../src/protocol/errors.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
 import { someProSim, someSuperSim } from "../../support/control-plane/sims.ts";
-import { type CapturedLog, captureLog } from "../../support/captured-log.ts";
+import { type CapturedLog, captureLogText } from "../../support/captured-log.ts";
 
 let control: ControlPlane;
 let account: TestAccount;
@@ -12,7 +12,7 @@ let log: CapturedLog;
 let before: string;
 
 beforeAll(async () => {
-  log = captureLog();
+  log = captureLogText();
   control = await startControlPlane({ logger: log.logger, config: { legacy_removal_at: "2999-01-01T00:00:00Z" } });
   account = await control.account();
   ({ uuid } = await control.asset(account, { name: "Untouched", supersim: someSuperSim(), prosim: someProSim() }));

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { apiClient, type Answer } from "../../support/api-client.ts";
+import { apiClient, type ApiResponse } from "../../support/api-client.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
 import { someApp, someFacts } from "../../support/control-plane/device-words.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
@@ -22,7 +22,7 @@ const held = (uuid: string, hash: string) =>
   waitFor(`report ${hash}`, async () => (await control.store.devices.findReportHash(uuid)) === hash);
 
 const nowS = (): number => Math.floor(clock.now() / 1000);
-const get = (uuid: string, path: string): Promise<Answer> =>
+const get = (uuid: string, path: string): Promise<ApiResponse> =>
   apiClient(control, account).get(`/v1/assets/${uuid}/edge/${path}`);
 
 async function names(uuid: string): Promise<string[]> {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { apiClient, type Answer } from "../../support/api-client.ts";
+import { apiClient, type ApiResponse } from "../../support/api-client.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
 import { someFacts, someLedgerDay, someState } from "../../support/control-plane/device-words.ts";
 import { someSuperSim } from "../../support/control-plane/sims.ts";
@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => control[Symbol.asyncDispose]());
 
 const nowS = (): number => Math.floor(clock.now() / 1000);
-const get = (uuid: string, path: string): Promise<Answer> =>
+const get = (uuid: string, path: string): Promise<ApiResponse> =>
   apiClient(control, account).get(`/v1/assets/${uuid}/edge/${path}`);
 
 describe("the device", () => {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MAX_SESSIONS_PER_ASSET } from "../../../src/control-plane/hub/open-sessions.ts";
+import { MAX_CONNECTIONS_PER_ASSET } from "../../../src/control-plane/hub/open-sessions.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import { CLOSE_CODES } from "../../../src/protocol/frames.ts";
 import { MAX_FRAME_BYTES } from "../../../src/protocol/limits.ts";
 import { PROTOCOL_VERSION } from "../../../src/protocol/version.ts";
-import { captureLog } from "../../support/captured-log.ts";
+import { captureLogText } from "../../support/captured-log.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
 import { type EventStream, openStream } from "../../support/event-stream.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
@@ -130,7 +130,7 @@ describe("one session per device", () => {
 
 describe("connections beyond the session", () => {
   test("of one device are few: the oldest is cut, said in the log, and the newest works", async () => {
-    const log = captureLog();
+    const log = captureLogText();
     await using logged = await startControlPlane({ logger: log.logger });
     const { deviceToken } = await logged.asset(await logged.account());
     const { deviceToken: theirs } = await logged.asset(await logged.account());
@@ -138,7 +138,7 @@ describe("connections beyond the session", () => {
     await using oldest = await FakeDevice.open(logged.agentUrl, deviceToken);
     await using open = new AsyncDisposableStack();
     const kept: FakeDevice[] = [];
-    for (let count = 0; count < MAX_SESSIONS_PER_ASSET; count++) {
+    for (let count = 0; count < MAX_CONNECTIONS_PER_ASSET; count++) {
       kept.push(open.use(await FakeDevice.open(logged.agentUrl, deviceToken)));
     }
     expect(await oldest.closed).toBe(1006);
@@ -152,7 +152,7 @@ describe("connections beyond the session", () => {
   test("a device may come back again and again, however slowly its connections close", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     await using open = new AsyncDisposableStack();
-    for (let count = 0; count < 3 * MAX_SESSIONS_PER_ASSET; count++) {
+    for (let count = 0; count < 3 * MAX_CONNECTIONS_PER_ASSET; count++) {
       open.use(await FakeDevice.connect(control.agentUrl, deviceToken)).freeze();
     }
     await using last = await FakeDevice.connect(control.agentUrl, deviceToken);
@@ -160,7 +160,7 @@ describe("connections beyond the session", () => {
   });
 
   test("what is sent on a replaced one is not read, and too much of it cuts it", async () => {
-    const log = captureLog();
+    const log = captureLogText();
     await using logged = await startControlPlane({ logger: log.logger });
     const { deviceToken } = await logged.asset(await logged.account());
     await using older = await FakeDevice.connect(logged.agentUrl, deviceToken);

@@ -7,7 +7,7 @@ import {
   LoopbackUnreachable,
   createImageDownloader,
 } from "../../../src/agent/download/image-downloader.ts";
-import type { FetchTrouble } from "../../../src/agent/download/fill-part.ts";
+import type { FetchInterruption } from "../../../src/agent/download/fill-part.ts";
 import { PartStore } from "../../../src/agent/download/part-store.ts";
 import type { TransferProgress } from "../../../src/agent/download/transfer.ts";
 import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engine.ts";
@@ -19,7 +19,7 @@ import { plainClient } from "../../support/download/layer-rig.ts";
 import { type Image, bigImage, engineRequest, removeImage, uniqueName } from "../../support/images.ts";
 import { buildImage, fileLayer } from "../../support/images/image.ts";
 import { LossyLink } from "../../support/link/lossy-link.ts";
-import { podmanMissing, startPodman } from "../../support/podman-service.ts";
+import { podmanUnavailableReason, startPodman } from "../../support/podman-service.ts";
 import { PrivateEngine } from "../../support/private-engine.ts";
 import { currentDockers } from "../../support/private-engine/current-docker.ts";
 import { Registry } from "../../support/registry.ts";
@@ -32,7 +32,7 @@ const docker = await dockerSocket();
 const CURRENT = await currentDockers();
 const ENGINES = [
   ["Docker", docker === undefined ? "no Docker engine answers" : undefined, async () => ({ socketPath: docker ?? "" })],
-  ["Podman", await podmanMissing(), startPodman],
+  ["Podman", await podmanUnavailableReason(), startPodman],
   ...CURRENT.map(({ title, missing, engine }) => [title, missing, () => PrivateEngine.start(engine)] as const),
 ] as const;
 
@@ -87,7 +87,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
     const { os, architecture } = await engine.info(signal);
     const image = await plainClient().resolve(reference, { os, architecture }, undefined, signal);
     const progress: TransferProgress[] = [];
-    const troubles: FetchTrouble[] = [];
+    const troubles: FetchInterruption[] = [];
     const result = await downloader.download({
       image,
       auth: undefined,
@@ -95,7 +95,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
         progress.push(now);
         onProgress(now);
       },
-      onTrouble: (trouble) => troubles.push(trouble),
+      onInterruption: (trouble) => troubles.push(trouble),
       onReceived: onNothing,
       signal,
     });
@@ -188,7 +188,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
       image,
       auth: undefined,
       onProgress: onNothing,
-      onTrouble: onNothing,
+      onInterruption: onNothing,
       onReceived: onNothing,
       signal,
     };
@@ -204,7 +204,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
     await expect(download(reference, stopped.signal, cut)).rejects.toThrow("power cut");
     const [part] = (await parts.idle()).toSorted((a, b) => b.bytes - a.bytes);
     expect(part?.bytes).toBeGreaterThan(2_000_000);
-    link.weather = {};
+    link.conditions = {};
     const { result } = await download(reference);
     expect(result.received).toBeLessThan(result.total - 2_000_000);
     await downloader[Symbol.asyncDispose]();
@@ -223,7 +223,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
     await own.powerOff();
     await zeroUnfinished(own.dataRoot);
     await own.start();
-    link.weather = {};
+    link.conditions = {};
     const { image, result } = await download(reference);
     expect(await has(reference, image)).toBe(true);
     expect(result.received).toBeLessThan(result.total - 2_000_000);

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { LayerRig } from "../../support/download/layer-rig.ts";
 import { FaultyRegistry } from "../../support/registry/faulty-registry.ts";
-import { RegistryFront } from "../../support/registry/front.ts";
+import { RegistryProxy } from "../../support/registry/front.ts";
 
 const MEGABYTES = 4;
 
@@ -96,10 +96,10 @@ describe("a registry", () => {
   });
 
   test("whose token expires in the middle of a layer gives a new one, and goes on where it was", async () => {
-    await using front = await RegistryFront.start({ upstream: rig.registry.host, tokens: {} });
+    await using front = await RegistryProxy.start({ upstream: rig.registry.host, tokens: {} });
     await using registry = await FaultyRegistry.before(front.port);
     registry.fault = ({ number }) => (number === 2 ? { kind: "cut", after: 1_000_000 } : undefined);
-    const log = await rig.fetch(registry.host, { onTrouble: () => front.revokeTokens() });
+    const log = await rig.fetch(registry.host, { onInterruption: () => front.revokeTokens() });
     expect(await rig.isThere()).toBe(true);
     expect(log.received).toBeLessThanOrEqual(rig.blob.size);
     const authorizations = registry.requests.map(({ authorization }) => authorization);

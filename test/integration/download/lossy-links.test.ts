@@ -7,7 +7,7 @@ import { Throttle } from "../../../src/agent/download/throttle.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { FetchLog, LayerRig } from "../../support/download/layer-rig.ts";
 import { LossyLink } from "../../support/link/lossy-link.ts";
-import { smallDisk, smallDiskMissing } from "../../support/small-disk.ts";
+import { smallDisk, smallDiskUnavailableReason } from "../../support/small-disk.ts";
 import { PartStore } from "../../../src/agent/download/part-store.ts";
 import { fillDisk } from "../../support/fill-disk.ts";
 
@@ -46,11 +46,11 @@ describe("a layer over a link", () => {
   test("that is down for a time is waited for", async () => {
     await using link = await LossyLink.to(rig.registry.port, { cutAfter: 2_000_000, bytesPerSecond: 20_000_000 });
     const log = new FetchLog();
-    const fetching = rig.fetch(link.host, { onTrouble: (trouble) => meet(trouble) }, log);
+    const fetching = rig.fetch(link.host, { onInterruption: (trouble) => meet(trouble) }, log);
     const meet = (trouble: FetchLog["troubles"][number]): void => {
       log.troubles.push(trouble);
-      if (log.troubles.length === 1) link.weather = { cutAfter: 0 };
-      if (log.troubles.length === 6) link.weather = {};
+      if (log.troubles.length === 1) link.conditions = { cutAfter: 0 };
+      if (log.troubles.length === 6) link.conditions = {};
     };
     await fetching;
     expect(log.troubles.slice(1, 6).map(({ kind }) => kind)).toEqual(Array.from({ length: 5 }, () => "refused"));
@@ -61,11 +61,11 @@ describe("a layer over a link", () => {
     await using link = await LossyLink.to(rig.registry.port, { stallAfter: 1_000_000 });
     const log = new FetchLog();
     const bounds = { patienceMs: 400, baseMs: 20, maxMs: 50 };
-    const onTrouble = (): void => void (link.weather = { cutAfter: 0 });
-    const fetching = rig.fetch(link.host, { bounds, stallMs: 200, onTrouble }, log);
+    const onTrouble = (): void => void (link.conditions = { cutAfter: 0 });
+    const fetching = rig.fetch(link.host, { bounds, stallMs: 200, onInterruption: onTrouble }, log);
     await expect(fetching).rejects.toThrow(/^no byte came for/);
     await expect(fetching).rejects.toMatchObject({ kind: "no_progress" });
-    link.weather = {};
+    link.conditions = {};
     await rig.fetch(link.host, {}, log);
     expect(log.received).toBeLessThan(rig.blob.size + 100_000);
   });
@@ -89,7 +89,7 @@ describe("a fetch that ends early", () => {
       if (log.received > 2_500_000) stopped.abort(new Error("power cut"));
     };
     await expect(rig.fetch(link.host, { signal: stopped.signal, onReceived })).rejects.toThrow("power cut");
-    link.weather = {};
+    link.conditions = {};
     await rig.fetch(link.host, {}, log);
     expect(await rig.isThere()).toBe(true);
     expect(log.received).toBeLessThan(rig.blob.size + 65_536);
@@ -98,7 +98,7 @@ describe("a fetch that ends early", () => {
   test("hands the part on to whoever waits for it", async () => {
     const stopped = new AbortController();
     const log = new FetchLog();
-    await using held = await rig.parts.hold(rig.blob);
+    await using held = await rig.parts.lease(rig.blob);
     await using link = await LossyLink.to(rig.registry.port, { stallAfter: 3_000_000 });
     const first = rig.fill(held.part, link.host, { signal: stopped.signal }, log);
     const second = rig.fill(held.part, rig.registry.host, {}, log);
@@ -111,7 +111,7 @@ describe("a fetch that ends early", () => {
   });
 });
 
-const missing = await smallDiskMissing();
+const missing = await smallDiskUnavailableReason();
 
 test.skipIf(missing !== undefined)(
   "a full disk is a named error, and the layer goes on once there is room",
@@ -120,7 +120,7 @@ test.skipIf(missing !== undefined)(
     const filler = fillDisk(disk.path);
     await truncate(filler, statSync(filler).size - 4_000_000);
     const parts = new PartStore(disk.path);
-    await using held = await parts.hold(rig.blob);
+    await using held = await parts.lease(rig.blob);
     const log = new FetchLog();
     const failed = rig.fill(held.part, rig.registry.host, {}, log);
     await expect(failed).rejects.toBeInstanceOf(DownloadError);

@@ -1,5 +1,5 @@
 import { dockerSocket } from "../../support/docker-socket.ts";
-import { PrivateEngine, privateEngineMissing } from "../../support/private-engine.ts";
+import { PrivateEngine, privateEngineUnavailableReason } from "../../support/private-engine.ts";
 import { deployedContainerSuite } from "./deployed-container.ts";
 
 const socketPath = await dockerSocket();
@@ -25,5 +25,5 @@ deployedContainerSuite(
       [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
     };
   },
-  await privateEngineMissing(),
+  await privateEngineUnavailableReason(),
 );

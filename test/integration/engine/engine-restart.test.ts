@@ -2,9 +2,9 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engine.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { loadImage, sleeperImage, uniqueName } from "../../support/images.ts";
-import { PrivateEngine, privateEngineMissing } from "../../support/private-engine.ts";
+import { PrivateEngine, privateEngineUnavailableReason } from "../../support/private-engine.ts";
 
-const missing = await privateEngineMissing();
+const missing = await privateEngineUnavailableReason();
 const unaborted = new AbortController().signal;
 
 describe.skipIf(missing !== undefined)(

@@ -3,15 +3,15 @@ import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engi
 import type { Engine } from "../../../src/agent/engine/engine.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { bigImage } from "../../support/images.ts";
-import { podmanMissing, startPodman } from "../../support/podman-service.ts";
-import { PrivateEngine, privateEngineMissing } from "../../support/private-engine.ts";
+import { podmanUnavailableReason, startPodman } from "../../support/podman-service.ts";
+import { PrivateEngine, privateEngineUnavailableReason } from "../../support/private-engine.ts";
 import { Registry } from "../../support/registry.ts";
 import { SlowLink } from "../../support/slow-link.ts";
-import { smallDisk, smallDiskMissing } from "../../support/small-disk.ts";
+import { smallDisk, smallDiskUnavailableReason } from "../../support/small-disk.ts";
 
 const unaborted = new AbortController().signal;
-const noDisk = (await smallDiskMissing()) ?? (await privateEngineMissing());
-const noPodman = await podmanMissing();
+const noDisk = (await smallDiskUnavailableReason()) ?? (await privateEngineUnavailableReason());
+const noPodman = await podmanUnavailableReason();
 
 function own<T extends AsyncDisposable>(part: T): T {
   onTestFinished(() => part[Symbol.asyncDispose]());

@@ -1,8 +1,8 @@
-import { podmanMissing, startPodman } from "../../support/podman-service.ts";
+import { podmanUnavailableReason, startPodman } from "../../support/podman-service.ts";
 import { deployedContainerSuite } from "./deployed-container.ts";
 
 deployedContainerSuite(
   "a container in Podman",
   async () => ({ kind: "podman", ...(await startPodman()) }),
-  await podmanMissing(),
+  await podmanUnavailableReason(),
 );

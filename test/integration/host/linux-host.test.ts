@@ -103,12 +103,12 @@ test("links are resolved as far as the path exists", async () => {
   await symlink("../link/inner", join(path, "real", "loop-free"));
   await symlink(join(path, "later"), join(path, "dangling"));
   await symlink("self", join(path, "self"));
-  const resolved = async (name: string): Promise<string> => (await host.trace(join(path, name))).real;
+  const resolved = async (name: string): Promise<string> => (await host.resolvePath(join(path, name))).real;
   expect(await resolved("real/inner")).toBe(join(path, "real", "inner"));
   expect(await resolved("link/inner/not/there")).toBe(join(path, "real", "inner", "not", "there"));
   expect(await resolved("link/loop-free/new")).toBe(join(path, "real", "inner", "new"));
   expect(await resolved("dangling/sub")).toBe(join(path, "later", "sub"));
   expect(await resolved("link/../link/./inner")).toBe(join(path, "real", "inner"));
   expect(await resolved("self/x")).toBe(join(path, "self", "x"));
-  expect((await host.trace("/")).real).toBe("/");
+  expect((await host.resolvePath("/")).real).toBe("/");
 });

@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { containerIdOf, parseMountinfo, placeOf, privateMountOf } from "../../../src/agent/core/mountinfo.ts";
+import { containerIdOf, parseMountinfo, locateFile, findPrivateMount } from "../../../src/agent/core/mountinfo.ts";
 import { run, succeed } from "../../support/command.ts";
 import { dockerSocket } from "../../support/docker-socket.ts";
 import { engineRequest, loadImage, sleeperImage, uniqueName } from "../../support/images.ts";
@@ -29,10 +29,10 @@ test.skipIf(!canUnshare)(
     const mounts = parseMountinfo(
       await succeed("unshare", ["--mount", "--propagation", "private", "sh", "-c", machine]),
     );
-    expect(privateMountOf(join(path, "private", "x"), mounts)).toBe(join(path, "private"));
-    expect(privateMountOf(join(path, "alias", "x"), mounts)).toBeUndefined();
-    expect(privateMountOf(path, mounts)).toBeUndefined();
-    expect(placeOf(join(path, "alias", "x"), mounts)).toBe(placeOf(join(path, "real", "x"), mounts));
+    expect(findPrivateMount(join(path, "private", "x"), mounts)).toBe(join(path, "private"));
+    expect(findPrivateMount(join(path, "alias", "x"), mounts)).toBeUndefined();
+    expect(findPrivateMount(path, mounts)).toBeUndefined();
+    expect(locateFile(join(path, "alias", "x"), mounts)).toBe(locateFile(join(path, "real", "x"), mounts));
   },
 );
 

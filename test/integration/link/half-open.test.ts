@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { LearnedIdle } from "../../../src/agent/link/learned-idle.ts";
+import { LearnedInterval } from "../../../src/agent/link/learned-idle.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { captureLog } from "../../support/link/log-capture.ts";
 import { fastClock } from "../../support/fast-clock.ts";
@@ -38,14 +38,20 @@ describe("a link that lost its other end without a word", () => {
     const clock = fastClock(100);
     const learned = new Map<string, string>();
     const memory = {
-      learned: (name: string) => learned.get(name),
-      learn: (name: string, value: string) => void learned.set(name, value),
+      learnedValue: (name: string) => learned.get(name),
+      saveLearnedValue: (name: string, value: string) => void learned.set(name, value),
     };
     const bounds = { startMs: 40_000, minMs: 20_000, maxMs: 300_000 };
-    const idle = new LearnedIdle({ bounds, memory, network: () => "wwan0", clock, logger: captureLog().logger });
+    const idle = new LearnedInterval({
+      bounds,
+      store: memory,
+      network: () => "wwan0",
+      clock,
+      logger: captureLog().logger,
+    });
     await using link = runUplink({ url: `ws://127.0.0.1:${relay.port}/`, pongTimeoutMs: 20_000 }, { clock, idle });
     await waitFor("a loss", () => link.uplink.status().reconnects >= 1);
-    await waitFor("a pause that is survived", () => idle.pauseMs() < 100_000 && idle.pauseMs() >= 60_000);
+    await waitFor("a pause that is survived", () => idle.currentMs() < 100_000 && idle.currentMs() >= 60_000);
     expect([...learned.keys()]).toEqual(["idle wwan0"]);
 
     const sessions = peer.sessions.length;
@@ -53,10 +59,22 @@ describe("a link that lost its other end without a word", () => {
     const before = pings();
     await waitFor("three keep-alives more", () => pings() >= before + 3);
     expect(peer.sessions.length).toBeLessThanOrEqual(sessions + 1);
-    const again = new LearnedIdle({ bounds, memory, network: () => "wwan0", clock, logger: captureLog().logger });
-    expect(Math.abs(again.pauseMs() - idle.pauseMs())).toBeLessThan(1_000);
-    const elsewhere = new LearnedIdle({ bounds, memory, network: () => "eth0/1", clock, logger: captureLog().logger });
-    expect(elsewhere.pauseMs()).toBe(40_000);
+    const again = new LearnedInterval({
+      bounds,
+      store: memory,
+      network: () => "wwan0",
+      clock,
+      logger: captureLog().logger,
+    });
+    expect(Math.abs(again.currentMs() - idle.currentMs())).toBeLessThan(1_000);
+    const elsewhere = new LearnedInterval({
+      bounds,
+      store: memory,
+      network: () => "eth0/1",
+      clock,
+      logger: captureLog().logger,
+    });
+    expect(elsewhere.currentMs()).toBe(40_000);
   });
 
   it("does not keep the agent from stopping", async () => {

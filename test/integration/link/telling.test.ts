@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import type { DeviceTelling } from "../../../src/agent/link/ports.ts";
+import type { DeviceReporting } from "../../../src/agent/link/ports.ts";
 import { ControlPeer, WELCOME, answerAll } from "../../support/link/control-peer.ts";
 import { runUplink } from "../../support/link/running-uplink.ts";
 import { SlowLink } from "../../support/slow-link.ts";
@@ -11,9 +11,9 @@ const isAnswer = ({ type }: { readonly type: string }): boolean => type === "ans
 
 test("an event of a deployment passes a log that is longer than the line can take", async () => {
   let sent = 0;
-  const telling: DeviceTelling = {
+  const telling: DeviceReporting = {
     queries: {
-      async answer({ send, signal }) {
+      async handle({ send, signal }) {
         while (!signal.aborted) sent += await send({ lines: ["x".repeat(16_000)] });
         return undefined;
       },

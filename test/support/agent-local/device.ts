@@ -24,7 +24,7 @@ interface Outcome {
 export const DEVICE_TOKEN = "ed_planted-device-token-0123456789abcdefABCDEF";
 
 /** A directory with a configuration, the daemon in a process of its own, and the commands a technician gives. */
-export class Device implements AsyncDisposable {
+export class LocalAgent implements AsyncDisposable {
   readonly directory: string;
   readonly configPath: string;
   readonly #owned = new AsyncDisposableStack();
@@ -35,9 +35,9 @@ export class Device implements AsyncDisposable {
     this.configPath = join(directory, "config.json");
   }
 
-  static async create(options: DeviceOptions = {}): Promise<Device> {
+  static async create(options: DeviceOptions = {}): Promise<LocalAgent> {
     const directory = await tempDir();
-    const device = new Device(directory.path);
+    const device = new LocalAgent(directory.path);
     device.#owned.use(directory);
     await device.configure(options);
     return device;

@@ -1,6 +1,6 @@
 import { LABELS } from "../../../src/agent/core/container.ts";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
-import { Keeper } from "../../../src/agent/steps/keeper.ts";
+import { AppReconciler } from "../../../src/agent/steps/keeper.ts";
 import { StoreError } from "../../../src/agent/store/store.ts";
 import { type EventContent, isFinal } from "../../../src/protocol/deployment-event.ts";
 import { AgentRig } from "../agent-rig.ts";
@@ -8,26 +8,26 @@ import { layersOf } from "../fake-engine/fake-image.ts";
 import type { FakeContainer } from "../fake-engine/fake-container.ts";
 import type { AppRequest } from "../system.ts";
 import { ModelControlPlane } from "./model-control-plane.ts";
-import { mortal, Reaper } from "./reaper.ts";
-import type { Remaining, Scenario } from "./scenario.ts";
+import { withCrashPoints, CrashInjector } from "./reaper.ts";
+import type { RemainingApp, Scenario } from "./scenario.ts";
 import { SeededRandom } from "./seeded-random.ts";
 
 /**
  * How the agent ends: alone; with the machine, whose containers come up again by themselves; or with an engine that
  * leaves its containers down, as Docker 20.10 does when it is killed.
  */
-export const DEATHS = ["killed", "power cut", "engine killed too"] as const;
-export type Death = (typeof DEATHS)[number];
+export const CRASH_KINDS = ["killed", "power cut", "engine killed too"] as const;
+export type CrashKind = (typeof CRASH_KINDS)[number];
 
 const TICK_MS = 50;
-const PATIENCE_MS = 400_000;
+const MAX_SCENARIO_MS = 400_000;
 /** The keeper has looked twice more when that has passed. */
-const AFTERMATH_MS = 70_000;
+const SETTLE_MS = 70_000;
 
 /** The deployment of the app that is there before the story begins. */
-const BEFORE = "before";
+const INITIAL_DEPLOYMENT_ID = "before";
 
-export interface Play {
+export interface ScenarioResult {
   /** Whether it died as often as it was to. */
   readonly died: boolean;
   /** What does not hold; empty when everything does. */
@@ -35,59 +35,64 @@ export interface Play {
 }
 
 /** Plays a scenario through, with an agent that dies at the given moments. */
-export async function play(scenario: Scenario, moments: readonly number[], death: Death, seed: number): Promise<Play> {
-  const reaper = new Reaper(...moments);
+export async function runScenario(
+  scenario: Scenario,
+  moments: readonly number[],
+  death: CrashKind,
+  seed: number,
+): Promise<ScenarioResult> {
+  const reaper = new CrashInjector(...moments);
   const written = new Map<string, EventContent[]>();
   await using rig = new AgentRig({ pullBy: scenario.pullBy ?? "agent" }, (store) =>
-    mortal(store, reaper, (id, event) => written.set(id, [...(written.get(id) ?? []), event])),
+    withCrashPoints(store, reaper, (id, event) => written.set(id, [...(written.get(id) ?? []), event])),
   );
   scenario.setUp(rig);
-  reaper.isAsleep = true;
+  reaper.isDisabled = true;
   await install(scenario, rig);
-  reaper.isAsleep = false;
+  reaper.isDisabled = false;
   const beganAt = rig.clock.monotonic();
   const control = new ModelControlPlane(rig.clock, new SeededRandom(seed));
-  for (const [index, asked] of scenario.asked.entries()) control.request(`d${index}`, asked);
+  for (const [index, asked] of scenario.requests.entries()) control.request(`d${index}`, asked);
   const found = new Set<string>();
   let engineAnswers = true;
   rig.engine.faults.onCall(({ phase }) => {
-    reaper.pass();
+    reaper.checkpoint();
     if (!engineAnswers && phase === "before") throw new EngineError("unavailable", "connect ENOENT");
   });
 
   let deaths = 0;
-  let keeper = keep(rig);
-  const happenings = [...(scenario.happenings ?? [])];
-  attempt(() => control.connect(rig.deployments, rig.store));
+  let keeper = startKeeper(rig);
+  const happenings = [...(scenario.interventions ?? [])];
+  ignoreStoreErrors(() => control.connect(rig.deployments, rig.store));
   let quietSince: number | undefined;
   for (;;) {
     const now = rig.clock.monotonic() - beganAt;
-    if (now > PATIENCE_MS) break;
-    if (reaper.isDead) {
+    if (now > MAX_SCENARIO_MS) break;
+    if (reaper.hasCrashed) {
       deaths++;
       quietSince = undefined;
       await keeper.stop();
       if (death === "power cut") rig.engine.reboot();
       if (death === "engine killed too") for (const container of rig.engine.containers) container.stop();
-      reaper.revive();
+      reaper.reset();
       try {
         await rig.restart();
       } catch (error) {
         if (!(error instanceof StoreError)) throw error;
       }
-      keeper = keep(rig);
-      attempt(() => control.connect(rig.deployments, rig.store));
+      keeper = startKeeper(rig);
+      ignoreStoreErrors(() => control.connect(rig.deployments, rig.store));
       continue;
     }
     while (happenings[0] && happenings[0].atMs <= now) {
       const happening = happenings.shift();
       if (happening?.kind === "engine") engineAnswers = happening.answers;
-      if (happening?.kind === "cancel") attempt(() => control.cancel(rig.deployments, "d0"));
+      if (happening?.kind === "cancel") ignoreStoreErrors(() => control.cancel(rig.deployments, "d0"));
     }
-    if (now >= (scenario.silentMs ?? 0)) attempt(() => control.exchange(rig.deployments, rig.store));
-    const isQuiet = control.isDone && rig.store.deployments().length === 0 && !reaper.isDead;
+    if (now >= (scenario.silentMs ?? 0)) ignoreStoreErrors(() => control.exchange(rig.deployments, rig.store));
+    const isQuiet = control.isDone && rig.store.deployments().length === 0 && !reaper.hasCrashed;
     quietSince = isQuiet ? (quietSince ?? now) : undefined;
-    if (quietSince !== undefined && now - quietSince >= AFTERMATH_MS) break;
+    if (quietSince !== undefined && now - quietSince >= SETTLE_MS) break;
     await rig.clock.advance(isQuiet ? 5_000 : TICK_MS);
     for (const app of runningTwice(rig)) found.add(`two containers of ${app} ran at once`);
   }
@@ -99,9 +104,9 @@ export async function play(scenario: Scenario, moments: readonly number[], death
 /** Brings the device to where the story begins. */
 async function install({ installed, isStopped }: Scenario, rig: AgentRig): Promise<void> {
   if (!installed) return;
-  rig.deployments.deploy(BEFORE, installed);
-  const { device_seq } = (await rig.untilEnd(BEFORE)) ?? { device_seq: 0 };
-  rig.store.acknowledge(BEFORE, device_seq);
+  rig.deployments.deploy(INITIAL_DEPLOYMENT_ID, installed);
+  const { device_seq } = (await rig.untilEnd(INITIAL_DEPLOYMENT_ID)) ?? { device_seq: 0 };
+  rig.store.acknowledge(INITIAL_DEPLOYMENT_ID, device_seq);
   if (!isStopped) return;
   rig.deployments.change("stopped before", { action: "stop", app: installed.name });
   const stopped = await rig.untilEnd("stopped before");
@@ -116,7 +121,7 @@ function runningTwice({ engine }: AgentRig): string[] {
 }
 
 /** Does what may fail because the agent died over it. The link reports such an error and lives on. */
-function attempt(work: () => void): void {
+function ignoreStoreErrors(work: () => void): void {
   try {
     work();
   } catch (error) {
@@ -124,11 +129,11 @@ function attempt(work: () => void): void {
   }
 }
 
-function keep(rig: AgentRig): { stop(): Promise<void> } {
+function startKeeper(rig: AgentRig): { stop(): Promise<void> } {
   const stopped = new AbortController();
   const rebuild = { isSet: false, clear: () => {} };
   const { deployments } = rig;
-  const keeper = new Keeper({ ...rig.services, rebuild, hold: (app) => deployments.hold(app) });
+  const keeper = new AppReconciler({ ...rig.services, rebuild, lease: (app) => deployments.lease(app) });
   const running = keeper.run(stopped.signal);
   return {
     stop() {
@@ -146,7 +151,7 @@ function violations(
 ): string[] {
   const found: string[] = [];
   const expectThat = (holds: boolean, what: string): void => void (holds || found.push(what));
-  for (const [index, end] of scenario.ends.entries()) {
+  for (const [index, end] of scenario.outcomes.entries()) {
     const id = `d${index}`;
     const { status } = control.deployment(id);
     const stream = control.streams.get(id) ?? [];
@@ -156,23 +161,23 @@ function violations(
       `${id}: not one final event`,
     );
     expectThat(
-      isTold(stream, written.get(id) ?? []),
+      isReported(stream, written.get(id) ?? []),
       `${id}: stored ${JSON.stringify(written.get(id))}, told ${JSON.stringify(stream)}`,
     );
   }
   const apps = rig.store.apps().map(({ name, deploymentId, desired }) => `${name} of ${deploymentId}, ${desired}`);
-  const wanted = scenario.remains.map(
+  const wanted = scenario.remainingApps.map(
     ({ app, by, stopped }) => `${app} of ${deploymentOf(by)}, ${stopped ? "stopped" : "running"}`,
   );
   expectThat(JSON.stringify(apps) === JSON.stringify(wanted), `the store has the apps ${apps.join("; ")}`);
   const containers = rig.engine.containers;
   expectThat(
-    containers.length === scenario.remains.length,
+    containers.length === scenario.remainingApps.length,
     `${containers.map(({ name, status }) => `${name} ${status}`).join()} is on the engine`,
   );
-  for (const remaining of scenario.remains) {
+  for (const remaining of scenario.remainingApps) {
     const own = containers.filter(({ request }) => request.labels[LABELS.app] === remaining.app);
-    expectThat(own.length === 1 && isAsAsked(own[0], remaining, scenario), `${remaining.app} is not as asked for`);
+    expectThat(own.length === 1 && matchesRequest(own[0], remaining, scenario), `${remaining.app} is not as asked for`);
   }
   const { received } = rig.downloader;
   expectThat(received <= bytesPublished(rig), `${received} bytes were downloaded of ${bytesPublished(rig)}`);
@@ -187,7 +192,7 @@ function bytesPublished({ engine }: AgentRig): number {
 }
 
 /** Whether each event that was stored was told, once and in order. Progress, and a success that was undone, need not be. */
-function isTold(stream: readonly EventContent[], stored: readonly EventContent[]): boolean {
+function isReported(stream: readonly EventContent[], stored: readonly EventContent[]): boolean {
   const isUndone = stored.some(({ status }) => status === "Fail");
   const lasting = stored.filter(
     ({ status, progress }) => progress === undefined && !(isUndone && status === "Success"),
@@ -201,11 +206,15 @@ function isTold(stream: readonly EventContent[], stored: readonly EventContent[]
 }
 
 function deploymentOf(by: number | undefined): string {
-  return by === undefined ? BEFORE : `d${by}`;
+  return by === undefined ? INITIAL_DEPLOYMENT_ID : `d${by}`;
 }
 
-function isAsAsked(container: FakeContainer | undefined, { app, by, stopped }: Remaining, scenario: Scenario): boolean {
-  const { installed, asked } = scenario;
+function matchesRequest(
+  container: FakeContainer | undefined,
+  { app, by, stopped }: RemainingApp,
+  scenario: Scenario,
+): boolean {
+  const { installed, requests: asked } = scenario;
   const request = by === undefined ? undefined : asked[by];
   const spec = {
     ...(request?.action === "deploy" ? undefined : installed),

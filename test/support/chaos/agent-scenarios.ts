@@ -3,7 +3,7 @@ import type { AgentRig } from "../agent-rig.ts";
 import type { FakeImage } from "../fake-engine/fake-image.ts";
 import type { AppRequest } from "../system.ts";
 import { CHANGES } from "./change-scenarios.ts";
-import type { Asked } from "./model-control-plane.ts";
+import type { ScenarioRequest } from "./model-control-plane.ts";
 import type { Scenario } from "./scenario.ts";
 
 const IMAGE = "example/app:1";
@@ -17,18 +17,18 @@ const app = (name: string, image = IMAGE): AppRequest => ({
   ports: [{ host_port: PORT, target_port: 80 }],
 });
 
-const deploy = (spec: AppRequest): Asked => ({ action: "deploy", app: spec.name, spec });
+const deploy = (spec: AppRequest): ScenarioRequest => ({ action: "deploy", app: spec.name, spec });
 
-const GOOD = { ends: ["Success"], remains: [{ app: "app", by: 0 }] } as const;
-const BAD = { ends: ["Fail"], remains: [] } as const;
+const GOOD = { outcomes: ["Success"], remainingApps: [{ app: "app", by: 0 }] } as const;
+const BAD = { outcomes: ["Fail"], remainingApps: [] } as const;
 
 const present = (image: FakeImage = {}) => ({
-  asked: [deploy(app("app"))],
+  requests: [deploy(app("app"))],
   setUp: (rig: AgentRig) => rig.engine.addImage(IMAGE, image),
 });
 
 const toPull = {
-  asked: [deploy(app("app"))],
+  requests: [deploy(app("app"))],
   setUp: (rig: AgentRig) => rig.engine.publish(IMAGE, { pullMs: 3_000 }),
 };
 
@@ -37,9 +37,9 @@ const DEPLOYMENTS: Readonly<Record<string, Scenario>> = {
   "an image that is present": { ...present(), ...GOOD },
   "an image to pull": { ...toPull, ...GOOD },
   "an image the engine pulls": { ...toPull, ...GOOD, pullBy: "engine" },
-  "an image no registry has": { asked: [deploy(app("app"))], setUp: () => {}, ...BAD },
+  "an image no registry has": { requests: [deploy(app("app"))], setUp: () => {}, ...BAD },
   "a moving tag while the registry is gone": {
-    asked: [deploy(app("app", MOVING))],
+    requests: [deploy(app("app", MOVING))],
     setUp({ engine }) {
       engine.addImage(MOVING);
       engine.publish(MOVING, new EngineError("registry_unreachable", "no route to host"));
@@ -56,7 +56,7 @@ const DEPLOYMENTS: Readonly<Record<string, Scenario>> = {
     ...BAD,
   },
   "a port that is taken when the app starts": {
-    asked: [deploy(app("app"))],
+    requests: [deploy(app("app"))],
     setUp({ engine }) {
       engine.addImage(IMAGE);
       engine.occupyPort(PORT);
@@ -65,34 +65,34 @@ const DEPLOYMENTS: Readonly<Record<string, Scenario>> = {
   },
   "an image to pull, cancelled in mid-pull": {
     ...toPull,
-    happenings: [{ atMs: 1_500, kind: "cancel" }],
+    interventions: [{ atMs: 1_500, kind: "cancel" }],
     ...BAD,
   },
   "an app cancelled after its success, before that was told": {
     ...present(),
     silentMs: 6_000,
-    happenings: [{ atMs: 5_000, kind: "cancel" }],
+    interventions: [{ atMs: 5_000, kind: "cancel" }],
     ...BAD,
   },
   "an app while the engine is away for a time": {
     ...toPull,
-    happenings: [
+    interventions: [
       { atMs: 3_200, kind: "engine", answers: false },
       { atMs: 12_000, kind: "engine", answers: true },
     ],
     ...GOOD,
   },
   "two apps that want one port": {
-    asked: [deploy(app("first")), deploy(app("second"))],
+    requests: [deploy(app("first")), deploy(app("second"))],
     setUp: ({ engine }) => engine.addImage(IMAGE),
-    ends: ["Success", "Fail"],
-    remains: [{ app: "first", by: 0 }],
+    outcomes: ["Success", "Fail"],
+    remainingApps: [{ app: "first", by: 0 }],
   },
   "two apps of one name": {
-    asked: [deploy(app("app")), deploy({ ...app("app"), ports: [] })],
+    requests: [deploy(app("app")), deploy({ ...app("app"), ports: [] })],
     setUp: ({ engine }) => engine.publish(IMAGE, { pullMs: 1_000 }),
-    ends: ["Success", "Fail"],
-    remains: [{ app: "app", by: 0 }],
+    outcomes: ["Success", "Fail"],
+    remainingApps: [{ app: "app", by: 0 }],
   },
 };
 

@@ -5,7 +5,7 @@ import type { AppRequest } from "../system.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 import { expectedApps } from "./expected-apps.ts";
 import type { AppChange, Request } from "./request.ts";
-import type { World } from "./world.ts";
+import type { ChaosSystem } from "./world.ts";
 
 const PORTS = 6;
 const CHANGES = ["update", "update", "update", "update", "remove", "stop", "start", "restart"] as const;
@@ -42,7 +42,7 @@ export class Apps implements AsyncDisposable {
   }
 
   /** Something or other to ask for: an app, or a change of one there is. */
-  any(world: World, random: SeededRandom): Request {
+  randomRequest(world: ChaosSystem, random: SeededRandom): Request {
     const ended = world.clients.filter(({ final }) => final !== undefined);
     const busy = new Set(world.clients.flatMap(({ request, final }) => (final ? [] : [request.name])));
     // What is asked of one app at the same time is carried out in no order that could be told.
@@ -62,7 +62,7 @@ export class Apps implements AsyncDisposable {
   }
 
   /** Some app or other; now and then with the name or a port of one there is. */
-  #deployment(world: World, random: SeededRandom, busy: ReadonlySet<string>): AppRequest {
+  #deployment(world: ChaosSystem, random: SeededRandom, busy: ReadonlySet<string>): AppRequest {
     const earlier = world.clients.map(({ request }) => request.name).filter((name) => !busy.has(name));
     const name = earlier.length > 0 && random.chance(0.1) ? random.pick(earlier) : world.name();
     return {

@@ -1,7 +1,7 @@
 import type { AgentRig } from "../agent-rig.ts";
 import type { FakeBehaviour, FakeImage } from "../fake-engine/fake-image.ts";
 import type { AppRequest } from "../system.ts";
-import type { Asked } from "./model-control-plane.ts";
+import type { ScenarioRequest } from "./model-control-plane.ts";
 import type { Scenario } from "./scenario.ts";
 
 const OLD = "example/app:1";
@@ -15,17 +15,17 @@ const installed: AppRequest = {
   ports: [{ host_port: PORT, target_port: 80 }],
 };
 
-const update: Asked = { action: "update", app: "app", spec: { image: NEW } };
-const change = (action: Asked["action"]): Asked => ({ action, app: "app" });
+const update: ScenarioRequest = { action: "update", app: "app", spec: { image: NEW } };
+const change = (action: ScenarioRequest["action"]): ScenarioRequest => ({ action, app: "app" });
 
-const DONE = { ends: ["Success"], remains: [{ app: "app", by: 0 }] } as const;
-const UNDONE = { ends: ["Fail"], remains: [{ app: "app" }] } as const;
+const DONE = { outcomes: ["Success"], remainingApps: [{ app: "app", by: 0 }] } as const;
+const UNDONE = { outcomes: ["Fail"], remainingApps: [{ app: "app" }] } as const;
 const CRASHES: FakeBehaviour = { exit: { code: 1, afterMs: 500 } };
 
 /** An app that is there, and what its new version is like. */
 const withNew = (image: FakeImage = {}) => ({
   installed,
-  asked: [update],
+  requests: [update],
   setUp({ engine }: AgentRig) {
     engine.addImage(OLD);
     engine.addImage(NEW, { layers: [1], ...image });
@@ -34,7 +34,7 @@ const withNew = (image: FakeImage = {}) => ({
 
 const toPull = {
   installed,
-  asked: [update],
+  requests: [update],
   setUp({ engine }: AgentRig) {
     engine.addImage(OLD);
     engine.publish(NEW, { layers: [1], pullMs: 3_000 });
@@ -42,7 +42,7 @@ const toPull = {
 };
 
 /** Told as done only after that time, and then it is too late. */
-const tooLate = { silentMs: 9_000, happenings: [{ atMs: 8_000, kind: "cancel" }] } as const;
+const tooLate = { silentMs: 9_000, interventions: [{ atMs: 8_000, kind: "cancel" }] } as const;
 
 /** Stories of an app that is there. */
 export const CHANGES: Readonly<Record<string, Scenario>> = {
@@ -63,7 +63,7 @@ export const CHANGES: Readonly<Record<string, Scenario>> = {
   },
   "an update whose port is taken when it starts": {
     ...withNew(),
-    asked: [{ ...update, spec: { ports: [{ host_port: 30_002, target_port: 80 }] } }],
+    requests: [{ ...update, spec: { ports: [{ host_port: 30_002, target_port: 80 }] } }],
     setUp({ engine }) {
       engine.addImage(OLD);
       engine.occupyPort(30_002);
@@ -73,20 +73,20 @@ export const CHANGES: Readonly<Record<string, Scenario>> = {
   "an update no registry has": { ...toPull, setUp: ({ engine }) => engine.addImage(OLD), ...UNDONE },
   "an update that changes nothing": {
     ...withNew(),
-    asked: [{ ...update, spec: { privileged: false } }],
-    ends: ["Success"],
-    remains: [{ app: "app" }],
+    requests: [{ ...update, spec: { privileged: false } }],
+    outcomes: ["Success"],
+    remainingApps: [{ app: "app" }],
   },
-  "an update cancelled in mid-pull": { ...toPull, happenings: [{ atMs: 1_500, kind: "cancel" }], ...UNDONE },
+  "an update cancelled in mid-pull": { ...toPull, interventions: [{ atMs: 1_500, kind: "cancel" }], ...UNDONE },
   "an update cancelled while its new version runs": {
     ...withNew({ behaviour: { health: { becomes: "healthy", afterMs: 5_000 } } }),
-    happenings: [{ atMs: 2_000, kind: "cancel" }],
+    interventions: [{ atMs: 2_000, kind: "cancel" }],
     ...UNDONE,
   },
   "an update cancelled after its success, before that was told": { ...withNew(), ...tooLate, ...UNDONE },
   "an update while the engine is away for a time": {
     ...toPull,
-    happenings: [
+    interventions: [
       { atMs: 3_200, kind: "engine", answers: false },
       { atMs: 12_000, kind: "engine", answers: true },
     ],
@@ -95,60 +95,60 @@ export const CHANGES: Readonly<Record<string, Scenario>> = {
   "an update that crashes, of an app that is stopped": {
     ...withNew({ behaviour: CRASHES }),
     isStopped: true,
-    ends: ["Success"],
-    remains: [{ app: "app", by: 0, stopped: true }],
+    outcomes: ["Success"],
+    remainingApps: [{ app: "app", by: 0, stopped: true }],
   },
   "two updates at once": {
     ...withNew(),
-    asked: [update, { ...update, spec: { environments: [] } }],
-    ends: ["Success", "Fail"],
-    remains: [{ app: "app", by: 0 }],
+    requests: [update, { ...update, spec: { environments: [] } }],
+    outcomes: ["Success", "Fail"],
+    remainingApps: [{ app: "app", by: 0 }],
   },
   "a removal and a start during an update": {
     ...toPull,
-    asked: [update, change("remove"), change("start")],
-    ends: ["Success", "Fail", "Fail"],
-    remains: [{ app: "app", by: 0 }],
+    requests: [update, change("remove"), change("start")],
+    outcomes: ["Success", "Fail", "Fail"],
+    remainingApps: [{ app: "app", by: 0 }],
   },
   "an update during the first deployment": {
-    asked: [{ action: "deploy", app: "app", spec: installed }, update],
+    requests: [{ action: "deploy", app: "app", spec: installed }, update],
     setUp: ({ engine }) => engine.publish(OLD, { pullMs: 3_000 }),
-    ends: ["Success", "Fail"],
-    remains: [{ app: "app", by: 0 }],
+    outcomes: ["Success", "Fail"],
+    remainingApps: [{ app: "app", by: 0 }],
   },
-  "a removal": { ...withNew(), asked: [change("remove")], ends: ["Success"], remains: [] },
+  "a removal": { ...withNew(), requests: [change("remove")], outcomes: ["Success"], remainingApps: [] },
   "a removal cancelled after its success, before that was told": {
     ...withNew(),
-    asked: [change("remove")],
+    requests: [change("remove")],
     ...tooLate,
     ...UNDONE,
   },
   "a stop": {
     ...withNew(),
-    asked: [change("stop")],
-    ends: ["Success"],
-    remains: [{ app: "app", stopped: true }],
+    requests: [change("stop")],
+    outcomes: ["Success"],
+    remainingApps: [{ app: "app", stopped: true }],
   },
   "a stop cancelled after its success, before that was told": {
     ...withNew(),
-    asked: [change("stop")],
+    requests: [change("stop")],
     ...tooLate,
     ...UNDONE,
   },
   "a start": {
     ...withNew(),
     isStopped: true,
-    asked: [change("start")],
-    ends: ["Success"],
-    remains: [{ app: "app" }],
+    requests: [change("start")],
+    outcomes: ["Success"],
+    remainingApps: [{ app: "app" }],
   },
   "a start cancelled after its success, before that was told": {
     ...withNew(),
     isStopped: true,
-    asked: [change("start")],
+    requests: [change("start")],
     ...tooLate,
-    ends: ["Fail"],
-    remains: [{ app: "app", stopped: true }],
+    outcomes: ["Fail"],
+    remainingApps: [{ app: "app", stopped: true }],
   },
-  "a restart": { ...withNew(), asked: [change("restart")], ends: ["Success"], remains: [{ app: "app" }] },
+  "a restart": { ...withNew(), requests: [change("restart")], outcomes: ["Success"], remainingApps: [{ app: "app" }] },
 };

@@ -5,7 +5,7 @@ import { httpRequest, type Request } from "./request.ts";
 
 const RETRY_MS = 200;
 
-export interface PatientClientOptions {
+export interface RetryingClientOptions {
   /** Address of the asset, such as `http://127.0.0.1:8080/v1/assets/UUID`. */
   readonly assetUrl: string;
   readonly apiKey: string;
@@ -18,18 +18,18 @@ export interface PatientClientOptions {
  * A client as the documentation advises: repeats its request with the same key until it is answered, and takes the
  * stream up again after the last event it has whenever that breaks off.
  */
-export class PatientClient implements Disposable {
+export class RetryingClient implements Disposable {
   readonly request: Request;
   /** Every event received, in the order it came. */
   readonly events: DeploymentEvent[] = [];
   deploymentId: string | undefined;
   /** Resolves to the final event; rejects when the service breaks its word. */
   readonly finished: Promise<DeploymentEvent>;
-  readonly #options: PatientClientOptions;
+  readonly #options: RetryingClientOptions;
   #stream: EventStream | undefined;
   #isOver = false;
 
-  constructor(options: PatientClientOptions) {
+  constructor(options: RetryingClientOptions) {
     this.request = options.request;
     this.#options = options;
     this.finished = this.#run();

@@ -14,9 +14,9 @@ export interface EngineCall {
  * What becomes of it: goes on, is never answered, or its connection is cut (`after` means that the work is done and the
  * answer lost).
  */
-export type Verdict = "pass" | "hang" | "cut";
+export type CallAction = "pass" | "hang" | "cut";
 
-export type Interceptor = (call: EngineCall) => Verdict | Promise<Verdict>;
+export type Interceptor = (call: EngineCall) => CallAction | Promise<CallAction>;
 
 /** A unix socket before an engine's, where requests can be counted, held up and lost. */
 export class EngineProxy implements AsyncDisposable {

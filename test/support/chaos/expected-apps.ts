@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { canonicalSpec } from "../../../src/agent/core/container.ts";
 import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
 import type { AppRequest } from "../system.ts";
-import type { PatientClient } from "./client.ts";
+import type { RetryingClient } from "./client.ts";
 import { isChange } from "./request.ts";
 
 /** An app as it has to be once everything has ended. */
@@ -12,7 +12,7 @@ export interface ExpectedApp {
 }
 
 /** What the device has to have, by name: every request that ended well has its effect, in order, and no other has any. */
-export function expectedApps(clients: readonly PatientClient[]): Map<string, ExpectedApp> {
+export function expectedApps(clients: readonly RetryingClient[]): Map<string, ExpectedApp> {
   const apps = new Map<string, ExpectedApp>();
   for (const { request, final } of clients) {
     if (final?.status !== "Success") continue;
@@ -32,7 +32,7 @@ export function specHash({ spec }: ExpectedApp): string {
 
 function apply(
   app: ExpectedApp | undefined,
-  { action, name, patch }: Extract<PatientClient["request"], { action: string }>,
+  { action, name, patch }: Extract<RetryingClient["request"], { action: string }>,
 ): ExpectedApp | undefined {
   if (!app) throw new Error(`${action} of ${name} succeeded, which is not there`);
   switch (action) {

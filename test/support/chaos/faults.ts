@@ -3,16 +3,16 @@ import { LABELS } from "../../../src/agent/core/container.ts";
 import { engineRequest } from "../images.ts";
 import type { PrivateEngine } from "../private-engine.ts";
 import { listContainers } from "../system/engine-containers.ts";
-import type { Fate } from "./frame-relay.ts";
+import type { FrameAction } from "./frame-relay.ts";
 import type { SeededRandom } from "./seeded-random.ts";
-import type { World } from "./world.ts";
+import type { ChaosSystem } from "./world.ts";
 
 /** One thing that goes wrong, and in the end is over, as far as it does not stay broken until the world is healed. */
 export interface Fault {
   readonly name: string;
   /** How often it is chosen, against the others. */
   readonly weight: number;
-  strike(world: World, random: SeededRandom, engine: PrivateEngine): Promise<void>;
+  inject(world: ChaosSystem, random: SeededRandom, engine: PrivateEngine): Promise<void>;
 }
 
 /** Everything that may go wrong in a random run. */
@@ -20,7 +20,7 @@ const FAULTS: readonly Fault[] = [
   {
     name: "agent killed",
     weight: 6,
-    async strike({ agent }, random) {
+    async inject({ agent }, random) {
       await agent.kill();
       await sleep(random.between(0, 1_500));
       agent.launch();
@@ -29,7 +29,7 @@ const FAULTS: readonly Fault[] = [
   {
     name: "agent killed twice",
     weight: 2,
-    async strike({ agent }, random) {
+    async inject({ agent }, random) {
       await agent.kill();
       agent.launch();
       await sleep(random.between(50, 1_000));
@@ -40,7 +40,7 @@ const FAULTS: readonly Fault[] = [
   {
     name: "control plane killed",
     weight: 4,
-    async strike({ control }, random) {
+    async inject({ control }, random) {
       await control.kill();
       await sleep(random.between(0, 1_500));
       await control.start();
@@ -49,36 +49,36 @@ const FAULTS: readonly Fault[] = [
   {
     name: "control plane restarted",
     weight: 2,
-    async strike({ control }) {
+    async inject({ control }) {
       await control.stop();
       await control.start();
     },
   },
-  { name: "link cut", weight: 4, strike: async ({ link }) => link.cut() },
-  { name: "link half-open", weight: 2, strike: async ({ link }) => link.silence() },
+  { name: "link cut", weight: 4, inject: async ({ link }) => link.cut() },
+  { name: "link half-open", weight: 2, inject: async ({ link }) => link.silence() },
   {
     name: "link stalled",
     weight: 3,
-    async strike({ link }, random) {
-      link.stall();
+    async inject({ link }, random) {
+      link.pause();
       await sleep(random.between(200, 6_000));
-      link.flow();
+      link.resume();
     },
   },
   {
     name: "frames repeated and reordered",
     weight: 4,
-    async strike({ link }, random) {
-      const fates: readonly Fate[] = ["pass", "twice", "late"];
-      link.fate = () => random.pick(fates);
+    async inject({ link }, random) {
+      const fates: readonly FrameAction[] = ["pass", "twice", "late"];
+      link.decide = () => random.pick(fates);
       await sleep(random.between(500, 4_000));
-      link.fate = () => "pass";
+      link.decide = () => "pass";
     },
   },
   {
     name: "container removed behind the agent's back",
     weight: 2,
-    async strike({ engineSocket, prefix }, random) {
+    async inject({ engineSocket, prefix }, random) {
       const own = (await listContainers(engineSocket)).filter(({ Labels }) => Labels?.[LABELS.app]?.startsWith(prefix));
       if (own.length === 0) return;
       await engineRequest(engineSocket, "DELETE", `/containers/${random.pick(own).Id}?force=1`);
@@ -87,7 +87,7 @@ const FAULTS: readonly Fault[] = [
   {
     name: "engine hangs",
     weight: 2,
-    async strike({ proxy }, random) {
+    async inject({ proxy }, random) {
       proxy.intercept(() => "hang");
       await sleep(random.between(500, 4_000));
       proxy.intercept();
@@ -96,7 +96,7 @@ const FAULTS: readonly Fault[] = [
   {
     name: "engine loses requests and answers",
     weight: 4,
-    async strike({ proxy }, random) {
+    async inject({ proxy }, random) {
       proxy.intercept(() => (random.chance(0.3) ? "cut" : "pass"));
       await sleep(random.between(500, 4_000));
       proxy.intercept();
@@ -105,7 +105,7 @@ const FAULTS: readonly Fault[] = [
   {
     name: "engine restarted",
     weight: 1,
-    async strike(_world, _random, engine) {
+    async inject(_world, _random, engine) {
       await engine.stop();
       await engine.start();
     },
@@ -113,7 +113,7 @@ const FAULTS: readonly Fault[] = [
   {
     name: "engine killed",
     weight: 1,
-    async strike(_world, _random, engine) {
+    async inject(_world, _random, engine) {
       await engine.kill();
       await engine.start();
     },

@@ -5,14 +5,14 @@ import { WebSocket, WebSocketServer } from "ws";
 export type Direction = "up" | "down";
 
 /** A frame as it passes; `up` is towards the control plane. */
-export interface PassingFrame {
+export interface RelayedFrame {
   readonly direction: Direction;
   readonly type: string;
   readonly phase: "before" | "after";
 }
 
 /** What becomes of one frame. `late`: behind the frame that follows it, or after a moment where none does. */
-export type Fate = "pass" | "twice" | "late" | "drop";
+export type FrameAction = "pass" | "twice" | "late" | "drop";
 
 const LATE_MS = 300;
 
@@ -23,9 +23,9 @@ const LATE_MS = 300;
  */
 export class FrameRelay implements AsyncDisposable {
   /** Decides about each text frame. Nothing stands for `pass`. */
-  fate: (frame: PassingFrame) => Fate = () => "pass";
+  decide: (frame: RelayedFrame) => FrameAction = () => "pass";
   /** Told about each text frame before and after it is handed on. */
-  onFrame: (frame: PassingFrame) => void | Promise<void> = () => {};
+  onFrame: (frame: RelayedFrame) => void | Promise<void> = () => {};
   readonly #target: () => number;
   readonly #server: Server;
   readonly #links = new Set<Link>();
@@ -73,18 +73,18 @@ export class FrameRelay implements AsyncDisposable {
   }
 
   /** Holds everything back until `flow`; nothing is lost. */
-  stall(): void {
+  pause(): void {
     this.#stalled ??= Promise.withResolvers();
   }
 
   /** Ends `stall`. */
-  flow(): void {
+  resume(): void {
     this.#stalled?.resolve();
     this.#stalled = undefined;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.flow();
+    this.resume();
     this.cut();
     this.#server.closeAllConnections();
     await new Promise((resolve) => {
@@ -95,7 +95,7 @@ export class FrameRelay implements AsyncDisposable {
   #join(near: WebSocket, far: WebSocket): void {
     const link = new Link(near, far, {
       stalled: () => this.#stalled?.promise,
-      fate: (frame) => this.fate(frame),
+      fate: (frame) => this.decide(frame),
       onFrame: (frame) => this.onFrame(frame),
     });
     this.#links.add(link);
@@ -105,8 +105,8 @@ export class FrameRelay implements AsyncDisposable {
 
 interface LinkHooks {
   readonly stalled: () => Promise<void> | undefined;
-  readonly fate: (frame: PassingFrame) => Fate;
-  readonly onFrame: (frame: PassingFrame) => void | Promise<void>;
+  readonly fate: (frame: RelayedFrame) => FrameAction;
+  readonly onFrame: (frame: RelayedFrame) => void | Promise<void>;
 }
 
 /** One connection of the agent, and the one to the control plane it is relayed to. */

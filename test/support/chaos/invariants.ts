@@ -4,9 +4,9 @@ import { LABELS } from "../../../src/agent/core/container.ts";
 import { type DeploymentEvent, isFinal } from "../../../src/protocol/deployment-event.ts";
 import { type ListedContainer, listContainers } from "../system/engine-containers.ts";
 import { waitFor } from "../wait-for.ts";
-import type { PatientClient } from "./client.ts";
+import type { RetryingClient } from "./client.ts";
 import { type ExpectedApp, expectedApps, specHash } from "./expected-apps.ts";
-import type { World } from "./world.ts";
+import type { ChaosSystem } from "./world.ts";
 
 /** Longest until an app that somebody removed runs again: two looks of the keeper and its first pause between tries. */
 const REPAIRED_MS = 90_000;
@@ -16,22 +16,24 @@ const ENDED_MS = 120_000;
  * Waits until the world has come to rest, and checks what must always hold against the client, the control plane's
  * record, the agent's store and the engine. Throws with what does not hold. Nothing may be broken any more.
  */
-export async function checkInvariants(world: World): Promise<void> {
+export async function checkInvariants(world: ChaosSystem): Promise<void> {
   for (const client of world.clients) {
     await within(ENDED_MS, client.finished, () => `no final event of ${describe(client)}`);
     checkStream(client);
     await checkRecord(world, client);
   }
-  await waitFor("the agent to have nothing unacknowledged", () => heldBy(world).length === 0, { timeoutMs: 60_000 });
-  await waitFor("the engine to run what it should", () => faultsOnEngine(world).then(throwIfAny), {
+  await waitFor("the agent to have nothing unacknowledged", () => unacknowledgedDeployments(world).length === 0, {
+    timeoutMs: 60_000,
+  });
+  await waitFor("the engine to run what it should", () => engineViolations(world).then(throwIfAny), {
     timeoutMs: REPAIRED_MS,
     intervalMs: 250,
   });
-  throwIfAny(faultsInStore(world));
+  throwIfAny(storeViolations(world));
 }
 
 /** The client sees every event once, in order, and exactly one final one, the last. */
-function checkStream(client: PatientClient): void {
+function checkStream(client: RetryingClient): void {
   const { events } = client;
   if (events.some(({ seq }, index) => seq !== index + 1))
     throw new Error(`not in order, each once: ${describe(client)}`);
@@ -42,7 +44,7 @@ function checkStream(client: PatientClient): void {
 }
 
 /** What is on record is what was streamed. */
-async function checkRecord(world: World, client: PatientClient): Promise<void> {
+async function checkRecord(world: ChaosSystem, client: RetryingClient): Promise<void> {
   const path = `/edge/deployments/${client.deploymentId}`;
   const record = (await (await world.get(path)).json()) as { status: string; code?: string };
   const text = await (await world.get(`${path}/events`)).text();
@@ -53,27 +55,27 @@ async function checkRecord(world: World, client: PatientClient): Promise<void> {
   if (record.status !== client.final?.status) throw new Error(`the record says ${record.status}: ${describe(client)}`);
 }
 
-async function faultsOnEngine(world: World): Promise<string[]> {
+async function engineViolations(world: ChaosSystem): Promise<string[]> {
   const all = await listContainers(world.engineSocket);
   const own = all.filter(({ Labels }) => Labels?.[LABELS.app]?.startsWith(world.prefix));
   const apps = expectedApps(world.clients);
   const strange = own.filter(({ Labels }) => !apps.has(Labels[LABELS.app] ?? ""));
   return [
     ...world.clients.flatMap((client) => leftOver(client, own)),
-    ...[...apps].flatMap(([name, app]) => faultsOf(name, app, own)),
+    ...[...apps].flatMap(([name, app]) => appViolations(name, app, own)),
     ...strange.map(({ Names }) => `a container of no app: ${Names.join()}`),
   ];
 }
 
 /** After Fail nothing of the deployment is left. */
-function leftOver(client: PatientClient, containers: readonly ListedContainer[]): string[] {
+function leftOver(client: RetryingClient, containers: readonly ListedContainer[]): string[] {
   if (client.final?.status !== "Fail") return [];
   const own = containers.filter(({ Labels }) => Labels[LABELS.deployment] === client.deploymentId);
   return own.map(({ State }) => `a container that is ${State} after ${describe(client)}`);
 }
 
 /** One container for each app, made from what was asked for, running unless it was stopped. */
-function faultsOf(name: string, app: ExpectedApp, containers: readonly ListedContainer[]): string[] {
+function appViolations(name: string, app: ExpectedApp, containers: readonly ListedContainer[]): string[] {
   const [container, ...others] = containers.filter(({ Labels }) => Labels[LABELS.app] === name);
   // One that is stopped needs none: it is made when the app is started.
   if (!container && !app.isRunning) return [];
@@ -84,18 +86,18 @@ function faultsOf(name: string, app: ExpectedApp, containers: readonly ListedCon
 }
 
 /** The agent knows the apps there are, and no others. */
-function faultsInStore(world: World): string[] {
+function storeViolations(world: ChaosSystem): string[] {
   const apps = query(world, "SELECT name FROM apps ORDER BY name");
   const [is, should] = [JSON.stringify(apps), JSON.stringify([...expectedApps(world.clients).keys()].toSorted())];
   return is === should ? [] : [`the agent's store has the apps ${is}, it should have ${should}`];
 }
 
 /** Deployments whose end the agent has not seen acknowledged. */
-function heldBy(world: World): unknown[] {
+function unacknowledgedDeployments(world: ChaosSystem): unknown[] {
   return query(world, "SELECT id FROM deployments");
 }
 
-function query(world: World, sql: string): unknown[] {
+function query(world: ChaosSystem, sql: string): unknown[] {
   const database = new DatabaseSync(join(world.agent.stateDir, "agent.db"), { readOnly: true });
   try {
     return database
@@ -112,7 +114,7 @@ function throwIfAny(faults: readonly string[]): true {
   return true;
 }
 
-function describe({ deploymentId, request, events }: PatientClient): string {
+function describe({ deploymentId, request, events }: RetryingClient): string {
   const told = events.map(
     ({ seq, status, step, code, message }) => `${seq} ${status} ${step} ${code ?? ""} ${message}`,
   );

@@ -1,6 +1,6 @@
 import type { DeploymentEvent } from "../../../src/protocol/deployment-event.ts";
 import type { Request } from "./request.ts";
-import type { World } from "./world.ts";
+import type { ChaosSystem } from "./world.ts";
 
 /** A moment at which one of the two processes is killed: the n-th call or frame since the deployment was asked for. */
 export interface KillPoint {
@@ -32,14 +32,14 @@ export function killPoints(calls: number, frames: number): KillPoint[] {
 }
 
 /** What came of it. */
-export interface Killed {
+export interface KillResult {
   /** Whether the point was reached before the deployment ended. */
-  readonly struck: boolean;
+  readonly wasReached: boolean;
   readonly final: DeploymentEvent;
 }
 
 /** Makes the request, kills at the point, starts again what was killed, and waits for the deployment's end. */
-export async function requestAndKill(world: World, request: Request, point: KillPoint): Promise<Killed> {
+export async function requestAndKill(world: ChaosSystem, request: Request, point: KillPoint): Promise<KillResult> {
   let left = point.number;
   let killing: Promise<unknown> = Promise.resolve();
   const struck = Promise.withResolvers<true>();
@@ -58,8 +58,8 @@ export async function requestAndKill(world: World, request: Request, point: Kill
   // The end may have been told at the very point: what is being killed has to be dead before it is started again.
   left = 0;
   await killing;
-  await world.heal();
-  return { struck: wasStruck, final: await client.finished };
+  await world.clearFaults();
+  return { wasReached: wasStruck, final: await client.finished };
 }
 
 /** Short, for a table. */

@@ -1,17 +1,22 @@
 import type { Deployments } from "../../../src/agent/steps/deployments.ts";
-import { deploymentOutcomes } from "../../../src/agent/live/deployment-outcomes.ts";
+import { readDeploymentOutcomes } from "../../../src/agent/live/deployment-outcomes.ts";
 import type { AgentStore } from "../../../src/agent/store/store.ts";
-import { confirmHeld } from "../../../src/control-plane/core/connection-remarks.ts";
-import { type Change, type Deployment, isFinished, newDeployment } from "../../../src/control-plane/core/deployment.ts";
-import { inquire, settle } from "../../../src/control-plane/core/doubt.ts";
+import { confirmOnDevice } from "../../../src/control-plane/core/connection-remarks.ts";
+import {
+  type DeploymentChange,
+  type Deployment,
+  isFinished,
+  newDeployment,
+} from "../../../src/control-plane/core/deployment.ts";
+import { markForOutcomeQuery, applyOutcome } from "../../../src/control-plane/core/doubt.ts";
 import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
 import { cancelReason, reconcile } from "../../../src/control-plane/core/reconcile.ts";
 import {
   acknowledge,
-  received,
+  receivedEvent,
   replyToEvent,
   requestCancel,
-  takeDeviceEvent,
+  applyDeviceEvent,
 } from "../../../src/control-plane/core/transitions.ts";
 import type { DeploymentAction } from "../../../src/protocol/deployment-action.ts";
 import type { DeploymentEvent } from "../../../src/protocol/deployment-event.ts";
@@ -21,7 +26,7 @@ const DELIVERED = 0.7;
 const ACKNOWLEDGED = 0.7;
 
 /** Something a client asks for. */
-export interface Asked {
+export interface ScenarioRequest {
   readonly action: DeploymentAction;
   readonly app: string;
   /** The app, or what is to change about it. */
@@ -58,7 +63,7 @@ export class ModelControlPlane {
   }
 
   /** A client asks for something; the device gets it with the next `connect`. */
-  request(id: string, { action, app, spec = null }: Asked): void {
+  request(id: string, { action, app, spec = null }: ScenarioRequest): void {
     const deployment = newDeployment({
       id,
       accountId: "acc",
@@ -73,7 +78,7 @@ export class ModelControlPlane {
     });
     this.#deployments.set(id, deployment);
     this.streams.set(id, []);
-    this.#change(id, (current, now) => appendEvent(current, received(current), now));
+    this.#change(id, (current, now) => appendEvent(current, receivedEvent(current), now));
   }
 
   /** A client asks for it to be cancelled. */
@@ -90,7 +95,7 @@ export class ModelControlPlane {
     for (const correction of reconcile(unfinished, held)) {
       switch (correction.kind) {
         case "confirm":
-          this.#change(correction.deploymentId, (current, now) => confirmHeld(current, now, epoch));
+          this.#change(correction.deploymentId, (current, now) => confirmOnDevice(current, now, epoch));
           break;
         case "ask":
           this.#ask(agent, store, correction.deploymentId);
@@ -105,7 +110,7 @@ export class ModelControlPlane {
   exchange(agent: Deployments, store: AgentStore): void {
     for (const { deploymentId, event } of store.pendingEvents(0, 100)) {
       if (!this.#random.chance(DELIVERED)) return;
-      const after = this.#change(deploymentId, (current, now) => takeDeviceEvent(current, event, now, this.#epoch));
+      const after = this.#change(deploymentId, (current, now) => applyDeviceEvent(current, event, now, this.#epoch));
       if (!this.#random.chance(ACKNOWLEDGED)) continue;
       if (replyToEvent(after, event) === "acknowledge") store.acknowledge(deploymentId, event.device_seq);
       else agent.cancel(deploymentId, cancelReason(after) ?? "unknown");
@@ -113,18 +118,18 @@ export class ModelControlPlane {
   }
 
   #ask(agent: Deployments, store: AgentStore, id: string): void {
-    this.#change(id, (current, now) => inquire(current, now, this.#epoch));
-    const [outcome] = deploymentOutcomes(store, [id]);
+    this.#change(id, (current, now) => markForOutcomeQuery(current, now, this.#epoch));
+    const [outcome] = readDeploymentOutcomes(store, [id]);
     if (!outcome) throw new Error("an agent answers what it is asked");
-    const { next } = settle(this.deployment(id), outcome, this.#clock.now(), this.#epoch);
-    const after = this.#change(id, (current, now) => settle(current, outcome, now, this.#epoch).change);
+    const { nextAction: next } = applyOutcome(this.deployment(id), outcome, this.#clock.now(), this.#epoch);
+    const after = this.#change(id, (current, now) => applyOutcome(current, outcome, now, this.#epoch).change);
     if (next === "undo") agent.cancel(id, cancelReason(after) ?? "unknown");
     if (next !== "send") return;
     send(agent, after);
     this.#change(id, (current, now) => acknowledge(current, now, this.#epoch));
   }
 
-  #change(id: string, decide: (deployment: Deployment, nowMs: number) => Change | undefined): Deployment {
+  #change(id: string, decide: (deployment: Deployment, nowMs: number) => DeploymentChange | undefined): Deployment {
     const before = this.deployment(id);
     const change = decide(before, this.#clock.now());
     const after = {

@@ -5,12 +5,12 @@ import type { EventContent } from "../../../src/protocol/deployment-event.ts";
  * Counts the moments at which a process can die, and dies at some of them: nothing it does afterwards has any effect,
  * until it is revived.
  */
-export class Reaper {
+export class CrashInjector {
   /** Moments passed since the last revival. */
   count = 0;
-  isDead = false;
+  hasCrashed = false;
   /** Lets every moment pass uncounted, until it wakes. */
-  isAsleep = false;
+  isDisabled = false;
   readonly #at: number[];
 
   /** @param at the moment of each life at which it ends; lives beyond them go on */
@@ -19,19 +19,19 @@ export class Reaper {
   }
 
   /** A moment passes. Throws when the process dies at it, or is dead. */
-  pass(): void {
-    if (this.isAsleep) return;
-    if (this.isDead) throw new StoreError("other", "dead");
+  checkpoint(): void {
+    if (this.isDisabled) return;
+    if (this.hasCrashed) throw new StoreError("other", "dead");
     if (++this.count !== this.#at[0]) return;
-    this.isDead = true;
+    this.hasCrashed = true;
     throw new StoreError("other", "killed");
   }
 
   /** The next life begins. */
-  revive(): void {
+  reset(): void {
     this.#at.shift();
     this.count = 0;
-    this.isDead = false;
+    this.hasCrashed = false;
   }
 }
 
@@ -39,22 +39,22 @@ export class Reaper {
  * A store whose writes are moments to die at, before and after. Reads are not: nothing follows from them that a write
  * does not show. `written` is given each event that is on disk.
  */
-export function mortal(
+export function withCrashPoints(
   store: AgentStore,
-  reaper: Reaper,
+  reaper: CrashInjector,
   written: (deploymentId: string, event: EventContent) => void,
 ): AgentStore {
   const wrapped: Pick<AgentStore, "save" | "acknowledge"> = {
     save(change: StoreChange) {
-      reaper.pass();
+      reaper.checkpoint();
       store.save(change);
       for (const event of change.events ?? []) written(change.deployment?.id ?? "", event);
-      reaper.pass();
+      reaper.checkpoint();
     },
     acknowledge(deploymentId, deviceSeq) {
-      reaper.pass();
+      reaper.checkpoint();
       store.acknowledge(deploymentId, deviceSeq);
-      reaper.pass();
+      reaper.checkpoint();
     },
   };
   return new Proxy(store, {

@@ -1,15 +1,15 @@
 import type { AgentRig } from "../agent-rig.ts";
 import type { AppRequest } from "../system.ts";
-import type { Asked } from "./model-control-plane.ts";
+import type { ScenarioRequest } from "./model-control-plane.ts";
 
 /** Something that happens at some time, in milliseconds of the fake clock. */
-export type Happening = { readonly atMs: number } & (
+export type Intervention = { readonly atMs: number } & (
   | { readonly kind: "cancel" }
   | { readonly kind: "engine"; readonly answers: boolean }
 );
 
 /** An app that must be there in the end. */
-export interface Remaining {
+export interface RemainingApp {
   readonly app: string;
   /** Index of what was asked for that it is the result of; `undefined` for the app that was there before. */
   readonly by?: number;
@@ -23,11 +23,11 @@ export interface Scenario {
   readonly installed?: AppRequest;
   /** Whether that one is stopped before. */
   readonly isStopped?: boolean;
-  readonly asked: readonly Asked[];
+  readonly requests: readonly ScenarioRequest[];
   /** In the order of `asked`. */
-  readonly ends: readonly ("Success" | "Fail")[];
-  readonly remains: readonly Remaining[];
-  readonly happenings?: readonly Happening[];
+  readonly outcomes: readonly ("Success" | "Fail")[];
+  readonly remainingApps: readonly RemainingApp[];
+  readonly interventions?: readonly Intervention[];
   /** The control plane hears nothing before that time, in milliseconds. */
   readonly silentMs?: number;
   /** Who downloads images. Default: the agent. */

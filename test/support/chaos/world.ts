@@ -4,7 +4,7 @@ import { type Account, type Asset, ControlProcess } from "../system/control.ts";
 import { removeContainers } from "../system/engine-containers.ts";
 import { uniqueName } from "../images.ts";
 import { tempDir } from "../temp-dir.ts";
-import { PatientClient } from "./client.ts";
+import { RetryingClient } from "./client.ts";
 import { EngineProxy } from "./engine-proxy.ts";
 import { FrameRelay } from "./frame-relay.ts";
 import type { Request } from "./request.ts";
@@ -25,7 +25,7 @@ interface WorldOptions {
  * Both executables as real processes with everything between them, and between agent and engine, in the hands of the
  * test. Disposing it ends them and removes what they made.
  */
-export class World implements AsyncDisposable {
+export class ChaosSystem implements AsyncDisposable {
   /** Names of its apps begin so. */
   readonly prefix: string;
   readonly control: ControlProcess;
@@ -35,14 +35,14 @@ export class World implements AsyncDisposable {
   readonly proxy: EngineProxy;
   /** The engine itself. */
   readonly engineSocket: string;
-  readonly clients: PatientClient[] = [];
+  readonly clients: RetryingClient[] = [];
   readonly #account: Account;
   readonly #asset: Asset;
   readonly #owned: AsyncDisposableStack;
   #names = 0;
 
   private constructor(
-    parts: Pick<World, "prefix" | "control" | "agent" | "link" | "proxy" | "engineSocket">,
+    parts: Pick<ChaosSystem, "prefix" | "control" | "agent" | "link" | "proxy" | "engineSocket">,
     account: Account,
     asset: Asset,
     owned: AsyncDisposableStack,
@@ -59,7 +59,10 @@ export class World implements AsyncDisposable {
   }
 
   /** Starts one and waits until its device is online. Only one world may use an engine at a time. */
-  static async start(engineSocket: string, { agentConfig = {}, deviceDirectory }: WorldOptions = {}): Promise<World> {
+  static async start(
+    engineSocket: string,
+    { agentConfig = {}, deviceDirectory }: WorldOptions = {},
+  ): Promise<ChaosSystem> {
     await using owned = new AsyncDisposableStack();
     const { path: directory } = owned.use(await tempDir());
     const prefix = uniqueName("");
@@ -91,7 +94,7 @@ export class World implements AsyncDisposable {
       }),
     );
     await agent.start();
-    return new World({ prefix, control, agent, link, proxy, engineSocket }, account, asset, owned.move());
+    return new ChaosSystem({ prefix, control, agent, link, proxy, engineSocket }, account, asset, owned.move());
   }
 
   /** A name for an app, another one each time. */
@@ -100,8 +103,8 @@ export class World implements AsyncDisposable {
   }
 
   /** Asks for a deployment or a change and follows it, whatever it takes. */
-  request(request: Request): PatientClient {
-    const client = new PatientClient({
+  request(request: Request): RetryingClient {
+    const client = new RetryingClient({
       assetUrl: this.assetUrl,
       apiKey: this.#account.apiKey,
       idempotencyKey: `${this.prefix}${this.clients.length}`,
@@ -122,11 +125,11 @@ export class World implements AsyncDisposable {
   }
 
   /** Takes every fault back and has both sides running. */
-  async heal(): Promise<void> {
+  async clearFaults(): Promise<void> {
     this.proxy.intercept();
-    this.link.fate = () => "pass";
+    this.link.decide = () => "pass";
     this.link.onFrame = () => {};
-    this.link.flow();
+    this.link.resume();
     if (!this.control.isRunning) await this.control.start();
     if (!this.agent.isRunning) this.agent.launch();
     await this.agent.waitForLog("online", ({ msg }) => msg.startsWith("online"), 60_000);

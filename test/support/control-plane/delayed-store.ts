@@ -3,7 +3,7 @@ import type { Store } from "../../../src/control-plane/store/store.ts";
 /** Resolves after as long as the store is to take; called before and after each call of it. */
 export type Delay = () => Promise<void>;
 
-const DOMAINS: ReadonlySet<PropertyKey> = new Set<keyof Store>([
+const STORE_PARTS: ReadonlySet<PropertyKey> = new Set<keyof Store>([
   "accounts",
   "keys",
   "assets",
@@ -23,7 +23,7 @@ export function delayedStore(store: Store, delay: Delay): Store {
   return new Proxy(store, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name);
-      if (DOMAINS.has(name)) return delayedCalls(value as object, delay);
+      if (STORE_PARTS.has(name)) return delayedCalls(value as object, delay);
       return typeof value === "function" ? value.bind(target) : value;
     },
   });

@@ -1,4 +1,4 @@
-import type { OperatedSim, SimOperator } from "../../../src/control-plane/sim-operator/sim-operator.ts";
+import type { OperatorSim, SimOperator } from "../../../src/control-plane/sim-operator/sim-operator.ts";
 import { SimOperatorError } from "../../../src/control-plane/sim-operator/sim-operator.ts";
 import type { SimState } from "../../../src/control-plane/store/sims.ts";
 
@@ -22,15 +22,15 @@ export class FailingSimOperator implements SimOperator {
     this.#failures.push({ pattern, error, times });
   }
 
-  activate(sim: OperatedSim, signal: AbortSignal): Promise<SimState> {
+  activate(sim: OperatorSim, signal: AbortSignal): Promise<SimState> {
     return this.#call(`activate ${sim.iccid}`, () => this.#actual.activate(sim, signal));
   }
 
-  deactivate(sim: OperatedSim, signal: AbortSignal): Promise<SimState> {
+  deactivate(sim: OperatorSim, signal: AbortSignal): Promise<SimState> {
     return this.#call(`deactivate ${sim.iccid}`, () => this.#actual.deactivate(sim, signal));
   }
 
-  setNetworkGroup(sim: OperatedSim, networkGroup: string, signal: AbortSignal): Promise<SimState> {
+  setNetworkGroup(sim: OperatorSim, networkGroup: string, signal: AbortSignal): Promise<SimState> {
     return this.#call(`setNetworkGroup ${sim.iccid} ${networkGroup}`, () =>
       this.#actual.setNetworkGroup(sim, networkGroup, signal),
     );

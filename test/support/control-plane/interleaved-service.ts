@@ -3,7 +3,7 @@ import type { Asset } from "../../../src/control-plane/core/asset.ts";
 import { type Deployment, isFinished } from "../../../src/control-plane/core/deployment.ts";
 import { Deployments } from "../../../src/control-plane/deployments/deployments.ts";
 import type { DeviceSession, QuerySink } from "../../../src/control-plane/deployments/devices.ts";
-import { Inbox } from "../../../src/control-plane/hub/inbox.ts";
+import { MessageQueue } from "../../../src/control-plane/hub/inbox.ts";
 import { SessionQueries } from "../../../src/control-plane/hub/session-queries.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
@@ -15,7 +15,7 @@ import type { AgentFrame, ControlFrame } from "../../../src/protocol/frames.ts";
 import type { SeededRandom } from "../chaos/seeded-random.ts";
 import { FakeClock } from "../fake-clock.ts";
 import { delayedStore } from "./delayed-store.ts";
-import { ModelledDevice } from "./modelled-device.ts";
+import { DeviceModel } from "./modelled-device.ts";
 
 const ASSET: Asset = {
   uuid: "11111111-1111-4111-8111-111111111111",
@@ -32,7 +32,7 @@ const ACK_TIMEOUT_MS = 10_000;
 export const DEPLOYMENT_TIMEOUT_MS = 900_000;
 
 /** What a client has of a deployment's stream. */
-interface Client {
+interface StreamClient {
   readonly events: DeploymentEvent[];
   readonly leave: AbortController;
   ended: boolean;
@@ -44,22 +44,22 @@ interface Client {
  */
 export class InterleavedService {
   readonly clock = new FakeClock();
-  readonly device = new ModelledDevice();
+  readonly device = new DeviceModel();
   /** Not delayed. */
   readonly store: Store = openStore(":memory:");
-  readonly clients = new Map<string, Client>();
+  readonly clients = new Map<string, StreamClient>();
   readonly errors: unknown[] = [];
   readonly #delayed: Store;
   readonly #bus = new InProcessBus();
   readonly #random: SeededRandom;
   readonly #logger: Logger;
   #deployments: Deployments;
-  #session: Line | undefined;
+  #session: SimulatedSession | undefined;
   #epochs = 0;
   /** What earlier sessions still have to be dealt with. */
-  #leaving: Promise<unknown> = Promise.resolve();
+  #closing: Promise<unknown> = Promise.resolve();
   /** Calls, frames and requests that are under way. */
-  #underWay = 0;
+  #inFlight = 0;
 
   constructor(random: SeededRandom, logger: Logger) {
     this.#random = random;
@@ -84,48 +84,48 @@ export class InterleavedService {
   }
 
   connect(): void {
-    const line = new Line(++this.#epochs, this, this.#random);
+    const line = new SimulatedSession(++this.#epochs, this, this.#random);
     const before = this.#session;
     this.#session = line;
-    if (before) this.track(this.#leave(before));
-    this.device.connected((frame) => line.toService(frame));
+    if (before) this.track(this.#trackClosing(before));
+    this.device.connect((frame) => line.toService(frame));
   }
 
   disconnect(): void {
     const line = this.#session;
     if (!line) return;
     this.#session = undefined;
-    this.device.disconnected();
-    const left = this.#leave(line);
-    this.track(left.then(() => (this.#session ? undefined : this.#deployments.deviceHandler.disconnected(line))));
+    this.device.disconnect();
+    const left = this.#trackClosing(line);
+    this.track(left.then(() => (this.#session ? undefined : this.#deployments.deploymentHandler.onDisconnected(line))));
   }
 
-  #leave(line: Line): Promise<unknown> {
-    this.#leaving = Promise.all([this.#leaving, line.cut()]);
-    return this.#leaving;
+  #trackClosing(line: SimulatedSession): Promise<unknown> {
+    this.#closing = Promise.all([this.#closing, line.cut()]);
+    return this.#closing;
   }
 
   /** Stops the service and starts it again on the same store; nothing else is going on meanwhile. */
   async restart(): Promise<void> {
     const line = this.#session;
     this.#session = undefined;
-    this.device.disconnected();
-    if (line) await this.during(this.#leave(line));
-    await this.during(this.#deployments.stop());
-    await this.settled();
+    this.device.disconnect();
+    if (line) await this.advanceUntil(this.#trackClosing(line));
+    await this.advanceUntil(this.#deployments.stop());
+    await this.waitUntilIdle();
     this.#deployments = this.#start();
-    this.#epochs = await this.during(this.#deployments.recover());
+    this.#epochs = await this.advanceUntil(this.#deployments.recover());
     for (const [id, client] of this.clients) if (!client.ended) this.#read(id);
   }
 
   /** Lets time pass until nothing is under way but what waits for time by itself. */
-  async settled(): Promise<void> {
+  async waitUntilIdle(): Promise<void> {
     do await this.clock.advance(100);
-    while (this.#underWay > 0);
+    while (this.#inFlight > 0);
   }
 
   /** Lets time pass until that is done. */
-  async during<T>(work: Promise<T>): Promise<T> {
+  async advanceUntil<T>(work: Promise<T>): Promise<T> {
     const open = new Set([work]);
     const noted = work.finally(() => open.delete(work));
     noted.catch(() => undefined);
@@ -136,22 +136,22 @@ export class InterleavedService {
 
   /** Counts as under way until it is done. Errors are kept. */
   track(work: Promise<unknown>): void {
-    this.#underWay++;
-    work.catch((error: unknown) => this.errors.push(error)).finally(() => this.#underWay--);
+    this.#inFlight++;
+    work.catch((error: unknown) => this.errors.push(error)).finally(() => this.#inFlight--);
   }
 
   /** One frame of the device has reached the service. */
-  async handle(line: Line, frame: AgentFrame): Promise<void> {
-    const handler = this.#deployments.deviceHandler;
+  async handle(line: SimulatedSession, frame: AgentFrame): Promise<void> {
+    const handler = this.#deployments.deploymentHandler;
     if (frame.type === "hello") {
       const held = frame.deployments.map(({ deployment_id: id }) => id);
-      await this.#leaving;
-      await handler.connected(line, held);
+      await this.#closing;
+      await handler.onConnected(line, held);
       return;
     }
     if (this.#session !== line) return;
-    if (frame.type === "ack") await handler.acknowledged(line, frame.deployment_id);
-    if (frame.type === "event") await handler.event(line, frame.deployment_id, frame.event);
+    if (frame.type === "ack") await handler.onAck(line, frame.deployment_id);
+    if (frame.type === "event") await handler.onEvent(line, frame.deployment_id, frame.event);
     if (frame.type === "answer") await line.queries.answer(frame.query_id, frame.body);
     if (frame.type === "query_end") line.queries.end(frame.query_id, frame.code, frame.message);
   }
@@ -175,7 +175,7 @@ export class InterleavedService {
     await this.store[Symbol.asyncDispose]();
   }
 
-  latency(): Promise<void> {
+  delayFrame(): Promise<void> {
     return this.clock.sleep(this.#random.between(0, 400));
   }
 
@@ -189,7 +189,7 @@ export class InterleavedService {
       ackTimeoutMs: ACK_TIMEOUT_MS,
       deploymentTimeoutMs: DEPLOYMENT_TIMEOUT_MS,
       maxAccountBytes: Number.MAX_SAFE_INTEGER,
-      keepMs: Number.MAX_SAFE_INTEGER,
+      retentionMs: Number.MAX_SAFE_INTEGER,
     });
   }
 
@@ -207,26 +207,26 @@ export class InterleavedService {
 
   /** How long one half of a call takes: nothing, some turns, or up to some seconds. */
   async #delay(): Promise<void> {
-    this.#underWay++;
+    this.#inFlight++;
     try {
       const kind = this.#random.between(0, 9);
       if (kind < 4) for (let turns = this.#random.between(0, 8); turns > 0; turns--) await Promise.resolve();
       else await this.clock.sleep(this.#random.between(0, kind === 9 ? 6_000 : 300));
     } finally {
-      this.#underWay--;
+      this.#inFlight--;
     }
   }
 }
 
 /** One connection of the device: frames stay in order in each direction, and are lost when it is cut. */
-class Line implements DeviceSession {
+class SimulatedSession implements DeviceSession {
   readonly id: string;
   readonly epoch: number;
   readonly assetUuid = ASSET.uuid;
   readonly protocol = 2;
   readonly queries: SessionQueries;
   readonly #service: InterleavedService;
-  readonly #inbox: Inbox<AgentFrame>;
+  readonly #inbox: MessageQueue<AgentFrame>;
   #isCut = false;
   #busy: Promise<void> = Promise.resolve();
   #up: Promise<void> = Promise.resolve();
@@ -238,7 +238,7 @@ class Line implements DeviceSession {
     this.#service = service;
     this.queries = new SessionQueries((frame) => this.send(frame));
     const inlet = { pause: () => undefined, resume: () => undefined };
-    this.#inbox = new Inbox<AgentFrame>(
+    this.#inbox = new MessageQueue<AgentFrame>(
       service.clock,
       inlet,
       (frame) => {
@@ -251,14 +251,14 @@ class Line implements DeviceSession {
 
   send(frame: ControlFrame): void {
     if (this.#isCut) return;
-    this.#down = this.#down.then(() => this.#service.latency());
+    this.#down = this.#down.then(() => this.#service.delayFrame());
     this.#down = this.#down.then(() => (this.#isCut ? undefined : this.#service.device.receive(frame)));
     this.#service.track(this.#down);
   }
 
   toService(frame: AgentFrame): void {
     if (this.#isCut) return;
-    this.#up = this.#up.then(() => this.#service.latency());
+    this.#up = this.#up.then(() => this.#service.delayFrame());
     this.#up = this.#up.then(() => (this.#isCut ? undefined : this.#inbox.push(frame)));
     this.#service.track(this.#up);
   }
@@ -267,7 +267,7 @@ class Line implements DeviceSession {
     return this.queries.open(what, params, sink);
   }
 
-  probe(): void {}
+  checkLiveness(): void {}
 
   /** Resolves when what was being dealt with is dealt with. */
   async cut(): Promise<void> {

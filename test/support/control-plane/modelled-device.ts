@@ -3,7 +3,7 @@ import type { AgentFrame, ControlFrame } from "../../../src/protocol/frames.ts";
 
 type Ended = "Success" | "Fail";
 
-interface Held {
+interface HeldDeployment {
   lastSeq: number;
   /** Events that are not acknowledged, in order. */
   outbox: DeviceEvent[];
@@ -14,23 +14,23 @@ interface Held {
  * What a device keeps about its deployments and does about what it is sent, as far as the protocol says so: no engine, no
  * time, no link.
  */
-export class ModelledDevice {
-  readonly held = new Map<string, Held>();
+export class DeviceModel {
+  readonly held = new Map<string, HeldDeployment>();
   /** How those ended whose end was acknowledged. */
   readonly ended = new Map<string, Ended>();
   /** Deployments it was told to undo after their success had been acknowledged. */
-  readonly takenAway: string[] = [];
+  readonly undoneAfterSuccess: string[] = [];
   #send: ((frame: AgentFrame) => void) | undefined;
 
   /** A connection stands: says hello, and sends what was not acknowledged once it is welcome. */
-  connected(send: (frame: AgentFrame) => void): void {
+  connect(send: (frame: AgentFrame) => void): void {
     this.#send = send;
     const deployments = [...this.held.keys()].map((id) => ({ deployment_id: id }));
     send({ type: "hello", protocol: 2, agent_version: "model", deployments });
     for (const [id, { outbox }] of this.held) for (const event of outbox) this.#sendEvent(id, event);
   }
 
-  disconnected(): void {
+  disconnect(): void {
     this.#send = undefined;
   }
 
@@ -45,7 +45,7 @@ export class ModelledDevice {
       case "cancel":
         return this.#cancel(frame.deployment_id);
       case "event_ack":
-        return this.#acknowledged(frame.deployment_id, frame.device_seq);
+        return this.#onEventAck(frame.deployment_id, frame.device_seq);
       case "query":
         return this.#answer(frame);
       case "welcome":
@@ -72,13 +72,13 @@ export class ModelledDevice {
 
   #cancel(id: string): void {
     const held = this.held.get(id);
-    if (this.ended.get(id) === "Success") this.takenAway.push(id);
+    if (this.ended.get(id) === "Success") this.undoneAfterSuccess.push(id);
     if (!held || held.end === "Fail") return;
     held.end = undefined;
     this.report(id, "Fail");
   }
 
-  #acknowledged(id: string, seq: number): void {
+  #onEventAck(id: string, seq: number): void {
     const held = this.held.get(id);
     if (!held) return;
     held.outbox = held.outbox.filter(({ device_seq }) => device_seq > seq);

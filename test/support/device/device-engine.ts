@@ -1,14 +1,14 @@
 import { mkdir } from "node:fs/promises";
 import { resolve } from "node:path";
 import { run } from "../command.ts";
-import { PrivateEngine, privateEngineMissing } from "../private-engine.ts";
+import { PrivateEngine, privateEngineUnavailableReason } from "../private-engine.ts";
 
 /** Where devices and their images are kept, so that those need not be made again the next time. */
 const DATA_ROOTS = ".cache/devices";
 
 /** Why no device can be started here; `undefined` where one can. */
-export async function devicesMissing(): Promise<string | undefined> {
-  const missing = await privateEngineMissing();
+export async function devicesUnavailableReason(): Promise<string | undefined> {
+  const missing = await privateEngineUnavailableReason();
   if (missing !== undefined) return missing;
   const outcome = await run("mmdebstrap", ["--version"]).catch(() => undefined);
   return outcome?.code === 0 ? undefined : "mmdebstrap is not installed";

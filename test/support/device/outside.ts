@@ -7,7 +7,7 @@ import { deployTo } from "../system/deploy-to.ts";
 import { tempDir } from "../temp-dir.ts";
 
 /** What is outside of a device: a control plane behind TLS, and a registry without, both at one address. */
-export class Outside implements AsyncDisposable {
+export class TestBackend implements AsyncDisposable {
   /** Address of the control plane for agents. */
   readonly agentUrl: string;
   /** File with the certificate authority of the control plane. */
@@ -30,7 +30,7 @@ export class Outside implements AsyncDisposable {
   }
 
   /** @param host this machine's address as the devices see it */
-  static async start(host: string): Promise<Outside> {
+  static async start(host: string): Promise<TestBackend> {
     await using owned = new AsyncDisposableStack();
     const { path } = owned.use(await tempDir());
     const control = owned.use(new ControlProcess(path, []));
@@ -41,7 +41,7 @@ export class Outside implements AsyncDisposable {
     const relay = owned.use(await TcpRelay.to(registry.port, host));
     const agentUrl = `wss://${host}:${front.port}/v1/agent`;
     const registryHost = `${host}:${relay.port}`;
-    return new Outside({ agentUrl, caFile: front.caFile, registryHost, registry, control, account }, owned.move());
+    return new TestBackend({ agentUrl, caFile: front.caFile, registryHost, registry, control, account }, owned.move());
   }
 
   /** A new asset, for one device. */

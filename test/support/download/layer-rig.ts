@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type FetchTrouble, type FillOptions, fillPart } from "../../../src/agent/download/fill-part.ts";
+import { type FetchInterruption, type FillOptions, fillPart } from "../../../src/agent/download/fill-part.ts";
 import type { Part } from "../../../src/agent/download/part.ts";
 import { PartStore } from "../../../src/agent/download/part-store.ts";
 import { Throttle } from "../../../src/agent/download/throttle.ts";
@@ -17,7 +17,7 @@ const REPOSITORY = "team/big";
 export class FetchLog {
   received = 0;
   drops = 0;
-  readonly troubles: FetchTrouble[] = [];
+  readonly troubles: FetchInterruption[] = [];
 
   get cuts(): number {
     return this.troubles.filter(({ kind }) => kind === "cut").length;
@@ -67,7 +67,7 @@ export class LayerRig implements AsyncDisposable {
 
   /** Fetches the layer from a host that leads to the registry. A part that is held already is filled, else one of its own. */
   async fetch(host: string, changes: Partial<FillOptions> = {}, log: FetchLog = new FetchLog()): Promise<FetchLog> {
-    await using held = await this.parts.hold(this.blob);
+    await using held = await this.parts.lease(this.blob);
     await this.fill(held.part, host, changes, log);
     return log;
   }
@@ -85,7 +85,7 @@ export class LayerRig implements AsyncDisposable {
       },
       onReceived: (bytes) => void (log.received += bytes),
       onAppended: () => {},
-      onTrouble: (trouble) => void log.troubles.push(trouble),
+      onInterruption: (trouble) => void log.troubles.push(trouble),
       onDropped: () => void log.drops++,
       signal: AbortSignal.timeout(60_000),
       ...changes,
@@ -94,7 +94,7 @@ export class LayerRig implements AsyncDisposable {
 
   /** Whether the whole layer is on disk, and right. */
   async isThere(): Promise<boolean> {
-    await using held = await this.parts.hold(this.blob);
+    await using held = await this.parts.lease(this.blob);
     return held.part.isVerified;
   }
 

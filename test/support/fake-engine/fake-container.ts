@@ -11,9 +11,9 @@ import type { FakeBehaviour } from "./fake-image.ts";
 
 // Docker waits 100 ms before the first restart, twice as long before each further one, up to a minute, and begins
 // again once a run has lasted ten seconds.
-const FIRST_RESTART_MS = 100;
-const LONGEST_RESTART_MS = 60_000;
-const LONG_RUN_MS = 10_000;
+const MIN_RESTART_DELAY_MS = 100;
+const MAX_RESTART_DELAY_MS = 60_000;
+const BACKOFF_RESET_MS = 10_000;
 
 /** A container of the fake engine: its state, and what becomes of it as time passes. */
 export class FakeContainer {
@@ -30,7 +30,7 @@ export class FakeContainer {
   #startedAt = "0001-01-01T00:00:00Z";
   #finishedAt = "0001-01-01T00:00:00Z";
   #startedMonotonic = 0;
-  #restartMs = FIRST_RESTART_MS;
+  #restartMs = MIN_RESTART_DELAY_MS;
   #health: ContainerState["health"];
   readonly #log: LogLine[] = [];
   #timers: Disposable[] = [];
@@ -102,14 +102,14 @@ export class FakeContainer {
     this.stop();
     this.#exitCode = code;
     this.#oomKilled = oomKilled;
-    if (this.#clock.monotonic() - this.#startedMonotonic >= LONG_RUN_MS) this.#restartMs = FIRST_RESTART_MS;
+    if (this.#clock.monotonic() - this.#startedMonotonic >= BACKOFF_RESET_MS) this.#restartMs = MIN_RESTART_DELAY_MS;
     if (!this.#isRestarted(code)) return;
     this.#status = "restarting";
     this.#after(this.#restartMs, () => {
       this.#restartCount++;
       this.start();
     });
-    this.#restartMs = Math.min(this.#restartMs * 2, LONGEST_RESTART_MS);
+    this.#restartMs = Math.min(this.#restartMs * 2, MAX_RESTART_DELAY_MS);
   }
 
   #isRestarted(code: number): boolean {

@@ -58,10 +58,10 @@ export function repositoryOf(reference: string): string {
 }
 
 function digestOf(text: string): string {
-  return `sha256:${hash(text)}`;
+  return `sha256:${sha256Hex(text)}`;
 }
 
 /** SHA-256 in hexadecimal. */
-export function hash(text: string): string {
+export function sha256Hex(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }

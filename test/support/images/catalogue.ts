@@ -46,7 +46,7 @@ export async function sleeperImage(version: string = "1", labels?: ImageConfig["
 }
 
 /** Stays up, and brings everything that an image can bring and a container gets from it. */
-export async function ladenImage(labels: Readonly<Record<string, string>>): Promise<Image> {
+export async function fullyConfiguredImage(labels: Readonly<Record<string, string>>): Promise<Image> {
   return fromScript("exec sleep 2147483", {
     config: {
       Env: ["BROUGHT=by the image", "GREETING=of the image"],

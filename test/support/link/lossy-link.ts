@@ -4,7 +4,7 @@ import type { AddressInfo, Server, Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** What a link does to each of its connections, as far as the answers go. Bytes are counted from its beginning. */
-export interface Weather {
+export interface LinkConditions {
   /** The connection is reset once so many bytes came. */
   readonly cutAfter?: number;
   /** Nothing comes any more once so many bytes came, and nobody is told. */
@@ -22,7 +22,7 @@ const SLICE_MS = 20;
  */
 export class LossyLink implements AsyncDisposable {
   /** Applies to whatever is transferred from now on. */
-  weather: Weather;
+  conditions: LinkConditions;
   /** Bytes delivered to who connected. */
   received = 0;
   /** Bytes sent by who connected. */
@@ -33,8 +33,8 @@ export class LossyLink implements AsyncDisposable {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
-  private constructor(port: number, weather: Weather) {
-    this.weather = weather;
+  private constructor(port: number, weather: LinkConditions) {
+    this.conditions = weather;
     this.#server = createServer((near) => {
       this.connections++;
       const far = connect(port, "127.0.0.1");
@@ -54,7 +54,7 @@ export class LossyLink implements AsyncDisposable {
   }
 
   /** @param port where connections lead, on loopback */
-  static async to(port: number, weather: Weather = {}): Promise<LossyLink> {
+  static async to(port: number, weather: LinkConditions = {}): Promise<LossyLink> {
     const link = new LossyLink(port, weather);
     await new Promise<void>((resolve) => {
       link.#server.listen(0, "127.0.0.1", resolve);
@@ -87,7 +87,12 @@ export class LossyLink implements AsyncDisposable {
     let delivered = 0;
     for await (const chunk of far as AsyncIterable<Buffer>) {
       for (let rest = chunk; rest.length > 0;) {
-        const { cutAfter = Infinity, stallAfter = Infinity, bytesPerSecond = Infinity, latencyMs = 0 } = this.weather;
+        const {
+          cutAfter = Infinity,
+          stallAfter = Infinity,
+          bytesPerSecond = Infinity,
+          latencyMs = 0,
+        } = this.conditions;
         if (delivered >= stallAfter) {
           await once(near, "close");
           return;

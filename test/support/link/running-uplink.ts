@@ -1,8 +1,8 @@
 import { type Clock, systemClock } from "../../../src/lib/clock.ts";
-import type { Idle } from "../../../src/agent/link/learned-idle.ts";
+import type { KeepaliveInterval } from "../../../src/agent/link/learned-idle.ts";
 import type { LinkConfig } from "../../../src/agent/link/link-config.ts";
 import { type TrafficFollower, UNCOUNTED } from "../../../src/agent/link/ports.ts";
-import type { DeviceTelling } from "../../../src/agent/link/ports.ts";
+import type { DeviceReporting } from "../../../src/agent/link/ports.ts";
 import { createUplink, type Uplink } from "../../../src/agent/link/uplink.ts";
 import { CommandRecorder } from "./command-recorder.ts";
 import { captureLog } from "./log-capture.ts";
@@ -25,8 +25,8 @@ export function runUplink(
   options: {
     readonly clock?: Clock;
     readonly traffic?: TrafficFollower;
-    readonly telling?: DeviceTelling;
-    readonly idle?: Idle;
+    readonly telling?: DeviceReporting;
+    readonly idle?: KeepaliveInterval;
     /** A number in [0, 1), which decides how long the pauses are; by default chance. */
     readonly random?: () => number;
     readonly prepare?: (parts: RunningUplink) => void;
@@ -46,11 +46,11 @@ export function runUplink(
     },
     commands,
     events,
-    telling: options.telling,
+    reporting: options.telling,
     clock: options.clock ?? systemClock,
     logger,
     traffic: options.traffic ?? UNCOUNTED,
-    ...(options.idle && { idle: options.idle }),
+    ...(options.idle && { keepaliveInterval: options.idle }),
     ...(options.random && { random: options.random }),
     agentVersion: "1.2.3",
   });

@@ -3,7 +3,7 @@ import { mkdir, rename } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { type PackageSource, PackagesUnavailable, unpackPackages } from "../apt.ts";
 import { run } from "../command.ts";
-import { type PrivateEngineOptions, privateEngineMissing } from "../private-engine.ts";
+import { type PrivateEngineOptions, privateEngineUnavailableReason } from "../private-engine.ts";
 import { tempDir } from "../temp-dir.ts";
 
 /** A Docker newer than the machine's, to be started as a `PrivateEngine`. */
@@ -57,7 +57,7 @@ async function docker(fetch: () => Promise<string>, imageStore: "classic" | "con
     const name = `a current Docker with ${store}`;
     return { name, title: `${name} (skipped: ${missing})`, missing, engine: {} };
   };
-  const missing = await privateEngineMissing();
+  const missing = await privateEngineUnavailableReason();
   if (missing !== undefined) return without(missing);
   try {
     const folder = await fetch();

@@ -14,13 +14,13 @@ export interface SeenRequest {
 }
 
 /** An answer in place of the registry's. */
-export interface FrontAnswer {
+export interface RegistryProxyResponse {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
 }
 
-export interface FrontOptions {
+export interface RegistryProxyOptions {
   /** `127.0.0.1:PORT` of what stands behind. */
   readonly upstream: string;
   readonly tls?: Certificate;
@@ -30,24 +30,24 @@ export interface FrontOptions {
     readonly identityToken?: string;
   };
   /** Looks at each request first; what it answers is sent in place of the registry's answer. */
-  readonly intercept?: (request: SeenRequest) => FrontAnswer | undefined;
+  readonly intercept?: (request: SeenRequest) => RegistryProxyResponse | undefined;
 }
 
 /** Stands before a registry: TLS, a token server, redirects, refusals; and remembers what was asked. */
-export class RegistryFront implements AsyncDisposable {
+export class RegistryProxy implements AsyncDisposable {
   readonly requests: SeenRequest[] = [];
-  readonly #options: FrontOptions;
+  readonly #options: RegistryProxyOptions;
   readonly #server: Server;
   readonly #tokens = new Set<string>();
 
-  private constructor(options: FrontOptions) {
+  private constructor(options: RegistryProxyOptions) {
     this.#options = options;
     const handle = (incoming: IncomingMessage, answer: ServerResponse): void => this.#handle(incoming, answer);
     this.#server = options.tls ? createTlsServer({ ...options.tls }, handle) : createServer(handle);
   }
 
-  static async start(options: FrontOptions): Promise<RegistryFront> {
-    const front = new RegistryFront(options);
+  static async start(options: RegistryProxyOptions): Promise<RegistryProxy> {
+    const front = new RegistryProxy(options);
     await new Promise<void>((resolve) => {
       front.#server.listen(0, "0.0.0.0", resolve);
     });
@@ -95,7 +95,7 @@ export class RegistryFront implements AsyncDisposable {
     else this.#pass(incoming, answer);
   }
 
-  #authenticate({ path, headers }: SeenRequest): FrontAnswer | undefined {
+  #authenticate({ path, headers }: SeenRequest): RegistryProxyResponse | undefined {
     if (!this.#options.tokens || path.startsWith("/token")) return undefined;
     const token = headers.authorization?.replace(/^Bearer /, "") ?? "";
     if (this.#tokens.has(token)) return undefined;

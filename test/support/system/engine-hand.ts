@@ -1,7 +1,7 @@
 import { engineRequest } from "../images.ts";
 
 /** What a person at the device does with the engine's own command, behind the agent's back. */
-export class EngineHand {
+export class EngineUser {
   readonly #socketPath: string;
 
   constructor(socketPath: string) {

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { DeploymentEvent } from "../../../src/protocol/deployment-event.ts";
 import { ERRORS, type ErrorCode } from "../../../src/protocol/errors.ts";
-import { HOST_PORT_MAX, HOST_PORT_MIN } from "../../../src/protocol/limits.ts";
+import { MAX_HOST_PORT, MIN_HOST_PORT } from "../../../src/protocol/limits.ts";
 import { isPortFree } from "../free-port.ts";
 import type { AppRequest, Deployed, System } from "../system.ts";
 import { waitFor } from "../wait-for.ts";
@@ -30,6 +30,6 @@ export async function expectFailed(
 }
 
 async function expectFree({ ports = [] }: AppRequest): Promise<void> {
-  const inRange = ports.map((port) => port.host_port).filter((port) => port >= HOST_PORT_MIN && port <= HOST_PORT_MAX);
+  const inRange = ports.map((port) => port.host_port).filter((port) => port >= MIN_HOST_PORT && port <= MAX_HOST_PORT);
   for (const port of inRange) await waitFor(`port ${port} to be free`, () => isPortFree(port), { timeoutMs: 2_000 });
 }

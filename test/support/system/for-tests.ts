@@ -24,7 +24,7 @@ export function sharedSystem(setUp: SetUp = () => ({})): () => System {
 }
 
 /** A system of one test alone, whose context it takes. When the test fails, it shows what both sides wrote last. */
-export async function systemOfTest(
+export async function startTestSystem(
   { onTestFinished, onTestFailed }: TestContext,
   options: SystemOptions = {},
 ): Promise<System> {

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { check } from "../../../src/agent/core/check.ts";
+import { findRefusal } from "../../../src/agent/core/check.ts";
 import { type AppSpec, parseAppSpec } from "../../../src/protocol/app-spec.ts";
-import { EMPTY_MACHINE as EMPTY } from "../../support/empty-machine.ts";
+import { EMPTY_HOST_STATE as EMPTY } from "../../support/empty-machine.ts";
 
 function spec(fields: Record<string, unknown> = {}): AppSpec {
   const parsed = parseAppSpec({ name: "app", image: "example/app:1", ...fields });
@@ -15,10 +15,10 @@ const port = (host_port: number) => spec({ ports: [{ host_port, target_port: 80 
 
 describe("check", () => {
   it("accepts exactly the ports from 30000 to 32767", () => {
-    for (const good of [30_000, 31_000, 32_767]) expect(check(port(good), EMPTY)).toBeUndefined();
+    for (const good of [30_000, 31_000, 32_767]) expect(findRefusal(port(good), EMPTY)).toBeUndefined();
     fc.assert(
       fc.property(fc.integer(), (host_port) => {
-        const refusal = check(port(host_port), EMPTY);
+        const refusal = findRefusal(port(host_port), EMPTY);
         const isInside = host_port >= 30_000 && host_port <= 32_767;
         expect(refusal?.code).toBe(isInside ? undefined : "ErrorNodePortIsNotCorrectRange");
       }),
@@ -27,12 +27,15 @@ describe("check", () => {
 
   it("names the port that is out of range, also on the host's network", () => {
     const wrong = spec({ host_network: true, ports: [{ host_port: 80, target_port: 80 }] });
-    expect(check(wrong, EMPTY)).toMatchObject({ code: "ErrorNodePortIsNotCorrectRange", details: { host_port: 80 } });
+    expect(findRefusal(wrong, EMPTY)).toMatchObject({
+      code: "ErrorNodePortIsNotCorrectRange",
+      details: { host_port: 80 },
+    });
   });
 
   it("refuses a port twice in one request", () => {
     const twice = spec({ ports: [1, 2].map((target_port) => ({ host_port: 30_001, target_port })) });
-    expect(check(twice, EMPTY)).toMatchObject({
+    expect(findRefusal(twice, EMPTY)).toMatchObject({
       code: "ErrorPortInUse",
       details: { host_port: 30_001, holder: { kind: "request" } },
     });
@@ -51,16 +54,16 @@ describe("check", () => {
     ],
     [
       "an earlier deployment",
-      { rivals: [{ id: "d0", app: "web", hostPorts: [tcp(30_001)] }] },
+      { concurrentDeployments: [{ id: "d0", app: "web", hostPorts: [tcp(30_001)] }] },
       { kind: "deployment", name: "web", deployment_id: "d0" },
     ],
-    ["a listening process", { listening: [tcp(30_001)] }, { kind: "process" }],
+    ["a listening process", { listeningPorts: [tcp(30_001)] }, { kind: "process" }],
   ])("finds a port held by %s", (_who, around, holder) => {
-    expect(check(port(30_001), { ...EMPTY, ...around })).toMatchObject({
+    expect(findRefusal(port(30_001), { ...EMPTY, ...around })).toMatchObject({
       code: "ErrorPortInUse",
       details: { host_port: 30_001, holder },
     });
-    expect(check(port(30_002), { ...EMPTY, ...around })).toBeUndefined();
+    expect(findRefusal(port(30_002), { ...EMPTY, ...around })).toBeUndefined();
   });
 
   it("tells a TCP port from a UDP port of the same number", () => {
@@ -68,24 +71,27 @@ describe("check", () => {
       { host_port: 30_001, target_port: 53 } as const,
       { host_port: 30_001, target_port: 53, protocol: "udp" } as const,
     ];
-    expect(check(spec({ ports: both }), EMPTY)).toBeUndefined();
+    expect(findRefusal(spec({ ports: both }), EMPTY)).toBeUndefined();
     const udp = spec({ ports: [both[1]] });
-    expect(check(udp, { ...EMPTY, listening: [tcp(30_001)] })).toBeUndefined();
-    expect(check(udp, { ...EMPTY, listening: [{ port: 30_001, protocol: "udp" }] })).toMatchObject({
+    expect(findRefusal(udp, { ...EMPTY, listeningPorts: [tcp(30_001)] })).toBeUndefined();
+    expect(findRefusal(udp, { ...EMPTY, listeningPorts: [{ port: 30_001, protocol: "udp" }] })).toMatchObject({
       code: "ErrorPortInUse",
       details: { host_port: 30_001, protocol: "udp", holder: { kind: "process" } },
     });
   });
 
   it("refuses what the machine does not have", () => {
-    const { machine } = EMPTY;
-    expect(check(spec({ memory_limit: machine.memoryBytes, cpu_limit: machine.cpus }), EMPTY)).toBeUndefined();
-    expect(check(spec({ memory_limit: machine.memoryBytes + 1 }), EMPTY)).toMatchObject({
+    const { capacity: machine } = EMPTY;
+    expect(findRefusal(spec({ memory_limit: machine.memoryBytes, cpu_limit: machine.cpus }), EMPTY)).toBeUndefined();
+    expect(findRefusal(spec({ memory_limit: machine.memoryBytes + 1 }), EMPTY)).toMatchObject({
       code: "InvalidRequest",
       details: { memory_limit: machine.memoryBytes + 1, memory_bytes: machine.memoryBytes },
     });
-    expect(check(spec({ cpu_limit: 2.5 }), EMPTY)).toMatchObject({ code: "InvalidRequest", details: { cpus: 2 } });
-    expect(check(spec(), { ...EMPTY, missingDevices: ["/dev/ttyUSB7"] })).toMatchObject({
+    expect(findRefusal(spec({ cpu_limit: 2.5 }), EMPTY)).toMatchObject({
+      code: "InvalidRequest",
+      details: { cpus: 2 },
+    });
+    expect(findRefusal(spec(), { ...EMPTY, missingDevices: ["/dev/ttyUSB7"] })).toMatchObject({
       code: "InvalidRequest",
       message: expect.stringContaining("/dev/ttyUSB7") as string,
     });
@@ -93,21 +99,21 @@ describe("check", () => {
 
   it("lets an app on the host's network name a port that is in use, since the mapping has no effect", () => {
     const onHost = spec({ host_network: true, ports: [{ host_port: 30_001, target_port: 80 }] });
-    expect(check(onHost, { ...EMPTY, listening: [tcp(30_001)] })).toBeUndefined();
+    expect(findRefusal(onHost, { ...EMPTY, listeningPorts: [tcp(30_001)] })).toBeUndefined();
   });
 
   it.each([
     ["AppExists", { apps: [{ name: "app", hostPorts: [] }] }],
     ["AppExists", { containers: [{ name: "app", hostPorts: [], app: "app" }] }],
     ["ErrorNameExists", { containers: [{ name: "app", hostPorts: [], app: undefined }] }],
-    ["ErrorDeploymentAlreadyExist", { rivals: [{ id: "d0", app: "app", hostPorts: [] }] }],
+    ["ErrorDeploymentAlreadyExist", { concurrentDeployments: [{ id: "d0", app: "app", hostPorts: [] }] }],
     ["PolicyDenied", { policyViolation: { rule: "policy.privileged", message: "no" } }],
     ["InsufficientDisk", { freeBytes: 999 }],
   ])("answers %s", (code, around) => {
-    expect(check(spec(), { ...EMPTY, ...around })?.code).toBe(code);
+    expect(findRefusal(spec(), { ...EMPTY, ...around })?.code).toBe(code);
   });
 
   it("does not refuse for lack of disk where the disk cannot be seen", () => {
-    expect(check(spec(), { ...EMPTY, freeBytes: undefined })).toBeUndefined();
+    expect(findRefusal(spec(), { ...EMPTY, freeBytes: undefined })).toBeUndefined();
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
-import { Keeper } from "../../../src/agent/steps/keeper.ts";
+import { AppReconciler } from "../../../src/agent/steps/keeper.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 
 const IMAGE = "example/app:1";
@@ -26,7 +26,7 @@ async function deployed() {
   rig.deployments.deploy("d1", APP);
   await rig.untilEnd("d1");
   const rebuild = { isSet: false, clear: () => undefined };
-  const keeper = new Keeper({ ...rig.services, rebuild, hold: (app) => rig.deployments.hold(app) });
+  const keeper = new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
   const stop = new AbortController();
   const running = keeper.run(stop.signal);
   await rig.clock.advance(0);

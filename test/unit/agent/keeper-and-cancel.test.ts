@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { LABELS } from "../../../src/agent/core/container.ts";
 import type { EngineMethod } from "../../support/fake-engine/faults.ts";
-import { Keeper } from "../../../src/agent/steps/keeper.ts";
+import { AppReconciler } from "../../../src/agent/steps/keeper.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 
 const IMAGE = "example/app:1";
@@ -15,7 +15,7 @@ async function deployed(...names: string[]) {
     await rig.untilEnd(`d-${name}`);
   }
   const rebuild = { isSet: false, clear: () => void (rebuild.isSet = false) };
-  const keeper = new Keeper({ ...rig.services, rebuild, hold: (app) => rig.deployments.hold(app) });
+  const keeper = new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
   return { rig, keeper, rebuild };
 }
 
@@ -34,7 +34,7 @@ describe("an app that is cancelled while it is being repaired", () => {
       await using _rig = rig;
       await rig.engine.removeContainer("app", signal);
       const slow = rig.engine.faults.hang(method);
-      const round = keeper.round(signal);
+      const round = keeper.reconcile(signal);
       await rig.clock.advance(0);
       expect(slow.waiting).toBe(1);
       rig.deployments.cancel("d-app", "not_reachable");
@@ -43,7 +43,7 @@ describe("an app that is cancelled while it is being repaired", () => {
       await rig.clock.advance(1_000);
       await round;
       expect(await rig.untilEnd("d-app")).toMatchObject({ status: "Fail", code: "DeploymentCancelled" });
-      await keeper.round(signal);
+      await keeper.reconcile(signal);
       nothingIsLeft(rig);
     },
   );
@@ -53,7 +53,7 @@ describe("an app that is cancelled while it is being repaired", () => {
     await using _rig = rig;
     for (const name of ["first", "second"]) await rig.engine.removeContainer(name, signal);
     const slow = rig.engine.faults.hang("createContainer");
-    const round = keeper.round(signal);
+    const round = keeper.reconcile(signal);
     await rig.clock.advance(0);
     rig.deployments.cancel("d-second", "not_reachable");
     await rig.untilEnd("d-second");
@@ -73,9 +73,9 @@ describe("a cancellation of what the store does not know any more", () => {
     rig.store.save({ removedApp: "app" });
     rebuild.isSet = true;
     rig.deployments.cancel("d-app", "unknown");
-    await keeper.round(signal);
+    await keeper.reconcile(signal);
     expect(await rig.untilEnd("d-app")).toMatchObject({ status: "Fail" });
-    await keeper.round(signal);
+    await keeper.reconcile(signal);
     nothingIsLeft(rig);
   });
 
@@ -121,7 +121,7 @@ describe("a container the engine makes after its deployment has failed", () => {
     rig.deployments.cancel("d-app", "requested");
     await rig.untilEnd("d-app");
     await rig.engine.createContainer(request, signal);
-    await keeper.round(signal);
+    await keeper.reconcile(signal);
     nothingIsLeft(rig);
   });
 
@@ -130,7 +130,7 @@ describe("a container the engine makes after its deployment has failed", () => {
     await using _rig = rig;
     const { request } = rig.engine.container("app")!;
     await rig.engine.createContainer({ ...request, name: "other", labels: { [LABELS.deployment]: "d-9" } }, signal);
-    await keeper.round(signal);
+    await keeper.reconcile(signal);
     expect(rig.engine.containers.map(({ request: { name } }) => name)).toEqual(["app", "other"]);
   });
 });

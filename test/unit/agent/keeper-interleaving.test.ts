@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { AppAction } from "../../../src/protocol/deployment-action.ts";
 import { LABELS } from "../../../src/agent/core/container.ts";
-import { Keeper } from "../../../src/agent/steps/keeper.ts";
+import { AppReconciler } from "../../../src/agent/steps/keeper.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 
 const IMAGE = "example/app:1";
@@ -17,7 +17,7 @@ async function deployed(...names: string[]) {
     await rig.untilEnd(`d-${name}`);
   }
   const rebuild = { isSet: false, clear: () => void (rebuild.isSet = false) };
-  const keeper = new Keeper({ ...rig.services, rebuild, hold: (app) => rig.deployments.hold(app) });
+  const keeper = new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
   return { rig, keeper };
 }
 
@@ -29,7 +29,7 @@ describe("a keeper's round that began before a command", () => {
     await using _rig = rig;
     for (const name of ["first", "second"]) await rig.engine.removeContainer(name, signal);
     const slow = rig.engine.faults.hang("createContainer");
-    const round = keeper.round(signal);
+    const round = keeper.reconcile(signal);
     await rig.clock.advance(0);
     expect(slow.waiting).toBe(1);
     rig.deployments.change("s1", { action: "stop", app: "second" });
@@ -38,7 +38,7 @@ describe("a keeper's round that began before a command", () => {
     await rig.clock.advance(1_000);
     await round;
     await rig.clock.advance(60_000);
-    await keeper.round(signal);
+    await keeper.reconcile(signal);
     expect(appOf(rig, "second")).toMatchObject({ desired: "stopped" });
     expect(rig.engine.container("second")?.status).not.toBe("running");
   });
@@ -52,7 +52,7 @@ describe("a keeper's round that began before a command", () => {
     // Somebody started it by hand, which the keeper is about to undo.
     await rig.engine.startContainer("second", signal);
     const slow = rig.engine.faults.hang("createContainer");
-    const round = keeper.round(signal);
+    const round = keeper.reconcile(signal);
     await rig.clock.advance(0);
     rig.deployments.change("s2", { action: "start", app: "second" });
     expect(await rig.untilEnd("s2")).toMatchObject({ status: "Success" });
@@ -99,7 +99,7 @@ describe("whatever the keeper is in the middle of", () => {
           const stop = new AbortController();
           const looking = (async () => {
             while (!stop.signal.aborted) {
-              await keeper.round(stop.signal).catch(() => {});
+              await keeper.reconcile(stop.signal).catch(() => {});
               await rig.clock.sleep(pause, stop.signal).catch(() => {});
             }
           })();

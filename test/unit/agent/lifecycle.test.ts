@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { Deployments } from "../../../src/agent/steps/deployments.ts";
-import { Keeper } from "../../../src/agent/steps/keeper.ts";
+import { AppReconciler } from "../../../src/agent/steps/keeper.ts";
 import type { AppAction } from "../../../src/protocol/deployment-action.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 
@@ -23,9 +23,9 @@ const change = (rig: AgentRig, action: AppAction, spec?: unknown): Promise<unkno
   return rig.untilEnd(id);
 };
 
-function keeperOf(rig: AgentRig): Keeper {
+function keeperOf(rig: AgentRig): AppReconciler {
   const rebuild = { isSet: false, clear: () => {} };
-  return new Keeper({ ...rig.services, rebuild, hold: (app) => rig.deployments.hold(app) });
+  return new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
 }
 
 const status = (rig: AgentRig) => rig.engine.container("app")?.status;
@@ -39,11 +39,11 @@ describe("stop", () => {
     });
     expect(status(rig)).toBe("exited");
     expect(rig.store.apps()).toMatchObject([{ desired: "stopped" }]);
-    for (let round = 0; round < 3; round++) await keeperOf(rig).round(signal);
+    for (let round = 0; round < 3; round++) await keeperOf(rig).reconcile(signal);
     expect(status(rig)).toBe("exited");
     await rig.restart();
     rig.engine.container("app")?.start();
-    const round = keeperOf(rig).round(signal);
+    const round = keeperOf(rig).reconcile(signal);
     await rig.clock.advance(5_000);
     await round;
     expect(status(rig)).toBe("exited");
@@ -155,7 +155,7 @@ describe("remove", () => {
     await rig.engine.createContainer(request, signal);
     const labels = { ...request.labels, "io.edge-agent.state-dir": "/elsewhere" };
     await rig.engine.createContainer({ ...request, name: "other", labels }, signal);
-    await keeperOf(rig).round(signal);
+    await keeperOf(rig).reconcile(signal);
     expect(rig.engine.containers.map(({ name }) => name)).toEqual(["other"]);
   });
 
@@ -260,8 +260,8 @@ describe("an agent whose store was lost in the middle of an update", () => {
     seen[Symbol.dispose]();
     await using deployments = new Deployments(services);
     const rebuild = { isSet: true, clear: () => void (rebuild.isSet = false) };
-    const keeper = new Keeper({ ...services, rebuild, hold: (app) => deployments.hold(app) });
-    await keeper.round(signal);
+    const keeper = new AppReconciler({ ...services, rebuild, lease: (app) => deployments.lease(app) });
+    await keeper.reconcile(signal);
     expect(fresh.store.apps()).toMatchObject([{ name: "app", deploymentId: "d1", spec: { image: IMAGE } }]);
     expect(rig.engine.containers.map(({ name, status: state, request }) => [name, state, request.image])).toEqual([
       ["app", "running", IMAGE],

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { check } from "../../../src/agent/core/check.ts";
-import { asideName, besideName, containerName, LABELS } from "../../../src/agent/core/container.ts";
+import { findRefusal } from "../../../src/agent/core/check.ts";
+import { oldVersionName, newVersionName, containerName, LABELS } from "../../../src/agent/core/container.ts";
 import { newApp } from "../../../src/agent/core/deployment.ts";
-import { Keeper } from "../../../src/agent/steps/keeper.ts";
+import { AppReconciler } from "../../../src/agent/steps/keeper.ts";
 import { parseAppSpec, parseNewAppSpec } from "../../../src/protocol/app-spec.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
-import { EMPTY_MACHINE } from "../../support/empty-machine.ts";
+import { EMPTY_HOST_STATE } from "../../support/empty-machine.ts";
 
 const IMAGE = "example/app:1";
 const signal = new AbortController().signal;
@@ -22,18 +22,18 @@ const name = fc
   )
   .map(([first, more]) => [first, ...more].join(""));
 
-const given = (app: string) => [containerName(app), besideName(app), asideName(app)];
+const given = (app: string) => [containerName(app), newVersionName(app), oldVersionName(app)];
 
 describe("names of containers", () => {
   it("are never those of another app that is accepted beside it", () => {
     fc.assert(
-      fc.property(name, name, fc.constantFrom("apps", "rivals"), (one, other, as) => {
+      fc.property(name, name, fc.constantFrom("apps", "concurrentDeployments"), (one, other, as) => {
         const accepted = [one, other].map((app) => parseNewAppSpec({ name: app, image: IMAGE }));
         fc.pre(one !== other && accepted.every(({ ok }) => ok));
         const [first] = accepted;
         if (!first?.ok) return;
         const there = as === "apps" ? { name: other, hostPorts: [] } : { id: "d2", app: other, hostPorts: [] };
-        const refusal = check(first.spec, { ...EMPTY_MACHINE, [as]: [there] });
+        const refusal = findRefusal(first.spec, { ...EMPTY_HOST_STATE, [as]: [there] });
         const collides = given(one).some((called) => given(other).includes(called));
         expect(refusal?.code).toBe(collides ? "ErrorNameExists" : undefined);
       }),
@@ -43,7 +43,9 @@ describe("names of containers", () => {
 
   it("are told from each other by their case", () => {
     const spec = parseNewAppSpec({ name: "App", image: IMAGE });
-    expect(spec.ok && check(spec.spec, { ...EMPTY_MACHINE, apps: [{ name: "app", hostPorts: [] }] })).toBeUndefined();
+    expect(
+      spec.ok && findRefusal(spec.spec, { ...EMPTY_HOST_STATE, apps: [{ name: "app", hostPorts: [] }] }),
+    ).toBeUndefined();
   });
 });
 
@@ -96,8 +98,8 @@ describe("an app named as the agent names versions, from a release that let it b
     for (const [id] of commands) rig.store.acknowledge(id, 100);
     rig.store.save({ removedApp: app });
     const rebuild = { isSet: true, clear: () => void (rebuild.isSet = false) };
-    const keeper = new Keeper({ ...rig.services, rebuild, hold: (held) => rig.deployments.hold(held) });
-    await keeper.round(signal);
+    const keeper = new AppReconciler({ ...rig.services, rebuild, lease: (held) => rig.deployments.lease(held) });
+    await keeper.reconcile(signal);
     expect(rig.store.apps()).toMatchObject([{ name: app, deploymentId: "u1" }]);
     rig.deployments.change("r1", { action: "remove", app });
     expect(await rig.untilEnd("r1")).toMatchObject({ status: "Success" });

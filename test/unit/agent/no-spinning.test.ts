@@ -4,7 +4,7 @@ import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { type AgentStore, StoreError } from "../../../src/agent/store/store.ts";
 import type { AppAction } from "../../../src/protocol/deployment-action.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
-import { storeWith } from "../../support/store-with.ts";
+import { interceptSaves } from "../../support/store-with.ts";
 
 const IMAGE = "example/app:1";
 const AWAY = () => new EngineError("unavailable", "the engine is down");
@@ -22,7 +22,7 @@ function troubledRig() {
     trouble.writes++;
     if (trouble.disk) throw FULL();
   };
-  const rig = new AgentRig({}, (store: AgentStore) => storeWith(store, { onSave }));
+  const rig = new AgentRig({}, (store: AgentStore) => interceptSaves(store, { onSave }));
   rig.engine.addImage(IMAGE);
   rig.engine.faults.onCall(({ phase }) => {
     if (phase === "after") return;

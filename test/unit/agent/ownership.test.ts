@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { LABELS } from "../../../src/agent/core/container.ts";
 import { readDeviceState } from "../../../src/agent/live/device-state.ts";
-import { ownContainer } from "../../../src/agent/live/own-container.ts";
-import { Keeper } from "../../../src/agent/steps/keeper.ts";
+import { findAppContainer } from "../../../src/agent/live/own-container.ts";
+import { AppReconciler } from "../../../src/agent/steps/keeper.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 
 const IMAGE = "example/app:1";
@@ -16,13 +16,13 @@ async function deployed(fields: object = {}, labels: Readonly<Record<string, str
   rig.deployments.deploy("d1", { name: "app", image: IMAGE, ...fields });
   await rig.untilEnd("d1");
   const rebuild = { isSet: false, clear: () => void (rebuild.isSet = false) };
-  const keeper = new Keeper({ ...rig.services, rebuild, hold: (app) => rig.deployments.hold(app) });
+  const keeper = new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
   /** The store is lost, and the keeper looks for what there is. */
   const loseStore = async () => {
     rig.store.acknowledge("d1", 100);
     rig.store.save({ removedApp: "app" });
     rebuild.isSet = true;
-    await keeper.round(signal);
+    await keeper.reconcile(signal);
   };
   return { rig, keeper, loseStore };
 }
@@ -55,7 +55,7 @@ describe.each([
     await using _rig = rig;
     const { containerId } = rig.store.apps()[0]!;
     const copy = await make(rig, "lab");
-    await keeper.round(signal);
+    await keeper.reconcile(signal);
     expect(rig.engine.container(containerId)?.status).toBe("running");
     expect(rig.store.apps()[0]?.containerId).toBe(containerId);
     const state = await readDeviceState(
@@ -81,7 +81,7 @@ describe.each([
       const spec = { environments: [{ key: "A", value: "b" }] };
       rig.deployments.change(id, { action, app: "app", ...(action === "update" && { spec }) });
       expect([id, await rig.untilEnd(id)]).toMatchObject([id, { status: "Success" }]);
-      await keeper.round(signal);
+      await keeper.reconcile(signal);
       expect([id, rig.engine.container(copy)?.status]).toEqual([id, "running"]);
     }
     rig.deployments.deploy("d2", { name: "app", image: IMAGE });
@@ -94,8 +94,8 @@ describe.each([
     await using _rig = rig;
     const copy = await make(rig, "lab");
     await rig.engine.removeContainer("app", signal);
-    expect(await ownContainer(rig.store.apps()[0]!, rig.engine, signal)).toBeUndefined();
-    await keeper.round(signal);
+    expect(await findAppContainer(rig.store.apps()[0]!, rig.engine, signal)).toBeUndefined();
+    await keeper.reconcile(signal);
     expect(rig.engine.container("app")?.status).toBe("running");
     expect(rig.engine.container(copy)?.status).toBe("running");
     expect(rig.store.apps()[0]?.containerId).toBe(rig.engine.container("app")?.id);
@@ -107,7 +107,7 @@ describe.each([
     const copy = await make(rig, "lab");
     rig.deployments.cancel("d1", "timeout");
     expect(await rig.untilEnd("d1")).toMatchObject({ status: "Fail" });
-    await keeper.round(signal);
+    await keeper.reconcile(signal);
     expect(rig.engine.containers.map(({ id }) => id)).toEqual([copy]);
   });
 
@@ -129,7 +129,7 @@ it("an app that a person gave another name stays the app: it is undone, updated 
     await using _rig = rig;
     const container = rig.engine.container("app")!;
     container.name = "renamed";
-    await keeper.round(signal);
+    await keeper.reconcile(signal);
     expect(rig.engine.container("renamed")?.status).toBe("running");
     if (what === "undo") rig.deployments.cancel("d1", "timeout");
     else {
@@ -228,7 +228,7 @@ describe("an undone stop", () => {
     // The control plane had given the first one up before its success arrived.
     rig.deployments.cancel("s1", "timeout");
     await rig.untilEnd("s1");
-    await keeper.round(signal);
+    await keeper.reconcile(signal);
     expect(rig.store.apps()).toMatchObject([{ desired: "stopped" }]);
     expect(rig.engine.container("app")?.status).toBe("exited");
   });
@@ -250,7 +250,7 @@ it("a command that was accepted during a repair does not write back what was bef
   await using _rig = rig;
   await rig.engine.removeContainer("app", signal);
   const slow = rig.engine.faults.hang("createContainer", "after");
-  const round = keeper.round(signal);
+  const round = keeper.reconcile(signal);
   await rig.clock.advance(0);
   expect(slow.waiting).toBe(1);
   rig.deployments.change("s1", { action: "stop", app: "app" });

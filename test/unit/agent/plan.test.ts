@@ -5,18 +5,18 @@ import { newRecord } from "../../../src/agent/core/deployment.ts";
 import { nextStep } from "../../../src/agent/core/plan.ts";
 import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
 import { deploymentActionSchema } from "../../../src/protocol/deployment-action.ts";
-import { MISHAPS, type Mishap, playPlan } from "../../support/plan-world.ts";
+import { STEP_FAULTS, type StepFault, simulatePlan } from "../../support/plan-world.ts";
 
 const parsed = parseAppSpec({ name: "app", image: "example/app:1" });
 if (!parsed.ok) throw parsed.error;
 const { spec } = parsed;
 
 const ACTIONS = deploymentActionSchema.options;
-const mishaps = fc.array(fc.constantFrom<Mishap>("none", "none", ...MISHAPS), { maxLength: 40 });
+const mishaps = fc.array(fc.constantFrom<StepFault>("none", "none", ...STEP_FAULTS), { maxLength: 40 });
 
 /** Nothing that this agent does not do itself. */
 const ownMishaps = fc.array(
-  fc.constantFrom<Mishap>("none", "none", "crash_before_store", "step_fails", "cancel", "reboot"),
+  fc.constantFrom<StepFault>("none", "none", "crash_before_store", "step_fails", "cancel", "reboot"),
   { maxLength: 40 },
 );
 
@@ -29,7 +29,7 @@ describe("plan", () => {
     ["start", ["verify", "succeed"]],
     ["restart", ["stop", "start", "verify", "succeed"]],
   ] as const)("%s goes straight through when nothing happens", (action, steps) => {
-    expect(playPlan(action, spec).steps).toEqual(steps);
+    expect(simulatePlan(action, spec).steps).toEqual(steps);
   });
 
   it.each([
@@ -39,7 +39,7 @@ describe("plan", () => {
     ["start", ["start", "verify", "succeed"]],
     ["restart", ["start", "verify", "succeed"]],
   ] as const)("%s of an app that is stopped", (action, steps) => {
-    const { installed, steps: taken, containers } = playPlan(action, spec, [], "stopped");
+    const { installed, steps: taken, containers } = simulatePlan(action, spec, [], "stopped");
     expect(taken).toEqual(steps);
     if (action === "remove") return;
     const isRunning = action === "start" || action === "restart";
@@ -50,7 +50,7 @@ describe("plan", () => {
   it.each(ACTIONS)("%s always comes to an end, and reports once and last", (action) => {
     fc.assert(
       fc.property(mishaps, (list) => {
-        const { record, steps } = playPlan(action, spec, list);
+        const { record, steps } = simulatePlan(action, spec, list);
         expect(record.outcome).not.toBe("pending");
         expect(steps.filter((kind) => kind === "succeed" || kind === "fail")).toHaveLength(1);
         expect(["succeed", "fail"]).toContain(steps.at(-1));
@@ -61,7 +61,7 @@ describe("plan", () => {
   it("leaves nothing behind after a deployment fails, and exactly one running app after it succeeds", () => {
     fc.assert(
       fc.property(ownMishaps, (list) => {
-        const { record, containers, steps } = playPlan("deploy", spec, list);
+        const { record, containers, steps } = simulatePlan("deploy", spec, list);
         if (record.outcome === "failed") expect(containers).toEqual([]);
         else if (list[steps.length - 1] !== "reboot") expect(containers.map(({ running }) => running)).toEqual([true]);
       }),
@@ -71,7 +71,7 @@ describe("plan", () => {
   it("ends an update with exactly one version under the app's name: the new one, or the one that was there before", () => {
     fc.assert(
       fc.property(ownMishaps, fc.constantFrom("running", "stopped"), (list, desired) => {
-        const { record, containers, steps, installed } = playPlan("update", spec, list, desired);
+        const { record, containers, steps, installed } = simulatePlan("update", spec, list, desired);
         const version = record.outcome === "succeeded" ? "d1" : "d0";
         // What cannot be brought back at once is the keeper's, its name included; and what goes down once it is the app.
         if (record.rollbackFailure) return;
@@ -91,7 +91,7 @@ describe("plan", () => {
   it("does not touch the version that runs before every check has passed and the new one is there", () => {
     fc.assert(
       fc.property(ownMishaps, (list) => {
-        const { steps, gap } = playPlan(
+        const { steps, stepsWithoutContainer: gap } = simulatePlan(
           "update",
           spec,
           list.filter((mishap) => mishap !== "reboot"),
@@ -110,7 +110,7 @@ describe("plan", () => {
         fc.constantFrom("running", "stopped"),
         ownMishaps,
         (action, desired, list) => {
-          const { record, containers, steps, installed } = playPlan(action, spec, list, desired);
+          const { record, containers, steps, installed } = simulatePlan(action, spec, list, desired);
           if (record.outcome !== "failed" || record.rollbackFailure) return;
           expect(installed).toMatchObject({ deploymentId: "d0", desired });
           if (list.slice(0, steps.length).includes("reboot")) return;
@@ -121,8 +121,8 @@ describe("plan", () => {
   });
 
   it("makes the previous version anew where it is gone", () => {
-    const list: Mishap[] = ["none", "none", "none", "none", "container_removed", "step_fails"];
-    const { record, containers, steps } = playPlan("update", spec, list);
+    const list: StepFault[] = ["none", "none", "none", "none", "container_removed", "step_fails"];
+    const { record, containers, steps } = simulatePlan("update", spec, list);
     expect(record.outcome).toBe("failed");
     expect(steps).toEqual("check resolve pull create switch verify clean create start verify fail".split(" "));
     expect(containers).toMatchObject([{ deploymentId: "d0", name: "app", running: true }]);
@@ -130,15 +130,15 @@ describe("plan", () => {
 
   it("does not do the work of an app that runs once again because its update failed", () => {
     const once = { ...spec, restart_policy: "no" } as const;
-    const list: Mishap[] = ["none", "none", "none", "none", "none", "step_fails"];
-    const { steps, containers } = playPlan("update", once, list);
+    const list: StepFault[] = ["none", "none", "none", "none", "none", "step_fails"];
+    const { steps, containers } = simulatePlan("update", once, list);
     expect(steps).toEqual("check resolve pull create switch verify clean rename fail".split(" "));
     expect(containers).toMatchObject([{ deploymentId: "d0", name: "app", running: false }]);
   });
 
   it("takes a committed update back when it is cancelled before its success was told", () => {
-    const list: Mishap[] = ["none", "none", "none", "none", "none", "none", "cancel"];
-    const { containers, installed, steps } = playPlan("update", spec, list);
+    const list: StepFault[] = ["none", "none", "none", "none", "none", "none", "cancel"];
+    const { containers, installed, steps } = simulatePlan("update", spec, list);
     expect(steps.slice(-5)).toEqual(["clean", "rename", "start", "verify", "fail"]);
     expect(installed?.deploymentId).toBe("d0");
     expect(containers).toMatchObject([{ deploymentId: "d0", name: "app", running: true }]);

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { LABELS } from "../../../src/agent/core/container.ts";
-import { plainTrace } from "../../../src/agent/core/path-trace.ts";
+import { pathWithoutLinks } from "../../../src/agent/core/path-trace.ts";
 import type { Policy } from "../../../src/agent/core/policy.ts";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
-import { Keeper } from "../../../src/agent/steps/keeper.ts";
+import { AppReconciler } from "../../../src/agent/steps/keeper.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 
 const IMAGE = "example/app:1";
@@ -30,11 +30,11 @@ async function rigWith(policy: Partial<Policy> = {}) {
   const rig = new AgentRig({ policy: inForce });
   rig.engine.addImage(IMAGE);
   const rebuild = { isSet: false, clear: () => void (rebuild.isSet = false) };
-  const newKeeper = () => new Keeper({ ...rig.services, rebuild, hold: (app) => rig.deployments.hold(app) });
+  const newKeeper = () => new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
   let keeper = newKeeper();
   let count = 0;
   const look = async (): Promise<void> => {
-    const round = keeper.round(signal);
+    const round = keeper.reconcile(signal);
     // What is stopped takes its time.
     await rig.clock.advance(15_000);
     await round;
@@ -124,7 +124,7 @@ describe("an installed app that the policy in force does not allow", () => {
   it("is stopped also while a deployment is at work on it", async () => {
     await using test = await rigWith();
     await test.deploy(mounting("app", "/data/a"));
-    using _held = test.rig.deployments.hold("app");
+    using _held = test.rig.deployments.lease("app");
     test.policy.mounts = only("/other");
     await test.lookAnew();
     expect(test.status("app")).toBe("exited");
@@ -245,7 +245,11 @@ describe("apps whose directories nest", () => {
     // Until it is stopped the old version may do what it likes in there.
     using _exchanging = test.rig.engine.faults.onCall(({ method, phase }) => {
       if (method !== "stopContainer" || phase !== "before") return;
-      test.rig.host.traces.set("/data/a", { ...plainTrace("/data/a"), real: "/etc", turns: ["/data/a"] });
+      test.rig.host.resolvedPaths.set("/data/a", {
+        ...pathWithoutLinks("/data/a"),
+        real: "/etc",
+        traversed: ["/data/a"],
+      });
     });
     const end = await test.change({
       app: "app",
@@ -284,7 +288,7 @@ describe("the rules for mounts", () => {
   it("that restrict nothing ask the machine nothing about apps that run", async () => {
     await using test = await rigWith();
     await test.deploy(mounting("app", "/data/a"));
-    test.rig.host.trace = () => Promise.reject(new Error("looked at"));
+    test.rig.host.resolvePath = () => Promise.reject(new Error("looked at"));
     await test.lookAnew();
     await test.rig.engine.removeContainer("app", signal);
     await test.look();
@@ -296,8 +300,8 @@ describe("the rules for mounts", () => {
     for (const name of ["app", "busy"]) await test.deploy(mounting(name, "/data/a"));
     test.policy.mounts = only("/data");
     const { store } = test.rig.services;
-    const learn = store.learn.bind(store);
-    store.learn = () => {
+    const learn = store.saveLearnedValue.bind(store);
+    store.saveLearnedValue = () => {
       throw new Error("disk full");
     };
     const startedAt = () => test.rig.engine.container("app")?.state.startedAt;
@@ -308,7 +312,7 @@ describe("the rules for mounts", () => {
       return startedAt();
     };
     {
-      using _busy = test.rig.deployments.hold("busy");
+      using _busy = test.rig.deployments.lease("busy");
       const first = await look();
       expect(first).not.toBe(before);
       expect(await look()).toBe(first);
@@ -317,7 +321,7 @@ describe("the rules for mounts", () => {
     await test.rig.engine.removeContainer("app", signal);
     await look();
     expect(test.status("app")).toBe("running");
-    store.learn = learn;
+    store.saveLearnedValue = learn;
     expect(await look()).not.toBe(after);
     expect(await look()).toBe(startedAt());
   });
@@ -328,8 +332,8 @@ describe("a path that cannot be examined at the moment", () => {
     await using test = await rigWith({ mounts: only("/data") });
     await test.deploy(mounting("app", "/data/a"));
     await test.look();
-    const { traces } = test.rig.host;
-    traces.set("/data/a", { ...plainTrace("/data/a"), unseen: { path: "/data/a", reason: "ESTALE" } });
+    const { resolvedPaths: traces } = test.rig.host;
+    traces.set("/data/a", { ...pathWithoutLinks("/data/a"), unresolved: { path: "/data/a", reason: "ESTALE" } });
     const { id } = test.rig.engine.container("app")!;
     await test.lookAnew();
     expect(test.rig.engine.container("app")).toMatchObject({ id, status: "running" });
@@ -347,7 +351,10 @@ describe("a path that cannot be examined at the moment", () => {
     await test.deploy(mounting("app", "/data/a", { privileged: true }));
     test.policy.mounts = only("/data");
     test.policy.privileged = false;
-    test.rig.host.traces.set("/data/a", { ...plainTrace("/data/a"), unseen: { path: "/data/a", reason: "EIO" } });
+    test.rig.host.resolvedPaths.set("/data/a", {
+      ...pathWithoutLinks("/data/a"),
+      unresolved: { path: "/data/a", reason: "EIO" },
+    });
     await test.lookAnew();
     expect(test.status("app")).toBe("exited");
   });

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Policy, violation } from "../../../src/agent/core/policy.ts";
-import type { PathFacts } from "../../../src/agent/core/path-facts.ts";
-import { plainTrace } from "../../../src/agent/core/path-trace.ts";
+import { type Policy, findPolicyViolation } from "../../../src/agent/core/policy.ts";
+import type { PathPolicyInput } from "../../../src/agent/core/path-facts.ts";
+import { pathWithoutLinks } from "../../../src/agent/core/path-trace.ts";
 import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
 
 const OPEN: Policy = {
@@ -11,14 +11,14 @@ const OPEN: Policy = {
   mounts: { allow: [], deny: [] },
   registries: { allow: [] },
 };
-const FACTS: PathFacts = {
+const FACTS: PathPolicyInput = {
   volumes: [],
   devices: [],
-  others: [],
-  guarded: ["/run/docker.sock", "/var/lib/edge-agent"].map((path) => ({ path, when: "always" })),
-  leadsTo: new Map(),
+  otherApps: [],
+  protectedPaths: ["/run/docker.sock", "/var/lib/edge-agent"].map((path) => ({ path, when: "always" })),
+  resolvedRules: new Map(),
   mounts: [],
-  shared: undefined,
+  sharedPaths: undefined,
 };
 
 function rule(fields: Record<string, unknown>, policy: Partial<Policy> = {}, resolved?: string[]): string | undefined {
@@ -26,10 +26,10 @@ function rule(fields: Record<string, unknown>, policy: Partial<Policy> = {}, res
   if (!parsed.ok) throw parsed.error;
   const volumes = parsed.spec.volumes.map(({ local }, index) => traced(local, resolved?.[index]));
   const devices = (parsed.spec.devices ?? []).map(({ local }) => traced(local, realDevices[local]));
-  return violation(parsed.spec, { ...OPEN, ...policy }, { ...FACTS, volumes, devices }, "request")?.rule;
+  return findPolicyViolation(parsed.spec, { ...OPEN, ...policy }, { ...FACTS, volumes, devices }, "request")?.rule;
 }
 
-const traced = (local: string, real: string = local) => ({ ...plainTrace(local), real });
+const traced = (local: string, real: string = local) => ({ ...pathWithoutLinks(local), real });
 const realDevices: Record<string, string> = { "/dev/serial/by-id/modem": "/dev/ttyUSB0" };
 const device = (local: string) => ({ devices: [{ local }] });
 const mount = (local: string) => ({ volumes: [{ local, target: "/mnt" }] });

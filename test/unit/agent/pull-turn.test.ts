@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { PullTurn, STALLED_AFTER_MS } from "../../../src/agent/steps/pull-turn.ts";
+import { PullSlot, STALLED_AFTER_MS } from "../../../src/agent/steps/pull-turn.ts";
 import { Semaphore } from "../../../src/lib/semaphore.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
@@ -10,17 +10,17 @@ describe("a download's turn", () => {
   it("is left to the next one while nothing comes, and taken again with the first bytes", async () => {
     const clock = new FakeClock();
     const pulls = new Semaphore(1);
-    const slow = await PullTurn.take(pulls, clock, signal);
+    const slow = await PullSlot.acquire(pulls, clock, signal);
     await clock.advance(STALLED_AFTER_MS - 1);
     expect(pulls.isFull).toBe(true);
-    slow.progressed();
+    slow.renew();
     await clock.advance(STALLED_AFTER_MS - 1);
     expect(pulls.isFull).toBe(true);
     await clock.advance(1);
     expect(pulls.isFull).toBe(false);
 
-    const other = await PullTurn.take(pulls, clock, signal);
-    slow.progressed();
+    const other = await PullSlot.acquire(pulls, clock, signal);
+    slow.renew();
     other[Symbol.dispose]();
     expect(pulls.isFull).toBe(true);
     slow[Symbol.dispose]();

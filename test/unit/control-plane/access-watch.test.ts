@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { AccessWatch } from "../../../src/control-plane/access-watch.ts";
+import { AccessWatcher } from "../../../src/control-plane/access-watch.ts";
 import { createLogger } from "../../../src/lib/logger.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 
 async function setUp() {
   const clock = new FakeClock();
   const state = { changes: 1, allowed: true, revoked: 0, checks: 0 };
-  const store = { foreignChanges: async () => state.changes };
-  const watch = new AccessWatch(store, clock, await createLogger({ name: "test", level: "fatal" }));
+  const store = { dataVersion: async () => state.changes };
+  const watch = new AccessWatcher(store, clock, await createLogger({ name: "test", level: "fatal" }));
   const start = (): Disposable =>
     watch.watch(
       "key 1",

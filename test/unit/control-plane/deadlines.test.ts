@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { CANCEL_TIMEOUT_MS, deadlinesOf, expire, remaining } from "../../../src/control-plane/core/deadlines.ts";
+import { CANCEL_TIMEOUT_MS, pendingDeadlines, expire, remainingMs } from "../../../src/control-plane/core/deadlines.ts";
 import type { Deployment } from "../../../src/control-plane/core/deployment.ts";
-import { Deadlines } from "../../../src/control-plane/deployments/deadlines.ts";
+import { DeadlineTimers } from "../../../src/control-plane/deployments/deadlines.ts";
 import { createLogger } from "../../../src/lib/logger.ts";
 import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
@@ -15,25 +15,25 @@ describe("what has to happen yet", () => {
   test("the acknowledgement and the end", () => {
     const deployment = receivedDeployment();
     const acknowledgement = { kind: "acknowledge", sinceMs: T0, durationMs: ACK_MS };
-    expect(deadlinesOf(deployment, ACK_MS)).toEqual([END, acknowledgement]);
-    expect(deadlinesOf({ ...deployment, acknowledgedAtMs: T0 }, ACK_MS)).toEqual([END]);
+    expect(pendingDeadlines(deployment, ACK_MS)).toEqual([END, acknowledgement]);
+    expect(pendingDeadlines({ ...deployment, acknowledgedAtMs: T0 }, ACK_MS)).toEqual([END]);
   });
 
   test("cancelling has its own time, acknowledged or not", () => {
     const cancelled = receivedDeployment({ cancelRequestedAtMs: T0 + 1 });
     const cancelling = { kind: "cancel", sinceMs: T0 + 1, durationMs: CANCEL_TIMEOUT_MS };
-    expect(deadlinesOf(cancelled, ACK_MS)).toEqual([END, cancelling]);
+    expect(pendingDeadlines(cancelled, ACK_MS)).toEqual([END, cancelling]);
   });
 
   test("nothing once it is finished", () => {
-    expect(deadlinesOf(receivedDeployment({ status: "Success" }), ACK_MS)).toEqual([]);
+    expect(pendingDeadlines(receivedDeployment({ status: "Success" }), ACK_MS)).toEqual([]);
   });
 
   test("within the time that is left, which is never more than there was", () => {
     const deadline = { kind: "finish", sinceMs: T0, durationMs: 1_000 } as const;
-    expect(remaining(deadline, T0 + 400)).toBe(600);
-    expect(remaining(deadline, T0 + YEARS_MS)).toBe(0);
-    expect(remaining(deadline, T0 - YEARS_MS)).toBe(1_000);
+    expect(remainingMs(deadline, T0 + 400)).toBe(600);
+    expect(remainingMs(deadline, T0 + YEARS_MS)).toBe(0);
+    expect(remainingMs(deadline, T0 - YEARS_MS)).toBe(1_000);
   });
 });
 
@@ -67,7 +67,7 @@ async function start(
 ) {
   const clock = new FakeClock(T0);
   const logger = await createLogger({ name: "test", level: "fatal" });
-  const deadlines = new Deadlines({
+  const deadlines = new DeadlineTimers({
     clock,
     logger,
     ackTimeoutMs: ACK_MS,

@@ -1,5 +1,9 @@
 import { expect, test } from "vitest";
-import { EVENTS_AT_ONCE, EVENTS_PER_SECOND, FramePace } from "../../../src/control-plane/hub/frame-pace.ts";
+import {
+  MAX_BURST_EVENTS,
+  MAX_EVENTS_PER_SECOND,
+  FrameRateLimiter,
+} from "../../../src/control-plane/hub/frame-pace.ts";
 import type { AgentFrame } from "../../../src/protocol/frames.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 
@@ -13,9 +17,9 @@ function hello(count: number): AgentFrame {
 }
 
 /** For how long the next frame about a deployment is held back, in milliseconds. */
-async function wait(clock: FakeClock, pace: FramePace, frame: AgentFrame = ACK): Promise<number> {
+async function wait(clock: FakeClock, pace: FrameRateLimiter, frame: AgentFrame = ACK): Promise<number> {
   const before = clock.monotonic();
-  const turn = pace.deal(ASSET, frame, 100, signal);
+  const turn = pace.acquireForFrame(ASSET, frame, 100, signal);
   await clock.advance(clock.untilNext ?? 0);
   await turn;
   return clock.monotonic() - before;
@@ -23,24 +27,24 @@ async function wait(clock: FakeClock, pace: FramePace, frame: AgentFrame = ACK):
 
 test("a hello counts for itself and for each deployment it names", async () => {
   const clock = new FakeClock();
-  const pace = new FramePace(clock);
-  expect(await wait(clock, pace, hello(EVENTS_AT_ONCE - 1))).toBe(0);
-  expect(await wait(clock, pace, hello(EVENTS_PER_SECOND - 1))).toBe(1_000);
+  const pace = new FrameRateLimiter(clock);
+  expect(await wait(clock, pace, hello(MAX_BURST_EVENTS - 1))).toBe(0);
+  expect(await wait(clock, pace, hello(MAX_EVENTS_PER_SECOND - 1))).toBe(1_000);
 });
 
 test("what was gone through for a device counts, too, and for no other", async () => {
   const clock = new FakeClock();
-  const pace = new FramePace(clock);
-  pace.spend("another", 10 * EVENTS_AT_ONCE);
-  pace.spend(ASSET, EVENTS_AT_ONCE + EVENTS_PER_SECOND - 1);
+  const pace = new FrameRateLimiter(clock);
+  pace.chargeDeployments("another", 10 * MAX_BURST_EVENTS);
+  pace.chargeDeployments(ASSET, MAX_BURST_EVENTS + MAX_EVENTS_PER_SECOND - 1);
   expect(await wait(clock, pace)).toBe(1_000);
 });
 
 test("frames that are small or refused count as bytes", async () => {
   const clock = new FakeClock();
-  const pace = new FramePace(clock);
-  for (let count = 0; count < 65_536; count++) await pace.read(ASSET, 0, signal);
-  const next = pace.read(ASSET, 0, signal);
+  const pace = new FrameRateLimiter(clock);
+  for (let count = 0; count < 65_536; count++) await pace.acquireForBytes(ASSET, 0, signal);
+  const next = pace.acquireForBytes(ASSET, 0, signal);
   expect(clock.pending).toBe(1);
   await clock.advance(1);
   await next;

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { Inbox, MAX_WAITING_BYTES } from "../../../src/control-plane/hub/inbox.ts";
+import { MessageQueue, MAX_WAITING_BYTES } from "../../../src/control-plane/hub/inbox.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
@@ -8,7 +8,7 @@ const inlet = () => ({ pause: vi.fn<() => void>(), resume: vi.fn<() => void>() }
 test("messages are dealt with one after the other, in order", async () => {
   const seen: number[] = [];
   let busy = 0;
-  const inbox = new Inbox<number>(
+  const inbox = new MessageQueue<number>(
     new FakeClock(),
     inlet(),
     async (message) => {
@@ -27,7 +27,7 @@ test("messages are dealt with one after the other, in order", async () => {
 test("the sender is held back while many wait, and let go on when they are done", async () => {
   const door = inlet();
   const open = Promise.withResolvers<void>();
-  const inbox = new Inbox<number>(
+  const inbox = new MessageQueue<number>(
     new FakeClock(),
     door,
     () => open.promise,
@@ -49,7 +49,7 @@ test("after an error nothing more is dealt with", async () => {
     seen.push(message);
     throw new Error("no");
   };
-  const inbox = new Inbox<number>(new FakeClock(), inlet(), handle, (error) => errors.push(error));
+  const inbox = new MessageQueue<number>(new FakeClock(), inlet(), handle, (error) => errors.push(error));
   inbox.push(1);
   inbox.push(2);
   await waitFor("the error", () => errors.length === 1);
@@ -60,7 +60,7 @@ test("after an error nothing more is dealt with", async () => {
 test("the sender is held back by bytes, too", async () => {
   const door = inlet();
   const open = Promise.withResolvers<void>();
-  const inbox = new Inbox<number>(
+  const inbox = new MessageQueue<number>(
     new FakeClock(),
     door,
     () => open.promise,
@@ -78,7 +78,7 @@ test("the sender is held back by bytes, too", async () => {
 test("messages that take their time let others have their turn in between", async () => {
   const order: string[] = [];
   const clock = new FakeClock();
-  const inbox = new Inbox<number>(
+  const inbox = new MessageQueue<number>(
     clock,
     inlet(),
     async (message) => {

@@ -2,9 +2,9 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { LogUpkeep } from "../../../src/control-plane/log-upkeep.ts";
+import { WalTruncator } from "../../../src/control-plane/log-upkeep.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
-import { captureLog } from "../../support/captured-log.ts";
+import { captureLogText } from "../../support/captured-log.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
@@ -14,7 +14,7 @@ test("the log is emptied every 30 seconds where it holds anything, and left alon
   const clock = new FakeClock();
   await using store = openStore(path);
   {
-    using _upkeep = new LogUpkeep({ store, clock, logger: captureLog().logger });
+    using _upkeep = new WalTruncator({ store, clock, logger: captureLogText().logger });
     await store.accounts.createAccount({ id: "acc_1", name: "planted-name", createdAt: 1 });
     expect(readFileSync(`${path}-wal`, "latin1")).toContain("planted-name");
     await clock.advance(30_000);
@@ -29,10 +29,10 @@ test("somebody who reads holds up nobody, and is mentioned after ten minutes", a
   await using directory = await tempDir();
   const path = join(directory.path, "edge-control.sqlite");
   const clock = new FakeClock();
-  const log = captureLog();
+  const log = captureLogText();
   await using store = openStore(path);
   await store.accounts.createAccount({ id: "acc_1", name: "a", createdAt: 1 });
-  using _upkeep = new LogUpkeep({ store, clock, logger: log.logger });
+  using _upkeep = new WalTruncator({ store, clock, logger: log.logger });
   const reader = new DatabaseSync(path, { readOnly: true });
   reader.exec("BEGIN; SELECT * FROM accounts");
   // A round that waited for the reader would take the database's 5 s, and all of them longer than a test may.

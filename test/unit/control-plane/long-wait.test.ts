@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { takeDeviceEvent } from "../../../src/control-plane/core/transitions.ts";
-import { Deadlines, type ExpiredDeadline } from "../../../src/control-plane/deployments/deadlines.ts";
+import { applyDeviceEvent } from "../../../src/control-plane/core/transitions.ts";
+import { DeadlineTimers, type ExpiredDeadline } from "../../../src/control-plane/deployments/deadlines.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { createLogger } from "../../../src/lib/logger.ts";
 import { applyChange, receivedDeployment, T0 } from "../../support/deployment-record.ts";
@@ -17,7 +17,7 @@ test("a deployment that waits a month for its budget is not ended before, and is
     return undefined;
   };
   const logger = await createLogger({ name: "test", level: "fatal" });
-  using deadlines = new Deadlines({ clock: systemClock, logger, ackTimeoutMs: 10_000, onExpired });
+  using deadlines = new DeadlineTimers({ clock: systemClock, logger, ackTimeoutMs: 10_000, onExpired });
   const acknowledged = receivedDeployment({ acknowledgedAtMs: T0 });
   deadlines.watch(acknowledged);
   const waiting = {
@@ -28,7 +28,7 @@ test("a deployment that waits a month for its budget is not ended before, and is
     details: { waiting_for: "monthly_budget", waiting_s: (31 * DAY_MS) / 1_000 },
     age_ms: 0,
   } as const;
-  deadlines.watch(applyChange(acknowledged, takeDeviceEvent(acknowledged, waiting, T0, 1)));
+  deadlines.watch(applyChange(acknowledged, applyDeviceEvent(acknowledged, waiting, T0, 1)));
   // Timers of the runtime fire at once, or are clipped, beyond 24.8 days.
   await vi.advanceTimersByTimeAsync(31 * DAY_MS + 900_000 - 1);
   expect(expired).toEqual([]);

@@ -1,25 +1,25 @@
 import { expect, test } from "vitest";
-import { MAX_SESSIONS_PER_ASSET, OpenSessions } from "../../../src/control-plane/hub/open-sessions.ts";
+import { MAX_CONNECTIONS_PER_ASSET, ConnectionRegistry } from "../../../src/control-plane/hub/open-sessions.ts";
 
 const session = (assetUuid: string) => ({ assetUuid });
 
 test("one too many gives up the oldest of the same device, each once", () => {
-  const open = new OpenSessions();
+  const open = new ConnectionRegistry();
   const other = session("b");
   expect(open.add(other)).toBeUndefined();
-  const sessions = Array.from({ length: MAX_SESSIONS_PER_ASSET + 2 }, () => session("a"));
+  const sessions = Array.from({ length: MAX_CONNECTIONS_PER_ASSET + 2 }, () => session("a"));
   const surplus = sessions.map((added) => open.add(added));
   expect(surplus.filter(Boolean)).toEqual(sessions.slice(0, 2));
   expect(surplus.at(-1)).toBe(sessions[1]);
   // Those are open until they are closed.
-  expect(open.size).toBe(MAX_SESSIONS_PER_ASSET + 3);
+  expect(open.size).toBe(MAX_CONNECTIONS_PER_ASSET + 3);
   for (const closed of sessions) open.delete(closed);
   expect([...open]).toEqual([other]);
   expect(open.add(session("a"))).toBeUndefined();
 });
 
 test("sessions that are closed make room", () => {
-  const open = new OpenSessions();
+  const open = new ConnectionRegistry();
   for (let count = 0; count < 100; count++) {
     const added = session("a");
     expect(open.add(added)).toBeUndefined();

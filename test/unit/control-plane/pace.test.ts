@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
-import { Pace } from "../../../src/control-plane/reports/pace.ts";
+import { RateLimiter } from "../../../src/control-plane/reports/pace.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 
 test("lets a burst through at once, then so many a second, and a burst again after a rest", async () => {
   const clock = new FakeClock();
-  const pace = new Pace(clock, 5, 2);
+  const pace = new RateLimiter(clock, 5, 2);
   let passed = 0;
   const run = (async () => {
     for (let count = 0; count < 15; count++) {
-      await pace.turn();
+      await pace.acquire();
       passed++;
     }
   })();
@@ -20,9 +20,9 @@ test("lets a burst through at once, then so many a second, and a burst again aft
   expect(passed).toBe(15);
   await run;
   await clock.advance(60_000);
-  for (let count = 0; count < 5; count++) await pace.turn();
+  for (let count = 0; count < 5; count++) await pace.acquire();
   let isLate = true;
-  const late = pace.turn().then(() => (isLate = false));
+  const late = pace.acquire().then(() => (isLate = false));
   await clock.advance(499);
   expect(isLate).toBe(true);
   await clock.advance(1);
@@ -32,16 +32,16 @@ test("lets a burst through at once, then so many a second, and a burst again aft
 
 test("who goes away while it waits counts for nothing", async () => {
   const clock = new FakeClock();
-  const pace = new Pace(clock, 5, 1);
-  await pace.turn(5);
+  const pace = new RateLimiter(clock, 5, 1);
+  await pace.acquire(5);
   for (let count = 0; count < 100; count++) {
     const gone = new AbortController();
-    const turn = pace.turn(5, gone.signal);
+    const turn = pace.acquire(5, gone.signal);
     gone.abort();
     await turn;
   }
   expect(clock.pending).toBe(0);
-  const next = pace.turn(1);
+  const next = pace.acquire(1);
   expect(clock.untilNext).toBe(1_000);
   await clock.advance(1_000);
   await next;

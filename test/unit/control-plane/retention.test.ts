@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Deployment, newDeployment } from "../../../src/control-plane/core/deployment.ts";
 import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
-import { fail, received } from "../../../src/control-plane/core/transitions.ts";
+import { fail, receivedEvent } from "../../../src/control-plane/core/transitions.ts";
 import { Retention } from "../../../src/control-plane/deployments/retention.ts";
 import { MIGRATIONS } from "../../../src/control-plane/store/sqlite/migrations.ts";
 import { REMOVE_FINISHED_SQL } from "../../../src/control-plane/store/sqlite/deployments.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { openSqlite } from "../../../src/lib/sqlite.ts";
-import { type CapturedLog, captureLog } from "../../support/captured-log.ts";
+import { type CapturedLog, captureLogText } from "../../support/captured-log.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 
 const HOUR_MS = 3_600_000;
@@ -40,7 +40,7 @@ async function deploy(id: string, unfinished = false): Promise<void> {
     nowMs,
     timeoutMs: 900_000,
   });
-  const first = appendEvent(deployment, received(deployment), nowMs)?.event;
+  const first = appendEvent(deployment, receivedEvent(deployment), nowMs)?.event;
   if (!first) throw new Error("a new deployment takes its first event");
   await store.deployments.createDeployment(deployment, first);
   if (!unfinished) await store.deployments.updateDeployment(id, (current) => fail(current, nowMs, "Internal"));
@@ -57,8 +57,8 @@ const entries = (log: CapturedLog): unknown[] =>
     .map((line) => JSON.parse(line));
 
 function start() {
-  const log = captureLog();
-  const retention = new Retention({ store: store.deployments, clock, logger: log.logger, keepMs: KEEP_MS });
+  const log = captureLogText();
+  const retention = new Retention({ store: store.deployments, clock, logger: log.logger, retentionMs: KEEP_MS });
   return { log, retention };
 }
 
@@ -94,7 +94,7 @@ test("many are removed in small batches, oldest first, with pauses in between", 
 });
 
 test("a store that fails is tried again an hour later", async () => {
-  const log = captureLog();
+  const log = captureLogText();
   const calls: number[] = [];
   const failing = {
     removeFinished: async () => {
@@ -102,7 +102,7 @@ test("a store that fails is tried again an hour later", async () => {
       throw new Error("disk I/O error");
     },
   };
-  using _retention = new Retention({ store: failing, clock, logger: log.logger, keepMs: KEEP_MS });
+  using _retention = new Retention({ store: failing, clock, logger: log.logger, retentionMs: KEEP_MS });
   await clock.advance(60_000 + HOUR_MS);
   expect(calls).toEqual([60_000, 60_000 + HOUR_MS]);
   expect(entries(log)).toMatchObject([{ level: 50 }, { level: 50 }]);
@@ -110,9 +110,9 @@ test("a store that fails is tried again an hour later", async () => {
 
 test("nothing happens after it was disposed, also during a round", async () => {
   const answer = Promise.withResolvers<number>();
-  const log = captureLog();
+  const log = captureLogText();
   const slow = { removeFinished: () => answer.promise };
-  const retention = new Retention({ store: slow, clock, logger: log.logger, keepMs: KEEP_MS });
+  const retention = new Retention({ store: slow, clock, logger: log.logger, retentionMs: KEEP_MS });
   await clock.advance(60_000);
   retention[Symbol.dispose]();
   answer.resolve(50);

@@ -1,13 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Answer, inquire, settle, takeUp } from "../../../src/control-plane/core/doubt.ts";
 import {
-  confirmHeld,
-  connectionLost,
-  failLost,
-  streamInterrupted,
+  type ReportedOutcome,
+  markForOutcomeQuery,
+  applyOutcome,
+  markUncertainOnStart,
+} from "../../../src/control-plane/core/doubt.ts";
+import {
+  confirmOnDevice,
+  noteConnectionLost,
+  failMissingOnDevice,
+  noteStreamInterrupted,
 } from "../../../src/control-plane/core/connection-remarks.ts";
-import type { Change, Deployment } from "../../../src/control-plane/core/deployment.ts";
+import type { DeploymentChange, Deployment } from "../../../src/control-plane/core/deployment.ts";
 import { expire } from "../../../src/control-plane/core/deadlines.ts";
 import { MAX_EVENTS, appendEvent } from "../../../src/control-plane/core/event-log.ts";
 import {
@@ -15,10 +20,10 @@ import {
   fail,
   replyToEvent,
   requestCancel,
-  takeDeviceEvent,
+  applyDeviceEvent,
 } from "../../../src/control-plane/core/transitions.ts";
 import { deploymentEventSchema, type DeviceEvent } from "../../../src/protocol/deployment-event.ts";
-import { DEPLOYMENT_TIMEOUT_MS } from "../../../src/protocol/limits.ts";
+import { DEFAULT_DEPLOYMENT_TIMEOUT_MS } from "../../../src/protocol/limits.ts";
 import { applyChange, receivedDeployment, T0 } from "../../support/deployment-record.ts";
 
 const running: DeviceEvent = { status: "Running", message: "Working.", step: "pulling", device_seq: 1 };
@@ -41,18 +46,23 @@ describe("whatever happens in whatever order", () => {
   });
   const epochs = fc.integer({ min: 1, max: 4 });
   const answers = fc.oneof(
-    fc.constant<Answer>("unsure"),
-    fc.constantFrom<Answer>({ status: "Running" }, { status: "Success" }, { status: "Fail" }, { status: null }),
+    fc.constant<ReportedOutcome>("unsure"),
+    fc.constantFrom<ReportedOutcome>(
+      { status: "Running" },
+      { status: "Success" },
+      { status: "Fail" },
+      { status: null },
+    ),
   );
-  type Step = (deployment: Deployment, nowMs: number) => Change | undefined;
+  type Step = (deployment: Deployment, nowMs: number) => DeploymentChange | undefined;
   const step: fc.Arbitrary<Step> = fc.oneof(
     fc.tuple(deviceEvent, epochs).map(
       ([event, epoch]): Step =>
         (deployment, nowMs) =>
-          takeDeviceEvent(deployment, event, nowMs, epoch),
+          applyDeviceEvent(deployment, event, nowMs, epoch),
     ),
     epochs.chain((epoch) =>
-      fc.constantFrom(acknowledge, connectionLost, confirmHeld, inquire).map(
+      fc.constantFrom(acknowledge, noteConnectionLost, confirmOnDevice, markForOutcomeQuery).map(
         (decide): Step =>
           (deployment, nowMs) =>
             decide(deployment, nowMs, epoch),
@@ -61,12 +71,12 @@ describe("whatever happens in whatever order", () => {
     fc.tuple(epochs, answers).map(
       ([epoch, answer]): Step =>
         (deployment, nowMs) =>
-          settle(deployment, answer, nowMs, epoch).change,
+          applyOutcome(deployment, answer, nowMs, epoch).change,
     ),
     fc.constantFrom<Step>(
-      (deployment, nowMs) => takeUp(deployment, nowMs, 10_000),
-      failLost,
-      streamInterrupted,
+      (deployment, nowMs) => markUncertainOnStart(deployment, nowMs, 10_000),
+      failMissingOnDevice,
+      noteStreamInterrupted,
       requestCancel,
       (deployment, nowMs) => fail(deployment, nowMs, "Internal"),
       (deployment, nowMs) => expire(deployment, { kind: "acknowledge", durationMs: 10_000 }, nowMs),
@@ -101,28 +111,28 @@ describe("whatever happens in whatever order", () => {
 
 describe("events of the device", () => {
   test("the first one is an acknowledgement too, and takes the values of the environment off the record", () => {
-    const after = applyChange(receivedDeployment(), takeDeviceEvent(receivedDeployment(), running, T0 + 5, 1));
+    const after = applyChange(receivedDeployment(), applyDeviceEvent(receivedDeployment(), running, T0 + 5, 1));
     expect(after).toMatchObject({ acknowledgedAtMs: T0 + 5, lastDeviceSeq: 1, lastSeq: 2 });
     expect(after.spec).toEqual({ name: "web", environments: [{ key: "A", value: "***" }] });
   });
 
   test("one that is held already changes nothing and is acknowledged again", () => {
-    const held = applyChange(receivedDeployment(), takeDeviceEvent(receivedDeployment(), running, T0, 1));
-    expect(takeDeviceEvent(held, running, T0, 1)).toBeUndefined();
+    const held = applyChange(receivedDeployment(), applyDeviceEvent(receivedDeployment(), running, T0, 1));
+    expect(applyDeviceEvent(held, running, T0, 1)).toBeUndefined();
     expect(replyToEvent(held, running)).toBe("acknowledge");
   });
 
   test("are dated by their age, but not before the event they follow", () => {
     const deployment = receivedDeployment();
     const date = (age_ms: number): number | undefined =>
-      takeDeviceEvent(deployment, { ...running, age_ms }, T0 + 60_000, 1)?.event?.timestamp;
+      applyDeviceEvent(deployment, { ...running, age_ms }, T0 + 60_000, 1)?.event?.timestamp;
     expect(date(20_000)).toBe(T0 / 1000 + 40);
     expect(date(600_000)).toBe(T0 / 1000);
   });
 
   test("a success after the end is undone: cancel, and no acknowledgement", () => {
     const failed = applyChange(receivedDeployment(), fail(receivedDeployment(), T0, "DeploymentTimeout"));
-    expect(takeDeviceEvent(failed, success, T0, 1)).toBeUndefined();
+    expect(applyDeviceEvent(failed, success, T0, 1)).toBeUndefined();
     expect(replyToEvent(failed, success)).toBe("cancel");
     expect(replyToEvent(failed, failure)).toBe("acknowledge");
     expect(replyToEvent(failed, running)).toBe("acknowledge");
@@ -130,11 +140,11 @@ describe("events of the device", () => {
 
   test("a success after cancelling was asked for is undone, and the failure that follows ends the deployment", () => {
     const cancelling = applyChange(receivedDeployment(), requestCancel(receivedDeployment(), T0));
-    const untouched = applyChange(cancelling, takeDeviceEvent(cancelling, success, T0, 1));
+    const untouched = applyChange(cancelling, applyDeviceEvent(cancelling, success, T0, 1));
     expect(untouched).toEqual(cancelling);
     expect(replyToEvent(untouched, success)).toBe("cancel");
     const undone = { ...failure, device_seq: 3, code: "DeploymentCancelled" as const };
-    expect(applyChange(cancelling, takeDeviceEvent(cancelling, undone, T0, 1))).toMatchObject({
+    expect(applyChange(cancelling, applyDeviceEvent(cancelling, undone, T0, 1))).toMatchObject({
       status: "Fail",
       code: "DeploymentCancelled",
     });
@@ -142,9 +152,9 @@ describe("events of the device", () => {
 
   test("progress beyond what a deployment keeps is dropped, the final event is not", () => {
     const full = receivedDeployment({ lastSeq: MAX_EVENTS });
-    expect(takeDeviceEvent(full, running, T0, 1)).toMatchObject({ fields: { lastDeviceSeq: 1 } });
-    expect(takeDeviceEvent(full, running, T0, 1)?.event).toBeUndefined();
-    expect(takeDeviceEvent(full, success, T0, 1)?.event?.seq).toBe(MAX_EVENTS + 1);
+    expect(applyDeviceEvent(full, running, T0, 1)).toMatchObject({ fields: { lastDeviceSeq: 1 } });
+    expect(applyDeviceEvent(full, running, T0, 1)?.event).toBeUndefined();
+    expect(applyDeviceEvent(full, success, T0, 1)?.event?.seq).toBe(MAX_EVENTS + 1);
   });
 
   test("details that are too long are left out, and that is said", () => {
@@ -158,41 +168,41 @@ describe("the connection", () => {
   const held = receivedDeployment({ acknowledgedAtMs: T0 });
 
   test("is reported lost once, and back once", () => {
-    const lost = applyChange(held, connectionLost(held, T0, 1));
+    const lost = applyChange(held, noteConnectionLost(held, T0, 1));
     expect(lost.lastEvent).toMatchObject({ status: "Running", details: { connection: "lost" } });
-    expect(connectionLost(lost, T0, 1)).toBeUndefined();
-    const back = applyChange(lost, confirmHeld(lost, T0, 2));
+    expect(noteConnectionLost(lost, T0, 1)).toBeUndefined();
+    const back = applyChange(lost, confirmOnDevice(lost, T0, 2));
     expect(back.lastEvent).toMatchObject({ status: "Running", details: { connection: "restored" } });
-    expect(confirmHeld(back, T0, 2)).toBeUndefined();
+    expect(confirmOnDevice(back, T0, 2)).toBeUndefined();
   });
 
   test("is not reported lost by a session that a later one has taken over from, nor back by one that is over", () => {
-    const taken = applyChange(held, confirmHeld(held, T0, 2));
-    expect(connectionLost(taken, T0, 1)).toBeUndefined();
-    const lost = applyChange(taken, connectionLost(taken, T0, 2));
+    const taken = applyChange(held, confirmOnDevice(held, T0, 2));
+    expect(noteConnectionLost(taken, T0, 1)).toBeUndefined();
+    const lost = applyChange(taken, noteConnectionLost(taken, T0, 2));
     expect(lost.lastEvent?.details).toEqual({ connection: "lost" });
-    expect(confirmHeld(lost, T0, 2)).toBeUndefined();
-    expect(inquire(lost, T0, 2)).toBeUndefined();
+    expect(confirmOnDevice(lost, T0, 2)).toBeUndefined();
+    expect(markForOutcomeQuery(lost, T0, 2)).toBeUndefined();
   });
 
   test("is back once it was said to be lost, whatever was said in between", () => {
-    const lost = applyChange(held, connectionLost(held, T0, 1));
-    const stopped = applyChange(lost, streamInterrupted(lost, T0));
-    expect(applyChange(stopped, connectionLost(stopped, T0, 2)).lastEvent).toEqual(stopped.lastEvent);
-    expect(confirmHeld(stopped, T0, 3)?.event?.details).toEqual({ connection: "restored" });
+    const lost = applyChange(held, noteConnectionLost(held, T0, 1));
+    const stopped = applyChange(lost, noteStreamInterrupted(lost, T0));
+    expect(applyChange(stopped, noteConnectionLost(stopped, T0, 2)).lastEvent).toEqual(stopped.lastEvent);
+    expect(confirmOnDevice(stopped, T0, 3)?.event?.details).toEqual({ connection: "restored" });
   });
 
   test("is not reported lost before the device holds the deployment: that is what the acknowledgement is for", () => {
-    expect(connectionLost(receivedDeployment(), T0, 1)).toBeUndefined();
+    expect(noteConnectionLost(receivedDeployment(), T0, 1)).toBeUndefined();
   });
 
   test("a deployment the device no longer has fails, as cancelled if that was asked for", () => {
-    expect(failLost(held, T0)?.fields?.code).toBe("Internal");
-    expect(failLost({ ...held, cancelRequestedAtMs: T0 }, T0)?.fields?.code).toBe("DeploymentCancelled");
+    expect(failMissingOnDevice(held, T0)?.fields?.code).toBe("Internal");
+    expect(failMissingOnDevice({ ...held, cancelRequestedAtMs: T0 }, T0)?.fields?.code).toBe("DeploymentCancelled");
   });
 
   test("an interrupted stream names the place where it goes on", () => {
-    expect(streamInterrupted(held, T0)?.event).toMatchObject({
+    expect(noteStreamInterrupted(held, T0)?.event).toMatchObject({
       seq: 2,
       details: { resume: `/v1/assets/${held.assetUuid}/edge/deployments/dep_1/events?after=2` },
     });
@@ -200,7 +210,7 @@ describe("the connection", () => {
 });
 
 test("a failure of the control plane's own says how far the deployment had got", () => {
-  const pulling = applyChange(receivedDeployment(), takeDeviceEvent(receivedDeployment(), running, T0, 1));
+  const pulling = applyChange(receivedDeployment(), applyDeviceEvent(receivedDeployment(), running, T0, 1));
   expect(fail(pulling, T0, "DeploymentTimeout")?.event?.step).toBe("pulling");
 });
 
@@ -211,14 +221,14 @@ const waits = (waiting_s: unknown, more: Partial<DeviceEvent> = {}): DeviceEvent
 });
 const deadlineAfter = (event: DeviceEvent): number => {
   const deployment = receivedDeployment();
-  const change = takeDeviceEvent(deployment, event, T0 + 1_000, 1);
+  const change = applyDeviceEvent(deployment, event, T0 + 1_000, 1);
   return change ? applyChange(deployment, change).deadlineAtMs : Number.NaN;
 };
 
 describe("a device that waits for its hours or its budget", () => {
   test("has the usual time again after it", () => {
-    expect(deadlineAfter(waits(36_000))).toBe(T0 + 1_000 + 36_000_000 + DEPLOYMENT_TIMEOUT_MS);
-    expect(deadlineAfter(waits(36_000, { age_ms: 400 }))).toBe(T0 + 600 + 36_000_000 + DEPLOYMENT_TIMEOUT_MS);
+    expect(deadlineAfter(waits(36_000))).toBe(T0 + 1_000 + 36_000_000 + DEFAULT_DEPLOYMENT_TIMEOUT_MS);
+    expect(deadlineAfter(waits(36_000, { age_ms: 400 }))).toBe(T0 + 600 + 36_000_000 + DEFAULT_DEPLOYMENT_TIMEOUT_MS);
   });
 
   test.each([["soon"], [-1], [Number.NaN], [null], [undefined]])("says %o: that gives no time", (waiting) => {

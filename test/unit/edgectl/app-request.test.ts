@@ -8,7 +8,7 @@ import { parseSize } from "../../../src/edgectl/deploy/parse-size.ts";
 import { parseVolume } from "../../../src/edgectl/deploy/parse-volume.ts";
 import { Failure } from "../../../src/edgectl/failure.ts";
 
-const NO_FLAGS = { single: {}, ports: [], environments: [], volumes: [], devices: [] };
+const NO_FLAGS = { scalars: {}, ports: [], environments: [], volumes: [], devices: [] };
 
 describe("--port", () => {
   test("reads HOST:TARGET and leaves the range to the service", () => {
@@ -115,7 +115,7 @@ describe("file and flags together", () => {
   test("flags win: single values, and entries for the same thing", () => {
     const request = buildAppRequest(file, {
       ...NO_FLAGS,
-      single: { image: "web:2", privileged: false, memory_limit: undefined },
+      scalars: { image: "web:2", privileged: false, memory_limit: undefined },
       environments: [{ key: "A", value: "flag" }],
       ports: [
         { host_port: 30081, target_port: 80 },

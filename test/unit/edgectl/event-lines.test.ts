@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { EventLineReader, StreamGrammarError } from "../../../src/edgectl/api/event-lines.ts";
+import { EventLineReader, StreamFormatError } from "../../../src/edgectl/api/event-lines.ts";
 import { parseStreamedEvent } from "../../../src/edgectl/api/deployment-event.ts";
 
 const encoder = new TextEncoder();
@@ -43,7 +43,7 @@ describe("the reader of the deploy stream", () => {
     const reader = new EventLineReader();
     const chunk = encoder.encode("x".repeat(600_000));
     reader.push(chunk);
-    expect(() => reader.push(chunk)).toThrow(StreamGrammarError);
+    expect(() => reader.push(chunk)).toThrow(StreamFormatError);
   });
 });
 
@@ -55,6 +55,6 @@ describe("an event from the stream", () => {
   });
 
   test.each(["", "nonsense", "[]", '{"status":"Done","message":"m"}', '{"status":"Fail"}'])("refuses %j", (json) => {
-    expect(() => parseStreamedEvent(json)).toThrow(StreamGrammarError);
+    expect(() => parseStreamedEvent(json)).toThrow(StreamFormatError);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ApiClient } from "../../../src/edgectl/api/client.ts";
-import { SILENCE_LIMIT_MS } from "../../../src/edgectl/api/connection.ts";
+import { MAX_SILENCE_MS } from "../../../src/edgectl/api/connection.ts";
 import { type EventStream, openEventStream } from "../../../src/edgectl/api/event-stream.ts";
 import { NetworkFailure } from "../../../src/edgectl/api/network-failure.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
@@ -40,16 +40,16 @@ describe("a stream of events", () => {
     using stream = await connection.open();
     const events = stream.events[Symbol.asyncIterator]();
     const next = events.next();
-    for (let passed = 0; passed < 4 * SILENCE_LIMIT_MS; passed += SILENCE_LIMIT_MS / 2) {
-      await clock.advance(SILENCE_LIMIT_MS / 2);
+    for (let passed = 0; passed < 4 * MAX_SILENCE_MS; passed += MAX_SILENCE_MS / 2) {
+      await clock.advance(MAX_SILENCE_MS / 2);
       connection.send("\n");
       await clock.advance(0);
     }
     expect(connection.isAborted).toBe(false);
     const failure = next.catch((error: unknown) => error);
-    await clock.advance(SILENCE_LIMIT_MS);
+    await clock.advance(MAX_SILENCE_MS);
     expect(await failure).toBeInstanceOf(NetworkFailure);
-    expect(await failure).toMatchObject({ why: "it did not answer in time", exitCode: 5 });
+    expect(await failure).toMatchObject({ reason: "it did not answer in time", exitCode: 5 });
   });
 
   test("lets go of connection and timer when it is disposed of", async () => {

@@ -56,9 +56,9 @@ async function follow(service: BreakingService, giveUpAfterMs = 1e9): Promise<Fo
   const following = followDeployment({
     source: { start: () => service.open(0), resume: (_id, after) => service.open(after) },
     listener: {
-      event: (event) => void shown.push(event.seq ?? 0),
-      lost: (why) => void notes.push(why),
-      resumed: () => void notes.push("resumed"),
+      onEvent: (event) => void shown.push(event.seq ?? 0),
+      onDisconnected: (why) => void notes.push(why),
+      onReconnected: () => void notes.push("resumed"),
     },
     giveUpAfterMs,
     clock,
@@ -121,7 +121,7 @@ describe("following a deployment", () => {
   test("what the service refuses outright is not tried again", async () => {
     const refusal = new ServiceFailure("no", { httpStatus: 503 });
     const source = { start: () => Promise.reject(refusal), resume: () => Promise.reject(refusal) };
-    const listener = { event: () => undefined, lost: () => undefined, resumed: () => undefined };
+    const listener = { onEvent: () => undefined, onDisconnected: () => undefined, onReconnected: () => undefined };
     const signal = new AbortController().signal;
     const clock = new FakeClock();
     const following = followDeployment({ source, listener, giveUpAfterMs: 1000, clock, random: () => 0, signal });

@@ -6,7 +6,7 @@ import { safeJson, sanitizeLine, sanitizeLines } from "../../../src/lib/terminal
 import { renderTable } from "../../../src/lib/terminal/table.ts";
 import { createTheme } from "../../../src/lib/terminal/theme.ts";
 import { formatDuration, formatPeriod, formatTime, parseTime } from "../../../src/lib/terminal/time.ts";
-import { truncate, widthOf, wrap } from "../../../src/lib/terminal/width.ts";
+import { truncate, displayWidth, wrap } from "../../../src/lib/terminal/width.ts";
 import { renderDetails } from "../../../src/edgectl/views/details.ts";
 import { renderUsage } from "../../../src/edgectl/views/usage-view.ts";
 import { MemoryOutput } from "../../support/edgectl/memory-output.ts";
@@ -136,7 +136,7 @@ describe("layout", () => {
     const text = fc.string({ unit: fc.constantFrom("a", "東", "👩‍🔧", "é", "e\u0301") });
     fc.assert(
       fc.property(text, fc.nat(12), (text, width) => {
-        expect(widthOf(truncate(text, width))).toBeLessThanOrEqual(width);
+        expect(displayWidth(truncate(text, width))).toBeLessThanOrEqual(width);
         expect(truncate(text, width)).not.toMatch(/\p{Cs}/u);
       }),
     );
@@ -160,11 +160,12 @@ describe("layout", () => {
   test("a table fits the terminal by cutting what may be cut, and is whole in a file", () => {
     const columns = [
       { header: "ID", cell: (row: { id: string }) => row.id },
-      { header: "NAME", cell: () => "東京".repeat(30), shrinks: true as const },
+      { header: "NAME", cell: () => "東京".repeat(30), canShrink: true as const },
       { header: "N", cell: () => "1", align: "right" as const },
     ];
     const rows = [{ id: "abc" }, { id: "abcdef" }];
-    for (const line of renderTable(columns, rows, plain, 40).split("\n")) expect(widthOf(line)).toBeLessThanOrEqual(40);
+    for (const line of renderTable(columns, rows, plain, 40).split("\n"))
+      expect(displayWidth(line)).toBeLessThanOrEqual(40);
     expect(renderTable(columns, rows, plain, undefined)).toContain("東京".repeat(30));
   });
 

@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { StreamedEvent } from "../../../src/edgectl/api/deployment-event.ts";
 import { createTheme } from "../../../src/lib/terminal/theme.ts";
-import { widthOf } from "../../../src/lib/terminal/width.ts";
+import { displayWidth } from "../../../src/lib/terminal/width.ts";
 import { renderProgress } from "../../../src/edgectl/views/progress-text.ts";
 import { TerminalView } from "../../../src/edgectl/views/terminal-view.ts";
 import { MemoryOutput } from "../../support/edgectl/memory-output.ts";
@@ -32,14 +32,14 @@ function screenOf(text: string): string[] {
 describe("a deployment on a terminal", () => {
   test("leaves a line for each thing done, with the pull summed up", async () => {
     const { view, clock, screen } = setUp();
-    view.event({ status: "Running", message: "Checking ports", step: "checking" });
+    view.onEvent({ status: "Running", message: "Checking ports", step: "checking" });
     await clock.advance(1000);
-    view.event({ ...PULL, bytes: { done: 0, total: 100_000_000 }, progress: 0 });
+    view.onEvent({ ...PULL, bytes: { done: 0, total: 100_000_000 }, progress: 0 });
     await clock.advance(20_000);
-    view.event({ ...PULL, bytes: { done: 100_000_000, total: 100_000_000 }, progress: 100 });
-    view.event({ status: "Running", message: "Starting", step: "starting" });
+    view.onEvent({ ...PULL, bytes: { done: 100_000_000, total: 100_000_000 }, progress: 100 });
+    view.onEvent({ status: "Running", message: "Starting", step: "starting" });
     const success: StreamedEvent = { status: "Success", message: "App web is running." };
-    view.event(success);
+    view.onEvent(success);
     view[Symbol.dispose]();
     view.success(success);
     expect(screen()).toEqual([
@@ -54,16 +54,16 @@ describe("a deployment on a terminal", () => {
 
   test("shows bar, percent, bytes, rate and time left while pulling", async () => {
     const { view, clock, screen } = setUp();
-    view.event({ ...PULL, bytes: { done: 40_000_000, total: 100_000_000 } });
+    view.onEvent({ ...PULL, bytes: { done: 40_000_000, total: 100_000_000 } });
     await clock.advance(1000);
-    view.event(PULL);
+    view.onEvent(PULL);
     expect(screen().at(-1)).toMatch(/^. pulling {5}█+░+ {3}45 % {2}45\.0 MB of 100\.0 MB {2}5\.00 MB\/s {2}11 s left$/);
     view[Symbol.dispose]();
   });
 
   test("shows how often the link was cut, where the device says so", async () => {
     const { view, screen } = setUp();
-    view.event({ ...PULL, details: { cuts: 4 } });
+    view.onEvent({ ...PULL, details: { cuts: 4 } });
     expect(screen().at(-1)).toContain("link cut 4 times");
     view[Symbol.dispose]();
   });
@@ -72,14 +72,14 @@ describe("a deployment on a terminal", () => {
     const theme = createTheme(new MemoryOutput(columns), {});
     for (const rate of [undefined, 1, 999_999_999]) {
       const room = columns - 15;
-      expect(widthOf(renderProgress(PULL, rate, room, theme))).toBeLessThanOrEqual(Math.max(room, 7));
+      expect(displayWidth(renderProgress(PULL, rate, room, theme))).toBeLessThanOrEqual(Math.max(room, 7));
     }
   });
 
   test("a message from the device cannot move the cursor or hide lines", () => {
     const { view, output } = setUp();
     const before = output.text.length;
-    view.event({ status: "Running", message: "\u001B[2J\u001B[Hevil\r\nline", step: "chec\u0007king" });
+    view.onEvent({ status: "Running", message: "\u001B[2J\u001B[Hevil\r\nline", step: "chec\u0007king" });
     view[Symbol.dispose]();
     const written = output.text.slice(before);
     for (const harm of ["\u001B[2J", "\u001B[H", "\u0007", "evil\r"]) expect(written).not.toContain(harm);
@@ -88,8 +88,8 @@ describe("a deployment on a terminal", () => {
 
   test("a lost connection and its return stay on the screen, and the cursor comes back in the end", () => {
     const { view, screen, output } = setUp();
-    view.lost("the connection broke (ECONNRESET)");
-    view.resumed();
+    view.onDisconnected("the connection broke (ECONNRESET)");
+    view.onReconnected();
     view[Symbol.dispose]();
     expect(screen().join("\n")).toContain("Connection lost: the connection broke (ECONNRESET).");
     expect(screen().join("\n")).toContain("The stream goes on where it was.");

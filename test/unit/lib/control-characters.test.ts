@@ -3,11 +3,11 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { journalEntry } from "../../../src/lib/log/journal-entry.ts";
-import { journalLine } from "../../../src/lib/log/journal.ts";
-import { readableLine } from "../../../src/lib/log/readable-line.ts";
+import { formatJournalLine } from "../../../src/lib/log/journal.ts";
+import { formatLogLine } from "../../../src/lib/log/readable-line.ts";
 import { createLogger } from "../../../src/lib/logger.ts";
-import { escapeJson, guardOutput, safeJson, sanitizeValue } from "../../../src/lib/terminal/sanitize.ts";
-import { plainLines, plainText } from "../../../src/protocol/plain-text.ts";
+import { escapeJson, sanitizeOutput, safeJson, sanitizeValue } from "../../../src/lib/terminal/sanitize.ts";
+import { sanitizedText, sanitizedLine } from "../../../src/protocol/plain-text.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
 const OBEYED = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}\u200b\u2060\ufeff]/u;
@@ -39,10 +39,10 @@ describe("the log", () => {
     fc.assert(
       fc.property(evil, evil, (msg, field) => {
         const line = logLine(msg, field);
-        expect(readableLine(line.trimEnd())).not.toMatch(OBEYED);
-        expect(journalLine(line)).toMatch(/^<6>[^\n]*\n$/);
-        expect(journalLine(line).trimEnd()).not.toMatch(OBEYED);
-        expect(journalLine(`${field}\n`).replace(/\n$/, "")).not.toMatch(OBEYED);
+        expect(formatLogLine(line.trimEnd())).not.toMatch(OBEYED);
+        expect(formatJournalLine(line)).toMatch(/^<6>[^\n]*\n$/);
+        expect(formatJournalLine(line).trimEnd()).not.toMatch(OBEYED);
+        expect(formatJournalLine(`${field}\n`).replace(/\n$/, "")).not.toMatch(OBEYED);
       }),
     );
   });
@@ -106,14 +106,14 @@ describe("output", () => {
   test("has nothing but lines, and colours where they are the program's", () => {
     fc.assert(
       fc.property(evil, (text) => {
-        expect(guardOutput(text, false).replaceAll("\n", "")).not.toMatch(OBEYED);
-        const coloured = guardOutput(`\u001b[1m${text}\u001b[0m`, true).replaceAll(new RegExp(COLOUR, "g"), "");
+        expect(sanitizeOutput(text, false).replaceAll("\n", "")).not.toMatch(OBEYED);
+        const coloured = sanitizeOutput(`\u001b[1m${text}\u001b[0m`, true).replaceAll(new RegExp(COLOUR, "g"), "");
         expect(coloured.replaceAll("\n", "")).not.toMatch(OBEYED);
         expect(JSON.stringify(sanitizeValue({ text, list: [text] }))).not.toMatch(OBEYED);
       }),
     );
-    expect(guardOutput("\u001b[1mbold\u001b[0m\nGröße 👩‍🔧", true)).toBe("\u001b[1mbold\u001b[0m\nGröße 👩‍🔧");
-    expect(guardOutput("\u001b[1mbold", false)).toBe("\\x1b[1mbold");
+    expect(sanitizeOutput("\u001b[1mbold\u001b[0m\nGröße 👩‍🔧", true)).toBe("\u001b[1mbold\u001b[0m\nGröße 👩‍🔧");
+    expect(sanitizeOutput("\u001b[1mbold", false)).toBe("\\x1b[1mbold");
   });
 
   test("in JSON is the same JSON", () => {
@@ -131,16 +131,16 @@ describe("what a device says of itself", () => {
   test("is kept without what a terminal obeys, as long as it was", () => {
     fc.assert(
       fc.property(evil, (text) => {
-        expect(plainText(100).parse(text)).not.toMatch(/[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/u);
+        expect(sanitizedLine(100).parse(text)).not.toMatch(/[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/u);
         expect(
-          plainLines(100)
+          sanitizedText(100)
             .parse(text)
             .replaceAll(/[\n\t]/g, ""),
         ).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u);
-        expect(plainText(100).parse(text)).toHaveLength(text.length);
+        expect(sanitizedLine(100).parse(text)).toHaveLength(text.length);
       }),
     );
-    expect(plainText(100).parse("Debian GNU/Linux 13 (Größe)")).toBe("Debian GNU/Linux 13 (Größe)");
-    expect(plainText(3).safeParse("four").success).toBe(false);
+    expect(sanitizedLine(100).parse("Debian GNU/Linux 13 (Größe)")).toBe("Debian GNU/Linux 13 (Größe)");
+    expect(sanitizedLine(3).safeParse("four").success).toBe(false);
   });
 });

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Masker, maskSecrets } from "../../../src/lib/redact.ts";
+import { SecretMasker, maskSecrets } from "../../../src/lib/redact.ts";
 
-const mask = (text: string, ...secrets: string[]): string => new Masker(secrets).mask(text);
+const mask = (text: string, ...secrets: string[]): string => new SecretMasker(secrets).mask(text);
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
 const KEY = [
@@ -116,7 +116,7 @@ describe("whatever the secret, what surrounds it and where it is cut", () => {
   test("no form of it is left", () => {
     fc.assert(
       fc.property(fc.array(secret, { minLength: 1, maxLength: 4 }), around, around, (secrets, before, after) => {
-        const masker = new Masker(secrets);
+        const masker = new SecretMasker(secrets);
         for (const value of secrets) {
           for (const form of forms(value)) {
             const masked = masker.mask(`${before}${form}${after}${form}`);
@@ -131,7 +131,7 @@ describe("whatever the secret, what surrounds it and where it is cut", () => {
   test("no line of it is left where every line is looked at alone", () => {
     fc.assert(
       fc.property(secret, around, (value, before) => {
-        const masker = new Masker([value]);
+        const masker = new SecretMasker([value]);
         for (const line of `${before}${value}${before}`.split(/\r?\n/)) {
           const masked = masker.mask(line);
           for (const part of value.split(/[\r\n]+/)) {
@@ -150,7 +150,7 @@ describe("whatever the secret, what surrounds it and where it is cut", () => {
         const text = forms(value)[form % 6] ?? "";
         const whole = `${before}${text}${after}`;
         const at = cut % (whole.length + 1);
-        const masker = new Masker([value]);
+        const masker = new SecretMasker([value]);
         const head = masker.mask(whole.slice(0, at), { atEnd: true });
         const tail = masker.mask(whole.slice(at), { atStart: true });
         expect(showsPartOf(head, text, 8)).toBe(false);
@@ -164,7 +164,7 @@ describe("whatever the secret, what surrounds it and where it is cut", () => {
 test("thousands of secrets, and long ones, take neither much memory nor much time", () => {
   const many = Array.from({ length: 20_000 }, (_, index) => `value-${index}-${"x".repeat(index % 7)}`);
   const long = "0123456789abcdef".repeat(16_000);
-  const masker = new Masker([...many, long]);
+  const masker = new SecretMasker([...many, long]);
   expect(masker.mask("value-19999-")).toBe("***");
   expect(masker.mask(`a ${long} b`)).toBe("a *** b");
   expect(masker.mask(`a ${long.slice(0, 8192)}`, { atEnd: true })).toBe("a ***");

@@ -6,7 +6,7 @@ import { fullJitter } from "../../../src/lib/backoff.ts";
 import { deadline } from "../../../src/lib/clock.ts";
 import { tryLock } from "../../../src/lib/instance-lock.ts";
 import { maskSecrets, maskTokens } from "../../../src/lib/redact.ts";
-import { remember } from "../../../src/lib/remember.ts";
+import { memoize } from "../../../src/lib/remember.ts";
 import { Semaphore } from "../../../src/lib/semaphore.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { tempDir } from "../../support/temp-dir.ts";
@@ -47,7 +47,7 @@ describe("semaphore", () => {
   it("takes one more in by force, and nobody else until there are fewer again", async () => {
     const semaphore = new Semaphore(1);
     const first = await semaphore.acquire();
-    const second = semaphore.force();
+    const second = semaphore.forceAcquire();
     let entered = false;
     const third = semaphore.acquire().then((turn) => ((entered = true), turn));
     first[Symbol.dispose]();
@@ -108,7 +108,7 @@ describe("remember", () => {
   it("asks again after a while, and keeps no error", async () => {
     const clock = new FakeClock();
     let asked = 0;
-    const ask = remember(clock, 1_000, async () => {
+    const ask = memoize(clock, 1_000, async () => {
       if (++asked === 1) throw new Error("not now");
       return asked;
     });

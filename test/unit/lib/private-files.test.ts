@@ -1,7 +1,11 @@
 import { chmodSync, linkSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { describeMended, makePrivate, type PrivateFiles } from "../../../src/lib/private-files.ts";
+import {
+  describePermissionChanges,
+  restrictPermissions,
+  type PermissionLimits,
+} from "../../../src/lib/private-files.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
 let home: Awaited<ReturnType<typeof tempDir>>;
@@ -14,10 +18,10 @@ beforeEach(async () => {
 });
 afterEach(() => home[Symbol.asyncDispose]());
 
-const mend = (options: Partial<PrivateFiles> = {}): string[] =>
-  describeMended(makePrivate({ directory, directoryMode: 0o700, fileMode: 0o600, isOurs: () => true, ...options })).map(
-    (text) => text.replace(directory, "d"),
-  );
+const mend = (options: Partial<PermissionLimits> = {}): string[] =>
+  describePermissionChanges(
+    restrictPermissions({ directory, directoryMode: 0o700, fileMode: 0o600, isManaged: () => true, ...options }),
+  ).map((text) => text.replace(directory, "d"));
 const put = (name: string, mode: number): string => {
   const path = join(directory, name);
   writeFileSync(path, "");
@@ -40,7 +44,7 @@ it("touches neither what a link leads to, nor a file with a second name, nor wha
   symlinkSync(victim, join(directory, "link"));
   linkSync(victim, join(directory, "name"));
   const other = put("other", 0o644);
-  expect(mend({ isOurs: (name) => name !== "other" })).toEqual(["d 0755 -> 0700"]);
+  expect(mend({ isManaged: (name) => name !== "other" })).toEqual(["d 0755 -> 0700"]);
   expect([mode(victim), mode(other)]).toEqual([0o644, 0o644]);
 });
 
@@ -56,6 +60,6 @@ it("leaves alone a directory that others share, and its files, which could be ex
 
 it("says so many, and how many more", () => {
   for (const name of ["a", "b", "c"]) put(name, 0o644);
-  const mended = makePrivate({ directory, directoryMode: 0o700, fileMode: 0o600, isOurs: () => true });
-  expect(describeMended(mended, 2)).toEqual([expect.any(String), expect.any(String), "and 2 more"]);
+  const mended = restrictPermissions({ directory, directoryMode: 0o700, fileMode: 0o600, isManaged: () => true });
+  expect(describePermissionChanges(mended, 2)).toEqual([expect.any(String), expect.any(String), "and 2 more"]);
 });

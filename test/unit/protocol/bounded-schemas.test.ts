@@ -10,7 +10,7 @@ import { deployRequestSchema, updateRequestSchema } from "../../../src/protocol/
 import { QUERIES } from "../../../src/protocol/device-query.ts";
 import { enrolmentRequestSchema } from "../../../src/protocol/enrolment.ts";
 import { agentFrameSchema } from "../../../src/protocol/frames.ts";
-import { isNestedTooDeeply, MAX_NESTING } from "../../../src/protocol/nesting.ts";
+import { isNestedTooDeeply, MAX_NESTING_DEPTH } from "../../../src/protocol/nesting.ts";
 
 /** Places where anything may stand, and what bounds it there. */
 const ANYTHING: readonly RegExp[] = [
@@ -140,8 +140,8 @@ test("the walk finds what has no bound", () => {
 const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
 
 test("nesting is counted outside of strings only", () => {
-  expect(isNestedTooDeeply(nested(MAX_NESTING))).toBe(false);
-  expect(isNestedTooDeeply(nested(MAX_NESTING + 1))).toBe(true);
+  expect(isNestedTooDeeply(nested(MAX_NESTING_DEPTH))).toBe(false);
+  expect(isNestedTooDeeply(nested(MAX_NESTING_DEPTH + 1))).toBe(true);
   expect(isNestedTooDeeply(JSON.stringify({ text: `\\"${"[".repeat(1000)}`, more: "{".repeat(1000) }))).toBe(false);
   expect(isNestedTooDeeply(`"${"[".repeat(1000)}`)).toBe(false);
 });

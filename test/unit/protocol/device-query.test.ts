@@ -4,14 +4,14 @@ import {
   type AppRunState,
   type DeviceFacts,
   MAX_REPORTED_APPS,
-  type ReportChange,
+  type ReportDelta,
 } from "../../../src/protocol/app-report.ts";
 import {
   type AppLogChunk,
   type AppLogLine,
   type LogsParams,
   MAX_LOG_LINE_LENGTH,
-  MAX_LOG_TAIL,
+  MAX_LOG_TAIL_LINES,
 } from "../../../src/protocol/app-log.ts";
 import type { DataUsageParams, DeviceDataUsage, TrafficPurpose } from "../../../src/protocol/data-usage.ts";
 import type { AppAction, DeploymentAction } from "../../../src/protocol/deployment-action.ts";
@@ -31,7 +31,7 @@ describe("queries to a device", () => {
   });
 
   it("are bounded, and so are their answers", () => {
-    expect(QUERIES.logs.params.safeParse({ app: "a", tail: MAX_LOG_TAIL + 1 }).success).toBe(false);
+    expect(QUERIES.logs.params.safeParse({ app: "a", tail: MAX_LOG_TAIL_LINES + 1 }).success).toBe(false);
     const line = { stream: "stderr", timestamp: "2026-11-20T10:00:00Z", text: "x".repeat(MAX_LOG_LINE_LENGTH) };
     expect(QUERIES.logs.answer.safeParse({ lines: [line] }).success).toBe(true);
     expect(QUERIES.logs.answer.safeParse({ lines: [{ ...line, text: `${line.text}x` }] }).success).toBe(false);
@@ -42,7 +42,7 @@ describe("queries to a device", () => {
   });
 
   it("have answers whose types are those the rest of the protocol uses", () => {
-    expectTypeOf<QueryAnswer<"report">>().toEqualTypeOf<ReportChange>();
+    expectTypeOf<QueryAnswer<"report">>().toEqualTypeOf<ReportDelta>();
     expectTypeOf<QueryAnswer<"device">>().toEqualTypeOf<DeviceState>();
     expectTypeOf<QueryAnswer<"logs">>().toEqualTypeOf<AppLogChunk>();
     expectTypeOf<AppLogChunk["lines"][number]>().toEqualTypeOf<AppLogLine>();

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decodeAgentFrame, decodeControlFrame } from "../../../src/protocol/frames.ts";
-import { negotiate, PROTOCOL_VERSION } from "../../../src/protocol/version.ts";
+import { negotiateVersion, PROTOCOL_VERSION } from "../../../src/protocol/version.ts";
 
 const EVENT = { status: "Running", step: "checking", message: "m", device_seq: 1 };
 
@@ -61,8 +61,8 @@ describe("frames", () => {
 
 describe("the protocol version", () => {
   it("is the older one's, unless nobody speaks that any more", () => {
-    expect(negotiate(PROTOCOL_VERSION)).toBe(PROTOCOL_VERSION);
-    expect(negotiate(PROTOCOL_VERSION + 5)).toBe(PROTOCOL_VERSION);
-    expect(negotiate(0)).toBeUndefined();
+    expect(negotiateVersion(PROTOCOL_VERSION)).toBe(PROTOCOL_VERSION);
+    expect(negotiateVersion(PROTOCOL_VERSION + 5)).toBe(PROTOCOL_VERSION);
+    expect(negotiateVersion(0)).toBeUndefined();
   });
 });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isMoving, parseImageReference } from "../../../src/protocol/image-reference.ts";
+import { hasFloatingTag, parseImageReference } from "../../../src/protocol/image-reference.ts";
 
 const DIGEST = `sha256:${"0123456789abcdef".repeat(4)}`;
 
@@ -57,6 +57,6 @@ describe("image references", () => {
     [`app:latest@${DIGEST}`, false],
   ])("%s may change under its name: %s", (reference, moving) => {
     const parsed = parseImageReference(reference);
-    expect(parsed && isMoving(parsed)).toBe(moving);
+    expect(parsed && hasFloatingTag(parsed)).toBe(moving);
   });
 });

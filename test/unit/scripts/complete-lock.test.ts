@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { completeLock, type Resolve } from "../../../scripts/lock/complete.ts";
-import { findEntry, type Lock, missingPackages } from "../../../scripts/lock/missing-packages.ts";
+import { completeLock, type ResolvePackages } from "../../../scripts/lock/complete.ts";
+import { findEntryPath, type PackageLock, findMissingPackages } from "../../../scripts/lock/missing-packages.ts";
 
-const lockOf = (packages: Lock["packages"]): Lock & { readonly lockfileVersion: number } => ({
+const lockOf = (packages: PackageLock["packages"]): PackageLock & { readonly lockfileVersion: number } => ({
   lockfileVersion: 3,
   packages,
 });
@@ -22,9 +22,12 @@ const PARTIAL = lockOf({
 });
 
 /** A registry of these packages; what it was asked for is noted. */
-function registry(has: Lock["packages"]): { readonly resolve: Resolve; readonly asked: Record<string, string>[] } {
+function registry(has: PackageLock["packages"]): {
+  readonly resolve: ResolvePackages;
+  readonly asked: Record<string, string>[];
+} {
   const asked: Record<string, string>[] = [];
-  const resolve: Resolve = async (wanted) => {
+  const resolve: ResolvePackages = async (wanted) => {
     asked.push({ ...wanted });
     const found = Object.entries(wanted).flatMap(([name, range]) => {
       const entry = has[`${name}@${range}`];
@@ -53,14 +56,14 @@ describe("a lock file", () => {
       "node_modules/a/node_modules/b": { version: "1.0.0", dependencies: { c: "1", d: "1" } },
       "node_modules/c": { version: "1.0.0" },
     });
-    expect(missingPackages(nested).map(({ name, by }) => `${by}: ${name}`)).toEqual([
+    expect(findMissingPackages(nested).map(({ name, requiredBy: by }) => `${by}: ${name}`)).toEqual([
       ": absent",
       ": platform",
       "node_modules/a/node_modules/b: d",
     ]);
     // What is somewhere else in the tree is not what is looked for.
     expect(
-      missingPackages(lockOf({ ...nested.packages, "node_modules/a/node_modules/absent": { version: "1.0.0" } })),
+      findMissingPackages(lockOf({ ...nested.packages, "node_modules/a/node_modules/absent": { version: "1.0.0" } })),
     ).toHaveLength(3);
   });
 
@@ -73,7 +76,7 @@ describe("a lock file", () => {
     const result = await completeLock(PARTIAL, resolve);
     if (result.kind !== "complete") throw new Error("not complete");
     expect(result.added).toEqual(["node_modules/@tool/darwin", "node_modules/@tool/wasm", "node_modules/runtime"]);
-    expect(missingPackages(result.lock)).toEqual([]);
+    expect(findMissingPackages(result.lock)).toEqual([]);
     expect(asked).toEqual([{ "@tool/darwin": "2.0.0", "@tool/wasm": "2.0.0" }, { runtime: "^1.0.0" }]);
     expect(JSON.stringify(result.lock.packages["node_modules/@tool/darwin"])).toBe(
       '{"version":"2.0.0","integrity":"sha512-darwin","cpu":["arm64"],"dev":true,"license":"MIT","optional":true,"os":["darwin"],"engines":{"node":">=20"}}',
@@ -119,7 +122,7 @@ describe("a lock file", () => {
     if (result.kind !== "complete") throw new Error("not complete");
     const got = ["a", "b"].map((name) => {
       const { packages } = result.lock;
-      return packages[findEntry(packages, `node_modules/${name}`, "watcher")]?.version;
+      return packages[findEntryPath(packages, `node_modules/${name}`, "watcher")]?.version;
     });
     expect(got).toEqual(["1.0.9", "2.0.9"]);
   });
@@ -131,7 +134,7 @@ describe("a lock file", () => {
       "node_modules/old": { version: "1.0.0", optionalDependencies: { "@tool/darwin": "1.0.0" } },
       "node_modules/tool": { version: "2.0.0", optionalDependencies: { "@tool/darwin": "2.0.0" } },
     });
-    expect(missingPackages(lock)).toEqual([{ name: "@tool/darwin", range: "2.0.0", by: "node_modules/tool" }]);
+    expect(findMissingPackages(lock)).toEqual([{ name: "@tool/darwin", range: "2.0.0", by: "node_modules/tool" }]);
     const result = await completeLock(lock, registry({ "@tool/darwin@2.0.0": platform("darwin") }).resolve);
     expect(result).toMatchObject({ kind: "complete", added: ["node_modules/tool/node_modules/@tool/darwin"], lock });
   });

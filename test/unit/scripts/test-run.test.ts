@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { needsExecutables } from "../../../scripts/test/selection.ts";
-import { type TestSummary, countsLine, isGood } from "../../../scripts/test/summary.ts";
+import { type TestSummary, countsLine, isSuccessful } from "../../../scripts/test/summary.ts";
 
 describe("whether a test run needs the executables built", () => {
   it.each([
@@ -35,6 +35,6 @@ describe("the outcome of a test run", () => {
     [{ ...good, skipped: [{ name: "a", reason: "qemu is not installed" }] }, false],
     [{ ...good, passed: 0, skipped }, false],
   ])("%j is good: %s", (summary, expected) => {
-    expect(isGood(summary)).toBe(expected);
+    expect(isSuccessful(summary)).toBe(expected);
   });
 });

@@ -1,14 +1,14 @@
 import { bad, good, type Probe } from "../probe.ts";
 
 /** This program did not exist earlier. */
-const EARLIEST = Date.UTC(2026, 0, 1);
-const LATEST = Date.UTC(2100, 0, 1);
+const MIN_TIME_MS = Date.UTC(2026, 0, 1);
+const MAX_TIME_MS = Date.UTC(2100, 0, 1);
 
 /** The time of day is one at which this program can be running. */
 export const probeClock: Probe = async ({ clock }) => {
   const now = clock.now();
   const text = `It is ${new Date(now).toISOString().slice(0, 16).replace("T", " ")} UTC by this device's clock`;
-  if (now >= EARLIEST && now < LATEST) return good(`${text}.`);
+  if (now >= MIN_TIME_MS && now < MAX_TIME_MS) return good(`${text}.`);
   return bad(
     `${text}, which cannot be.`,
     "Set it: timedatectl set-time, or see that time synchronisation runs. With a wrong clock no certificate is valid.",

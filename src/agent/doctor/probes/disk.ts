@@ -1,9 +1,9 @@
 import { statfs } from "node:fs/promises";
 import { formatBytes } from "../../../lib/terminal/bytes.ts";
-import type { Verdict } from "../../core/doctor.ts";
+import type { CheckResult } from "../../core/doctor.ts";
 import { bad, configOf, good, type Probe, warning } from "../probe.ts";
 
-const FEW_INODES = 2_000;
+const MIN_FREE_INODES = 2_000;
 /** Below that the agent's own store may not be able to grow. */
 const STATE_RESERVE_BYTES = 5_000_000;
 
@@ -26,7 +26,7 @@ export const probeDisk: Probe = async (patient, signal) => {
   );
 };
 
-async function look(path: string, reserve: number): Promise<Verdict> {
+async function look(path: string, reserve: number): Promise<CheckResult> {
   const seen = await statfs(path).catch(() => undefined);
   // What is not there is another check's affair.
   if (!seen) return good(`${path} cannot be seen.`);
@@ -39,7 +39,7 @@ async function look(path: string, reserve: number): Promise<Verdict> {
     );
   }
   // Some file systems have no fixed number of inodes and say 0.
-  if (seen.files > 0 && seen.ffree < FEW_INODES) {
+  if (seen.files > 0 && seen.ffree < MIN_FREE_INODES) {
     return bad(
       `${path} has ${seen.ffree} inodes left.`,
       "Remove what made so many small files; free bytes do not help.",
@@ -48,6 +48,6 @@ async function look(path: string, reserve: number): Promise<Verdict> {
   return free < reserve * 2 ? warning(`${text}.`, "It will soon be too little for another image.") : good(`${text}.`);
 }
 
-function all(verdicts: readonly Verdict[]): Verdict {
+function all(verdicts: readonly CheckResult[]): CheckResult {
   return good(verdicts.map(({ text }) => text).join(" "));
 }

@@ -1,12 +1,12 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { explainNetworkError } from "../../core/network-error.ts";
-import { firstHop } from "../hop.ts";
+import { firstEndpoint } from "../hop.ts";
 import { bad, configOf, good, type Probe } from "../probe.ts";
 
 /** The name of the first host on the way has an address. */
 export const probeDns: Probe = async (patient) => {
-  const { host, isProxy } = firstHop(configOf(patient).control_plane_url);
+  const { host, isProxy } = firstEndpoint(configOf(patient).control_plane_url);
   const what = isProxy ? `the proxy ${host}` : host;
   if (isIP(host) !== 0) return good(`Not needed: ${what} is an address.`);
   try {

@@ -1,17 +1,17 @@
 import { bad, good, type Probe, warning } from "../probe.ts";
 
 /** Oldest versions the agent is tested with. */
-const OLDEST = { docker: "20.10", podman: "4.3" } as const;
+const MIN_VERSIONS = { docker: "20.10", podman: "4.3" } as const;
 
 /** The container engine answers, and is of a version that will do. */
 export const probeEngine: Probe = async ({ engine }, signal) => {
   try {
     const { kind, version } = await engine.info(signal);
     const text = `${kind} ${version} answers.`;
-    if (!isOlder(version, OLDEST[kind])) return good(text);
+    if (!isOlder(version, MIN_VERSIONS[kind])) return good(text);
     return warning(
-      `${text} It is older than ${OLDEST[kind]}.`,
-      `Update it: ${kind} ${OLDEST[kind]} is the oldest the agent is made for.`,
+      `${text} It is older than ${MIN_VERSIONS[kind]}.`,
+      `Update it: ${kind} ${MIN_VERSIONS[kind]} is the oldest the agent is made for.`,
     );
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);

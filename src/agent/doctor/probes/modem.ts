@@ -12,7 +12,7 @@ const NEXT =
 export const probeModem: Probe = async () => {
   const [interfaces, devices] = await Promise.all([modemInterfaces(), readdir("/dev").catch(() => [])]);
   const otherWayOut = interfacesUp().some((name) => !isModemInterface(name));
-  const found = findModem({ controls: devices.filter(isModemControl), interfaces, otherWayOut });
+  const found = findModem({ controls: devices.filter(isModemControl), interfaces, hasOtherRoute: otherWayOut });
   if (found.kind === "none") return good("There is none.");
   if (found.kind === "up") return good(found.text);
   return found.matters ? bad(found.text, NEXT) : warning(`${found.text} The device is connected another way.`, NEXT);

@@ -1,26 +1,26 @@
 import { access, constants, stat } from "node:fs/promises";
 import type { Exposure } from "../../core/exposure.ts";
-import type { Verdict } from "../../core/doctor.ts";
-import { findUnseenDenials, type UnseenDenial } from "../../core/unseen-denials.ts";
+import type { CheckResult } from "../../core/doctor.ts";
+import { findUnresolvedDenyRules, type UnresolvedDenyRule } from "../../core/unseen-denials.ts";
 import { findExposedFiles } from "../../host/exposed-files.ts";
-import { traceAs } from "../../host/trace-as.ts";
-import { bad, configOf, good, type Patient, type Probe, warning } from "../probe.ts";
+import { resolveAsUser } from "../../host/trace-as.ts";
+import { bad, configOf, good, type ProbeContext, type Probe, warning } from "../probe.ts";
 
 /** How many commands to mend permissions, and entries of `deny`, are shown at once. */
-const MAX_SHOWN = 5;
+const MAX_SHOWN_COMMANDS = 5;
 
 /**
  * Nobody else can read the token or the state, nor change what the agent goes by; the state can be written; and the
  * agent can see where denied paths lead.
  */
 export const probePermissions: Probe = async (patient) => {
-  const [verdict, unseen] = await Promise.all([probeOwnFiles(patient), unseenDenials(patient)]);
+  const [verdict, unseen] = await Promise.all([probeAgentFiles(patient), unresolvedDenyRules(patient)]);
   const [first, ...others] = unseen;
   if (!first) return verdict;
   const more = others.length > 0 ? ` And ${others.length} more of this kind.` : "";
   const text = `${first.text}${more}`;
   const next = unseen
-    .slice(0, MAX_SHOWN)
+    .slice(0, MAX_SHOWN_COMMANDS)
     .map((denial) => denial.next)
     .join(" ");
   if (verdict.verdict === "good") return warning(text, next);
@@ -28,16 +28,16 @@ export const probePermissions: Probe = async (patient) => {
 };
 
 /** As the service's user sees it, who owns the state. Root sees more, and others may see less. */
-async function unseenDenials(patient: Patient): Promise<UnseenDenial[]> {
+async function unresolvedDenyRules(patient: ProbeContext): Promise<UnresolvedDenyRule[]> {
   const { policy, state_dir } = configOf(patient);
   const owner = await stat(state_dir).catch(() => undefined);
   const uid = process.geteuid?.();
-  if (uid === 0 && owner) return await findUnseenDenials(policy, (path) => traceAs(path, owner));
+  if (uid === 0 && owner) return await findUnresolvedDenyRules(policy, (path) => resolveAsUser(path, owner));
   if (owner && owner.uid !== uid) return [];
-  return await findUnseenDenials(policy, (path) => patient.host.trace(path));
+  return await findUnresolvedDenyRules(policy, (path) => patient.host.resolvePath(path));
 }
 
-async function probeOwnFiles(patient: Patient): Promise<Verdict> {
+async function probeAgentFiles(patient: ProbeContext): Promise<CheckResult> {
   const config = configOf(patient);
   const state = await stat(config.state_dir).catch(() => undefined);
   if (state && !state.isDirectory()) {
@@ -60,10 +60,10 @@ async function probeOwnFiles(patient: Patient): Promise<Verdict> {
   return good("The token and the state are private, and the state can be written.");
 }
 
-function describe(exposed: readonly Exposure[]): Verdict {
+function describe(exposed: readonly Exposure[]): CheckResult {
   const grave = exposed.filter(({ isMinor }) => !isMinor);
   const [first, ...others] = grave.length > 0 ? grave : exposed;
   const more = others.length > 0 ? ` And ${others.length} more of this kind.` : "";
-  const commands = [first, ...others].slice(0, MAX_SHOWN).map((exposure) => exposure?.next ?? "");
+  const commands = [first, ...others].slice(0, MAX_SHOWN_COMMANDS).map((exposure) => exposure?.next ?? "");
   return (grave.length > 0 ? bad : warning)(`${first?.text ?? ""}${more}`, commands.join("; "));
 }

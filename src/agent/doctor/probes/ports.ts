@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
-import { HOST_PORT_MAX, HOST_PORT_MIN } from "../../../protocol/limits.ts";
+import { MAX_HOST_PORT, MIN_HOST_PORT } from "../../../protocol/limits.ts";
 import { clashesWithApps } from "../../core/port-range.ts";
 import { good, type Probe, warning } from "../probe.ts";
 
-const RANGE = `${HOST_PORT_MIN}-${HOST_PORT_MAX}`;
+const RANGE = `${MIN_HOST_PORT}-${MAX_HOST_PORT}`;
 
 /** The kernel does not give ports of apps to outgoing connections. */
 export const probePorts: Probe = async () => {

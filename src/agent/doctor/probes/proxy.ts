@@ -1,8 +1,8 @@
 import { outcomeOfProxyStatus } from "../../core/link-outcome.ts";
 import { explainNetworkError } from "../../core/network-error.ts";
 import { proxyFor } from "../../link/proxy.ts";
-import { controlPlaneHop, hopText } from "../hop.ts";
-import { openTunnelVia } from "../path.ts";
+import { controlPlaneEndpoint, formatEndpoint } from "../hop.ts";
+import { openProxyTunnel } from "../path.ts";
 import { bad, configOf, good, type Probe } from "../probe.ts";
 
 /** The proxy, where the environment names one, makes a tunnel to the control plane. */
@@ -10,10 +10,10 @@ export const probeProxy: Probe = async (patient, signal) => {
   const { control_plane_url: address, extraCa } = configOf(patient);
   const proxy = proxyFor(address);
   if (!proxy) return good("None is set, the connection is direct.");
-  const hop = controlPlaneHop(address);
-  const target = hopText(hop);
+  const hop = controlPlaneEndpoint(address);
+  const target = formatEndpoint(hop);
   try {
-    const { status, stream } = await openTunnelVia(proxy, hop, extraCa, signal);
+    const { status, stream } = await openProxyTunnel(proxy, hop, extraCa, signal);
     stream.destroy();
     if (status === 200) return good(`${proxy.host} connects to ${target}.`);
     return bad(

@@ -1,11 +1,11 @@
-import type { Verdict } from "../../core/doctor.ts";
+import type { CheckResult } from "../../core/doctor.ts";
 import { canonicalRegistry, imageAddress } from "../../registry/address.ts";
 import { RegistryError, type RegistryErrorKind } from "../../registry/registry-error.ts";
-import type { Knock } from "../../registry/knock.ts";
-import { bad, configOf, good, type Patient, type Probe, warning } from "../probe.ts";
+import type { RegistryPing } from "../../registry/knock.ts";
+import { bad, configOf, good, type ProbeContext, type Probe, warning } from "../probe.ts";
 
 /** More than that are not asked at a time. */
-const MOST = 8;
+const MAX_REGISTRIES = 8;
 
 const NEXT: Partial<Record<RegistryErrorKind, string>> = {
   image_denied:
@@ -16,7 +16,7 @@ const NEXT: Partial<Record<RegistryErrorKind, string>> = {
     "Ask who runs the registry. A token server on a host of another domain is to be listed in registries[].auth_hosts.",
   rate_limited: "Wait; with an account of one's own the registry allows more.",
 };
-const LOOK =
+const DEFAULT_ADVICE =
   "Check its name and port, and whether this network lets it through. Apps that are installed go on without it.";
 
 /** The registries that are configured, and those the installed apps are named after, answer and take the credentials. */
@@ -26,13 +26,13 @@ export const probeRegistry: Probe = async (patient, signal) => {
   const targets = new Map(configured.map((registry) => [registry, ""]));
   for (const [registry, repository] of await usedRegistries(patient)) targets.set(registry, repository);
   if (targets.size === 0) return good("None is configured, and no app is installed.");
-  const knock = await patient.knock(config);
-  const asked = [...targets].slice(0, MOST);
+  const knock = await patient.createRegistryPing(config);
+  const asked = [...targets].slice(0, MAX_REGISTRIES);
   const verdicts = await Promise.all(
     asked.map(async ([registry, repository]) => {
       const target = { registry, repository };
-      if (configured.includes(registry)) return await ask(knock, target, () => true, signal);
-      return milder(await ask(knock, target, () => engineAnswers(patient, signal), signal));
+      if (configured.includes(registry)) return await pingRegistry(knock, target, () => true, signal);
+      return milder(await pingRegistry(knock, target, () => engineAnswers(patient, signal), signal));
     }),
   );
   const broken = verdicts.filter(({ verdict }) => verdict !== "good");
@@ -44,7 +44,7 @@ export const probeRegistry: Probe = async (patient, signal) => {
 };
 
 /** Registries of the installed apps, each with a repository of it. */
-async function usedRegistries(patient: Patient): Promise<[registry: string, repository: string][]> {
+async function usedRegistries(patient: ProbeContext): Promise<[registry: string, repository: string][]> {
   try {
     using store = await patient.openStore(configOf(patient).state_dir);
     return store.apps().flatMap(({ spec }) => {
@@ -62,16 +62,18 @@ async function usedRegistries(patient: Patient): Promise<[registry: string, repo
 }
 
 /** An image may have come another way, and what is installed needs no registry: what works now may not tomorrow. */
-function milder({ verdict, text, next }: Verdict): Verdict {
-  return verdict === "bad" ? warning(text, next ?? LOOK) : { verdict, text, ...(next !== undefined && { next }) };
+function milder({ verdict, text, next }: CheckResult): CheckResult {
+  return verdict === "bad"
+    ? warning(text, next ?? DEFAULT_ADVICE)
+    : { verdict, text, ...(next !== undefined && { next }) };
 }
 
-async function ask(
-  knock: Knock,
-  target: Parameters<Knock>[0],
+async function pingRegistry(
+  knock: RegistryPing,
+  target: Parameters<RegistryPing>[0],
   isTrustKnown: () => boolean | Promise<boolean>,
   signal: AbortSignal,
-): Promise<Verdict> {
+): Promise<CheckResult> {
   const { registry } = target;
   try {
     const answer = await knock(target, signal);
@@ -79,7 +81,7 @@ async function ask(
     if (answer === "accepted") return good(`${registry} takes the credentials.`);
     return good(`${registry} answers, and wants credentials; none are configured, so deployments have to bring them.`);
   } catch (error) {
-    if (signal.aborted) return bad(`${registry} does not answer.`, LOOK);
+    if (signal.aborted) return bad(`${registry} does not answer.`, DEFAULT_ADVICE);
     const kind = error instanceof RegistryError ? error.kind : "registry_unreachable";
     if (kind === "registry_untrusted" && !(await isTrustKnown())) {
       return good(
@@ -87,13 +89,13 @@ async function ask(
       );
     }
     const text = `${error instanceof Error ? error.message : String(error)}.`;
-    const next = NEXT[kind] ?? LOOK;
+    const next = NEXT[kind] ?? DEFAULT_ADVICE;
     return kind === "rate_limited" ? warning(text, next) : bad(text, next);
   }
 }
 
 /** What the engine takes without TLS the agent takes too; one that is down cannot be asked, and is another check's affair. */
-async function engineAnswers({ engine }: Patient, signal: AbortSignal): Promise<boolean> {
+async function engineAnswers({ engine }: ProbeContext, signal: AbortSignal): Promise<boolean> {
   return await engine.identify(signal).then(
     () => true,
     () => false,

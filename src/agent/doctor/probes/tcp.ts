@@ -1,12 +1,12 @@
 import { explainNetworkError } from "../../core/network-error.ts";
-import { firstHop, hopText } from "../hop.ts";
+import { firstEndpoint, formatEndpoint } from "../hop.ts";
 import { openSocket } from "../path.ts";
 import { bad, configOf, good, type Probe } from "../probe.ts";
 
 /** The first host on the way takes a connection. */
 export const probeTcp: Probe = async (patient, signal) => {
-  const hop = firstHop(configOf(patient).control_plane_url);
-  const what = `${hop.isProxy ? "the proxy at " : ""}${hopText(hop)}`;
+  const hop = firstEndpoint(configOf(patient).control_plane_url);
+  const what = `${hop.isProxy ? "the proxy at " : ""}${formatEndpoint(hop)}`;
   try {
     (await openSocket(hop, signal)).destroy();
     return good(`Connected to ${what}.`);

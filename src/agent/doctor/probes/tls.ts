@@ -1,17 +1,17 @@
 import { isIP } from "node:net";
 import { checkServerIdentity, connect, type PeerCertificate, type TLSSocket } from "node:tls";
 import { explainNetworkError } from "../../core/network-error.ts";
-import { trustAlso } from "../../link/trust.ts";
-import { controlPlaneHop } from "../hop.ts";
-import { openWay } from "../path.ts";
-import { bad, configOf, good, type Patient, type Probe } from "../probe.ts";
+import { createTrustContext } from "../../link/trust.ts";
+import { controlPlaneEndpoint } from "../hop.ts";
+import { openControlPlaneStream } from "../path.ts";
+import { bad, configOf, good, type ProbeContext, type Probe } from "../probe.ts";
 
 /** The other side shows a certificate that this device trusts. */
 export const probeTls: Probe = async (patient, signal) => {
   const { control_plane_url: address } = configOf(patient);
   if (!address.startsWith("wss:")) return good("Not used: control_plane_url begins with ws://.");
   try {
-    using socket = await shakeHands(patient, signal);
+    using socket = await openTlsSocket(patient, signal);
     const certificate = socket.getPeerCertificate();
     if (socket.authorized) return good(`${nameOf(certificate)}, valid until ${dateOf(certificate.valid_to)}.`);
     // Node gives the code alone, although its type says otherwise.
@@ -27,17 +27,17 @@ export const probeTls: Probe = async (patient, signal) => {
   }
 };
 
-async function shakeHands(patient: Patient, signal: AbortSignal): Promise<TLSSocket & Disposable> {
+async function openTlsSocket(patient: ProbeContext, signal: AbortSignal): Promise<TLSSocket & Disposable> {
   const { control_plane_url: address, extraCa } = configOf(patient);
-  const { host } = controlPlaneHop(address);
-  const stream = await openWay(address, extraCa, signal);
+  const { host } = controlPlaneEndpoint(address);
+  const stream = await openControlPlaneStream(address, extraCa, signal);
   const socket = connect({
     socket: stream,
     // To be looked at also when it is not to be trusted; nothing is sent over it.
     rejectUnauthorized: false,
     checkServerIdentity: (_name, certificate) => checkServerIdentity(host, certificate),
     ...(isIP(host) === 0 && { servername: host }),
-    ...(extraCa !== undefined && { secureContext: trustAlso(extraCa) }),
+    ...(extraCa !== undefined && { secureContext: createTrustContext(extraCa) }),
   });
   signal.addEventListener("abort", () => socket.destroy(new Error("no answer")), { once: true });
   await new Promise<void>((resolve, reject) => {

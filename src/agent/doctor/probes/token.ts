@@ -3,7 +3,7 @@ import { toLinkConfig } from "../../config/settings.ts";
 import { outcomeOfHttpStatus } from "../../core/link-outcome.ts";
 import { explainNetworkError } from "../../core/network-error.ts";
 import { createConnect } from "../../link/connect.ts";
-import { bad, configOf, good, type Patient, type Probe } from "../probe.ts";
+import { bad, configOf, good, type ProbeContext, type Probe } from "../probe.ts";
 
 /**
  * The control plane takes the device's token. Asks for a connection as the daemon does and gives it up before a word is
@@ -29,7 +29,7 @@ export const probeToken: Probe = async (patient, signal) => {
   }
 };
 
-async function handshake(patient: Patient, signal: AbortSignal): Promise<number> {
+async function handshake(patient: ProbeContext, signal: AbortSignal): Promise<number> {
   const route = await createConnect(toLinkConfig(configOf(patient)), patient.agentVersion)(signal);
   const socket = route.open();
   return await new Promise((resolve, reject) => {

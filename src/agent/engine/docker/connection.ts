@@ -21,7 +21,7 @@ export function createConnector(socketPath: () => string): Connect {
  * The library writes out each request with everything in it, for a debugging log that nobody reads: with all of an agent
  * and its sockets that took most of the processor's time in a deployment.
  */
-function withoutInsides(agent: Agent): Agent {
+function hideFromInspect(agent: Agent): Agent {
   return Object.assign(agent, { [inspect.custom]: () => "Agent" });
 }
 
@@ -30,7 +30,7 @@ function openClient(socketPath: string): Docker {
     socketPath,
     protocol: "http" as const,
     // Connections are not kept: one left over from before a restart of the engine would fail the next call.
-    agent: withoutInsides(new Agent({ keepAlive: false })),
+    agent: hideFromInspect(new Agent({ keepAlive: false })),
     // The library reads DOCKER_HOST and others itself and prefers them to the socket unless told otherwise.
     host: undefined,
     port: undefined,

@@ -1,8 +1,8 @@
 import type Docker from "dockerode";
-import type { ContainerMakeup } from "../engine.ts";
+import type { ContainerConfig } from "../engine.ts";
 import { findContainer } from "./find-container.ts";
 import { getJson } from "./get.ts";
-import { toMakeup } from "./makeup.ts";
+import { toContainerConfig } from "./makeup.ts";
 import { unlessStatus } from "./unless-status.ts";
 
 interface InspectedImage {
@@ -13,14 +13,14 @@ interface InspectedImage {
 }
 
 /** What a container was made from; `undefined` where there is no such container. */
-export async function describeContainer(
+export async function readContainerConfig(
   docker: Docker,
   idOrName: string,
   abortSignal: AbortSignal,
-): Promise<ContainerMakeup | undefined> {
+): Promise<ContainerConfig | undefined> {
   const info = await findContainer(docker, idOrName, abortSignal);
   if (!info) return undefined;
   const path = `/images/${encodeURIComponent(info.Image)}/json`;
   const image = await unlessStatus(404, getJson<InspectedImage>(docker, path, abortSignal));
-  return toMakeup(info, image && { environment: image.Config?.Env ?? [], labels: image.Config?.Labels ?? {} });
+  return toContainerConfig(info, image && { environment: image.Config?.Env ?? [], labels: image.Config?.Labels ?? {} });
 }

@@ -1,9 +1,9 @@
 import type { Clock } from "../../../lib/clock.ts";
-import { remember } from "../../../lib/remember.ts";
+import { memoize } from "../../../lib/remember.ts";
 import { nanoseconds } from "../../core/log-time.ts";
 import type {
   ContainerChange,
-  ContainerMakeup,
+  ContainerConfig,
   ContainerRequest,
   ContainerState,
   ContainerSummary,
@@ -25,10 +25,10 @@ import { createConnector } from "./connection.ts";
 import { containerUsage } from "./container-usage.ts";
 import { configuredPorts, toState, toSummary } from "./container-mapping.ts";
 import { createOptions } from "./create-options.ts";
-import { describeContainer } from "./describe-container.ts";
+import { readContainerConfig } from "./describe-container.ts";
 import { findContainer, requireContainer } from "./find-container.ts";
 import { tagImage, untagImage } from "./image-names.ts";
-import { inspectImage, nameOnMachine } from "./inspect-image.ts";
+import { inspectImage, findLocalName } from "./inspect-image.ts";
 import { layerChain, listImageIds } from "./layer-chains.ts";
 import { listImages } from "./list-images.ts";
 import { logLines } from "./log-lines.ts";
@@ -47,16 +47,16 @@ export interface DockerEngineOptions {
   readonly socketPath: () => string;
   readonly clock: Clock;
   /** Deadline of calls that only ask, in milliseconds. Default 10 s. */
-  readonly queryMs?: number;
+  readonly queryTimeoutMs?: number;
   /** Deadline of calls that change a container, beside the time an app is given to end, in milliseconds. Default 60 s. */
-  readonly changeMs?: number;
+  readonly changeTimeoutMs?: number;
   /** A pull without any sign of life for so long has failed, in milliseconds. Default 120 s. */
   readonly pullStallMs?: number;
 }
 
-const KIND_SERVES_MS = 600_000;
+const ENGINE_KIND_TTL_MS = 600_000;
 /** How many times longer Podman may say nothing: through its own API it does not tell how far it has unpacked a layer. */
-const PODMAN_SILENCE = 5;
+const PODMAN_STALL_FACTOR = 5;
 
 /** Docker 20.10 and later, or Podman 4.3 and later through its Docker-compatible socket. */
 export function createDockerEngine(options: DockerEngineOptions): Engine {
@@ -78,11 +78,11 @@ class DockerEngine implements Engine {
   constructor(options: DockerEngineOptions) {
     this.#connect = createConnector(options.socketPath);
     this.#clock = options.clock;
-    this.#kind = remember(options.clock, KIND_SERVES_MS, async (signal) => {
+    this.#kind = memoize(options.clock, ENGINE_KIND_TTL_MS, async (signal) => {
       return (await identify(this.#connect(), signal)).kind;
     });
-    this.#queryMs = options.queryMs ?? 10_000;
-    this.#changeMs = options.changeMs ?? 60_000;
+    this.#queryMs = options.queryTimeoutMs ?? 10_000;
+    this.#changeMs = options.changeTimeoutMs ?? 60_000;
     this.#pullStallMs = options.pullStallMs ?? 120_000;
   }
 
@@ -121,8 +121,8 @@ class DockerEngine implements Engine {
     return this.#query(signal, (abortSignal) => containerUsage(this.#connect(), id, abortSignal));
   }
 
-  describeContainer(idOrName: string, signal: AbortSignal): Promise<ContainerMakeup | undefined> {
-    return this.#query(signal, (abortSignal) => describeContainer(this.#connect(), idOrName, abortSignal));
+  readContainerConfig(idOrName: string, signal: AbortSignal): Promise<ContainerConfig | undefined> {
+    return this.#query(signal, (abortSignal) => readContainerConfig(this.#connect(), idOrName, abortSignal));
   }
 
   listImages(signal: AbortSignal): Promise<ImageSummary[]> {
@@ -150,7 +150,7 @@ class DockerEngine implements Engine {
     { auth, isInsecure = false, mayBeSilent = () => false }: PullOptions = {},
   ): Promise<void> {
     const kind = isInsecure ? await this.#query(signal, this.#kind) : "docker";
-    const stallMs = this.#pullStallMs * (kind === "podman" ? PODMAN_SILENCE : 1);
+    const stallMs = this.#pullStallMs * (kind === "podman" ? PODMAN_STALL_FACTOR : 1);
     const options = { reference, onProgress, stallMs, mayBeSilent, kind, auth };
     await pull(this.#connect, this.#clock, options, signal);
     if (!(await this.inspectImage(reference, signal))) {
@@ -170,12 +170,12 @@ class DockerEngine implements Engine {
     return this.#change(signal, async (abortSignal) => {
       const docker = this.#connect();
       const kind = await this.#kind(abortSignal);
-      const image = await nameOnMachine(docker, request.image, abortSignal);
+      const image = await findLocalName(docker, request.image, abortSignal);
       try {
         const container = await docker.createContainer({ ...createOptions({ ...request, image }, kind), abortSignal });
         return withFields(container, { id: "" }).id;
       } catch (error) {
-        throw toEngineError(error, request.environment.map(valueOf));
+        throw toEngineError(error, request.environment.map(variableValue));
       }
     });
   }
@@ -261,6 +261,6 @@ class DockerEngine implements Engine {
 }
 
 /** Of `KEY=VALUE`. */
-function valueOf(variable: string): string {
+function variableValue(variable: string): string {
   return variable.slice(variable.indexOf("=") + 1);
 }

@@ -30,7 +30,7 @@ export async function inspectImage(
 }
 
 /** The name the engine knows the image of a reference by. A reference to nothing on the machine stays as it is. */
-export async function nameOnMachine(docker: Docker, reference: string, abortSignal: AbortSignal): Promise<string> {
+export async function findLocalName(docker: Docker, reference: string, abortSignal: AbortSignal): Promise<string> {
   const byDigest = digestName(reference);
   if (byDigest === undefined || (await inspect(docker, localReference(reference), abortSignal))) return reference;
   return (await inspect(docker, byDigest, abortSignal)) ? byDigest : reference;

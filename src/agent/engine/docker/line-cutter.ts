@@ -8,7 +8,7 @@ const MAX_STAMP_LENGTH = 40;
 const TIME = /^\d{4}-\d\d-\d\dT/;
 
 /** Cuts the bytes of one output stream into lines, holding no more of a line than is kept of it. */
-export class LineCutter {
+export class LineSplitter {
   readonly #stream: LogLine["stream"];
   readonly #emit: (line: LogLine) => void;
   readonly #decoder = new TextDecoder();

@@ -1,6 +1,6 @@
 import type { LogLine } from "../log.ts";
 import { Demultiplexer } from "./demultiplexer.ts";
-import { LineCutter } from "./line-cutter.ts";
+import { LineSplitter } from "./line-cutter.ts";
 
 const STDERR = 2;
 
@@ -14,7 +14,7 @@ const STDERR = 2;
 export async function* logLines(stream: AsyncIterable<Uint8Array>, raw: boolean): AsyncGenerator<LogLine[]> {
   let lines: LogLine[] = [];
   const emit = (line: LogLine): void => void lines.push(line);
-  const cutters = { stdout: new LineCutter("stdout", emit), stderr: new LineCutter("stderr", emit) };
+  const cutters = { stdout: new LineSplitter("stdout", emit), stderr: new LineSplitter("stderr", emit) };
   const demultiplexer = new Demultiplexer((source, bytes, isStart) => {
     const cutter = source === STDERR ? cutters.stderr : cutters.stdout;
     if (isStart) cutter.expectTime();

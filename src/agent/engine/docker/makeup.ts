@@ -1,5 +1,5 @@
 import type { ContainerInspectInfo } from "dockerode";
-import type { ContainerMakeup } from "../engine.ts";
+import type { ContainerConfig } from "../engine.ts";
 import { protocolOf } from "./container-mapping.ts";
 import { namedReference } from "./engine-reference.ts";
 
@@ -7,7 +7,7 @@ import { namedReference } from "./engine-reference.ts";
 const PODMAN_ENVIRONMENT = ["container=podman", "TERM=xterm", "HOME=/root"];
 
 /** What an image brings itself: the engine lists it among what the container has. */
-export interface ImageBrings {
+export interface ImageDefaults {
   readonly environment: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
 }
@@ -17,7 +17,7 @@ export interface ImageBrings {
  *
  * @param image `undefined` where it is not known
  */
-export function toMakeup(info: ContainerInspectInfo, image: ImageBrings | undefined): ContainerMakeup {
+export function toContainerConfig(info: ContainerInspectInfo, image: ImageDefaults | undefined): ContainerConfig {
   const { HostConfig: host, Config: config } = info;
   const own = new Set([...(image?.environment ?? []), ...PODMAN_ENVIRONMENT, `HOSTNAME=${config.Hostname}`]);
   return {
@@ -34,13 +34,13 @@ export function toMakeup(info: ContainerInspectInfo, image: ImageBrings | undefi
 
 type Bindings = Readonly<Record<string, readonly { readonly HostPort?: string }[] | null>> | null | undefined;
 
-function ports(bindings: Bindings): ContainerMakeup["ports"] {
+function ports(bindings: Bindings): ContainerConfig["ports"] {
   return Object.entries(bindings ?? {}).flatMap(([target, list]) =>
     (list ?? []).map(({ HostPort }) => port(Number(HostPort), target)),
   );
 }
 
-function port(hostPort: number, target: string): ContainerMakeup["ports"][number] {
+function port(hostPort: number, target: string): ContainerConfig["ports"][number] {
   const tcp = { hostPort, targetPort: Number.parseInt(target, 10) };
   return protocolOf(target) === "udp" ? { ...tcp, protocol: "udp" } : tcp;
 }
@@ -49,7 +49,7 @@ function port(hostPort: number, target: string): ContainerMakeup["ports"][number
  * `local:target[:options]`. Paths with a colon never stand here: they are mounts. Podman lists the volumes that the image
  * declares too, by their names.
  */
-function binds(entries: readonly string[]): ContainerMakeup["volumes"] {
+function binds(entries: readonly string[]): ContainerConfig["volumes"] {
   const paths = entries.filter((entry) => entry.startsWith("/"));
   return paths.map((entry) => {
     const [local = "", target = "", options = ""] = entry.split(":");
@@ -57,7 +57,7 @@ function binds(entries: readonly string[]): ContainerMakeup["volumes"] {
   });
 }
 
-function mounts(entries: NonNullable<ContainerInspectInfo["HostConfig"]["Mounts"]>): ContainerMakeup["volumes"] {
+function mounts(entries: NonNullable<ContainerInspectInfo["HostConfig"]["Mounts"]>): ContainerConfig["volumes"] {
   return entries
     .filter(({ Type }) => Type === "bind")
     .map(({ Source, Target, ReadOnly }) => ({ local: Source, target: Target, readonly: ReadOnly ?? false }));

@@ -3,7 +3,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import type { EngineInfo, PullProgress } from "../engine.ts";
 import { EngineError } from "../engine-error.ts";
 import type { RegistryAuth } from "../../registry/registry.ts";
-import { secretsOfAuth } from "../../registry/secrets-of-auth.ts";
+import { authSecrets } from "../../registry/secrets-of-auth.ts";
 import { authConfig } from "./auth-config.ts";
 import { settleOrAbort } from "./call.ts";
 import type { Connect } from "./connection.ts";
@@ -37,7 +37,7 @@ export async function pull(connect: Connect, clock: Clock, options: PullOptions,
     throw toPullError(
       watchdog.signal.aborted ? watchdog.signal.reason : error,
       options.reference,
-      secretsOfAuth(options.auth),
+      authSecrets(options.auth),
     );
   }
 }
@@ -67,7 +67,7 @@ function throwIfError(message: Readonly<Record<string, unknown>>, { reference, a
   const detail = message["errorDetail"];
   const text =
     (typeof detail === "object" && detail !== null && "message" in detail && detail.message) || message["error"];
-  if (typeof text === "string" && text !== "") throw toPullError(new Error(text), reference, secretsOfAuth(auth));
+  if (typeof text === "string" && text !== "") throw toPullError(new Error(text), reference, authSecrets(auth));
 }
 
 /** Docker ends with `Status: ...`, Podman with a message that names the image as complete, or with its id. */

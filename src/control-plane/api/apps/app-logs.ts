@@ -1,9 +1,9 @@
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { appLogLineSchema, MAX_LOG_TAIL } from "../../../protocol/app-log.ts";
+import { appLogLineSchema, MAX_LOG_TAIL_LINES } from "../../../protocol/app-log.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
-import { decimal, flag } from "../../../protocol/query.ts";
+import { integerString, booleanString } from "../../../protocol/query.ts";
 import { MAX_UNIX_SECONDS } from "../../../protocol/timestamp.ts";
 import type { LogFormat } from "../../core/log-entry.ts";
 import { onAbort } from "../../on-abort.ts";
@@ -13,14 +13,16 @@ import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
 import { appParams } from "./app-params.ts";
-import { logFormat } from "./log-format.ts";
+import { negotiateLogFormat } from "./log-format.ts";
 
 const query = z.strictObject({
-  tail: decimal(0, MAX_LOG_TAIL).default(200).meta({ description: "Most lines from before now, the latest ones." }),
-  since: decimal(0, MAX_UNIX_SECONDS)
+  tail: integerString(0, MAX_LOG_TAIL_LINES)
+    .default(200)
+    .meta({ description: "Most lines from before now, the latest ones." }),
+  since: integerString(0, MAX_UNIX_SECONDS)
     .optional()
     .meta({ description: "Only lines from this instant on; Unix seconds." }),
-  follow: flag()
+  follow: booleanString()
     .default(false)
     .meta({ description: "Goes on with the lines to come, for as long as the client stays." }),
 });
@@ -34,7 +36,7 @@ const entrySchema = z
   .meta({ id: "AppLogEntry" });
 
 /** `GET /v1/assets/{asset_id}/edge/apps/{name}/logs`: what an app wrote, and writes, asked of the device. */
-export function appLogs(api: Api, context: ApiContext): void {
+export function getAppLogs(api: Api, context: ApiContext): void {
   api.get(
     "/v1/assets/:asset_id/edge/apps/:name/logs",
     {
@@ -70,30 +72,35 @@ export function appLogs(api: Api, context: ApiContext): void {
       const { asset_id, name } = request.params;
       const asset = await findAsset(context.store, request, asset_id);
       const { since, ...range } = request.query;
-      const feed = context.queries.logs(asset, { app: name, ...range, ...(since !== undefined && { since }) });
-      const stopping = onAbort(context.stopping, () => feed.end(restarting()));
+      const feed = context.queries.openLogs(asset, { app: name, ...range, ...(since !== undefined && { since }) });
+      const stopping = onAbort(context.stopping, () => feed.end(restartingError()));
       onAbort(streamSignal(request, reply, context), () => {
         stopping[Symbol.dispose]();
         feed[Symbol.dispose]();
       });
-      await feed.begun();
+      await feed.waitForFirstAnswer();
       return sendLog(context, request, reply, feed);
     },
   );
 }
 
-function restarting(): EdgeError {
+function restartingError(): EdgeError {
   return new EdgeError("ServiceUnavailable", "The service is restarting.");
 }
 
-function sendLog({ streams }: ApiContext, request: FastifyRequest, reply: FastifyReply, feed: LogFeed): FastifyReply {
-  const format = logFormat(request.headers.accept);
+function sendLog(
+  { streamLimiter: streams }: ApiContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  feed: LogFeed,
+): FastifyReply {
+  const format = negotiateLogFormat(request.headers.accept);
   return reply
     .headers({
       "Content-Type": `${format.mediaType}; charset=utf-8`,
       "X-Accel-Buffering": "no",
     })
-    .send(Readable.from(streams.guard(request, reply, writeLog(feed, format))));
+    .send(Readable.from(streams.withStallTimeout(request, reply, writeLog(feed, format))));
 }
 
 async function* writeLog(feed: LogFeed, format: LogFormat): AsyncGenerator<string> {

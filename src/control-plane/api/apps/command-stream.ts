@@ -4,9 +4,9 @@ import type { AppCommand } from "../../core/command.ts";
 import { findAsset } from "../assets/find-asset.ts";
 import type { ApiContext } from "../context.ts";
 import { eventStream, streamErrors } from "../docs/stream.ts";
-import { reportError, sayWhenAgain, toErrorBody } from "../errors.ts";
+import { toPublicError, setRetryAfter, toErrorBody } from "../errors.ts";
 import { sendEvents, sendFailure } from "../event-stream.ts";
-import { readIdempotency } from "./idempotency.ts";
+import { parseIdempotencyKey } from "./idempotency.ts";
 
 type AssetRequest = FastifyRequest<{ Params: { asset_id: string } }>;
 
@@ -16,7 +16,7 @@ type AssetRequest = FastifyRequest<{ Params: { asset_id: string } }>;
  *
  * @param codes what this one may be refused with beside what all may
  */
-export function commandStream(...codes: readonly ErrorCode[]) {
+export function commandSchema(...codes: readonly ErrorCode[]) {
   return {
     tags: ["Apps"],
     response: {
@@ -36,16 +36,16 @@ export function commandStream(...codes: readonly ErrorCode[]) {
 }
 
 /** Said of each of them in the document. */
-export const STREAM_NOTE =
+export const STREAM_DESCRIPTION =
   "The answer is a stream of events: `Running` any number of times, then `Success` or `Fail`. A request that does not " +
   "become a deployment is answered with one `Fail` event whose `deployment_id` is empty. With the header " +
   "`Idempotency-Key` a repeated request joins the first one's stream. A client that leaves stops nothing.";
 
 /** The error handler of these endpoints: once the key is accepted, refusals are event streams, too. */
-export function refuseStream({ logger, clock }: ApiContext) {
+export function streamErrorHandler({ logger, clock }: ApiContext) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
-    const shown = reportError(error, request, logger);
-    sayWhenAgain(shown, reply);
+    const shown = toPublicError(error, request, logger);
+    setRetryAfter(shown, reply);
     if (request.apiKey) sendFailure(reply, shown, clock.now());
     else void reply.code(errorEntry(shown.code).http).send(toErrorBody(shown));
   };
@@ -58,11 +58,11 @@ export async function streamCommand(
   reply: FastifyReply,
   command: AppCommand,
 ): Promise<FastifyReply> {
-  const { store, deployments, streams } = context;
+  const { store, deployments, streamLimiter: streams } = context;
   // Before anything is asked for: a client that can be shown no events asks again later.
-  streams.open(request, reply);
+  streams.acquireForAccount(request, reply);
   const asset = await findAsset(store, request, request.params.asset_id);
-  const idempotency = readIdempotency(request.headers["idempotency-key"], asset.uuid, command);
+  const idempotency = parseIdempotencyKey(request.headers["idempotency-key"], asset.uuid, command);
   const id = await deployments.request(asset, command, idempotency);
   void reply.header("Deployment-Id", id);
   return sendEvents(context, request, reply, { id, after: 0 });

@@ -1,11 +1,11 @@
 import { deployRequestSchema } from "../../../protocol/deploy-request.ts";
-import { toRequestError } from "../../../protocol/request-error.ts";
+import { toDeployRequestError } from "../../../protocol/request-error.ts";
 import type { ZodType } from "zod";
 import { assetParams } from "../assets/asset-params.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { validateBy } from "../validate.ts";
-import { commandStream, refuseStream, STREAM_NOTE, streamCommand } from "./command-stream.ts";
-import { commandQuery, requireBody, splitRequest } from "./request-options.ts";
+import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";
+import { deployQuerySchema, requireBody, splitDeployRequest } from "./request-options.ts";
 
 /**
  * `POST /v1/assets/{asset_id}/edge/apps`: deploys an app and streams how it goes. Once the key is accepted every answer
@@ -16,21 +16,21 @@ export function deployApp(api: Api, context: ApiContext): void {
     "/v1/assets/:asset_id/edge/apps",
     {
       schema: {
-        ...commandStream("ErrorNoName", "ErrorNoImage"),
+        ...commandSchema("ErrorNoName", "ErrorNoImage"),
         operationId: "deployApp",
         summary: "Deploy App",
-        description: `Deploys an app to the asset's device. ${STREAM_NOTE}`,
+        description: `Deploys an app to the asset's device. ${STREAM_DESCRIPTION}`,
         params: assetParams,
-        querystring: commandQuery,
+        querystring: deployQuerySchema,
         body: deployRequestSchema,
       },
-      errorHandler: refuseStream(context),
+      errorHandler: streamErrorHandler(context),
       preValidation: requireBody,
       validatorCompiler: ({ httpPart, schema }) =>
         httpPart === "body" ? validateRequest : validateBy(schema as unknown as ZodType),
     },
     async (request, reply) => {
-      const { spec, options } = splitRequest(request.body, request.query.dry_run);
+      const { spec, options } = splitDeployRequest(request.body, request.query.dry_run);
       return streamCommand(context, request, reply, { action: "deploy", app: spec.name, spec, options });
     },
   );
@@ -39,5 +39,5 @@ export function deployApp(api: Api, context: ApiContext): void {
 /** As the schema does, with error codes of its own for a missing name or image. */
 function validateRequest(data: unknown): ReturnType<ReturnType<typeof validateBy>> {
   const result = deployRequestSchema.safeParse(data);
-  return result.success ? { value: result.data } : { error: toRequestError(data, result.error) };
+  return result.success ? { value: result.data } : { error: toDeployRequestError(data, result.error) };
 }

@@ -6,11 +6,11 @@ import { findAsset } from "../assets/find-asset.ts";
 import { keyOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { presenceFields, presenceOf } from "../device/presence.ts";
-import { refuseOldAgent } from "../device/refuse-old-agent.ts";
+import { requireReportingAgent } from "../device/refuse-old-agent.ts";
 import { errors, json } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
 import { appParams } from "./app-params.ts";
-import { appSchema, showApp } from "./show-app.ts";
+import { appSchema, toAppResponse } from "./show-app.ts";
 
 const query = z.strictObject({
   reveal: z.literal("environments").optional().meta({
@@ -51,17 +51,17 @@ export function getApp(api: Api, context: ApiContext): void {
     async (request, reply) => {
       const { asset_id, name } = request.params;
       const asset = await findAsset(context.store, request, asset_id);
-      refuseOldAgent(context, asset);
-      if (request.query.reveal) return reveal(context, request, reply, asset, name);
+      requireReportingAgent(context, asset);
+      if (request.query.reveal) return revealApp(context, request, reply, asset, name);
       const report = await context.store.devices.findReport(asset.uuid);
       const app = report?.value.apps.find((each) => each.name === name);
-      if (!app) throw notFound(report?.at);
-      return { ...showApp(app), ...(await presenceOf(context, asset, { at: report?.at, isKeptCurrent: true })) };
+      if (!app) throw appNotFound(report?.at);
+      return { ...toAppResponse(app), ...(await presenceOf(context, asset, { at: report?.at, isPushed: true })) };
     },
   );
 }
 
-async function reveal(
+async function revealApp(
   context: ApiContext,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -70,14 +70,14 @@ async function reveal(
 ): Promise<z.output<typeof schema>> {
   const { queries, clock, logger } = context;
   const signal = streamSignal(request, reply, context);
-  const { app, spec } = await queries.ask(asset, "app", { app: name, reveal: true }, signal);
+  const { app, spec } = await queries.query(asset, "app", { app: name, reveal: true }, signal);
   if (!spec) throw new EdgeError("DeviceFailed", "The device did not show the app's environment.");
   logger.info({ asset: asset.uuid, app: name, key_id: keyOf(request).id }, "environment shown");
   const at = Math.floor(clock.now() / 1000);
-  return { ...showApp({ ...app, spec }), ...(await presenceOf(context, asset, { at, isKeptCurrent: true })) };
+  return { ...toAppResponse({ ...app, spec }), ...(await presenceOf(context, asset, { at, isPushed: true })) };
 }
 
-function notFound(reportedAt: number | undefined): EdgeError {
+function appNotFound(reportedAt: number | undefined): EdgeError {
   if (reportedAt !== undefined) return new EdgeError("AppNotFound", undefined, { reported_at: reportedAt });
   return new EdgeError(
     "AppNotFound",

@@ -9,7 +9,7 @@ const VALID = /^[\x21-\x7e]{1,255}$/;
  * What the header `Idempotency-Key` makes of a request. The hash covers what was asked for, not how it was written, and
  * no credentials for registries: of those nothing is stored. Error: `InvalidRequest` for a key that is none.
  */
-export function readIdempotency(header: unknown, assetUuid: string, command: AppCommand): Idempotency | undefined {
+export function parseIdempotencyKey(header: unknown, assetUuid: string, command: AppCommand): Idempotency | undefined {
   if (header === undefined) return undefined;
   if (typeof header !== "string" || !VALID.test(header)) {
     throw invalidRequest([{ path: "Idempotency-Key", reason: "must be 1 to 255 visible ASCII characters" }]);

@@ -3,9 +3,9 @@ import { assetParams } from "../assets/asset-params.ts";
 import { findAsset } from "../assets/find-asset.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { presenceFields, presenceOf } from "../device/presence.ts";
-import { refuseOldAgent } from "../device/refuse-old-agent.ts";
+import { requireReportingAgent } from "../device/refuse-old-agent.ts";
 import { errors, json } from "../docs/responses.ts";
-import { appSchema, showApp } from "./show-app.ts";
+import { appSchema, toAppResponse } from "./show-app.ts";
 
 const listSchema = z.object({ apps: z.array(appSchema), ...presenceFields }).meta({ id: "AppList" });
 
@@ -27,10 +27,10 @@ export function listApps(api: Api, context: ApiContext): void {
     },
     async (request) => {
       const asset = await findAsset(context.store, request, request.params.asset_id);
-      refuseOldAgent(context, asset);
+      requireReportingAgent(context, asset);
       const report = await context.store.devices.findReport(asset.uuid);
-      const presence = await presenceOf(context, asset, { at: report?.at, isKeptCurrent: true });
-      return { apps: report?.value.apps.map(showApp) ?? [], ...presence };
+      const presence = await presenceOf(context, asset, { at: report?.at, isPushed: true });
+      return { apps: report?.value.apps.map(toAppResponse) ?? [], ...presence };
     },
   );
 }

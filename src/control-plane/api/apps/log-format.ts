@@ -10,16 +10,16 @@ const FORMATS: Readonly<Record<string, LogFormat>> = {
 };
 
 /** The form of a log a client prefers by its header `Accept`; NDJSON unless it asks for text. */
-export function logFormat(accept: string | undefined): LogFormat {
+export function negotiateLogFormat(accept: string | undefined): LogFormat {
   const preferred = (accept ?? "*/*")
     .split(",")
-    .map((part) => readPart(part))
+    .map((part) => parseMediaRange(part))
     .filter(({ type, quality }) => quality > 0 && Object.hasOwn(FORMATS, type))
     .toSorted((one, other) => other.quality - one.quality);
   return FORMATS[preferred[0]?.type ?? "*/*"] ?? NDJSON;
 }
 
-function readPart(part: string): { readonly type: string; readonly quality: number } {
+function parseMediaRange(part: string): { readonly type: string; readonly quality: number } {
   const [type = "", ...parameters] = part.split(";").map((text) => text.trim().toLowerCase());
   const quality = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2);
   return { type, quality: quality === undefined ? 1 : Number(quality) || 0 };

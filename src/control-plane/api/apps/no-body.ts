@@ -2,7 +2,7 @@ import type { FastifyRequest } from "fastify";
 import { invalidRequest } from "../../../protocol/request-error.ts";
 
 /** Lets a request without a body pass whatever type it says its body has, as many clients do. */
-export async function ignoreTypeOfNoBody({ headers }: FastifyRequest): Promise<void> {
+export async function ignoreContentTypeOfEmptyBody({ headers }: FastifyRequest): Promise<void> {
   const isEmpty = headers["content-length"] === undefined || headers["content-length"] === "0";
   if (isEmpty && headers["transfer-encoding"] === undefined) delete headers["content-type"];
 }

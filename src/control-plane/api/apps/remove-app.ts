@@ -1,7 +1,7 @@
 import type { Api, ApiContext } from "../context.ts";
 import { appParams } from "./app-params.ts";
-import { commandStream, refuseStream, STREAM_NOTE, streamCommand } from "./command-stream.ts";
-import { ignoreTypeOfNoBody, refuseBody } from "./no-body.ts";
+import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";
+import { ignoreContentTypeOfEmptyBody, refuseBody } from "./no-body.ts";
 
 /** `DELETE /v1/assets/{asset_id}/edge/apps/{name}`: removes an app and streams how it goes. */
 export function removeApp(api: Api, context: ApiContext): void {
@@ -9,16 +9,16 @@ export function removeApp(api: Api, context: ApiContext): void {
     "/v1/assets/:asset_id/edge/apps/:name",
     {
       schema: {
-        ...commandStream(),
+        ...commandSchema(),
         operationId: "removeApp",
         summary: "Remove App",
         description:
           "Stops and removes an app of the asset's device. What it keeps in directories of the device is not deleted. " +
-          STREAM_NOTE,
+          STREAM_DESCRIPTION,
         params: appParams,
       },
-      errorHandler: refuseStream(context),
-      onRequest: ignoreTypeOfNoBody,
+      errorHandler: streamErrorHandler(context),
+      onRequest: ignoreContentTypeOfEmptyBody,
       preValidation: refuseBody,
     },
     async (request, reply) => {

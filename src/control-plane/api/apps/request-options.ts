@@ -2,11 +2,13 @@ import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { DeployOptions, RegistryAuth } from "../../../protocol/deploy-options.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
-import { flag } from "../../../protocol/query.ts";
+import { booleanString } from "../../../protocol/query.ts";
 
 /** Query parameters of a deployment or an update. */
-export const commandQuery = z.strictObject({
-  dry_run: flag().default(false).meta({ description: "Everything is checked and priced; nothing is changed." }),
+export const deployQuerySchema = z.strictObject({
+  dry_run: booleanString()
+    .default(false)
+    .meta({ description: "Everything is checked and priced; nothing is changed." }),
 });
 
 interface GivenOptions {
@@ -16,7 +18,7 @@ interface GivenOptions {
 }
 
 /** Tells the specification in a request's body from how it is to be carried out. */
-export function splitRequest<T extends GivenOptions>(body: T, dryRun: boolean) {
+export function splitDeployRequest<T extends GivenOptions>(body: T, dryRun: boolean) {
   const { registry_auth, max_download_bytes, urgent, ...spec } = body;
   const options: DeployOptions = {
     ...(registry_auth && { registry_auth }),

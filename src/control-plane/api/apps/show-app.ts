@@ -8,7 +8,7 @@ export const appSchema = appReportSchema
   .meta({ id: "App" });
 
 /** The ports are lifted out of the specification, which is the device's word and may hold anything. */
-export function showApp(app: AppReport): z.output<typeof appSchema> {
+export function toAppResponse(app: AppReport): z.output<typeof appSchema> {
   const published = ports.safeParse(app.spec["ports"]);
   return { ...app, ports: published.success ? published.data : [] };
 }

@@ -1,9 +1,9 @@
 import type { Api, ApiContext } from "../context.ts";
 import { appParams } from "./app-params.ts";
-import { commandStream, refuseStream, STREAM_NOTE, streamCommand } from "./command-stream.ts";
-import { ignoreTypeOfNoBody, refuseBody } from "./no-body.ts";
+import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";
+import { ignoreContentTypeOfEmptyBody, refuseBody } from "./no-body.ts";
 
-const SWITCHES = {
+const LIFECYCLE_ACTIONS = {
   stop: {
     operationId: "stopApp",
     summary: "Stop App",
@@ -18,21 +18,21 @@ const SWITCHES = {
 } as const;
 
 /** `POST /v1/assets/{asset_id}/edge/apps/{name}/stop`, `…/start`, `…/restart`, each streaming how it goes. */
-export function switchApp(api: Api, context: ApiContext): void {
+export function appLifecycle(api: Api, context: ApiContext): void {
   for (const action of ["stop", "start", "restart"] as const) {
-    const { operationId, summary, description } = SWITCHES[action];
+    const { operationId, summary, description } = LIFECYCLE_ACTIONS[action];
     api.post(
       `/v1/assets/:asset_id/edge/apps/:name/${action}`,
       {
         schema: {
-          ...commandStream(),
+          ...commandSchema(),
           operationId,
           summary,
-          description: `${description} ${STREAM_NOTE}`,
+          description: `${description} ${STREAM_DESCRIPTION}`,
           params: appParams,
         },
-        errorHandler: refuseStream(context),
-        onRequest: ignoreTypeOfNoBody,
+        errorHandler: streamErrorHandler(context),
+        onRequest: ignoreContentTypeOfEmptyBody,
         preValidation: refuseBody,
       },
       async (request, reply) => {

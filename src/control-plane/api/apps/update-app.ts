@@ -2,11 +2,11 @@ import type { FastifyRequest } from "fastify";
 import { updateRequestSchema } from "../../../protocol/deploy-request.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { appParams } from "./app-params.ts";
-import { commandStream, refuseStream, STREAM_NOTE, streamCommand } from "./command-stream.ts";
-import { commandQuery, requireBody, splitRequest } from "./request-options.ts";
+import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";
+import { deployQuerySchema, requireBody, splitDeployRequest } from "./request-options.ts";
 
 /** A file an app was deployed from has its name in it: said again, it changes nothing. */
-async function dropOwnName({ body, params }: FastifyRequest): Promise<void> {
+async function dropUnchangedName({ body, params }: FastifyRequest): Promise<void> {
   if (typeof body !== "object" || body === null || !("name" in body)) return;
   if (body.name === (params as { name: string }).name) delete body.name;
 }
@@ -17,23 +17,23 @@ export function updateApp(api: Api, context: ApiContext): void {
     "/v1/assets/:asset_id/edge/apps/:name",
     {
       schema: {
-        ...commandStream(),
+        ...commandSchema(),
         operationId: "updateApp",
         summary: "Update App",
         description:
           "Changes an app of the asset's device. Fields left out keep their values; `ports`, `volumes` and " +
           "`environments` are replaced whole, an empty list clears, and `null` takes away what is absent by default. " +
           "The name cannot change. When the new version does not hold, the previous one runs again and the update ends " +
-          `in \`Fail\`. ${STREAM_NOTE}`,
+          `in \`Fail\`. ${STREAM_DESCRIPTION}`,
         params: appParams,
-        querystring: commandQuery,
+        querystring: deployQuerySchema,
         body: updateRequestSchema,
       },
-      errorHandler: refuseStream(context),
-      preValidation: [requireBody, dropOwnName],
+      errorHandler: streamErrorHandler(context),
+      preValidation: [requireBody, dropUnchangedName],
     },
     async (request, reply) => {
-      const { spec, options } = splitRequest(request.body, request.query.dry_run);
+      const { spec, options } = splitDeployRequest(request.body, request.query.dry_run);
       return streamCommand(context, request, reply, { action: "update", app: request.params.name, spec, options });
     },
   );

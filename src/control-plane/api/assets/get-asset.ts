@@ -4,7 +4,7 @@ import { errors, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy/legacy.ts";
 import { assetParams } from "./asset-params.ts";
 import { findAsset } from "./find-asset.ts";
-import { showAsset } from "./show-asset.ts";
+import { toAssetResponse } from "./show-asset.ts";
 
 /** `GET /v1/assets/{asset_id}`: one asset. */
 export function getAsset(api: Api, context: ApiContext): void {
@@ -21,6 +21,6 @@ export function getAsset(api: Api, context: ApiContext): void {
       },
     },
     async (request, reply) =>
-      showAsset(await findAsset(context.store, request, request.params.asset_id), legacy, reply),
+      toAssetResponse(await findAsset(context.store, request, request.params.asset_id), legacy, reply),
   );
 }

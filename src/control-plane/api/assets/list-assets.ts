@@ -1,7 +1,7 @@
 import { assetListQuerySchema, DEFAULT_PAGE_SIZE } from "../../../protocol/asset-request.ts";
 import { type AssetList, assetListSchema } from "../../../protocol/asset.ts";
-import { toListItem } from "../../core/asset-view.ts";
-import { decodeCursor, encodeCursor } from "../../core/list-cursor.ts";
+import { toAssetListItem } from "../../core/asset-view.ts";
+import { decodeAssetCursor, encodeAssetCursor } from "../../core/list-cursor.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
@@ -24,16 +24,16 @@ export function listAssets(api: Api, context: ApiContext): void {
     },
     async (request, reply): Promise<AssetList> => {
       const { limit = DEFAULT_PAGE_SIZE, cursor, status, type, q: text } = request.query;
-      const after = cursor === undefined ? undefined : decodeCursor(cursor);
+      const after = cursor === undefined ? undefined : decodeAssetCursor(cursor);
       // One more than asked for tells whether there is another page.
       const found = await context.store.assets.listAssets(accountOf(request), { status, type, text }, limit + 1, after);
       const page = found.slice(0, limit);
       const last = found.length > limit ? page.at(-1) : undefined;
       const isLegacyServed = legacy.isServed();
-      if (isLegacyServed && page.some((asset) => asset.supersim)) legacy.mark(reply, "/v1/assets");
+      if (isLegacyServed && page.some((asset) => asset.supersim)) legacy.addDeprecationHeaders(reply, "/v1/assets");
       return {
-        assets: page.map((asset) => toListItem(asset, isLegacyServed)),
-        next_cursor: last ? encodeCursor(last) : null,
+        assets: page.map((asset) => toAssetListItem(asset, isLegacyServed)),
+        next_cursor: last ? encodeAssetCursor(last) : null,
       };
     },
   );

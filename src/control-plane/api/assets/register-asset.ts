@@ -3,14 +3,14 @@ import {
   type RegisteredAsset,
   registeredAssetSchema,
 } from "../../../protocol/asset-request.ts";
-import { type Conflict, registerAsset as register } from "../../assets/register-asset.ts";
+import { type IdentifierConflict, registerAsset as register } from "../../assets/register-asset.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy/legacy.ts";
 import { assetPath } from "./asset-path.ts";
-import { showAsset } from "./show-asset.ts";
+import { toAssetResponse } from "./show-asset.ts";
 
 const HEADERS = {
   Location: { type: "string", description: "Path of the new asset." },
@@ -37,19 +37,19 @@ export function registerAsset(api: Api, context: ApiContext): void {
     },
     async (request, reply): Promise<RegisteredAsset> => {
       const accountId = accountOf(request);
-      context.conflictLimit.check(accountId);
-      await requireRoom(context, accountId);
+      context.conflictRateLimiter.requireAllowed(accountId);
+      await requireAssetQuota(context, accountId);
       const { asset, deviceToken } = await register(context, accountId, request.body, (conflict) =>
-        noteConflict(context, accountId, conflict),
+        recordConflict(context, accountId, conflict),
       );
       void reply.code(201).header("location", assetPath(asset.uuid));
-      return { ...showAsset(asset, legacy, reply), device_token: deviceToken };
+      return { ...toAssetResponse(asset, legacy, reply), device_token: deviceToken };
     },
   );
 }
 
-async function requireRoom({ store, config }: ApiContext, accountId: string): Promise<void> {
-  const { assets: used } = await store.accounts.findUse(accountId);
+async function requireAssetQuota({ store, config }: ApiContext, accountId: string): Promise<void> {
+  const { assets: used } = await store.accounts.findUsage(accountId);
   const limit = config.max_assets_per_account;
   if (used < limit) return;
   throw new EdgeError("QuotaExceeded", "The account has as many assets as it may have.", {
@@ -60,10 +60,14 @@ async function requireRoom({ store, config }: ApiContext, accountId: string): Pr
 }
 
 /** The operator sees what the account is not told, so that a dispute can be settled. */
-function noteConflict({ conflictLimit, logger }: ApiContext, accountId: string, conflict: Conflict): void {
-  const { taken, value, holder } = conflict;
+function recordConflict(
+  { conflictRateLimiter: conflictLimit, logger }: ApiContext,
+  accountId: string,
+  conflict: IdentifierConflict,
+): void {
+  const { taken, value, owner: holder } = conflict;
   if (holder.accountId === accountId) return;
-  conflictLimit.count(accountId);
+  conflictLimit.record(accountId);
   logger.warn(
     {
       account_id: accountId,

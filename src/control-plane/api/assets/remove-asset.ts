@@ -24,7 +24,7 @@ export function removeAsset(api: Api, { store, deployments, access }: ApiContext
     async (request, reply) => {
       const { uuid } = await findAsset(store, request, request.params.asset_id);
       await store.assets.removeAsset(uuid);
-      await deployments.abandon(uuid);
+      await deployments.cancelAll(uuid);
       // The token is void: this is where the device's session finds out.
       await access.recheck(deviceSubject(uuid));
       return reply.code(204).send();

@@ -6,7 +6,7 @@ import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy/legacy.ts";
 import { assetParams } from "./asset-params.ts";
-import { showAsset } from "./show-asset.ts";
+import { toAssetResponse } from "./show-asset.ts";
 
 /** `PATCH /v1/assets/{asset_id}`: updates name, status and network group, all or nothing. */
 export function updateAsset(api: Api, context: ApiContext): void {
@@ -42,7 +42,7 @@ export function updateAsset(api: Api, context: ApiContext): void {
       const asset = await context.assetUpdater.update(accountOf(request), params.asset_id, (asset, ownGroups) =>
         planUpdate(asset, body, ownGroups),
       );
-      return showAsset(asset, legacy, reply);
+      return toAssetResponse(asset, legacy, reply);
     },
   );
 }

@@ -2,7 +2,7 @@ import { EdgeError } from "../../../protocol/errors.ts";
 import { isFinished } from "../../core/deployment.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
-import { deploymentParams, deploymentSchema, showDeployment } from "./deployment-schema.ts";
+import { deploymentParams, deploymentSchema, toDeploymentResponse } from "./deployment-schema.ts";
 import { findDeployment } from "./find-deployment.ts";
 
 /**
@@ -30,7 +30,7 @@ export function cancelDeployment(api: Api, { store, deployments }: ApiContext): 
       const { id } = await findDeployment(store, request);
       const after = await deployments.cancel(id);
       if (!after) throw new EdgeError("DeploymentNotFound");
-      return reply.code(isFinished(after) ? 200 : 202).send(showDeployment(after));
+      return reply.code(isFinished(after) ? 200 : 202).send(toDeploymentResponse(after));
     },
   );
 }

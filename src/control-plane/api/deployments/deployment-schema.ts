@@ -36,7 +36,7 @@ export const deploymentSchema = z
   })
   .meta({ id: "Deployment" });
 
-export function showDeployment(deployment: Deployment): z.output<typeof deploymentSchema> {
+export function toDeploymentResponse(deployment: Deployment): z.output<typeof deploymentSchema> {
   const { id, assetUuid, app, action, spec, options, status, code, createdAtMs, finishedAtMs, cancelRequestedAtMs } =
     deployment;
   const { image } = (spec ?? {}) as { image?: string };

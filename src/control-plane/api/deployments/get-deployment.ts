@@ -1,6 +1,6 @@
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
-import { deploymentParams, deploymentSchema, showDeployment } from "./deployment-schema.ts";
+import { deploymentParams, deploymentSchema, toDeploymentResponse } from "./deployment-schema.ts";
 import { findDeployment } from "./find-deployment.ts";
 
 /** `GET /v1/assets/{asset_id}/edge/deployments/{deployment_id}`: the record of one deployment. */
@@ -19,6 +19,6 @@ export function getDeployment(api: Api, { store }: ApiContext): void {
         },
       },
     },
-    async (request) => showDeployment(await findDeployment(store, request)),
+    async (request) => toDeploymentResponse(await findDeployment(store, request)),
   );
 }

@@ -1,14 +1,14 @@
 import { z } from "zod";
-import { decimal } from "../../../protocol/query.ts";
+import { integerString } from "../../../protocol/query.ts";
 import { decodeDeploymentCursor, encodeDeploymentCursor } from "../../core/deployment-cursor.ts";
 import { assetParams } from "../assets/asset-params.ts";
 import { findAsset } from "../assets/find-asset.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
-import { deploymentSchema, showDeployment } from "./deployment-schema.ts";
+import { deploymentSchema, toDeploymentResponse } from "./deployment-schema.ts";
 
 const query = z.strictObject({
-  limit: decimal(1, 200).default(50),
+  limit: integerString(1, 200).default(50),
   cursor: z.string().max(200).optional().meta({ description: "`next_cursor` of the page before." }),
 });
 
@@ -39,7 +39,7 @@ export function listDeployments(api: Api, { store }: ApiContext): void {
       const after = cursor === undefined ? undefined : decodeDeploymentCursor(cursor);
       const page = await store.deployments.listDeployments(asset.uuid, limit, after);
       return {
-        deployments: page.deployments.map(showDeployment),
+        deployments: page.deployments.map(toDeploymentResponse),
         next_cursor: page.next ? encodeDeploymentCursor(page.next) : null,
       };
     },

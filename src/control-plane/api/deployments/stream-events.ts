@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { decimal } from "../../../protocol/query.ts";
+import { integerString } from "../../../protocol/query.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
 import { eventStream } from "../docs/stream.ts";
@@ -8,7 +8,7 @@ import { deploymentParams } from "./deployment-schema.ts";
 import { findDeployment } from "./find-deployment.ts";
 
 const query = z.strictObject({
-  after: decimal(0, Number.MAX_SAFE_INTEGER)
+  after: integerString(0, Number.MAX_SAFE_INTEGER)
     .default(0)
     .meta({ description: "`seq` of the last event already seen; 0 for all." }),
 });
@@ -18,7 +18,7 @@ const query = z.strictObject({
  * after the one that was seen last, and then as they come, until the final one.
  */
 export function streamEvents(api: Api, context: ApiContext): void {
-  const { store, streams } = context;
+  const { store, streamLimiter: streams } = context;
   api.get(
     "/v1/assets/:asset_id/edge/deployments/:deployment_id/events",
     {
@@ -39,7 +39,7 @@ export function streamEvents(api: Api, context: ApiContext): void {
     },
     async (request, reply) => {
       const { id } = await findDeployment(store, request);
-      streams.open(request, reply);
+      streams.acquireForAccount(request, reply);
       void reply.header("Deployment-Id", id);
       return sendEvents(context, request, reply, { id, after: request.query.after });
     },

@@ -6,13 +6,13 @@ import type { Dated } from "../../store/devices.ts";
 import type { ApiContext } from "../context.ts";
 
 /** What the device counted on these days, asked right now and kept with what it told before. Errors as of a question. */
-export async function askLedger(
+export async function refreshLedger(
   { store, queries, clock }: Pick<ApiContext, "store" | "queries" | "clock">,
   asset: Asset,
   days: DayRange,
   signal: AbortSignal,
 ): Promise<Dated<DeviceDataUsage>> {
-  const told = await queries.ask(asset, "data_usage", days, signal);
+  const told = await queries.query(asset, "data_usage", days, signal);
   return store.devices.updateLedger(asset.uuid, (held) => ({
     value: mergeLedger(held?.value, told),
     at: Math.floor(clock.now() / 1000),

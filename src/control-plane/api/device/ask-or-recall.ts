@@ -1,13 +1,13 @@
 import { EdgeError } from "../../../protocol/errors.ts";
 
 /** What a device answers right now, or what is remembered of it where it cannot be reached. */
-export interface Recalled<T> {
+export interface LiveOrStored<T> {
   readonly live: boolean;
   readonly value: T;
 }
 
 /** Asks, and where that ends in `DeviceNotReachable` answers what `recall` does. Throws every other error. */
-export async function askOrRecall<T>(ask: () => Promise<T>, recall: () => Promise<T>): Promise<Recalled<T>> {
+export async function liveOrStored<T>(ask: () => Promise<T>, recall: () => Promise<T>): Promise<LiveOrStored<T>> {
   try {
     return { live: true, value: await ask() };
   } catch (error) {

@@ -3,7 +3,7 @@ import { type DeviceDataUsage, deviceDataUsageSchema, utcDaySchema } from "../..
 import { simTypeSchema } from "../../../protocol/sim.ts";
 import { unixSeconds } from "../../../protocol/timestamp.ts";
 import { readDailyUsage } from "../../assets/read-daily-usage.ts";
-import { ledgerBetween } from "../../core/device-ledger.ts";
+import { ledgerInRange } from "../../core/device-ledger.ts";
 import { resolveDays } from "../../core/utc-days.ts";
 import type { Dated } from "../../store/devices.ts";
 import { assetParams } from "../assets/asset-params.ts";
@@ -11,8 +11,8 @@ import { findAsset } from "../assets/find-asset.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
-import { askLedger } from "./ask-ledger.ts";
-import { askOrRecall } from "./ask-or-recall.ts";
+import { refreshLedger } from "./ask-ledger.ts";
+import { liveOrStored } from "./ask-or-recall.ts";
 import { presenceFields, presenceOf } from "./presence.ts";
 
 const query = z.strictObject({
@@ -72,14 +72,14 @@ export function getDataUsage(api: Api, context: ApiContext): void {
       const asset = await findAsset(context.store, request, request.params.asset_id);
       const { days, range } = resolveDays(request.query, context.clock.now());
       const signal = streamSignal(request, reply, context);
-      const { live, value: ledger } = await askOrRecall<Dated<DeviceDataUsage> | undefined>(
-        () => askLedger(context, asset, days, signal),
+      const { live, value: ledger } = await liveOrStored<Dated<DeviceDataUsage> | undefined>(
+        () => refreshLedger(context, asset, days, signal),
         () => context.store.devices.findLedger(asset.uuid),
       );
       const sims = await readDailyUsage(context, asset, range);
       // It is told when asked for, so it ages also while the device is connected.
-      const presence = await presenceOf(context, asset, { at: ledger?.at, isKeptCurrent: false });
-      return { ...days, ...ledgerBetween(ledger?.value, days), sims, live, ...presence };
+      const presence = await presenceOf(context, asset, { at: ledger?.at, isPushed: false });
+      return { ...days, ...ledgerInRange(ledger?.value, days), sims, live, ...presence };
     },
   );
 }

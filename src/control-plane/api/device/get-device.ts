@@ -3,15 +3,15 @@ import { deviceFactsSchema } from "../../../protocol/app-report.ts";
 import { deviceDataUsageSchema } from "../../../protocol/data-usage.ts";
 import { deviceStateSchema } from "../../../protocol/device-state.ts";
 import type { Asset } from "../../core/asset.ts";
-import { ledgerBetween } from "../../core/device-ledger.ts";
+import { ledgerInRange } from "../../core/device-ledger.ts";
 import { utcDay } from "../../core/utc-days.ts";
 import { assetParams } from "../assets/asset-params.ts";
 import { findAsset } from "../assets/find-asset.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
-import { askLedger } from "./ask-ledger.ts";
-import { askOrRecall } from "./ask-or-recall.ts";
+import { refreshLedger } from "./ask-ledger.ts";
+import { liveOrStored } from "./ask-or-recall.ts";
 import { presenceFields, presenceOf } from "./presence.ts";
 
 const schema = z
@@ -31,7 +31,7 @@ const schema = z
   })
   .meta({ id: "Device" });
 
-type Shown = Pick<z.output<typeof schema>, "device" | "data_usage"> & { readonly at: number | undefined };
+type DeviceView = Pick<z.output<typeof schema>, "device" | "data_usage"> & { readonly at: number | undefined };
 
 /** `GET /v1/assets/{asset_id}/edge/device`: the device right now, or as it told last. */
 export function getDevice(api: Api, context: ApiContext): void {
@@ -55,34 +55,34 @@ export function getDevice(api: Api, context: ApiContext): void {
     async (request, reply): Promise<z.output<typeof schema>> => {
       const asset = await findAsset(context.store, request, request.params.asset_id);
       const signal = streamSignal(request, reply, context);
-      const { live, value } = await askOrRecall(
-        () => ask(context, asset, signal),
-        () => recall(context, asset),
+      const { live, value } = await liveOrStored(
+        () => queryLive(context, asset, signal),
+        () => readStored(context, asset),
       );
       const { at, ...shown } = value;
-      return { ...shown, live, ...(await presenceOf(context, asset, { at, isKeptCurrent: true })) };
+      return { ...shown, live, ...(await presenceOf(context, asset, { at, isPushed: true })) };
     },
   );
 }
 
-async function ask(context: ApiContext, asset: Asset, signal: AbortSignal): Promise<Shown> {
+async function queryLive(context: ApiContext, asset: Asset, signal: AbortSignal): Promise<DeviceView> {
   const nowS = Math.floor(context.clock.now() / 1000);
   const day = utcDay(nowS);
   const [device, ledger] = await Promise.all([
-    context.queries.ask(asset, "device", {}, signal),
-    askLedger(context, asset, { from: day, to: day }, signal),
+    context.queries.query(asset, "device", {}, signal),
+    refreshLedger(context, asset, { from: day, to: day }, signal),
   ]);
-  return { device, data_usage: usageOf(ledger.value, day), at: nowS };
+  return { device, data_usage: toDataUsage(ledger.value, day), at: nowS };
 }
 
-async function recall({ store, clock }: ApiContext, asset: Asset): Promise<Shown> {
+async function readStored({ store, clock }: ApiContext, asset: Asset): Promise<DeviceView> {
   const report = await store.devices.findReport(asset.uuid);
   const ledger = await store.devices.findLedger(asset.uuid);
   const day = utcDay(clock.now() / 1000);
-  return { device: report?.value.device ?? null, data_usage: usageOf(ledger?.value, day), at: report?.at };
+  return { device: report?.value.device ?? null, data_usage: toDataUsage(ledger?.value, day), at: report?.at };
 }
 
-function usageOf(ledger: Parameters<typeof ledgerBetween>[0], day: string): Shown["data_usage"] {
-  const { days, budget } = ledgerBetween(ledger, { from: day, to: day });
+function toDataUsage(ledger: Parameters<typeof ledgerInRange>[0], day: string): DeviceView["data_usage"] {
+  const { days, budget } = ledgerInRange(ledger, { from: day, to: day });
   return { today: days[0] ?? null, budget };
 }

@@ -19,18 +19,18 @@ const presenceSchema = z.object(presenceFields);
 type Presence = z.output<typeof presenceSchema>;
 
 /** When a device told something, and whether it tells of changes without being asked. */
-export interface Told {
+export interface ReportFreshness {
   /** Unix seconds; `undefined` when it never did. */
   readonly at: number | undefined;
   /** What it tells of by itself is in force for as long as it is connected, however long ago that was. */
-  readonly isKeptCurrent: boolean;
+  readonly isPushed: boolean;
 }
 
 /** Whether the device is there, and how old what it told is. */
 export async function presenceOf(
   { devices, lastSeen, clock }: Pick<ApiContext, "devices" | "lastSeen" | "clock">,
   asset: Asset,
-  { at, isKeptCurrent }: Told,
+  { at, isPushed: isKeptCurrent }: ReportFreshness,
 ): Promise<Presence> {
   const now = Math.floor(clock.now() / 1000);
   const isReachable = devices.find(asset.uuid) !== undefined;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type ErrorCode, errorEntry } from "../../../protocol/errors.ts";
-import { refusalStatus } from "../refusal-status.ts";
+import { errorStatus } from "../refusal-status.ts";
 
 /** A response header in the OpenAPI document: a JSON Schema with a description. */
 export type HeaderSchema = Readonly<Record<string, unknown>> & { readonly description: string };
@@ -48,7 +48,7 @@ export function json<T extends z.ZodType>(
 
 /** The error answers of an endpoint: the codes given, and those every endpoint has. */
 export function errors(...codes: readonly ErrorCode[]): Record<number, DocumentedResponse> {
-  const byStatus = Map.groupBy([...codes, ...COMMON], refusalStatus);
+  const byStatus = Map.groupBy([...codes, ...COMMON], errorStatus);
   return Object.fromEntries([...byStatus].map(([status, codes]) => [status, errorResponse(codes)]));
 }
 

@@ -41,7 +41,7 @@ export function legacyUpdateSim(api: Api, context: ApiContext): void {
         },
         // Before a body is read: once the endpoint is gone, it does not matter what is in it.
         preParsing: async (request, reply) => {
-          if (!legacy.isServed()) throw legacy.removed(reply, "PATCH", assetPath(request.params.asset_id));
+          if (!legacy.isServed()) throw legacy.toRemovedError(reply, "PATCH", assetPath(request.params.asset_id));
         },
         preValidation: async (request) => void parseLegacySimUpdate(request.body),
       },
@@ -51,7 +51,7 @@ export function legacyUpdateSim(api: Api, context: ApiContext): void {
           planLegacyUpdate(asset, request.body, ownGroups),
         );
         if (!supersim) throw new EdgeError("SimNotFound");
-        legacy.mark(reply, assetPath(asset_id));
+        legacy.addDeprecationHeaders(reply, assetPath(asset_id));
         return toLegacySim(supersim);
       },
     );

@@ -33,14 +33,14 @@ export function legacyUsage(api: Api, context: ApiContext): void {
           },
         },
         preValidation: async (request, reply) => {
-          if (!legacy.isServed()) throw legacy.removed(reply, "GET", successor(request.params.asset_id));
+          if (!legacy.isServed()) throw legacy.toRemovedError(reply, "GET", successor(request.params.asset_id));
         },
       },
       async (request, reply) => {
         const { asset_id } = request.params;
         const asset = await findAsset(context.store, request, asset_id);
         const usage = await readUsage(context, asset, "supersim", request.query);
-        legacy.mark(reply, successor(asset_id));
+        legacy.addDeprecationHeaders(reply, successor(asset_id));
         return toSuperSimUsage(usage);
       },
     );

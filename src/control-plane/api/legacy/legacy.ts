@@ -9,9 +9,9 @@ export interface Legacy {
   /** Whether they are still there. */
   isServed(): boolean;
   /** Marks an answer that holds something deprecated. `successor` is the path of what replaces it. */
-  mark(reply: FastifyReply, successor: string): void;
+  addDeprecationHeaders(reply: FastifyReply, successor: string): void;
   /** The answer of an endpoint that is gone. */
-  removed(reply: FastifyReply, method: string, successor: string): EdgeError;
+  toRemovedError(reply: FastifyReply, method: string, successor: string): EdgeError;
 }
 
 /** Reads the removal instant from the configuration, and the time of each request from the clock. */
@@ -19,10 +19,10 @@ export function createLegacy({ config, clock }: Pick<ApiContext, "config" | "clo
   const removalMs = Date.parse(config.legacy_removal_at);
   return {
     isServed: () => !isLegacyRemoved(clock.now(), removalMs),
-    mark(reply, successor) {
+    addDeprecationHeaders(reply, successor) {
       void reply.headers(legacyHeaders(removalMs, successor));
     },
-    removed(reply, method, successor) {
+    toRemovedError(reply, method, successor) {
       void reply.header("link", successorLink(successor));
       return endpointRemoved(removalMs, method, successor);
     },

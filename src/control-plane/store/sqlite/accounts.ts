@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Account, AccountStore, AccountUse } from "../accounts.ts";
+import type { Account, AccountStore, AccountUsage } from "../accounts.ts";
 
 interface Row {
   readonly id: string;
@@ -31,8 +31,8 @@ export class SqliteAccountStore implements AccountStore {
     return row && toAccount(row);
   }
 
-  async findUse(id: string): Promise<AccountUse> {
-    return (this.#use.get(id) as unknown as AccountUse | undefined) ?? { storedBytes: 0, assets: 0 };
+  async findUsage(id: string): Promise<AccountUsage> {
+    return (this.#use.get(id) as unknown as AccountUsage | undefined) ?? { storedBytes: 0, assets: 0 };
   }
 
   async listAccounts(): Promise<readonly Account[]> {

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { ListPosition } from "../../core/list-cursor.ts";
+import type { AssetCursor } from "../../core/list-cursor.ts";
 import type { Asset } from "../../core/asset.ts";
 import type { AssetFilter } from "../assets.ts";
 import { ASSET_COLUMNS, ASSET_JOINS, type AssetRow, toAsset } from "./asset-row.ts";
@@ -15,7 +15,7 @@ export const LIST_SQL = /* sql */ `
   ORDER BY a.created_at, a.uuid LIMIT $limit`;
 
 /** Before every asset there can be. */
-const BEGINNING: ListPosition = { createdAt: -1, uuid: "" };
+const FIRST_PAGE_CURSOR: AssetCursor = { createdAt: -1, uuid: "" };
 
 export class SqliteAssetList {
   readonly #select: StatementSync;
@@ -24,7 +24,7 @@ export class SqliteAssetList {
     this.#select = database.prepare(LIST_SQL);
   }
 
-  page(accountId: string, filter: AssetFilter, limit: number, after = BEGINNING): Asset[] {
+  page(accountId: string, filter: AssetFilter, limit: number, after = FIRST_PAGE_CURSOR): Asset[] {
     const rows = this.#select.all({
       $account: accountId,
       $created_at: after.createdAt,

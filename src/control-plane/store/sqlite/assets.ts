@@ -2,8 +2,8 @@ import type { DatabaseSync } from "node:sqlite";
 import { transaction } from "../../../lib/sqlite.ts";
 import type { Asset } from "../../core/asset.ts";
 import { canonicalIdentifier, type Identifier, identifiersOf } from "../../core/identifier.ts";
-import type { ListPosition } from "../../core/list-cursor.ts";
-import type { AssetFilter, AssetStore, Holder, RegisterResult } from "../assets.ts";
+import type { AssetCursor } from "../../core/list-cursor.ts";
+import type { AssetFilter, AssetStore, IdentifierOwner, RegisterResult } from "../assets.ts";
 import { SqliteAssetList } from "./asset-list.ts";
 import { ASSET_COLUMNS, ASSET_JOINS, type AssetRow, toAsset } from "./asset-row.ts";
 
@@ -13,7 +13,7 @@ export class SqliteAssetStore implements AssetStore {
   readonly #byUuid;
   readonly #byToken;
   readonly #replaceToken;
-  readonly #holder;
+  readonly #owner;
   readonly #insertAsset;
   readonly #insertIdentifier;
   readonly #insertSim;
@@ -37,7 +37,7 @@ export class SqliteAssetStore implements AssetStore {
       `UPDATE assets SET device_token_hash = next_device_token_hash, next_device_token_hash = NULL
        WHERE uuid = ? AND next_device_token_hash = ?`,
     );
-    this.#holder = database.prepare(
+    this.#owner = database.prepare(
       `SELECT a.uuid AS assetUuid, a.account_id AS accountId
        FROM identifiers i JOIN assets a ON a.uuid = i.asset_uuid WHERE i.value = ?`,
     );
@@ -84,7 +84,8 @@ export class SqliteAssetStore implements AssetStore {
       transaction(this.#database, () => this.#insert(asset, deviceTokenHash));
       return { ok: true };
     } catch (error) {
-      if (error instanceof Taken) return { ok: false, taken: error.field, value: error.value, holder: error.holder };
+      if (error instanceof IdentifierTakenError)
+        return { ok: false, taken: error.field, value: error.value, owner: error.owner };
       throw error;
     }
   }
@@ -93,7 +94,7 @@ export class SqliteAssetStore implements AssetStore {
     accountId: string,
     filter: AssetFilter,
     limit: number,
-    after: ListPosition | undefined,
+    after: AssetCursor | undefined,
   ): Promise<readonly Asset[]> {
     return this.#list.page(accountId, filter, limit, after);
   }
@@ -110,8 +111,8 @@ export class SqliteAssetStore implements AssetStore {
   }
 
   #requireFree(identifier: Identifier): void {
-    const holder = this.#holder.get(identifier.value) as Holder | undefined;
-    if (holder) throw new Taken(identifier, holder);
+    const holder = this.#owner.get(identifier.value) as IdentifierOwner | undefined;
+    if (holder) throw new IdentifierTakenError(identifier, holder);
   }
 
   #insert(asset: Asset, deviceTokenHash: Uint8Array): void {
@@ -142,15 +143,15 @@ export class SqliteAssetStore implements AssetStore {
 }
 
 /** Ends the transaction; never leaves this file. */
-class Taken extends Error {
+class IdentifierTakenError extends Error {
   readonly field: Identifier["field"];
   readonly value: string;
-  readonly holder: Holder;
+  readonly owner: IdentifierOwner;
 
-  constructor({ field, value }: Identifier, holder: Holder) {
+  constructor({ field, value }: Identifier, holder: IdentifierOwner) {
     super(`taken: ${field}`);
     this.field = field;
     this.value = value;
-    this.holder = holder;
+    this.owner = holder;
   }
 }

@@ -1,7 +1,7 @@
 import type { DeploymentEvent, DeploymentStatus } from "../../../protocol/deployment-event.ts";
 import type { DeploymentAction } from "../../../protocol/deployment-action.ts";
 import type { ErrorCode } from "../../../protocol/errors.ts";
-import type { Deployment, DeploymentSummary, Doubt, RecordedOptions } from "../../core/deployment.ts";
+import type { Deployment, DeploymentSummary, OutcomeUncertainty, RecordedOptions } from "../../core/deployment.ts";
 
 export interface DeploymentRow {
   readonly id: string;
@@ -24,7 +24,7 @@ export interface DeploymentRow {
   readonly last_event: string | null;
   readonly version: number;
   readonly connection: number;
-  readonly doubt: Doubt | null;
+  readonly doubt: OutcomeUncertainty | null;
   readonly doubt_until_ms: number | null;
   readonly event_bytes: number;
   readonly account_bytes: number | null;
@@ -54,7 +54,7 @@ export function toSummary(found: unknown): DeploymentSummary {
     code: row.code ?? undefined,
     acknowledgedAtMs: row.acknowledged_at_ms ?? undefined,
     cancelRequestedAtMs: row.cancel_requested_at_ms ?? undefined,
-    doubt: row.doubt ?? undefined,
+    uncertainty: row.doubt ?? undefined,
   };
 }
 
@@ -80,10 +80,10 @@ export function toDeployment(row: DeploymentRow): Deployment {
     lastDeviceSeq: row.last_device_seq,
     lastEvent: row.last_event === null ? undefined : (JSON.parse(row.last_event) as DeploymentEvent),
     connection: row.connection,
-    doubt: row.doubt ?? undefined,
-    doubtUntilMs: row.doubt_until_ms ?? undefined,
+    uncertainty: row.doubt ?? undefined,
+    uncertainUntilMs: row.doubt_until_ms ?? undefined,
     eventBytes: row.event_bytes,
-    accountBytes: row.account_bytes ?? 0,
+    accountStoredBytes: row.account_bytes ?? 0,
     omittedEvents: row.omitted_events,
   };
 }

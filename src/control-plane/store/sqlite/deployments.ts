@@ -1,11 +1,11 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { DeploymentEvent } from "../../../protocol/deployment-event.ts";
 import { transaction } from "../../../lib/sqlite.ts";
-import type { Change, Deployment, DeploymentSummary } from "../../core/deployment.ts";
+import type { DeploymentChange, Deployment, DeploymentSummary } from "../../core/deployment.ts";
 import type { DeploymentCursor } from "../../core/deployment-cursor.ts";
 import {
   type CreateResult,
-  type CreationBounds,
+  type CreationLimits,
   type DeploymentPage,
   type DeploymentStore,
   type Idempotency,
@@ -33,7 +33,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
   readonly #page;
   readonly #unfinished;
   readonly #unfinishedOfAsset;
-  readonly #endedInDoubt;
+  readonly #endedUncertain;
   readonly #update;
   readonly #events;
   readonly #removeFinished;
@@ -68,7 +68,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
     this.#unfinishedOfAsset = database.prepare(
       `${select} WHERE d.asset_uuid = ? AND d.status = 'Running' ORDER BY d.created_at_ms, d.id`,
     );
-    this.#endedInDoubt = database.prepare(
+    this.#endedUncertain = database.prepare(
       `${select} WHERE d.asset_uuid = ? AND d.doubt IN ('asked', 'overdue') AND d.status <> 'Running'
        ORDER BY d.created_at_ms, d.id LIMIT ?`,
     );
@@ -87,7 +87,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
     deployment: Deployment,
     first: DeploymentEvent,
     idempotency?: Idempotency,
-    bounds?: CreationBounds,
+    bounds?: CreationLimits,
   ): Promise<CreateResult> {
     return transaction(this.#database, () => {
       const earlier = idempotency && this.#repetition(deployment.accountId, idempotency);
@@ -126,7 +126,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
     return row && toSummary(row);
   }
 
-  async summarizeUnfinished(assetUuid: string): Promise<readonly DeploymentSummary[]> {
+  async listUnfinishedSummaries(assetUuid: string): Promise<readonly DeploymentSummary[]> {
     return this.#unfinishedSummaries.all(assetUuid).map(toSummary);
   }
 
@@ -150,13 +150,13 @@ export class SqliteDeploymentStore implements DeploymentStore {
     return (rows as unknown as DeploymentRow[]).map(toDeployment);
   }
 
-  async listEndedInDoubt(assetUuid: string, limit: number): Promise<readonly Deployment[]> {
-    return (this.#endedInDoubt.all(assetUuid, limit) as unknown as DeploymentRow[]).map(toDeployment);
+  async listEndedUncertain(assetUuid: string, limit: number): Promise<readonly Deployment[]> {
+    return (this.#endedUncertain.all(assetUuid, limit) as unknown as DeploymentRow[]).map(toDeployment);
   }
 
   async updateDeployment(
     id: string,
-    decide: (deployment: Deployment) => Change | undefined,
+    decide: (deployment: Deployment) => DeploymentChange | undefined,
   ): Promise<Deployment | undefined> {
     return transaction(this.#database, () => {
       const deployment = this.#find(id);
@@ -186,7 +186,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
     return row && toDeployment(row);
   }
 
-  #apply(before: Deployment, change: Change): Deployment {
+  #apply(before: Deployment, change: DeploymentChange): Deployment {
     const after = { ...before, ...change.fields, version: before.version + 1 };
     const event = change.event ?? before.lastEvent;
     const lastSeq = event?.seq ?? 0;
@@ -204,8 +204,8 @@ export class SqliteDeploymentStore implements DeploymentStore {
       lastSeq,
       after.deadlineAtMs,
       after.connection,
-      after.doubt ?? null,
-      after.doubtUntilMs ?? null,
+      after.uncertainty ?? null,
+      after.uncertainUntilMs ?? null,
       eventBytes,
       after.omittedEvents,
       after.version,
@@ -216,11 +216,12 @@ export class SqliteDeploymentStore implements DeploymentStore {
     return { ...after, lastSeq, lastEvent: event, eventBytes };
   }
 
-  #refusal({ accountId, assetUuid, spec }: Deployment, bounds: CreationBounds): CreateResult | undefined {
+  #refusal({ accountId, assetUuid, spec }: Deployment, bounds: CreationLimits): CreateResult | undefined {
     const { bytes: usedBytes } = (this.#storedBytes.get(accountId) ?? { bytes: 0 }) as { bytes: number };
-    if (usedBytes + Buffer.byteLength(JSON.stringify(spec)) > bounds.accountBytes) return { kind: "full", usedBytes };
+    if (usedBytes + Buffer.byteLength(JSON.stringify(spec)) > bounds.maxAccountBytes)
+      return { kind: "full", usedBytes };
     const { count } = this.#running.get(assetUuid) as { count: number };
-    return count >= bounds.runningOfAsset ? { kind: "busy" } : undefined;
+    return count >= bounds.maxRunningPerAsset ? { kind: "busy" } : undefined;
   }
 
   #repetition(accountId: string, { key, requestHash }: Idempotency): CreateResult | undefined {

@@ -4,7 +4,7 @@ import type { EnrolmentCode } from "../../core/enrolment.ts";
 import type { EnrolmentStore } from "../enrolments.ts";
 
 /** How long a code that was used or has expired is remembered, so that whoever types it is told so, in seconds. */
-const REMEMBER_S = 30 * 24 * 3600;
+const RETENTION_S = 30 * 24 * 3600;
 
 interface Row {
   readonly hash: Uint8Array;
@@ -44,7 +44,7 @@ export class SqliteEnrolmentStore implements EnrolmentStore {
 
   async issueCode({ assetUuid, createdAt, expiresAt }: EnrolmentCode, hash: Uint8Array): Promise<void> {
     transaction(this.#database, () => {
-      this.#removeOld.run(createdAt - REMEMBER_S);
+      this.#removeOld.run(createdAt - RETENTION_S);
       this.#removeUnused.run(assetUuid);
       this.#insert.run(hash, assetUuid, createdAt, expiresAt);
     });

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
-import { openSqlite, truncateLog } from "../../../lib/sqlite.ts";
+import { openSqlite, truncateWal } from "../../../lib/sqlite.ts";
 import type { Store } from "../store.ts";
 import { SqliteAccountStore } from "./accounts.ts";
 import { SqliteAssetStore } from "./assets.ts";
@@ -31,10 +31,10 @@ export function openStore(path: string): Store {
     async check() {
       ping.get();
     },
-    async emptyLog() {
-      return isEmpty(`${path}-wal`) || truncateLog(database);
+    async truncateWal() {
+      return isEmpty(`${path}-wal`) || truncateWal(database);
     },
-    async foreignChanges() {
+    async dataVersion() {
       return Number(version.get()?.["data_version"]);
     },
     async [Symbol.asyncDispose]() {

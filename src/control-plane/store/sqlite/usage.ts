@@ -30,7 +30,7 @@ interface Row {
 export class SqliteUsageStore implements UsageStore {
   readonly #database: DatabaseSync;
   readonly #sums: ReadonlyMap<Granularity, StatementSync>;
-  #stagings = 0;
+  #stagingTables = 0;
 
   constructor(database: DatabaseSync) {
     this.#database = database;
@@ -41,7 +41,7 @@ export class SqliteUsageStore implements UsageStore {
 
   async recordUsage(records: AsyncIterable<UsageRecord>): Promise<number> {
     // A temporary table takes no lock on the database, so nobody waits while a slow source is being read.
-    const staging = `temp.usage_staging_${++this.#stagings}`;
+    const staging = `temp.usage_staging_${++this.#stagingTables}`;
     this.#database.exec(`CREATE TABLE ${staging} AS SELECT * FROM usage_records LIMIT 0;
       CREATE UNIQUE INDEX ${staging}_key ON ${staging.slice("temp.".length)} (iccid, start_time, bucket)`);
     try {

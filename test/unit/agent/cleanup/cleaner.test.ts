@@ -16,7 +16,7 @@ async function rigged() {
   const cleaner = new Cleaner({
     ...rig.services,
     isEnabled: true,
-    rules: { keepMs: DAY_MS, lowDisk: 0.1 },
+    rules: { keepMs: DAY_MS, minFreeShare: 0.1 },
     whyNotFetchable: async (reference) => {
       asked.push(reference);
       return unreachable.has(reference) ? "no route to host" : undefined;
@@ -139,7 +139,7 @@ describe("cleaning up images", () => {
     await using test = await rigged();
     await test.update("d1", 1);
     expect(new PulledImages(test.rig.store).all()).toMatchObject([{ reference: image(1), unneededSince: null }]);
-    const broken = { learned: () => "{", learn: () => undefined };
+    const broken = { learnedValue: () => "{", saveLearnedValue: () => undefined };
     expect(new PulledImages(broken).all()).toEqual([]);
   });
 });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type CleanupView, type PulledImage, planCleanup } from "../../../../src/agent/core/image-cleanup.ts";
 
-const RULES = { keepMs: 1_000, lowDisk: 0.15 };
+const RULES = { keepMs: 1_000, minFreeShare: 0.15 };
 const NOW = 1_000_000;
 const ref = (name: string): string => `registry.example.com/team/${name}:1`;
 

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import type { MachineReading } from "../../../../src/agent/cli/machine.ts";
+import type { HostUsage } from "../../../../src/agent/cli/machine.ts";
 import { ratesBetween, renderTop } from "../../../../src/agent/cli/top-view.ts";
 import type { Top } from "../../../../src/agent/local/api.ts";
 import { createTheme } from "../../../../src/lib/terminal/theme.ts";
-import { widthOf } from "../../../../src/lib/terminal/width.ts";
+import { displayWidth } from "../../../../src/lib/terminal/width.ts";
 
 const PLAIN = createTheme({ write: () => undefined }, { TERM: "xterm", LANG: "C.UTF-8" });
-const MACHINE: MachineReading = {
+const MACHINE: HostUsage = {
   processors: 4,
   load: 0.42,
   memory_bytes: 4e9,
@@ -62,7 +62,7 @@ describe("what apps use", () => {
     const name = "an-app-with-a-name-that-is-as-long-as-names-of-apps-may-ever-be-63";
     const now = look(2_000, { name, state: "restarting", restarts: 12 });
     const text = renderTop(now, MACHINE, ratesBetween(look(0, { name }), now), PLAIN, 80);
-    expect(text.split("\n").filter((line) => widthOf(line) > 80)).toEqual([]);
+    expect(text.split("\n").filter((line) => displayWidth(line) > 80)).toEqual([]);
     expect(text).toMatch(/^Link online for 1 min/);
     expect(text).toContain("Load 0.42 on 4 CPU   Memory 1.00 GB of 4.00 GB   Disk 5.00 GB free   Temp 52 °C");
     expect(renderTop({ ...now, apps: [] } as Top, MACHINE, [], PLAIN, 80)).toContain("No apps");

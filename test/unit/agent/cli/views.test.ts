@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { printHappening } from "../../../../src/agent/cli/happening-view.ts";
+import { printActivity } from "../../../../src/agent/cli/happening-view.ts";
 import { Printer } from "../../../../src/agent/cli/printer.ts";
 import { renderApps, renderStatus, shortTime } from "../../../../src/agent/cli/status-view.ts";
 import { troublesOf } from "../../../../src/agent/cli/troubles.ts";
-import type { Happening, Status } from "../../../../src/agent/local/api.ts";
+import type { Activity, Status } from "../../../../src/agent/local/api.ts";
 import { createTheme } from "../../../../src/lib/terminal/theme.ts";
-import { widthOf } from "../../../../src/lib/terminal/width.ts";
+import { displayWidth } from "../../../../src/lib/terminal/width.ts";
 import { MemoryOutput } from "../../../support/edgectl/memory-output.ts";
 
 const ENV = { TERM: "xterm", LANG: "C.UTF-8" };
@@ -108,7 +108,7 @@ describe("output on a terminal", () => {
     fc.assert(
       fc.property(name, fc.string({ maxLength: 200 }), (name, image) => {
         for (const line of renderApps([{ ...APP, name, image }], PLAIN, 80).split("\n")) {
-          expect(widthOf(line)).toBeLessThanOrEqual(80);
+          expect(displayWidth(line)).toBeLessThanOrEqual(80);
         }
       }),
     );
@@ -117,7 +117,7 @@ describe("output on a terminal", () => {
   it("nothing from outside reaches the terminal as a control character", () => {
     fc.assert(
       fc.property(hostile, (text) => {
-        const event: Happening = {
+        const event: Activity = {
           kind: "event",
           at: 1,
           app: text,
@@ -131,7 +131,7 @@ describe("output on a terminal", () => {
         const output = [
           renderStatus({ ...STATUS, link: { ...STATUS.link, control_plane: text } }, PLAIN),
           renderApps([{ ...APP, name: text, image: text, state: text }], PLAIN, 80),
-          printed((printer) => printHappening(printer, event), 80),
+          printed((printer) => printActivity(printer, event), 80),
           printed((printer) => printer.raw(text)),
         ].join("");
         expect(output).not.toMatch(CONTROL);
@@ -140,11 +140,11 @@ describe("output on a terminal", () => {
   });
 
   it("long text is broken at spaces on a terminal, and left whole in a file", () => {
-    const event: Happening = { kind: "repair", at: 1, app: "web", reason: "word ".repeat(40).trim() };
-    const narrow = printed((printer) => printHappening(printer, event), 80);
-    for (const line of narrow.split("\n")) expect(widthOf(line)).toBeLessThanOrEqual(80);
+    const event: Activity = { kind: "repair", at: 1, app: "web", reason: "word ".repeat(40).trim() };
+    const narrow = printed((printer) => printActivity(printer, event), 80);
+    for (const line of narrow.split("\n")) expect(displayWidth(line)).toBeLessThanOrEqual(80);
     expect(
-      printed((printer) => printHappening(printer, event))
+      printed((printer) => printActivity(printer, event))
         .trimEnd()
         .split("\n"),
     ).toHaveLength(1);

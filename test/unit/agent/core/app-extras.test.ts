@@ -5,7 +5,7 @@ import { adopt } from "../../../../src/agent/core/adopt.ts";
 import { canonicalSpec, extrasOf, hasExtras, LABELS } from "../../../../src/agent/core/container.ts";
 import { newApp } from "../../../../src/agent/core/deployment.ts";
 import { nextRepair } from "../../../../src/agent/core/repair.ts";
-import { judge } from "../../../../src/agent/core/verify.ts";
+import { evaluateSample } from "../../../../src/agent/core/verify.ts";
 import { type AppSpec, parseAppSpec } from "../../../../src/protocol/app-spec.ts";
 
 function spec(fields: Record<string, unknown> = {}): AppSpec {
@@ -130,12 +130,12 @@ describe("an app that may end by itself", () => {
     ["unless-stopped", 0, "crashed"],
     [undefined, 0, "crashed"],
   ] as const)("with the policy %s and exit code %d has %s", (restartPolicy, exitCode, verdict) => {
-    expect(judge(ended(exitCode), baseline, 100, { ...window, restartPolicy })).toBe(verdict);
+    expect(evaluateSample(ended(exitCode), baseline, 100, { ...window, restartPolicy })).toBe(verdict);
   });
 
   it("has crashed when it was restarted in between, whatever came of it", () => {
     const again = { ...ended(0), startedAt: "later" };
-    expect(judge(again, baseline, 100, { ...window, restartPolicy: "on-failure" })).toBe("crashed");
+    expect(evaluateSample(again, baseline, 100, { ...window, restartPolicy: "on-failure" })).toBe("crashed");
   });
 
   it("is not started again once it has ended as it may", () => {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { admit, type DataPolicy } from "../../../../src/agent/core/data-budget.ts";
-import { isWithin, minuteOfDay, nextWithin, parseHours } from "../../../../src/agent/core/download-hours.ts";
+import { decideDownload, type DataPolicy } from "../../../../src/agent/core/data-budget.ts";
+import { isInWindows, minuteOfDay, nextWithin, parseTimeWindow } from "../../../../src/agent/core/download-hours.ts";
 import { NETWORK_KINDS } from "../../../../src/agent/core/network-kind.ts";
 
 const MINUTE = 60_000;
@@ -17,7 +17,7 @@ const FREE: DataPolicy = {
   timeZone: "UTC",
 };
 const UNUSED = { today: 0, thisMonth: 0 };
-const night = parseHours("22:00-05:00") ?? { from: 0, to: 1 };
+const night = parseTimeWindow("22:00-05:00") ?? { from: 0, to: 1 };
 
 const anyMoment = fc.integer({ min: Date.UTC(2026, 0, 1), max: Date.UTC(2030, 0, 1) });
 const anyHours = fc
@@ -38,11 +38,11 @@ describe("hours", () => {
     ["10:00-24:30", undefined],
     ["night", undefined],
   ])("%s", (text, expected) => {
-    expect(parseHours(text)).toEqual(expected);
+    expect(parseTimeWindow(text)).toEqual(expected);
   });
 
   it("may go over midnight", () => {
-    expect([21, 22, 23, 0, 4, 5, 12].map((hour) => isWithin([night], hour * 60))).toEqual([
+    expect([21, 22, 23, 0, 4, 5, 12].map((hour) => isInWindows([night], hour * 60))).toEqual([
       false,
       true,
       true,
@@ -57,12 +57,12 @@ describe("hours", () => {
     fc.assert(
       fc.property(fc.array(anyHours, { minLength: 1, maxLength: 3 }), anyMoment, anyZone, (hours, now, zone) => {
         const next = nextWithin(hours, now, zone);
-        expect(isWithin(hours, minuteOfDay(next, zone))).toBe(true);
+        expect(isInWindows(hours, minuteOfDay(next, zone))).toBe(true);
         expect(next).toBeGreaterThanOrEqual(now);
         expect(next - now).toBeLessThanOrEqual(2 * DAY);
         if (next === now) return;
         const before = [1, 2, 15, 30, 60].map((minutes) => next - minutes * MINUTE).filter((at) => at > now);
-        for (const at of before) expect(isWithin(hours, minuteOfDay(at, zone))).toBe(false);
+        for (const at of before) expect(isInWindows(hours, minuteOfDay(at, zone))).toBe(false);
       }),
       { numRuns: 200 },
     );
@@ -77,30 +77,30 @@ describe("hours", () => {
 describe("a download", () => {
   it("goes ahead on a network that costs nothing, whatever was used and whatever time it is", () => {
     const strict = { ...FREE, dailyBytes: 1, monthlyBytes: 1, hours: [night] };
-    expect(admit(strict, "ethernet", 1e9, { today: 1e9, thisMonth: 1e9 }, NOW)).toEqual({ kind: "go" });
-    expect(admit(strict, "ethernet", 1e9, UNUSED, 0)).toEqual({ kind: "go" });
+    expect(decideDownload(strict, "ethernet", 1e9, { today: 1e9, thisMonth: 1e9 }, NOW)).toEqual({ kind: "go" });
+    expect(decideDownload(strict, "ethernet", 1e9, UNUSED, 0)).toEqual({ kind: "go" });
   });
 
   it("waits for the hours", () => {
-    const admission = admit({ ...FREE, hours: [night] }, "modem", 10, UNUSED, NOW);
+    const admission = decideDownload({ ...FREE, hours: [night] }, "modem", 10, UNUSED, NOW);
     expect(admission).toEqual({ kind: "wait", reason: "hours", untilMs: Date.UTC(2026, 10, 21, 22) });
   });
 
   it("waits for the next day or month where the budget would be exceeded, and then for the hours", () => {
     const daily = { ...FREE, dailyBytes: 100 };
-    expect(admit(daily, "modem", 60, { today: 40, thisMonth: 40 }, NOW)).toEqual({ kind: "go" });
-    expect(admit(daily, "modem", 61, { today: 40, thisMonth: 40 }, NOW)).toEqual({
+    expect(decideDownload(daily, "modem", 60, { today: 40, thisMonth: 40 }, NOW)).toEqual({ kind: "go" });
+    expect(decideDownload(daily, "modem", 61, { today: 40, thisMonth: 40 }, NOW)).toEqual({
       kind: "wait",
       reason: "daily_budget",
       untilMs: Date.UTC(2026, 10, 22),
     });
     const monthly = { ...FREE, monthlyBytes: 100, dailyBytes: 90 };
-    expect(admit(monthly, "modem", 61, { today: 40, thisMonth: 40 }, NOW)).toMatchObject({
+    expect(decideDownload(monthly, "modem", 61, { today: 40, thisMonth: 40 }, NOW)).toMatchObject({
       reason: "monthly_budget",
       untilMs: Date.UTC(2026, 11, 1),
     });
-    const noon = parseHours("12:00-13:00") ?? night;
-    expect(admit({ ...daily, hours: [noon] }, "modem", 61, { today: 40, thisMonth: 40 }, NOW)).toMatchObject({
+    const noon = parseTimeWindow("12:00-13:00") ?? night;
+    expect(decideDownload({ ...daily, hours: [noon] }, "modem", 61, { today: 40, thisMonth: 40 }, NOW)).toMatchObject({
       reason: "daily_budget",
       untilMs: Date.UTC(2026, 10, 22, 12),
     });
@@ -108,12 +108,12 @@ describe("a download", () => {
 
   it("of unknown size begins as long as there is anything left", () => {
     const daily = { ...FREE, dailyBytes: 100 };
-    expect(admit(daily, "modem", 0, { today: 99, thisMonth: 99 }, NOW).kind).toBe("go");
-    expect(admit(daily, "modem", 0, { today: 100, thisMonth: 100 }, NOW).kind).toBe("wait");
+    expect(decideDownload(daily, "modem", 0, { today: 99, thisMonth: 99 }, NOW).kind).toBe("go");
+    expect(decideDownload(daily, "modem", 0, { today: 100, thisMonth: 100 }, NOW).kind).toBe("wait");
   });
 
   it("that is larger than the whole budget never begins", () => {
-    expect(admit({ ...FREE, dailyBytes: 100 }, "modem", 101, UNUSED, NOW)).toEqual({
+    expect(decideDownload({ ...FREE, dailyBytes: 100 }, "modem", 101, UNUSED, NOW)).toEqual({
       kind: "never",
       reason: "daily_budget",
       limit: 100,
@@ -121,12 +121,12 @@ describe("a download", () => {
   });
 
   it("waits while the clock is not set, where there is anything to judge by it", () => {
-    expect(admit({ ...FREE, hours: [night] }, "modem", 1, UNUSED, 86_400_000)).toEqual({
+    expect(decideDownload({ ...FREE, hours: [night] }, "modem", 1, UNUSED, 86_400_000)).toEqual({
       kind: "wait",
       reason: "clock",
       untilMs: undefined,
     });
-    expect(admit(FREE, "modem", 1, UNUSED, 86_400_000)).toEqual({ kind: "go" });
+    expect(decideDownload(FREE, "modem", 1, UNUSED, 86_400_000)).toEqual({ kind: "go" });
   });
 
   it("once it may begin, may also begin with less: less to fetch, less used", () => {
@@ -141,9 +141,9 @@ describe("a download", () => {
         (bytes, used, less, limit, kind) => {
           const policy = { ...FREE, dailyBytes: limit, monthlyBytes: limit };
           const usage = { today: used, thisMonth: used };
-          if (admit(policy, kind, bytes, usage, NOW).kind !== "go") return;
+          if (decideDownload(policy, kind, bytes, usage, NOW).kind !== "go") return;
           const lighter = { today: Math.max(0, used - less), thisMonth: Math.max(0, used - less) };
-          expect(admit(policy, kind, Math.max(0, bytes - less), lighter, NOW).kind).toBe("go");
+          expect(decideDownload(policy, kind, Math.max(0, bytes - less), lighter, NOW).kind).toBe("go");
         },
       ),
     );

@@ -1,23 +1,23 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  brokenBelow,
+  failedDependencies,
   CHECKS,
   type CheckId,
   checkOf,
-  culprits,
-  type Verdict,
+  failedChecks,
+  type CheckResult,
 } from "../../../../src/agent/core/doctor.ts";
 import { clashesWithApps } from "../../../../src/agent/core/port-range.ts";
-import type { Patient, Probe } from "../../../../src/agent/doctor/probe.ts";
+import type { ProbeContext, Probe } from "../../../../src/agent/doctor/probe.ts";
 import { probeClock } from "../../../../src/agent/doctor/probes/clock.ts";
 import { runChecks } from "../../../../src/agent/doctor/run-checks.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 
 const IDS = CHECKS.map(({ id }) => id);
-const GOOD: Verdict = { verdict: "good", text: "fine" };
-const BAD: Verdict = { verdict: "bad", text: "broken", next: "mend it" };
-const NOBODY = {} as Patient;
+const GOOD: CheckResult = { verdict: "good", text: "fine" };
+const BAD: CheckResult = { verdict: "bad", text: "broken", next: "mend it" };
+const NOBODY = {} as ProbeContext;
 
 const probes = (change: Partial<Record<CheckId, Probe>>): Record<CheckId, Probe> => ({
   ...(Object.fromEntries(IDS.map((id) => [id, async () => GOOD])) as unknown as Record<CheckId, Probe>),
@@ -51,11 +51,11 @@ describe("what the doctor blames", () => {
         const verdicts = await runChecks(probes(Object.fromEntries(watched)), NOBODY, new FakeClock());
         const isLowest = (id: CheckId): boolean => !allBelow(id).some((below) => broken.includes(below));
         const lowest = new Set(broken.filter(isLowest));
-        expect(culprits(verdicts)).toEqual(IDS.filter((id) => lowest.has(id)));
+        expect(failedChecks(verdicts)).toEqual(IDS.filter((id) => lowest.has(id)));
         for (const id of IDS) {
           const isBlocked = allBelow(id).some((below) => broken.includes(below));
           expect([asked.has(id), verdicts.get(id)?.verdict === "skipped"]).toEqual([!isBlocked, isBlocked]);
-          if (isBlocked) expect(brokenBelow(id, verdicts).every((root) => lowest.has(root))).toBe(true);
+          if (isBlocked) expect(failedDependencies(id, verdicts).every((root) => lowest.has(root))).toBe(true);
         }
       }),
     );
@@ -67,7 +67,7 @@ describe("what the doctor blames", () => {
     await clock.advance(5_000);
     await clock.advance(500);
     const verdicts = await running;
-    expect(culprits(verdicts)).toEqual(["dns", "engine", "files"]);
+    expect(failedChecks(verdicts)).toEqual(["dns", "engine", "files"]);
     expect(verdicts.get("files")?.text).toMatch(/tripped/);
     expect(verdicts.get("tcp")).toEqual({ verdict: "skipped", text: "Not checked, waits for: Host name." });
   });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { appState, lastExit } from "../../../../src/agent/core/app-state.ts";
-import { explainApp, type KnownOfApp } from "../../../../src/agent/core/explain-app.ts";
+import { explainApp, type AppSnapshot } from "../../../../src/agent/core/explain-app.ts";
 
 const container = {
   status: "running",
@@ -12,7 +12,7 @@ const container = {
   healthOutput: "",
   runsForMs: 5_000,
 };
-const RUNNING: KnownOfApp = {
+const RUNNING: AppSnapshot = {
   name: "web",
   image: "example/web:1",
   desired: "running",
@@ -20,18 +20,18 @@ const RUNNING: KnownOfApp = {
   container: { ...container, health: "none" },
   imagePresent: true,
   takenPorts: [],
-  forbidden: undefined,
+  policyDenial: undefined,
   deploying: undefined,
   lastFailure: undefined,
   lastRepair: undefined,
 };
 
-const texts = (known: Partial<KnownOfApp>): string =>
+const texts = (known: Partial<AppSnapshot>): string =>
   explainApp({ ...RUNNING, ...known })
     .findings.map(({ text }) => text)
     .join("\n");
-const cause = (known: Partial<KnownOfApp>): string | undefined => explainApp({ ...RUNNING, ...known }).cause;
-const ended = (changes: object): Partial<KnownOfApp> => ({
+const cause = (known: Partial<AppSnapshot>): string | undefined => explainApp({ ...RUNNING, ...known }).cause;
+const ended = (changes: object): Partial<AppSnapshot> => ({
   container: { ...container, health: "none", status: "exited", ...changes },
 });
 
@@ -41,7 +41,7 @@ describe("why an app does not run", () => {
     expect(explainApp(RUNNING).findings.every(({ verdict }) => verdict !== "bad")).toBe(true);
   });
 
-  it.each<[Partial<KnownOfApp>, RegExp]>([
+  it.each<[Partial<AppSnapshot>, RegExp]>([
     [{ image: undefined, container: undefined }, /never deployed/],
     [{ image: undefined, deploying: "Pulling image" }, /being deployed/],
     [{ engineError: "no answer" }, /engine does not answer/],

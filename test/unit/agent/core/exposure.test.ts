@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { type FileFacts, findExposure, type Protection } from "../../../../src/agent/core/exposure.ts";
+import { type FileStat, findExposure, type PermissionRule } from "../../../../src/agent/core/exposure.ts";
 
 const AGENT = 990;
-const trusted = { uids: [0, AGENT], gids: [0, AGENT], owner: AGENT };
+const trusted = { uids: [0, AGENT], gids: [0, AGENT], expectedOwner: AGENT };
 
-function look(protection: Protection, facts: Partial<FileFacts>, allowed?: number): string | undefined {
+function look(protection: PermissionRule, facts: Partial<FileStat>, allowed?: number): string | undefined {
   const file = { path: "/x/file", isDirectory: false, mode: 0o600, uid: AGENT, gid: AGENT, ...facts };
   return findExposure(file, protection, trusted, allowed)?.next;
 }
 
 describe("what other users can do with a file of the agent", () => {
-  it.each<[Protection, Partial<FileFacts>, string | undefined]>([
+  it.each<[PermissionRule, Partial<FileStat>, string | undefined]>([
     ["read", { mode: 0o600 }, undefined],
     ["read", { mode: 0o640 }, "chmod go-rwx /x/file"],
     ["read", { mode: 0o604 }, "chmod go-rwx /x/file"],

@@ -1,34 +1,34 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  afterHeld,
-  afterLost,
-  type IdleBounds,
-  type IdleKnowledge,
-  nextPause,
-  NOTHING_KNOWN,
+  learnSurvived,
+  learnLost,
+  type KeepaliveBounds,
+  type IdleEstimate,
+  nextKeepaliveMs,
+  INITIAL_ESTIMATE,
 } from "../../../../src/agent/core/idle-learning.ts";
 
 const MINUTE = 60_000;
-const BOUNDS: IdleBounds = { startMs: 10 * MINUTE, minMs: MINUTE, maxMs: 30 * MINUTE };
+const BOUNDS: KeepaliveBounds = { startMs: 10 * MINUTE, minMs: MINUTE, maxMs: 30 * MINUTE };
 
 interface Story {
-  readonly known: IdleKnowledge;
+  readonly known: IdleEstimate;
   readonly losses: number;
   readonly pauses: readonly number[];
 }
 
 /** So many pauses on a network that forgets a connection after so long. */
-function live(forgetsAfterMs: number, rounds: number, from: IdleKnowledge = NOTHING_KNOWN): Story {
+function live(forgetsAfterMs: number, rounds: number, from: IdleEstimate = INITIAL_ESTIMATE): Story {
   let known = from;
   let losses = 0;
   const pauses: number[] = [];
   for (let round = 0; round < rounds; round++) {
-    const pause = nextPause(known, BOUNDS);
+    const pause = nextKeepaliveMs(known, BOUNDS);
     pauses.push(pause);
-    if (pause < forgetsAfterMs) known = afterHeld(known, pause);
+    if (pause < forgetsAfterMs) known = learnSurvived(known, pause);
     else {
-      known = afterLost(known, pause);
+      known = learnLost(known, pause);
       losses++;
     }
   }
@@ -59,11 +59,11 @@ describe("the pause between keep-alives", () => {
     const happening = fc.record({ isLoss: fc.boolean(), silence: fc.integer({ min: 1, max: 1e9 }) });
     fc.assert(
       fc.property(fc.array(happening, { maxLength: 300 }), (happenings) => {
-        let known = NOTHING_KNOWN;
+        let known = INITIAL_ESTIMATE;
         for (const { isLoss, silence } of happenings) {
-          known = isLoss ? afterLost(known, silence) : afterHeld(known, silence);
-          expect(nextPause(known, BOUNDS)).toBeGreaterThanOrEqual(BOUNDS.minMs);
-          expect(nextPause(known, BOUNDS)).toBeLessThanOrEqual(BOUNDS.maxMs);
+          known = isLoss ? learnLost(known, silence) : learnSurvived(known, silence);
+          expect(nextKeepaliveMs(known, BOUNDS)).toBeGreaterThanOrEqual(BOUNDS.minMs);
+          expect(nextKeepaliveMs(known, BOUNDS)).toBeLessThanOrEqual(BOUNDS.maxMs);
           if (known.lostMs !== undefined) expect(known.lostMs).toBeGreaterThan(known.heldMs);
         }
       }),

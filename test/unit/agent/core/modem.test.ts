@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { findModem, isModemControl, isModemInterface } from "../../../../src/agent/core/modem.ts";
 
-const none = { controls: [], interfaces: [], otherWayOut: true };
+const none = { controls: [], interfaces: [], hasOtherRoute: true };
 const wwan = (state: string, ...addresses: string[]) => ({ name: "wwan0", state, addresses });
 
 describe("the SIM modem", () => {
@@ -18,9 +18,9 @@ describe("the SIM modem", () => {
 
   it.each([
     [{ ...none, interfaces: [wwan("down")] }, /wwan0 is down/, false],
-    [{ ...none, interfaces: [wwan("down", "10.64.1.7")], otherWayOut: false }, /wwan0 is down/, true],
-    [{ ...none, interfaces: [wwan("unknown")], otherWayOut: false }, /has no address/, true],
-    [{ ...none, controls: ["cdc-wdm0"], otherWayOut: false }, /cdc-wdm0.*without a network interface/, true],
+    [{ ...none, interfaces: [wwan("down", "10.64.1.7")], hasOtherRoute: false }, /wwan0 is down/, true],
+    [{ ...none, interfaces: [wwan("unknown")], hasOtherRoute: false }, /has no address/, true],
+    [{ ...none, controls: ["cdc-wdm0"], hasOtherRoute: false }, /cdc-wdm0.*without a network interface/, true],
   ])("is not connected %#", (seen, text, matters) => {
     expect(findModem(seen)).toMatchObject({ kind: "down", text: expect.stringMatching(text) as string, matters });
   });

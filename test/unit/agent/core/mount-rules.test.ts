@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseMountinfo } from "../../../../src/agent/core/mountinfo.ts";
-import type { AppPaths, PathFacts } from "../../../../src/agent/core/path-facts.ts";
-import { isInside, type PathTrace, plainTrace } from "../../../../src/agent/core/path-trace.ts";
-import { type Policy, type PolicyViolation, violation } from "../../../../src/agent/core/policy.ts";
+import type { AppPaths, PathPolicyInput } from "../../../../src/agent/core/path-facts.ts";
+import { isPathBelow, type ResolvedPath, pathWithoutLinks } from "../../../../src/agent/core/path-trace.ts";
+import { type Policy, type PolicyViolation, findPolicyViolation } from "../../../../src/agent/core/policy.ts";
 import { parseAppSpec } from "../../../../src/protocol/app-spec.ts";
 
 const POLICY: Policy = {
@@ -13,21 +13,21 @@ const POLICY: Policy = {
   devices: { allow: ["/dev", "/data"], deny: [] },
   registries: { allow: [] },
 };
-const FACTS: PathFacts = {
+const FACTS: PathPolicyInput = {
   volumes: [],
   devices: [],
-  others: [],
-  guarded: [],
-  leadsTo: new Map(),
+  otherApps: [],
+  protectedPaths: [],
+  resolvedRules: new Map(),
   mounts: [],
-  shared: undefined,
+  sharedPaths: undefined,
 };
 
-type Mount = string | { readonly path: string; readonly readonly?: boolean; readonly trace?: Partial<PathTrace> };
+type Mount = string | { readonly path: string; readonly readonly?: boolean; readonly trace?: Partial<ResolvedPath> };
 
 const pathOf = (mount: Mount): string => (typeof mount === "string" ? mount : mount.path);
-const traceOf = (mount: Mount): PathTrace => ({
-  ...plainTrace(pathOf(mount)),
+const traceOf = (mount: Mount): ResolvedPath => ({
+  ...pathWithoutLinks(pathOf(mount)),
   ...(typeof mount === "string" ? {} : mount.trace),
 });
 const isReadonly = (mount: Mount): boolean => typeof mount !== "string" && (mount.readonly ?? false);
@@ -41,7 +41,7 @@ const other = (...volumes: readonly Mount[]): AppPaths => ({
 interface Asked {
   readonly volumes?: readonly Mount[];
   readonly devices?: readonly string[];
-  readonly facts?: Partial<PathFacts>;
+  readonly facts?: Partial<PathPolicyInput>;
   readonly policy?: Partial<Policy>;
   readonly occasion?: "request" | "run";
 }
@@ -58,8 +58,8 @@ function judge({ volumes = [], devices = [], facts = {}, policy = {}, occasion =
     ...(devices.length > 0 && { devices: devices.map((local) => ({ local })) }),
   });
   if (!parsed.ok) throw parsed.error;
-  const own = { volumes: volumes.map(traceOf), devices: devices.map((path) => plainTrace(path)) };
-  return violation(parsed.spec, { ...POLICY, ...policy }, { ...FACTS, ...own, ...facts }, occasion);
+  const own = { volumes: volumes.map(traceOf), devices: devices.map((path) => pathWithoutLinks(path)) };
+  return findPolicyViolation(parsed.spec, { ...POLICY, ...policy }, { ...FACTS, ...own, ...facts }, occasion);
 }
 
 const isNested: Partial<PolicyViolation> = { rule: "policy.mounts" };
@@ -67,14 +67,16 @@ const isNested: Partial<PolicyViolation> = { rule: "policy.mounts" };
 describe("a mount that leads through what an app may write to", () => {
   it("is refused inside, and around; the very same directory and what is only read are shared", () => {
     const others = [other("/data/a")];
-    expect(judge({ volumes: ["/data/a/b"], facts: { others } })).toMatchObject(isNested);
-    expect(judge({ volumes: [{ path: "/data/a/b", readonly: true }], facts: { others } })).toMatchObject(isNested);
-    expect(judge({ volumes: ["/data"], facts: { others } })).toMatchObject(isNested);
-    expect(judge({ volumes: [{ path: "/data", readonly: true }], facts: { others } })).toBeUndefined();
-    expect(judge({ volumes: ["/data/a"], facts: { others } })).toBeUndefined();
-    expect(judge({ volumes: ["/data/ab"], facts: { others } })).toBeUndefined();
+    expect(judge({ volumes: ["/data/a/b"], facts: { otherApps: others } })).toMatchObject(isNested);
+    expect(judge({ volumes: [{ path: "/data/a/b", readonly: true }], facts: { otherApps: others } })).toMatchObject(
+      isNested,
+    );
+    expect(judge({ volumes: ["/data"], facts: { otherApps: others } })).toMatchObject(isNested);
+    expect(judge({ volumes: [{ path: "/data", readonly: true }], facts: { otherApps: others } })).toBeUndefined();
+    expect(judge({ volumes: ["/data/a"], facts: { otherApps: others } })).toBeUndefined();
+    expect(judge({ volumes: ["/data/ab"], facts: { otherApps: others } })).toBeUndefined();
     const readers = [other({ path: "/data/a", readonly: true })];
-    expect(judge({ volumes: ["/data/a/b"], facts: { others: readers } })).toBeUndefined();
+    expect(judge({ volumes: ["/data/a/b"], facts: { otherApps: readers } })).toBeUndefined();
   });
 
   it("is refused among the volumes of one app", () => {
@@ -83,31 +85,33 @@ describe("a mount that leads through what an app may write to", () => {
   });
 
   it("is refused by any link on the way", () => {
-    const viaLink = { path: "/data/x", trace: { real: "/data/y", turns: ["/data/x", "/data/a/link"] } };
-    expect(judge({ volumes: [viaLink], facts: { others: [other("/data/a")] } })).toMatchObject(isNested);
-    expect(judge({ volumes: ["/data/a"], facts: { others: [other(viaLink)] } })).toMatchObject(isNested);
-    expect(judge({ volumes: [viaLink], facts: { others: [other("/data/z")] } })).toBeUndefined();
+    const viaLink = { path: "/data/x", trace: { real: "/data/y", traversed: ["/data/x", "/data/a/link"] } };
+    expect(judge({ volumes: [viaLink], facts: { otherApps: [other("/data/a")] } })).toMatchObject(isNested);
+    expect(judge({ volumes: ["/data/a"], facts: { otherApps: [other(viaLink)] } })).toMatchObject(isNested);
+    expect(judge({ volumes: [viaLink], facts: { otherApps: [other("/data/z")] } })).toBeUndefined();
   });
 
   it("is refused by another name of the same directory", () => {
     const mounts = parseMountinfo(
       "1 0 8:1 / / rw - ext4 x rw\n2 1 8:2 / /data rw - ext4 x rw\n3 1 8:2 /a /alias rw - ext4 x rw",
     );
-    const facts = { others: [other("/data/a/b")], mounts };
+    const facts = { otherApps: [other("/data/a/b")], mounts };
     expect(judge({ volumes: ["/alias/b/c"], facts })).toMatchObject(isNested);
     expect(judge({ volumes: ["/alias"], facts })).toMatchObject(isNested);
     expect(judge({ volumes: ["/alias/b"], facts })).toBeUndefined();
   });
 
   it("of two that are installed, keeps only the one inside from running", () => {
-    expect(judge({ volumes: ["/data/a/b"], facts: { others: [other("/data/a")] }, occasion: "run" })).toMatchObject(
+    expect(judge({ volumes: ["/data/a/b"], facts: { otherApps: [other("/data/a")] }, occasion: "run" })).toMatchObject(
       isNested,
     );
-    expect(judge({ volumes: ["/data/a"], facts: { others: [other("/data/a/b")] }, occasion: "run" })).toBeUndefined();
+    expect(
+      judge({ volumes: ["/data/a"], facts: { otherApps: [other("/data/a/b")] }, occasion: "run" }),
+    ).toBeUndefined();
   });
 
   it("is nobody's concern where everything may be mounted", () => {
-    const facts = { others: [other("/data/a")] };
+    const facts = { otherApps: [other("/data/a")] };
     for (const allow of [[], ["/", "/run/docker.sock"]]) {
       const policy = { mounts: { allow, deny: [] } };
       expect(judge({ volumes: ["/data/a/b", "/data/a"], facts, policy })).toBeUndefined();
@@ -123,13 +127,18 @@ describe("a mount that leads through what an app may write to", () => {
       fc.property(fc.array(fc.array(mount, { minLength: 1, maxLength: 2 }), { maxLength: 5 }), (apps) => {
         const others: AppPaths[] = [];
         for (const app of apps) {
-          const volumes = app.map(({ turns, path: local, readonly }) => ({ path: local, readonly, trace: { turns } }));
-          if (!judge({ volumes, facts: { others } })) others.push(other(...volumes));
+          const volumes = app.map(({ turns, path: local, readonly }) => ({
+            path: local,
+            readonly,
+            trace: { traversed: turns },
+          }));
+          if (!judge({ volumes, facts: { otherApps: others } })) others.push(other(...volumes));
         }
         const all = others.flatMap(({ volumes }) => volumes);
         for (const { trace } of all) {
           for (const outer of all.filter(({ readonly }) => !readonly)) {
-            for (const step of [trace.real, ...trace.turns]) expect(isInside(step, outer.trace.real)).toBe(false);
+            for (const step of [trace.real, ...trace.traversed])
+              expect(isPathBelow(step, outer.trace.real)).toBe(false);
           }
         }
       }),
@@ -141,24 +150,24 @@ describe("a device file where an app may write", () => {
   it("is refused, for whichever of the two comes second", () => {
     const others = [other("/data/a")];
     for (const device of ["/data/a/disk", "/data/a", "/data"]) {
-      expect(judge({ devices: [device], facts: { others } })).toMatchObject({ rule: "policy.devices" });
+      expect(judge({ devices: [device], facts: { otherApps: others } })).toMatchObject({ rule: "policy.devices" });
     }
-    expect(judge({ devices: ["/data/b"], facts: { others } })).toBeUndefined();
-    const user = { app: "other", volumes: [], devices: [plainTrace("/data/a/disk")] };
-    expect(judge({ volumes: ["/data/a"], facts: { others: [user] } })).toMatchObject(isNested);
+    expect(judge({ devices: ["/data/b"], facts: { otherApps: others } })).toBeUndefined();
+    const user = { app: "other", volumes: [], devices: [pathWithoutLinks("/data/a/disk")] };
+    expect(judge({ volumes: ["/data/a"], facts: { otherApps: [user] } })).toMatchObject(isNested);
   });
 });
 
 describe("what cannot be seen", () => {
-  const blind = { path: "/data/x/y", trace: { unseen: { path: "/data/x/y", reason: "EACCES" } } };
+  const blind = { path: "/data/x/y", trace: { unresolved: { path: "/data/x/y", reason: "EACCES" } } };
 
   it("is refused, with the path and the reason", () => {
     const found = judge({ volumes: [blind] });
     expect(found).toMatchObject({ rule: "policy.mounts" });
     expect(found?.message).toContain("/data/x/y could not be examined (no permission");
-    expect(judge({ volumes: [{ ...blind, trace: { unseen: { path: "/data", reason: "EIO" } } }] })?.message).toContain(
-      "EIO",
-    );
+    expect(
+      judge({ volumes: [{ ...blind, trace: { unresolved: { path: "/data", reason: "EIO" } } }] })?.message,
+    ).toContain("EIO");
     expect(judge({ volumes: [blind], policy: { mounts: { allow: [], deny: [] } } })).toBeUndefined();
   });
 
@@ -170,15 +179,15 @@ describe("what cannot be seen", () => {
   });
 
   it("is refused in a container, but for what it shares with the device", () => {
-    const facts = { shared: ["/data/shared"] };
+    const facts = { sharedPaths: ["/data/shared"] };
     expect(judge({ volumes: ["/data/x"], facts })?.message).toContain("the agent runs in a container");
     expect(judge({ volumes: ["/data/shared/x"], facts })).toBeUndefined();
-    const out = { path: "/data/shared/x", trace: { real: "/data/x", turns: ["/data/shared/x"] } };
+    const out = { path: "/data/shared/x", trace: { real: "/data/x", traversed: ["/data/shared/x"] } };
     expect(judge({ volumes: [out], facts })).toMatchObject({ rule: "policy.mounts" });
   });
 
   it("is refused through the links of a process", () => {
-    const magic = { path: "/data/x", trace: { real: "/data/y", turns: ["/data/x", "/proc/1/root"] } };
+    const magic = { path: "/data/x", trace: { real: "/data/y", traversed: ["/data/x", "/proc/1/root"] } };
     expect(judge({ volumes: [magic] })?.message).toContain("/proc/1/root");
   });
 });
@@ -202,10 +211,10 @@ describe("a denied path by another name", () => {
   const STATE = "/var/lib/edge-agent";
   const SYSROOT = "/sysroot/ostree/deploy/os";
   const guarded = [{ path: STATE, when: "always" }] as const;
-  const ask = (path: string, mounts: Partial<Policy["mounts"]>, facts: Partial<PathFacts> = {}) =>
+  const ask = (path: string, mounts: Partial<Policy["mounts"]>, facts: Partial<PathPolicyInput> = {}) =>
     judge({
       volumes: [{ path, readonly: true }],
-      facts: { mounts: OSTREE, guarded, ...facts },
+      facts: { mounts: OSTREE, protectedPaths: guarded, ...facts },
       policy: { mounts: { allow: [], deny: [], ...mounts } },
     });
   const isDenied: Partial<PolicyViolation> = { rule: "policy.mounts.deny" };
@@ -242,10 +251,10 @@ describe("a denied path by another name", () => {
   });
 
   it("is refused where a link on the way of the entry can be replaced", () => {
-    const entry = { ...plainTrace("/srv/apps/shared/link/x"), real: "/opt/x", turns: ["/srv/apps/shared/link"] };
+    const entry = { ...pathWithoutLinks("/srv/apps/shared/link/x"), real: "/opt/x", traversed: ["/srv/apps/shared/link"] };
     const leadsTo = new Map([[entry.written, entry]]);
-    expect(ask("/mnt/data/apps/shared", { deny: [entry.written] }, { leadsTo })).toMatchObject(isDenied);
-    expect(ask("/mnt/data/apps/other", { deny: [entry.written] }, { leadsTo })).toBeUndefined();
+    expect(ask("/mnt/data/apps/shared", { deny: [entry.written] }, { resolvedRules: leadsTo })).toMatchObject(isDenied);
+    expect(ask("/mnt/data/apps/other", { deny: [entry.written] }, { resolvedRules: leadsTo })).toBeUndefined();
   });
 
   it("stays allowed where the guarded path itself is listed, by either name", () => {
@@ -276,7 +285,7 @@ describe("a denied path by another name", () => {
       ].join("\n"),
     );
     const hidden = [...guarded, { path: "/run/systemd", when: "restricted" }] as const;
-    expect(ask("/usr", { deny: ["/etc"] }, { mounts: service, guarded: hidden })).toBeUndefined();
+    expect(ask("/usr", { deny: ["/etc"] }, { mounts: service, protectedPaths: hidden })).toBeUndefined();
   });
 
   it("is recognised by text alone where the mounts are not known", () => {
@@ -292,8 +301,12 @@ describe("a denied path by another name", () => {
     const paths = fc.array(path, { maxLength: 2 });
     fc.assert(
       fc.property(path, paths, paths, paths, (local, allow, deny, guards) => {
-        const asked = (known: PathFacts["mounts"]) =>
-          ask(local, { allow, deny }, { mounts: known, guarded: guards.map((at) => ({ path: at, when: "always" })) });
+        const asked = (known: PathPolicyInput["mounts"]) =>
+          ask(
+            local,
+            { allow, deny },
+            { mounts: known, protectedPaths: guards.map((at) => ({ path: at, when: "always" })) },
+          );
         expect(asked(mounts)).toEqual(asked([]));
       }),
     );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { containerIdOf, parseMountinfo, placeOf, privateMountOf } from "../../../../src/agent/core/mountinfo.ts";
+import { containerIdOf, parseMountinfo, locateFile, findPrivateMount } from "../../../../src/agent/core/mountinfo.ts";
 
 const HOST = parseMountinfo(
   [
@@ -25,19 +25,20 @@ const line = (root: string, path: string): string => `500 490 8:1 ${root} ${path
 
 describe("the table of mounts", () => {
   it("names a place the same, whatever path it is reached by", () => {
-    expect(placeOf("/data/apps/x", HOST)).toBe("/8:2/apps/x");
-    expect(placeOf("/srv/the apps/x", HOST)).toBe("/8:2/apps/x");
-    expect(placeOf("/data", HOST)).toBe("/8:2");
-    expect(placeOf("/", HOST)).toBe("/8:1");
-    expect(placeOf("/database", HOST)).toBe("/8:1/database");
-    expect(placeOf("/x", [])).toBe("/x");
+    expect(locateFile("/data/apps/x", HOST)).toBe("/8:2/apps/x");
+    expect(locateFile("/srv/the apps/x", HOST)).toBe("/8:2/apps/x");
+    expect(locateFile("/data", HOST)).toBe("/8:2");
+    expect(locateFile("/", HOST)).toBe("/8:1");
+    expect(locateFile("/database", HOST)).toBe("/8:1/database");
+    expect(locateFile("/x", [])).toBe("/x");
   });
 
   it("shows what only a service sees in place of the machine's directory", () => {
     for (const path of ["/tmp/x", "/home/user", "/usr/lib/modules/6.1"])
-      expect(privateMountOf(path, SERVICE)).toBeDefined();
-    for (const path of ["/data/x", "/srv", "/"]) expect(privateMountOf(path, SERVICE)).toBeUndefined();
-    for (const path of ["/data/x", "/srv/the apps/x", "/tmp", "/"]) expect(privateMountOf(path, HOST)).toBeUndefined();
+      expect(findPrivateMount(path, SERVICE)).toBeDefined();
+    for (const path of ["/data/x", "/srv", "/"]) expect(findPrivateMount(path, SERVICE)).toBeUndefined();
+    for (const path of ["/data/x", "/srv/the apps/x", "/tmp", "/"])
+      expect(findPrivateMount(path, HOST)).toBeUndefined();
   });
 
   it("tells a container by what its engine mounts into it", () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { partsToRemove } from "../../../../src/agent/core/part-sweep.ts";
 
 const NOW = 1_000_000_000;
-const BOUNDS = { keepMs: 1_000, reserveBytes: 500, spareMs: 0 };
+const BOUNDS = { keepMs: 1_000, reserveBytes: 500, minAgeMs: 0 };
 const part = (digest: string, bytes: number, age: number) => ({ digest, bytes, changedAt: NOW - age });
 
 describe("partial downloads", () => {
@@ -18,7 +18,7 @@ describe("partial downloads", () => {
 
   test("that are young are spared however short the disk is", () => {
     const parts = [part("young", 300, 10), part("older", 100, 20)];
-    expect(partsToRemove(parts, 0, NOW, { ...BOUNDS, spareMs: 15 })).toEqual(["older"]);
+    expect(partsToRemove(parts, 0, NOW, { ...BOUNDS, minAgeMs: 15 })).toEqual(["older"]);
   });
 
   test("stay where free space cannot be seen, and where the clock was set back", () => {

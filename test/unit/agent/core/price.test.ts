@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Bounds, needsPrice, priceOf, priceText, refusalOfPrice } from "../../../../src/agent/core/price.ts";
+import {
+  type Bounds,
+  requiresKnownCost,
+  computePullCost,
+  costText,
+  findCostRefusal,
+} from "../../../../src/agent/core/price.ts";
 
 const MB = 1_000_000;
 const GZIP = "application/vnd.oci.image.layer.v1.tar+gzip";
@@ -35,7 +41,7 @@ describe("the price of an image", () => {
       fc.property(layers, fc.array(fc.array(fc.nat(20), { maxLength: 8 })), fc.nat(8), (list, others, kept) => {
         const image = imageOf(list);
         const chains = [...others.map((ids) => ids.map((id) => `diff ${id}`)), image.diffIds.slice(0, kept)];
-        const { layersPresent, downloadBytes, imageBytes } = priceOf(image, chains);
+        const { layersPresent, downloadBytes, imageBytes } = computePullCost(image, chains);
         expect(imageBytes).toBe(total(list));
         expect(downloadBytes).toBe(total(list.slice(layersPresent)));
         expect(layersPresent).toBeGreaterThanOrEqual(Math.min(kept, list.length));
@@ -57,20 +63,25 @@ describe("the price of an image", () => {
       { id: 1, size: 10 },
       { id: 2, size: 20 },
     ]);
-    expect(priceOf(image, [["diff 2"], ["diff 3", "diff 1", "diff 2"]])).toMatchObject({ layersPresent: 0 });
+    expect(computePullCost(image, [["diff 2"], ["diff 3", "diff 1", "diff 2"]])).toMatchObject({ layersPresent: 0 });
   });
 
   test("counts a layer that appears twice once, as it is fetched, and twice on disk", () => {
     const twice = { mediaType: GZIP, digest: "empty", size: 100 };
     const image = { layers: [twice, twice], diffIds: ["diff 1", "diff 1"] };
-    expect(priceOf(image, [])).toMatchObject({ downloadBytes: 100, diskBytes: 400, imageBytes: 100, layers: 2 });
+    expect(computePullCost(image, [])).toMatchObject({
+      downloadBytes: 100,
+      diskBytes: 400,
+      imageBytes: 100,
+      layers: 2,
+    });
   });
 
   test("takes layers that are not compressed for what they are", () => {
     const types = ["application/vnd.oci.image.layer.v1.tar", "application/vnd.docker.image.rootfs.diff.tar"];
     for (const mediaType of types) {
       const image = { layers: [{ mediaType, digest: "plain", size: 100 }], diffIds: ["diff"] };
-      expect(priceOf(image, []).diskBytes).toBe(100);
+      expect(computePullCost(image, []).diskBytes).toBe(100);
     }
   });
 
@@ -79,22 +90,24 @@ describe("the price of an image", () => {
       { id: 1, size: 10 * MB },
       { id: 2, size: 2.5 * MB },
     ]);
-    expect(priceText(priceOf(image, [["diff 1"]]))).toBe("2.5 MB to download, in 1 of 2 layers; about 5.0 MB on disk.");
-    expect(priceText(priceOf(image, [image.diffIds]))).toBe("Nothing has to be downloaded.");
+    expect(costText(computePullCost(image, [["diff 1"]]))).toBe(
+      "2.5 MB to download, in 1 of 2 layers; about 5.0 MB on disk.",
+    );
+    expect(costText(computePullCost(image, [image.diffIds]))).toBe("Nothing has to be downloaded.");
   });
 });
 
 describe("an image is refused", () => {
-  const price = priceOf(imageOf([{ id: 1, size: 100 * MB }]), []);
+  const price = computePullCost(imageOf([{ id: 1, size: 100 * MB }]), []);
 
   test("when it is larger than the policy allows, also where parts of it are there", () => {
-    const present = priceOf(imageOf([{ id: 1, size: 100 * MB }]), [["diff 1"]]);
+    const present = computePullCost(imageOf([{ id: 1, size: 100 * MB }]), [["diff 1"]]);
     for (const of of [price, present]) {
-      expect(refusalOfPrice(of, { ...NO_BOUNDS, maxImageBytes: 100 * MB - 1 })).toMatchObject({
+      expect(findCostRefusal(of, { ...NO_BOUNDS, maxImageBytes: 100 * MB - 1 })).toMatchObject({
         code: "PolicyDenied",
         details: { rule: "policy.max_image_bytes", image_bytes: 100 * MB, max_image_bytes: 100 * MB - 1 },
       });
-      expect(refusalOfPrice(of, { ...NO_BOUNDS, maxImageBytes: 100 * MB })).toBeUndefined();
+      expect(findCostRefusal(of, { ...NO_BOUNDS, maxImageBytes: 100 * MB })).toBeUndefined();
     }
   });
 
@@ -104,7 +117,7 @@ describe("an image is refused", () => {
     [{ requestMaxDownloadBytes: 0 }, 0, "request"],
     [{ deviceMaxDownloadBytes: 100 * MB - 1 }, 100 * MB - 1, "device"],
   ])("when it costs more than %o allows", (bounds, limit, whose) => {
-    expect(refusalOfPrice(price, { ...NO_BOUNDS, ...bounds })).toMatchObject({
+    expect(findCostRefusal(price, { ...NO_BOUNDS, ...bounds })).toMatchObject({
       code: "DataBudgetExceeded",
       details: { download_bytes: 100 * MB, max_download_bytes: limit, limit_of: whose },
     });
@@ -112,8 +125,8 @@ describe("an image is refused", () => {
 
   test("when it leaves less than the reserve, unpacked and as it came", () => {
     const needed = 300 * MB;
-    expect(refusalOfPrice(price, { ...NO_BOUNDS, freeBytes: needed + 200 * MB })).toBeUndefined();
-    expect(refusalOfPrice(price, { ...NO_BOUNDS, freeBytes: needed + 200 * MB - 1 })).toMatchObject({
+    expect(findCostRefusal(price, { ...NO_BOUNDS, freeBytes: needed + 200 * MB })).toBeUndefined();
+    expect(findCostRefusal(price, { ...NO_BOUNDS, freeBytes: needed + 200 * MB - 1 })).toMatchObject({
       code: "InsufficientDisk",
       details: { needed_bytes: needed, free_bytes: 500 * MB - 1, reserve_bytes: 200 * MB, download_bytes: 100 * MB },
     });
@@ -124,14 +137,14 @@ describe("an image is refused", () => {
       fc.property(layers, fc.nat(), fc.nat(), (list, freeBytes, limit) => {
         const image = imageOf(list);
         const bounds = { ...NO_BOUNDS, freeBytes, requestMaxDownloadBytes: limit, deviceMaxDownloadBytes: limit };
-        expect(refusalOfPrice(priceOf(image, [image.diffIds]), bounds)).toBeUndefined();
+        expect(findCostRefusal(computePullCost(image, [image.diffIds]), bounds)).toBeUndefined();
       }),
     );
   });
 
   test("without its price being known only where there is no bound", () => {
     const none = { maxImageBytes: undefined, deviceMaxDownloadBytes: undefined, requestMaxDownloadBytes: undefined };
-    expect(needsPrice(none)).toBe(false);
-    for (const name of Object.keys(none)) expect(needsPrice({ ...none, [name]: 0 })).toBe(true);
+    expect(requiresKnownCost(none)).toBe(false);
+    for (const name of Object.keys(none)) expect(requiresKnownCost({ ...none, [name]: 0 })).toBe(true);
   });
 });

@@ -1,11 +1,11 @@
 import { pino } from "pino";
 import { expect, it } from "vitest";
-import { plainTrace } from "../../../../src/agent/core/path-trace.ts";
-import { findUnseenDenials } from "../../../../src/agent/core/unseen-denials.ts";
-import { reportUnseenDenials } from "../../../../src/agent/daemon/report-unseen-denials.ts";
+import { pathWithoutLinks } from "../../../../src/agent/core/path-trace.ts";
+import { findUnresolvedDenyRules } from "../../../../src/agent/core/unseen-denials.ts";
+import { reportUnresolvedDenyRules } from "../../../../src/agent/daemon/report-unseen-denials.ts";
 
 const unseen = (path: string, reason: string) => async (entry: string) => ({
-  ...plainTrace(entry),
+  ...pathWithoutLinks(entry),
   ...(entry.startsWith(path) && { unseen: { path, reason } }),
 });
 const REST = { privileged: false, host_network: false, registries: { allow: [] } };
@@ -16,7 +16,7 @@ it("finds the entries of deny that count only as written", async () => {
     mounts: { allow: ["/home/alice"], deny: ["/etc", "/home/alice/store/x"] },
     devices: { allow: [], deny: ["/home/alice/store/disk", "/dev/sda"] },
   };
-  const found = await findUnseenDenials(policy, unseen("/home/alice/store", "EACCES"));
+  const found = await findUnresolvedDenyRules(policy, unseen("/home/alice/store", "EACCES"));
   expect(found.map(({ entry }) => entry)).toEqual(["/home/alice/store/x", "/home/alice/store/disk"]);
   expect(found[0]).toEqual({
     entry: "/home/alice/store/x",
@@ -24,9 +24,11 @@ it("finds the entries of deny that count only as written", async () => {
     next: "If /home/alice/store is a link, or leads through one, list the path it leads to in policy.mounts.deny too.",
   });
   expect(found[1]?.text).toContain("policy.devices.deny denies /home/alice/store/disk");
-  expect((await findUnseenDenials(policy, unseen("/home", "EIO")))[0]?.text).toContain("(EIO)");
-  expect(await findUnseenDenials(policy, unseen("/other", "EACCES"))).toEqual([]);
-  expect(await findUnseenDenials({ ...REST, mounts: { allow: [], deny: [] } }, unseen("/", "EACCES"))).toEqual([]);
+  expect((await findUnresolvedDenyRules(policy, unseen("/home", "EIO")))[0]?.text).toContain("(EIO)");
+  expect(await findUnresolvedDenyRules(policy, unseen("/other", "EACCES"))).toEqual([]);
+  expect(await findUnresolvedDenyRules({ ...REST, mounts: { allow: [], deny: [] } }, unseen("/", "EACCES"))).toEqual(
+    [],
+  );
 });
 
 it("logs ten of them at the daemon's start, and how many more there are", async () => {
@@ -34,7 +36,7 @@ it("logs ten of them at the daemon's start, and how many more there are", async 
   const logger = pino({}, { write: (line: string) => void log.push(line) });
   const deny = Array.from({ length: 12 }, (_, index) => `/home/${index}`);
   const policy = { ...REST, mounts: { allow: [], deny } };
-  await reportUnseenDenials(policy, { trace: unseen("/home", "EACCES") }, logger);
+  await reportUnresolvedDenyRules(policy, { resolvePath: unseen("/home", "EACCES") }, logger);
   expect(log).toHaveLength(11);
   expect(log[9]).toContain("policy.mounts.deny denies /home/9 only as written");
   expect(JSON.parse(log[10] ?? "")).toMatchObject({ count: 2 });

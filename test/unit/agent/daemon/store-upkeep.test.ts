@@ -1,35 +1,35 @@
 import { expect, test } from "vitest";
-import { StoreUpkeep } from "../../../../src/agent/daemon/store-upkeep.ts";
-import { captureLog } from "../../../support/captured-log.ts";
+import { StoreScrubber } from "../../../../src/agent/daemon/store-upkeep.ts";
+import { captureLogText } from "../../../support/captured-log.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 
 type Line = Readonly<Record<string, unknown>>;
 
 function setUp() {
   const clock = new FakeClock();
-  const log = captureLog();
+  const log = captureLogText();
   const listeners = new Set<() => void>();
-  const state = { hasRemains: false, isBroken: false, scrubbed: 0, swept: 0 };
+  const state = { hasResidualData: false, isBroken: false, scrubbed: 0, swept: 0 };
   const store = {
-    get hasRemains() {
-      return state.hasRemains;
+    get hasResidualData() {
+      return state.hasResidualData;
     },
     scrub() {
       if (state.isBroken) throw new Error("the disk has no room");
-      state.hasRemains = false;
+      state.hasResidualData = false;
       state.scrubbed++;
     },
-    onRemains(listener: () => void) {
+    onResidualData(listener: () => void) {
       listeners.add(listener);
       return { [Symbol.dispose]: () => listeners.delete(listener) };
     },
   };
   const stopping = new AbortController();
   const removeOldCopies = (): boolean => ++state.swept === 2;
-  const upkeep = new StoreUpkeep({ store, removeOldCopies, clock, logger: log.logger });
+  const upkeep = new StoreScrubber({ store, removeExpiredQuarantine: removeOldCopies, clock, logger: log.logger });
   const done = upkeep.run(stopping.signal);
   const write = (): void => {
-    state.hasRemains = true;
+    state.hasResidualData = true;
     for (const listener of listeners) listener();
   };
   const stop = async (): Promise<void> => {

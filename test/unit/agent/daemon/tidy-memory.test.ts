@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { tidyMemory } from "../../../../src/agent/daemon/tidy-memory.ts";
+import { createIdleGc } from "../../../../src/agent/daemon/tidy-memory.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 
 function setUp() {
   const clock = new FakeClock();
   let collections = 0;
-  const tidier = tidyMemory({ clock, collect: () => collections++ });
+  const tidier = createIdleGc({ clock, collect: () => collections++ });
   return { clock, tidier, collections: () => collections };
 }
 
@@ -14,7 +14,7 @@ test("garbage is collected once after the start, and once after work, when it ha
   await clock.advance(60_000);
   expect(collections()).toBe(1);
   for (let step = 0; step < 10; step++) {
-    tidier.worked();
+    tidier.onWork();
     await clock.advance(9_000);
   }
   expect(collections()).toBe(1);
@@ -31,7 +31,7 @@ test("nothing is left to happen once it is disposed of", async () => {
 
 test("a Node.js that does not offer it is left alone", () => {
   const clock = new FakeClock();
-  using tidier = tidyMemory({ clock, collect: undefined });
-  tidier.worked();
+  using tidier = createIdleGc({ clock, collect: undefined });
+  tidier.onWork();
   expect(clock.pending).toBe(0);
 });

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { afterFailedTry, WORTH_A_CONNECTION } from "../../../../src/agent/core/fetch-retry.ts";
+import { afterFailedTry, MIN_USEFUL_FETCH_BYTES } from "../../../../src/agent/core/fetch-retry.ts";
 
 const BOUNDS = { patienceMs: 600_000, baseMs: 1_000, maxMs: 60_000 };
 const nothing = { gained: 0, silentMs: 0, retryAfterMs: undefined };
 
 describe("after a try that did not bring the whole blob", () => {
   test("one that was worth its connection is followed at once", () => {
-    const failed = { ...nothing, gained: WORTH_A_CONNECTION };
+    const failed = { ...nothing, gained: MIN_USEFUL_FETCH_BYTES };
     expect(afterFailedTry(failed, 7, BOUNDS, 0.9)).toEqual({ kind: "retry", afterMs: 0, failures: 0 });
   });
 

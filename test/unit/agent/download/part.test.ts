@@ -4,7 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Part } from "../../../../src/agent/download/part.ts";
-import { FRAME, FRAME_DATA } from "../../../../src/agent/download/part-format.ts";
+import { FRAME_BYTES, FRAME_DATA_BYTES } from "../../../../src/agent/download/part-format.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 
 let folder: Awaited<ReturnType<typeof tempDir>>;
@@ -22,7 +22,7 @@ const open = (bytes: Buffer, path: string): Promise<Part> => {
 async function readAll(part: Part, from = 0): Promise<Buffer> {
   const pieces: Buffer[] = [];
   for (let at = from; ;) {
-    const read = await part.read(at, part.blob.size, Buffer.alloc(2 * FRAME));
+    const read = await part.read(at, part.blob.size, Buffer.alloc(2 * FRAME_BYTES));
     if (read.length === 0) return Buffer.concat(pieces);
     pieces.push(...read);
     for (const { length } of read) at += length;
@@ -44,7 +44,7 @@ async function follow(part: Part, from: number, buffer: Buffer): Promise<Buffer>
 
 describe("a part", () => {
   test("gives back what was put into it, in whatever pieces, from any byte", async () => {
-    const sizes = fc.array(fc.integer({ min: 1, max: 3 * FRAME_DATA }), { minLength: 1, maxLength: 6 });
+    const sizes = fc.array(fc.integer({ min: 1, max: 3 * FRAME_DATA_BYTES }), { minLength: 1, maxLength: 6 });
     await fc.assert(
       fc.asyncProperty(sizes, fc.nat(), async (lengths, from) => {
         const bytes = randomBytes(lengths.reduce((sum, length) => sum + length, 0));
@@ -73,23 +73,28 @@ describe("a part", () => {
   });
 
   test("hands on what is still on its way to the disk, to whoever keeps up and to whoever does not", async () => {
-    const sizes = fc.array(fc.integer({ min: 1, max: 3 * FRAME_DATA }), { minLength: 1, maxLength: 6 });
+    const sizes = fc.array(fc.integer({ min: 1, max: 3 * FRAME_DATA_BYTES }), { minLength: 1, maxLength: 6 });
     await fc.assert(
-      fc.asyncProperty(sizes, fc.integer({ min: FRAME, max: 4 * FRAME }), fc.nat(), async (lengths, room, from) => {
-        const bytes = randomBytes(lengths.reduce((sum, length) => sum + length, 0));
-        await using part = await open(bytes, freshPath());
-        const start = from % bytes.length;
-        const following = follow(part, start, Buffer.alloc(room));
-        let at = 0;
-        for (const length of lengths) {
-          const appended = part.append(bytes.subarray(at, at + length));
-          at += length;
-          expect(part.readable).toBe(Math.min(at, bytes.length - 1));
-          await appended;
-        }
-        part.verify();
-        expect((await following).equals(bytes.subarray(start))).toBe(true);
-      }),
+      fc.asyncProperty(
+        sizes,
+        fc.integer({ min: FRAME_BYTES, max: 4 * FRAME_BYTES }),
+        fc.nat(),
+        async (lengths, room, from) => {
+          const bytes = randomBytes(lengths.reduce((sum, length) => sum + length, 0));
+          await using part = await open(bytes, freshPath());
+          const start = from % bytes.length;
+          const following = follow(part, start, Buffer.alloc(room));
+          let at = 0;
+          for (const length of lengths) {
+            const appended = part.append(bytes.subarray(at, at + length));
+            at += length;
+            expect(part.readableBytes).toBe(Math.min(at, bytes.length - 1));
+            await appended;
+          }
+          part.verify();
+          expect((await following).equals(bytes.subarray(start))).toBe(true);
+        },
+      ),
       { numRuns: 30 },
     );
   });
@@ -99,7 +104,7 @@ describe("a part", () => {
     await using part = await open(bytes, freshPath());
     await part.append(Buffer.alloc(bytes.length));
     expect(part.verify()).toBe(false);
-    await part.drop();
+    await part.discard();
     await part.append(bytes);
     expect(part.verify()).toBe(true);
   });
@@ -125,7 +130,7 @@ describe("a part", () => {
 });
 
 describe("a part after a crash", () => {
-  const bytes = randomBytes(5 * FRAME_DATA + 1234);
+  const bytes = randomBytes(5 * FRAME_DATA_BYTES + 1234);
   const written = async (length: number): Promise<string> => {
     const path = freshPath();
     await using part = await open(bytes, path);
@@ -133,11 +138,11 @@ describe("a part after a crash", () => {
     return path;
   };
 
-  test.each([0, 1, FRAME_DATA - 1, FRAME_DATA, 2 * FRAME_DATA + 5, 5 * FRAME_DATA])(
+  test.each([0, 1, FRAME_DATA_BYTES - 1, FRAME_DATA_BYTES, 2 * FRAME_DATA_BYTES + 5, 5 * FRAME_DATA_BYTES])(
     "has every full frame of %i bytes, and goes on from there",
     async (length) => {
       await using part = await open(bytes, await written(length));
-      expect(part.size).toBe(Math.floor(length / FRAME_DATA) * FRAME_DATA);
+      expect(part.size).toBe(Math.floor(length / FRAME_DATA_BYTES) * FRAME_DATA_BYTES);
       await part.append(bytes.subarray(part.size));
       expect(part.verify()).toBe(true);
       expect((await readAll(part)).equals(bytes)).toBe(true);
@@ -160,7 +165,7 @@ describe("a part after a crash", () => {
         await writeFile(path, damaged);
         await using part = await open(bytes, path);
         expect(part.isVerified).toBe(false);
-        expect(part.size).toBe(Math.floor(place / FRAME) * FRAME_DATA);
+        expect(part.size).toBe(Math.floor(place / FRAME_BYTES) * FRAME_DATA_BYTES);
         await part.append(bytes.subarray(part.size));
         expect(part.verify()).toBe(true);
       }),
@@ -169,7 +174,7 @@ describe("a part after a crash", () => {
   });
 
   test("keeps nothing of what a file system gave back as zeros", async () => {
-    const path = await written(3 * FRAME_DATA);
+    const path = await written(3 * FRAME_DATA_BYTES);
     await writeFile(path, Buffer.alloc((await stat(path)).size));
     await using part = await open(bytes, path);
     expect(part.size).toBe(0);
@@ -178,8 +183,8 @@ describe("a part after a crash", () => {
   test("keeps nothing of a longer file than the blob can have", async () => {
     const path = await written(bytes.length);
     const { digest } = (await open(bytes, path)).blob;
-    await using part = await Part.open({ digest, size: FRAME_DATA }, folder.path, path);
-    expect(part.size).toBe(FRAME_DATA);
+    await using part = await Part.open({ digest, size: FRAME_DATA_BYTES }, folder.path, path);
+    expect(part.size).toBe(FRAME_DATA_BYTES);
     expect(part.verify()).toBe(false);
   });
 });

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { DataPolicy } from "../../../../src/agent/core/data-budget.ts";
-import { parseHours } from "../../../../src/agent/core/download-hours.ts";
+import { parseTimeWindow } from "../../../../src/agent/core/download-hours.ts";
 import { BudgetGate } from "../../../../src/agent/ledger/budget-gate.ts";
-import { DataReport } from "../../../../src/agent/ledger/data-report.ts";
-import { LedgerBook } from "../../../../src/agent/ledger/ledger-book.ts";
+import { DataUsageReader } from "../../../../src/agent/ledger/data-report.ts";
+import { TrafficLedger } from "../../../../src/agent/ledger/ledger-book.ts";
 import { NetworkWatch } from "../../../../src/agent/ledger/network-watch.ts";
 import { dataUsed } from "../../../../src/agent/local/data-used.ts";
 import { openSqliteStore } from "../../../../src/agent/store/sqlite-store.ts";
@@ -33,7 +33,7 @@ describe("the gate of downloads", () => {
   let clock: FakeClock;
   let network: FakeNetwork;
   let store: AgentStore;
-  let ledger: LedgerBook;
+  let ledger: TrafficLedger;
   let watch: NetworkWatch;
   let events: EventContent[];
   let stop: AbortController;
@@ -43,21 +43,28 @@ describe("the gate of downloads", () => {
   /** Asks, and tells whether it was admitted so far. */
   const ask = (at: BudgetGate, bytes = 1_000, urgent = false) => {
     const asked = { isIn: false, error: undefined as unknown };
-    at.admit({ bytes, urgent, emit: (event) => events.push(event), signal: stop.signal }).then(
+    at.admit({ bytes, isUrgent: urgent, emit: (event) => events.push(event), signal: stop.signal }).then(
       () => (asked.isIn = true),
       (error: unknown) => (asked.error = error),
     );
     return asked;
   };
-  const night = [parseHours("22:00-05:00")].flatMap((hours) => hours ?? []);
+  const night = [parseTimeWindow("22:00-05:00")].flatMap((hours) => hours ?? []);
 
   beforeEach(() => {
     clock = new FakeClock(NOON);
     network = new FakeNetwork();
-    network.way = WWAN;
+    network.defaultRoute = WWAN;
     store = openSqliteStore({ path: ":memory:", clock, bootId: "b" });
     watch = new NetworkWatch(network, clock);
-    ledger = new LedgerBook({ store: store.ledger, network, watch, clock, logger: captureLog().logger, bootId: "b" });
+    ledger = new TrafficLedger({
+      store: store.ledger,
+      network,
+      watch,
+      clock,
+      logger: captureLog().logger,
+      bootId: "b",
+    });
     events = [];
     stop = new AbortController();
   });
@@ -92,15 +99,15 @@ describe("the gate of downloads", () => {
   it("lets it in within a minute when the device comes to a network that costs nothing", async () => {
     const asked = ask(gate({ hours: night }));
     await clock.advance(HOUR);
-    network.way = { interface: "eth0", gateway: "0102A8C0" };
+    network.defaultRoute = { interface: "eth0", gateway: "0102A8C0" };
     await clock.advance(60_000);
     expect(asked.isIn).toBe(true);
   });
 
   it("holds downloads to what the ledger counted over networks that cost, and to no more", async () => {
-    network.way = { interface: "eth0", gateway: "0102A8C0" };
+    network.defaultRoute = { interface: "eth0", gateway: "0102A8C0" };
     ledger.count({ purpose: "pulls", direction: "received", bytes: 1_000_000 });
-    network.way = WWAN;
+    network.defaultRoute = WWAN;
     await clock.advance(20_000);
     const strict = gate({ dailyBytes: 10_000 });
     const first = ask(strict, 9_000);
@@ -127,7 +134,7 @@ describe("the gate of downloads", () => {
     vi.useFakeTimers({ now: Date.UTC(2026, 11, 1, 12) });
     onTestFinished(() => void vi.useRealTimers());
     const parts = { store: store.ledger, network, watch: new NetworkWatch(network, systemClock), clock: systemClock };
-    using book = new LedgerBook({ ...parts, logger: captureLog().logger, bootId: "b" });
+    using book = new TrafficLedger({ ...parts, logger: captureLog().logger, bootId: "b" });
     book.count({ purpose: "pulls", direction: "received", bytes: 10_000 });
     const own = { policy: policy({ monthlyBytes: 10_000 }), ledger: book, watch: parts.watch, clock: systemClock };
     const asked = ask(new BudgetGate(own));
@@ -151,7 +158,7 @@ describe("the gate of downloads", () => {
   it("bounds the rate on networks that cost alone", async () => {
     const slow = gate({ bytesPerSecond: 50_000 });
     expect(slow.rate()).toBe(50_000);
-    network.way = { interface: "eth0", gateway: "0102A8C0" };
+    network.defaultRoute = { interface: "eth0", gateway: "0102A8C0" };
     await clock.advance(10_000);
     expect(slow.rate()).toBeUndefined();
   });
@@ -159,7 +166,7 @@ describe("the gate of downloads", () => {
   it("tells what was used as the protocol has it, with the budgets", () => {
     ledger.count({ purpose: "pulls", direction: "received", bytes: 9_000, app: "web", deployment: "d1" });
     ledger.count({ purpose: "control", direction: "sent", bytes: 100, messages: 1 });
-    const report = new DataReport(ledger, policy({ monthlyBytes: 20_000 }));
+    const report = new DataUsageReader(ledger, policy({ monthlyBytes: 20_000 }));
     const usage = report.between({ from: "2026-11-01", to: "2026-11-30" });
     expect(deviceDataUsageSchema.parse(usage)).toMatchObject({
       days: [

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { LedgerBook } from "../../../../src/agent/ledger/ledger-book.ts";
+import { TrafficLedger } from "../../../../src/agent/ledger/ledger-book.ts";
 import { NetworkWatch } from "../../../../src/agent/ledger/network-watch.ts";
 import { openSqliteStore } from "../../../../src/agent/store/sqlite-store.ts";
 import type { AgentStore } from "../../../../src/agent/store/store.ts";
@@ -14,10 +14,10 @@ describe("the agent's ledger", () => {
   let clock: FakeClock;
   let network: FakeNetwork;
   let store: AgentStore;
-  let book: LedgerBook;
+  let book: TrafficLedger;
 
-  const open = (bootId = "boot-1"): LedgerBook =>
-    new LedgerBook({
+  const open = (bootId = "boot-1"): TrafficLedger =>
+    new TrafficLedger({
       store: store.ledger,
       network,
       watch: new NetworkWatch(network, clock),
@@ -30,7 +30,7 @@ describe("the agent's ledger", () => {
     book = open(bootId);
   };
   const carry = (sent: number, received: number): void => {
-    network.carried = [{ name: "wwan0", sent, received }];
+    network.interfaceCounters = [{ name: "wwan0", sent, received }];
   };
   const stored = (): number =>
     store.ledger.traffic("0000", "9999").reduce((sum, { sent, received }) => sum + sent + received, 0);
@@ -106,7 +106,7 @@ describe("the agent's ledger", () => {
 
   it("tells apart over which kind of network it went", async () => {
     book.count({ purpose: "control", direction: "sent", bytes: 1 });
-    network.way = { interface: "wwan0", gateway: "" };
+    network.defaultRoute = { interface: "wwan0", gateway: "" };
     await clock.advance(60_000);
     book.count({ purpose: "control", direction: "sent", bytes: 2 });
     const { traffic } = book.read("2026-11-21", "2026-11-21");
@@ -179,7 +179,7 @@ describe("the agent's ledger", () => {
       },
     };
     const watch = new NetworkWatch(network, clock);
-    using other = new LedgerBook({ store: refusing, network, watch, clock, logger, bootId: "b" });
+    using other = new TrafficLedger({ store: refusing, network, watch, clock, logger, bootId: "b" });
     other.count({ purpose: "control", direction: "sent", bytes: 5 });
     await clock.advance(3 * HOUR);
     expect(lines.filter(({ msg }) => String(msg).includes("ledger"))).toHaveLength(1);

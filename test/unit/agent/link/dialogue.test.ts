@@ -1,7 +1,7 @@
 import { EdgeError } from "../../../../src/protocol/errors.ts";
 import { describe, expect, it } from "vitest";
 import type { AttemptOutcome } from "../../../../src/agent/core/link-state.ts";
-import { type Channel, Dialogue, MAX_BAD_FRAMES, WELCOME_TIMEOUT_MS } from "../../../../src/agent/link/dialogue.ts";
+import { type Channel, FrameHandler, MAX_BAD_FRAMES, WELCOME_TIMEOUT_MS } from "../../../../src/agent/link/dialogue.ts";
 import { FrameMeter } from "../../../../src/agent/link/frame-meter.ts";
 import { type AgentFrame, CLOSE_CODES } from "../../../../src/protocol/frames.ts";
 import { MAX_FRAME_BYTES } from "../../../../src/protocol/limits.ts";
@@ -62,7 +62,7 @@ function begin(prepare: (parts: { commands: CommandRecorder; events: MemoryOutbo
   const meter = new FrameMeter(clock, logger);
   const welcomes: unknown[] = [];
   prepare({ commands, events });
-  const dialogue = new Dialogue(
+  const dialogue = new FrameHandler(
     {
       config: {
         url: "ws://localhost",
@@ -293,7 +293,7 @@ describe("an idle link", () => {
   it("is not probed when something was received meanwhile", async () => {
     const { channel, clock, dialogue } = online();
     await clock.advance(500_000);
-    dialogue.heard();
+    dialogue.onActivity();
     await clock.advance(500_000);
     expect(channel.pings).toBe(0);
   });

@@ -56,7 +56,7 @@ const run = (steps: readonly (readonly [AttemptOutcome, number])[]): number =>
 function returnsAt(downMs: number, random: () => number): number {
   let state = INITIAL_LINK_STATE;
   for (let at = 0; ;) {
-    const lost: AttemptOutcome = { kind: "failed", reason: "", shared: true };
+    const lost: AttemptOutcome = { kind: "failed", reason: "", isFleetWide: true };
     const next = nextAttempt(state, lost, at === 0 ? STABLE_SESSION_MS : 0, BACKOFF, always(random()));
     state = next.state;
     at += Math.max(1, next.delayMs);
@@ -87,7 +87,7 @@ describe("the wait before the next attempt", () => {
   });
 
   it("is spread over ten seconds at least where a fleet may have been sent away, and over no more than configured", () => {
-    const shared: AttemptOutcome = { kind: "failed", reason: "", shared: true };
+    const shared: AttemptOutcome = { kind: "failed", reason: "", isFleetWide: true };
     expect([0, 1, 2, 3, 4, 50].map((attempt) => Math.ceil(delayOf(attempt, shared, MOST) / 1000))).toEqual([
       10, 10, 10, 10, 16, 300,
     ]);

@@ -5,10 +5,10 @@ import { judgeLiveness, type LivenessView, wasSuspended } from "../../../../src/
 const TIMES = { keepaliveMs: 600_000, pongTimeoutMs: 20_000, ackTimeoutMs: 30_000 };
 const view = (fields: Partial<LivenessView>): LivenessView => ({
   now: 0,
-  heardAt: 0,
+  lastReceivedAt: 0,
   probedAt: undefined,
   unackedSince: undefined,
-  resumed: false,
+  isResumed: false,
   ...fields,
 });
 const judge = (fields: Partial<LivenessView>) => judgeLiveness(view(fields), TIMES);
@@ -20,7 +20,7 @@ describe("liveness", () => {
   it("leaves an idle link alone until the keep-alive is due", () => {
     expect(judge({ now: 599_999 })).toEqual({ action: "wait", nextMs: 1 });
     expect(judge({ now: 600_000 })).toEqual({ action: "probe", nextMs: 20_000 });
-    expect(judge({ now: 600_000, heardAt: 300_000 })).toEqual({ action: "wait", nextMs: 300_000 });
+    expect(judge({ now: 600_000, lastReceivedAt: 300_000 })).toEqual({ action: "wait", nextMs: 300_000 });
   });
 
   it("probes when events stay unacknowledged", () => {
@@ -34,14 +34,14 @@ describe("liveness", () => {
   });
 
   it("probes anew after a suspend instead of believing a timer that was late", () => {
-    expect(judge({ now: 1e6, probedAt: 0, resumed: true }).action).toBe("probe");
-    expect(judge({ now: 10, resumed: true }).action).toBe("probe");
+    expect(judge({ now: 1e6, probedAt: 0, isResumed: true }).action).toBe("probe");
+    expect(judge({ now: 10, isResumed: true }).action).toBe("probe");
   });
 
   it("declares nothing dead without a probe, and never plans a look in the past", () => {
     fc.assert(
       fc.property(time, time, maybe, maybe, fc.boolean(), (now, heardAt, probedAt, unackedSince, resumed) => {
-        const verdict = judge({ now, heardAt, probedAt, unackedSince, resumed });
+        const verdict = judge({ now, lastReceivedAt: heardAt, probedAt, unackedSince, isResumed: resumed });
         if (verdict.action === "dead") expect(probedAt).toBeDefined();
         else expect(verdict.nextMs).toBeGreaterThan(0);
       }),

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { LONGEST_COST_PAUSE_MS } from "../../../../src/agent/core/reconnect-cost.ts";
-import { reconnectPrice } from "../../../../src/agent/link/reconnect-price.ts";
+import { MAX_COST_PAUSE_MS } from "../../../../src/agent/core/reconnect-cost.ts";
+import { createReconnectLimiter } from "../../../../src/agent/link/reconnect-price.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 
 const DAY_MS = 86_400_000;
@@ -9,7 +9,7 @@ const DAY_MS = 86_400_000;
 /** Bytes spent in so many days by a device whose every session is cut after so long. */
 async function spent(days: number, sessionMs: number, cost: number, bytesPerDay: number | undefined): Promise<number> {
   const clock = new FakeClock();
-  const price = reconnectPrice(clock, () => bytesPerDay);
+  const price = createReconnectLimiter(clock, () => bytesPerDay);
   let total = 0;
   while (clock.monotonic() < days * DAY_MS) {
     total += cost;
@@ -21,9 +21,9 @@ async function spent(days: number, sessionMs: number, cost: number, bytesPerDay:
 describe("what connecting costs", () => {
   it("does not slow a device down that connects now and then, nor one on a network that costs nothing", () => {
     const clock = new FakeClock();
-    const price = reconnectPrice(clock, () => 2_000_000);
+    const price = createReconnectLimiter(clock, () => 2_000_000);
     for (let attempt = 0; attempt < 100; attempt++) expect(price.pauseAfter(2_500)).toBe(0);
-    const free = reconnectPrice(clock, () => undefined);
+    const free = createReconnectLimiter(clock, () => undefined);
     for (let attempt = 0; attempt < 10_000; attempt++) expect(free.pauseAfter(9_000)).toBe(0);
   });
 
@@ -36,11 +36,11 @@ describe("what connecting costs", () => {
     const bytes = fc.nat({ max: 1e7 });
     fc.assert(
       fc.property(fc.array(bytes), bytes, (costs, allowance) => {
-        const price = reconnectPrice(new FakeClock(), () => allowance);
+        const price = createReconnectLimiter(new FakeClock(), () => allowance);
         for (const cost of costs) {
           const pause = price.pauseAfter(cost);
           expect(pause).toBeGreaterThanOrEqual(0);
-          expect(pause).toBeLessThanOrEqual(LONGEST_COST_PAUSE_MS);
+          expect(pause).toBeLessThanOrEqual(MAX_COST_PAUSE_MS);
         }
       }),
     );

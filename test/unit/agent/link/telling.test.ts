@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { DeviceQuestion, DeviceTelling } from "../../../../src/agent/link/ports.ts";
-import { Dialogue } from "../../../../src/agent/link/dialogue.ts";
+import type { DeviceQuery, DeviceReporting } from "../../../../src/agent/link/ports.ts";
+import { FrameHandler } from "../../../../src/agent/link/dialogue.ts";
 import { FrameMeter } from "../../../../src/agent/link/frame-meter.ts";
-import type { ReportChange } from "../../../../src/protocol/app-report.ts";
+import type { ReportDelta } from "../../../../src/protocol/app-report.ts";
 import { EdgeError } from "../../../../src/protocol/errors.ts";
 import type { AgentFrame } from "../../../../src/protocol/frames.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
@@ -10,14 +10,14 @@ import { CommandRecorder } from "../../../support/link/command-recorder.ts";
 import { captureLog } from "../../../support/link/log-capture.ts";
 import { MemoryOutbox } from "../../../support/link/memory-outbox.ts";
 
-type Answer = (question: DeviceQuestion) => Promise<string | undefined>;
+type Answer = (question: DeviceQuery) => Promise<string | undefined>;
 
 /** A report that a test changes at will. */
 class Reports {
   current: string | undefined;
   readonly listeners = new Set<() => void>();
 
-  since(hash: string | undefined): ReportChange | undefined {
+  since(hash: string | undefined): ReportDelta | undefined {
     if (this.current === undefined || this.current === hash) return undefined;
     return { base: hash ?? null, hash: this.current, apps: [], removed_apps: [] };
   }
@@ -53,15 +53,15 @@ function begin(answer: Answer = async () => undefined, welcome: object = {}) {
     close: () => undefined,
     cut: () => undefined,
   };
-  const telling: DeviceTelling = { queries: { answer }, reports };
+  const telling: DeviceReporting = { queries: { handle: answer }, reports };
   const config = { url: "ws://localhost", token: "ed_0123456789abcdef", keepaliveMs: 600_000, pongTimeoutMs: 20_000 };
   const events = new MemoryOutbox();
-  const dialogue = new Dialogue(
+  const dialogue = new FrameHandler(
     {
       config: { ...config, backoff: { baseMs: 1, maxMs: 1 } },
       commands: new CommandRecorder(),
       events,
-      telling,
+      reporting: telling,
       clock,
       logger,
       agentVersion: "1.2.3",

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { answerLogs } from "../../../../src/agent/live/answer-logs.ts";
+import { sendAppLog } from "../../../../src/agent/live/answer-logs.ts";
 import type { AppLogChunk } from "../../../../src/protocol/app-log.ts";
 import { AgentRig } from "../../../support/agent-rig.ts";
 
@@ -19,7 +19,7 @@ function asking(rig: AgentRig, params: { tail?: number; follow?: boolean }, limi
   const stop = new AbortController();
   const request = { app: "app", tail: 1_000, follow: false, ...params };
   const send = async (chunk: AppLogChunk) => chunks.push(chunk);
-  const ended = answerLogs(request, { ...rig.services, limits }, send, stop.signal);
+  const ended = sendAppLog(request, { ...rig.services, limits }, send, stop.signal);
   ended.catch(() => undefined);
   return {
     chunks,
@@ -109,7 +109,7 @@ describe("answering with an app's log", () => {
       sent += chunk.lines.length;
       await released.promise;
     };
-    const ended = answerLogs(request, source, slow, stop.signal);
+    const ended = sendAppLog(request, source, slow, stop.signal);
     await rig.clock.advance(5_000);
     expect(sent).toBeLessThan(200);
     released.resolve();

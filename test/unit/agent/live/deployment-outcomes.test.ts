@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type DeploymentRecord, newApp, newRecord } from "../../../../src/agent/core/deployment.ts";
-import { deploymentOutcomes } from "../../../../src/agent/live/deployment-outcomes.ts";
+import { readDeploymentOutcomes } from "../../../../src/agent/live/deployment-outcomes.ts";
 import { openSqliteStore } from "../../../../src/agent/store/sqlite-store.ts";
 import { parseAppSpec } from "../../../../src/protocol/app-spec.ts";
 import type { EventContent } from "../../../../src/protocol/deployment-event.ts";
@@ -25,10 +25,10 @@ test("one that is held goes on until its end is acknowledged, and has then ended
   using store = open();
   store.save({ deployment: over("good"), events: [SUCCESS] });
   store.save({ deployment: over("bad", "failed"), events: [FAIL] });
-  expect(deploymentOutcomes(store, ["good", "bad"]).map(({ status }) => status)).toEqual(["Running", "Running"]);
+  expect(readDeploymentOutcomes(store, ["good", "bad"]).map(({ status }) => status)).toEqual(["Running", "Running"]);
   store.acknowledge("good", 1);
   store.acknowledge("bad", 1);
-  expect(deploymentOutcomes(store, ["bad", "good"])).toEqual([
+  expect(readDeploymentOutcomes(store, ["bad", "good"])).toEqual([
     { deployment_id: "bad", status: "Fail", message: "No.", code: "ErrorPortInUse" },
     { deployment_id: "good", status: "Success", message: "App app is running." },
   ]);
@@ -37,7 +37,7 @@ test("one that is held goes on until its end is acknowledged, and has then ended
 test("one that the history has forgotten has succeeded where an app is the result of it", () => {
   using store = open();
   store.save({ app: newApp(spec, found("old")) });
-  expect(deploymentOutcomes(store, ["old", "other"])).toEqual([
+  expect(readDeploymentOutcomes(store, ["old", "other"])).toEqual([
     { deployment_id: "old", status: "Success" },
     { deployment_id: "other", status: null },
   ]);
@@ -47,13 +47,13 @@ test("nothing is known of one whose app was found again after the store was lost
   using store = open();
   store.save({ app: { ...newApp(spec, found("lost")), isAdopted: true } });
   expect(store.apps()).toMatchObject([{ isAdopted: true }]);
-  expect(deploymentOutcomes(store, ["lost"])).toEqual([{ deployment_id: "lost", status: null }]);
+  expect(readDeploymentOutcomes(store, ["lost"])).toEqual([{ deployment_id: "lost", status: null }]);
 });
 
 test("one long ended is found behind a whole history of repairs", () => {
   using store = open();
   store.save({ deployment: over("good"), events: [SUCCESS] });
   store.acknowledge("good", 1);
-  for (let at = 0; at < 400; at++) store.save({ happened: { kind: "repair", app: "app", at, reason: "gone" } });
-  expect(deploymentOutcomes(store, ["good"])).toMatchObject([{ status: "Success" }]);
+  for (let at = 0; at < 400; at++) store.save({ historyEntry: { kind: "repair", app: "app", at, reason: "gone" } });
+  expect(readDeploymentOutcomes(store, ["good"])).toMatchObject([{ status: "Success" }]);
 });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { ReportBook } from "../../../../src/agent/live/report-book.ts";
+import { ReportBuilder } from "../../../../src/agent/live/report-book.ts";
 import { Reporter } from "../../../../src/agent/live/reporter.ts";
-import type { DeviceFacts, ReportChange } from "../../../../src/protocol/app-report.ts";
-import { reportChangeSchema } from "../../../../src/protocol/app-report.ts";
+import type { DeviceFacts, ReportDelta } from "../../../../src/protocol/app-report.ts";
+import { reportDeltaSchema } from "../../../../src/protocol/app-report.ts";
 import { AgentRig } from "../../../support/agent-rig.ts";
 
 const IMAGE = "example/app:1";
@@ -27,17 +27,17 @@ async function telling(maxPerHour = 12) {
   rig.engine.addImage(IMAGE);
   const { services } = rig;
   const stateDir = services.config.stateDir;
-  const book = new ReportBook({
+  const book = new ReportBuilder({
     ...services,
     stateDir,
     facts: readFacts,
     isBusy: (app) => rig.deployments.isBusy(app),
   });
-  const reporter = new Reporter({ ...services, store: rig.store, book, stateDir, maxPerHour });
-  const told: ReportChange[] = [];
+  const reporter = new Reporter({ ...services, store: rig.store, builder: book, stateDir, maxPerHour });
+  const told: ReportDelta[] = [];
   book.onReport(() => {
     const change = book.since(told.at(-1)?.hash);
-    if (change) told.push(reportChangeSchema.parse(change));
+    if (change) told.push(reportDeltaSchema.parse(change));
   });
   const stop = new AbortController();
   const running = reporter.run(stop.signal);
@@ -182,13 +182,13 @@ describe("reports", () => {
     await using test = await telling();
     await test.deploy("d1");
     const { services } = test.rig;
-    const other = new ReportBook({
+    const other = new ReportBuilder({
       ...services,
       stateDir: services.config.stateDir,
       facts: readFacts,
       isBusy: () => false,
     });
-    const { hash } = await other.complete(new AbortController().signal);
+    const { hash } = await other.buildComplete(new AbortController().signal);
     expect(hash).toBe(test.last()?.hash);
   });
 });

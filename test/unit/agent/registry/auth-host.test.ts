@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { mayHaveCredentials } from "../../../../src/agent/registry/auth-host.ts";
+import { maySendCredentials } from "../../../../src/agent/registry/auth-host.ts";
 
 const may = (registry: string, server: string, authHosts: readonly string[] = []): boolean => {
-  return mayHaveCredentials(registry, new URL(server), authHosts);
+  return maySendCredentials(registry, new URL(server), authHosts);
 };
 
 test.each([

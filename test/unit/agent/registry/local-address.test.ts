@@ -1,7 +1,11 @@
 import type { lookup } from "node:dns";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { guardedLookup, localKindOf, refuseLiteral } from "../../../../src/agent/registry/local-address.ts";
+import {
+  guardedLookup,
+  localAddressKind,
+  rejectForbiddenAddress,
+} from "../../../../src/agent/registry/local-address.ts";
 
 const hex = (value: number): string => value.toString(16);
 
@@ -36,7 +40,7 @@ test.each([
   ["64:ff9b::a00:1", undefined],
   ["localhost", undefined],
 ])("%s is %s", (address, kind) => {
-  expect(localKindOf(address)).toBe(kind);
+  expect(localAddressKind(address)).toBe(kind);
 });
 
 test("every way to write a local IPv4 address in a web address is refused", () => {
@@ -57,8 +61,8 @@ test("every way to write a local IPv4 address in a web address is refused", () =
       ][way];
       const url = URL.parse(`http://${written}/`);
       if (!url) return;
-      expect(() => refuseLiteral(url.hostname, BOTH)).toThrow(/this machine itself/);
-      expect(() => refuseLiteral(url.hostname, new Set(["link-local"]))).not.toThrow();
+      expect(() => rejectForbiddenAddress(url.hostname, BOTH)).toThrow(/this machine itself/);
+      expect(() => rejectForbiddenAddress(url.hostname, new Set(["link-local"]))).not.toThrow();
     }),
   );
 });

@@ -3,7 +3,7 @@ import { AssetUpdater } from "../../../../src/control-plane/assets/update-asset.
 import { planUpdate } from "../../../../src/control-plane/core/asset-update.ts";
 import { StoredSimOperator } from "../../../../src/control-plane/sim-operator/stored-sim-operator.ts";
 import { openStore } from "../../../../src/control-plane/store/sqlite/open-store.ts";
-import { captureLog } from "../../../support/captured-log.ts";
+import { captureLogText } from "../../../support/captured-log.ts";
 import { FailingSimOperator } from "../../../support/control-plane/failing-sim-operator.ts";
 import { someSuperSim } from "../../../support/control-plane/sims.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
@@ -24,7 +24,7 @@ test("when the server stops, an update that has begun tells what it did, and one
   await store.assets.registerAsset(asset, new Uint8Array([1]));
   const operator = new FailingSimOperator(new StoredSimOperator(store.usage));
   const stopping = new AbortController();
-  const { logger } = captureLog();
+  const { logger } = captureLogText();
   const parts = { store, simOperator: operator, clock: new FakeClock(), logger, stopping: stopping.signal };
   const updater = new AssetUpdater(parts);
   operator.beforeCall = async (call) => {

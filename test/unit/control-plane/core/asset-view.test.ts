@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Asset, deriveStatus } from "../../../../src/control-plane/core/asset.ts";
-import { toDetails, toListItem } from "../../../../src/control-plane/core/asset-view.ts";
+import { toAssetDetails, toAssetListItem } from "../../../../src/control-plane/core/asset-view.ts";
 import { assetListItemSchema, assetSchema } from "../../../../src/protocol/asset.ts";
 import { arbitraryAsset } from "../../../support/control-plane/arbitrary-asset.ts";
 
@@ -42,7 +42,7 @@ describe("status", () => {
 
 describe("representation", () => {
   test("has every specified field, and a SIM only if the asset holds one", () => {
-    expect(toDetails(asset({}), false)).toEqual({
+    expect(toAssetDetails(asset({}), false)).toEqual({
       uuid: "0b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11",
       serial_number: "GW-1",
       name: "Pump house",
@@ -54,7 +54,7 @@ describe("representation", () => {
 
   test("shows both SIMs at once", () => {
     const both = asset({ supersim: { ...SUPER, status: "inactive" }, prosim: { ...PRO, status: "active" } });
-    expect(toDetails(both, false)).toMatchObject({
+    expect(toAssetDetails(both, false)).toMatchObject({
       status: "active",
       supersim: { sid: "HS01", iccid: "8988307000000000001", network_group: "default_1gb" },
       prosim: { imsi: "262011234567890", iccid: "8988307000000000002", service_profile: "gold" },
@@ -64,15 +64,15 @@ describe("representation", () => {
   test("mirrors the Super SIM, with its own status, only before the removal", () => {
     const both = asset({ supersim: { ...SUPER, status: "inactive" }, prosim: { ...PRO, status: "active" } });
     const sim = { sid: "HS01", iccid: "8988307000000000001", network_group: "default_1gb", status: "inactive" };
-    expect(toDetails(both, true)).toMatchObject({ sim, network_group: "default_1gb" });
-    expect(toListItem(both, true)).toMatchObject({ sim });
-    expect(toListItem(both, true)).not.toHaveProperty("network_group");
-    expect(toDetails(both, false)).not.toHaveProperty("sim");
-    expect(toDetails(both, false)).not.toHaveProperty("network_group");
+    expect(toAssetDetails(both, true)).toMatchObject({ sim, network_group: "default_1gb" });
+    expect(toAssetListItem(both, true)).toMatchObject({ sim });
+    expect(toAssetListItem(both, true)).not.toHaveProperty("network_group");
+    expect(toAssetDetails(both, false)).not.toHaveProperty("sim");
+    expect(toAssetDetails(both, false)).not.toHaveProperty("network_group");
   });
 
   test("an asset without a Super SIM has no mirror", () => {
-    const prosimOnly = toDetails(asset({ prosim: { ...PRO, status: "active" } }), true);
+    const prosimOnly = toAssetDetails(asset({ prosim: { ...PRO, status: "active" } }), true);
     expect(prosimOnly).not.toHaveProperty("sim");
     expect(prosimOnly).not.toHaveProperty("network_group");
   });
@@ -80,8 +80,8 @@ describe("representation", () => {
   test("always fits the published schema", () => {
     fc.assert(
       fc.property(arbitraryAsset, fc.boolean(), (any, legacy) => {
-        expect(assetSchema.safeParse(toDetails(any, legacy)).success).toBe(true);
-        expect(assetListItemSchema.safeParse(toListItem(any, legacy)).success).toBe(true);
+        expect(assetSchema.safeParse(toAssetDetails(any, legacy)).success).toBe(true);
+        expect(assetListItemSchema.safeParse(toAssetListItem(any, legacy)).success).toBe(true);
       }),
     );
   });

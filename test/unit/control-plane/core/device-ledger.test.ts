@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { ledgerBetween, mergeLedger } from "../../../../src/control-plane/core/device-ledger.ts";
+import { ledgerInRange, mergeLedger } from "../../../../src/control-plane/core/device-ledger.ts";
 import { utcDay } from "../../../../src/control-plane/core/utc-days.ts";
 import type { DeviceDataUsage } from "../../../../src/protocol/data-usage.ts";
 import { someLedgerDay } from "../../../support/control-plane/device-words.ts";
@@ -57,10 +57,10 @@ test("deployments are kept once each, and not for ever", () => {
 
 test("a part of it includes both of its ends", () => {
   const days = ["2026-11-01", "2026-11-02", "2026-11-03", "2026-11-04"].map((day) => someLedgerDay(day, 1));
-  const part = ledgerBetween(ledger(days, ["a"]), { from: "2026-11-02", to: "2026-11-03" });
+  const part = ledgerInRange(ledger(days, ["a"]), { from: "2026-11-02", to: "2026-11-03" });
   expect(part.days).toEqual(days.slice(1, 3));
   expect(part.deployments).toEqual([]);
-  expect(ledgerBetween(undefined, { from: "2026-11-02", to: "2026-11-03" })).toEqual({
+  expect(ledgerInRange(undefined, { from: "2026-11-02", to: "2026-11-03" })).toEqual({
     days: [],
     deployments: [],
     budget: null,

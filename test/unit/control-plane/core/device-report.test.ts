@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { applyReport, type DeviceReport } from "../../../../src/control-plane/core/device-report.ts";
-import type { AppReport, ReportChange } from "../../../../src/protocol/app-report.ts";
+import { applyReportDelta, type DeviceReport } from "../../../../src/control-plane/core/device-report.ts";
+import type { AppReport, ReportDelta } from "../../../../src/protocol/app-report.ts";
 import { someApp, someFacts } from "../../../support/control-plane/device-words.ts";
 
-const change = (fields: Partial<ReportChange>): ReportChange => ({
+const change = (fields: Partial<ReportDelta>): ReportDelta => ({
   base: null,
   hash: "h",
   apps: [],
@@ -19,7 +19,7 @@ const someApps: fc.Arbitrary<Apps> = fc
   .map((states) => new Map(Object.entries(states).map(([name, state]) => [name, someApp(name, { state })])));
 
 /** What a device would send that went from one state to another. */
-function difference(from: Apps, to: Apps, base: string, hash: string): ReportChange {
+function difference(from: Apps, to: Apps, base: string, hash: string): ReportDelta {
   const isChanged = ([name, app]: [string, AppReport]): boolean => from.get(name)?.state !== app.state;
   return change({
     base,
@@ -38,7 +38,7 @@ test("differences, one after the other, lead to what the device has in the end",
         const told = before
           ? difference(before, apps, `h${index - 1}`, `h${index}`)
           : change({ hash: "h0", apps: [...apps.values()] });
-        held = applyReport(held, told);
+        held = applyReportDelta(held, told);
         expect(held?.hash).toBe(`h${index}`);
       }
       const names = [...(states.at(-1)?.keys() ?? [])].toSorted();
@@ -49,17 +49,17 @@ test("differences, one after the other, lead to what the device has in the end",
 });
 
 test("a difference to another report than is held changes nothing, and neither does one to none", () => {
-  const held = applyReport(undefined, change({ hash: "h1", apps: [someApp("a")] }));
-  expect(applyReport(held, change({ base: "h0", hash: "h2" }))).toBeUndefined();
-  expect(applyReport(undefined, change({ base: "h1", hash: "h2" }))).toBeUndefined();
+  const held = applyReportDelta(undefined, change({ hash: "h1", apps: [someApp("a")] }));
+  expect(applyReportDelta(held, change({ base: "h0", hash: "h2" }))).toBeUndefined();
+  expect(applyReportDelta(undefined, change({ base: "h1", hash: "h2" }))).toBeUndefined();
 });
 
 test("what is told of the device itself stays until it is told anew, or all is", () => {
-  const held = applyReport(undefined, change({ hash: "h1", device: someFacts({ hostname: "one" }) }));
-  const later = applyReport(held, change({ base: "h1", hash: "h2" }));
+  const held = applyReportDelta(undefined, change({ hash: "h1", device: someFacts({ hostname: "one" }) }));
+  const later = applyReportDelta(held, change({ base: "h1", hash: "h2" }));
   expect(later?.device?.hostname).toBe("one");
   expect(
-    applyReport(later, change({ base: "h2", hash: "h3", device: someFacts({ hostname: "two" }) }))?.device,
+    applyReportDelta(later, change({ base: "h2", hash: "h3", device: someFacts({ hostname: "two" }) }))?.device,
   ).toEqual(someFacts({ hostname: "two" }));
-  expect(applyReport(later, change({ hash: "h4" }))?.device).toBeUndefined();
+  expect(applyReportDelta(later, change({ hash: "h4" }))?.device).toBeUndefined();
 });

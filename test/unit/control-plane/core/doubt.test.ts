@@ -1,15 +1,21 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Deployment, Doubt } from "../../../../src/control-plane/core/deployment.ts";
-import { type Answer, answerFromReport, inquire, settle, takeUp } from "../../../../src/control-plane/core/doubt.ts";
-import { confirmHeld, connectionLost } from "../../../../src/control-plane/core/connection-remarks.ts";
-import { deadlinesOf, expire } from "../../../../src/control-plane/core/deadlines.ts";
+import type { Deployment, OutcomeUncertainty } from "../../../../src/control-plane/core/deployment.ts";
+import {
+  type ReportedOutcome,
+  outcomeFromReport,
+  markForOutcomeQuery,
+  applyOutcome,
+  markUncertainOnStart,
+} from "../../../../src/control-plane/core/doubt.ts";
+import { confirmOnDevice, noteConnectionLost } from "../../../../src/control-plane/core/connection-remarks.ts";
+import { pendingDeadlines, expire } from "../../../../src/control-plane/core/deadlines.ts";
 import { cancelReason, reconcile } from "../../../../src/control-plane/core/reconcile.ts";
 import {
   acknowledge,
   replyToEvent,
   requestCancel,
-  takeDeviceEvent,
+  applyDeviceEvent,
 } from "../../../../src/control-plane/core/transitions.ts";
 import type { AppReport } from "../../../../src/protocol/app-report.ts";
 import { applyChange, receivedDeployment, T0 } from "../../../support/deployment-record.ts";
@@ -18,19 +24,19 @@ const ACK_MS = 10_000;
 const DAY_MS = 24 * 3_600_000;
 
 const asked = (fields: Partial<Deployment> = {}): Deployment =>
-  receivedDeployment({ acknowledgedAtMs: T0, connection: 4, doubt: "asked", ...fields });
+  receivedDeployment({ acknowledgedAtMs: T0, connection: 4, uncertainty: "asked", ...fields });
 
-const after = (deployment: Deployment, answer: Answer): Deployment =>
-  applyChange(deployment, settle(deployment, answer, T0, 2).change);
+const after = (deployment: Deployment, answer: ReportedOutcome): Deployment =>
+  applyChange(deployment, applyOutcome(deployment, answer, T0, 2).change);
 
 const states = fc.record({
-  doubt: fc.constantFrom<Doubt>("asked", "overdue", "backup", "restored"),
+  doubt: fc.constantFrom<OutcomeUncertainty>("asked", "overdue", "backup", "restored"),
   acknowledgedAtMs: fc.constantFrom(undefined, T0),
   cancelRequestedAtMs: fc.constantFrom(undefined, T0),
   connection: fc.integer({ min: 0, max: 5 }),
 });
 const answers = fc.oneof(
-  fc.constant<Answer>("unsure"),
+  fc.constant<ReportedOutcome>("unsure"),
   fc.record({
     status: fc.constantFrom("Running" as const, "Success" as const, "Fail" as const, null),
     message: fc.option(fc.string(), { nil: undefined }),
@@ -41,7 +47,7 @@ describe("whatever a device answers", () => {
   test("it is told to undo only what it has nothing on record of, and never after a restore", () => {
     fc.assert(
       fc.property(states, answers, (state, answer) => {
-        const { next } = settle(receivedDeployment(state), answer, T0, 2);
+        const { nextAction: next } = applyOutcome(receivedDeployment(state), answer, T0, 2);
         if (next !== "undo") return;
         expect(answer).toMatchObject({ status: null });
         expect(["asked", "overdue"]).toContain(state.doubt);
@@ -58,8 +64,8 @@ describe("whatever a device answers", () => {
         if (state.connection !== 4) return;
         if (answer === "unsure" || answer.status === null) return;
         expect(result.status).toBe(answer.status);
-        expect(settle(result, answer, T0, 2)).toEqual({});
-        if (answer.status === "Running") expect(result.doubt).toBeUndefined();
+        expect(applyOutcome(result, answer, T0, 2)).toEqual({});
+        if (answer.status === "Running") expect(result.uncertainty).toBeUndefined();
         if (answer.status === "Running") return;
         expect(result.lastEvent).toMatchObject({ details: { recovered: true } });
         if (answer.message !== undefined && answer.message.length < 100) {
@@ -72,7 +78,7 @@ describe("whatever a device answers", () => {
   test("only what it never had is sent, and nothing of a restored database", () => {
     fc.assert(
       fc.property(states, answers, (state, answer) => {
-        const { next } = settle(receivedDeployment(state), answer, T0, 2);
+        const { nextAction: next } = applyOutcome(receivedDeployment(state), answer, T0, 2);
         if (next !== "send") return;
         expect(state).toMatchObject({ doubt: "asked", acknowledgedAtMs: undefined, cancelRequestedAtMs: undefined });
         expect(answer).toMatchObject({ status: null });
@@ -92,27 +98,27 @@ test("nothing a device does not hold is cancelled by that alone", () => {
 });
 
 test("an answer to an earlier session's question changes nothing", () => {
-  const later = applyChange(asked(), inquire(asked(), T0, 3));
-  expect(settle(later, { status: "Success" }, T0, 2)).toEqual({});
-  const gone = applyChange(asked(), connectionLost(asked(), T0, 2));
-  expect(settle(gone, { status: null }, T0, 2)).toEqual({});
+  const later = applyChange(asked(), markForOutcomeQuery(asked(), T0, 3));
+  expect(applyOutcome(later, { status: "Success" }, T0, 2)).toEqual({});
+  const gone = applyChange(asked(), noteConnectionLost(asked(), T0, 2));
+  expect(applyOutcome(gone, { status: null }, T0, 2)).toEqual({});
 });
 
 describe("after a restore", () => {
-  const copy = receivedDeployment({ acknowledgedAtMs: T0, doubt: "backup" });
+  const copy = receivedDeployment({ acknowledgedAtMs: T0, uncertainty: "backup" });
   const later = T0 + 30 * DAY_MS;
-  const restored = applyChange(copy, takeUp(copy, later, ACK_MS));
+  const restored = applyChange(copy, markUncertainOnStart(copy, later, ACK_MS));
 
   test("a deployment waits for its device for a week, however long ago the backup was, and that is said once", () => {
     expect(restored).toMatchObject({ doubt: "restored", lastEvent: { details: { service: "restored" } } });
-    expect(deadlinesOf(restored, ACK_MS)).toEqual([
+    expect(pendingDeadlines(restored, ACK_MS)).toEqual([
       { kind: "finish", sinceMs: T0, durationMs: later + 7 * DAY_MS - T0 },
     ]);
-    expect(takeUp(restored, later + 8 * DAY_MS, ACK_MS)).toBeUndefined();
+    expect(markUncertainOnStart(restored, later + 8 * DAY_MS, ACK_MS)).toBeUndefined();
   });
 
   test("it ends by itself after that, and says that its outcome is not known", () => {
-    const [deadline] = deadlinesOf(restored, ACK_MS);
+    const [deadline] = pendingDeadlines(restored, ACK_MS);
     if (!deadline) throw new Error("it has a deadline");
     const result = applyChange(restored, expire(restored, deadline, later));
     expect(result).toMatchObject({ status: "Fail", code: "DeploymentTimeout" });
@@ -121,7 +127,7 @@ describe("after a restore", () => {
 });
 
 const finishAt = (deployment: Deployment): number => {
-  const [deadline, ...others] = deadlinesOf(deployment, ACK_MS);
+  const [deadline, ...others] = pendingDeadlines(deployment, ACK_MS);
   expect(others).toEqual([]);
   if (!deadline) throw new Error("it has a deadline");
   return deadline.sinceMs + deadline.durationMs;
@@ -130,25 +136,25 @@ const finishAt = (deployment: Deployment): number => {
 /** The device's word that it holds it, in each of the ways it may come. */
 const words = [
   (deployment: Deployment, nowMs: number) => acknowledge(deployment, nowMs, 2),
-  (deployment: Deployment, nowMs: number) => confirmHeld(deployment, nowMs, 2),
+  (deployment: Deployment, nowMs: number) => confirmOnDevice(deployment, nowMs, 2),
   (deployment: Deployment, nowMs: number) =>
-    takeDeviceEvent(deployment, { device_seq: 1, status: "Running", message: "x", step: "pulling" }, nowMs, 2),
+    applyDeviceEvent(deployment, { device_seq: 1, status: "Running", message: "x", step: "pulling" }, nowMs, 2),
   (deployment: Deployment, nowMs: number) =>
-    settle({ ...deployment, connection: 4 }, { status: "Running" }, nowMs, 2).change,
+    applyOutcome({ ...deployment, connection: 4 }, { status: "Running" }, nowMs, 2).change,
 ];
 
 describe("a deployment in doubt waits for its device, and not longer", () => {
   test("its grace ends with the device's word: it has no more than the usual time from then on", () => {
-    const copy = receivedDeployment({ doubt: "backup" });
+    const copy = receivedDeployment({ uncertainty: "backup" });
     for (const restoredAt of [T0 + 1_000, T0 + 30 * DAY_MS]) {
-      const restored = applyChange(copy, takeUp(copy, restoredAt, ACK_MS));
+      const restored = applyChange(copy, markUncertainOnStart(copy, restoredAt, ACK_MS));
       for (const word of words) {
         const backAt = restoredAt + 1_000;
         expect(finishAt(applyChange(restored, word(restored, backAt)))).toBe(backAt + 900_000);
       }
     }
     const fresh = receivedDeployment();
-    const overdue = applyChange(fresh, takeUp(fresh, T0 + 20_000, ACK_MS));
+    const overdue = applyChange(fresh, markUncertainOnStart(fresh, T0 + 20_000, ACK_MS));
     for (const word of words) {
       expect(finishAt(applyChange(overdue, word(overdue, T0 + 30_000)))).toBe(fresh.deadlineAtMs);
     }
@@ -158,19 +164,19 @@ describe("a deployment in doubt waits for its device, and not longer", () => {
     for (const fields of [{}, { acknowledgedAtMs: T0, cancelRequestedAtMs: T0 }]) {
       const deployment = receivedDeployment(fields);
       const at = T0 + 100_000;
-      const taken = applyChange(deployment, takeUp(deployment, at, ACK_MS));
+      const taken = applyChange(deployment, markUncertainOnStart(deployment, at, ACK_MS));
       expect(finishAt(taken)).toBe(at + 60_000);
-      expect(takeUp(taken, at + 30_000, ACK_MS)).toBeUndefined();
+      expect(markUncertainOnStart(taken, at + 30_000, ACK_MS)).toBeUndefined();
     }
   });
 
   test("cancelled after a restore it ends within a minute, and nothing is undone for that", () => {
-    const copy = receivedDeployment({ acknowledgedAtMs: T0, doubt: "backup" });
-    const restored = applyChange(copy, takeUp(copy, T0 + DAY_MS, ACK_MS));
+    const copy = receivedDeployment({ acknowledgedAtMs: T0, uncertainty: "backup" });
+    const restored = applyChange(copy, markUncertainOnStart(copy, T0 + DAY_MS, ACK_MS));
     const at = T0 + DAY_MS + 5_000;
     const cancelled = applyChange(restored, requestCancel(restored, at));
     expect(finishAt(cancelled)).toBe(at + 60_000);
-    const [deadline] = deadlinesOf(cancelled, ACK_MS);
+    const [deadline] = pendingDeadlines(cancelled, ACK_MS);
     const result = applyChange(cancelled, expire(cancelled, deadline!, at + 60_000));
     expect(result).toMatchObject({ code: "DeploymentCancelled", lastEvent: { details: { outcome: "unknown" } } });
     expect(cancelReason(result)).toBeUndefined();
@@ -181,36 +187,36 @@ test("what ended on a record from a backup without the device's word is left alo
   const event = { device_seq: 1, status: "Success", message: "x", step: "done" } as const;
   for (const code of ["DeploymentTimeout", "DeploymentCancelled", "Internal"] as const) {
     for (const doubt of ["restored", "backup"] as const) {
-      const given = receivedDeployment({ status: "Fail", code, doubt });
+      const given = receivedDeployment({ status: "Fail", code, uncertainty: doubt });
       expect(reconcile([], [{ id: given.id, deployment: given }])).toEqual([]);
       expect(replyToEvent(given, event)).toBe("acknowledge");
     }
-    const known = receivedDeployment({ status: "Fail", code, doubt: "overdue" });
+    const known = receivedDeployment({ status: "Fail", code, uncertainty: "overdue" });
     expect(reconcile([], [{ id: known.id, deployment: known }])).toMatchObject([{ kind: "cancel" }]);
     expect(replyToEvent(known, event)).toBe("cancel");
   }
 });
 
-const ended = (doubt: Doubt | undefined): Deployment =>
-  receivedDeployment({ status: "Fail", code: "DeploymentCancelled", doubt });
+const ended = (doubt: OutcomeUncertainty | undefined): Deployment =>
+  receivedDeployment({ status: "Fail", code: "DeploymentCancelled", uncertainty: doubt });
 
 describe("what ended before its device was asked", () => {
   test("is asked about when it is back, and undone where it has nothing on record of it", () => {
     for (const doubt of ["asked", "overdue"] as const) {
-      const back = applyChange(ended(doubt), inquire(ended(doubt), T0, 2));
-      expect(settle(back, { status: null }, T0, 2)).toMatchObject({ next: "undo" });
+      const back = applyChange(ended(doubt), markForOutcomeQuery(ended(doubt), T0, 2));
+      expect(applyOutcome(back, { status: null }, T0, 2)).toMatchObject({ next: "undo" });
       for (const answer of ["unsure", { status: "Success" }, { status: "Fail" }] as const) {
-        expect(settle(back, answer, T0, 2)).toEqual({ change: { fields: { doubt: undefined } } });
+        expect(applyOutcome(back, answer, T0, 2)).toEqual({ change: { fields: { doubt: undefined } } });
       }
-      const told = applyChange(back, settle(back, { status: null }, T0, 2).change);
+      const told = applyChange(back, applyOutcome(back, { status: null }, T0, 2).change);
       expect(told).toMatchObject({ status: "Fail", lastSeq: back.lastSeq });
-      expect(inquire(told, T0, 3)).toBeUndefined();
+      expect(markForOutcomeQuery(told, T0, 3)).toBeUndefined();
     }
   });
 
   test("is not where nothing was in doubt, or the record is from a backup", () => {
     for (const doubt of [undefined, "restored", "backup"] as const)
-      expect(inquire(ended(doubt), T0, 2)).toBeUndefined();
+      expect(markForOutcomeQuery(ended(doubt), T0, 2)).toBeUndefined();
   });
 });
 
@@ -222,8 +228,8 @@ describe("what became overdue while the service was down", () => {
       [{ acknowledgedAtMs: T0, cancelRequestedAtMs: T0 }, "DeploymentCancelled"],
     ] as const) {
       const deployment = receivedDeployment(fields);
-      const taken = applyChange(deployment, takeUp(deployment, T0 + DAY_MS, ACK_MS));
-      const [deadline, ...others] = deadlinesOf(taken, ACK_MS);
+      const taken = applyChange(deployment, markUncertainOnStart(deployment, T0 + DAY_MS, ACK_MS));
+      const [deadline, ...others] = pendingDeadlines(taken, ACK_MS);
       expect(others).toEqual([]);
       if (!deadline) throw new Error("it has a deadline");
       expect(deadline.sinceMs + deadline.durationMs).toBe(T0 + DAY_MS + 60_000);
@@ -232,7 +238,7 @@ describe("what became overdue while the service was down", () => {
   });
 
   test("and what has time left is as it was", () => {
-    expect(takeUp(receivedDeployment({ acknowledgedAtMs: T0 }), T0 + 1_000, ACK_MS)).toBeUndefined();
+    expect(markUncertainOnStart(receivedDeployment({ acknowledgedAtMs: T0 }), T0 + 1_000, ACK_MS)).toBeUndefined();
   });
 });
 
@@ -242,21 +248,21 @@ const report = (last: Partial<NonNullable<AppReport["last_deployment"]>> | null)
 
 describe("what the report of an older agent tells", () => {
   test("its last deployment of the app has ended as it says", () => {
-    expect(answerFromReport(asked(), report({ deployment_id: "dep_1", status: "Success" }))).toEqual({
+    expect(outcomeFromReport(asked(), report({ deployment_id: "dep_1", status: "Success" }))).toEqual({
       status: "Success",
     });
-    expect(answerFromReport(asked(), report({ deployment_id: "dep_1", status: "Fail", code: "Unhealthy" }))).toEqual({
+    expect(outcomeFromReport(asked(), report({ deployment_id: "dep_1", status: "Fail", code: "Unhealthy" }))).toEqual({
       status: "Fail",
       code: "Unhealthy",
     });
   });
 
   test("a removed app is removed", () => {
-    expect(answerFromReport(asked({ action: "remove" }), [])).toMatchObject({ status: "Success" });
+    expect(outcomeFromReport(asked({ action: "remove" }), [])).toMatchObject({ status: "Success" });
   });
 
   test("another deployment since leaves it open; none at all is a lost memory", () => {
-    expect(answerFromReport(asked(), report({ deployment_id: "dep_2", status: "Success" }))).toBe("unsure");
-    expect(answerFromReport(asked(), report(null))).toEqual({ status: null });
+    expect(outcomeFromReport(asked(), report({ deployment_id: "dep_2", status: "Success" }))).toBe("unsure");
+    expect(outcomeFromReport(asked(), report(null))).toEqual({ status: null });
   });
 });

@@ -7,12 +7,12 @@ import {
   MAX_EVENT_BYTES,
   MAX_EVENTS,
 } from "../../../../src/control-plane/core/event-log.ts";
-import { confirmHeld, connectionLost } from "../../../../src/control-plane/core/connection-remarks.ts";
+import { confirmOnDevice, noteConnectionLost } from "../../../../src/control-plane/core/connection-remarks.ts";
 import { expire } from "../../../../src/control-plane/core/deadlines.ts";
-import { inquire, takeUp } from "../../../../src/control-plane/core/doubt.ts";
-import { MAX_LIFE_MS, takeDeviceEvent } from "../../../../src/control-plane/core/transitions.ts";
+import { markForOutcomeQuery, markUncertainOnStart } from "../../../../src/control-plane/core/doubt.ts";
+import { MAX_DEPLOYMENT_DURATION_MS, applyDeviceEvent } from "../../../../src/control-plane/core/transitions.ts";
 import { type DeviceEvent, isFinal } from "../../../../src/protocol/deployment-event.ts";
-import { utf8Length } from "../../../../src/protocol/utf8-length.ts";
+import { utf8ByteLength } from "../../../../src/protocol/utf8-length.ts";
 import { applyChange, receivedDeployment, T0 } from "../../../support/deployment-record.ts";
 
 /** More than any single event takes: its details, its message, and what stands around them. */
@@ -48,17 +48,17 @@ test("whatever a device sends, its events take no more than there is room for, a
         message,
       } of events) {
         const log = part.repeat(times).slice(0, 40_000);
-        const change = takeDeviceEvent(deployment, event(++seq, { message, details: { log } }), T0, 1, maxBytes);
+        const change = applyDeviceEvent(deployment, event(++seq, { message, details: { log } }), T0, 1, maxBytes);
         if (change?.event?.message === message.slice(0, 2000)) stored++;
         deployment = applyChange(deployment, change);
         expect(deployment.eventBytes).toBeLessThanOrEqual(first + maxBytes + 2 * ONE_EVENT_BYTES);
       }
-      const end = takeDeviceEvent(deployment, event(++seq, { status: "Success", step: "done" }), T0, 1, maxBytes);
+      const end = applyDeviceEvent(deployment, event(++seq, { status: "Success", step: "done" }), T0, 1, maxBytes);
       expect(end?.event && isFinal(end.event)).toBe(true);
       const left = deployment.omittedEvents;
       expect(end?.event?.details).toEqual(left === 0 ? undefined : { events_left_out: left });
       expect(stored + left).toBeGreaterThanOrEqual(events.length);
-      expect(takeDeviceEvent(applyChange(deployment, end), event(++seq), T0, 1, maxBytes)).toBeUndefined();
+      expect(applyDeviceEvent(applyChange(deployment, end), event(++seq), T0, 1, maxBytes)).toBeUndefined();
     }),
     { numRuns: 60 },
   );
@@ -68,19 +68,19 @@ test("that progress is left out is said once, with the count at the end, also be
   let deployment: Deployment = receivedDeployment({ eventBytes: MAX_EVENT_BYTES });
   const said: string[] = [];
   for (let seq = 1; seq <= 5; seq++) {
-    const change = takeDeviceEvent(deployment, event(seq), T0, 1);
+    const change = applyDeviceEvent(deployment, event(seq), T0, 1);
     if (change?.event) said.push(change.event.message);
     deployment = applyChange(deployment, change);
   }
   expect(said).toEqual([expect.stringContaining("left out from here on")]);
   const details = { log: "x".repeat(MAX_DETAILS_BYTES - 10) };
   const failure = event(6, { status: "Fail", code: "CrashLoopBackOff", details });
-  expect(takeDeviceEvent(deployment, failure, T0, 1)?.event?.details).toEqual({ ...details, events_left_out: 5 });
+  expect(applyDeviceEvent(deployment, failure, T0, 1)?.event?.details).toEqual({ ...details, events_left_out: 5 });
 });
 
 test("as many events as are kept end with the one that says so", () => {
   const deployment = receivedDeployment({ lastSeq: MAX_EVENTS - 1 });
-  expect(takeDeviceEvent(deployment, event(1), T0, 1)?.event).toMatchObject({
+  expect(applyDeviceEvent(deployment, event(1), T0, 1)?.event).toMatchObject({
     seq: MAX_EVENTS,
     details: { events_left_out: "from here" },
   });
@@ -88,11 +88,11 @@ test("as many events as are kept end with the one that says so", () => {
 
 test("remarks of the service itself that no longer fit are counted, beside what else they change", () => {
   const full = receivedDeployment({ eventBytes: MAX_EVENT_BYTES, acknowledgedAtMs: T0 });
-  expect(connectionLost(full, T0, 1)?.fields).toMatchObject({ omittedEvents: 1, connection: 3 });
+  expect(noteConnectionLost(full, T0, 1)?.fields).toMatchObject({ omittedEvents: 1, connection: 3 });
   const lost = { ...full, lastEvent: { ...full.lastEvent!, details: { connection: "lost" } }, connection: 3 };
-  expect(confirmHeld(lost, T0, 2)?.fields).toMatchObject({ omittedEvents: 1, connection: 4 });
-  expect(inquire(lost, T0, 2)?.fields).toMatchObject({ omittedEvents: 1, connection: 4, doubt: "asked" });
-  expect(takeUp({ ...full, doubt: "backup" }, T0, 10_000)?.fields).toMatchObject({
+  expect(confirmOnDevice(lost, T0, 2)?.fields).toMatchObject({ omittedEvents: 1, connection: 4 });
+  expect(markForOutcomeQuery(lost, T0, 2)?.fields).toMatchObject({ omittedEvents: 1, connection: 4, doubt: "asked" });
+  expect(markUncertainOnStart({ ...full, uncertainty: "backup" }, T0, 10_000)?.fields).toMatchObject({
     omittedEvents: 1,
     doubt: "restored",
   });
@@ -101,7 +101,7 @@ test("remarks of the service itself that no longer fit are counted, beside what 
 test("details are bounded by their bytes in UTF-8", () => {
   const details = { log: "€".repeat(MAX_DETAILS_BYTES / 3) };
   const told = appendEvent(receivedDeployment(), { ...event(1), details }, T0)?.event?.details;
-  expect(told).toEqual({ omitted: `details of ${utf8Length(JSON.stringify(details))} bytes are too long` });
+  expect(told).toEqual({ omitted: `details of ${utf8ByteLength(JSON.stringify(details))} bytes are too long` });
 });
 
 test("the length in UTF-8 is that of the bytes", () => {
@@ -109,7 +109,7 @@ test("the length in UTF-8 is that of the bytes", () => {
     fc.property(
       fc.string({ unit: fc.integer({ min: 0, max: 0xff_ff }).map((unit) => String.fromCharCode(unit)) }),
       (text) => {
-        expect(utf8Length(text)).toBe(Buffer.byteLength(text));
+        expect(utf8ByteLength(text)).toBe(Buffer.byteLength(text));
       },
     ),
   );
@@ -123,11 +123,11 @@ test("however long and however often a device says it waits, its deployment ends
       for (const [index, waiting_s] of waits.entries()) {
         deployment = applyChange(
           deployment,
-          takeDeviceEvent(deployment, event(index + 1, { details: { waiting_s } }), now, 1),
+          applyDeviceEvent(deployment, event(index + 1, { details: { waiting_s } }), now, 1),
         );
         now = deployment.deadlineAtMs - 1;
       }
-      expect(deployment.deadlineAtMs).toBeLessThanOrEqual(T0 + MAX_LIFE_MS);
+      expect(deployment.deadlineAtMs).toBeLessThanOrEqual(T0 + MAX_DEPLOYMENT_DURATION_MS);
     }),
   );
   const waiting = { device_seq: 1, details: { waiting_s: 40 * 24 * 3600 } };
@@ -136,10 +136,10 @@ test("however long and however often a device says it waits, its deployment ends
     const now = T0 + day * 24 * 3_600_000 * 15;
     deployment = applyChange(
       deployment,
-      takeDeviceEvent(deployment, event(day + 1, { ...waiting, device_seq: day + 1 }), now, 1),
+      applyDeviceEvent(deployment, event(day + 1, { ...waiting, device_seq: day + 1 }), now, 1),
     );
   }
-  expect(deployment.deadlineAtMs).toBe(T0 + MAX_LIFE_MS);
+  expect(deployment.deadlineAtMs).toBe(T0 + MAX_DEPLOYMENT_DURATION_MS);
   expect(
     expire(deployment, { kind: "finish", durationMs: deployment.deadlineAtMs - T0 }, deployment.deadlineAtMs)?.event,
   ).toMatchObject({

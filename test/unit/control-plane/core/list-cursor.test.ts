@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { decodeCursor, encodeCursor } from "../../../../src/control-plane/core/list-cursor.ts";
+import { decodeAssetCursor, encodeAssetCursor } from "../../../../src/control-plane/core/list-cursor.ts";
 
 const position = fc.record({ createdAt: fc.integer({ min: 0, max: 253_402_300_799 }), uuid: fc.uuid() });
 const invalid = expect.objectContaining({ code: "InvalidRequest" });
@@ -8,9 +8,9 @@ const invalid = expect.objectContaining({ code: "InvalidRequest" });
 test("every position survives the round trip in characters a URL needs no escape for", () => {
   fc.assert(
     fc.property(position, (any) => {
-      const cursor = encodeCursor(any);
+      const cursor = encodeAssetCursor(any);
       expect(cursor).toMatch(/^[A-Za-z0-9_-]+$/);
-      expect(decodeCursor(cursor)).toEqual(any);
+      expect(decodeAssetCursor(cursor)).toEqual(any);
     }),
   );
 });
@@ -18,7 +18,7 @@ test("every position survives the round trip in characters a URL needs no escape
 test("anything else is refused with a typed error", () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.base64String(), fc.string({ unit: "binary" })), (text) => {
-      expect(() => decodeCursor(text)).toThrow(invalid);
+      expect(() => decodeAssetCursor(text)).toThrow(invalid);
     }),
   );
 });
@@ -26,11 +26,11 @@ test("anything else is refused with a typed error", () => {
 test("a cursor that was tampered with is refused or means another position, never anything else", () => {
   fc.assert(
     fc.property(position, fc.nat(), fc.constantFrom("A", "a", "0", "_", "-", "="), (any, at, character) => {
-      const cursor = encodeCursor(any);
+      const cursor = encodeAssetCursor(any);
       const index = at % cursor.length;
       const tampered = cursor.slice(0, index) + character + cursor.slice(index + 1);
       try {
-        expect(encodeCursor(decodeCursor(tampered))).toBe(tampered);
+        expect(encodeAssetCursor(decodeAssetCursor(tampered))).toBe(tampered);
       } catch (error) {
         expect(error).toMatchObject({ code: "InvalidRequest" });
       }

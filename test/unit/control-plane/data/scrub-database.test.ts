@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { backup } from "../../../../src/control-plane/data/backup.ts";
 import { scrubDatabase } from "../../../../src/control-plane/data/scrub-database.ts";
 import { openStore } from "../../../../src/control-plane/store/sqlite/open-store.ts";
-import { captureLog } from "../../../support/captured-log.ts";
+import { captureLogText } from "../../../support/captured-log.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 
 const VALUE = "planted-by-an-earlier-release";
@@ -37,7 +37,7 @@ const accounts = async (): Promise<string[]> => {
 test("a database of an earlier release is rewritten once", async () => {
   leaveRemains();
   expect(readFileSync(path, "latin1")).toContain(VALUE);
-  const log = captureLog();
+  const log = captureLogText();
   scrubDatabase(path, log.logger);
   expect(readFileSync(path, "latin1")).not.toContain(VALUE);
   expect(log.text()).toContain("rewrote the database");
@@ -48,7 +48,7 @@ test("a database of an earlier release is rewritten once", async () => {
 });
 
 test("a new one, and none at all, are left alone", () => {
-  const log = captureLog();
+  const log = captureLogText();
   const bytes = readFileSync(path);
   scrubDatabase(path, log.logger);
   scrubDatabase(join(directory.path, "none"), log.logger);
@@ -57,7 +57,7 @@ test("a new one, and none at all, are left alone", () => {
 
 test("one that is too large is left as it is, and the log says how it is done by hand", async () => {
   leaveRemains();
-  const log = captureLog();
+  const log = captureLogText();
   scrubDatabase(path, log.logger, 10_000);
   expect(readFileSync(path, "latin1")).toContain(VALUE);
   expect(log.text()).toMatch(/was not rewritten.*edge-control backup/);
@@ -65,7 +65,7 @@ test("one that is too large is left as it is, and the log says how it is done by
   const copy = join(directory.path, "copy.db");
   await backup(path, copy);
   expect(readFileSync(copy, "latin1")).not.toContain(VALUE);
-  const quiet = captureLog();
+  const quiet = captureLogText();
   scrubDatabase(copy, quiet.logger, 10_000);
   expect(quiet.text()).toBe("");
 });

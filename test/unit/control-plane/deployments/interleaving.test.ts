@@ -41,7 +41,7 @@ async function live(service: InterleavedService, random: SeededRandom): Promise<
   for (let step = 0; step < STEPS; step++) {
     await act();
     if (!random.chance(0.1)) continue;
-    await service.settled();
+    await service.waitUntilIdle();
     await expectRemarksToBeTrue(service);
   }
 }
@@ -61,7 +61,7 @@ function remarks(events: Awaited<ReturnType<InterleavedService["storedEvents"]>>
 
 async function expectPromises(service: InterleavedService): Promise<void> {
   expect(service.errors).toEqual([]);
-  expect(service.device.takenAway).toEqual([]);
+  expect(service.device.undoneAfterSuccess).toEqual([]);
   for (const record of await service.records()) {
     const events = await service.storedEvents(record.id);
     const last = events.at(-1);
@@ -84,17 +84,17 @@ async function run(seed: number, ending: "device-returns" | "device-stays-away" 
   try {
     await live(service, random);
     if (ending === "device-stays-away") service.disconnect();
-    await service.settled();
+    await service.waitUntilIdle();
     if (ending !== "device-stays-away") {
       service.connect();
-      await service.settled();
+      await service.waitUntilIdle();
       await expectRemarksToBeTrue(service);
       if (ending === "device-returns")
         for (const id of service.device.held.keys()) service.device.report(id, "Success");
-      await service.settled();
+      await service.waitUntilIdle();
     }
     await service.clock.advance(DEPLOYMENT_TIMEOUT_MS + 60_000);
-    await service.settled();
+    await service.waitUntilIdle();
     await expectPromises(service);
   } finally {
     await service.close();

@@ -16,7 +16,7 @@ const omittedOf = (entries: readonly LogEntry[]): number =>
   entries.reduce((sum, entry) => sum + ("omitted_lines" in entry ? entry.omitted_lines : 0), 0);
 
 test("what waits for a reader is bounded, and one count stands for all that did not fit", async () => {
-  const feed = new LogFeed({ clock: new FakeClock(), isFollowing: true, firstAnswerMs: 10_000 });
+  const feed = new LogFeed({ clock: new FakeClock(), isFollowing: true, firstAnswerTimeoutMs: 10_000 });
   const text = "x".repeat(1000);
   for (let count = 0; count < 10_000; count++) feed.answer({ lines: [line(text)] });
   feed.end(undefined);
@@ -28,7 +28,7 @@ test("what waits for a reader is bounded, and one count stands for all that did 
 });
 
 test("empty lines are no way around the bound", async () => {
-  const feed = new LogFeed({ clock: new FakeClock(), isFollowing: true, firstAnswerMs: 10_000 });
+  const feed = new LogFeed({ clock: new FakeClock(), isFollowing: true, firstAnswerTimeoutMs: 10_000 });
   for (let count = 0; count < 20_000; count++) feed.answer({ lines: [line("")] });
   feed.end(undefined);
   const entries = await all(feed);
@@ -37,7 +37,7 @@ test("empty lines are no way around the bound", async () => {
 });
 
 test("once the reader has caught up, lines are taken again after the count", async () => {
-  const feed = new LogFeed({ clock: new FakeClock(), isFollowing: true, firstAnswerMs: 10_000 });
+  const feed = new LogFeed({ clock: new FakeClock(), isFollowing: true, firstAnswerTimeoutMs: 10_000 });
   for (let count = 0; count < 100; count++) feed.answer({ lines: [line("x".repeat(8000))] });
   const reading = feed.batches();
   const read: LogEntry[] = [];
@@ -48,10 +48,10 @@ test("once the reader has caught up, lines are taken again after the count", asy
 });
 
 test("the lines that came before a failure are read before it is thrown", async () => {
-  const feed = new LogFeed({ clock: new FakeClock(), isFollowing: false, firstAnswerMs: 10_000 });
+  const feed = new LogFeed({ clock: new FakeClock(), isFollowing: false, firstAnswerTimeoutMs: 10_000 });
   feed.answer({ lines: [line("one")] });
   feed.end(new EdgeError("EngineUnavailable"));
-  await feed.begun();
+  await feed.waitForFirstAnswer();
   const reading = feed.batches();
   expect((await reading.next()).value).toEqual([line("one")]);
   await expect(reading.next()).rejects.toMatchObject({ code: "EngineUnavailable" });
@@ -59,10 +59,10 @@ test("the lines that came before a failure are read before it is thrown", async 
 
 test("a device that does not begin in time is not reachable", async () => {
   const clock = new FakeClock();
-  const feed = new LogFeed({ clock, isFollowing: true, firstAnswerMs: 10_000 });
+  const feed = new LogFeed({ clock, isFollowing: true, firstAnswerTimeoutMs: 10_000 });
   let probed = 0;
-  feed.own({ [Symbol.dispose]: () => {} }, () => probed++);
-  const beginning = expect(feed.begun()).rejects.toMatchObject({ code: "DeviceNotReachable" });
+  feed.attach({ [Symbol.dispose]: () => {} }, () => probed++);
+  const beginning = expect(feed.waitForFirstAnswer()).rejects.toMatchObject({ code: "DeviceNotReachable" });
   await clock.advance(10_000);
   await beginning;
   expect(probed).toBe(1);
@@ -70,10 +70,10 @@ test("a device that does not begin in time is not reachable", async () => {
 
 test("a log that is followed may pause for as long as it likes once it has begun", async () => {
   const clock = new FakeClock();
-  const feed = new LogFeed({ clock, isFollowing: true, firstAnswerMs: 10_000 });
-  feed.own({ [Symbol.dispose]: () => {} }, () => {});
+  const feed = new LogFeed({ clock, isFollowing: true, firstAnswerTimeoutMs: 10_000 });
+  feed.attach({ [Symbol.dispose]: () => {} }, () => {});
   feed.answer({ lines: [] });
-  await feed.begun();
+  await feed.waitForFirstAnswer();
   await clock.advance(3_600_000);
   feed.answer({ lines: [line("later")] });
   feed.end(undefined);
@@ -81,7 +81,7 @@ test("a log that is followed may pause for as long as it likes once it has begun
 });
 
 test("what is read at once is bounded too", async () => {
-  const feed = new LogFeed({ clock: new FakeClock(), isFollowing: true, firstAnswerMs: 10_000 });
+  const feed = new LogFeed({ clock: new FakeClock(), isFollowing: true, firstAnswerTimeoutMs: 10_000 });
   for (let count = 0; count < 50; count++) feed.answer({ lines: [line("x".repeat(8000))] });
   feed.end(undefined);
   const lengths: number[] = [];
@@ -90,7 +90,7 @@ test("what is read at once is bounded too", async () => {
 });
 
 test("of a log that has an end, no more is taken than was asked for", async () => {
-  const feed = new LogFeed({ clock: new FakeClock(), isFollowing: false, maxLines: 2, firstAnswerMs: 10_000 });
+  const feed = new LogFeed({ clock: new FakeClock(), isFollowing: false, maxLines: 2, firstAnswerTimeoutMs: 10_000 });
   feed.answer({ lines: [line("one")] });
   feed.answer({ lines: [line("two"), line("three")] });
   feed.answer({ lines: [line("four")] });

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
-import { Slots } from "../../../../src/control-plane/queries/slots.ts";
+import { ConcurrencyLimiter } from "../../../../src/control-plane/queries/slots.ts";
 
 test("each holder has as many as the limit, and gives each back once", () => {
-  const slots = new Slots(2, "enough");
-  const first = slots.take("a");
-  slots.take("a");
-  slots.take("b");
-  expect(() => slots.take("a")).toThrow("enough");
+  const slots = new ConcurrencyLimiter(2, "enough");
+  const first = slots.acquire("a");
+  slots.acquire("a");
+  slots.acquire("b");
+  expect(() => slots.acquire("a")).toThrow("enough");
   first[Symbol.dispose]();
   first[Symbol.dispose]();
-  slots.take("a");
-  expect(() => slots.take("a")).toThrow(expect.objectContaining({ code: "TooManyRequests", details: { limit: 2 } }));
+  slots.acquire("a");
+  expect(() => slots.acquire("a")).toThrow(expect.objectContaining({ code: "TooManyRequests", details: { limit: 2 } }));
 });

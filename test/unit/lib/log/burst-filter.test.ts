@@ -15,13 +15,13 @@ function filter(clock = new FakeClock()) {
 describe("bursts in the log", () => {
   it("lines that differ pass as they come", () => {
     const { burst, written } = filter();
-    for (const msg of ["a", "b", "c", "a"]) burst.take(line(msg));
+    for (const msg of ["a", "b", "c", "a"]) burst.push(line(msg));
     expect(written.map(({ msg }) => msg)).toEqual(["a", "b", "c", "a"]);
   });
 
   it("the first of many alike pass; the others are one line that counts them, whatever their time", async () => {
     const { burst, clock, written } = filter();
-    for (let second = 10; second < 60; second++) burst.take(line("again", `2026-11-20T12:00:${second}.000Z`));
+    for (let second = 10; second < 60; second++) burst.push(line("again", `2026-11-20T12:00:${second}.000Z`));
     expect(written).toHaveLength(3);
     await clock.advance(10_000);
     expect(written).toHaveLength(4);
@@ -30,9 +30,9 @@ describe("bursts in the log", () => {
 
   it("after a burst a line alike is new again", async () => {
     const { burst, clock, written } = filter();
-    burst.take(line("a"));
+    burst.push(line("a"));
     await clock.advance(10_000);
-    burst.take(line("a"));
+    burst.push(line("a"));
     expect(written).toHaveLength(2);
   });
 
@@ -41,7 +41,7 @@ describe("bursts in the log", () => {
       fc.asyncProperty(fc.array(fc.tuple(fc.integer({ min: 0, max: 300 }), fc.nat({ max: 3_000 }))), async (steps) => {
         const { burst, clock, written } = filter();
         for (const [kind, pause] of steps) {
-          burst.take(line(`message ${kind}`));
+          burst.push(line(`message ${kind}`));
           await clock.advance(pause);
         }
         burst.flush();

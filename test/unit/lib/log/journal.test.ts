@@ -1,8 +1,8 @@
 import { closeSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { isJournal, journalLine } from "../../../../src/lib/log/journal.ts";
-import { readableLine } from "../../../../src/lib/log/readable-line.ts";
+import { isJournalStream, formatJournalLine } from "../../../../src/lib/log/journal.ts";
+import { formatLogLine } from "../../../../src/lib/log/readable-line.ts";
 import { run } from "../../../support/command.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 
@@ -17,17 +17,17 @@ describe("lines for the journal", () => {
     ["info", 6],
     ["debug", 7],
   ])("%s has priority %d", (level, priority) => {
-    expect(journalLine(line({ level, msg: "hello" }))).toBe(`<${priority}>hello\n`);
+    expect(formatJournalLine(line({ level, msg: "hello" }))).toBe(`<${priority}>hello\n`);
   });
 
   it("are one readable line, with the fields behind the message", () => {
-    const text = journalLine(line({ app: "web", reason: "two words", count: 3, msg: "first\nsecond" }));
+    const text = formatJournalLine(line({ app: "web", reason: "two words", count: 3, msg: "first\nsecond" }));
     expect(text).toBe('<4>first second app=web reason="two words" count=3\n');
   });
 
   it("keep what is no line of a log", () => {
-    expect(journalLine("plain\n")).toBe("plain\n");
-    expect(readableLine("plain")).toBe("plain");
+    expect(formatJournalLine("plain\n")).toBe("plain\n");
+    expect(formatLogLine("plain")).toBe("plain");
   });
 
   it("are written only to the stream systemd connected", async () => {
@@ -36,9 +36,9 @@ describe("lines for the journal", () => {
     const fd = openSync(path, "w");
     const { dev, ino } = statSync(path);
     try {
-      expect(isJournal(fd, { JOURNAL_STREAM: `${dev}:${ino}` })).toBe(true);
-      expect(isJournal(fd, { JOURNAL_STREAM: `${dev}:${ino + 1}` })).toBe(false);
-      expect(isJournal(fd, {})).toBe(false);
+      expect(isJournalStream(fd, { JOURNAL_STREAM: `${dev}:${ino}` })).toBe(true);
+      expect(isJournalStream(fd, { JOURNAL_STREAM: `${dev}:${ino + 1}` })).toBe(false);
+      expect(isJournalStream(fd, {})).toBe(false);
     } finally {
       closeSync(fd);
     }

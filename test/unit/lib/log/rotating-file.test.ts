@@ -5,10 +5,10 @@ import { readLogFiles } from "../../../../src/lib/log/read-log-files.ts";
 import { RotatingFile } from "../../../../src/lib/log/rotating-file.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 import { fillDisk } from "../../../support/fill-disk.ts";
-import { smallDisk, smallDiskMissing } from "../../../support/small-disk.ts";
+import { smallDisk, smallDiskUnavailableReason } from "../../../support/small-disk.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 
-const missing = await smallDiskMissing();
+const missing = await smallDiskUnavailableReason();
 
 const line = (level: string, msg: string): string => `${JSON.stringify({ level, msg })}\n`;
 const messages = (path: string, maxFiles = 9): unknown[] =>
