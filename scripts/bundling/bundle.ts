@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { build } from "rolldown";
 import { isLazyBuiltin, lazyBuiltins } from "./builtins.ts";
 import type { Executable } from "./executables.ts";
-import { lazySegmenter } from "./late-segmenter.ts";
-import { stubPackages } from "./left-out.ts";
+import { lazySegmenter } from "./lazy-segmenter.ts";
+import { stubPackages } from "./stubbed-packages.ts";
 
 /**
  * What every part uses, in one file: one of a few lines takes as long to open and to link as one of a hundred, and there

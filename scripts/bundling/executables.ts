@@ -1,4 +1,4 @@
-import type { StubbedPackages } from "./left-out.ts";
+import type { StubbedPackages } from "./stubbed-packages.ts";
 
 /** A program of this project, as it is bundled. */
 export interface Executable {

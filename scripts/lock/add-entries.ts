@@ -11,13 +11,16 @@ type Entries = Readonly<Record<string, LockEntry>>;
  */
 export function addEntries<L extends PackageLock>(lock: L, missing: readonly MissingPackage[], found: Entries): L {
   const packages: Record<string, LockEntry> = { ...lock.packages };
-  for (const { name, range, requiredBy: by } of missing) {
+  for (const { name, range, requiredBy } of missing) {
     const entry = found[name];
     if (!entry) continue;
     const shared = nestedPath("", name);
     // Where another version has the place that all share, it goes below the one that asks.
     const isTaken = (packages[shared]?.version ?? entry.version) !== entry.version;
-    packages[isTaken ? nestedPath(by, name) : shared] = sortFields({ ...entry, ...flagsOf(lock, by, name, range) });
+    packages[isTaken ? nestedPath(requiredBy, name) : shared] = sortFields({
+      ...entry,
+      ...flagsOf(lock, requiredBy, name, range),
+    });
   }
   const sorted = Object.entries(packages).toSorted(([a], [b]) => a.localeCompare(b, "en"));
   return { ...lock, packages: Object.fromEntries(sorted) };

@@ -1,7 +1,7 @@
 import { systemClock } from "../lib/clock.ts";
 import { tryLock } from "../lib/instance-lock.ts";
 import { createLogger } from "../lib/logger.ts";
-import { describePermissionChanges } from "../lib/private-files.ts";
+import { describePermissionChanges } from "../lib/file-permissions.ts";
 import { type CliContext, CommandError } from "./cli/context.ts";
 import { run } from "./cli/run.ts";
 import type { Config } from "./config.ts";
@@ -14,7 +14,7 @@ import type { Store } from "./store/store.ts";
 
 /** The composition root: the only place that names concrete implementations. */
 async function serve(config: Config): Promise<void> {
-  const { database, lock: lockFile, permissionChanges: mended } = prepareDataDir(config.data_dir);
+  const { database, lock: lockFile, permissionChanges } = prepareDataDir(config.data_dir);
   using lock = tryLock(lockFile);
   if (!lock) {
     throw new CommandError(`another edge-control serves ${config.data_dir}; stop it, or choose another --data-dir`);
@@ -26,7 +26,8 @@ async function serve(config: Config): Promise<void> {
     import("./sim-operator/stored-sim-operator.ts"),
   ]);
   const logger = await createLogger({ name: "edge-control", level: config.log_level, background: true });
-  if (mended.length > 0) logger.warn({ mended: describePermissionChanges(mended) }, PERMISSIONS_MESSAGE);
+  if (permissionChanges.length > 0)
+    logger.warn({ mended: describePermissionChanges(permissionChanges) }, PERMISSIONS_MESSAGE);
   scrubDatabase(database, logger);
   await using store = openStore(database);
   const server = await startServer({

@@ -1,11 +1,11 @@
 import type { AddressInfo } from "node:net";
 import type { Clock } from "../lib/clock.ts";
 import type { Logger } from "../lib/logger.ts";
-import { AccessWatcher } from "./access-watch.ts";
+import { AccessWatcher } from "./access-watcher.ts";
 import { buildServer } from "./api/build-server.ts";
-import { StreamLimiter } from "./api/client-streams.ts";
+import { StreamLimiter } from "./api/stream-limiter.ts";
 import type { Api } from "./api/context.ts";
-import { ConflictRateLimiter } from "./assets/conflict-limit.ts";
+import { ConflictRateLimiter } from "./assets/conflict-rate-limiter.ts";
 import { AssetUpdater } from "./assets/update-asset.ts";
 import type { Bus } from "./bus/bus.ts";
 import type { Config } from "./config.ts";
@@ -15,7 +15,7 @@ import { DeviceQueries } from "./queries/device-queries.ts";
 import { DeviceReports } from "./reports/device-reports.ts";
 import { LastSeen } from "./reports/last-seen.ts";
 import { DeviceHub } from "./hub/hub.ts";
-import { WalTruncator } from "./log-upkeep.ts";
+import { WalTruncator } from "./wal-truncator.ts";
 import type { SimOperator } from "./sim-operator/sim-operator.ts";
 import type { Store } from "./store/store.ts";
 

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { ApiClient } from "./api/client.ts";
 import { ConfigFile } from "./config/config-file.ts";
-import { resolveLogin, type Login } from "./config/session.ts";
+import { resolveLogin, type Login } from "./config/login.ts";
 import type { Io } from "./io.ts";
-import { Printer } from "./reporter.ts";
+import { Printer } from "./printer.ts";
 
 /** Options that every command understands. */
 interface GlobalOptions {
@@ -30,10 +30,10 @@ export async function connect(context: Context): Promise<ApiClient> {
 }
 
 /** Which server and key are in force; says so when others on this machine can read the key. */
-export async function loadLogin({ io, printer: reporter, config, urlOption }: Context): Promise<Login> {
+export async function loadLogin({ io, printer, config, urlOption }: Context): Promise<Login> {
   const session = await resolveLogin({ urlOption, env: io.env, config });
   if (session.keyFrom === "login" && (await config.isExposed())) {
-    reporter.note(`Others on this machine can read ${config.path}. Correct it with: chmod 600 ${config.path}`);
+    printer.note(`Others on this machine can read ${config.path}. Correct it with: chmod 600 ${config.path}`);
   }
   return session;
 }

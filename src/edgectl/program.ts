@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { addAppsLifecycle } from "./commands/apps-act.ts";
+import { addAppsLifecycle } from "./commands/apps-lifecycle.ts";
 import { addAppsLogs } from "./commands/apps-logs.ts";
 import { addAppsList, addAppsShow } from "./commands/apps-read.ts";
 import { addAppsUpdate } from "./commands/apps-update.ts";

@@ -3,7 +3,7 @@ import { EXIT, type ExitCode } from "./exit-code.ts";
 import { Failure, usageFailure } from "./failure.ts";
 import type { Io } from "./io.ts";
 import { createProgram } from "./program.ts";
-import { Printer } from "./reporter.ts";
+import { Printer } from "./printer.ts";
 
 /** Runs one command line, without the program's name. Never throws; whatever goes wrong is on standard error. */
 export async function run(args: readonly string[], io: Io): Promise<ExitCode> {

@@ -1,5 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
-import { createPrivateFile } from "./private-files.ts";
+import { createPrivateFile } from "./file-permissions.ts";
 
 /**
  * Takes a directory for this process alone, or answers `undefined` when another process has it. The lock is one of the

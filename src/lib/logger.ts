@@ -69,14 +69,14 @@ async function openTarget(fd: number, { pretty, background }: LoggerOptions): Pr
   return isJournalStream(fd, process.env) ? journalTarget(plain) : plain;
 }
 
-function wrapTarget(target: Target, { tap, burstClock: sumUpBursts }: LoggerOptions): Target {
-  if (!tap && !sumUpBursts) return target;
+function wrapTarget(target: Target, { tap, burstClock }: LoggerOptions): Target {
+  if (!tap && !burstClock) return target;
   const write = (line: string): void => {
     tap?.(line);
     target.write(line);
   };
-  if (!sumUpBursts) return { write };
-  const filter = new BurstFilter(sumUpBursts, write);
+  if (!burstClock) return { write };
+  const filter = new BurstFilter(burstClock, write);
   // Synchronous to the end: a count must not be lost because the process stops.
   process.once("exit", () => filter.flush());
   return { write: (line) => filter.push(line) };

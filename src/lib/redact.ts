@@ -1,6 +1,6 @@
-import { MASK, SecretMasker } from "./masker.ts";
+import { MASK, SecretMasker } from "./secret-masker.ts";
 
-export { MASK, SecretMasker } from "./masker.ts";
+export { MASK, SecretMasker } from "./secret-masker.ts";
 
 /** Keys and tokens of this system, wherever they turn up: `ek_` API keys, `ed_` device tokens. */
 const TOKEN = /\b(e[kd]_)[A-Za-z0-9_-]{16,}/g;

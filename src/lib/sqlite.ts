@@ -1,7 +1,7 @@
 import { statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { createPrivateFile } from "./private-files.ts";
+import { createPrivateFile } from "./file-permissions.ts";
 
 export interface SqliteOptions {
   /** Schema changes in order; entry `n` brings the database from version `n` to `n + 1`. Never edited once released. */

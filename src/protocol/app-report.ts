@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { deploymentActionSchema } from "./deployment-action.ts";
 import { deploymentStatusSchema, errorCodeSchema } from "./deployment-event.ts";
-import { sanitizedLine } from "./plain-text.ts";
+import { sanitizedLine } from "./sanitized-text.ts";
 import { unixSeconds } from "./timestamp.ts";
 
 /** What an app does right now. `missing`: its container is gone, and it is being put right. */

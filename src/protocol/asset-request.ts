@@ -7,7 +7,7 @@ import {
   assetTypeSchema,
   serialNumberSchema,
 } from "./asset.ts";
-import { integerString } from "./query.ts";
+import { integerString } from "./query-string.ts";
 import { networkGroupSchema, proSimRegistrationSchema, superSimRegistrationSchema } from "./sim.ts";
 
 /** Body of Register Asset. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ERRORS, type ErrorCode } from "./errors.ts";
 import { MAX_MESSAGE_LENGTH } from "./limits.ts";
-import { sanitizedText } from "./plain-text.ts";
+import { sanitizedText } from "./sanitized-text.ts";
 
 /** `Running` any number of times, then exactly one of the two final ones. */
 export const deploymentStatusSchema = z.enum(["Running", "Success", "Fail"]);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { deviceFactsSchema } from "./app-report.ts";
-import { sanitizedLine } from "./plain-text.ts";
+import { sanitizedLine } from "./sanitized-text.ts";
 
 const count = z.int().min(0);
 

@@ -5,7 +5,7 @@ import { appActionSchema } from "./deployment-action.ts";
 import { deviceEventSchema, errorCodeSchema } from "./deployment-event.ts";
 import { MAX_MESSAGE_LENGTH } from "./limits.ts";
 import { isNestedTooDeeply } from "./nesting.ts";
-import { sanitizedText, sanitizedLine } from "./plain-text.ts";
+import { sanitizedText, sanitizedLine } from "./sanitized-text.ts";
 
 /*
  * Frames are JSON objects in WebSocket text messages, told apart by `type`. Unknown fields are dropped and unknown

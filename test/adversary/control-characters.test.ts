@@ -2,7 +2,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { run } from "../support/command.ts";
-import { someApp, someFacts, someState } from "../support/control-plane/device-words.ts";
+import { someApp, someFacts, someState } from "../support/control-plane/device-samples.ts";
 import { FakeDevice, type FrameOf } from "../support/fake-device.ts";
 import { ControlProcess } from "../support/system/control.ts";
 import { tempDir } from "../support/temp-dir.ts";

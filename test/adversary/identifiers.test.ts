@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { MAX_CONFLICTS_PER_HOUR } from "../../src/control-plane/assets/conflict-limit.ts";
+import { MAX_CONFLICTS_PER_HOUR } from "../../src/control-plane/assets/conflict-rate-limiter.ts";
 import { apiClient } from "../support/api-client.ts";
 import { captureLogText } from "../support/captured-log.ts";
 import { startControlPlane } from "../support/control-plane.ts";

@@ -3,8 +3,8 @@ import { EngineProxy, type CallAction } from "../support/chaos/engine-proxy.ts";
 import { dockerSocket } from "../support/docker-socket.ts";
 import { sleeperImage } from "../support/images.ts";
 import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
-import { EngineUser } from "../support/system/engine-hand.ts";
-import { sharedSystem } from "../support/system/for-tests.ts";
+import { EngineUser } from "../support/system/engine-user.ts";
+import { sharedSystem } from "../support/system/test-system.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 let proxy: EngineProxy;

@@ -2,13 +2,13 @@ import { rm } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { LABELS } from "../../src/agent/core/container.ts";
+import { LABELS } from "../../src/agent/core/app/container.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
 import { page } from "../support/system/app-page.ts";
 import type { LogLine } from "../support/system/executable.ts";
-import { EngineUser } from "../support/system/engine-hand.ts";
-import { sharedSystem } from "../support/system/for-tests.ts";
+import { EngineUser } from "../support/system/engine-user.ts";
+import { sharedSystem } from "../support/system/test-system.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 const system = sharedSystem();

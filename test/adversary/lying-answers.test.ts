@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { MAX_LEDGER_BYTES } from "../../src/control-plane/core/device-ledger.ts";
 import { apiClient } from "../support/api-client.ts";
 import { startControlPlane } from "../support/control-plane.ts";
-import { someApp, someLedgerDay, someState } from "../support/control-plane/device-words.ts";
+import { someApp, someLedgerDay, someState } from "../support/control-plane/device-samples.ts";
 import { FakeDevice } from "../support/fake-device.ts";
 
 async function setUp() {

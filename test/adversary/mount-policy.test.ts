@@ -6,7 +6,7 @@ import { sleeperImage } from "../support/images.ts";
 import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
 import type { AgentConfig } from "../support/system/agent.ts";
 import type { AppRequest } from "../support/system.ts";
-import { sharedSystem } from "../support/system/for-tests.ts";
+import { sharedSystem } from "../support/system/test-system.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 const missing = await privateEngineUnavailableReason();

@@ -8,7 +8,7 @@ import { engineRequest, sleeperImage, webImage, WEB_PORT } from "../support/imag
 import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
 import type { AgentConfig } from "../support/system/agent.ts";
 import { page } from "../support/system/app-page.ts";
-import { sharedSystem } from "../support/system/for-tests.ts";
+import { sharedSystem } from "../support/system/test-system.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 const missing = await privateEngineUnavailableReason();

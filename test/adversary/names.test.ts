@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { sleeperImage } from "../support/images.ts";
-import { EngineUser } from "../support/system/engine-hand.ts";
-import { sharedSystem } from "../support/system/for-tests.ts";
+import { EngineUser } from "../support/system/engine-user.ts";
+import { sharedSystem } from "../support/system/test-system.ts";
 
 const system = sharedSystem();
 const hand = () => new EngineUser(system().engineSocket);

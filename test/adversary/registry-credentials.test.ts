@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RegistryAuth } from "../../src/agent/registry/registry.ts";
 import { BASIC, client, failure, MACHINE, RegistryRig, soon, USER } from "../contract/registry/rig.ts";
 import { CertificateAuthority } from "../support/link/certificates.ts";
-import type { RegistryProxyResponse, RegistryProxy } from "../support/registry/front.ts";
+import type { RegistryProxyResponse, RegistryProxy } from "../support/registry/registry-proxy.ts";
 import { expectFailure } from "../support/system/expect-failure.ts";
-import { sharedSystem } from "../support/system/for-tests.ts";
+import { sharedSystem } from "../support/system/test-system.ts";
 
 // Every front listens on all addresses of this machine, so that one of them is several hosts: 127.0.0.1 is a registry
 // on this machine, the others of 127.0.0.0/8 are hosts of another name, and `outsideHost` is a registry elsewhere.

@@ -9,7 +9,7 @@ import { freePort } from "../support/free-port.ts";
 import { brokenImage, sleeperImage } from "../support/images.ts";
 import { Registry } from "../support/registry.ts";
 import type { System } from "../support/system.ts";
-import { startTestSystem } from "../support/system/for-tests.ts";
+import { startTestSystem } from "../support/system/test-system.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
 

@@ -2,14 +2,14 @@ import { copyFile, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import { LABELS } from "../../src/agent/core/container.ts";
+import { LABELS } from "../../src/agent/core/app/container.ts";
 import { isFinal } from "../../src/protocol/deployment-event.ts";
 import type { EventStream } from "../support/event-stream.ts";
 import { bigImage, sleeperImage } from "../support/images.ts";
 import { Registry } from "../support/registry.ts";
 import { SlowLink } from "../support/slow-link.ts";
 import { listContainers } from "../support/system/engine-containers.ts";
-import { sharedSystem } from "../support/system/for-tests.ts";
+import { sharedSystem } from "../support/system/test-system.ts";
 import type { AppRequest } from "../support/system.ts";
 import { waitFor } from "../support/wait-for.ts";
 

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFailed, test } from "vitest";
-import { STALL_TIMEOUT_MS } from "../../src/control-plane/api/client-streams.ts";
+import { STALL_TIMEOUT_MS } from "../../src/control-plane/api/stream-limiter.ts";
 import { prepareDataDir } from "../../src/control-plane/data/data-dir.ts";
 import { apiClient } from "../support/api-client.ts";
 import { captureLogText } from "../support/captured-log.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { LABELS } from "../../src/agent/core/container.ts";
+import { LABELS } from "../../src/agent/core/app/container.ts";
 import { startAgent, waitUntilOnline } from "../../scripts/system/agent.ts";
 import { deploy } from "../../scripts/system/client.ts";
 import { loadImage, sleeperImage, uniqueName } from "../support/images.ts";

@@ -1,4 +1,4 @@
-import { type AttemptOutcome, INITIAL_LINK_STATE, nextAttempt } from "../../src/agent/core/link-state.ts";
+import { type AttemptOutcome, INITIAL_LINK_STATE, nextAttempt } from "../../src/agent/core/link/link-state.ts";
 import { toLinkConfig } from "../../src/agent/config/settings.ts";
 import { configSchema } from "../../src/agent/config/schema.ts";
 import { fullJitter } from "../../src/lib/backoff.ts";

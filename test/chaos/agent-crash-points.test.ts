@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { type CrashKind, CRASH_KINDS, runScenario } from "../support/chaos/agent-play.ts";
+import { type CrashKind, CRASH_KINDS, runScenario } from "../support/chaos/run-scenario.ts";
 import { SCENARIOS } from "../support/chaos/agent-scenarios.ts";
 import { firstSeed, SeededRandom } from "../support/chaos/seeded-random.ts";
 

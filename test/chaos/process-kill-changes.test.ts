@@ -3,7 +3,7 @@ import { checkInvariants } from "../support/chaos/invariants.ts";
 import { describePoint, killPoints, requestAndKill } from "../support/chaos/kill-points.ts";
 import type { AppChange } from "../support/chaos/request.ts";
 import { firstSeed, SeededRandom } from "../support/chaos/seeded-random.ts";
-import { ChaosSystem } from "../support/chaos/world.ts";
+import { ChaosSystem } from "../support/chaos/chaos-system.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { crasherImage, loadImage, sleeperImage } from "../support/images.ts";
 import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
@@ -86,11 +86,11 @@ describe.skipIf(missing)("killed while changing an app", () => {
           const app = await deployed(world, images.first);
           const patch = kind.image ? { image: images[kind.image] } : kind.patch;
           const change = { name: app, action: kind.action, ...(patch && { patch }) };
-          const { wasReached: struck, final } = await requestAndKill(world, change, point);
+          const { wasReached, final } = await requestAndKill(world, change, point);
           if (final.code !== "DeviceNotReachable") expect(final.status, what).toBe(kind.ends);
           await checkInvariants(world);
           const label = `${name}: ${point.victim} at ${point.counted}s`;
-          if (struck) tried.set(label, (tried.get(label) ?? 0) + 1);
+          if (wasReached) tried.set(label, (tried.get(label) ?? 0) + 1);
         } catch (error) {
           throw new Error(`${what}\n${world.tail()}`, { cause: error });
         }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { checkInvariants } from "../support/chaos/invariants.ts";
 import { requestAndKill, describePoint, killPoints } from "../support/chaos/kill-points.ts";
 import { firstSeed, SeededRandom } from "../support/chaos/seeded-random.ts";
-import { ChaosSystem } from "../support/chaos/world.ts";
+import { ChaosSystem } from "../support/chaos/chaos-system.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { crasherImage, type Image, loadImage, removeImage, sleeperImage } from "../support/images.ts";
 import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
@@ -61,7 +61,7 @@ describe.skipIf(missing)("killed while deploying", () => {
         const ports = [{ host_port: await freeHostPort(), target_port: 80 }];
         const what = `seed ${seed}: ${describePoint(point)}`;
         try {
-          const { wasReached: struck, final } = await requestAndKill(
+          const { wasReached, final } = await requestAndKill(
             world,
             { name: world.name(), image: image.reference, ports },
             point,
@@ -69,7 +69,7 @@ describe.skipIf(missing)("killed while deploying", () => {
           if (final.code !== "DeviceNotReachable") expect(final.status, what).toBe(kind.ends);
           await checkInvariants(world);
           const label = `${name}: ${point.victim} at ${point.counted}s`;
-          if (struck) tried.set(label, (tried.get(label) ?? 0) + 1);
+          if (wasReached) tried.set(label, (tried.get(label) ?? 0) + 1);
         } catch (error) {
           throw new Error(`${what}\n${world.tail()}`, { cause: error });
         }

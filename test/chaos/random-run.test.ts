@@ -4,7 +4,7 @@ import { Apps } from "../support/chaos/apps.ts";
 import { pickFault } from "../support/chaos/faults.ts";
 import { checkInvariants } from "../support/chaos/invariants.ts";
 import { firstSeed, SeededRandom } from "../support/chaos/seeded-random.ts";
-import { ChaosSystem } from "../support/chaos/world.ts";
+import { ChaosSystem } from "../support/chaos/chaos-system.ts";
 import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
 
 /*

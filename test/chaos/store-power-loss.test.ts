@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pino } from "pino";
 import { describe, expect, it } from "vitest";
-import { newApp, newRecord } from "../../src/agent/core/deployment.ts";
+import { newApp, newRecord } from "../../src/agent/core/deployment/record.ts";
 import { openStore as openAgentStore } from "../../src/agent/store/open-store.ts";
 import type { AgentStore } from "../../src/agent/store/store.ts";
 import { acknowledge, fail, applyDeviceEvent } from "../../src/control-plane/core/transitions.ts";

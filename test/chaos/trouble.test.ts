@@ -2,7 +2,7 @@ import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RetryingClient } from "../support/chaos/client.ts";
 import { checkInvariants } from "../support/chaos/invariants.ts";
-import { ChaosSystem } from "../support/chaos/world.ts";
+import { ChaosSystem } from "../support/chaos/chaos-system.ts";
 import { fillDisk } from "../support/fill-disk.ts";
 import { type LoadedImage, loadImage, sleeperImage } from "../support/images.ts";
 import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";

@@ -6,7 +6,7 @@ import { arm64Image } from "../support/device/device-image.ts";
 import { Device } from "../support/device/device.ts";
 import { devicesUnavailableReason, startDeviceEngine } from "../support/device/device-engine.ts";
 import { emulateArm64 } from "../support/device/emulate-arm64.ts";
-import { TestBackend } from "../support/device/outside.ts";
+import { TestBackend } from "../support/device/test-backend.ts";
 import { testPackage } from "../support/device/test-package.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";

@@ -3,7 +3,7 @@ import { VERSION } from "../../src/lib/version.ts";
 import { Device } from "../support/device/device.ts";
 import { type DeviceEngine, devicesUnavailableReason, startDeviceEngine } from "../support/device/device-engine.ts";
 import { deviceImage, type Suite } from "../support/device/device-image.ts";
-import { TestBackend } from "../support/device/outside.ts";
+import { TestBackend } from "../support/device/test-backend.ts";
 import { appContainer, type ServiceState, serviceState } from "../support/device/service.ts";
 import { NEXT_VERSION, testPackage } from "../support/device/test-package.ts";
 import { webImage, WEB_PORT } from "../support/images.ts";

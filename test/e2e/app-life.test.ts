@@ -5,7 +5,7 @@ import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { crasherImage, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
 import { page } from "../support/system/app-page.ts";
-import { sharedSystem } from "../support/system/for-tests.ts";
+import { sharedSystem } from "../support/system/test-system.ts";
 
 const system = sharedSystem();
 

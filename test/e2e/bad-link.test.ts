@@ -9,7 +9,7 @@ import { podmanUnavailableReason, startPodman } from "../support/podman-service.
 import { PrivateEngine } from "../support/private-engine.ts";
 import { newestDocker } from "../support/private-engine/current-docker.ts";
 import { Registry } from "../support/registry.ts";
-import { sharedSystem } from "../support/system/for-tests.ts";
+import { sharedSystem } from "../support/system/test-system.ts";
 import { waitFor } from "../support/wait-for.ts";
 import type { System } from "../support/system.ts";
 

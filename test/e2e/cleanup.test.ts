@@ -3,7 +3,7 @@ import { responseSchemas } from "../../src/agent/local/api.ts";
 import { run } from "../support/command.ts";
 import { engineRequest, sleeperImage } from "../support/images.ts";
 import { Registry } from "../support/registry.ts";
-import { sharedSystem } from "../support/system/for-tests.ts";
+import { sharedSystem } from "../support/system/test-system.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 const system = sharedSystem();

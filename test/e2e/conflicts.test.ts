@@ -6,7 +6,7 @@ import { Registry } from "../support/registry.ts";
 import { SlowLink } from "../support/slow-link.ts";
 import { page } from "../support/system/app-page.ts";
 import { expectFailed, expectFailure } from "../support/system/expect-failure.ts";
-import { sharedSystem } from "../support/system/for-tests.ts";
+import { sharedSystem } from "../support/system/test-system.ts";
 import type { AppRequest, Deployed } from "../support/system.ts";
 
 const system = sharedSystem();

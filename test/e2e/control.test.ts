@@ -4,7 +4,7 @@ import { freeHostPort } from "../support/free-port.ts";
 import { sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
 import { page } from "../support/system/app-page.ts";
 import { expectFailed } from "../support/system/expect-failure.ts";
-import { sharedSystem } from "../support/system/for-tests.ts";
+import { sharedSystem } from "../support/system/test-system.ts";
 
 // Apps stay in their verification for as long as a test wants, unless it says otherwise.
 const LONG = { deploy: { settle_window_s: 120 } };

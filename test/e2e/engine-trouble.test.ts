@@ -8,7 +8,7 @@ import { startScriptedEngine } from "../support/scripted-engine.ts";
 import { smallDisk, smallDiskUnavailableReason } from "../support/small-disk.ts";
 import { page } from "../support/system/app-page.ts";
 import { expectFailure } from "../support/system/expect-failure.ts";
-import { sharedSystem, startTestSystem } from "../support/system/for-tests.ts";
+import { sharedSystem, startTestSystem } from "../support/system/test-system.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 const noEngine = await privateEngineUnavailableReason();

@@ -16,7 +16,7 @@ import {
 import { Registry } from "../support/registry.ts";
 import { SlowLink } from "../support/slow-link.ts";
 import { expectFailed, expectFailure } from "../support/system/expect-failure.ts";
-import { sharedSystem } from "../support/system/for-tests.ts";
+import { sharedSystem } from "../support/system/test-system.ts";
 import type { AppRequest, System } from "../support/system.ts";
 import { waitFor } from "../support/wait-for.ts";
 

@@ -6,7 +6,7 @@ import { bigImage, sleeperImage, webImage, WEB_PORT } from "../support/images.ts
 import { Registry } from "../support/registry.ts";
 import { SlowLink } from "../support/slow-link.ts";
 import { page } from "../support/system/app-page.ts";
-import { sharedSystem } from "../support/system/for-tests.ts";
+import { sharedSystem } from "../support/system/test-system.ts";
 import type { AppRequest } from "../support/system.ts";
 
 const system = sharedSystem(() => ({ agentConfig: { deploy: { settle_window_s: 2 } } }));

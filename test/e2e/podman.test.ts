@@ -5,7 +5,7 @@ import { podmanUnavailableReason, startPodman } from "../support/podman-service.
 import { Registry } from "../support/registry.ts";
 import { page } from "../support/system/app-page.ts";
 import { expectFailure } from "../support/system/expect-failure.ts";
-import { sharedSystem } from "../support/system/for-tests.ts";
+import { sharedSystem } from "../support/system/test-system.ts";
 
 const ports = async () => [{ host_port: await freeHostPort(), target_port: WEB_PORT }] as const;
 const missing = await podmanUnavailableReason();

@@ -8,11 +8,11 @@ import { podmanUnavailableReason, startPodman } from "../support/podman-service.
 import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
 import { Registry } from "../support/registry.ts";
 import { CertificateAuthority } from "../support/link/certificates.ts";
-import { outsideAddress, RegistryProxy } from "../support/registry/front.ts";
+import { outsideAddress, RegistryProxy } from "../support/registry/registry-proxy.ts";
 import { smallDisk, smallDiskUnavailableReason } from "../support/small-disk.ts";
 import { page } from "../support/system/app-page.ts";
 import { expectFailure } from "../support/system/expect-failure.ts";
-import { sharedSystem } from "../support/system/for-tests.ts";
+import { sharedSystem } from "../support/system/test-system.ts";
 import type { System } from "../support/system.ts";
 
 const MB = 1_000_000;

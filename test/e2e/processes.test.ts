@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { start } from "../support/command.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { webImage, WEB_PORT } from "../support/images.ts";
-import { sharedSystem } from "../support/system/for-tests.ts";
+import { sharedSystem } from "../support/system/test-system.ts";
 
 const system = sharedSystem();
 

@@ -6,7 +6,7 @@ import { SilentServer } from "../support/link/silent-server.ts";
 import { Registry } from "../support/registry.ts";
 import { SlowLink } from "../support/slow-link.ts";
 import { page } from "../support/system/app-page.ts";
-import { sharedSystem } from "../support/system/for-tests.ts";
+import { sharedSystem } from "../support/system/test-system.ts";
 
 const system = sharedSystem();
 

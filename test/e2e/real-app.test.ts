@@ -6,7 +6,7 @@ import { freeHostPort } from "../support/free-port.ts";
 import { NGINX_PORT, nginxImage } from "../support/images/nginx.ts";
 import { type System } from "../support/system.ts";
 import { openStream } from "../support/event-stream.ts";
-import { startTestSystem } from "../support/system/for-tests.ts";
+import { startTestSystem } from "../support/system/test-system.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 /*

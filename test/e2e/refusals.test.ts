@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { MAX_REQUEST_BYTES } from "../../src/protocol/limits.ts";
 import type { EventStream, StreamRequest } from "../support/event-stream.ts";
-import { sharedSystem } from "../support/system/for-tests.ts";
+import { sharedSystem } from "../support/system/test-system.ts";
 
 // Nothing in this file gets as far as a device's engine.
 const system = sharedSystem(() => ({ engine: { socketPath: "/nonexistent/engine.sock" } }));

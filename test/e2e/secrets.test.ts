@@ -5,7 +5,7 @@ import { run, start } from "../support/command.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { brokenImage, environmentImage, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
 import { Registry } from "../support/registry.ts";
-import { sharedSystem } from "../support/system/for-tests.ts";
+import { sharedSystem } from "../support/system/test-system.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 const REGISTRY_PASSWORD = "registry-Pa55word-planted";

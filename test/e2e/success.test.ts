@@ -5,7 +5,7 @@ import { freeHostPort } from "../support/free-port.ts";
 import { webImage, WEB_PORT } from "../support/images.ts";
 import { privateEngineUnavailableReason } from "../support/private-engine.ts";
 import { page } from "../support/system/app-page.ts";
-import { sharedSystem } from "../support/system/for-tests.ts";
+import { sharedSystem } from "../support/system/test-system.ts";
 
 const SECOND_PORT = 9090;
 

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { apiClient } from "../support/api-client.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
-import { sharedSystem } from "../support/system/for-tests.ts";
+import { sharedSystem } from "../support/system/test-system.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 const SECRET = "planted-secret-0123456789";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { freeHostPort } from "../support/free-port.ts";
 import { sleeperImage, WEB_PORT } from "../support/images.ts";
-import { startTestSystem } from "../support/system/for-tests.ts";
+import { startTestSystem } from "../support/system/test-system.ts";
 import type { AppRequest, Deployed, System } from "../support/system.ts";
 import { waitFor } from "../support/wait-for.ts";
 

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { MAX_STREAMS_PER_DEPLOYMENT, STALL_TIMEOUT_MS } from "../../src/control-plane/api/client-streams.ts";
-import { MAX_CONFLICTS_PER_HOUR } from "../../src/control-plane/assets/conflict-limit.ts";
+import { MAX_STREAMS_PER_DEPLOYMENT, STALL_TIMEOUT_MS } from "../../src/control-plane/api/stream-limiter.ts";
+import { MAX_CONFLICTS_PER_HOUR } from "../../src/control-plane/assets/conflict-rate-limiter.ts";
 import { MAX_KEYS_PER_ACCOUNT } from "../../src/control-plane/cli/key.ts";
 import { MAX_GROUPS_PER_ACCOUNT } from "../../src/control-plane/cli/network-group.ts";
 import { configSchema } from "../../src/control-plane/config.ts";
@@ -24,9 +24,9 @@ import {
   MIN_CHARGED_BYTES,
   MAX_BURST_REPORTS,
   MAX_REPORTS_PER_SECOND,
-} from "../../src/control-plane/hub/frame-pace.ts";
-import { MAX_WAITING_BYTES as MAX_INBOX_BYTES } from "../../src/control-plane/hub/inbox.ts";
-import { MAX_CONNECTIONS_PER_ASSET } from "../../src/control-plane/hub/open-sessions.ts";
+} from "../../src/control-plane/hub/frame-rate-limiter.ts";
+import { MAX_WAITING_BYTES as MAX_INBOX_BYTES } from "../../src/control-plane/hub/message-queue.ts";
+import { MAX_CONNECTIONS_PER_ASSET } from "../../src/control-plane/hub/connection-registry.ts";
 import { MAX_QUERIES_PER_ACCOUNT, MAX_QUERIES_PER_DEVICE } from "../../src/control-plane/queries/device-queries.ts";
 import { MAX_BUFFERED_BYTES as MAX_LOG_BYTES } from "../../src/control-plane/queries/log-feed.ts";
 import { MAX_BATCH_BYTES, MAX_PAGE_BYTES } from "../../src/control-plane/store/deployments.ts";

@@ -1,7 +1,7 @@
 import { pino } from "pino";
-import type { HostPort } from "../../src/agent/core/host-port.ts";
-import { type ResolvedPath, pathWithoutLinks } from "../../src/agent/core/path-trace.ts";
-import { platformOf } from "../../src/agent/core/platform.ts";
+import type { HostPort } from "../../src/agent/core/host/host-port.ts";
+import { type ResolvedPath, pathWithoutLinks } from "../../src/agent/core/policy/resolved-path.ts";
+import { platformOf } from "../../src/agent/core/image/platform.ts";
 import type { RegistryAuth } from "../../src/agent/registry/registry.ts";
 import type { Host } from "../../src/agent/host/host.ts";
 import { OPEN_GATE } from "../../src/agent/ledger/pull-gate.ts";

@@ -1,7 +1,7 @@
 import { type Deployment, newDeployment } from "../../src/control-plane/core/deployment.ts";
 import type { DeploymentChange } from "../../src/control-plane/core/deployment.ts";
 import { appendEvent } from "../../src/control-plane/core/event-log.ts";
-import { utf8ByteLength } from "../../src/protocol/utf8-length.ts";
+import { utf8ByteLength } from "../../src/protocol/utf8-byte-length.ts";
 import { receivedEvent } from "../../src/control-plane/core/transitions.ts";
 
 /** When the deployments of the unit tests were asked for, Unix milliseconds. */

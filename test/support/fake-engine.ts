@@ -1,5 +1,5 @@
-import { type HostPort, includesPort } from "../../src/agent/core/host-port.ts";
-import { nanoseconds } from "../../src/agent/core/log-time.ts";
+import { type HostPort, includesPort } from "../../src/agent/core/host/host-port.ts";
+import { nanoseconds } from "../../src/agent/core/logs/time.ts";
 import type {
   ContainerChange,
   ContainerConfig,
@@ -23,10 +23,11 @@ import { FakeContainer } from "./fake-engine/fake-container.ts";
 import {
   diffIdsOf,
   type FakeImage,
-  sha256Hex,
+  imageFacts,
   layersOf,
   manifestDigestOf,
   repositoryOf,
+  sha256Hex,
 } from "./fake-engine/fake-image.ts";
 import { Faults } from "./fake-engine/faults.ts";
 
@@ -394,14 +395,6 @@ export class FakeEngine implements Engine {
 
   #facts(reference: string, image: FakeImage): ImageFacts {
     const isPublished = [...this.#registry.values()].includes(image);
-    const repository = reference.replace(/@.*$/, "").replace(/:[^:/]*$/, "");
-    const repoDigests = isPublished ? [`${repository}@${manifestDigestOf(image)}`] : [];
-    return {
-      id: `sha256:${sha256Hex(`id ${JSON.stringify(image)}`)}`,
-      architecture: image.architecture ?? this.engineInfo.architecture,
-      os: "linux",
-      size: layersOf(image).reduce((sum, layer) => sum + layer, 0),
-      repoDigests,
-    };
+    return imageFacts(reference, image, { isPublished, architecture: this.engineInfo.architecture });
   }
 }

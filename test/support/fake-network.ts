@@ -1,6 +1,6 @@
-import type { DefaultRoute } from "../../src/agent/core/default-route.ts";
-import type { InterfaceCounters } from "../../src/agent/core/interface-traffic.ts";
-import type { NetworkKind } from "../../src/agent/core/network-kind.ts";
+import type { DefaultRoute } from "../../src/agent/core/host/default-route.ts";
+import type { InterfaceCounters } from "../../src/agent/core/traffic/interface-traffic.ts";
+import type { NetworkKind } from "../../src/agent/core/traffic/network-kind.ts";
 import type { Network } from "../../src/agent/host/network.ts";
 
 /** Interfaces as a test says; named after their kind, as on most devices. */

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
-import type { ResolvedImage } from "../../src/agent/core/image.ts";
-import { choosePlatform, type Platform } from "../../src/agent/core/platform.ts";
+import type { ResolvedImage } from "../../src/agent/core/image/image.ts";
+import { choosePlatform, type Platform } from "../../src/agent/core/image/platform.ts";
 import type { EngineErrorKind } from "../../src/agent/engine/engine-error.ts";
 import { EngineError } from "../../src/agent/engine/engine-error.ts";
 import { imageAddress } from "../../src/agent/registry/address.ts";

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { LABELS } from "../../src/agent/core/container.ts";
+import { LABELS } from "../../src/agent/core/app/container.ts";
 import type { deployRequestSchema } from "../../src/protocol/deploy-request.ts";
 import { type DeploymentEvent, isFinal } from "../../src/protocol/deployment-event.ts";
 import { dockerSocket } from "./docker-socket.ts";

@@ -1,6 +1,6 @@
 import { type Clock, deadline } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { type CleanupPlan, type CleanupRules, type Removal, planCleanup } from "../core/image-cleanup.ts";
+import { type CleanupPlan, type CleanupRules, type Removal, planCleanup } from "../core/image/image-cleanup.ts";
 import type { Engine, ImageSummary } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { Host } from "../host/host.ts";

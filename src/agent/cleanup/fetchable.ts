@@ -1,5 +1,5 @@
 import { parseImageReference } from "../../protocol/image-reference.ts";
-import type { Platform } from "../core/platform.ts";
+import type { Platform } from "../core/image/platform.ts";
 import type { ImageSummary } from "../engine/engine.ts";
 import { imageAddress, pinToDigest } from "../registry/address.ts";
 import type { CredentialSource } from "../registry/credentials/credential-source.ts";

@@ -1,4 +1,4 @@
-import type { AppRecord, DeploymentRecord } from "../core/deployment.ts";
+import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
 
 export interface NeededImages {
   /** Ids of images that must stay. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { PulledImage } from "../core/image-cleanup.ts";
+import type { PulledImage } from "../core/image/image-cleanup.ts";
 import type { LearnedStore } from "../store/store.ts";
 
 const NAME = "pulled_images";

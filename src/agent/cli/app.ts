@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { explainApp, type Explanation, type Finding, type AppSnapshot } from "../core/explain-app.ts";
+import { explainApp, type Explanation, type Finding, type AppSnapshot } from "../core/app/explain-app.ts";
 import type { AppFacts } from "../local/api.ts";
 import { runsFor } from "../local/device-status.ts";
 import type { Register } from "./commands.ts";

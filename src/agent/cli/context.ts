@@ -7,7 +7,7 @@ import { DaemonUnavailableError, LocalClient } from "../local/client.ts";
 import { LocalError } from "../local/local-error.ts";
 import { findLocalSocket, readOnlySocketPath } from "../local/socket-path.ts";
 import { EXIT } from "./exit-code.ts";
-import { CommandError } from "./failure.ts";
+import { CommandError } from "./command-error.ts";
 import type { Io } from "./io.ts";
 import { Printer } from "./printer.ts";
 

@@ -1,11 +1,11 @@
 import type { Command } from "commander";
 import type { Activity } from "../local/api.ts";
 import { DaemonUnavailableError } from "../local/client.ts";
-import { toActivities } from "../local/happenings.ts";
+import { toActivities } from "../local/activities.ts";
 import type { Register } from "./commands.ts";
 import { type Context, withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
-import { printActivity } from "./happening-view.ts";
+import { printActivity } from "./activity-view.ts";
 import { parseCount } from "./parse-count.ts";
 
 const HELP = `

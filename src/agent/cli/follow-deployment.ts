@@ -1,7 +1,7 @@
 import { errorEntry, isErrorCode } from "../../protocol/errors.ts";
 import type { Context } from "./context.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
-import { printActivity } from "./happening-view.ts";
+import { printActivity } from "./activity-view.ts";
 
 /** Has the daemon deploy or change an app, and shows what happens until the end. */
 export async function followDeployment(

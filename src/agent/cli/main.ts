@@ -21,7 +21,7 @@ export async function addCommands(program: Command, wanted: string | undefined):
       return createDockerEngine({ socketPath, clock: systemClock });
     },
     async createRegistryPing(config, engine) {
-      const { createRegistryPing } = await import("../registry/knock.ts");
+      const { createRegistryPing } = await import("../registry/registry-ping.ts");
       const { deviceCredentials } = await import("../registry/credentials/device-credentials.ts");
       const { createTrustSource } = await import("../registry/trust.ts");
       return createRegistryPing({

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { EXIT } from "./exit-code.ts";
-import { CommandError } from "./failure.ts";
+import { CommandError } from "./command-error.ts";
 
 /** The JSON in a file, or on standard input for `-`. Throws a `Failure` that repeats nothing of it. */
 export async function readJson(path: string): Promise<unknown> {

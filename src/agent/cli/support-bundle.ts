@@ -14,7 +14,7 @@ import type { Register } from "./commands.ts";
 import { type Context, withCommonOptions } from "./context.ts";
 import { asDocument, examine } from "./doctor.ts";
 import { EXIT } from "./exit-code.ts";
-import { CommandError } from "./failure.ts";
+import { CommandError } from "./command-error.ts";
 import { askServiceManager, readJournal } from "./service-manager.ts";
 
 const MODE = 0o600;

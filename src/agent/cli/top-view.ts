@@ -3,7 +3,7 @@ import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
 import type { Top } from "../local/api.ts";
-import type { HostUsage } from "./machine.ts";
+import type { HostUsage } from "./host-usage.ts";
 import { renderLink } from "./status-view.ts";
 
 /** What an app used between two looks. `null` where that is not known. */

@@ -6,7 +6,7 @@ import type { Register } from "./commands.ts";
 import { type Context, withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import { untilQuit } from "./keys.ts";
-import { readHostUsage } from "./machine.ts";
+import { readHostUsage } from "./host-usage.ts";
 import { ratesBetween, renderTop } from "./top-view.ts";
 
 const HELP = `

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { minuteOfDay, parseTimeWindow } from "../core/download-hours.ts";
-import { NETWORK_KINDS } from "../core/network-kind.ts";
+import { minuteOfDay, parseTimeWindow } from "../core/traffic/time-window.ts";
+import { NETWORK_KINDS } from "../core/traffic/network-kind.ts";
 
 const kind = z.enum(NETWORK_KINDS);
 const bytes = z.int().min(0).optional();

@@ -1,12 +1,12 @@
-import type { DataPolicy } from "../core/data-budget.ts";
-import type { KeepaliveBounds } from "../core/idle-learning.ts";
-import { parseTimeWindow } from "../core/download-hours.ts";
+import type { DataPolicy } from "../core/traffic/data-budget.ts";
+import type { KeepaliveBounds } from "../core/link/keepalive-learning.ts";
+import { parseTimeWindow } from "../core/traffic/time-window.ts";
 import { join } from "node:path";
-import type { FetchBounds } from "../core/fetch-retry.ts";
-import type { SweepBounds } from "../core/part-sweep.ts";
+import type { FetchBounds } from "../core/image/fetch-retry.ts";
+import type { SweepBounds } from "../core/image/part-sweep.ts";
 import type { LinkConfig } from "../link/link-config.ts";
 import type { DeployConfig } from "../steps/context.ts";
-import { listProtectedPaths } from "./guarded-paths.ts";
+import { listProtectedPaths } from "./protected-paths.ts";
 import type { Config } from "./load.ts";
 
 const RECONNECT_BASE_MS = 1_000;

@@ -2,9 +2,9 @@ import { request } from "node:http";
 import { request as requestTls } from "node:https";
 import { connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { proxyFor } from "../link/proxy.ts";
-import { createTrustContext } from "../link/trust.ts";
-import { controlPlaneEndpoint, type Endpoint, formatEndpoint } from "./hop.ts";
+import { proxyFor } from "../net/proxy.ts";
+import { createTrustContext } from "../net/trust.ts";
+import { controlPlaneEndpoint, type Endpoint, formatEndpoint } from "../net/endpoint.ts";
 
 /** Connects; rejects when it cannot, or the signal aborts. */
 export function openSocket({ host, port }: Endpoint, signal: AbortSignal): Promise<Socket> {

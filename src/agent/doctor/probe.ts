@@ -1,11 +1,11 @@
 import type { Clock } from "../../lib/clock.ts";
-import type { CheckResult } from "../core/doctor.ts";
+import type { CheckResult } from "../core/doctor/checks.ts";
 import type { ConfigError } from "../config/config-error.ts";
 import type { Config } from "../config/load.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
 import type { StoreReader } from "../local/device-status.ts";
-import type { RegistryPing } from "../registry/knock.ts";
+import type { RegistryPing } from "../registry/registry-ping.ts";
 
 /** What the probes look at. */
 export interface ProbeContext {

@@ -1,4 +1,4 @@
-import type { CheckId } from "../core/doctor.ts";
+import type { CheckId } from "../core/doctor/checks.ts";
 import type { Probe } from "./probe.ts";
 import { probeCgroups } from "./probes/cgroups.ts";
 import { probeClock } from "./probes/clock.ts";

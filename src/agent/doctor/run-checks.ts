@@ -7,7 +7,7 @@ import {
   skipped,
   type CheckResult,
   type CheckResults,
-} from "../core/doctor.ts";
+} from "../core/doctor/checks.ts";
 import { bad, type ProbeContext, type Probe } from "./probe.ts";
 
 /** How long one probe may take, and all of them together, in milliseconds. */

@@ -1,10 +1,10 @@
 import type { Clock } from "../../lib/clock.ts";
-import { afterFailedTry, type FetchBounds } from "../core/fetch-retry.ts";
+import { afterFailedTry, type FetchBounds } from "../core/image/fetch-retry.ts";
 import type { OpenBlob } from "../registry/registry.ts";
 import { RegistryError } from "../registry/registry-error.ts";
 import { DownloadError } from "./download-error.ts";
 import type { Part } from "./part.ts";
-import { receiveBody } from "./intake.ts";
+import { receiveBody } from "./receive-body.ts";
 import type { Throttle } from "./throttle.ts";
 
 /** Something that went wrong on the way and is got over. */

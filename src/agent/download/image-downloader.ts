@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { FetchBounds } from "../core/fetch-retry.ts";
+import type { FetchBounds } from "../core/image/fetch-retry.ts";
 import type { Engine } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { RegistryAuth, RegistryClient, ResolvedImage } from "../registry/registry.ts";

@@ -1,7 +1,7 @@
 import type { Descriptor, OpenBlob } from "../registry/registry.ts";
 import { DownloadError } from "./download-error.ts";
 import { type FetchInterruption, fillPart, type FillOptions } from "./fill-part.ts";
-import { FetchConcurrency } from "./lanes.ts";
+import { FetchConcurrency } from "./fetch-concurrency.ts";
 import type { Part } from "./part.ts";
 import type { PartStore } from "./part-store.ts";
 import { Transfer } from "./transfer.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { partsToRemove, type SweepBounds } from "../core/part-sweep.ts";
+import { partsToRemove, type SweepBounds } from "../core/image/part-sweep.ts";
 import type { PartStore } from "./part-store.ts";
 
 export interface SweeperOptions {

@@ -1,5 +1,5 @@
 import type { RegistryAuth } from "../registry/registry.ts";
-import type { HostPort } from "../core/host-port.ts";
+import type { HostPort } from "../core/host/host-port.ts";
 import type { LogLine, LogRequest } from "./log.ts";
 
 export type { LogLine, LogRequest } from "./log.ts";

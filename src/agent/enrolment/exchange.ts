@@ -6,9 +6,9 @@ import { z } from "zod";
 import { type Enrolment, enrolmentSchema } from "../../protocol/enrolment.ts";
 import { errorEntry, isErrorCode } from "../../protocol/errors.ts";
 import type { Config } from "../config/load.ts";
-import { explainNetworkError } from "../core/network-error.ts";
-import { openTunnel, proxyFor } from "../link/proxy.ts";
-import { createTrustContext } from "../link/trust.ts";
+import { explainNetworkError } from "../core/net/network-error.ts";
+import { openTunnel, proxyFor } from "../net/proxy.ts";
+import { createTrustContext } from "../net/trust.ts";
 import { enrolmentAddress } from "./address.ts";
 
 const ADDRESS_TIMEOUT_MS = 5_000;

@@ -1,7 +1,7 @@
 import { readdirSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { configSecrets } from "../config/masked.ts";
-import { agentFiles } from "../config/own-files.ts";
+import { agentFiles } from "../config/agent-files.ts";
 import type { Config } from "../config/load.ts";
 import {
   type Exposure,
@@ -9,7 +9,7 @@ import {
   findExposure,
   type PermissionRule,
   type TrustedUsers,
-} from "../core/exposure.ts";
+} from "../core/host/exposure.ts";
 
 const ROOT = 0;
 
@@ -20,10 +20,10 @@ const ROOT = 0;
 export function findExposedFiles(config: Config): Exposure[] {
   const trusted = readTrustedUsers(config.state_dir);
   const places = agentFiles(config);
-  const own = places.flatMap(({ directory, directoryMode, fileMode, isManaged: isOurs }) => [
+  const own = places.flatMap(({ directory, directoryMode, fileMode, isManaged }) => [
     ...examinePath(directory, directoryMode === 0o777 ? "replace" : "read", trusted, directoryMode),
     ...listNames(directory)
-      .filter(isOurs)
+      .filter(isManaged)
       .flatMap((name) => examineFile(join(directory, name), trusted, fileMode)),
   ]);
   const named = listConfiguredFiles(config);

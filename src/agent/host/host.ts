@@ -1,10 +1,10 @@
-import type { HostPort } from "../core/host-port.ts";
-import type { HostCapacity } from "../core/check.ts";
-import type { MountEntry } from "../core/mountinfo.ts";
-import type { ResolvedPath } from "../core/path-trace.ts";
-import type { ListeningPort } from "../core/proc-net.ts";
+import type { HostPort } from "../core/host/host-port.ts";
+import type { HostCapacity } from "../core/deployment/check.ts";
+import type { MountEntry } from "../core/host/mountinfo.ts";
+import type { ResolvedPath } from "../core/policy/resolved-path.ts";
+import type { ListeningPort } from "../core/host/proc-net.ts";
 
-export type { ListeningPort } from "../core/proc-net.ts";
+export type { ListeningPort } from "../core/host/proc-net.ts";
 
 /** A process of the machine. */
 export interface HostProcess {

@@ -1,14 +1,14 @@
 import { readFile, stat, statfs } from "node:fs/promises";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
-import type { HostCapacity } from "../core/check.ts";
-import type { ListeningPort } from "../core/proc-net.ts";
-import { type HostPort, isSamePort } from "../core/host-port.ts";
-import { type MountEntry, parseMountinfo } from "../core/mountinfo.ts";
-import type { ResolvedPath } from "../core/path-trace.ts";
-import { parseProcNet } from "../core/proc-net.ts";
+import type { HostCapacity } from "../core/deployment/check.ts";
+import type { ListeningPort } from "../core/host/proc-net.ts";
+import { type HostPort, isSamePort } from "../core/host/host-port.ts";
+import { type MountEntry, parseMountinfo } from "../core/host/mountinfo.ts";
+import type { ResolvedPath } from "../core/policy/resolved-path.ts";
+import { parseProcNet } from "../core/host/proc-net.ts";
 import type { Host, HostProcess } from "./host.ts";
-import { PathResolver } from "./path-tracer.ts";
+import { PathResolver } from "./path-resolver.ts";
 import { findSocketHolder } from "./socket-holder.ts";
 
 /** @param proc where the kernel's process file system is mounted */

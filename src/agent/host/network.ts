@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { basename, join } from "node:path";
-import { type DefaultRoute, defaultRoute } from "../core/default-route.ts";
-import type { InterfaceCounters } from "../core/interface-traffic.ts";
-import { type InterfaceFacts, type NetworkKind, networkKind } from "../core/network-kind.ts";
+import { type DefaultRoute, defaultRoute } from "../core/host/default-route.ts";
+import type { InterfaceCounters } from "../core/traffic/interface-traffic.ts";
+import { type InterfaceFacts, type NetworkKind, networkKind } from "../core/traffic/network-kind.ts";
 
 /** The machine's network interfaces, as the kernel shows them. Answers at once; what cannot be read is left out. */
 export interface Network {

@@ -1,7 +1,7 @@
 import { lstat, readlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { normalizePath } from "../../protocol/normalize-path.ts";
-import type { ResolvedPath } from "../core/path-trace.ts";
+import type { ResolvedPath } from "../core/policy/resolved-path.ts";
 
 // As many as the kernel follows.
 const MAX_LINKS = 40;

@@ -1,10 +1,10 @@
 import { EdgeError } from "../../protocol/errors.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { runningEvent } from "../core/announce.ts";
-import { type DownloadDecision, decideDownload, type DataPolicy } from "../core/data-budget.ts";
-import { meteredUsage } from "../core/data-usage.ts";
-import { monthOf } from "../core/traffic-day.ts";
-import type { TrafficLedger } from "./ledger-book.ts";
+import { runningEvent } from "../core/deployment/step-events.ts";
+import { type DownloadDecision, decideDownload, type DataPolicy } from "../core/traffic/data-budget.ts";
+import { meteredUsage } from "../core/traffic/data-usage.ts";
+import { monthOf } from "../core/traffic/day.ts";
+import type { TrafficLedger } from "./traffic-ledger.ts";
 import type { NetworkWatch } from "./network-watch.ts";
 import type { AdmissionRequest, PullGate } from "./pull-gate.ts";
 
@@ -35,12 +35,12 @@ export class BudgetGate implements PullGate {
     this.#options = options;
   }
 
-  async admit({ bytes, isUrgent: urgent, emit, signal }: AdmissionRequest): Promise<void> {
+  async admit({ bytes, isUrgent, emit, signal }: AdmissionRequest): Promise<void> {
     const { clock } = this.#options;
     let told: number | "never" | undefined;
     for (;;) {
       signal.throwIfAborted();
-      const admission = urgent ? ({ kind: "go" } as const) : this.#judge(bytes);
+      const admission = isUrgent ? ({ kind: "go" } as const) : this.#judge(bytes);
       if (admission.kind === "go") return;
       if (admission.kind === "never") throw tooLarge(bytes, admission);
       const until = admission.untilMs ?? "never";

@@ -1,5 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
-import type { NetworkKind } from "../core/network-kind.ts";
+import type { NetworkKind } from "../core/traffic/network-kind.ts";
 import type { Network } from "../host/network.ts";
 
 /** A look serves for so long, in milliseconds. */

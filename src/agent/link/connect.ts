@@ -2,10 +2,10 @@ import { checkServerIdentity, type PeerCertificate, type SecureContext, type Sec
 import { type ClientOptions, WebSocket } from "ws";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import type { LinkConfig } from "./link-config.ts";
-import { openTunnel, proxyFor } from "./proxy.ts";
+import { openTunnel, proxyFor } from "../net/proxy.ts";
 import { TlsTicket } from "./tls-ticket.ts";
-import { createTrustContext } from "./trust.ts";
-import { CountedConnection } from "./wire.ts";
+import { createTrustContext } from "../net/trust.ts";
+import { CountedConnection } from "../net/counted-connection.ts";
 
 /** A way to the control plane, good for one connection. */
 export interface ControlPlaneRoute {

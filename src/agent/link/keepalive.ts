@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
-import type { KeepaliveInterval } from "./learned-idle.ts";
-import { type LivenessCheck, judgeLiveness, type LivenessTimes, wasSuspended } from "../core/liveness.ts";
+import type { KeepaliveInterval } from "./keepalive-interval.ts";
+import { type LivenessCheck, judgeLiveness, type LivenessTimes, wasSuspended } from "../core/link/liveness.ts";
 
 /** A suspended machine notices it is awake within this time, in milliseconds; nothing is sent for it. */
 const MAX_CHECK_INTERVAL_MS = 30_000;

@@ -1,4 +1,4 @@
-import type { Welcome } from "./dialogue.ts";
+import type { Welcome } from "./frame-handler.ts";
 import type { FrameCounts } from "./frame-meter.ts";
 
 /** The link as a technician wants to know it. Times are monotonic milliseconds, as of the agent's clock. */

@@ -2,7 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { AgentFrame } from "../../protocol/frames.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
-import { SendWindow } from "../core/send-window.ts";
+import { SendWindow } from "../core/link/send-window.ts";
 import type { EventSource, OutboxEvent } from "./ports.ts";
 
 /** Events that may wait for their acknowledgement at once. */
@@ -125,14 +125,14 @@ export class OutboxPump implements Disposable {
 
   /** Returns whether there may be more to send at once. */
   #sendBatch(): boolean {
-    const { events, sink: outlet, clock } = this.#options;
+    const { events, sink, clock } = this.#options;
     const { room } = this.#window;
     if (room === 0) return false;
     const batch = events.pendingEvents(this.#position, room);
     for (const item of batch) {
-      this.#isStalled = outlet.bufferedAmount >= MAX_BUFFERED_BYTES;
+      this.#isStalled = sink.bufferedAmount >= MAX_BUFFERED_BYTES;
       if (this.#isStalled) return false;
-      outlet.send(this.#encode(item), () => this.drained());
+      sink.send(this.#encode(item), () => this.drained());
       this.#window.sent(item.deploymentId, item.event.device_seq, clock.monotonic());
       this.#position = item.position;
     }

@@ -1,7 +1,7 @@
 import type { DeployOptions } from "../../protocol/deploy-options.ts";
 import type { ReportDelta } from "../../protocol/app-report.ts";
 import type { DeviceEvent } from "../../protocol/deployment-event.ts";
-import type { ChangeRequest } from "../core/accept.ts";
+import type { ChangeRequest } from "../core/deployment/accept.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
 
 type CancelReason = Extract<ControlFrame, { type: "cancel" }>["reason"];

@@ -2,7 +2,7 @@ import type { Logger } from "../../lib/logger.ts";
 import { truncateMessage } from "../../protocol/deployment-event.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { AgentFrame } from "../../protocol/frames.ts";
-import type { ResponseSender } from "./answers.ts";
+import type { ResponseSender } from "./response-sender.ts";
 import type { QueryHandler } from "./ports.ts";
 
 /** Most queries answered at once. */

@@ -1,13 +1,13 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import type { RawData, WebSocket } from "ws";
 import { CLOSE_CODES } from "../../protocol/frames.ts";
-import { outcomeOfClose, outcomeOfHttpStatus, outcomeOfProxyStatus } from "../core/link-outcome.ts";
-import type { AttemptOutcome } from "../core/link-state.ts";
-import { explainNetworkError, isRemoteFailure } from "../core/network-error.ts";
-import { parseRetryAfter } from "../core/retry-after.ts";
+import { outcomeOfClose, outcomeOfHttpStatus, outcomeOfProxyStatus } from "../core/link/link-outcome.ts";
+import type { AttemptOutcome } from "../core/link/link-state.ts";
+import { explainNetworkError, isRemoteFailure } from "../core/net/network-error.ts";
+import { parseRetryAfter } from "../core/net/retry-after.ts";
 import type { Connect, ControlPlaneRoute } from "./connect.ts";
-import { CONNECTION_OVERHEAD_BYTES, estimateOverhead } from "../core/traffic-overhead.ts";
-import { type Channel, FrameHandler, type FrameHandlerOptions, type Welcome } from "./dialogue.ts";
+import { CONNECTION_OVERHEAD_BYTES, estimateOverhead } from "../core/traffic/overhead.ts";
+import { type Channel, FrameHandler, type FrameHandlerOptions, type Welcome } from "./frame-handler.ts";
 import type { TrafficFollower } from "./ports.ts";
 
 /** How long it may take until the WebSocket stands, look-up, proxy and TLS included, in milliseconds. */

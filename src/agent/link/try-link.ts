@@ -1,7 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { createConnect } from "./connect.ts";
-import type { Welcome } from "./dialogue.ts";
+import type { Welcome } from "./frame-handler.ts";
 import { FrameMeter } from "./frame-meter.ts";
 import type { LinkConfig } from "./link-config.ts";
 import { type CommandHandler, type EventSource, UNCOUNTED } from "./ports.ts";

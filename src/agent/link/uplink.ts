@@ -1,14 +1,14 @@
 import { fullJitter } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { type AttemptOutcome, INITIAL_LINK_STATE, type Jitter, nextAttempt } from "../core/link-state.ts";
+import { type AttemptOutcome, INITIAL_LINK_STATE, type Jitter, nextAttempt } from "../core/link/link-state.ts";
 import { type Connect, createConnect } from "./connect.ts";
-import type { Welcome } from "./dialogue.ts";
+import type { Welcome } from "./frame-handler.ts";
 import { FrameMeter } from "./frame-meter.ts";
-import type { KeepaliveInterval } from "./learned-idle.ts";
+import type { KeepaliveInterval } from "./keepalive-interval.ts";
 import type { LinkConfig } from "./link-config.ts";
 import type { LinkStatus } from "./link-status.ts";
-import type { ReconnectLimiter } from "./reconnect-price.ts";
+import type { ReconnectLimiter } from "./reconnect-limiter.ts";
 import type { CommandHandler, DeviceReporting, EventSource, TrafficFollower } from "./ports.ts";
 import { runSession } from "./session.ts";
 

@@ -1,14 +1,14 @@
 import type { Clock } from "../../lib/clock.ts";
 import { SecretMasker } from "../../lib/redact.ts";
 import { EdgeError } from "../../protocol/errors.ts";
-import { secretsOf } from "../core/container.ts";
-import type { AppRecord } from "../core/deployment.ts";
-import { LogCursor } from "../core/log-cursor.ts";
-import { printable } from "../core/log-text.ts";
+import { secretsOf } from "../core/app/container.ts";
+import type { AppRecord } from "../core/deployment/record.ts";
+import { LogCursor } from "../core/logs/cursor.ts";
+import { printable } from "../core/logs/text.ts";
 import type { ContainerState, Engine, LogLine, LogRequest } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
-import { maskLogLine } from "../engine/masked-lines.ts";
-import { findAppContainer } from "./own-container.ts";
+import { maskLogLine } from "../engine/mask-log-lines.ts";
+import { findAppContainer } from "./find-app-container.ts";
 
 /** How often a container that does not run is looked at, in milliseconds. */
 const POLL_INTERVAL_MS = 500;

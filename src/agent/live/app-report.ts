@@ -2,8 +2,8 @@ import { MASK } from "../../lib/redact.ts";
 import type { AppReport } from "../../protocol/app-report.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { parseImageReference } from "../../protocol/image-reference.ts";
-import type { AppRecord } from "../core/deployment.ts";
-import { runState } from "../core/run-state.ts";
+import type { AppRecord } from "../core/deployment/record.ts";
+import { runState } from "../core/app/run-state.ts";
 import type { ContainerState, ImageFacts } from "../engine/engine.ts";
 
 export interface AppObservation {

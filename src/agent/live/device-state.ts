@@ -1,10 +1,10 @@
 import { type Clock, deadline } from "../../lib/clock.ts";
 import type { DeviceFacts } from "../../protocol/app-report.ts";
 import type { DeviceState } from "../../protocol/device-state.ts";
-import { LABELS } from "../core/container.ts";
-import type { AppRecord } from "../core/deployment.ts";
+import { LABELS } from "../core/app/container.ts";
+import type { AppRecord } from "../core/deployment/record.ts";
 import type { Engine, EngineInfo } from "../engine/engine.ts";
-import { findManagedContainers } from "../engine/own-containers.ts";
+import { findManagedContainers } from "../engine/managed-containers.ts";
 import type { Host } from "../host/host.ts";
 import type { Readings } from "../telemetry/readings.ts";
 

@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { AppLogChunk, AppLogLine } from "../../protocol/app-log.ts";
-import { LogBudget, type LogLimits } from "../core/log-budget.ts";
+import { LogBudget, type LogLimits } from "../core/logs/budget.ts";
 import type { LogLine } from "../engine/engine.ts";
 
 /** A chunk is sent when it is so large, in bytes, or so old, in milliseconds. */

@@ -2,11 +2,11 @@ import { fullJitter } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { isFinal } from "../../protocol/deployment-event.ts";
-import { LABELS } from "../core/container.ts";
-import { ReportRateLimiter } from "../core/report-pace.ts";
+import { LABELS } from "../core/app/container.ts";
+import { ReportRateLimiter } from "../core/report/report-rate-limiter.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { StoreChange } from "../store/store.ts";
-import type { ReportBuilder } from "./report-book.ts";
+import type { ReportBuilder } from "./report-builder.ts";
 
 /** Changes come in swarms: a restart is three of them. What follows within this time is told with the first. */
 const SETTLE_MS = 2_000;
@@ -122,14 +122,14 @@ export class Reporter {
   }
 
   async #update(signal: AbortSignal): Promise<void> {
-    const { builder: book, clock } = this.#options;
+    const { builder, clock } = this.#options;
     this.#isDue = false;
     this.#isUrgent = false;
     this.#hasEnded = false;
-    const { changed, recheckMs } = await book.update(signal);
+    const { changed, recheckMs } = await builder.update(signal);
     if (changed) {
       this.#rateLimiter.spend(clock.monotonic());
-      book.publish();
+      builder.publish();
     }
     if (recheckMs === undefined) return;
     await this.#sleep(recheckMs, signal);

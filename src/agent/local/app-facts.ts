@@ -1,11 +1,11 @@
 import { deadline } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";
-import { secretsOf } from "../core/container.ts";
-import type { AppRecord } from "../core/deployment.ts";
-import { hostPortsOf, includesPort } from "../core/host-port.ts";
+import { secretsOf } from "../core/app/container.ts";
+import type { AppRecord } from "../core/deployment/record.ts";
+import { hostPortsOf, includesPort } from "../core/host/host-port.ts";
 import type { ContainerState } from "../engine/engine.ts";
-import { maskLogTail } from "../engine/masked-lines.ts";
-import { findAppContainer } from "../live/own-container.ts";
+import { maskLogTail } from "../engine/mask-log-lines.ts";
+import { findAppContainer } from "../live/find-app-container.ts";
 import type { AppFacts } from "./api.ts";
 import { type DeviceStatusSources, pendingDeployments, reasonOf } from "./device-status.ts";
 

@@ -1,5 +1,5 @@
 import type { DeviceDataUsage, TrafficPurpose } from "../../protocol/data-usage.ts";
-import type { DataUsageReader } from "../ledger/data-report.ts";
+import type { DataUsageReader } from "../ledger/data-usage-reader.ts";
 import type { DataUsed } from "./api.ts";
 
 /** What the agent used today and this month, for whoever stands before the device; `null` where that cannot be read. */

@@ -1,9 +1,9 @@
 import { type Clock, deadline } from "../../lib/clock.ts";
-import { appState } from "../core/app-state.ts";
-import type { AppRecord, DeploymentRecord } from "../core/deployment.ts";
+import { appState } from "../core/app/app-state.ts";
+import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
-import { findAppContainer } from "../live/own-container.ts";
+import { findAppContainer } from "../live/find-app-container.ts";
 import type { HistoryEntry } from "../store/history.ts";
 import type { AppSummary, DeviceStatus, EngineResponse } from "./api.ts";
 

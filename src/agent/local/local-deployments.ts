@@ -7,7 +7,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Deployments } from "../steps/deployments.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
 import { aborted } from "./aborted.ts";
-import { changeActivities } from "./happenings.ts";
+import { changeActivities } from "./activities.ts";
 import { LocalError } from "./local-error.ts";
 import type { LocalRequest, Routes } from "./routes.ts";
 

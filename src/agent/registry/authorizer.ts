@@ -1,13 +1,13 @@
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import { registryHost } from "./address.ts";
-import { maySendCredentials } from "./auth-host.ts";
+import { maySendCredentials } from "./credential-scope.ts";
 import { type Challenge, parseChallenges } from "./challenge.ts";
 import { readBody } from "./read-body.ts";
 import { RegistryError } from "./registry-error.ts";
 import type { RegistryResponse, RegistryHttp } from "./registry-http.ts";
 import type { RegistryAuth } from "./registry.ts";
-import { authSecrets } from "./secrets-of-auth.ts";
+import { authSecrets } from "./auth-secrets.ts";
 import { toResponseError, toRegistryError } from "./to-registry-error.ts";
 import type { RegistryHttpResponse, RegistryHttpRequest } from "./transport.ts";
 
@@ -89,13 +89,13 @@ export class Authorizer {
 
   async #fetchToken(
     challenge: Challenge,
-    { forbiddenAddresses: forbidden }: RegistryResponse,
+    { forbiddenAddresses }: RegistryResponse,
     access: Access,
     signal: AbortSignal,
   ): Promise<Grant> {
     const asked = this.#clock.monotonic();
     const outgoing = await this.#tokenRequest(challenge, access, signal);
-    const answer = await this.#http.send({ ...outgoing, forbiddenAddresses: forbidden }, signal);
+    const answer = await this.#http.send({ ...outgoing, forbiddenAddresses: forbiddenAddresses }, signal);
     if (answer.status !== 200) throw await tokenRefusal(answer, access, this.#clock);
     const { token, access_token: accessToken, expires_in: seconds } = await this.#readToken(answer, signal);
     const header = `Bearer ${token ?? accessToken ?? ""}`;

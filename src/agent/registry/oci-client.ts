@@ -1,5 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
-import { type Platform, choosePlatform, platformName, runsOn } from "../core/platform.ts";
+import { type Platform, choosePlatform, platformName, runsOn } from "../core/image/platform.ts";
 import { imageAddress } from "./address.ts";
 import { Authorizer } from "./authorizer.ts";
 import {
@@ -17,7 +17,7 @@ import { RegistryError } from "./registry-error.ts";
 import { type RegistryResponse, RegistryHttp, type TrustSource } from "./registry-http.ts";
 import type { BlobOptions, Descriptor, OpenBlob, RegistryAuth, RegistryClient, ResolvedImage } from "./registry.ts";
 import { toResponseError, toRegistryError } from "./to-registry-error.ts";
-import { authSecrets } from "./secrets-of-auth.ts";
+import { authSecrets } from "./auth-secrets.ts";
 import { type RegistryHttpResponse, Transport } from "./transport.ts";
 
 export interface OciClientOptions {
@@ -53,16 +53,15 @@ class OciClient implements RegistryClient {
   readonly #authorizer: Authorizer;
   readonly #stallMs: number;
 
-  constructor({
-    clock,
-    trust,
-    userAgent,
-    responseTimeoutMs: answerMs = DEFAULT_RESPONSE_TIMEOUT_MS,
-  }: OciClientOptions) {
+  constructor({ clock, trust, userAgent, responseTimeoutMs = DEFAULT_RESPONSE_TIMEOUT_MS }: OciClientOptions) {
     this.#clock = clock;
-    this.#http = new RegistryHttp(new Transport({ clock, userAgent, responseTimeoutMs: answerMs }), trust, clock);
+    this.#http = new RegistryHttp(
+      new Transport({ clock, userAgent, responseTimeoutMs: responseTimeoutMs }),
+      trust,
+      clock,
+    );
     this.#authorizer = new Authorizer(this.#http, clock);
-    this.#stallMs = answerMs;
+    this.#stallMs = responseTimeoutMs;
   }
 
   async resolve(

@@ -81,18 +81,22 @@ export class RegistryHttp {
 
   async #follow(first: RegistryHttpRequest, signal: AbortSignal): Promise<RegistryResponse> {
     let outgoing = first;
-    let { forbiddenAddresses: forbidden } = first;
+    let { forbiddenAddresses } = first;
     for (let redirects = 0; ; redirects++) {
       const answer = await this.#transport.send(outgoing, signal);
       const { location } = answer.headers;
       // Where the registry is shows at its own answer, by the address that was connected to.
-      forbidden ??= forbiddenRedirectTargets(answer);
+      forbiddenAddresses ??= forbiddenRedirectTargets(answer);
       if (!REDIRECTS.has(answer.status) || location === undefined) {
-        return { ...answer, isCrossOrigin: answer.url.origin !== first.url.origin, forbiddenAddresses: forbidden };
+        return {
+          ...answer,
+          isCrossOrigin: answer.url.origin !== first.url.origin,
+          forbiddenAddresses: forbiddenAddresses,
+        };
       }
       answer.body.destroy();
       if (redirects === MAX_REDIRECTS) throw new RegistryError("unsupported", `${first.url.host} redirects in circles`);
-      outgoing = { ...redirected(outgoing, location), forbiddenAddresses: forbidden };
+      outgoing = { ...redirected(outgoing, location), forbiddenAddresses: forbiddenAddresses };
     }
   }
 

@@ -1,8 +1,8 @@
 import type { Readable } from "node:stream";
-import type { Descriptor, ResolvedImage } from "../core/image.ts";
-import type { Platform } from "../core/platform.ts";
+import type { Descriptor, ResolvedImage } from "../core/image/image.ts";
+import type { Platform } from "../core/image/platform.ts";
 
-export type { Descriptor, ResolvedImage } from "../core/image.ts";
+export type { Descriptor, ResolvedImage } from "../core/image/image.ts";
 
 /** What a registry is shown to get at an image. */
 export type RegistryAuth =

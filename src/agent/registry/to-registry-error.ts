@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";
-import { explainNetworkError } from "../core/network-error.ts";
-import { parseRetryAfter } from "../core/retry-after.ts";
+import { explainNetworkError } from "../core/net/network-error.ts";
+import { parseRetryAfter } from "../core/net/retry-after.ts";
 import { BodyTooLongError, readBody } from "./read-body.ts";
 import { RegistryError, type RegistryErrorKind } from "./registry-error.ts";
 import type { RegistryHttpResponse } from "./transport.ts";

@@ -3,8 +3,8 @@ import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { checkServerIdentity, type PeerCertificate, type SecureContext } from "node:tls";
 import type { Clock } from "../../lib/clock.ts";
 import { deadline } from "../../lib/clock.ts";
-import { outcomeOfProxyStatus } from "../core/link-outcome.ts";
-import { type ProxyTunnel, openTunnel, proxyFor } from "../link/proxy.ts";
+import { outcomeOfProxyStatus } from "../core/link/link-outcome.ts";
+import { type ProxyTunnel, openTunnel, proxyFor } from "../net/proxy.ts";
 import { isLoopback } from "./address.ts";
 import { type ForbiddenAddresses, guardedLookup, rejectForbiddenAddress } from "./local-address.ts";
 
@@ -91,10 +91,10 @@ export class Transport {
   }
 
   async #request(
-    { method, url, headers, body, trust, forbiddenAddresses: forbidden = NONE_FORBIDDEN }: RegistryHttpRequest,
+    { method, url, headers, body, trust, forbiddenAddresses = NONE_FORBIDDEN }: RegistryHttpRequest,
     signal: AbortSignal,
   ) {
-    rejectForbiddenAddress(url.hostname, forbidden);
+    rejectForbiddenAddress(url.hostname, forbiddenAddresses);
     const isTls = url.protocol === "https:";
     const tunnel = await this.#tunnel(url, trust, signal);
     const host = url.hostname.replaceAll(/[[\]]/g, "");
@@ -103,8 +103,9 @@ export class Transport {
       signal,
       headers: { "User-Agent": this.#options.userAgent, "Accept-Encoding": "identity", ...headers },
       autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS,
-      agent: tunnel?.agent ?? (isTls ? this.#httpsAgent(trust, forbidden) : this.#httpAgent(forbidden)),
-      ...(forbidden.size > 0 && { lookup: guardedLookup(forbidden) }),
+      agent:
+        tunnel?.agent ?? (isTls ? this.#httpsAgent(trust, forbiddenAddresses) : this.#httpAgent(forbiddenAddresses)),
+      ...(forbiddenAddresses.size > 0 && { lookup: guardedLookup(forbiddenAddresses) }),
       ...(isTls && {
         ...(trust.insecure && { rejectUnauthorized: false }),
         ...(trust.secureContext && { secureContext: trust.secureContext }),

@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { BlockList, isIP, isIPv6 } from "node:net";
 import { join } from "node:path";
 import type { SecureContext } from "node:tls";
-import { createTrustContext } from "../link/trust.ts";
+import { createTrustContext } from "../net/trust.ts";
 import { canonicalRegistry, registryHost } from "./address.ts";
 import { RegistryError } from "./registry-error.ts";
 import type { TrustSource } from "./registry-http.ts";

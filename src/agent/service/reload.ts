@@ -1,6 +1,6 @@
 import type { Logger } from "../../lib/logger.ts";
 import { type Config, loadConfig } from "../config/load.ts";
-import { changedPaths } from "../core/changed-paths.ts";
+import { changedPaths } from "../core/service/changed-paths.ts";
 import type { ServiceManager } from "./service-manager.ts";
 
 /** What a running daemon takes over; everything else holds from its next start. */

@@ -1,5 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
-import { statusLine } from "../core/status-line.ts";
+import { statusLine } from "../core/service/status-line.ts";
 import type { Uplink } from "../link/uplink.ts";
 import { pendingDeployments } from "../local/device-status.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";

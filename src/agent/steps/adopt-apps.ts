@@ -1,6 +1,6 @@
-import { adopt, sortOrphans, type Orphan } from "../core/adopt.ts";
-import { hasAgentGivenName, LABELS } from "../core/container.ts";
-import { type ManagedContainer, findManagedContainers } from "../engine/own-containers.ts";
+import { adopt, sortOrphans, type Orphan } from "../core/app/adopt.ts";
+import { hasAgentGivenName, LABELS } from "../core/app/container.ts";
+import { type ManagedContainer, findManagedContainers } from "../engine/managed-containers.ts";
 import type { DeployServices } from "./context.ts";
 import { hashSpec } from "./create.ts";
 

@@ -1,16 +1,16 @@
-import { type HostState, findRefusal } from "../core/check.ts";
-import { LABELS } from "../core/container.ts";
-import { type HostPort, hostPortsOf, includesPort } from "../core/host-port.ts";
-import type { AppRecord } from "../core/deployment.ts";
-import { runningEvent } from "../core/announce.ts";
-import type { Step } from "../core/step.ts";
-import { limitsWithoutEffect } from "./limits-in-force.ts";
+import { type HostState, findRefusal } from "../core/deployment/check.ts";
+import { LABELS } from "../core/app/container.ts";
+import { type HostPort, hostPortsOf, includesPort } from "../core/host/host-port.ts";
+import type { AppRecord } from "../core/deployment/record.ts";
+import { runningEvent } from "../core/deployment/step-events.ts";
+import type { Step } from "../core/deployment/step.ts";
+import { limitsWithoutEffect } from "./unenforced-limits.ts";
 import { NOTHING_CREATED } from "./observe.ts";
 import { findAppPolicyViolation } from "./policy-check.ts";
-import { mustPull } from "../core/pull-decision.ts";
+import { mustPull } from "../core/image/pull-decision.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
-import { findManagedContainers } from "../engine/own-containers.ts";
+import { findManagedContainers } from "../engine/managed-containers.ts";
 import type { StepContext, StepResult } from "./context.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { Step } from "../core/step.ts";
+import type { Step } from "../core/deployment/step.ts";
 import type { StepContext, StepResult } from "./context.ts";
 
 /**

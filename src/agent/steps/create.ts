@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { AppSpec } from "../../protocol/app-spec.ts";
-import { newVersionName, canonicalSpec, containerName, extrasOf, LABELS } from "../core/container.ts";
-import { runningEvent } from "../core/announce.ts";
-import type { CreateStep } from "../core/step.ts";
+import { newVersionName, canonicalSpec, containerName, extrasOf, LABELS } from "../core/app/container.ts";
+import { runningEvent } from "../core/deployment/step-events.ts";
+import type { CreateStep } from "../core/deployment/step.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { ContainerRequest } from "../engine/engine.ts";
 import type { StepContext, StepResult } from "./context.ts";

@@ -1,25 +1,25 @@
 import { type EventContent, isFinal } from "../../protocol/deployment-event.ts";
 import { fullJitter } from "../../lib/backoff.ts";
 import { errorEntry, isErrorCode } from "../../protocol/errors.ts";
-import { stepEvents, runningEvent } from "../core/announce.ts";
-import type { ConcurrentDeployment } from "../core/check.ts";
-import { secretsOfRecord } from "../core/container.ts";
+import { stepEvents, runningEvent } from "../core/deployment/step-events.ts";
+import type { ConcurrentDeployment } from "../core/deployment/check.ts";
+import { secretsOfRecord } from "../core/app/container.ts";
 import {
   type DeploymentRecord,
   type Failure,
   withoutSpentCredentials,
   withCurrentContainer,
-} from "../core/deployment.ts";
-import { nextStep } from "../core/plan.ts";
-import type { Observed, RunProgress, Step } from "../core/step.ts";
-import { beginsTouching } from "../core/way-back.ts";
+} from "../core/deployment/record.ts";
+import { nextStep } from "../core/deployment/plan.ts";
+import type { Observed, RunProgress, Step } from "../core/deployment/step.ts";
+import { beginsTouching } from "../core/deployment/rollback.ts";
 import type { EngineError } from "../engine/engine-error.ts";
 import { type StoreChange, StoreError } from "../store/store.ts";
 import type { DeployServices, StepContext, StepResult } from "./context.ts";
 import { mayHaveContainer, observe } from "./observe.ts";
-import { type RecordChange, toRecordChange } from "./stored-change.ts";
+import { type RecordChange, toRecordChange } from "./record-change.ts";
 import { type EffectStep, execute, isRecordStep } from "./table.ts";
-import { isEngineDown, maskError, stepName, toFailure } from "./trouble.ts";
+import { isEngineDown, maskError, stepName, toFailure } from "./step-failure.ts";
 
 const RETRY = { baseMs: 500, maxMs: 15_000 };
 /** A step that has not ended by then is told of by itself, in milliseconds. */

@@ -1,11 +1,11 @@
 import type { DeployOptions } from "../../protocol/deploy-options.ts";
 import { type AppSpec, parseNewAppSpec } from "../../protocol/app-spec.ts";
 import { EdgeError } from "../../protocol/errors.ts";
-import { accept, type ChangeRequest, toRequestFailure } from "../core/accept.ts";
-import { stepEvents } from "../core/announce.ts";
-import type { ConcurrentDeployment } from "../core/check.ts";
-import { type AppRecord, type DeploymentRecord, type Failure, newRecord } from "../core/deployment.ts";
-import { hostPortsOf } from "../core/host-port.ts";
+import { accept, type ChangeRequest, toRequestFailure } from "../core/deployment/accept.ts";
+import { stepEvents } from "../core/deployment/step-events.ts";
+import type { ConcurrentDeployment } from "../core/deployment/check.ts";
+import { type AppRecord, type DeploymentRecord, type Failure, newRecord } from "../core/deployment/record.ts";
+import { hostPortsOf } from "../core/host/host-port.ts";
 import type { CommandHandler } from "../link/ports.ts";
 import type { DeployServices } from "./context.ts";
 import { DeploymentRun } from "./deployment-run.ts";

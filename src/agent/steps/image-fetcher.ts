@@ -1,7 +1,7 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
-import { type AppRecord, newRecord } from "../core/deployment.ts";
-import type { ImageSource } from "../core/image.ts";
-import { updateAppRecord } from "../store/change-app.ts";
+import { type AppRecord, newRecord } from "../core/deployment/record.ts";
+import type { ImageSource } from "../core/image/image.ts";
+import { updateAppRecord } from "../store/update-app-record.ts";
 import type { DeployServices, StepContext, StepResult } from "./context.ts";
 import { NO_CONTAINERS } from "./observe.ts";
 import { execute } from "./table.ts";

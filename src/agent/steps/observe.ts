@@ -1,8 +1,8 @@
-import { LABELS } from "../core/container.ts";
-import type { DeploymentRecord, ObservedContainer } from "../core/deployment.ts";
-import type { Observed } from "../core/step.ts";
+import { LABELS } from "../core/app/container.ts";
+import type { DeploymentRecord, ObservedContainer } from "../core/deployment/record.ts";
+import type { Observed } from "../core/deployment/step.ts";
 import type { ContainerStatus, ContainerSummary, Engine } from "../engine/engine.ts";
-import { type ManagedContainer, findManagedContainers } from "../engine/own-containers.ts";
+import { type ManagedContainer, findManagedContainers } from "../engine/managed-containers.ts";
 
 /** What the steps before the one that creates the container leave: nothing of the deployment's own. */
 export const NOTHING_CREATED: Partial<Observed> = { containers: [] };

@@ -1,12 +1,12 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { normalizePath } from "../../protocol/normalize-path.ts";
-import type { PolicyViolation } from "../core/device-policy.ts";
-import type { AppRecord, DeploymentRecord, Failure } from "../core/deployment.ts";
-import { type PolicyCheckPhase, restrictsDevices, restrictsMounts } from "../core/mount-rules.ts";
-import { containerIdOf, type MountEntry } from "../core/mountinfo.ts";
-import type { AppPaths, ProtectedPath, PathPolicyInput } from "../core/path-facts.ts";
-import type { ResolvedPath } from "../core/path-trace.ts";
-import { findPolicyViolation } from "../core/policy.ts";
+import type { PolicyViolation } from "../core/policy/device-policy.ts";
+import type { AppRecord, DeploymentRecord, Failure } from "../core/deployment/record.ts";
+import { type PolicyCheckPhase, restrictsDevices, restrictsMounts } from "../core/policy/mount-rules.ts";
+import { containerIdOf, type MountEntry } from "../core/host/mountinfo.ts";
+import type { AppPaths, ProtectedPath, PathPolicyInput } from "../core/policy/path-policy-input.ts";
+import type { ResolvedPath } from "../core/policy/resolved-path.ts";
+import { findPolicyViolation } from "../core/policy/policy.ts";
 import type { Host } from "../host/host.ts";
 import type { DeployServices, StepContext } from "./context.ts";
 

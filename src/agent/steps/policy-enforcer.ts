@@ -1,13 +1,13 @@
 import { deadline } from "../../lib/clock.ts";
-import { LABELS } from "../core/container.ts";
-import type { AppRecord } from "../core/deployment.ts";
-import { restrictsMounts } from "../core/mount-rules.ts";
+import { LABELS } from "../core/app/container.ts";
+import type { AppRecord } from "../core/deployment/record.ts";
+import { restrictsMounts } from "../core/policy/mount-rules.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
-import { findManagedContainers } from "../engine/own-containers.ts";
+import { findManagedContainers } from "../engine/managed-containers.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { DeployServices } from "./context.ts";
 import { findAppPolicyViolation, type PolicyServices, snapshotServices } from "./policy-check.ts";
-import { isEngineDown } from "./trouble.ts";
+import { isEngineDown } from "./step-failure.ts";
 
 /** Name under which the mount rules are remembered that all apps were last started under. */
 const MOUNT_RULES_KEY = "policy-mounts";

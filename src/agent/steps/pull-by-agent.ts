@@ -1,5 +1,5 @@
 import type { EventContent } from "../../protocol/deployment-event.ts";
-import type { PullCost, ResolvedImage } from "../core/image.ts";
+import type { PullCost, ResolvedImage } from "../core/image/image.ts";
 import {
   progressEvent,
   rateOf,
@@ -8,15 +8,15 @@ import {
   summaryEvent,
   pullInterruptedEvent,
   withSample,
-} from "../core/transfer-text.ts";
+} from "../core/image/pull-events.ts";
 import { EdgeError } from "../../protocol/errors.ts";
-import { findBudgetRefusal } from "../core/price.ts";
+import { findBudgetRefusal } from "../core/image/pull-cost.ts";
 import type { FetchInterruption } from "../download/fill-part.ts";
 import type { TransferProgress } from "../download/transfer.ts";
 import type { RegistryAuth } from "../registry/registry.ts";
 import type { StepContext } from "./context.ts";
-import { costLimitsOf } from "./price-bounds.ts";
-import type { PullSlot } from "./pull-turn.ts";
+import { costLimitsOf } from "./cost-limits.ts";
+import type { PullSlot } from "./pull-slot.ts";
 
 const PROGRESS_INTERVAL_MS = 1_000;
 /** A pause that is worth telling of, and how often that is told, in milliseconds. */

@@ -1,7 +1,7 @@
-import { runningEvent } from "../core/announce.ts";
+import { runningEvent } from "../core/deployment/step-events.ts";
 import type { PullProgress } from "../engine/engine.ts";
 import type { StepContext } from "./context.ts";
-import type { PullSlot } from "./pull-turn.ts";
+import type { PullSlot } from "./pull-slot.ts";
 
 const PROGRESS_INTERVAL_MS = 1_000;
 

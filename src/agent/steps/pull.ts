@@ -1,9 +1,9 @@
 import type { EventContent } from "../../protocol/deployment-event.ts";
 import { fullJitter } from "../../lib/backoff.ts";
 import { parseImageReference } from "../../protocol/image-reference.ts";
-import { runningEvent } from "../core/announce.ts";
-import { afterFailedPull } from "../core/pull-decision.ts";
-import type { Step } from "../core/step.ts";
+import { runningEvent } from "../core/deployment/step-events.ts";
+import { afterFailedPull } from "../core/image/pull-decision.ts";
+import type { Step } from "../core/deployment/step.ts";
 import { DownloadError } from "../download/download-error.ts";
 import { LoopbackUnreachable } from "../download/image-downloader.ts";
 import { EngineError } from "../engine/engine-error.ts";
@@ -12,7 +12,7 @@ import type { StepContext, StepResult } from "./context.ts";
 import { NOTHING_CREATED } from "./observe.ts";
 import { pullByAgent } from "./pull-by-agent.ts";
 import { progressReporter } from "./pull-progress.ts";
-import { PullSlot } from "./pull-turn.ts";
+import { PullSlot } from "./pull-slot.ts";
 import { authFor } from "./registry-auth.ts";
 
 const RETRY = { baseMs: 1_000, maxMs: 30_000 };

@@ -1,17 +1,17 @@
 import { fullJitter } from "../../lib/backoff.ts";
 import type { EventContent } from "../../protocol/deployment-event.ts";
-import { runningEvent } from "../core/announce.ts";
-import type { ResolvedImage } from "../core/image.ts";
-import { requiresKnownCost, costDetails, computePullCost, costText, findCostRefusal } from "../core/price.ts";
-import { decideLookupRetry } from "../core/pull-decision.ts";
-import type { Step } from "../core/step.ts";
+import { runningEvent } from "../core/deployment/step-events.ts";
+import type { ResolvedImage } from "../core/image/image.ts";
+import { requiresKnownCost, costDetails, computePullCost, costText, findCostRefusal } from "../core/image/pull-cost.ts";
+import { decideLookupRetry } from "../core/image/pull-decision.ts";
+import type { Step } from "../core/deployment/step.ts";
 import type { ImageFacts } from "../engine/engine.ts";
 import { pinToDigest } from "../registry/address.ts";
 import { RegistryError } from "../registry/registry-error.ts";
 import type { RegistryAuth } from "../registry/registry.ts";
 import type { StepContext, StepResult } from "./context.ts";
 import { NOTHING_CREATED } from "./observe.ts";
-import { costLimitsOf } from "./price-bounds.ts";
+import { costLimitsOf } from "./cost-limits.ts";
 import { authFor } from "./registry-auth.ts";
 
 type ResolveStep = Extract<Step, { kind: "resolve" }>;

@@ -1,8 +1,8 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
-import { portInUseRefusal } from "../core/check.ts";
-import { hostPortsOf, includesPort } from "../core/host-port.ts";
-import type { Failure } from "../core/deployment.ts";
-import type { Step } from "../core/step.ts";
+import { portInUseRefusal } from "../core/deployment/check.ts";
+import { hostPortsOf, includesPort } from "../core/host/host-port.ts";
+import type { Failure } from "../core/deployment/record.ts";
+import type { Step } from "../core/deployment/step.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { StepContext, StepResult } from "./context.ts";
 import { findStartRefusal } from "./policy-check.ts";

@@ -1,5 +1,5 @@
-import { oldVersionName, containerName } from "../core/container.ts";
-import type { Step } from "../core/step.ts";
+import { oldVersionName, containerName } from "../core/app/container.ts";
+import type { Step } from "../core/deployment/step.ts";
 import type { StepContext, StepResult } from "./context.ts";
 import { withContainer } from "./observe.ts";
 import { startOrSayWhichPort } from "./start.ts";

@@ -1,9 +1,9 @@
-import type { Step, RecordStep } from "../core/step.ts";
+import type { Step, RecordStep } from "../core/deployment/step.ts";
 import { runCheck } from "./check.ts";
 import { runClean } from "./clean.ts";
 import type { StepContext, StepResult } from "./context.ts";
 import { runCreate } from "./create.ts";
-import { runTrackedPull } from "./note-pulled.ts";
+import { runTrackedPull } from "./tracked-pull.ts";
 import { runResolve } from "./resolve.ts";
 import { runRename } from "./rename.ts";
 import { runStart } from "./start.ts";

@@ -1,12 +1,12 @@
-import { runningEvent } from "../core/announce.ts";
-import type { Step } from "../core/step.ts";
+import { runningEvent } from "../core/deployment/step-events.ts";
+import type { Step } from "../core/deployment/step.ts";
 import { maskSecrets } from "../../lib/redact.ts";
-import { secretsOfRecord } from "../core/container.ts";
-import type { Failure } from "../core/deployment.ts";
-import { type Baseline, evaluateSample } from "../core/verify.ts";
+import { secretsOfRecord } from "../core/app/container.ts";
+import type { Failure } from "../core/deployment/record.ts";
+import { type Baseline, evaluateSample } from "../core/deployment/verify.ts";
 import type { ContainerState } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
-import { maskLogTail } from "../engine/masked-lines.ts";
+import { maskLogTail } from "../engine/mask-log-lines.ts";
 import type { StepContext, StepResult } from "./context.ts";
 import { withContainer } from "./observe.ts";
 import { findStartRefusal } from "./policy-check.ts";

@@ -2,7 +2,7 @@ import type { StatementSync } from "node:sqlite";
 import { z } from "zod";
 import { deploymentActionSchema } from "../../protocol/deployment-action.ts";
 import { deploymentStepSchema, deploymentStatusSchema, type EventContent } from "../../protocol/deployment-event.ts";
-import type { DeploymentRecord } from "../core/deployment.ts";
+import type { DeploymentRecord } from "../core/deployment/record.ts";
 
 /** How many entries of each kind are kept; older ones make room. */
 export const MAX_HISTORY_ENTRIES = 200;

@@ -1,10 +1,10 @@
 import type { StatementSync } from "node:sqlite";
 import { z } from "zod";
 import { trafficPurposeSchema } from "../../protocol/data-usage.ts";
-import { type CounterMark } from "../core/interface-traffic.ts";
-import { NETWORK_KINDS } from "../core/network-kind.ts";
-import { type Day, daysBefore } from "../core/traffic-day.ts";
-import type { InterfaceEntry, TrafficEntry } from "../core/traffic-entry.ts";
+import { type CounterMark } from "../core/traffic/interface-traffic.ts";
+import { NETWORK_KINDS } from "../core/traffic/network-kind.ts";
+import { type Day, daysBefore } from "../core/traffic/day.ts";
+import type { InterfaceEntry, TrafficEntry } from "../core/traffic/entry.ts";
 import type { LedgerChange, LedgerStore } from "../ledger/entry.ts";
 
 /** Thirteen months: the same month of last year can be looked at. */

@@ -1,6 +1,6 @@
 import type { OutboxEvent } from "../link/ports.ts";
 import type { LedgerStore } from "../ledger/entry.ts";
-import type { AppRecord, DeploymentRecord } from "../core/deployment.ts";
+import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
 import type { HistoryEntry } from "./history.ts";
 import type { AgentStore, StoreChange } from "./store.ts";
 

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { removeExpiredQuarantine, quarantineDatabase } from "./damaged-copy.ts";
+import { removeExpiredQuarantine, quarantineDatabase } from "./quarantine.ts";
 import { DiskReserve } from "./disk-reserve.ts";
 import { RebuildMarker } from "./rebuild-marker.ts";
 import { openSqliteStore } from "./sqlite-store.ts";

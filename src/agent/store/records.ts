@@ -4,7 +4,7 @@ import { deployOptionsSchema } from "../../protocol/deploy-options.ts";
 import { deploymentActionSchema } from "../../protocol/deployment-action.ts";
 import { deploymentStepSchema } from "../../protocol/deployment-event.ts";
 import { isErrorCode } from "../../protocol/errors.ts";
-import type { AppRecord, DeploymentRecord } from "../core/deployment.ts";
+import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
 
 /*
  * What is read back from disk is checked like any input: the file may be of another version, or damaged.

@@ -4,14 +4,14 @@ import type { ZodType } from "zod";
 import { type EventContent, isFinal } from "../../protocol/deployment-event.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { openSqlite, transaction } from "../../lib/sqlite.ts";
-import type { AppRecord, DeploymentRecord } from "../core/deployment.ts";
+import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
 import type { OutboxEvent } from "../link/ports.ts";
 import { DeploymentTables } from "./deployment-tables.ts";
 import type { DiskReserve } from "./disk-reserve.ts";
 import { deploymentEntry, type HistoryEntry, HistoryTable, type TimedEvent, timedEvent } from "./history.ts";
 import { LedgerTable } from "./ledger-table.ts";
 import { MIGRATIONS } from "./migrations.ts";
-import { ResidualDataTracker, collectSecretValues } from "./remains.ts";
+import { ResidualDataTracker, collectSecretValues } from "./residual-data.ts";
 import { appRecordSchema, deploymentRecordSchema } from "./records.ts";
 import { type AgentStore, type StoreChange, StoreError, type StoreErrorKind } from "./store.ts";
 

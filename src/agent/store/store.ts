@@ -1,5 +1,5 @@
 import type { EventContent } from "../../protocol/deployment-event.ts";
-import type { AppRecord, DeploymentRecord } from "../core/deployment.ts";
+import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
 import type { LedgerStore } from "../ledger/entry.ts";
 import type { OutboxEvent } from "../link/ports.ts";
 import type { HistoryEntry } from "./history.ts";

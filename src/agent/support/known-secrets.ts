@@ -1,6 +1,6 @@
 import { configSecrets } from "../config/masked.ts";
 import type { ConfigFile } from "../config/schema.ts";
-import { secretsOf, secretsOfRecord } from "../core/container.ts";
+import { secretsOf, secretsOfRecord } from "../core/app/container.ts";
 import type { StoreReader } from "../local/device-status.ts";
 
 interface Sources {

@@ -3,17 +3,17 @@ import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { AccessWatcher } from "../access-watch.ts";
-import type { ConflictRateLimiter } from "../assets/conflict-limit.ts";
+import type { AccessWatcher } from "../access-watcher.ts";
+import type { ConflictRateLimiter } from "../assets/conflict-rate-limiter.ts";
 import type { AssetUpdater } from "../assets/update-asset.ts";
 import type { Config } from "../config.ts";
 import type { Deployments } from "../deployments/deployments.ts";
-import type { DeviceDirectory } from "../deployments/devices.ts";
+import type { DeviceDirectory } from "../devices/session.ts";
 import type { DeviceQueries } from "../queries/device-queries.ts";
 import type { LastSeen } from "../reports/last-seen.ts";
 import type { SimOperator } from "../sim-operator/sim-operator.ts";
 import type { Store } from "../store/store.ts";
-import type { StreamLimiter } from "./client-streams.ts";
+import type { StreamLimiter } from "./stream-limiter.ts";
 
 /** The part of Fastify an endpoint is registered on: the request's types come from its zod schemas. */
 export type Api = FastifyInstance<

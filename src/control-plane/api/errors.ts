@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../../lib/logger.ts";
 import { EdgeError, type ErrorCode } from "../../protocol/errors.ts";
-import { errorStatus } from "./refusal-status.ts";
+import { errorStatus } from "./error-status.ts";
 
 /** Body of every error outside a deploy stream. */
 export interface ErrorBody {

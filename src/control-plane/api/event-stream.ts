@@ -26,10 +26,10 @@ export function sendEvents(
   reply: FastifyReply,
   { id, after }: { readonly id: string; readonly after: number },
 ): FastifyReply {
-  const { deployments, streamLimiter: streams } = context;
-  streams.acquireForDeployment(reply, id);
+  const { deployments, streamLimiter } = context;
+  streamLimiter.acquireForDeployment(reply, id);
   const texts = formatBatches(deployments.events(id, after, streamSignal(request, reply, context)));
-  return setHeaders(reply).send(Readable.from(streams.withStallTimeout(request, reply, texts)));
+  return setHeaders(reply).send(Readable.from(streamLimiter.withStallTimeout(request, reply, texts)));
 }
 
 /** Answers a request that never became a deployment: the error's HTTP status and one `Fail` event. */

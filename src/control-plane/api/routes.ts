@@ -1,9 +1,9 @@
-import { getAppLogs } from "./apps/app-logs.ts";
+import { getAppLogs } from "./apps/get-app-logs.ts";
 import { deployApp } from "./apps/deploy-app.ts";
 import { getApp } from "./apps/get-app.ts";
 import { listApps } from "./apps/list-apps.ts";
 import { removeApp } from "./apps/remove-app.ts";
-import { appLifecycle } from "./apps/switch-app.ts";
+import { appLifecycle } from "./apps/app-lifecycle.ts";
 import { updateApp } from "./apps/update-app.ts";
 import { getAsset } from "./assets/get-asset.ts";
 import { listAssets } from "./assets/list-assets.ts";

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { EdgeError } from "../../protocol/errors.ts";
-import { keySubject } from "../access-watch.ts";
+import { keySubject } from "../access-watcher.ts";
 import { keyOf } from "./auth.ts";
 import type { ApiContext } from "./context.ts";
 

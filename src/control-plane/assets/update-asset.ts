@@ -4,12 +4,12 @@ import { EdgeError } from "../../protocol/errors.ts";
 import type { SimType } from "../../protocol/sim.ts";
 import { changedFieldName, type SimChange, type UpdatePlan } from "../core/asset-update.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";
-import { toOperatorSim } from "../sim-operator/operated-sim.ts";
+import { toOperatorSim } from "../sim-operator/operator-sim.ts";
 import type { OperatorSim, SimOperator } from "../sim-operator/sim-operator.ts";
 import type { Asset } from "../core/asset.ts";
 import type { SimState } from "../store/sims.ts";
 import type { Store } from "../store/store.ts";
-import { KeyedLock } from "./keyed-lock.ts";
+import { KeyedLock } from "../../lib/keyed-lock.ts";
 
 export interface AssetUpdaterOptions {
   readonly store: Pick<Store, "assets" | "sims" | "networkGroups">;

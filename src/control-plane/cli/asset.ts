@@ -59,8 +59,8 @@ export function addAssetCommands(program: Command, context: CliContext): void {
     );
 }
 
-function describeIdentifierConflict({ taken, value, owner: holder }: IdentifierConflict): string {
-  return `${taken} already belongs to asset ${holder.assetUuid} of account ${holder.accountId}: ${value}`;
+function describeIdentifierConflict({ taken, value, owner }: IdentifierConflict): string {
+  return `${taken} already belongs to asset ${owner.assetUuid} of account ${owner.accountId}: ${value}`;
 }
 
 function parseRegistration(options: AssetOptions) {

@@ -1,5 +1,5 @@
 import { type DeploymentChange, type Deployment, isFinished } from "./deployment.ts";
-import { isFromBackup } from "./doubt-time.ts";
+import { isFromBackup } from "./outcome-uncertainty.ts";
 import { fail, MAX_DEPLOYMENT_DURATION_MS } from "./transitions.ts";
 
 /** How long a device may take to undo a cancelled deployment before it is reported cancelled without its word. */
@@ -18,17 +18,11 @@ export interface Deadline {
 /** Everything that has to happen yet; nothing for a finished deployment. */
 export function pendingDeadlines(deployment: Deployment, ackTimeoutMs: number): Deadline[] {
   if (isFinished(deployment)) return [];
-  const {
-    createdAtMs,
-    deadlineAtMs,
-    acknowledgedAtMs,
-    cancelRequestedAtMs,
-    uncertainty: doubt,
-    uncertainUntilMs: doubtUntilMs,
-  } = deployment;
+  const { createdAtMs, deadlineAtMs, acknowledgedAtMs, cancelRequestedAtMs, uncertainty, uncertainUntilMs } =
+    deployment;
   // The device is waited for first.
-  const isAwaited = doubt !== undefined && doubt !== "asked";
-  const untilMs = isAwaited ? (doubtUntilMs ?? deadlineAtMs) : deadlineAtMs;
+  const isAwaited = uncertainty !== undefined && uncertainty !== "asked";
+  const untilMs = isAwaited ? (uncertainUntilMs ?? deadlineAtMs) : deadlineAtMs;
   const deadlines: Deadline[] = [{ kind: "finish", sinceMs: createdAtMs, durationMs: untilMs - createdAtMs }];
   if (isAwaited) return deadlines;
   if (cancelRequestedAtMs !== undefined) {

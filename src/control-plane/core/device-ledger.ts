@@ -1,5 +1,5 @@
 import type { DeviceDataUsage } from "../../protocol/data-usage.ts";
-import { utf8ByteLength } from "../../protocol/utf8-length.ts";
+import { utf8ByteLength } from "../../protocol/utf8-byte-length.ts";
 import type { DayRange } from "./utc-days.ts";
 
 /** Most of each that is kept of one device. */

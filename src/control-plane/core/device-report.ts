@@ -1,5 +1,5 @@
 import type { AppReport, DeviceFacts, ReportDelta } from "../../protocol/app-report.ts";
-import { maskSpec } from "./masked-spec.ts";
+import { maskSpec } from "./mask-spec.ts";
 
 /** A device and its apps as the device told last. */
 export interface DeviceReport {

@@ -1,7 +1,7 @@
 import { truncateMessage, type DeploymentEvent, type EventContent, isFinal } from "../../protocol/deployment-event.ts";
-import { utf8ByteLength } from "../../protocol/utf8-length.ts";
+import { utf8ByteLength } from "../../protocol/utf8-byte-length.ts";
 import type { DeploymentChange, Deployment } from "./deployment.ts";
-import { maskSpec } from "./masked-spec.ts";
+import { maskSpec } from "./mask-spec.ts";
 
 /** Most events a deployment keeps: one a second for nearly three hours. Beyond it progress is left out. */
 export const MAX_EVENTS = 10_000;

@@ -1,7 +1,7 @@
 import type { ErrorCode } from "../../protocol/errors.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
 import { type DeploymentSummary, isFinished } from "./deployment.ts";
-import { mustNotCancel } from "./doubt-time.ts";
+import { mustNotCancel } from "./outcome-uncertainty.ts";
 
 export type CancelReason = Extract<ControlFrame, { type: "cancel" }>["reason"];
 

@@ -3,9 +3,9 @@ import type { DeploymentAction } from "../../protocol/deployment-action.ts";
 import { type ErrorCode, errorEntry } from "../../protocol/errors.ts";
 import { type DeploymentChange, type Deployment, isFinished } from "./deployment.ts";
 import { DEFAULT_DEPLOYMENT_TIMEOUT_MS } from "../../protocol/limits.ts";
-import { mustNotCancel, clearUncertainty, OVERDUE_GRACE_MS } from "./doubt-time.ts";
+import { mustNotCancel, clearUncertainty, OVERDUE_GRACE_MS } from "./outcome-uncertainty.ts";
 import { appendEvent } from "./event-log.ts";
-import { maskSpec } from "./masked-spec.ts";
+import { maskSpec } from "./mask-spec.ts";
 
 const DAY_MS = 24 * 3_600_000;
 

@@ -2,7 +2,7 @@ import { rm, realpath, writeFile } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { markScrubbed } from "../../lib/sqlite.ts";
 import { checkDatabase } from "./check-database.ts";
-import { markUnfinishedUncertain } from "./mark-copy.ts";
+import { markUnfinishedUncertain } from "./mark-unfinished.ts";
 import { moveIntoPlace } from "./durable-file.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { mkdirSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { restrictPermissions, type PermissionChange } from "../../lib/private-files.ts";
+import { restrictPermissions, type PermissionChange } from "../../lib/file-permissions.ts";
 
 /** Where things are in a data directory. */
 export interface DataDir {

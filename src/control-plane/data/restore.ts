@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { openSqlite } from "../../lib/sqlite.ts";
 import { MIGRATIONS } from "../store/sqlite/migrations.ts";
 import { checkDatabase } from "./check-database.ts";
-import { markUnfinishedUncertain } from "./mark-copy.ts";
+import { markUnfinishedUncertain } from "./mark-unfinished.ts";
 import { moveIntoPlace } from "./durable-file.ts";
 
 /** What the names of a database's files end with; the log comes first. */

@@ -4,10 +4,10 @@ import { EdgeError } from "../../protocol/errors.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Asset } from "../core/asset.ts";
 import type { AppCommand } from "../core/command.ts";
-import { noteStreamInterrupted } from "../core/connection-remarks.ts";
+import { noteStreamInterrupted } from "../core/connection-notes.ts";
 import { expire } from "../core/deadlines.ts";
 import { type DeploymentChange, type Deployment, newDeployment } from "../core/deployment.ts";
-import { markUncertainOnStart } from "../core/doubt.ts";
+import { markUncertainOnStart } from "../core/resolve-outcome.ts";
 import { appendEvent } from "../core/event-log.ts";
 import { cancelReason } from "../core/reconcile.ts";
 import { fail, receivedEvent, requestCancel } from "../core/transitions.ts";
@@ -15,11 +15,11 @@ import { createId } from "../secrets.ts";
 import type { DeploymentStore, Idempotency, StoredEvent } from "../store/deployments.ts";
 import { CredentialCache } from "./credentials.ts";
 import { DeadlineTimers, type ExpiredDeadline } from "./deadlines.ts";
-import { RecordingDeploymentHandler } from "./device-handler.ts";
-import type { DeviceDirectory, DeploymentHandler } from "./devices.ts";
+import { RecordingDeploymentHandler } from "./deployment-handler.ts";
+import type { DeviceDirectory, DeploymentHandler } from "../devices/session.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { readEvents } from "./event-reader.ts";
-import { OutcomeQueries } from "./inquiries.ts";
+import { OutcomeQueries } from "./outcome-queries.ts";
 import { Recorder } from "./recorder.ts";
 
 /** How long a stream may be silent before something has to be sent to keep it alive, in milliseconds. */
@@ -187,7 +187,7 @@ export class Deployments {
   }
 
   #storageQuotaError({ accountId }: Asset, usedBytes: number): EdgeError {
-    const { logger, maxAccountBytes, retentionMs: keepMs } = this.#options;
+    const { logger, maxAccountBytes, retentionMs } = this.#options;
     logger.warn(
       { account_id: accountId, used_bytes: usedBytes, limit_bytes: maxAccountBytes },
       "storage quota exceeded",
@@ -196,7 +196,7 @@ export class Deployments {
       quota: "storage",
       used_bytes: usedBytes,
       limit_bytes: maxAccountBytes,
-      kept_days: keepMs / DAY_MS,
+      kept_days: retentionMs / DAY_MS,
     });
   }
 

@@ -2,7 +2,7 @@ import { commandFrame, requiredProtocol } from "../core/command.ts";
 import type { Deployment } from "../core/deployment.ts";
 import { fail } from "../core/transitions.ts";
 import type { CredentialCache } from "./credentials.ts";
-import type { DeviceSession } from "./devices.ts";
+import type { DeviceSession } from "../devices/session.ts";
 import type { Recorder } from "./recorder.ts";
 
 /** Sends deployments to devices, or ends those that cannot be sent as they were meant. */

@@ -1,9 +1,9 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Bus } from "../bus/bus.ts";
 import { isFinished } from "../core/deployment.ts";
-import { onAbort } from "../on-abort.ts";
+import { onAbort } from "../../lib/on-abort.ts";
 import type { DeploymentStore, StoredEvent } from "../store/deployments.ts";
-import { Latch } from "./latch.ts";
+import { Latch } from "../../lib/latch.ts";
 import { eventsTopic } from "./recorder.ts";
 
 const MAX_BATCH_EVENTS = 100;

@@ -6,7 +6,7 @@ import type { DeploymentEvent } from "../../protocol/deployment-event.ts";
 import type { CreateResult, CreationLimits, DeploymentStore, Idempotency } from "../store/deployments.ts";
 import type { CredentialCache } from "./credentials.ts";
 import type { DeadlineTimers } from "./deadlines.ts";
-import { StaleResultFilter } from "./newest.ts";
+import { StaleResultFilter } from "./stale-result-filter.ts";
 
 /** The topic that is published when a deployment has a new event. */
 export function eventsTopic(deploymentId: string): string {

@@ -51,8 +51,8 @@ export class Retention implements Disposable {
   }
 
   async #removeBatch(): Promise<boolean> {
-    const { store, clock, logger, retentionMs: keepMs } = this.#options;
-    const removed = await store.removeFinished(clock.now() - keepMs, MAX_BATCH_DEPLOYMENTS);
+    const { store, clock, logger, retentionMs } = this.#options;
+    const removed = await store.removeFinished(clock.now() - retentionMs, MAX_BATCH_DEPLOYMENTS);
     this.#removed += removed;
     if (removed === MAX_BATCH_DEPLOYMENTS) return true;
     if (this.#removed > 0) logger.info({ count: this.#removed }, "removed old deployments");

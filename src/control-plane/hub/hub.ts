@@ -6,13 +6,13 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { CLOSE_CODES } from "../../protocol/frames.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
-import { type AccessWatcher, deviceSubject } from "../access-watch.ts";
+import { type AccessWatcher, deviceSubject } from "../access-watcher.ts";
 import type { Asset } from "../core/asset.ts";
-import type { DeviceDirectory, DeploymentHandler, DeviceSession, ReportHandler } from "../deployments/devices.ts";
+import type { DeviceDirectory, DeploymentHandler, DeviceSession, ReportHandler } from "../devices/session.ts";
 import { hashSecret } from "../secrets.ts";
 import type { AssetStore } from "../store/assets.ts";
-import { FrameRateLimiter } from "./frame-pace.ts";
-import { MAX_CONNECTIONS_PER_ASSET, ConnectionRegistry } from "./open-sessions.ts";
+import { FrameRateLimiter } from "./frame-rate-limiter.ts";
+import { MAX_CONNECTIONS_PER_ASSET, ConnectionRegistry } from "./connection-registry.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
 import { Session } from "./session.ts";
 
@@ -183,15 +183,15 @@ export class DeviceHub implements DeviceDirectory {
     this.#closing.set(assetUuid, left);
   }
 
-  #onSessionClosed(session: Session, { deploymentHandler: handler, reportHandler: reports }: Handlers): void {
+  #onSessionClosed(session: Session, { deploymentHandler, reportHandler }: Handlers): void {
     this.#connections.delete(session);
     if (this.#connections.size === 0) this.#onAllClosed?.();
     if (this.#sessions.get(session.assetUuid) !== session) return;
     this.#sessions.delete(session.assetUuid);
     this.#trackClosing(session);
-    reports.onDisconnected(session);
+    reportHandler.onDisconnected(session);
     if (this.#isStopping) return;
-    this.#notifyDisconnected(session, handler).catch((error: unknown) => {
+    this.#notifyDisconnected(session, deploymentHandler).catch((error: unknown) => {
       this.#options.logger.error({ err: error, asset: session.assetUuid }, "cannot record that a device is offline");
     });
   }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { QueryKind } from "../../protocol/device-query.ts";
 import { EdgeError, type ErrorCode } from "../../protocol/errors.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
-import type { QuerySink } from "../deployments/devices.ts";
+import type { QuerySink } from "../devices/session.ts";
 
 interface OpenQuery {
   readonly what: QueryKind;

@@ -5,17 +5,11 @@ import { type AgentFrame, CLOSE_CODES, type ControlFrame, decodeAgentFrame } fro
 import { negotiateVersion } from "../../protocol/version.ts";
 import type { Asset } from "../core/asset.ts";
 import type { QueryKind } from "../../protocol/device-query.ts";
-import type {
-  DeploymentHandler,
-  DeviceSession,
-  QuerySink,
-  ReportHandler,
-  FrameOutcome,
-} from "../deployments/devices.ts";
-import { type FrameRateLimiter, MIN_CHARGED_BYTES } from "./frame-pace.ts";
-import { MessageQueue, MAX_WAITING_BYTES } from "./inbox.ts";
+import type { DeploymentHandler, DeviceSession, QuerySink, ReportHandler, FrameOutcome } from "../devices/session.ts";
+import { type FrameRateLimiter, MIN_CHARGED_BYTES } from "./frame-rate-limiter.ts";
+import { MessageQueue, MAX_WAITING_BYTES } from "./message-queue.ts";
 import { SessionQueries } from "./session-queries.ts";
-import { BadFrameCounter } from "./strikes.ts";
+import { BadFrameCounter } from "./bad-frame-counter.ts";
 
 const HELLO_TIMEOUT_MS = 10_000;
 const LIVENESS_TIMEOUT_MS = 10_000;
@@ -163,13 +157,13 @@ export class Session implements DeviceSession {
   }
 
   async #handle({ data, isBinary }: RawMessage): Promise<void> {
-    const { frameRateLimiter: pace } = this.#options;
+    const { frameRateLimiter } = this.#options;
     const { signal } = this.#ended;
     const bytes = data?.length ?? 0;
-    await pace.acquireForBytes(this.assetUuid, bytes, signal);
+    await frameRateLimiter.acquireForBytes(this.assetUuid, bytes, signal);
     const frame = !signal.aborted && data ? this.#decode(data, isBinary) : undefined;
     if (!frame) return;
-    await pace.acquireForFrame(this.assetUuid, frame, bytes, signal);
+    await frameRateLimiter.acquireForFrame(this.assetUuid, frame, bytes, signal);
     if (signal.aborted) return;
     if (frame.type === "hello") return this.#onHello(frame);
     if (!this.#options.isCurrent(this)) return;
@@ -210,14 +204,14 @@ export class Session implements DeviceSession {
   }
 
   #takeDeploymentFrame(frame: DeploymentFrame): Promise<FrameOutcome> {
-    const { deploymentHandler: handler } = this.#options;
+    const { deploymentHandler } = this.#options;
     switch (frame.type) {
       case "ack":
-        return handler.onAck(this, frame.deployment_id);
+        return deploymentHandler.onAck(this, frame.deployment_id);
       case "refuse":
-        return handler.onRefuse(this, frame.deployment_id, frame.code, frame.message);
+        return deploymentHandler.onRefuse(this, frame.deployment_id, frame.code, frame.message);
       case "event":
-        return handler.onEvent(this, frame.deployment_id, frame.event);
+        return deploymentHandler.onEvent(this, frame.deployment_id, frame.event);
     }
   }
 
@@ -225,12 +219,12 @@ export class Session implements DeviceSession {
     const {
       socket,
       asset,
-      deploymentHandler: handler,
-      reportHandler: reports,
-      frameRateLimiter: pace,
+      deploymentHandler,
+      reportHandler,
+      frameRateLimiter,
       logger,
-      onHello: onLive,
-      waitForEarlierSessions: untilAlone,
+      onHello,
+      waitForEarlierSessions,
     } = this.#options;
     const protocol = negotiateVersion(hello.protocol);
     if (protocol === undefined) {
@@ -238,10 +232,10 @@ export class Session implements DeviceSession {
       return this.close(CLOSE_CODES.unsupportedProtocol, "protocol version not supported");
     }
     this.#protocol = protocol;
-    const reportHash = await reports.onHello(this);
+    const reportHash = await reportHandler.onHello(this);
     // Closed meanwhile: it must not be found any more.
     if (socket.readyState !== socket.OPEN) return;
-    this.#epoch = onLive(this);
+    this.#epoch = onHello(this);
     const { uuid, serialNumber, name } = asset;
     this.send({
       type: "welcome",
@@ -254,12 +248,12 @@ export class Session implements DeviceSession {
       { agent_version: hello.agent_version, protocol, deployments: hello.deployments.length },
       "device online",
     );
-    await untilAlone(this);
-    const gone = await handler.onConnected(
+    await waitForEarlierSessions(this);
+    const gone = await deploymentHandler.onConnected(
       this,
       hello.deployments.map((deployment) => deployment.deployment_id),
     );
-    pace.chargeDeployments(this.assetUuid, gone);
+    frameRateLimiter.chargeDeployments(this.assetUuid, gone);
   }
 
   #countBadFrame(reason: string): void {

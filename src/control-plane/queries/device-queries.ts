@@ -3,12 +3,12 @@ import { type QueryAnswer, type QueryKind, type QueryParams, QUERIES } from "../
 import type { LogsParams } from "../../protocol/app-log.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { Asset } from "../core/asset.ts";
-import { validateAnswer } from "../core/check-answer.ts";
-import { type DeviceDirectory, type DeviceSession, MIN_REPORTING_PROTOCOL } from "../deployments/devices.ts";
-import { onAbort } from "../on-abort.ts";
+import { validateAnswer } from "../core/validate-answer.ts";
+import { type DeviceDirectory, type DeviceSession, MIN_REPORTING_PROTOCOL } from "../devices/session.ts";
+import { onAbort } from "../../lib/on-abort.ts";
 import { LogFeed } from "./log-feed.ts";
 import { invalidAnswer, toQueryError } from "./query-error.ts";
-import { ConcurrencyLimiter } from "./slots.ts";
+import { ConcurrencyLimiter } from "../../lib/concurrency-limiter.ts";
 
 /** How long a device may take to begin its answer before it counts as not reachable, in milliseconds. */
 const FIRST_ANSWER_TIMEOUT_MS = 10_000;

@@ -2,8 +2,8 @@ import type { Clock } from "../../lib/clock.ts";
 import { appLogChunkSchema, type AppLogLine } from "../../protocol/app-log.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { LogEntry } from "../core/log-entry.ts";
-import { Latch } from "../deployments/latch.ts";
-import type { QuerySink } from "../deployments/devices.ts";
+import { Latch } from "../../lib/latch.ts";
+import type { QuerySink } from "../devices/session.ts";
 import { excessiveAnswer, invalidAnswer, toQueryError } from "./query-error.ts";
 
 /** Most that waits for a client who reads more slowly than the device sends; lines beyond it are left out and counted. */

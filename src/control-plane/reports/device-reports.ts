@@ -3,7 +3,7 @@ import type { Logger } from "../../lib/logger.ts";
 import { type ReportDelta, reportDeltaSchema } from "../../protocol/app-report.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import { applyReportDelta, type DeviceReport } from "../core/device-report.ts";
-import type { DeviceSession, ReportHandler } from "../deployments/devices.ts";
+import type { DeviceSession, ReportHandler } from "../devices/session.ts";
 import type { DeviceStore } from "../store/devices.ts";
 import type { LastSeen } from "./last-seen.ts";
 

@@ -1,6 +1,6 @@
 import type { Asset } from "../core/asset.ts";
 import type { Identifier } from "../core/identifier.ts";
-import type { AssetCursor } from "../core/list-cursor.ts";
+import type { AssetCursor } from "../core/asset-cursor.ts";
 import type { AssetStatus } from "../../protocol/asset.ts";
 
 export type RegisterResult =

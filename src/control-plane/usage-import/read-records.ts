@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import { pipeline } from "node:stream";
 import { CsvError, parse } from "csv-parse";
 import { z } from "zod";
-import { integerString } from "../../protocol/query.ts";
+import { integerString } from "../../protocol/query-string.ts";
 import { listIssues } from "../../protocol/request-error.ts";
 import { iccidSchema, networkGroupSchema } from "../../protocol/sim.ts";
 import { MAX_UNIX_SECONDS } from "../../protocol/timestamp.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
-import { IdleTimeout } from "./connection.ts";
+import { IdleTimeout } from "./idle-timeout.ts";
 import type { ApiClient, ApiRequest } from "./client.ts";
 import { parseStreamedEvent, type StreamedEvent } from "./deployment-event.ts";
 import { EventLineReader, StreamFormatError } from "./event-lines.ts";

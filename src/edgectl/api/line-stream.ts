@@ -2,7 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { ApiClient, ApiRequest } from "./client.ts";
 import { NetworkFailure } from "./network-failure.ts";
 import { toServiceFailure } from "./service-failure.ts";
-import { IdleTimeout } from "./connection.ts";
+import { IdleTimeout } from "./idle-timeout.ts";
 
 const MAX_LINE_LENGTH = 1024 * 1024;
 

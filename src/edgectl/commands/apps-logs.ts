@@ -5,7 +5,7 @@ import { parseTime } from "../../lib/terminal/time.ts";
 import { type LogEntry, readAppLogs } from "../api/app-logs.ts";
 import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";
-import type { Printer } from "../reporter.ts";
+import type { Printer } from "../printer.ts";
 import { APP, ASSET, wholeNumber } from "./options.ts";
 
 interface LogsOptions {
@@ -35,12 +35,12 @@ export function addAppsLogs(apps: Command, io: Io): void {
     .addHelpText("after", HELP)
     .action(async (asset: string, name: string, options: LogsOptions, command: Command) => {
       const context = createContext(io, command);
-      const { printer: reporter } = context;
+      const { printer } = context;
       const client = await connect(context);
       const { tail, since, follow = false } = options;
       const signals = { clock: io.clock, signal: io.interrupted };
       for await (const entry of readAppLogs(client, asset, name, { tail, since, follow }, signals)) {
-        show(entry, reporter, io, options.timestamps === true);
+        show(entry, printer, io, options.timestamps === true);
       }
     });
 }

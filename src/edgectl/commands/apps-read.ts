@@ -12,11 +12,11 @@ export function addAppsList(apps: Command, io: Io): void {
     .argument(...ASSET)
     .action(async (asset: string, _options: unknown, command: Command) => {
       const context = createContext(io, command);
-      const { printer: reporter } = context;
+      const { printer } = context;
       const list = await listApps(await connect(context), asset);
-      reporter.result(list, () => renderApps(list.apps, reporter.theme, reporter.width));
+      printer.result(list, () => renderApps(list.apps, printer.theme, printer.width));
       const note = freshnessNote(list, io.clock.now());
-      if (note !== undefined && !reporter.json) reporter.note(note);
+      if (note !== undefined && !printer.json) printer.note(note);
     });
 }
 
@@ -29,10 +29,10 @@ export function addAppsShow(apps: Command, io: Io): void {
     .option("--reveal", "ask the device for the values of its variables, which are masked otherwise")
     .action(async (asset: string, name: string, { reveal = false }: { reveal?: boolean }, command: Command) => {
       const context = createContext(io, command);
-      const { printer: reporter } = context;
+      const { printer } = context;
       const app = await getApp(await connect(context), asset, name, reveal);
-      reporter.result(app, () => renderApp(app, reporter.theme));
+      printer.result(app, () => renderApp(app, printer.theme));
       const note = freshnessNote(app, io.clock.now());
-      if (note !== undefined && !reporter.json) reporter.note(note);
+      if (note !== undefined && !printer.json) printer.note(note);
     });
 }

@@ -10,7 +10,7 @@ import {
   LIST_FIELDS,
 } from "../deploy/app-request.ts";
 import { type AppOptions, readAppFile, readAppFlags } from "../deploy/read-app.ts";
-import { type ExecutionOptions, readExecutionOptions } from "../deploy/read-options.ts";
+import { type ExecutionOptions, readExecutionOptions } from "../deploy/execution-options.ts";
 import { runDeployment } from "../deploy/run-deployment.ts";
 import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";

@@ -30,7 +30,7 @@ export function addAssetsList(assets: Command, io: Io): void {
     .option("--all", "all of them, however many")
     .action(async (options: ListOptions, command: Command) => {
       const context = createContext(io, command);
-      const { printer: reporter } = context;
+      const { printer } = context;
       const client = await connect(context);
       const { status, type, q, all = false } = options;
       const limit = options.limit ?? (all ? MAX_PAGE_SIZE : undefined);
@@ -42,8 +42,8 @@ export function addAssetsList(assets: Command, io: Io): void {
         },
         { cursor: options.cursor, all },
       );
-      reporter.result({ assets: items, next_cursor: next }, () => renderAssets(items, reporter.theme, reporter.width));
-      if (next !== null && !reporter.json)
-        reporter.note(`There are more. All of them: --all. The next ones: --cursor ${next}`);
+      printer.result({ assets: items, next_cursor: next }, () => renderAssets(items, printer.theme, printer.width));
+      if (next !== null && !printer.json)
+        printer.note(`There are more. All of them: --all. The next ones: --cursor ${next}`);
     });
 }

@@ -22,8 +22,8 @@ zsh:   echo 'eval "$(edgectl completion zsh)"' >> ~/.zshrc   (after compinit)
 fish:  edgectl completion fish > ~/.config/fish/completions/edgectl.fish`,
     )
     .action((shell: Shell, _options: unknown, command: Command) => {
-      const { printer: reporter } = createContext(io, command);
+      const { printer } = createContext(io, command);
       const script = SHELLS[shell](completionNodes(program));
-      reporter.result({ shell, script }, () => script);
+      printer.result({ shell, script }, () => script);
     });
 }

@@ -26,11 +26,11 @@ export function addDataUsage(program: Command, io: Io): void {
     .addHelpText("after", "\nDays are UTC: 2026-11-01, or 7d ago. Units are decimal: 1 MB is 1,000,000 bytes.")
     .action(async (asset: string, { from, to }: DataUsageOptions, command: Command) => {
       const context = createContext(io, command);
-      const { printer: reporter } = context;
+      const { printer } = context;
       const usage = await getDataUsage(await connect(context), asset, { from, to });
-      reporter.result(usage, () => renderDataUsage(usage, reporter.theme, reporter.width));
-      if (!usage.live && !reporter.json) {
-        reporter.note("The device could not be asked; its own counts are those it sent last.");
+      printer.result(usage, () => renderDataUsage(usage, printer.theme, printer.width));
+      if (!usage.live && !printer.json) {
+        printer.note("The device could not be asked; its own counts are those it sent last.");
       }
     });
 }

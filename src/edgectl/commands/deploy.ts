@@ -4,7 +4,7 @@ import { openEventStream } from "../api/event-stream.ts";
 import { connect, createContext } from "../context.ts";
 import { buildAppRequest } from "../deploy/app-request.ts";
 import { type AppOptions, readAppFile, readAppFlags } from "../deploy/read-app.ts";
-import { type ExecutionOptions, readExecutionOptions } from "../deploy/read-options.ts";
+import { type ExecutionOptions, readExecutionOptions } from "../deploy/execution-options.ts";
 import { runDeployment } from "../deploy/run-deployment.ts";
 import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";

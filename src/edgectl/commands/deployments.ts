@@ -29,7 +29,7 @@ export function addDeploymentsList(deployments: Command, io: Io): void {
     .option("--all", "all of them, however many")
     .action(async (asset: string, { limit, cursor, all = false }: ListOptions, command: Command) => {
       const context = createContext(io, command);
-      const { printer: reporter } = context;
+      const { printer } = context;
       const client = await connect(context);
       const { items, next } = await fetchPages(
         async (from) => {
@@ -41,11 +41,11 @@ export function addDeploymentsList(deployments: Command, io: Io): void {
         },
         { cursor, all },
       );
-      reporter.result({ deployments: items, next_cursor: next }, () =>
-        renderDeployments(items, reporter.theme, reporter.width),
+      printer.result({ deployments: items, next_cursor: next }, () =>
+        renderDeployments(items, printer.theme, printer.width),
       );
-      if (next !== null && !reporter.json)
-        reporter.note(`There are more. All of them: --all. The next ones: --cursor ${next}`);
+      if (next !== null && !printer.json)
+        printer.note(`There are more. All of them: --all. The next ones: --cursor ${next}`);
     });
 }
 

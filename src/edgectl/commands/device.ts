@@ -13,10 +13,10 @@ export function addDevice(program: Command, io: Io): void {
     .argument(...ASSET)
     .action(async (asset: string, _options: unknown, command: Command) => {
       const context = createContext(io, command);
-      const { printer: reporter } = context;
+      const { printer } = context;
       const answer = await getDevice(await connect(context), asset);
-      reporter.result(answer, () => renderDevice(answer, reporter.theme, reporter.width));
+      printer.result(answer, () => renderDevice(answer, printer.theme, printer.width));
       const note = freshnessNote(answer, io.clock.now());
-      if (note !== undefined && !reporter.json) reporter.note(note);
+      if (note !== undefined && !printer.json) printer.note(note);
     });
 }

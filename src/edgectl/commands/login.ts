@@ -26,19 +26,19 @@ export function addLogin(program: Command, io: Io): void {
 }
 
 async function login(context: Context, options: LoginOptions): Promise<void> {
-  const { io, printer: reporter, config, urlOption } = context;
+  const { io, printer, config, urlOption } = context;
   const given = urlOption ?? (io.env.EDGECTL_URL || undefined) ?? (await storedUrl(context));
   if (given === undefined)
     throw usageFailure("It is not said which server to log in to.", "Give its address with --url.");
   const url = parseBaseUrl(given);
   const apiKey = parseApiKey(await obtainKey(io, options, url));
   if (isUnprotected(url))
-    reporter.note(`${url} is not encrypted: the key can be read on its way. Use https:// instead.`);
+    printer.note(`${url} is not encrypted: the key can be read on its way. Use https:// instead.`);
   await listAssets(createClient(io, { url, apiKey }), { limit: 1 });
   await config.write({ url, api_key: apiKey });
-  reporter.result({ url, config_file: config.path }, () =>
+  printer.result({ url, config_file: config.path }, () =>
     [
-      `${reporter.theme.green(reporter.theme.tick)} Logged in to ${url}.`,
+      `${printer.theme.green(printer.theme.tick)} Logged in to ${url}.`,
       `  Stored in ${config.path}, readable by you alone.`,
     ].join("\n"),
   );

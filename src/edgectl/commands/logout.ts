@@ -7,8 +7,8 @@ export function addLogout(program: Command, io: Io): void {
     .command("logout")
     .description("forget the stored server and key (the key itself stays valid)")
     .action(async (_options: unknown, command: Command) => {
-      const { printer: reporter, config } = createContext(io, command);
+      const { printer, config } = createContext(io, command);
       const wasLoggedIn = await config.remove();
-      reporter.result({ was_logged_in: wasLoggedIn }, () => (wasLoggedIn ? "Logged out." : "You were not logged in."));
+      printer.result({ was_logged_in: wasLoggedIn }, () => (wasLoggedIn ? "Logged out." : "You were not logged in."));
     });
 }

@@ -40,9 +40,9 @@ export function addUsage(program: Command, io: Io): void {
     )
     .action(async (asset: string, options: UsageOptions, command: Command) => {
       const context = createContext(io, command);
-      const { printer: reporter } = context;
+      const { printer } = context;
       const { sim, granularity, from, to } = options;
       const usage = await getUsage(await connect(context), asset, sim, { granularity, start_time: from, end_time: to });
-      reporter.result(usage, () => renderUsage(usage, granularity, reporter.theme, reporter.width));
+      printer.result(usage, () => renderUsage(usage, granularity, printer.theme, printer.width));
     });
 }

@@ -10,17 +10,17 @@ export function addWhoami(program: Command, io: Io): void {
     .description("show which server is used, and whether it accepts the key")
     .action(async (_options: unknown, command: Command) => {
       const context = createContext(io, command);
-      const { printer: reporter } = context;
+      const { printer } = context;
       const session = await loadLogin(context);
       await listAssets(createClient(io, session), { limit: 1 });
       const { url, urlFrom, keyFrom } = session;
-      reporter.result({ url, url_from: urlFrom, key_from: keyFrom, key_accepted: true }, () =>
+      printer.result({ url, url_from: urlFrom, key_from: keyFrom, key_accepted: true }, () =>
         renderFields(
           [
             ["Server", `${url} (from ${urlFrom})`],
             ["API key", `accepted (from ${keyFrom})`],
           ],
-          reporter.theme,
+          printer.theme,
         ),
       );
     });

@@ -1,5 +1,5 @@
 import type { Io } from "../io.ts";
-import type { Printer } from "../reporter.ts";
+import type { Printer } from "../printer.ts";
 import { isTerminal } from "../../lib/terminal/theme.ts";
 import type { DeploymentView } from "./deployment-view.ts";
 import { JsonView } from "./json-view.ts";

@@ -1,5 +1,5 @@
 import type { StreamedEvent } from "../api/deployment-event.ts";
-import type { Printer } from "../reporter.ts";
+import type { Printer } from "../printer.ts";
 import { type DeploymentView, CONNECTION_LOST_TEXT } from "./deployment-view.ts";
 
 /** One event a line, as the service sent it. */

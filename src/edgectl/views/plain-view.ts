@@ -1,5 +1,5 @@
 import type { StreamedEvent } from "../api/deployment-event.ts";
-import type { Printer } from "../reporter.ts";
+import type { Printer } from "../printer.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { type DeploymentView, fractionOf, isProgress, CONNECTION_LOST_TEXT, stepLabel } from "./deployment-view.ts";
 import { bytesParts, linkCutParts } from "./progress-text.ts";

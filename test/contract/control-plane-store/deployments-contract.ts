@@ -35,11 +35,15 @@ export function deploymentsContract(harness: StoreHarness): void {
     test("are read as they were stored, with every field", async () => {
       await using store = await openWithAccounts(harness);
       const created = await create(store, { options: { urgent: true }, hasRegistryAuth: true });
-      const { accountStoredBytes: accountBytes } = created;
+      const { accountStoredBytes } = created;
       expect(created).toEqual(
-        receivedDeployment({ options: { urgent: true }, hasRegistryAuth: true, accountStoredBytes: accountBytes }),
+        receivedDeployment({
+          options: { urgent: true },
+          hasRegistryAuth: true,
+          accountStoredBytes: accountStoredBytes,
+        }),
       );
-      expect(accountBytes).toBeGreaterThan(created.eventBytes);
+      expect(accountStoredBytes).toBeGreaterThan(created.eventBytes);
       const changed = await store.deployments.updateDeployment(created.id, (current) => ({
         ...appendEvent(current, { status: "Running", message: "x", step: "pulling" }, T0),
         fields: {
@@ -55,7 +59,10 @@ export function deploymentsContract(harness: StoreHarness): void {
       }));
       // What the whole account takes is read with the deployment, and not written with it.
       const found = await store.deployments.findDeployment(created.id);
-      expect({ ...found, accountStoredBytes: accountBytes }).toEqual({ ...changed, accountStoredBytes: accountBytes });
+      expect({ ...found, accountStoredBytes: accountStoredBytes }).toEqual({
+        ...changed,
+        accountStoredBytes: accountStoredBytes,
+      });
       expect(found?.eventBytes).toBeGreaterThan(created.eventBytes);
       expect(changed).toMatchObject({ version: 2, lastSeq: 2, connection: 7, doubt: "restored", spec: null });
       expect(await store.deployments.findDeployment("dep_none")).toBeUndefined();

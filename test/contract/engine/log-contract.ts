@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { nanoseconds } from "../../../src/agent/core/log-time.ts";
+import { nanoseconds } from "../../../src/agent/core/logs/time.ts";
 import type { LogLine } from "../../../src/agent/engine/engine.ts";
 import { uniqueName } from "../../support/images.ts";
 import type { EngineHarness } from "./harness.ts";

@@ -6,7 +6,7 @@ import { createTrustSource, type TrustOptions } from "../../../src/agent/registr
 import { systemClock } from "../../../src/lib/clock.ts";
 import { foreignImage, type Image, sleeperImage } from "../../support/images.ts";
 import { Registry } from "../../support/registry.ts";
-import { type RegistryProxyOptions, RegistryProxy } from "../../support/registry/front.ts";
+import { type RegistryProxyOptions, RegistryProxy } from "../../support/registry/registry-proxy.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
 export const MACHINE = { os: "linux", architecture: process.arch === "arm64" ? "arm64" : "amd64" };

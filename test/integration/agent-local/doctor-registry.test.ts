@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openSqliteStore } from "../../../src/agent/store/sqlite-store.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { appSpecSchema } from "../../../src/protocol/app-spec.ts";
-import { LocalAgent } from "../../support/agent-local/device.ts";
+import { LocalAgent } from "../../support/agent-local/local-agent.ts";
 import { freePort } from "../../support/free-port.ts";
 import { CertificateAuthority } from "../../support/link/certificates.ts";
 import { SilentServer } from "../../support/link/silent-server.ts";

@@ -2,7 +2,7 @@ import { chmod, chown, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findFakeTime } from "../../../scripts/setup/programs.ts";
-import { LocalAgent, DEVICE_TOKEN } from "../../support/agent-local/device.ts";
+import { LocalAgent, DEVICE_TOKEN } from "../../support/agent-local/local-agent.ts";
 import { freePort } from "../../support/free-port.ts";
 import { CertificateAuthority } from "../../support/link/certificates.ts";
 import { ConnectProxy } from "../../support/link/connect-proxy.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { issueCode } from "../../../src/control-plane/enrolment/codes.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
-import { LocalAgent } from "../../support/agent-local/device.ts";
+import { LocalAgent } from "../../support/agent-local/local-agent.ts";
 import { type ControlPlane, startControlPlane, type TestAsset } from "../../support/control-plane.ts";
 import { run } from "../../support/command.ts";
 import { FakeDevice } from "../../support/fake-device.ts";

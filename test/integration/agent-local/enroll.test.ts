@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { LocalAgent } from "../../support/agent-local/device.ts";
+import { LocalAgent } from "../../support/agent-local/local-agent.ts";
 import { startControlPlane } from "../../support/control-plane.ts";
 import { freePort } from "../../support/free-port.ts";
 import { CertificateAuthority } from "../../support/link/certificates.ts";

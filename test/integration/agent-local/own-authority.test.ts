@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { LocalAgent } from "../../support/agent-local/device.ts";
+import { LocalAgent } from "../../support/agent-local/local-agent.ts";
 import { CertificateAuthority } from "../../support/link/certificates.ts";
 import { ControlPeer } from "../../support/link/control-peer.ts";
 import { waitFor } from "../../support/wait-for.ts";

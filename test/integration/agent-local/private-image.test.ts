@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { LocalAgent } from "../../support/agent-local/device.ts";
+import { LocalAgent } from "../../support/agent-local/local-agent.ts";
 import { sleeperImage } from "../../support/images.ts";
 import { PrivateEngine, privateEngineUnavailableReason } from "../../support/private-engine.ts";
 import { Registry } from "../../support/registry.ts";

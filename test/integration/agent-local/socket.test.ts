@@ -1,7 +1,7 @@
 import { stat, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { run, start } from "../../support/command.ts";
-import { LocalAgent } from "../../support/agent-local/device.ts";
+import { LocalAgent } from "../../support/agent-local/local-agent.ts";
 
 describe("the agent's socket", () => {
   let device: LocalAgent;

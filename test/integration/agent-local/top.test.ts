@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { LocalAgent } from "../../support/agent-local/device.ts";
+import { LocalAgent } from "../../support/agent-local/local-agent.ts";
 
 it("top looks once and ends, for people and for programs, and says when the agent is down", async () => {
   await using device = await LocalAgent.create();

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { apiClient, type ApiResponse } from "../../support/api-client.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
-import { someFacts, someLedgerDay, someState } from "../../support/control-plane/device-words.ts";
+import { someFacts, someLedgerDay, someState } from "../../support/control-plane/device-samples.ts";
 import { someSuperSim } from "../../support/control-plane/sims.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { FakeDevice } from "../../support/fake-device.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { startControlPlane } from "../../support/control-plane.ts";
-import { someApp } from "../../support/control-plane/device-words.ts";
+import { someApp } from "../../support/control-plane/device-samples.ts";
 import { openStream } from "../../support/event-stream.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
 

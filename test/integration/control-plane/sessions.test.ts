@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MAX_CONNECTIONS_PER_ASSET } from "../../../src/control-plane/hub/open-sessions.ts";
+import { MAX_CONNECTIONS_PER_ASSET } from "../../../src/control-plane/hub/connection-registry.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import { CLOSE_CODES } from "../../../src/protocol/frames.ts";
 import { MAX_FRAME_BYTES } from "../../../src/protocol/limits.ts";

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { LayerRig } from "../../support/download/layer-rig.ts";
 import { FaultyRegistry } from "../../support/registry/faulty-registry.ts";
-import { RegistryProxy } from "../../support/registry/front.ts";
+import { RegistryProxy } from "../../support/registry/registry-proxy.ts";
 
 const MEGABYTES = 4;
 

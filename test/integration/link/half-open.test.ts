@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { LearnedInterval } from "../../../src/agent/link/learned-idle.ts";
+import { LearnedInterval } from "../../../src/agent/link/keepalive-interval.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { captureLog } from "../../support/link/log-capture.ts";
 import { fastClock } from "../../support/fast-clock.ts";

@@ -5,7 +5,7 @@ import type { AppRequest } from "../system.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 import { expectedApps } from "./expected-apps.ts";
 import type { AppChange, Request } from "./request.ts";
-import type { ChaosSystem } from "./world.ts";
+import type { ChaosSystem } from "./chaos-system.ts";
 
 const PORTS = 6;
 const CHANGES = ["update", "update", "update", "update", "remove", "stop", "start", "restart"] as const;

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { canonicalSpec } from "../../../src/agent/core/container.ts";
+import { canonicalSpec } from "../../../src/agent/core/app/container.ts";
 import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
 import type { AppRequest } from "../system.ts";
 import type { RetryingClient } from "./client.ts";

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { LABELS } from "../../../src/agent/core/container.ts";
+import { LABELS } from "../../../src/agent/core/app/container.ts";
 import { engineRequest } from "../images.ts";
 import type { PrivateEngine } from "../private-engine.ts";
 import { listContainers } from "../system/engine-containers.ts";
 import type { FrameAction } from "./frame-relay.ts";
 import type { SeededRandom } from "./seeded-random.ts";
-import type { ChaosSystem } from "./world.ts";
+import type { ChaosSystem } from "./chaos-system.ts";
 
 /** One thing that goes wrong, and in the end is over, as far as it does not stay broken until the world is healed. */
 export interface Fault {

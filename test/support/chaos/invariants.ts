@@ -1,12 +1,12 @@
 import { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
-import { LABELS } from "../../../src/agent/core/container.ts";
+import { LABELS } from "../../../src/agent/core/app/container.ts";
 import { type DeploymentEvent, isFinal } from "../../../src/protocol/deployment-event.ts";
 import { type ListedContainer, listContainers } from "../system/engine-containers.ts";
 import { waitFor } from "../wait-for.ts";
 import type { RetryingClient } from "./client.ts";
 import { type ExpectedApp, expectedApps, specHash } from "./expected-apps.ts";
-import type { ChaosSystem } from "./world.ts";
+import type { ChaosSystem } from "./chaos-system.ts";
 
 /** Longest until an app that somebody removed runs again: two looks of the keeper and its first pause between tries. */
 const REPAIRED_MS = 90_000;

@@ -1,6 +1,6 @@
 import type { DeploymentEvent } from "../../../src/protocol/deployment-event.ts";
 import type { Request } from "./request.ts";
-import type { ChaosSystem } from "./world.ts";
+import type { ChaosSystem } from "./chaos-system.ts";
 
 /** A moment at which one of the two processes is killed: the n-th call or frame since the deployment was asked for. */
 export interface KillPoint {

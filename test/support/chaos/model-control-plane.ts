@@ -1,14 +1,14 @@
 import type { Deployments } from "../../../src/agent/steps/deployments.ts";
 import { readDeploymentOutcomes } from "../../../src/agent/live/deployment-outcomes.ts";
 import type { AgentStore } from "../../../src/agent/store/store.ts";
-import { confirmOnDevice } from "../../../src/control-plane/core/connection-remarks.ts";
+import { confirmOnDevice } from "../../../src/control-plane/core/connection-notes.ts";
 import {
   type DeploymentChange,
   type Deployment,
   isFinished,
   newDeployment,
 } from "../../../src/control-plane/core/deployment.ts";
-import { markForOutcomeQuery, applyOutcome } from "../../../src/control-plane/core/doubt.ts";
+import { markForOutcomeQuery, applyOutcome } from "../../../src/control-plane/core/resolve-outcome.ts";
 import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
 import { cancelReason, reconcile } from "../../../src/control-plane/core/reconcile.ts";
 import {
@@ -121,10 +121,10 @@ export class ModelControlPlane {
     this.#change(id, (current, now) => markForOutcomeQuery(current, now, this.#epoch));
     const [outcome] = readDeploymentOutcomes(store, [id]);
     if (!outcome) throw new Error("an agent answers what it is asked");
-    const { nextAction: next } = applyOutcome(this.deployment(id), outcome, this.#clock.now(), this.#epoch);
+    const { nextAction } = applyOutcome(this.deployment(id), outcome, this.#clock.now(), this.#epoch);
     const after = this.#change(id, (current, now) => applyOutcome(current, outcome, now, this.#epoch).change);
-    if (next === "undo") agent.cancel(id, cancelReason(after) ?? "unknown");
-    if (next !== "send") return;
+    if (nextAction === "undo") agent.cancel(id, cancelReason(after) ?? "unknown");
+    if (nextAction !== "send") return;
     send(agent, after);
     this.#change(id, (current, now) => acknowledge(current, now, this.#epoch));
   }

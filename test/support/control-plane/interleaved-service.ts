@@ -2,8 +2,8 @@ import { InProcessBus } from "../../../src/control-plane/bus/in-process-bus.ts";
 import type { Asset } from "../../../src/control-plane/core/asset.ts";
 import { type Deployment, isFinished } from "../../../src/control-plane/core/deployment.ts";
 import { Deployments } from "../../../src/control-plane/deployments/deployments.ts";
-import type { DeviceSession, QuerySink } from "../../../src/control-plane/deployments/devices.ts";
-import { MessageQueue } from "../../../src/control-plane/hub/inbox.ts";
+import type { DeviceSession, QuerySink } from "../../../src/control-plane/devices/session.ts";
+import { MessageQueue } from "../../../src/control-plane/hub/message-queue.ts";
 import { SessionQueries } from "../../../src/control-plane/hub/session-queries.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
@@ -15,7 +15,7 @@ import type { AgentFrame, ControlFrame } from "../../../src/protocol/frames.ts";
 import type { SeededRandom } from "../chaos/seeded-random.ts";
 import { FakeClock } from "../fake-clock.ts";
 import { delayedStore } from "./delayed-store.ts";
-import { DeviceModel } from "./modelled-device.ts";
+import { DeviceModel } from "./device-model.ts";
 
 const ASSET: Asset = {
   uuid: "11111111-1111-4111-8111-111111111111",

@@ -1,4 +1,4 @@
-import { type HostPort, includesPort } from "../../../src/agent/core/host-port.ts";
+import { type HostPort, includesPort } from "../../../src/agent/core/host/host-port.ts";
 import type {
   ContainerRequest,
   ContainerState,

@@ -1,3 +1,4 @@
+import type { ImageFacts } from "../../../src/agent/engine/engine.ts";
 import { createHash } from "node:crypto";
 import { imageAddress } from "../../../src/agent/registry/address.ts";
 
@@ -64,4 +65,20 @@ function digestOf(text: string): string {
 /** SHA-256 in hexadecimal. */
 export function sha256Hex(text: string): string {
   return createHash("sha256").update(text).digest("hex");
+}
+
+/** What the engine reports of an image; only a published one has a digest. */
+export function imageFacts(
+  reference: string,
+  image: FakeImage,
+  { isPublished, architecture }: { readonly isPublished: boolean; readonly architecture: string },
+): ImageFacts {
+  const repository = reference.replace(/@.*$/, "").replace(/:[^:/]*$/, "");
+  return {
+    id: `sha256:${sha256Hex(`id ${JSON.stringify(image)}`)}`,
+    architecture: image.architecture ?? architecture,
+    os: "linux",
+    size: layersOf(image).reduce((sum, layer) => sum + layer, 0),
+    repoDigests: isPublished ? [`${repository}@${manifestDigestOf(image)}`] : [],
+  };
 }

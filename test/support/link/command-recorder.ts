@@ -1,4 +1,4 @@
-import type { ChangeRequest } from "../../../src/agent/core/accept.ts";
+import type { ChangeRequest } from "../../../src/agent/core/deployment/accept.ts";
 import type { CommandHandler } from "../../../src/agent/link/ports.ts";
 
 /** Keeps the commands it is given. */

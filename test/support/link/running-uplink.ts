@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from "../../../src/lib/clock.ts";
-import type { KeepaliveInterval } from "../../../src/agent/link/learned-idle.ts";
+import type { KeepaliveInterval } from "../../../src/agent/link/keepalive-interval.ts";
 import type { LinkConfig } from "../../../src/agent/link/link-config.ts";
 import { type TrafficFollower, UNCOUNTED } from "../../../src/agent/link/ports.ts";
 import type { DeviceReporting } from "../../../src/agent/link/ports.ts";

@@ -1,4 +1,4 @@
-import { LABELS } from "../../../src/agent/core/container.ts";
+import { LABELS } from "../../../src/agent/core/app/container.ts";
 import { engineRequest } from "../images.ts";
 
 /** A container as the engine lists it. */

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { findRefusal } from "../../../src/agent/core/check.ts";
+import { findRefusal } from "../../../src/agent/core/deployment/check.ts";
 import { type AppSpec, parseAppSpec } from "../../../src/protocol/app-spec.ts";
-import { EMPTY_HOST_STATE as EMPTY } from "../../support/empty-machine.ts";
+import { EMPTY_HOST_STATE as EMPTY } from "../../support/empty-host-state.ts";
 
 function spec(fields: Record<string, unknown> = {}): AppSpec {
   const parsed = parseAppSpec({ name: "app", image: "example/app:1", ...fields });
@@ -81,11 +81,11 @@ describe("check", () => {
   });
 
   it("refuses what the machine does not have", () => {
-    const { capacity: machine } = EMPTY;
-    expect(findRefusal(spec({ memory_limit: machine.memoryBytes, cpu_limit: machine.cpus }), EMPTY)).toBeUndefined();
-    expect(findRefusal(spec({ memory_limit: machine.memoryBytes + 1 }), EMPTY)).toMatchObject({
+    const { capacity } = EMPTY;
+    expect(findRefusal(spec({ memory_limit: capacity.memoryBytes, cpu_limit: capacity.cpus }), EMPTY)).toBeUndefined();
+    expect(findRefusal(spec({ memory_limit: capacity.memoryBytes + 1 }), EMPTY)).toMatchObject({
       code: "InvalidRequest",
-      details: { memory_limit: machine.memoryBytes + 1, memory_bytes: machine.memoryBytes },
+      details: { memory_limit: capacity.memoryBytes + 1, memory_bytes: capacity.memoryBytes },
     });
     expect(findRefusal(spec({ cpu_limit: 2.5 }), EMPTY)).toMatchObject({
       code: "InvalidRequest",

@@ -98,7 +98,7 @@ describe("agent configuration on disk", () => {
 
   it("keeps apps away from whatever gives the device away, the socket for local commands too", () => {
     const path = config({ ...MINIMAL, local: { socket: "/srv/agent.sock" }, engine: { socket: "/srv/engine.sock" } });
-    const { protectedPaths: guardedPaths } = toDeployConfig(loadConfig(path));
+    const { protectedPaths } = toDeployConfig(loadConfig(path));
     for (const guarded of [
       "/srv/agent.sock",
       "/run/edge-agent/agent.sock",
@@ -106,7 +106,7 @@ describe("agent configuration on disk", () => {
       "/run/docker.sock",
       path,
     ]) {
-      expect(guardedPaths).toContainEqual({ path: guarded, when: "always" });
+      expect(protectedPaths).toContainEqual({ path: guarded, when: "always" });
     }
   });
 

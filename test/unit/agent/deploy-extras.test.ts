@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { LABELS } from "../../../src/agent/core/container.ts";
+import { LABELS } from "../../../src/agent/core/app/container.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 
 const IMAGE = "example/app:1";

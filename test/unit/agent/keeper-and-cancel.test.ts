@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { LABELS } from "../../../src/agent/core/container.ts";
+import { LABELS } from "../../../src/agent/core/app/container.ts";
 import type { EngineMethod } from "../../support/fake-engine/faults.ts";
-import { AppReconciler } from "../../../src/agent/steps/keeper.ts";
+import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 
 const IMAGE = "example/app:1";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { AppAction } from "../../../src/protocol/deployment-action.ts";
-import { LABELS } from "../../../src/agent/core/container.ts";
-import { AppReconciler } from "../../../src/agent/steps/keeper.ts";
+import { LABELS } from "../../../src/agent/core/app/container.ts";
+import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 
 const IMAGE = "example/app:1";

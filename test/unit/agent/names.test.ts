@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { findRefusal } from "../../../src/agent/core/check.ts";
-import { oldVersionName, newVersionName, containerName, LABELS } from "../../../src/agent/core/container.ts";
-import { newApp } from "../../../src/agent/core/deployment.ts";
-import { AppReconciler } from "../../../src/agent/steps/keeper.ts";
+import { findRefusal } from "../../../src/agent/core/deployment/check.ts";
+import { oldVersionName, newVersionName, containerName, LABELS } from "../../../src/agent/core/app/container.ts";
+import { newApp } from "../../../src/agent/core/deployment/record.ts";
+import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
 import { parseAppSpec, parseNewAppSpec } from "../../../src/protocol/app-spec.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
-import { EMPTY_HOST_STATE } from "../../support/empty-machine.ts";
+import { EMPTY_HOST_STATE } from "../../support/empty-host-state.ts";
 
 const IMAGE = "example/app:1";
 const signal = new AbortController().signal;

@@ -4,7 +4,7 @@ import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { type AgentStore, StoreError } from "../../../src/agent/store/store.ts";
 import type { AppAction } from "../../../src/protocol/deployment-action.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
-import { interceptSaves } from "../../support/store-with.ts";
+import { interceptSaves } from "../../support/intercept-saves.ts";
 
 const IMAGE = "example/app:1";
 const AWAY = () => new EngineError("unavailable", "the engine is down");

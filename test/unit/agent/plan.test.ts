@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { containerName } from "../../../src/agent/core/container.ts";
-import { newRecord } from "../../../src/agent/core/deployment.ts";
-import { nextStep } from "../../../src/agent/core/plan.ts";
+import { containerName } from "../../../src/agent/core/app/container.ts";
+import { newRecord } from "../../../src/agent/core/deployment/record.ts";
+import { nextStep } from "../../../src/agent/core/deployment/plan.ts";
 import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
 import { deploymentActionSchema } from "../../../src/protocol/deployment-action.ts";
-import { STEP_FAULTS, type StepFault, simulatePlan } from "../../support/plan-world.ts";
+import { STEP_FAULTS, type StepFault, simulatePlan } from "../../support/plan-simulation.ts";
 
 const parsed = parseAppSpec({ name: "app", image: "example/app:1" });
 if (!parsed.ok) throw parsed.error;
@@ -91,13 +91,13 @@ describe("plan", () => {
   it("does not touch the version that runs before every check has passed and the new one is there", () => {
     fc.assert(
       fc.property(ownMishaps, (list) => {
-        const { steps, stepsWithoutContainer: gap } = simulatePlan(
+        const { steps, stepsWithoutContainer } = simulatePlan(
           "update",
           spec,
           list.filter((mishap) => mishap !== "reboot"),
         );
         const touched = steps.indexOf("switch");
-        if (touched === -1) expect(gap).toBe(0);
+        if (touched === -1) expect(stepsWithoutContainer).toBe(0);
         else expect(steps.slice(0, touched)).toEqual(expect.arrayContaining(["check", "resolve", "pull", "create"]));
       }),
     );

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { LABELS } from "../../../src/agent/core/container.ts";
-import { pathWithoutLinks } from "../../../src/agent/core/path-trace.ts";
-import type { Policy } from "../../../src/agent/core/policy.ts";
+import { LABELS } from "../../../src/agent/core/app/container.ts";
+import { pathWithoutLinks } from "../../../src/agent/core/policy/resolved-path.ts";
+import type { Policy } from "../../../src/agent/core/policy/policy.ts";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
-import { AppReconciler } from "../../../src/agent/steps/keeper.ts";
+import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 
 const IMAGE = "example/app:1";
@@ -332,15 +332,15 @@ describe("a path that cannot be examined at the moment", () => {
     await using test = await rigWith({ mounts: only("/data") });
     await test.deploy(mounting("app", "/data/a"));
     await test.look();
-    const { resolvedPaths: traces } = test.rig.host;
-    traces.set("/data/a", { ...pathWithoutLinks("/data/a"), unresolved: { path: "/data/a", reason: "ESTALE" } });
+    const { resolvedPaths } = test.rig.host;
+    resolvedPaths.set("/data/a", { ...pathWithoutLinks("/data/a"), unresolved: { path: "/data/a", reason: "ESTALE" } });
     const { id } = test.rig.engine.container("app")!;
     await test.lookAnew();
     expect(test.rig.engine.container("app")).toMatchObject({ id, status: "running" });
     await test.rig.engine.removeContainer("app", signal);
     await test.look();
     expect(test.status("app")).not.toBe("running");
-    traces.delete("/data/a");
+    resolvedPaths.delete("/data/a");
     await test.rig.clock.advance(120_000);
     await test.look();
     expect(test.status("app")).toBe("running");

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Policy, findPolicyViolation } from "../../../src/agent/core/policy.ts";
-import type { PathPolicyInput } from "../../../src/agent/core/path-facts.ts";
-import { pathWithoutLinks } from "../../../src/agent/core/path-trace.ts";
+import { type Policy, findPolicyViolation } from "../../../src/agent/core/policy/policy.ts";
+import type { PathPolicyInput } from "../../../src/agent/core/policy/path-policy-input.ts";
+import { pathWithoutLinks } from "../../../src/agent/core/policy/resolved-path.ts";
 import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
 
 const OPEN: Policy = {

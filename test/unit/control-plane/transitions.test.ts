@@ -5,13 +5,13 @@ import {
   markForOutcomeQuery,
   applyOutcome,
   markUncertainOnStart,
-} from "../../../src/control-plane/core/doubt.ts";
+} from "../../../src/control-plane/core/resolve-outcome.ts";
 import {
   confirmOnDevice,
   noteConnectionLost,
   failMissingOnDevice,
   noteStreamInterrupted,
-} from "../../../src/control-plane/core/connection-remarks.ts";
+} from "../../../src/control-plane/core/connection-notes.ts";
 import type { DeploymentChange, Deployment } from "../../../src/control-plane/core/deployment.ts";
 import { expire } from "../../../src/control-plane/core/deadlines.ts";
 import { MAX_EVENTS, appendEvent } from "../../../src/control-plane/core/event-log.ts";

@@ -7,7 +7,7 @@ import { formatJournalLine } from "../../../src/lib/log/journal.ts";
 import { formatLogLine } from "../../../src/lib/log/readable-line.ts";
 import { createLogger } from "../../../src/lib/logger.ts";
 import { escapeJson, sanitizeOutput, safeJson, sanitizeValue } from "../../../src/lib/terminal/sanitize.ts";
-import { sanitizedText, sanitizedLine } from "../../../src/protocol/plain-text.ts";
+import { sanitizedText, sanitizedLine } from "../../../src/protocol/sanitized-text.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
 const OBEYED = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}\u200b\u2060\ufeff]/u;

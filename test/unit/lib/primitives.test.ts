@@ -6,7 +6,7 @@ import { fullJitter } from "../../../src/lib/backoff.ts";
 import { deadline } from "../../../src/lib/clock.ts";
 import { tryLock } from "../../../src/lib/instance-lock.ts";
 import { maskSecrets, maskTokens } from "../../../src/lib/redact.ts";
-import { memoize } from "../../../src/lib/remember.ts";
+import { memoize } from "../../../src/lib/memoize.ts";
 import { Semaphore } from "../../../src/lib/semaphore.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { tempDir } from "../../support/temp-dir.ts";

@@ -56,7 +56,7 @@ describe("a lock file", () => {
       "node_modules/a/node_modules/b": { version: "1.0.0", dependencies: { c: "1", d: "1" } },
       "node_modules/c": { version: "1.0.0" },
     });
-    expect(findMissingPackages(nested).map(({ name, requiredBy: by }) => `${by}: ${name}`)).toEqual([
+    expect(findMissingPackages(nested).map(({ name, requiredBy }) => `${requiredBy}: ${name}`)).toEqual([
       ": absent",
       ": platform",
       "node_modules/a/node_modules/b: d",
@@ -99,7 +99,7 @@ describe("a lock file", () => {
     const result = await completeLock(PARTIAL, registry({ "@tool/darwin@2.0.0": platform("darwin") }).resolve);
     expect(result).toEqual({
       kind: "lacking",
-      packages: [{ name: "@tool/wasm", range: "2.0.0", by: "node_modules/tool" }],
+      packages: [{ name: "@tool/wasm", range: "2.0.0", requiredBy: "node_modules/tool" }],
     });
     expect(JSON.stringify(PARTIAL)).toBe(before);
   });
@@ -134,7 +134,9 @@ describe("a lock file", () => {
       "node_modules/old": { version: "1.0.0", optionalDependencies: { "@tool/darwin": "1.0.0" } },
       "node_modules/tool": { version: "2.0.0", optionalDependencies: { "@tool/darwin": "2.0.0" } },
     });
-    expect(findMissingPackages(lock)).toEqual([{ name: "@tool/darwin", range: "2.0.0", by: "node_modules/tool" }]);
+    expect(findMissingPackages(lock)).toEqual([
+      { name: "@tool/darwin", range: "2.0.0", requiredBy: "node_modules/tool" },
+    ]);
     const result = await completeLock(lock, registry({ "@tool/darwin@2.0.0": platform("darwin") }).resolve);
     expect(result).toMatchObject({ kind: "complete", added: ["node_modules/tool/node_modules/@tool/darwin"], lock });
   });

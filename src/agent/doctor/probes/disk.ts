@@ -1,6 +1,6 @@
 import { statfs } from "node:fs/promises";
 import { formatBytes } from "../../../lib/terminal/bytes.ts";
-import type { CheckResult } from "../../core/doctor.ts";
+import type { CheckResult } from "../../core/doctor/checks.ts";
 import { bad, configOf, good, type Probe, warning } from "../probe.ts";
 
 const MIN_FREE_INODES = 2_000;

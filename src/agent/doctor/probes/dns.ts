@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
-import { explainNetworkError } from "../../core/network-error.ts";
-import { firstEndpoint } from "../hop.ts";
+import { explainNetworkError } from "../../core/net/network-error.ts";
+import { firstEndpoint } from "../../net/endpoint.ts";
 import { bad, configOf, good, type Probe } from "../probe.ts";
 
 /** The name of the first host on the way has an address. */

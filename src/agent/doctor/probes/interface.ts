@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
-import { isModemInterface } from "../../core/modem.ts";
-import { controlPlaneEndpoint, isLoopback } from "../hop.ts";
+import { isModemInterface } from "../../core/host/modem.ts";
+import { controlPlaneEndpoint, isLoopback } from "../../net/endpoint.ts";
 import { bad, good, type Probe } from "../probe.ts";
 
 /** An interface other than the loopback has an address. */

@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
-import { findModem, isModemControl, isModemInterface, type ModemInterface } from "../../core/modem.ts";
+import { findModem, isModemControl, isModemInterface, type ModemInterface } from "../../core/host/modem.ts";
 import { bad, good, type Probe, warning } from "../probe.ts";
 import { interfacesUp } from "./interface.ts";
 

@@ -1,9 +1,9 @@
 import { access, constants, stat } from "node:fs/promises";
-import type { Exposure } from "../../core/exposure.ts";
-import type { CheckResult } from "../../core/doctor.ts";
-import { findUnresolvedDenyRules, type UnresolvedDenyRule } from "../../core/unseen-denials.ts";
+import type { Exposure } from "../../core/host/exposure.ts";
+import type { CheckResult } from "../../core/doctor/checks.ts";
+import { findUnresolvedDenyRules, type UnresolvedDenyRule } from "../../core/policy/unresolved-deny-rules.ts";
 import { findExposedFiles } from "../../host/exposed-files.ts";
-import { resolveAsUser } from "../../host/trace-as.ts";
+import { resolveAsUser } from "../../host/resolve-as-user.ts";
 import { bad, configOf, good, type ProbeContext, type Probe, warning } from "../probe.ts";
 
 /** How many commands to mend permissions, and entries of `deny`, are shown at once. */

@@ -1,7 +1,7 @@
-import { outcomeOfProxyStatus } from "../../core/link-outcome.ts";
-import { explainNetworkError } from "../../core/network-error.ts";
-import { proxyFor } from "../../link/proxy.ts";
-import { controlPlaneEndpoint, formatEndpoint } from "../hop.ts";
+import { outcomeOfProxyStatus } from "../../core/link/link-outcome.ts";
+import { explainNetworkError } from "../../core/net/network-error.ts";
+import { proxyFor } from "../../net/proxy.ts";
+import { controlPlaneEndpoint, formatEndpoint } from "../../net/endpoint.ts";
 import { openProxyTunnel } from "../path.ts";
 import { bad, configOf, good, type Probe } from "../probe.ts";
 

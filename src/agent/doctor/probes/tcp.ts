@@ -1,5 +1,5 @@
-import { explainNetworkError } from "../../core/network-error.ts";
-import { firstEndpoint, formatEndpoint } from "../hop.ts";
+import { explainNetworkError } from "../../core/net/network-error.ts";
+import { firstEndpoint, formatEndpoint } from "../../net/endpoint.ts";
 import { openSocket } from "../path.ts";
 import { bad, configOf, good, type Probe } from "../probe.ts";
 

@@ -1,8 +1,8 @@
 import { isIP } from "node:net";
 import { checkServerIdentity, connect, type PeerCertificate, type TLSSocket } from "node:tls";
-import { explainNetworkError } from "../../core/network-error.ts";
-import { createTrustContext } from "../../link/trust.ts";
-import { controlPlaneEndpoint } from "../hop.ts";
+import { explainNetworkError } from "../../core/net/network-error.ts";
+import { createTrustContext } from "../../net/trust.ts";
+import { controlPlaneEndpoint } from "../../net/endpoint.ts";
 import { openControlPlaneStream } from "../path.ts";
 import { bad, configOf, good, type ProbeContext, type Probe } from "../probe.ts";
 

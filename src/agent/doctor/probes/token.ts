@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { toLinkConfig } from "../../config/settings.ts";
-import { outcomeOfHttpStatus } from "../../core/link-outcome.ts";
-import { explainNetworkError } from "../../core/network-error.ts";
+import { outcomeOfHttpStatus } from "../../core/link/link-outcome.ts";
+import { explainNetworkError } from "../../core/net/network-error.ts";
 import { createConnect } from "../../link/connect.ts";
 import { bad, configOf, good, type ProbeContext, type Probe } from "../probe.ts";
 

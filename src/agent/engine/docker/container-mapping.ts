@@ -1,5 +1,5 @@
 import type { ContainerInfo, ContainerInspectInfo } from "dockerode";
-import { type HostPort, includesPort } from "../../core/host-port.ts";
+import { type HostPort, includesPort } from "../../core/host/host-port.ts";
 import type { ContainerState, ContainerStatus, ContainerSummary } from "../engine.ts";
 import { withFields } from "./shape.ts";
 

@@ -2,7 +2,7 @@ import type Docker from "dockerode";
 import type { ContainerConfig } from "../engine.ts";
 import { findContainer } from "./find-container.ts";
 import { getJson } from "./get.ts";
-import { toContainerConfig } from "./makeup.ts";
+import { toContainerConfig } from "./container-config.ts";
 import { unlessStatus } from "./unless-status.ts";
 
 interface InspectedImage {

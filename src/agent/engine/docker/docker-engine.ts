@@ -1,6 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
-import { memoize } from "../../../lib/remember.ts";
-import { nanoseconds } from "../../core/log-time.ts";
+import { memoize } from "../../../lib/memoize.ts";
+import { nanoseconds } from "../../core/logs/time.ts";
 import type {
   ContainerChange,
   ContainerConfig,

@@ -1,6 +1,6 @@
 import type { LogLine } from "../log.ts";
 import { Demultiplexer } from "./demultiplexer.ts";
-import { LineSplitter } from "./line-cutter.ts";
+import { LineSplitter } from "./line-splitter.ts";
 
 const STDERR = 2;
 

@@ -3,7 +3,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import type { EngineInfo, PullProgress } from "../engine.ts";
 import { EngineError } from "../engine-error.ts";
 import type { RegistryAuth } from "../../registry/registry.ts";
-import { authSecrets } from "../../registry/secrets-of-auth.ts";
+import { authSecrets } from "../../registry/auth-secrets.ts";
 import { authConfig } from "./auth-config.ts";
 import { settleOrAbort } from "./call.ts";
 import type { Connect } from "./connection.ts";

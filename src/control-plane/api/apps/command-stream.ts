@@ -58,9 +58,9 @@ export async function streamCommand(
   reply: FastifyReply,
   command: AppCommand,
 ): Promise<FastifyReply> {
-  const { store, deployments, streamLimiter: streams } = context;
+  const { store, deployments, streamLimiter } = context;
   // Before anything is asked for: a client that can be shown no events asks again later.
-  streams.acquireForAccount(request, reply);
+  streamLimiter.acquireForAccount(request, reply);
   const asset = await findAsset(store, request, request.params.asset_id);
   const idempotency = parseIdempotencyKey(request.headers["idempotency-key"], asset.uuid, command);
   const id = await deployments.request(asset, command, idempotency);

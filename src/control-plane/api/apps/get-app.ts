@@ -6,11 +6,11 @@ import { findAsset } from "../assets/find-asset.ts";
 import { keyOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { presenceFields, presenceOf } from "../device/presence.ts";
-import { requireReportingAgent } from "../device/refuse-old-agent.ts";
+import { requireReportingAgent } from "../device/require-reporting.ts";
 import { errors, json } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
 import { appParams } from "./app-params.ts";
-import { appSchema, toAppResponse } from "./show-app.ts";
+import { appSchema, toAppResponse } from "./app-response.ts";
 
 const query = z.strictObject({
   reveal: z.literal("environments").optional().meta({

@@ -3,9 +3,9 @@ import { assetParams } from "../assets/asset-params.ts";
 import { findAsset } from "../assets/find-asset.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { presenceFields, presenceOf } from "../device/presence.ts";
-import { requireReportingAgent } from "../device/refuse-old-agent.ts";
+import { requireReportingAgent } from "../device/require-reporting.ts";
 import { errors, json } from "../docs/responses.ts";
-import { appSchema, toAppResponse } from "./show-app.ts";
+import { appSchema, toAppResponse } from "./app-response.ts";
 
 const listSchema = z.object({ apps: z.array(appSchema), ...presenceFields }).meta({ id: "AppList" });
 

@@ -2,7 +2,7 @@ import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { DeployOptions, RegistryAuth } from "../../../protocol/deploy-options.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
-import { booleanString } from "../../../protocol/query.ts";
+import { booleanString } from "../../../protocol/query-string.ts";
 
 /** Query parameters of a deployment or an update. */
 export const deployQuerySchema = z.strictObject({

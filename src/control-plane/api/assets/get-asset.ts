@@ -4,7 +4,7 @@ import { errors, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy/legacy.ts";
 import { assetParams } from "./asset-params.ts";
 import { findAsset } from "./find-asset.ts";
-import { toAssetResponse } from "./show-asset.ts";
+import { toAssetResponse } from "./asset-response.ts";
 
 /** `GET /v1/assets/{asset_id}`: one asset. */
 export function getAsset(api: Api, context: ApiContext): void {

@@ -1,7 +1,7 @@
 import { assetListQuerySchema, DEFAULT_PAGE_SIZE } from "../../../protocol/asset-request.ts";
 import { type AssetList, assetListSchema } from "../../../protocol/asset.ts";
 import { toAssetListItem } from "../../core/asset-view.ts";
-import { decodeAssetCursor, encodeAssetCursor } from "../../core/list-cursor.ts";
+import { decodeAssetCursor, encodeAssetCursor } from "../../core/asset-cursor.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";

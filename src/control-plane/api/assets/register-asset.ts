@@ -10,7 +10,7 @@ import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy/legacy.ts";
 import { assetPath } from "./asset-path.ts";
-import { toAssetResponse } from "./show-asset.ts";
+import { toAssetResponse } from "./asset-response.ts";
 
 const HEADERS = {
   Location: { type: "string", description: "Path of the new asset." },
@@ -61,20 +61,20 @@ async function requireAssetQuota({ store, config }: ApiContext, accountId: strin
 
 /** The operator sees what the account is not told, so that a dispute can be settled. */
 function recordConflict(
-  { conflictRateLimiter: conflictLimit, logger }: ApiContext,
+  { conflictRateLimiter, logger }: ApiContext,
   accountId: string,
   conflict: IdentifierConflict,
 ): void {
-  const { taken, value, owner: holder } = conflict;
-  if (holder.accountId === accountId) return;
-  conflictLimit.record(accountId);
+  const { taken, value, owner } = conflict;
+  if (owner.accountId === accountId) return;
+  conflictRateLimiter.record(accountId);
   logger.warn(
     {
       account_id: accountId,
       field: taken,
       identifier: value,
-      holder_account_id: holder.accountId,
-      holder_asset: holder.assetUuid,
+      holder_account_id: owner.accountId,
+      holder_asset: owner.assetUuid,
     },
     "identifier refused: an asset of another account has it",
   );

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { deviceSubject } from "../../access-watch.ts";
+import { deviceSubject } from "../../access-watcher.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
 import { assetParams } from "./asset-params.ts";

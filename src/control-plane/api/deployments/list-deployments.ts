@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { integerString } from "../../../protocol/query.ts";
+import { integerString } from "../../../protocol/query-string.ts";
 import { decodeDeploymentCursor, encodeDeploymentCursor } from "../../core/deployment-cursor.ts";
 import { assetParams } from "../assets/asset-params.ts";
 import { findAsset } from "../assets/find-asset.ts";

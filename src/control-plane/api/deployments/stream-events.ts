@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { integerString } from "../../../protocol/query.ts";
+import { integerString } from "../../../protocol/query-string.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
 import { eventStream } from "../docs/stream.ts";
@@ -18,7 +18,7 @@ const query = z.strictObject({
  * after the one that was seen last, and then as they come, until the final one.
  */
 export function streamEvents(api: Api, context: ApiContext): void {
-  const { store, streamLimiter: streams } = context;
+  const { store, streamLimiter } = context;
   api.get(
     "/v1/assets/:asset_id/edge/deployments/:deployment_id/events",
     {
@@ -39,7 +39,7 @@ export function streamEvents(api: Api, context: ApiContext): void {
     },
     async (request, reply) => {
       const { id } = await findDeployment(store, request);
-      streams.acquireForAccount(request, reply);
+      streamLimiter.acquireForAccount(request, reply);
       void reply.header("Deployment-Id", id);
       return sendEvents(context, request, reply, { id, after: request.query.after });
     },

@@ -10,8 +10,8 @@ import { findAsset } from "../assets/find-asset.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
-import { refreshLedger } from "./ask-ledger.ts";
-import { liveOrStored } from "./ask-or-recall.ts";
+import { refreshLedger } from "./refresh-ledger.ts";
+import { liveOrStored } from "./live-or-stored.ts";
 import { presenceFields, presenceOf } from "./presence.ts";
 
 const schema = z

@@ -30,12 +30,12 @@ export interface ReportFreshness {
 export async function presenceOf(
   { devices, lastSeen, clock }: Pick<ApiContext, "devices" | "lastSeen" | "clock">,
   asset: Asset,
-  { at, isPushed: isKeptCurrent }: ReportFreshness,
+  { at, isPushed }: ReportFreshness,
 ): Promise<Presence> {
   const now = Math.floor(clock.now() / 1000);
   const isReachable = devices.find(asset.uuid) !== undefined;
   const seenAt = isReachable ? now : await lastSeen.find(asset.uuid);
-  const currentAt = at !== undefined && isKeptCurrent ? Math.max(at, seenAt ?? 0) : at;
+  const currentAt = at !== undefined && isPushed ? Math.max(at, seenAt ?? 0) : at;
   return {
     reachable: isReachable,
     last_seen: seenAt ?? null,

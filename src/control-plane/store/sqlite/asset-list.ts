@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { AssetCursor } from "../../core/list-cursor.ts";
+import type { AssetCursor } from "../../core/asset-cursor.ts";
 import type { Asset } from "../../core/asset.ts";
 import type { AssetFilter } from "../assets.ts";
 import { ASSET_COLUMNS, ASSET_JOINS, type AssetRow, toAsset } from "./asset-row.ts";

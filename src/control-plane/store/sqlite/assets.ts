@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { transaction } from "../../../lib/sqlite.ts";
 import type { Asset } from "../../core/asset.ts";
 import { canonicalIdentifier, type Identifier, identifiersOf } from "../../core/identifier.ts";
-import type { AssetCursor } from "../../core/list-cursor.ts";
+import type { AssetCursor } from "../../core/asset-cursor.ts";
 import type { AssetFilter, AssetStore, IdentifierOwner, RegisterResult } from "../assets.ts";
 import { SqliteAssetList } from "./asset-list.ts";
 import { ASSET_COLUMNS, ASSET_JOINS, type AssetRow, toAsset } from "./asset-row.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type CleanupView, type PulledImage, planCleanup } from "../../../../src/agent/core/image-cleanup.ts";
+import { type CleanupView, type PulledImage, planCleanup } from "../../../../src/agent/core/image/image-cleanup.ts";
 
 const RULES = { keepMs: 1_000, minFreeShare: 0.15 };
 const NOW = 1_000_000;

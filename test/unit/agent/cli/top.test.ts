@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { HostUsage } from "../../../../src/agent/cli/machine.ts";
+import type { HostUsage } from "../../../../src/agent/cli/host-usage.ts";
 import { ratesBetween, renderTop } from "../../../../src/agent/cli/top-view.ts";
 import type { Top } from "../../../../src/agent/local/api.ts";
 import { createTheme } from "../../../../src/lib/terminal/theme.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { printActivity } from "../../../../src/agent/cli/happening-view.ts";
+import { printActivity } from "../../../../src/agent/cli/activity-view.ts";
 import { Printer } from "../../../../src/agent/cli/printer.ts";
 import { renderApps, renderStatus, shortTime } from "../../../../src/agent/cli/status-view.ts";
 import { troublesOf } from "../../../../src/agent/cli/troubles.ts";

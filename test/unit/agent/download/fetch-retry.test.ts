@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { afterFailedTry, MIN_USEFUL_FETCH_BYTES } from "../../../../src/agent/core/fetch-retry.ts";
+import { afterFailedTry, MIN_USEFUL_FETCH_BYTES } from "../../../../src/agent/core/image/fetch-retry.ts";
 
 const BOUNDS = { patienceMs: 600_000, baseMs: 1_000, maxMs: 60_000 };
 const nothing = { gained: 0, silentMs: 0, retryAfterMs: undefined };

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import type { DataPolicy } from "../../../../src/agent/core/data-budget.ts";
-import { parseTimeWindow } from "../../../../src/agent/core/download-hours.ts";
+import type { DataPolicy } from "../../../../src/agent/core/traffic/data-budget.ts";
+import { parseTimeWindow } from "../../../../src/agent/core/traffic/time-window.ts";
 import { BudgetGate } from "../../../../src/agent/ledger/budget-gate.ts";
-import { DataUsageReader } from "../../../../src/agent/ledger/data-report.ts";
-import { TrafficLedger } from "../../../../src/agent/ledger/ledger-book.ts";
+import { DataUsageReader } from "../../../../src/agent/ledger/data-usage-reader.ts";
+import { TrafficLedger } from "../../../../src/agent/ledger/traffic-ledger.ts";
 import { NetworkWatch } from "../../../../src/agent/ledger/network-watch.ts";
 import { dataUsed } from "../../../../src/agent/local/data-used.ts";
 import { openSqliteStore } from "../../../../src/agent/store/sqlite-store.ts";

@@ -1,6 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { outcomeOfClose, outcomeOfHttpStatus, outcomeOfProxyStatus } from "../../../../src/agent/core/link-outcome.ts";
+import {
+  outcomeOfClose,
+  outcomeOfHttpStatus,
+  outcomeOfProxyStatus,
+} from "../../../../src/agent/core/link/link-outcome.ts";
 import { CLOSE_CODES } from "../../../../src/protocol/frames.ts";
 
 describe("the outcome of an attempt", () => {

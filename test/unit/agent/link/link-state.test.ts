@@ -7,7 +7,7 @@ import {
   MAX_RETRY_AFTER_MS,
   nextAttempt,
   STABLE_SESSION_MS,
-} from "../../../../src/agent/core/link-state.ts";
+} from "../../../../src/agent/core/link/link-state.ts";
 import { fullJitter } from "../../../../src/lib/backoff.ts";
 import { SeededRandom } from "../../../support/chaos/seeded-random.ts";
 

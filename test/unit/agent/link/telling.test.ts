@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { DeviceQuery, DeviceReporting } from "../../../../src/agent/link/ports.ts";
-import { FrameHandler } from "../../../../src/agent/link/dialogue.ts";
+import { FrameHandler } from "../../../../src/agent/link/frame-handler.ts";
 import { FrameMeter } from "../../../../src/agent/link/frame-meter.ts";
 import type { ReportDelta } from "../../../../src/protocol/app-report.ts";
 import { EdgeError } from "../../../../src/protocol/errors.ts";

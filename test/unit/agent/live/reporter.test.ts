@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ReportBuilder } from "../../../../src/agent/live/report-book.ts";
+import { ReportBuilder } from "../../../../src/agent/live/report-builder.ts";
 import { Reporter } from "../../../../src/agent/live/reporter.ts";
 import type { DeviceFacts, ReportDelta } from "../../../../src/protocol/app-report.ts";
 import { reportDeltaSchema } from "../../../../src/protocol/app-report.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { KeyedLock } from "../../../../src/control-plane/assets/keyed-lock.ts";
+import { KeyedLock } from "../../../../src/lib/keyed-lock.ts";
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 

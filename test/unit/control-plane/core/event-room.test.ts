@@ -7,12 +7,12 @@ import {
   MAX_EVENT_BYTES,
   MAX_EVENTS,
 } from "../../../../src/control-plane/core/event-log.ts";
-import { confirmOnDevice, noteConnectionLost } from "../../../../src/control-plane/core/connection-remarks.ts";
+import { confirmOnDevice, noteConnectionLost } from "../../../../src/control-plane/core/connection-notes.ts";
 import { expire } from "../../../../src/control-plane/core/deadlines.ts";
-import { markForOutcomeQuery, markUncertainOnStart } from "../../../../src/control-plane/core/doubt.ts";
+import { markForOutcomeQuery, markUncertainOnStart } from "../../../../src/control-plane/core/resolve-outcome.ts";
 import { MAX_DEPLOYMENT_DURATION_MS, applyDeviceEvent } from "../../../../src/control-plane/core/transitions.ts";
 import { type DeviceEvent, isFinal } from "../../../../src/protocol/deployment-event.ts";
-import { utf8ByteLength } from "../../../../src/protocol/utf8-length.ts";
+import { utf8ByteLength } from "../../../../src/protocol/utf8-byte-length.ts";
 import { applyChange, receivedDeployment, T0 } from "../../../support/deployment-record.ts";
 
 /** More than any single event takes: its details, its message, and what stands around them. */
@@ -91,10 +91,14 @@ test("remarks of the service itself that no longer fit are counted, beside what 
   expect(noteConnectionLost(full, T0, 1)?.fields).toMatchObject({ omittedEvents: 1, connection: 3 });
   const lost = { ...full, lastEvent: { ...full.lastEvent!, details: { connection: "lost" } }, connection: 3 };
   expect(confirmOnDevice(lost, T0, 2)?.fields).toMatchObject({ omittedEvents: 1, connection: 4 });
-  expect(markForOutcomeQuery(lost, T0, 2)?.fields).toMatchObject({ omittedEvents: 1, connection: 4, doubt: "asked" });
+  expect(markForOutcomeQuery(lost, T0, 2)?.fields).toMatchObject({
+    omittedEvents: 1,
+    connection: 4,
+    uncertainty: "asked",
+  });
   expect(markUncertainOnStart({ ...full, uncertainty: "backup" }, T0, 10_000)?.fields).toMatchObject({
     omittedEvents: 1,
-    doubt: "restored",
+    uncertainty: "restored",
   });
 });
 

@@ -1,0 +1,81 @@
+import { basename, dirname, resolve } from "node:path";
+import type { ProtectedPath } from "../core/policy/path-policy-input.ts";
+import { localSocketPath, readOnlySocketPath, RUNTIME_SOCKET } from "../local/socket-path.ts";
+import type { Config } from "./load.ts";
+
+/** Sockets of container engines and what holds them. Access to any of these grants root on the device. */
+const ENGINE_PATHS = [
+  "/run/docker.sock",
+  "/var/run/docker.sock",
+  "/run/docker",
+  "/run/podman",
+  "/var/run/podman",
+  "/run/containerd",
+  "/run/crio",
+  "/run/buildkit",
+  "/run/k3s",
+  "/run/balena-engine.sock",
+  "/run/cri-dockerd.sock",
+];
+
+/**
+ * What amounts to root on the device as well. Some apps have good reasons to mount these, so they are guarded only where
+ * the policy restricts mounts: otherwise an app could mount /etc just as well.
+ */
+const SYSTEM_PATHS = [
+  // Where engines keep images and the settings of containers.
+  "/var/lib/docker",
+  "/var/lib/containers",
+  "/var/lib/containerd",
+  // Writing kernel settings; the root directory of each process.
+  "/proc",
+  "/sys",
+  // Device files are for `devices`.
+  "/dev",
+  // The service manager obeys root at its sockets, and so does much else on the system bus.
+  "/run/systemd",
+  "/run/dbus",
+  // Sockets of the users' engines and service managers.
+  "/run/user",
+];
+
+/** Paths that grant an app the whole device or the agent's identity. */
+export function listProtectedPaths(
+  config: Config,
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+): ProtectedPath[] {
+  const { engine, state_dir, deploy, path, device_token_file, docker_config_file, extra_ca_file, registries } = config;
+  const dockerHost = /^unix:\/\/(\/.*)$/.exec(environment["DOCKER_HOST"] ?? "")?.[1];
+  const configFile = resolve(path);
+  const always = [
+    ...ENGINE_PATHS,
+    engine.socket,
+    dockerHost,
+    dirname(RUNTIME_SOCKET),
+    RUNTIME_SOCKET,
+    readOnlySocketPath(RUNTIME_SOCKET),
+    localSocketPath(config),
+    readOnlySocketPath(localSocketPath(config)),
+    state_dir,
+    deploy.download_dir,
+    "/etc/edge-agent",
+    configFile,
+    // A directory of the agent's own, and not one such as /etc.
+    basename(dirname(configFile)) === "edge-agent" ? dirname(configFile) : undefined,
+    device_token_file,
+    docker_config_file,
+    ...registries.map(({ password_file: file }) => file),
+  ];
+  // Certificates are no secret, but who writes them decides which servers are trusted.
+  const written = [extra_ca_file, ...registries.map(({ ca_file: file }) => file)];
+  return [
+    ...toProtectedPaths(always, "always"),
+    ...toProtectedPaths(written, "written"),
+    ...toProtectedPaths(SYSTEM_PATHS, "restricted"),
+  ];
+}
+
+function toProtectedPaths(paths: readonly (string | undefined)[], when: ProtectedPath["when"]): ProtectedPath[] {
+  const known = paths.filter((path) => path !== undefined).map((path) => resolve(path));
+  return [...new Set(known)].map((path) => ({ path, when }));
+}

@@ -1,0 +1,93 @@
+import type { AppRecord } from "../deployment/record.ts";
+import type { VerifySample } from "../deployment/verify.ts";
+
+/** An app's container as the engine shows it. */
+export interface ContainerSnapshot {
+  readonly status: string;
+  readonly restartCount: number;
+  readonly exitCode: number;
+  readonly oomKilled: boolean;
+  readonly health: VerifySample["health"];
+  /** How long the current run lasts, or the last one began ago, in milliseconds. */
+  readonly runsForMs: number;
+}
+
+/** How an app is, in one word, and what is wrong with it in a few. */
+export interface AppState {
+  readonly state: "running" | "starting" | "unhealthy" | "restarting" | "paused" | "stopped" | "missing" | "deploying";
+  /** `undefined` while nothing is wrong. */
+  readonly trouble: string | undefined;
+}
+
+/**
+ * @param container `undefined` where the engine has none
+ * @param isBusy a deployment is at work on the app
+ * @param desired what it should be: one that is to be stopped is in no trouble when it is
+ * @param forbidden the rule of the device's policy that it breaks, in words
+ */
+export function appState(
+  container: ContainerSnapshot | undefined,
+  isBusy: boolean,
+  desired: AppRecord["desired"] = "running",
+  forbidden?: string,
+): AppState {
+  if (isBusy && container?.status !== "running") return { state: "deploying", trouble: undefined };
+  if (desired === "stopped" && !isUp(container)) return { state: "stopped", trouble: undefined };
+  if (forbidden !== undefined)
+    return { state: isUp(container) ? "running" : "stopped", trouble: `the device's policy forbids it: ${forbidden}` };
+  if (!container) return { state: "missing", trouble: "its container is not there" };
+  switch (container.status) {
+    case "running":
+      return runningState(container);
+    case "restarting":
+      return { state: "restarting", trouble: `it keeps stopping: ${lastExit(container)}` };
+    case "paused":
+      return { state: "paused", trouble: "somebody paused its container" };
+    case "created":
+      return { state: "stopped", trouble: "its container was never started" };
+    default:
+      return { state: "stopped", trouble: lastExit(container) };
+  }
+}
+
+function isUp(container: ContainerSnapshot | undefined): boolean {
+  return container !== undefined && ["running", "restarting", "paused"].includes(container.status);
+}
+
+/** How the last run ended, in words. */
+export function lastExit({ exitCode, oomKilled }: ContainerSnapshot): string {
+  if (oomKilled) return "killed because it ran out of memory";
+  const signal = SIGNALS[exitCode];
+  return signal === undefined ? `ended with exit code ${exitCode}` : `ended with exit code ${exitCode} (${signal})`;
+}
+
+// 128 and the number of the signal, as shells count; and what shells and engines answer themselves.
+const SIGNALS: Readonly<Record<number, string>> = {
+  126: "the command cannot be executed",
+  127: "the command was not found",
+  134: "it aborted",
+  137: "killed from outside",
+  139: "it crashed: segmentation fault",
+  143: "asked to stop",
+};
+
+/** A run that has lasted this long is a success, however many there were before it. */
+const STABLE_RUN_MS = 600_000;
+
+function runningState({ health, restartCount, runsForMs }: ContainerSnapshot): AppState {
+  // One that crashes in a loop is up at most looks.
+  if (restartCount > 0 && runsForMs < STABLE_RUN_MS) {
+    const seconds = Math.max(0, Math.round(runsForMs / 1000));
+    return {
+      state: "running",
+      trouble: `it keeps stopping: restarted ${timesText(restartCount)}, the last time ${seconds} s ago`,
+    };
+  }
+  if (health === "unhealthy") return { state: "unhealthy", trouble: "its health check fails" };
+  return { state: health === "starting" ? "starting" : "running", trouble: undefined };
+}
+
+/** `once`, `3 times`. */
+export function timesText(count: number): string {
+  return count === 1 ? "once" : `${count} times`;
+}

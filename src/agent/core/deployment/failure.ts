@@ -1,0 +1,60 @@
+import type { DeploymentStep } from "../../../protocol/deployment-event.ts";
+import type { ErrorCode } from "../../../protocol/errors.ts";
+import type { Failure } from "./record.ts";
+
+interface PullOrEngineError {
+  readonly kind: string;
+  readonly message: string;
+}
+
+const PULL_MESSAGES: Readonly<Record<string, string>> = {
+  image_not_found: "The registry has no such image",
+  image_denied: "The registry denies access to the image",
+  wrong_platform: "The image is not built for this device",
+  registry_unreachable: "The registry could not be reached",
+  rate_limited: "The registry asks for fewer requests",
+  registry_untrusted: "The connection to the registry cannot be trusted",
+  refused_target: "The registry leads where it may not",
+  wrong_content: "The registry did not send what it should",
+  no_progress: "The download was given up",
+  unsupported: "The registry's answer cannot be used",
+};
+
+/** What an error of the engine means for the deployment it happened in. */
+export function failureOf(trouble: PullOrEngineError, step: DeploymentStep, image: string): Failure {
+  const failure = (code: ErrorCode, message: string, details?: Failure["details"]): Failure => ({
+    code,
+    message,
+    step,
+    ...(details && { details }),
+  });
+  switch (trouble.kind) {
+    case "unavailable":
+    case "timeout":
+      return failure("EngineUnavailable", `The container engine does not answer: ${trouble.message}`);
+    case "image_not_found":
+    case "image_denied":
+    case "wrong_platform":
+    case "registry_unreachable":
+    case "rate_limited":
+    case "registry_untrusted":
+    case "refused_target":
+    case "wrong_content":
+    case "no_progress":
+    case "unsupported":
+      return failure("ImagePullBackOff", `${PULL_MESSAGES[trouble.kind]}: ${trouble.message}`, {
+        reason: trouble.kind,
+        image,
+      });
+    case "no_space":
+      return failure("InsufficientDisk", `The device ran out of disk space: ${trouble.message}`);
+    case "port_in_use":
+      return failure("ErrorPortInUse", "");
+    case "conflict":
+      return failure("ErrorNameExists", `The container engine has something of this name: ${trouble.message}`);
+    case "invalid":
+      return failure("InvalidRequest", `The container engine refuses the app: ${trouble.message}`);
+    default:
+      return failure("Internal", `The container engine failed: ${trouble.message}`);
+  }
+}

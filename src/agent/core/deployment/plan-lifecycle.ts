@@ -1,0 +1,58 @@
+import { hasTemporaryName } from "../app/container.ts";
+import type { AppRecord, ObservedContainer } from "./record.ts";
+import type { CreateStep, Observed, RunProgress, Step } from "./step.ts";
+
+/** Order: stop, remove, forget. Data in mounted directories is nobody's to touch. */
+export function nextRemoveStep({ others }: Observed): Step {
+  return (
+    stopStepFor(others) ??
+    (others.length > 0
+      ? { kind: "clean", containerIds: others.map(({ id }) => id) }
+      : { kind: "succeed", app: undefined, result: "removed" })
+  );
+}
+
+/** Order: stop, remember that it is to stay so. */
+export function nextStopStep(previous: AppRecord, { others }: Observed): Step {
+  return stopStepFor(others) ?? { kind: "succeed", app: { ...previous, desired: "stopped" }, result: "stopped" };
+}
+
+/** Order: stop first for a restart, then start the same container, or a new one where it is gone; verify; report. */
+export function nextStartStep(
+  action: "start" | "restart",
+  previous: AppRecord,
+  observed: Observed,
+  progress: RunProgress,
+): Step {
+  const { spec } = previous;
+  const [container] = installedContainers(previous, observed);
+  if (!container) return recreateStep(previous);
+  const { id: containerId } = container;
+  const isStarted = progress.startedContainerId === containerId;
+  const isStopped = progress.stoppedContainerId === containerId;
+  // A paused container can only be started from the beginning.
+  const isHalf = container.up && !container.running;
+  if (!isStarted && !isStopped && container.up && (action === "restart" || isHalf)) {
+    return { kind: "stop", containerIds: [containerId] };
+  }
+  if (hasTemporaryName(container.name, previous.name)) return { kind: "rename", app: previous.name, containerId };
+  if (!isStarted && !container.running) return { kind: "start", spec, containerId };
+  if (progress.verifiedContainerId !== containerId) return { kind: "verify", spec, containerId };
+  const app: AppRecord = { ...previous, containerId, desired: "running" };
+  return { kind: "succeed", app, result: action === "start" ? "started" : "restarted" };
+}
+
+/** The containers of an app as it was installed. */
+export function installedContainers({ deploymentId }: AppRecord, { others }: Observed): ObservedContainer[] {
+  return others.filter((other) => other.deploymentId === deploymentId);
+}
+
+/** Makes the container of an installed app anew. By the image's id: the reference may have moved on since. */
+export function recreateStep({ spec, imageId, deploymentId, previousImageId }: AppRecord): CreateStep {
+  return { kind: "create", spec, image: imageId, deploymentId, place: "app", previousImageId, refetch: false };
+}
+
+function stopStepFor(containers: readonly ObservedContainer[]): Step | undefined {
+  const up = containers.filter((container) => container.up);
+  return up.length > 0 ? { kind: "stop", containerIds: up.map(({ id }) => id) } : undefined;
+}

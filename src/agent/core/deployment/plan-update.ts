@@ -1,0 +1,58 @@
+import type { AppSpec } from "../../../protocol/app-spec.ts";
+import { canonicalSpec, containerName } from "../app/container.ts";
+import type { AppRecord, DeploymentRecord } from "./record.ts";
+import { nextImageStep } from "./plan-image.ts";
+import type { Observed, RunProgress, Step } from "./step.ts";
+
+/**
+ * Order: check, get the image and create while the old version runs; switch and verify; make the new one the app; remove the old
+ * one; report. An app that is stopped gets its new version and stays stopped.
+ */
+export function nextUpdateStep(
+  record: DeploymentRecord,
+  spec: AppSpec,
+  previous: AppRecord,
+  observed: Observed,
+  progress: RunProgress,
+): Step {
+  if (record.committed) return nextStepAfterCommit(observed);
+  // Before any check: what changes nothing cannot do harm, and must not fail.
+  if (isUnchanged(record, spec, previous)) return { kind: "succeed", app: undefined, result: "unchanged" };
+  const { id: deploymentId, imageId, digest } = record;
+  if (imageId === undefined || !record.checked || record.options.dry_run) return nextImageStep(record, spec, progress);
+
+  const [container, ...surplus] = observed.containers;
+  // Whatever else an engine made of this app, late or twice, holds a name or a port that is needed.
+  const stale = [...surplus, ...observed.others.filter((other) => other.deploymentId !== previous.deploymentId)];
+  if (stale.length > 0) return { kind: "clean", containerIds: stale.map(({ id }) => id) };
+  const isKept = imageId === previous.imageId;
+  if (!container) {
+    const image = isKept ? imageId : spec.image;
+    const refetch = !progress.refetched;
+    return { kind: "create", spec, image, deploymentId, place: "beside", previousImageId: previous.imageId, refetch };
+  }
+  const start = previous.desired === "running";
+  const isStarted = container.running || progress.startedContainerId === container.id || !start;
+  const isInPlace = container.name === containerName(previous.name) && !observed.others.some(({ up }) => up);
+  if (!isStarted || !isInPlace) {
+    return { kind: "switch", spec, container, others: observed.others, start };
+  }
+  if (start && progress.verifiedContainerId !== container.id) {
+    return { kind: "verify", spec, containerId: container.id };
+  }
+  const previousImageId = isKept ? previous.previousImageId : previous.imageId;
+  const image = isKept ? {} : { imageId, digest };
+  const { changedBy: _, isAdopted: _known, ...unchanged } = previous;
+  const app = { ...unchanged, deploymentId, spec, ...image, containerId: container.id, previousImageId };
+  return { kind: "commit", app };
+}
+
+/** Nobody needs the old container any more: going back would make a new one of its image. */
+function nextStepAfterCommit({ others }: Observed): Step {
+  if (others.length > 0) return { kind: "clean", containerIds: others.map(({ id }) => id) };
+  return { kind: "succeed", app: undefined, result: "updated" };
+}
+
+function isUnchanged({ imageId }: DeploymentRecord, spec: AppSpec, previous: AppRecord): boolean {
+  return imageId === previous.imageId && canonicalSpec(spec) === canonicalSpec(previous.spec);
+}

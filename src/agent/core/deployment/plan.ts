@@ -1,0 +1,65 @@
+import type { AppSpec } from "../../../protocol/app-spec.ts";
+import { type AppRecord, type DeploymentRecord, newApp } from "./record.ts";
+import { nextRemoveStep, nextStartStep, nextStopStep } from "./plan-lifecycle.ts";
+import { nextImageStep } from "./plan-image.ts";
+import { nextUpdateStep } from "./plan-update.ts";
+import type { Observed, RunProgress, Step } from "./step.ts";
+import { nextRollbackStep } from "./rollback.ts";
+
+/**
+ * The next thing to do for a deployment, or `undefined` when it has ended. The same decision serves the first run and
+ * the one after a power cut: it asks what is there, not what was last done. A failure first undoes what was done, and is
+ * reported only when that is over.
+ *
+ * @param installed what the store holds as the app
+ */
+export function nextStep(
+  record: DeploymentRecord,
+  observed: Observed,
+  progress: RunProgress,
+  installed: AppRecord | undefined,
+): Step | undefined {
+  if (record.outcome !== "pending") return undefined;
+  if (record.failure) return nextRollbackStep(record, record.failure, observed, progress, installed);
+  const { spec, previous } = record;
+  if (!spec) throw new Error("a deployment without a specification must have a failure");
+  if (record.action === "deploy") return nextDeployStep(record, spec, observed, progress);
+  if (!previous) throw new Error("a change of an app must know the app");
+  switch (record.action) {
+    case "update":
+      return nextUpdateStep(record, spec, previous, observed, progress);
+    case "remove":
+      return nextRemoveStep(observed);
+    case "stop":
+      return nextStopStep(previous, observed);
+    case "start":
+    case "restart":
+      return nextStartStep(record.action, previous, observed, progress);
+  }
+}
+
+/** Order: check, get the image, create, start, verify, report. */
+function nextDeployStep(record: DeploymentRecord, spec: AppSpec, observed: Observed, progress: RunProgress): Step {
+  const { id: deploymentId, imageId, digest } = record;
+  if (imageId === undefined || !record.checked || record.options.dry_run) return nextImageStep(record, spec, progress);
+
+  const [container, ...surplus] = observed.containers;
+  if (surplus.length > 0) return { kind: "clean", containerIds: surplus.map(({ id }) => id) };
+  if (!container) {
+    return {
+      kind: "create",
+      spec,
+      image: spec.image,
+      deploymentId,
+      place: "app",
+      previousImageId: undefined,
+      refetch: !progress.refetched,
+    };
+  }
+  if (!container.running && progress.startedContainerId !== container.id) {
+    return { kind: "start", spec, containerId: container.id };
+  }
+  if (progress.verifiedContainerId !== container.id) return { kind: "verify", spec, containerId: container.id };
+  const app = newApp(spec, { deploymentId, imageId, digest, containerId: container.id });
+  return { kind: "succeed", app, result: "installed" };
+}

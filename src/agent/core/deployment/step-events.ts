@@ -1,0 +1,106 @@
+import type { EventContent } from "../../../protocol/deployment-event.ts";
+import type { DeploymentRecord } from "./record.ts";
+import type { PullCost } from "../image/image.ts";
+import { costDetails, costText } from "../image/pull-cost.ts";
+import { failEvent } from "./fail-event.ts";
+import { mayExit } from "../app/restart-policy.ts";
+import type { SuccessKind, Step } from "./step.ts";
+
+/** What the client is told when a step begins; nothing where the step speaks for itself. */
+export function stepEvents(step: Step, record: DeploymentRecord): EventContent[] {
+  if (step.kind === "succeed") return [{ status: "Success", step: "done", message: success(step.result, record) }];
+  if (step.kind === "fail") return [failEvent(step.failure, record)];
+  if (step.kind === "quote") return [costEvent(step.price, record)];
+  // Removing what was never the app is no news; putting the app back is.
+  if (record.failure) return record.touched && rollbackRestoresApp(record) ? rollbackEvents(step, record) : [];
+  switch (step.kind) {
+    case "check":
+      return [runningEvent("checking", "Checking ports, name, policy and disk space.")];
+    case "resolve":
+      // Between two attempts there is nothing new to say.
+      return step.attempt === 1 ? [runningEvent("pulling", `Asking the registry for image ${step.spec.image}.`)] : [];
+    case "pull":
+      return [runningEvent("pulling", `Pulling image ${step.spec.image}.`)];
+    case "create":
+      return [
+        runningEvent(
+          "creating",
+          step.place === "beside" ? "Creating the new version's container." : "Creating the container.",
+        ),
+        ...(step.spec.host_network && step.spec.ports.length > 0
+          ? [runningEvent("creating", "The app is on the host's network: its port mapping has no effect.")]
+          : []),
+      ];
+    case "switch":
+      return [
+        runningEvent("starting", step.start ? "Switching to the new version." : "Putting the new version in place."),
+      ];
+    case "start":
+      return [runningEvent("starting", "Starting the app.")];
+    case "verify":
+      return [runningEvent("verifying", "Verifying that the app stays up.")];
+    case "stop":
+      return [runningEvent("stopping", "Stopping the app.")];
+    case "clean":
+      return record.action === "remove" ? [runningEvent("removing", "Removing the app's container.")] : [];
+    case "rename":
+    case "commit":
+    case "revert":
+      return [];
+  }
+}
+
+function costEvent(price: PullCost, { action, app, digest }: DeploymentRecord): EventContent {
+  const what = action === "update" ? "Updating" : "Deploying";
+  const message =
+    price.downloadBytes === 0
+      ? `Nothing was changed. ${what} app ${app} would download nothing: all it needs is on the device.`
+      : `Nothing was changed. ${what} app ${app} would cost: ${costText(price)}`;
+  const details = { dry_run: true, ...costDetails(price), ...(digest !== undefined && { image_digest: digest }) };
+  return { status: "Success", step: "done", message, details };
+}
+
+/** A `Running` event. */
+export function runningEvent(step: EventContent["step"], message: string): EventContent {
+  return { status: "Running", step, message };
+}
+
+/** Whether going back brings something back that was there before. */
+function rollbackRestoresApp({ action, previous }: DeploymentRecord): boolean {
+  return previous?.desired === "running" && action !== "start" && action !== "restart";
+}
+
+function rollbackEvents({ kind }: Step, { action }: DeploymentRecord): EventContent[] {
+  const what = action === "update" ? "the previous version" : "the app";
+  const texts: Partial<Record<Step["kind"], string>> = {
+    ...(action === "update" && { stop: "Stopping the new version.", clean: "Removing the new version." }),
+    create: `Making ${what}'s container anew.`,
+    start: `Starting ${what} again.`,
+    verify: `Verifying that ${what} runs.`,
+  };
+  const text = texts[kind];
+  return text === undefined ? [] : [runningEvent("rolling_back", text)];
+}
+
+function success(result: SuccessKind, { app, spec, previous }: DeploymentRecord): string {
+  const wasStopped = previous?.desired === "stopped";
+  // It may have ended by now, and that may be what it was deployed for.
+  const isToEnd = mayExit(spec?.restart_policy);
+  switch (result) {
+    case "installed":
+      return isToEnd ? `App ${app} is deployed.` : `App ${app} is running.`;
+    case "updated":
+      if (wasStopped) return `App ${app} is updated. It stays stopped until it is started.`;
+      return isToEnd ? `App ${app} is updated.` : `App ${app} is updated and running.`;
+    case "unchanged":
+      return `Nothing to change: app ${app} is as asked for already, and was not restarted.`;
+    case "removed":
+      return `App ${app} is removed.`;
+    case "stopped":
+      return `App ${app} ${wasStopped ? "was stopped already" : "is stopped, and stays so until it is started"}.`;
+    case "started":
+      return isToEnd ? `App ${app} was started.` : `App ${app} is running.`;
+    case "restarted":
+      return isToEnd ? `App ${app} was restarted.` : `App ${app} was restarted and is running.`;
+  }
+}

@@ -1,0 +1,41 @@
+import type { AppSpec } from "../../../protocol/app-spec.ts";
+import { parseImageReference } from "../../../protocol/image-reference.ts";
+import type { Policy, PolicyViolation } from "./device-policy.ts";
+import { findDeviceViolation, preferResolved, findMountViolation, type PolicyCheckPhase } from "./mount-rules.ts";
+import type { PathPolicyInput } from "./path-policy-input.ts";
+
+export type { Policy, PolicyViolation } from "./device-policy.ts";
+
+/**
+ * The first rule the request breaks.
+ *
+ * @param phase an image that is on the device may run wherever it came from: registries are judged at the request
+ */
+export function findPolicyViolation(
+  spec: AppSpec,
+  policy: Policy,
+  facts: PathPolicyInput,
+  phase: PolicyCheckPhase,
+): PolicyViolation | undefined {
+  if (spec.privileged && !policy.privileged) {
+    return { rule: "policy.privileged", message: "This device does not allow privileged apps." };
+  }
+  if (spec.host_network && !policy.host_network) {
+    return { rule: "policy.host_network", message: "This device does not allow apps on the host's network." };
+  }
+  return preferResolved([
+    phase === "request" ? findRegistryViolation(spec, policy) : undefined,
+    findMountViolation(spec, policy, facts, phase),
+    findDeviceViolation(spec, policy, facts),
+  ]);
+}
+
+function findRegistryViolation(spec: AppSpec, policy: Policy): PolicyViolation | undefined {
+  const { allow } = policy.registries;
+  const registry = parseImageReference(spec.image)?.registry ?? "";
+  if (allow.length === 0 || allow.includes(registry)) return undefined;
+  return {
+    rule: "policy.registries.allow",
+    message: `This device does not allow images from the registry ${registry}.`,
+  };
+}

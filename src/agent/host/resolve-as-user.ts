@@ -1,0 +1,30 @@
+import { lstat, readlink, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { ResolvedPath } from "../core/policy/resolved-path.ts";
+import { resolvePath } from "./real-path.ts";
+
+/** A user of the machine, with the group whose members may do what that user may. */
+export interface User {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/**
+ * Follows a path as far as another user can. For root, who can look into every directory. Goes by the permissions of
+ * directories: access lists and further groups of the user are not taken into account.
+ */
+export function resolveAsUser(path: string, user: User): Promise<ResolvedPath> {
+  return resolvePath(path, {
+    read: async (at) => {
+      if (user.uid !== 0 && !hasSearchPermission(await stat(dirname(at)), user)) {
+        throw Object.assign(new Error(`no permission to look into ${dirname(at)}`), { code: "EACCES" });
+      }
+      return (await lstat(at)).isSymbolicLink() ? await readlink(at) : undefined;
+    },
+  });
+}
+
+function hasSearchPermission(directory: User & { readonly mode: number }, { uid, gid }: User): boolean {
+  const shift = directory.uid === uid ? 6 : directory.gid === gid ? 3 : 0;
+  return ((directory.mode >> shift) & 1) !== 0;
+}

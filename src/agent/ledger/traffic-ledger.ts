@@ -1,0 +1,195 @@
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { carriedSince, type CounterMark } from "../core/traffic/interface-traffic.ts";
+import { type Day, dayOf } from "../core/traffic/day.ts";
+import { CONNECTION_OVERHEAD_BYTES } from "../core/traffic/overhead.ts";
+import type { Network } from "../host/network.ts";
+import type { TrafficFollower, TrafficSource } from "../link/ports.ts";
+import type { Bytes, InterfaceEntry, TrafficEntry } from "../core/traffic/entry.ts";
+import type { LedgerChange, LedgerStore } from "./entry.ts";
+import type { Ledger, Traffic } from "./ledger.ts";
+import type { NetworkWatch } from "./network-watch.ts";
+import { type TrafficContext, TrafficCounter, type TallyLine } from "./traffic-counter.ts";
+
+/** How often what is counted is looked through, in milliseconds. */
+const SAMPLE_INTERVAL_MS = 5 * 60_000;
+
+/** Less than this is written once an hour: the flash wears, too. In bytes, the agent's and the interfaces'. */
+const MIN_WRITE_BYTES = 1_048_576;
+
+/** This much is written at once: power cuts in the middle of a download must not hide what it cost. In bytes. */
+const MAX_UNWRITTEN_BYTES = 2 * MIN_WRITE_BYTES;
+
+/** What is counted is on disk after so long, in milliseconds. */
+const MAX_UNWRITTEN_MS = 60 * 60_000;
+
+export interface TrafficLedgerOptions {
+  readonly store: LedgerStore;
+  readonly network: Network;
+  readonly watch: NetworkWatch;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Identity of this boot of the machine. */
+  readonly bootId: string;
+}
+
+/**
+ * The agent's ledger. Counts in memory, and writes every two mebibytes, else at most every five minutes; what a power
+ * cut takes is at most that, or an hour of less than a mebibyte.
+ */
+export class TrafficLedger implements Ledger, TrafficFollower, Disposable {
+  readonly #options: TrafficLedgerOptions;
+  readonly #tally = new TrafficCounter();
+  readonly #sources = new Set<() => void>();
+  #interfaces: (Bytes & { readonly name: string; readonly day: Day | undefined })[] = [];
+  #marks: readonly CounterMark[];
+  #writtenAt: number;
+  #timer: Disposable | undefined;
+  #hasWriteFailed = false;
+
+  constructor(options: TrafficLedgerOptions) {
+    this.#options = options;
+    this.#marks = options.store.marks();
+    this.#writtenAt = options.clock.monotonic();
+    this.#sample();
+    this.#arm();
+  }
+
+  count(traffic: Traffic): void {
+    if (traffic.bytes > 0) this.#tally.count(traffic, this.#trafficContext());
+    if (this.#tally.bytes >= MAX_UNWRITTEN_BYTES && !this.#hasWriteFailed) this.#write();
+  }
+
+  /**
+   * Says what bytes that went over the link were for: what goes over it is counted as control, whatever it is.
+   *
+   * @param traffic sent, without what TLS adds
+   */
+  attribute(traffic: Omit<Traffic, "direction">): void {
+    // Not to be below nothing meanwhile.
+    for (const collect of this.#sources) collect();
+    this.count({ ...traffic, direction: "sent" });
+    this.#tally.count({ purpose: "control", direction: "sent", bytes: -traffic.bytes }, this.#trafficContext());
+  }
+
+  /** Counts what goes over a connection of the link, with what setting it up costs, until disposed. */
+  follow(source: TrafficSource): Disposable {
+    let last = { sent: 0, received: 0, messages: 0 };
+    const collect = (): void => {
+      const now = source();
+      const messages = (now.messages - last.messages) / 2;
+      this.count({ purpose: "control", direction: "sent", bytes: now.sent - last.sent, messages });
+      this.count({ purpose: "control", direction: "received", bytes: now.received - last.received, messages });
+      last = now;
+    };
+    this.#tally.countOverhead({ purpose: "control", bytes: CONNECTION_OVERHEAD_BYTES }, this.#trafficContext());
+    this.#sources.add(collect);
+    return {
+      [Symbol.dispose]: () => {
+        if (this.#sources.delete(collect)) collect();
+      },
+    };
+  }
+
+  /** What was counted on the days from `from` to `to`, both included, also what is not written yet. Throws `StoreError`. */
+  read(
+    from: Day,
+    to: Day,
+  ): { readonly traffic: readonly TrafficEntry[]; readonly interfaces: readonly InterfaceEntry[] } {
+    this.#collect();
+    const { traffic, interfaces } = this.#unwritten();
+    const within = ({ day }: { readonly day: Day }): boolean => day >= from && day <= to;
+    const { store } = this.#options;
+    return {
+      traffic: [...store.traffic(from, to), ...traffic.filter(within)],
+      interfaces: [...store.interfaces(from, to), ...interfaces.filter(within)],
+    };
+  }
+
+  /** The day it is, as far as that is known. */
+  today(): Day | undefined {
+    return dayOf(this.#options.clock.now()) ?? this.#options.store.lastDay();
+  }
+
+  [Symbol.dispose](): void {
+    this.#timer?.[Symbol.dispose]();
+    this.#collect();
+    this.#write();
+  }
+
+  #arm(): void {
+    this.#timer = this.#options.clock.timer(SAMPLE_INTERVAL_MS, () => {
+      this.#collect();
+      const waited = this.#options.clock.monotonic() - this.#writtenAt;
+      const bytes = this.#interfaces.reduce((sum, { sent, received }) => sum + sent + received, this.#tally.bytes);
+      if (bytes >= MIN_WRITE_BYTES || waited >= MAX_UNWRITTEN_MS) this.#write();
+      this.#arm();
+    });
+  }
+
+  #collect(): void {
+    for (const collect of this.#sources) collect();
+    this.#sample();
+  }
+
+  #sample(): void {
+    const { network, bootId, clock } = this.#options;
+    const counters = network.counters();
+    const day = dayOf(clock.now());
+    for (const { name, sent, received } of carriedSince(this.#marks, counters, bootId)) {
+      const same = this.#interfaces.find((entry) => entry.name === name && entry.day === day);
+      this.#interfaces = this.#interfaces.filter((entry) => entry !== same);
+      this.#interfaces.push({ name, day, sent: (same?.sent ?? 0) + sent, received: (same?.received ?? 0) + received });
+    }
+    // One that is gone for a while, such as a modem that is reset, is not forgotten: its counter may go on.
+    const gone = this.#marks.filter(({ name }) => !counters.some((counter) => counter.name === name));
+    this.#marks = [...gone, ...counters.map(({ name, sent, received }) => ({ name, bootId, sent, received }))];
+  }
+
+  #write(): void {
+    const change = this.#unwritten();
+    if (change.traffic.length + change.interfaces.length === 0) return;
+    try {
+      this.#options.store.add(change);
+    } catch (error) {
+      if (!this.#hasWriteFailed)
+        this.#options.logger.warn(
+          { err: error },
+          "the ledger of data usage cannot be written; it is kept in memory and tried again. See: edge-agent doctor (disk, store)",
+        );
+      this.#hasWriteFailed = true;
+      return;
+    }
+    this.#hasWriteFailed = false;
+    this.#writtenAt = this.#options.clock.monotonic();
+    this.#tally.clear();
+    this.#interfaces = [];
+  }
+
+  /**
+   * What was counted before the clock was set belongs to the first day that is known then; until then, and should that
+   * never come, to the last day there is.
+   */
+  #unwritten(): LedgerChange {
+    const lines: readonly TallyLine[] = this.#tally.lines;
+    const today = this.today() ?? lastOf(lines);
+    const dated = <T extends { readonly day: Day | undefined }>(lines: readonly T[]): (T & { readonly day: Day })[] =>
+      lines.flatMap((line) => {
+        const day = line.day ?? today;
+        return day === undefined ? [] : [{ ...line, day }];
+      });
+    return { traffic: dated(lines), interfaces: dated(this.#interfaces), marks: this.#marks };
+  }
+
+  #trafficContext(): TrafficContext {
+    const { clock, watch } = this.#options;
+    return { day: dayOf(clock.now()), network: watch.current().kind };
+  }
+}
+
+function lastOf(lines: readonly { readonly day: Day | undefined }[]): Day | undefined {
+  return lines
+    .flatMap(({ day }) => day ?? [])
+    .toSorted()
+    .at(-1);
+}

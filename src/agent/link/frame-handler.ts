@@ -1,0 +1,267 @@
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { type AgentFrame, CLOSE_CODES, type ControlFrame, decodeControlFrame } from "../../protocol/frames.ts";
+import { truncateMessage } from "../../protocol/deployment-event.ts";
+import { EdgeError } from "../../protocol/errors.ts";
+import { negotiateVersion, PROTOCOL_VERSION } from "../../protocol/version.ts";
+import { unsupported } from "../core/link/link-outcome.ts";
+import type { AttemptOutcome } from "../core/link/link-state.ts";
+import type { FrameMeter } from "./frame-meter.ts";
+import { Keepalive } from "./keepalive.ts";
+import { fixedInterval, type KeepaliveInterval } from "./keepalive-interval.ts";
+import type { LinkConfig } from "./link-config.ts";
+import { type FrameSink, OutboxPump } from "./outbox-pump.ts";
+import { ResponseSender } from "./response-sender.ts";
+import type { CommandHandler, DeviceReporting, EventSource } from "./ports.ts";
+import { ReportSender } from "./report-sender.ts";
+import { SessionQueries } from "./session-queries.ts";
+
+export type Welcome = Extract<ControlFrame, { type: "welcome" }>;
+
+/** Frames that cannot be read, or come out of order, before a session is given up: a new one costs data. */
+export const MAX_BAD_FRAMES = 20;
+
+/** How long the control plane may take to answer `hello`, in milliseconds. */
+export const WELCOME_TIMEOUT_MS = 10_000;
+
+/** How long events may stay unacknowledged before the link is probed, in milliseconds. */
+const ACK_TIMEOUT_MS = 30_000;
+
+/** The version of the protocol that has queries and reports. */
+const MIN_REPORTING_PROTOCOL = 2;
+
+/** How many open deployments `hello` may name. */
+const MAX_OPEN_DEPLOYMENTS = 1_000;
+
+/** What a dialogue needs of the connection it is held over. */
+export interface Channel extends FrameSink {
+  ping(): void;
+  /** Ends the session with a close code, for the given reason. */
+  close(code: number, outcome: AttemptOutcome): void;
+  /** Ends the session where nobody is there any more to be told. */
+  cut(outcome: AttemptOutcome): void;
+}
+
+export interface FrameHandlerOptions {
+  readonly config: LinkConfig;
+  readonly commands: CommandHandler;
+  readonly events: EventSource;
+  /** What the agent tells of itself; left out, it tells nothing. */
+  readonly reporting?: DeviceReporting | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly agentVersion: string;
+  readonly meter: FrameMeter;
+  /** How long the link may be silent; by default as configured, whatever happens. */
+  readonly idle?: KeepaliveInterval;
+  /** The control plane answered the handshake: the session stands. */
+  readonly onWelcome: (welcome: Welcome) => void;
+}
+
+/** The frames of one session, over a connection that stands: handshake, commands in, events out. Throws for nothing it receives. */
+export class FrameHandler implements Disposable {
+  readonly #options: FrameHandlerOptions;
+  readonly #channel: Channel;
+  readonly #keepalive: Keepalive;
+  readonly #owned = new DisposableStack();
+  #welcomeTimer: Disposable | undefined;
+  #pump: OutboxPump | undefined;
+  #responses: ResponseSender | undefined;
+  #queries: SessionQueries | undefined;
+  #badFrames = 0;
+  #goodbyeWindowMs: number | undefined;
+
+  /** Sends `hello`. Throws where the agent's own store cannot say what is open. */
+  constructor(options: FrameHandlerOptions, channel: Channel) {
+    this.#options = options;
+    this.#channel = channel;
+    const { clock, config, commands } = options;
+    const open = commands.openDeployments().slice(0, MAX_OPEN_DEPLOYMENTS);
+    this.#keepalive = this.#owned.use(
+      new Keepalive({
+        clock,
+        times: { pongTimeoutMs: config.pongTimeoutMs, ackTimeoutMs: ACK_TIMEOUT_MS },
+        idle: options.idle ?? fixedInterval(config.keepaliveMs),
+        unackedSince: () => this.#pump?.unackedSince,
+        probe: () => channel.ping(),
+        onDead: () => channel.cut(failed("the link was dead: nothing came back within the time allowed")),
+      }),
+    );
+    this.#welcomeTimer = this.#owned.use(
+      clock.timer(WELCOME_TIMEOUT_MS, () => channel.cut(failed("the control plane did not answer the handshake"))),
+    );
+    this.#send({
+      type: "hello",
+      protocol: PROTOCOL_VERSION,
+      agent_version: options.agentVersion.slice(0, 64),
+      deployments: open.map((deployment_id) => ({ deployment_id })),
+    });
+  }
+
+  /** What a `goodbye` asked for: the window to come back in, in milliseconds. */
+  get goodbyeWindowMs(): number | undefined {
+    return this.#goodbyeWindowMs;
+  }
+
+  /** Something was received that is no message. */
+  onActivity(): void {
+    this.#keepalive.onReceived();
+  }
+
+  /** A pong was received. */
+  pong(): void {
+    this.#responses?.pong();
+    const probedAt = this.#keepalive.pong();
+    // Messages arrive in order, so events sent before the probe have arrived too. Those that had time enough to be
+    // acknowledged will not be in this session.
+    if (probedAt !== undefined) this.#pump?.stopWaiting(probedAt - ACK_TIMEOUT_MS);
+  }
+
+  /** A binary message was received. The protocol has none. */
+  binary(): void {
+    this.#keepalive.onReceived();
+    this.#countBadFrame("binary message");
+  }
+
+  /** A text message was received. */
+  text(text: string): void {
+    this.#keepalive.onReceived();
+    const decoded = decodeControlFrame(text);
+    switch (decoded.kind) {
+      case "bad":
+        return this.#countBadFrame(decoded.reason);
+      case "unknown":
+        return this.#options.meter.count("unknown", /^[a-z_]+$/.test(decoded.type) ? decoded.type : "(no name)");
+      case "frame":
+        return this.#frame(decoded.frame);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#owned[Symbol.dispose]();
+  }
+
+  #frame(frame: ControlFrame): void {
+    if (frame.type === "goodbye") return this.#goodbye(frame);
+    if (frame.type === "welcome") return this.#pump ? this.#countBadFrame("second welcome") : this.#welcome(frame);
+    const pump = this.#pump;
+    if (!pump) return this.#countBadFrame(`${frame.type} before welcome`);
+    switch (frame.type) {
+      case "deploy":
+        return this.#acceptCommand(pump, frame.deployment_id, (commands) =>
+          commands.deploy(frame.deployment_id, frame.spec, frame.options),
+        );
+      case "command":
+        return this.#acceptCommand(pump, frame.deployment_id, (commands) =>
+          commands.change(frame.deployment_id, frame),
+        );
+      case "cancel":
+        return this.#cancel(frame.deployment_id, frame.reason);
+      case "event_ack":
+        if (!pump.acknowledge(frame.deployment_id, frame.device_seq)) this.#options.meter.count("stray", frame.type);
+        return;
+      case "query":
+        return this.#queries
+          ? this.#queries.begin(frame.query_id, frame.what, frame.params)
+          : this.#options.meter.count("stray", frame.type);
+      case "query_cancel":
+        return this.#queries?.cancel(frame.query_id);
+    }
+  }
+
+  #welcome(frame: Welcome): void {
+    if (negotiateVersion(frame.protocol) !== frame.protocol) {
+      const outcome = unsupported(`it wants version ${frame.protocol}, this is version ${PROTOCOL_VERSION}`);
+      this.#channel.close(CLOSE_CODES.unsupportedProtocol, outcome);
+      return;
+    }
+    this.#welcomeTimer?.[Symbol.dispose]();
+    const { events, clock, logger, onWelcome } = this.#options;
+    this.#options.idle?.onSessionOpened();
+    onWelcome(frame);
+    this.#pump = this.#owned.use(
+      new OutboxPump({ events, clock, logger, sink: this.#channel, onSent: () => this.#keepalive.check() }),
+    );
+    this.#pump.pump();
+    if (frame.protocol >= MIN_REPORTING_PROTOCOL) this.#startReporting(frame.report_hash);
+  }
+
+  /** Events of deployments go before whatever the agent tells of itself. */
+  #startReporting(held: string | undefined): void {
+    const { reporting, logger } = this.#options;
+    if (!reporting) return;
+    const answers = this.#owned.use(
+      new ResponseSender({
+        send: (text, onSent) =>
+          this.#channel.send(text, () => {
+            onSent();
+            this.#pump?.drained();
+          }),
+        ping: () => this.#channel.ping(),
+      }),
+    );
+    this.#responses = answers;
+    this.#queries = this.#owned.use(new SessionQueries({ handler: reporting.queries, answers, logger }));
+    this.#owned.use(new ReportSender({ reports: reporting.reports, answers, logger, knownHash: held }));
+  }
+
+  #acceptCommand(pump: OutboxPump, deploymentId: string, hand: (commands: CommandHandler) => void): void {
+    const { commands, logger } = this.#options;
+    // The acknowledgement goes out before the first event the command leads to.
+    pump.withPaused(() => {
+      try {
+        hand(commands);
+      } catch (error) {
+        logger.error(
+          { err: error, deployment_id: deploymentId },
+          "a deployment could not be stored and is not acknowledged; the control plane reports it as failed. See: edge-agent doctor (disk, store)",
+        );
+        if (!(error instanceof EdgeError)) return;
+        const { code, message } = error;
+        return this.#send({ type: "refuse", deployment_id: deploymentId, code, message: truncateMessage(message) });
+      }
+      this.#send({ type: "ack", deployment_id: deploymentId });
+    });
+  }
+
+  #cancel(deploymentId: string, reason: Extract<ControlFrame, { type: "cancel" }>["reason"]): void {
+    try {
+      this.#options.commands.cancel(deploymentId, reason);
+    } catch (error) {
+      this.#options.logger.error(
+        { err: error, deployment_id: deploymentId },
+        "a cancellation could not be stored; the control plane sends it again with the next link. See: edge-agent doctor (disk, store)",
+      );
+    }
+  }
+
+  #goodbye(frame: Extract<ControlFrame, { type: "goodbye" }>): void {
+    if (this.#goodbyeWindowMs !== undefined) return this.#countBadFrame("second goodbye");
+    const windowMs = frame.retry_after_s * 1000;
+    this.#goodbyeWindowMs = windowMs;
+    const { clock, config } = this.#options;
+    // Whoever says goodbye closes; if it is gone without, nobody would notice until the next keep-alive.
+    const leave = (): void =>
+      this.#channel.close(CLOSE_CODES.goingAway, {
+        kind: "leaving",
+        windowMs,
+        reason: "the control plane is restarting",
+      });
+    this.#owned.use(clock.timer(config.pongTimeoutMs, leave));
+  }
+
+  #countBadFrame(why: string): void {
+    this.#options.meter.count("bad", why);
+    if (++this.#badFrames !== MAX_BAD_FRAMES) return;
+    const outcome = failed(`the control plane sent ${MAX_BAD_FRAMES} frames in one session that cannot be read`);
+    this.#channel.close(CLOSE_CODES.badFrame, outcome);
+  }
+
+  #send(frame: AgentFrame): void {
+    this.#channel.send(JSON.stringify(frame), () => this.#pump?.drained());
+  }
+}
+
+function failed(reason: string): AttemptOutcome {
+  return { kind: "failed", reason };
+}

@@ -1,0 +1,166 @@
+import { createHash } from "node:crypto";
+import { type Clock, deadline } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { AppReport, DeviceFacts, ReportDelta } from "../../protocol/app-report.ts";
+import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
+import { LABELS } from "../core/app/container.ts";
+import type { AppRecord } from "../core/deployment/record.ts";
+import { type Report, diffReports, fitToSize } from "../core/report/report.ts";
+import type { ContainerSummary, Engine, ImageFacts } from "../engine/engine.ts";
+import { findManagedContainers } from "../engine/managed-containers.ts";
+import type { ReportSource } from "../link/ports.ts";
+import type { HistoryEntry } from "../store/history.ts";
+import { toAppReport } from "./app-report.ts";
+import { lastDeployments } from "./last-deployments.ts";
+
+/** How long a look at all apps may take, in milliseconds. */
+const ENGINE_TIMEOUT_MS = 30_000;
+
+/** Room in a frame for what is not apps. */
+const FRAME_MARGIN_BYTES = 16 * 1024;
+
+const MAX_HISTORY_ENTRIES = 1_000;
+
+/** Reports kept to tell differences to: one that is under way is not held yet. */
+const MAX_KEPT_REPORTS = 4;
+
+export interface ReportBuilderOptions {
+  readonly engine: Engine;
+  readonly store: { apps(): readonly AppRecord[]; history(limit: number): readonly HistoryEntry[] };
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly stateDir: string;
+  /** Whether a deployment is at work on the app: what it is in between is nothing to tell. */
+  readonly isBusy: (app: string) => boolean;
+  readonly facts: (signal: AbortSignal) => Promise<DeviceFacts>;
+}
+
+/** The device's report as it is, and the last ones before it. */
+export class ReportBuilder implements ReportSource {
+  readonly #options: ReportBuilderOptions;
+  readonly #listeners = new Set<() => void>();
+  readonly #images = new Map<string, ImageFacts | undefined>();
+  /** The newest comes last. */
+  #reports: Report[] = [];
+
+  constructor(options: ReportBuilderOptions) {
+    this.#options = options;
+  }
+
+  since(hash: string | undefined): ReportDelta | undefined {
+    const current = this.#reports.at(-1);
+    if (!current || current.hash === hash) return undefined;
+    return diffReports(
+      this.#reports.find((report) => report.hash === hash),
+      current,
+    );
+  }
+
+  onReport(listener: () => void): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+  }
+
+  /** Looks now, whatever was told last, and answers the complete report. */
+  async buildComplete(signal: AbortSignal): Promise<ReportDelta> {
+    const { report } = await this.#build(signal);
+    return diffReports(undefined, report);
+  }
+
+  /** Looks at one app now; `undefined` where there is none of this name. */
+  async buildApp(name: string, signal: AbortSignal): Promise<{ app: AppRecord; report: AppReport } | undefined> {
+    const { engine, store } = this.#options;
+    const app = store.apps().find((record) => record.name === name);
+    if (!app) return undefined;
+    using limit = deadline(this.#options.clock, ENGINE_TIMEOUT_MS, signal);
+    const containers = await engine.listContainers(limit.signal);
+    const { report } = await this.#buildAppReport(
+      app,
+      containers,
+      lastDeployments(store.history(MAX_HISTORY_ENTRIES)),
+      limit.signal,
+    );
+    return { app, report };
+  }
+
+  /**
+   * Looks at everything; where something is other than before, that is the new report. Answers when it may change by time
+   * alone, in milliseconds from now. Rejects when the engine cannot be asked.
+   */
+  async update(signal: AbortSignal): Promise<{ readonly changed: boolean; readonly recheckMs: number | undefined }> {
+    const { report, recheckMs } = await this.#build(signal);
+    const changed = report.hash !== this.#reports.at(-1)?.hash;
+    if (changed) this.#reports = [...this.#reports, report].slice(-MAX_KEPT_REPORTS);
+    return { changed, recheckMs };
+  }
+
+  /** Tells whoever listens that there is a new report. */
+  publish(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  async #build(parent: AbortSignal): Promise<{ readonly report: Report; readonly recheckMs: number | undefined }> {
+    const { engine, store, clock, facts, isBusy } = this.#options;
+    using limit = deadline(clock, ENGINE_TIMEOUT_MS, parent);
+    const { signal } = limit;
+    const [containers, device] = await Promise.all([engine.listContainers(signal), facts(signal)]);
+    const ended = lastDeployments(store.history(MAX_HISTORY_ENTRIES));
+    const seen: { readonly report: AppReport; readonly recheckMs: number | undefined }[] = [];
+    for (const app of store.apps()) {
+      const before = isBusy(app.name) ? this.#reports.at(-1)?.apps.get(app.name) : undefined;
+      seen.push(
+        before ? { report: before, recheckMs: undefined } : await this.#buildAppReport(app, containers, ended, signal),
+      );
+    }
+    const apps = fitToSize(
+      seen.map(({ report }) => report),
+      MAX_FRAME_BYTES - FRAME_MARGIN_BYTES,
+      (value) => Buffer.byteLength(JSON.stringify(value)),
+    );
+    const rechecks = seen.flatMap(({ recheckMs }) => recheckMs ?? []);
+    return {
+      report: { hash: hashOf({ apps, device }), apps: new Map(apps.map((app) => [app.name, app])), device },
+      recheckMs: rechecks.length > 0 ? Math.min(...rechecks) : undefined,
+    };
+  }
+
+  async #buildAppReport(
+    app: AppRecord,
+    containers: readonly ContainerSummary[],
+    ended: ReadonlyMap<string, AppReport["last_deployment"]>,
+    signal: AbortSignal,
+  ) {
+    const { engine, clock } = this.#options;
+    const own =
+      containers.find(({ id }) => id === app.containerId) ?? (await this.#findContainer(app, containers, signal));
+    const container = own && (await engine.inspectContainer(own.id, signal));
+    const image = await this.#image(app.imageId, signal);
+    return toAppReport({ app, container, image, lastDeployment: ended.get(app.name) ?? null }, clock.now());
+  }
+
+  async #findContainer({ deploymentId }: AppRecord, all: readonly ContainerSummary[], signal: AbortSignal) {
+    const { engine, stateDir } = this.#options;
+    const labelled = all.filter(
+      ({ labels }) => labels[LABELS.deployment] === deploymentId && labels[LABELS.stateDir] === stateDir,
+    );
+    const [own] = await findManagedContainers(labelled, { engine, recorded: new Set() }, signal);
+    return own;
+  }
+
+  /** What an image is never changes; only whether it is there. */
+  async #image(id: string, signal: AbortSignal): Promise<ImageFacts | undefined> {
+    const known = this.#images.get(id);
+    if (known) return known;
+    const facts = await this.#options.engine.inspectImage(id, signal);
+    if (this.#images.size >= MAX_CACHED_IMAGES) this.#images.clear();
+    this.#images.set(id, facts);
+    return facts;
+  }
+}
+
+const MAX_CACHED_IMAGES = 200;
+
+/** Short, and the same for the same report over restarts of the agent. */
+function hashOf(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("base64url").slice(0, 22);
+}

@@ -1,0 +1,97 @@
+import { memoize } from "../../lib/memoize.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { DataUsageParams, DeviceDataUsage } from "../../protocol/data-usage.ts";
+import { EdgeError } from "../../protocol/errors.ts";
+import type { DeviceFacts } from "../../protocol/app-report.ts";
+import type { LogLimits } from "../core/logs/budget.ts";
+import type { Engine, EngineInfo } from "../engine/engine.ts";
+import { EngineError } from "../engine/engine-error.ts";
+import type { Host } from "../host/host.ts";
+import type { DeviceReporting } from "../link/ports.ts";
+import type { NotifyingStore } from "../store/notifying-store.ts";
+import type { Readings } from "../telemetry/readings.ts";
+import { sendAppLog } from "./send-app-log.ts";
+import { readDeploymentOutcomes } from "./deployment-outcomes.ts";
+import { readDeviceState } from "./device-state.ts";
+import { type QueryHandlers, DeviceQueries, type CountResponseTraffic } from "./queries.ts";
+import { ReportBuilder } from "./report-builder.ts";
+import { Reporter } from "./reporter.ts";
+
+/** What is known of a machine does not change while it runs, but for its engine. */
+const FACTS_TTL_MS = 600_000;
+
+export interface ReportingOptions {
+  readonly engine: Engine;
+  readonly host: Host;
+  readonly store: NotifyingStore;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: Logger;
+  readonly stateDir: string;
+  readonly limits: LogLimits;
+  readonly reportsPerHour: number;
+  /** Whether a deployment is at work on the app right now. */
+  readonly isBusy: (app: string) => boolean;
+  readonly facts: (engine: EngineInfo | undefined) => Promise<DeviceFacts>;
+  readonly readings: (signal: AbortSignal) => Promise<Readings>;
+  readonly agentUptimeS: () => number;
+  readonly dataUsage: (params: DataUsageParams) => DeviceDataUsage;
+  readonly traffic: CountResponseTraffic;
+}
+
+/** What the agent tells of itself. `run` sees to the reports until the signal aborts. */
+export function createReporting(
+  options: ReportingOptions,
+): DeviceReporting & { readonly run: (signal: AbortSignal) => Promise<void> } {
+  const { engine, clock, reportsPerHour: maxPerHour } = options;
+  const facts = memoize(clock, FACTS_TTL_MS, async (signal) => options.facts(await engine.info(signal)));
+  const book = new ReportBuilder({ ...options, facts });
+  const reporter = new Reporter({ ...options, builder: book, maxPerHour });
+  return {
+    queries: new DeviceQueries(createQueryHandlers(options, book), options.traffic),
+    reports: book,
+    run: (signal) => reporter.run(signal),
+  };
+}
+
+function createQueryHandlers(options: ReportingOptions, book: ReportBuilder): QueryHandlers {
+  return {
+    async report({ send, signal }) {
+      await send(await engineAsked(() => book.buildComplete(signal), signal));
+      return undefined;
+    },
+    async app({ params: { app, reveal }, send, signal }) {
+      const found = await engineAsked(() => book.buildApp(app, signal), signal);
+      if (!found) throw new EdgeError("AppNotFound", `There is no app named ${app} on this device.`);
+      await send({ app: found.report, ...(reveal && { spec: found.app.spec }) });
+      return undefined;
+    },
+    async device({ send, signal }) {
+      await send(await readDeviceState(options, signal));
+      return undefined;
+    },
+    logs: ({ params, send, signal }) => sendAppLog(params, options, send, signal),
+    async data_usage({ params, send }) {
+      await send(options.dataUsage(params));
+      return undefined;
+    },
+    async deployments({ params, send }) {
+      await send({ deployments: readDeploymentOutcomes(options.store, params.deployment_ids) });
+      return undefined;
+    },
+  };
+}
+
+async function engineAsked<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    signal.throwIfAborted();
+    const isLate = error instanceof DOMException && error.name === "TimeoutError";
+    if (!isLate && !(error instanceof EngineError)) throw error;
+    throw new EdgeError("EngineUnavailable", `The container engine cannot be asked: ${error.message}`, undefined, {
+      cause: error,
+    });
+  }
+}

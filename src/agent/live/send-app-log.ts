@@ -1,0 +1,47 @@
+import type { AppLogChunk, LogsParams } from "../../protocol/app-log.ts";
+import type { LogLimits } from "../core/logs/budget.ts";
+import { type AppLogEnd, type AppLogSource, readAppLog } from "./app-log.ts";
+import { LogChunks } from "./log-chunks.ts";
+
+const NANOSECONDS = 1_000_000_000n;
+
+const REMARKS: Readonly<Record<AppLogEnd, string | undefined>> = {
+  read: undefined,
+  no_container: "The app has no container right now, and so no log.",
+  removed: "The app was removed.",
+};
+
+/**
+ * Sends an app's log within the limits, until it is read or, followed, the app is removed or the signal aborts. Resolves
+ * with a remark where it ended otherwise than by having been read. Errors: `EdgeError` as of `readAppLog`.
+ */
+export async function sendAppLog(
+  { app, tail, since, follow }: LogsParams,
+  source: AppLogSource & { readonly limits: LogLimits },
+  send: (chunk: AppLogChunk) => Promise<unknown>,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { limits, clock } = source;
+  using chunks = new LogChunks({ limits, clock, send, signal });
+  const from = since === undefined ? undefined : BigInt(since) * NANOSECONDS;
+  const log = readAppLog(app, { tail, since: from, follow }, source, signal);
+  try {
+    for (;;) {
+      const next = await log.next();
+      if (next.done) {
+        await chunks.flush();
+        return REMARKS[next.value];
+      }
+      const { lines, isLive } = next.value;
+      for (const line of lines) {
+        if (await chunks.add(line, isLive)) continue;
+        await chunks.flush();
+        return `No more than ${limits.totalBytes} bytes are sent for one request; the rest is left out.`;
+      }
+      // All that was there before is read. Whoever asked may wait for a sign of life, and there may have been nothing.
+      if (lines.length === 0) await chunks.send();
+    }
+  } finally {
+    await log.return("read");
+  }
+}

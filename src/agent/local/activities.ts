@@ -1,0 +1,28 @@
+import type { EventContent } from "../../protocol/deployment-event.ts";
+import type { DeploymentRecord } from "../core/deployment/record.ts";
+import { deploymentEntry, type HistoryEntry, timedEvent } from "../store/history.ts";
+import type { StoreChange } from "../store/store.ts";
+import type { Activity } from "./api.ts";
+
+/** What an entry of the history amounts to, one thing after the other. */
+export function toActivities(entry: HistoryEntry): Activity[] {
+  if (entry.kind !== "deployment") return [entry];
+  const { id, app, origin } = entry;
+  return entry.events.map((event) => ({ kind: "event", app, deployment_id: id, origin, ...event }));
+}
+
+/** What has just been stored. @param nowMs time of day */
+export function changeActivities(change: StoreChange, nowMs: number): Activity[] {
+  const { deployment, events = [], historyEntry } = change;
+  return [
+    ...(deployment ? toActivities(asEntry(deployment, events, Math.floor(nowMs / 1000))) : []),
+    ...(historyEntry ? toActivities(historyEntry) : []),
+  ];
+}
+
+function asEntry(record: DeploymentRecord, events: readonly EventContent[], at: number): HistoryEntry {
+  return deploymentEntry(
+    record,
+    events.map((event) => timedEvent(event, at)),
+  );
+}

@@ -1,0 +1,36 @@
+import { deadline } from "../../lib/clock.ts";
+import type { ContainerUsage } from "../engine/engine.ts";
+import { findAppContainer } from "../live/find-app-container.ts";
+import type { AppUsage, Top } from "./api.ts";
+import { type DeviceStatusSources, readDeviceStatus } from "./device-status.ts";
+
+const ENGINE_TIMEOUT_MS = 4_000;
+
+/** What the apps use at this moment. Asks the engine once for each; never rejects but for the signal. */
+export async function readUsage(
+  sources: DeviceStatusSources,
+  signal: AbortSignal,
+): Promise<Pick<Top, "apps" | "disk">> {
+  using limit = deadline(sources.clock, ENGINE_TIMEOUT_MS, signal);
+  const usage = async (name: string): Promise<AppUsage | null> => {
+    const app = sources.store.apps().find((record) => record.name === name);
+    const container = app && (await findAppContainer(app, sources.engine, limit.signal));
+    if (container?.status !== "running") return null;
+    return toAnswer(await sources.engine.containerUsage(container.id, limit.signal));
+  };
+  const { apps, disk } = await readDeviceStatus(sources, signal);
+  const used = await Promise.all(apps.map(({ name }) => usage(name).catch(() => null)));
+  signal.throwIfAborted();
+  return { disk, apps: apps.map((app, index) => Object.assign(app, { usage: used[index] ?? null })) };
+}
+
+function toAnswer(usage: ContainerUsage | undefined): AppUsage | null {
+  if (!usage) return null;
+  return {
+    cpu_ns: usage.cpuNs,
+    memory_bytes: usage.memoryBytes,
+    memory_limit_bytes: usage.memoryLimitBytes ?? null,
+    received_bytes: usage.receivedBytes ?? null,
+    sent_bytes: usage.sentBytes ?? null,
+  };
+}

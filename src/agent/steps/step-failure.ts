@@ -1,0 +1,67 @@
+import { EdgeError } from "../../protocol/errors.ts";
+import { maskSecrets } from "../../lib/redact.ts";
+import type { DeploymentStep } from "../../protocol/deployment-event.ts";
+import { secretsOfRecord } from "../core/app/container.ts";
+import type { DeploymentRecord, Failure } from "../core/deployment/record.ts";
+import { failureOf } from "../core/deployment/failure.ts";
+import type { Step } from "../core/deployment/step.ts";
+import { DownloadError } from "../download/download-error.ts";
+import { RegistryError } from "../registry/registry-error.ts";
+import { EngineError } from "../engine/engine-error.ts";
+
+const STEP_NAMES: Readonly<Record<Step["kind"], DeploymentStep>> = {
+  check: "checking",
+  resolve: "pulling",
+  pull: "pulling",
+  create: "creating",
+  switch: "starting",
+  rename: "starting",
+  stop: "stopping",
+  start: "starting",
+  verify: "verifying",
+  clean: "done",
+  commit: "done",
+  revert: "done",
+  succeed: "done",
+  quote: "done",
+  fail: "done",
+};
+
+/** The name under which a step shows in events. */
+export function stepName(kind: Step["kind"]): DeploymentStep {
+  return STEP_NAMES[kind];
+}
+
+/** Whether the engine may come back and the step then be tried again. */
+export function isEngineDown(error: unknown): error is EngineError {
+  return error instanceof EngineError && (error.kind === "unavailable" || error.kind === "timeout");
+}
+
+/**
+ * An error as the log may have it: one that repeats a secret, in its message or in what caused it, is replaced by one
+ * that does not.
+ */
+export function maskError(error: unknown, secrets: readonly string[]): unknown {
+  const texts: string[] = [];
+  for (let at = error, depth = 0; at instanceof Error && depth < 10; at = at.cause, depth++) {
+    texts.push(at.message, at.stack ?? "");
+  }
+  if (!(error instanceof Error) || texts.every((text) => maskSecrets(text, secrets) === text)) return error;
+  const masked = new Error(maskSecrets(error.message, secrets));
+  masked.name = error.name;
+  masked.stack = maskSecrets(error.stack ?? "", secrets);
+  return masked;
+}
+
+/** The failure an error amounts to. Text from outside is masked: an engine repeats what it was given. */
+export function toFailure(error: unknown, step: DeploymentStep, record: DeploymentRecord): Failure {
+  if (error instanceof EdgeError) {
+    const { code, message, details } = error;
+    return { code, message, step, ...(details && { details }) };
+  }
+  if (!(error instanceof EngineError || error instanceof RegistryError || error instanceof DownloadError)) {
+    return { code: "Internal", message: "Something went wrong inside the agent; its log says what.", step };
+  }
+  const message = maskSecrets(error.message, secretsOfRecord(record));
+  return failureOf({ kind: error.kind, message }, step, record.spec?.image ?? "");
+}

@@ -1,0 +1,116 @@
+import { Readable } from "node:stream";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { appLogLineSchema, MAX_LOG_TAIL_LINES } from "../../../protocol/app-log.ts";
+import { EdgeError } from "../../../protocol/errors.ts";
+import { integerString, booleanString } from "../../../protocol/query-string.ts";
+import { MAX_UNIX_SECONDS } from "../../../protocol/timestamp.ts";
+import type { LogFormat } from "../../core/log-entry.ts";
+import { onAbort } from "../../../lib/on-abort.ts";
+import type { LogFeed } from "../../queries/log-feed.ts";
+import { findAsset } from "../assets/find-asset.ts";
+import type { Api, ApiContext } from "../context.ts";
+import { errors } from "../docs/responses.ts";
+import { streamSignal } from "../stream-signal.ts";
+import { appParams } from "./app-params.ts";
+import { negotiateLogFormat } from "./log-format.ts";
+
+const query = z.strictObject({
+  tail: integerString(0, MAX_LOG_TAIL_LINES)
+    .default(200)
+    .meta({ description: "Most lines from before now, the latest ones." }),
+  since: integerString(0, MAX_UNIX_SECONDS)
+    .optional()
+    .meta({ description: "Only lines from this instant on; Unix seconds." }),
+  follow: booleanString()
+    .default(false)
+    .meta({ description: "Goes on with the lines to come, for as long as the client stays." }),
+});
+
+const entrySchema = z
+  .union([
+    appLogLineSchema,
+    z.object({ omitted_lines: z.int().min(0), omitted_bytes: z.int().min(0) }).meta({ id: "AppLogOmission" }),
+    z.object({ error: z.object({ code: z.string(), message: z.string() }) }).meta({ id: "AppLogError" }),
+  ])
+  .meta({ id: "AppLogEntry" });
+
+/** `GET /v1/assets/{asset_id}/edge/apps/{name}/logs`: what an app wrote, and writes, asked of the device. */
+export function getAppLogs(api: Api, context: ApiContext): void {
+  api.get(
+    "/v1/assets/:asset_id/edge/apps/:name/logs",
+    {
+      exposeHeadRoute: false,
+      schema: {
+        operationId: "getAppLogs",
+        summary: "App Logs",
+        description:
+          "Lines of the app's standard output and error, oldest first, as NDJSON or as plain text by `Accept`. What was " +
+          "left out, since there is more than fits the link or the client reads too slowly, is counted in its place. A " +
+          "log that ends before its end says so in its last line. An empty line every 15 s keeps the connection alive.",
+        tags: ["Apps"],
+        params: appParams,
+        querystring: query,
+        response: {
+          200: {
+            description: "The log. Each non-empty line is one JSON object, or one line of text.",
+            content: { "application/x-ndjson": { schema: entrySchema }, "text/plain": { schema: z.string() } },
+          },
+          ...errors(
+            "AssetNotFound",
+            "AppNotFound",
+            "InvalidRequest",
+            "DeviceTooOld",
+            "DeviceNotReachable",
+            "EngineUnavailable",
+            "DeviceFailed",
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { asset_id, name } = request.params;
+      const asset = await findAsset(context.store, request, asset_id);
+      const { since, ...range } = request.query;
+      const feed = context.queries.openLogs(asset, { app: name, ...range, ...(since !== undefined && { since }) });
+      const stopping = onAbort(context.stopping, () => feed.end(restartingError()));
+      onAbort(streamSignal(request, reply, context), () => {
+        stopping[Symbol.dispose]();
+        feed[Symbol.dispose]();
+      });
+      await feed.waitForFirstAnswer();
+      return sendLog(context, request, reply, feed);
+    },
+  );
+}
+
+function restartingError(): EdgeError {
+  return new EdgeError("ServiceUnavailable", "The service is restarting.");
+}
+
+function sendLog(
+  { streamLimiter }: ApiContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  feed: LogFeed,
+): FastifyReply {
+  const format = negotiateLogFormat(request.headers.accept);
+  return reply
+    .headers({
+      "Content-Type": `${format.mediaType}; charset=utf-8`,
+      "X-Accel-Buffering": "no",
+    })
+    .send(Readable.from(streamLimiter.withStallTimeout(request, reply, writeLog(feed, format))));
+}
+
+async function* writeLog(feed: LogFeed, format: LogFormat): AsyncGenerator<string> {
+  using _feed = feed;
+  try {
+    for await (const entries of feed.batches()) {
+      yield entries.length === 0 ? "\n" : entries.map((entry) => format.entry(entry)).join("");
+    }
+  } catch (error) {
+    if (!(error instanceof EdgeError)) throw error;
+    yield format.failure(error);
+  }
+}

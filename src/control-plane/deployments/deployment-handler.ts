@@ -1,0 +1,132 @@
+import type { DeviceEvent } from "../../protocol/deployment-event.ts";
+import type { ErrorCode } from "../../protocol/errors.ts";
+import { confirmOnDevice, noteConnectionLost } from "../core/connection-notes.ts";
+import type { Deployment, DeploymentSummary } from "../core/deployment.ts";
+import { markForOutcomeQuery } from "../core/resolve-outcome.ts";
+import { MAX_EVENT_BYTES, MAX_EVENT_BYTES_OVER_QUOTA } from "../core/event-log.ts";
+import { cancelReason, reconcile } from "../core/reconcile.ts";
+import { acknowledge, refuse, replyToEvent, applyDeviceEvent } from "../core/transitions.ts";
+import type { DeploymentStore } from "../store/deployments.ts";
+import type { DeploymentHandler, DeviceSession, FrameOutcome } from "../devices/session.ts";
+import type { OutcomeQueries } from "./outcome-queries.ts";
+import type { Recorder } from "./recorder.ts";
+
+export interface DeploymentHandlerOptions {
+  readonly store: DeploymentStore;
+  readonly recorder: Recorder;
+  readonly outcomeQueries: OutcomeQueries;
+  /** Most bytes that the deployments of one account take in the store. */
+  readonly maxAccountBytes: number;
+}
+
+/** Takes what devices say about their deployments into the record, and answers them. */
+export class RecordingDeploymentHandler implements DeploymentHandler {
+  readonly #store: DeploymentStore;
+  readonly #recorder: Recorder;
+  readonly #outcomeQueries: OutcomeQueries;
+  readonly #maxAccountBytes: number;
+
+  constructor({ store, recorder, outcomeQueries, maxAccountBytes }: DeploymentHandlerOptions) {
+    this.#store = store;
+    this.#recorder = recorder;
+    this.#outcomeQueries = outcomeQueries;
+    this.#maxAccountBytes = maxAccountBytes;
+  }
+
+  async onConnected(session: DeviceSession, held: readonly string[]): Promise<number> {
+    const { epoch } = session;
+    const unfinished = await this.#store.listUnfinishedSummaries(session.assetUuid);
+    const known: { id: string; deployment: DeploymentSummary | undefined }[] = [];
+    for (const id of new Set(held)) known.push({ id, deployment: await this.#findOwnDeployment(session, id) });
+    const doubtful: Deployment[] = [];
+    for (const correction of reconcile(unfinished, known)) {
+      const { kind, deploymentId } = correction;
+      if (kind === "confirm") {
+        await this.#recorder.update(deploymentId, (current, nowMs) => confirmOnDevice(current, nowMs, epoch));
+      } else if (kind === "cancel") {
+        session.send({ type: "cancel", deployment_id: deploymentId, reason: correction.reason });
+      } else {
+        const after = await this.#recorder.update(deploymentId, (current, nowMs) =>
+          markForOutcomeQuery(current, nowMs, epoch),
+        );
+        if (after) doubtful.push(after);
+      }
+    }
+    await this.#outcomeQueries.queryOutcomes(session, doubtful);
+    return unfinished.length;
+  }
+
+  async onDisconnected(session: DeviceSession): Promise<void> {
+    for (const { id } of await this.#store.listUnfinishedSummaries(session.assetUuid)) {
+      await this.#recorder.update(id, (current, nowMs) => noteConnectionLost(current, nowMs, session.epoch));
+    }
+  }
+
+  async onAck(session: DeviceSession, deploymentId: string): Promise<FrameOutcome> {
+    const deployment = await this.#store.findSummary(deploymentId);
+    if (!deployment) return "unknown";
+    if (deployment.assetUuid !== session.assetUuid) return this.#cancelUnknown(session, deploymentId);
+    const after = await this.#recorder.update(deploymentId, (current, nowMs) =>
+      acknowledge(current, nowMs, session.epoch),
+    );
+    const reason = after && cancelReason(after);
+    if (reason) session.send({ type: "cancel", deployment_id: deploymentId, reason });
+    return "taken";
+  }
+
+  async onRefuse(
+    session: DeviceSession,
+    deploymentId: string,
+    code: ErrorCode,
+    message: string,
+  ): Promise<FrameOutcome> {
+    const deployment = await this.#store.findDeployment(deploymentId);
+    if (!deployment) return "unknown";
+    if (deployment.assetUuid !== session.assetUuid) return "foreign";
+    await this.#recorder.update(deploymentId, (current, nowMs) => refuse(current, nowMs, code, message));
+    return "taken";
+  }
+
+  async onEvent(session: DeviceSession, deploymentId: string, event: DeviceEvent): Promise<FrameOutcome> {
+    const deployment = await this.#store.findSummary(deploymentId);
+    if (!deployment) {
+      // Removed with age while the device was away, or made after the backup that the database was restored from. That is
+      // no reason to undo what runs, or goes on as it was asked for.
+      acknowledgeEvent(session, deploymentId, event);
+      return "unknown";
+    }
+    if (deployment.assetUuid !== session.assetUuid) {
+      if (event.status !== "Fail") return this.#cancelUnknown(session, deploymentId);
+      acknowledgeEvent(session, deploymentId, event);
+      return "foreign";
+    }
+    const after = await this.#recorder.update(deploymentId, (current, nowMs) =>
+      applyDeviceEvent(current, event, nowMs, session.epoch, this.#maxEventBytes(current)),
+    );
+    if (after && replyToEvent(after, event) === "cancel") {
+      session.send({ type: "cancel", deployment_id: deploymentId, reason: cancelReason(after) ?? "unknown" });
+    } else {
+      acknowledgeEvent(session, deploymentId, event);
+    }
+    return "taken";
+  }
+
+  #maxEventBytes({ accountStoredBytes }: Deployment): number {
+    return accountStoredBytes < this.#maxAccountBytes ? MAX_EVENT_BYTES : MAX_EVENT_BYTES_OVER_QUOTA;
+  }
+
+  async #findOwnDeployment(session: DeviceSession, id: string): Promise<DeploymentSummary | undefined> {
+    const deployment = await this.#store.findSummary(id);
+    return deployment?.assetUuid === session.assetUuid ? deployment : undefined;
+  }
+
+  /** Takes nothing about a deployment of another device. */
+  #cancelUnknown(session: DeviceSession, deploymentId: string): FrameOutcome {
+    session.send({ type: "cancel", deployment_id: deploymentId, reason: "unknown" });
+    return "foreign";
+  }
+}
+
+function acknowledgeEvent(session: DeviceSession, deploymentId: string, { device_seq }: DeviceEvent): void {
+  session.send({ type: "event_ack", deployment_id: deploymentId, device_seq });
+}

@@ -1,0 +1,15 @@
+import type { HostState } from "../../src/agent/core/deployment/check.ts";
+
+/** A machine with nothing on it. */
+export const EMPTY_HOST_STATE: HostState = {
+  containers: [],
+  apps: [],
+  concurrentDeployments: [],
+  listeningPorts: [],
+  capacity: { memoryBytes: 1_000_000_000, cpus: 2 },
+  missingDevices: [],
+  freeBytes: 1_000,
+  reserveBytes: 1_000,
+  policyViolation: undefined,
+  action: "deploy",
+};

@@ -1,0 +1,182 @@
+import { oldVersionName, newVersionName, containerName } from "../../src/agent/core/app/container.ts";
+import {
+  type AppRecord,
+  type DeploymentRecord,
+  type Failure,
+  newApp,
+  newRecord,
+} from "../../src/agent/core/deployment/record.ts";
+import { nextStep } from "../../src/agent/core/deployment/plan.ts";
+import type { RunProgress, Step } from "../../src/agent/core/deployment/step.ts";
+import { beginsTouching } from "../../src/agent/core/deployment/rollback.ts";
+import { isRecordStep } from "../../src/agent/steps/table.ts";
+import { toRecordChange } from "../../src/agent/steps/record-change.ts";
+import type { AppSpec } from "../../src/protocol/app-spec.ts";
+import type { DeploymentAction } from "../../src/protocol/deployment-action.ts";
+
+const EMPTY_PROGRESS: RunProgress = {
+  startedContainerId: undefined,
+  verifiedContainerId: undefined,
+  stoppedContainerId: undefined,
+  source: undefined,
+  pullAttempts: 0,
+};
+const FAILURE: Failure = { code: "CrashLoopBackOff", message: "it crashed", step: "verifying" };
+const CANCELLED: Failure = { code: "DeploymentCancelled", message: "enough", step: "done" };
+
+/** What may befall the agent around one step. */
+export const STEP_FAULTS = [
+  "none",
+  "crash_before_store",
+  "step_fails",
+  "cancel",
+  "reboot",
+  "container_removed",
+] as const;
+export type StepFault = (typeof STEP_FAULTS)[number];
+
+export interface Container {
+  readonly id: string;
+  name: string;
+  readonly deploymentId: string;
+  running: boolean;
+}
+
+export interface PlanSimulation {
+  record: DeploymentRecord;
+  installed: AppRecord | undefined;
+  containers: Container[];
+  readonly steps: Step["kind"][];
+  /** How many steps there were with no container running. */
+  stepsWithoutContainer: number;
+}
+
+/** Plays a deployment by its plan alone: each step does what it says, unless something befalls it. */
+export function simulatePlan(
+  action: DeploymentAction,
+  spec: AppSpec,
+  mishaps: readonly StepFault[] = [],
+  desired: AppRecord["desired"] = "running",
+): PlanSimulation {
+  const old = {
+    ...newApp({ ...spec, image: "example/app:0" }, { deploymentId: "d0", imageId: "i0", containerId: "c0" }),
+  };
+  const previous = action === "deploy" ? undefined : { ...old, desired };
+  const record = { ...newRecord("d1", 1, spec), action, app: spec.name, previous };
+  const world: PlanSimulation = { record, installed: previous, containers: [], steps: [], stepsWithoutContainer: 0 };
+  if (previous) {
+    const running = desired === "running";
+    world.containers.push({ id: "c0", name: containerName(spec.name), deploymentId: "d0", running });
+  }
+  let progress = EMPTY_PROGRESS;
+  let stored = record as DeploymentRecord;
+  for (let round = 0; round < mishaps.length + 60; round++) {
+    const seen = world.containers.map((container) => ({ ...container, up: container.running }));
+    const containers = seen.filter(({ deploymentId }) => deploymentId === "d1");
+    const others = previous ? seen.filter(({ deploymentId }) => deploymentId !== "d1") : [];
+    const step = nextStep(world.record, { containers, others }, progress, world.installed);
+    if (!step) return world;
+    world.steps.push(step.kind);
+    const mishap = mishaps[round] ?? "none";
+    if (isRecordStep(step)) {
+      const { record: change, app, removedApp } = toRecordChange(step, world.record);
+      world.record = { ...world.record, ...change };
+      if (app) world.installed = app;
+      if (removedApp !== undefined) world.installed = undefined;
+    } else {
+      // On disk before the step has any effect.
+      world.record = stored = beginsTouching(world.record, step) ? { ...world.record, touched: true } : world.record;
+      if (mishap === "step_fails" && step.kind !== "clean") {
+        const failure = world.record.failure ? { rollbackFailure: FAILURE } : { failure: FAILURE };
+        world.record = { ...world.record, ...failure };
+      } else {
+        world.record = { ...world.record, ...applyStep(world, step, round) };
+        progress = progressAfter(step, progress);
+      }
+    }
+    if (mishap === "cancel" && world.record.outcome === "pending" && !world.record.failure) {
+      world.record = { ...world.record, failure: CANCELLED };
+    }
+    if (mishap === "container_removed") world.containers = world.containers.slice(1);
+    if (mishap === "crash_before_store" && !isRecordStep(step)) {
+      world.record = stored;
+      progress = EMPTY_PROGRESS;
+    }
+    if (mishap === "reboot") {
+      progress = EMPTY_PROGRESS;
+      for (const container of world.containers) container.running = false;
+    }
+    if (!world.containers.some(({ running }) => running)) world.stepsWithoutContainer++;
+    stored = world.record;
+  }
+  return world;
+}
+
+function applyStep(world: PlanSimulation, step: Step, round: number): Partial<DeploymentRecord> {
+  const find = (id: string): Container | undefined => world.containers.find((container) => container.id === id);
+  const change = (id: string, fields: Partial<Container>): void => {
+    const container = find(id);
+    if (!container) return;
+    if (
+      fields.name !== undefined &&
+      world.containers.some((other) => other !== container && other.name === fields.name)
+    )
+      throw new Error(`two containers named ${fields.name}`);
+    Object.assign(container, fields);
+  };
+  switch (step.kind) {
+    case "check":
+      return { checked: true };
+    case "pull":
+      return { imageId: "i1" };
+    case "create": {
+      const { spec, place, deploymentId } = step;
+      const name = place === "beside" ? newVersionName(spec.name) : containerName(spec.name);
+      if (world.containers.some((other) => other.name === name)) throw new Error(`two containers named ${name}`);
+      world.containers.push({ id: `c${round + 1}`, name, deploymentId, running: false });
+      return {};
+    }
+    case "switch": {
+      const name = containerName(step.spec.name);
+      const holder = step.others.find((other) => other.name === name);
+      if (holder) change(holder.id, { name: oldVersionName(step.spec.name) });
+      change(step.container.id, { name });
+      for (const { id } of step.others) change(id, { running: false });
+      if (step.start) change(step.container.id, { running: true });
+      return {};
+    }
+    case "rename":
+      change(step.containerId, { name: containerName(step.app) });
+      return {};
+    case "stop":
+      for (const id of step.containerIds) change(id, { running: false });
+      return {};
+    case "start":
+      change(step.containerId, { running: true });
+      return {};
+    case "clean":
+      world.containers = world.containers.filter(({ id }) => !step.containerIds.includes(id));
+      return {};
+    case "resolve":
+    case "verify":
+    case "quote":
+    case "commit":
+    case "revert":
+    case "succeed":
+    case "fail":
+      return {};
+  }
+}
+
+function progressAfter(step: Step, progress: RunProgress): RunProgress {
+  if (step.kind === "switch") return step.start ? { ...progress, startedContainerId: step.container.id } : progress;
+  if (step.kind === "start") {
+    return { ...progress, startedContainerId: step.containerId, stoppedContainerId: undefined };
+  }
+  if (step.kind === "resolve") {
+    return { ...progress, source: { kind: "engine", error: { kind: "registry_unreachable", message: "" } } };
+  }
+  if (step.kind === "verify") return { ...progress, verifiedContainerId: step.containerId };
+  if (step.kind !== "stop") return progress;
+  return { ...progress, stoppedContainerId: step.containerIds.at(-1), startedContainerId: undefined };
+}

@@ -1,0 +1,153 @@
+import { createHash } from "node:crypto";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { adopt } from "../../../../../src/agent/core/app/adopt.ts";
+import { canonicalSpec, extrasOf, hasExtras, LABELS } from "../../../../../src/agent/core/app/container.ts";
+import { newApp } from "../../../../../src/agent/core/deployment/record.ts";
+import { nextRepair } from "../../../../../src/agent/core/app/repair.ts";
+import { evaluateSample } from "../../../../../src/agent/core/deployment/verify.ts";
+import { type AppSpec, parseAppSpec } from "../../../../../src/protocol/app-spec.ts";
+
+function spec(fields: Record<string, unknown> = {}): AppSpec {
+  const parsed = parseAppSpec({ name: "app", image: "example/app:1", ...fields });
+  if (!parsed.ok) throw parsed.error;
+  return parsed.spec;
+}
+
+const args = fc.array(
+  fc.string({ maxLength: 20 }).filter((text) => !text.includes("\0")),
+  { minLength: 1, maxLength: 4 },
+);
+const path = fc.constantFrom("/dev/ttyUSB0", "/dev//snd/", "/dev/i2c-1");
+const extras = fc.record(
+  {
+    command: args,
+    cpu_limit: fc.double({ min: 0.01, max: 64, noNaN: true }),
+    memory_limit: fc.integer({ min: 8_000_000, max: 2 ** 40 }),
+    devices: fc.array(
+      fc.record(
+        { local: path, target: path, permissions: fc.constantFrom("r", "rw", "wr", "rwm", "mwr") },
+        { requiredKeys: ["local"] },
+      ),
+      { maxLength: 3 },
+    ),
+    healthcheck: fc.record(
+      { command: args, interval_s: fc.integer({ min: 1, max: 100 }), retries: fc.integer({ min: 1, max: 9 }) },
+      { requiredKeys: ["command"] },
+    ),
+    restart_policy: fc.constantFrom("no", "always", "on-failure", "unless-stopped"),
+  },
+  { requiredKeys: [] },
+);
+
+describe("fields that are absent by default", () => {
+  it("leave the hash of an app that has none as it was before there were any", () => {
+    const plain = spec({
+      name: "node-red",
+      image: "example/node-red:4",
+      environments: [{ key: "TZ", value: "UTC" }],
+      ports: [{ host_port: 30_080, target_port: 1880 }],
+      volumes: [{ local: "/data", target: "/data" }],
+    });
+    // Computed by the version that had none of them.
+    expect(createHash("sha256").update(canonicalSpec(plain)).digest("hex")).toBe(HASH_BEFORE);
+  });
+
+  it("leave it so also where they say what holds anyway", () => {
+    const plain = spec({ ports: [{ host_port: 30_080, target_port: 80 }] });
+    const same = spec({
+      ports: [{ host_port: 30_080, target_port: 80, protocol: "tcp" }],
+      restart_policy: "unless-stopped",
+      devices: [],
+    });
+    expect(canonicalSpec(same)).toBe(canonicalSpec(plain));
+    expect(hasExtras(same)).toBe(false);
+  });
+
+  it("come back from a container's label as they were asked for", () => {
+    fc.assert(
+      fc.property(extras, fc.constantFrom("tcp", "udp"), (extras, protocol) => {
+        const asked = spec({ ...extras, ports: [{ host_port: 30_080, target_port: 80, protocol }] });
+        const found = {
+          app: asked.name,
+          deploymentId: "d1",
+          containerId: "c1",
+          image: asked.image,
+          imageId: "i1",
+          environment: [],
+          ports: [{ hostPort: 30_080, targetPort: 80, ...(protocol === "udp" && { protocol }) }],
+          volumes: [],
+          hostNetwork: false,
+          privileged: false,
+          imageLabels: {},
+        };
+        // As containers of this release have it, and of those before.
+        const label = { [LABELS.extras]: JSON.stringify(extrasOf(asked)) };
+        for (const labels of hasExtras(asked) ? [label] : [label, {}]) {
+          const adopted = adopt({ ...found, labels }, () => false);
+          expect(adopted && canonicalSpec(adopted.spec)).toBe(canonicalSpec(asked));
+        }
+      }),
+    );
+  });
+
+  it("make no app where their label cannot be read: better none than one without its limits", () => {
+    const found = { app: "app", deploymentId: "d1", containerId: "c1", image: "example/app:1", imageId: "i1" };
+    const rest = {
+      environment: [],
+      ports: [],
+      volumes: [],
+      hostNetwork: false,
+      privileged: false,
+    };
+    for (const extras of ["", "{", "null", '"text"', '{"memory_limit":"all"}', '{"other":1}']) {
+      for (const imageLabels of [{}, undefined]) {
+        const labels = { [LABELS.extras]: extras };
+        expect(adopt({ ...found, ...rest, labels, imageLabels }, () => false)).toBeUndefined();
+      }
+    }
+    expect(adopt({ ...found, ...rest, labels: {}, imageLabels: {} }, () => false)).toBeDefined();
+  });
+});
+
+const HASH_BEFORE = "0d46b1b5d7e7dccd1d2361c6b90ba3248510800b1911f844a52dc24a0de88bfb";
+
+const app = (restart_policy: string) =>
+  newApp(spec({ restart_policy }), { deploymentId: "d1", imageId: "i1", containerId: "c1" });
+const ended = (exitCode: number) =>
+  ({ status: "exited", restartCount: 0, exitCode, oomKilled: false, startedAt: "then", health: "none" }) as const;
+const exited = (exitCode?: number) => [{ id: "c1", name: "app", status: "exited", exitCode }];
+
+describe("an app that may end by itself", () => {
+  const window = { settleMs: 3_000, healthTimeoutMs: 20_000 };
+  const baseline = { restartCount: 0, startedAt: "then" };
+  it.each([
+    ["no", 0, "ended"],
+    ["no", 1, "crashed"],
+    ["on-failure", 0, "ended"],
+    ["on-failure", 1, "crashed"],
+    ["always", 0, "crashed"],
+    ["unless-stopped", 0, "crashed"],
+    [undefined, 0, "crashed"],
+  ] as const)("with the policy %s and exit code %d has %s", (restartPolicy, exitCode, verdict) => {
+    expect(evaluateSample(ended(exitCode), baseline, 100, { ...window, restartPolicy })).toBe(verdict);
+  });
+
+  it("has crashed when it was restarted in between, whatever came of it", () => {
+    const again = { ...ended(0), startedAt: "later" };
+    expect(evaluateSample(again, baseline, 100, { ...window, restartPolicy: "on-failure" })).toBe("crashed");
+  });
+
+  it("is not started again once it has ended as it may", () => {
+    expect(nextRepair(app("no"), exited(3))).toBeUndefined();
+    expect(nextRepair(app("no"), [])).toBeUndefined();
+    expect(nextRepair(app("on-failure"), exited(0))).toBeUndefined();
+  });
+
+  it("is started again where it was cut off, or never ran", () => {
+    expect(nextRepair(app("on-failure"), exited(137))?.step.kind).toBe("start");
+    expect(nextRepair(app("on-failure"), exited())?.step.kind).toBe("start");
+    expect(nextRepair(app("no"), [{ id: "c1", name: "app", status: "created" }])?.step.kind).toBe("start");
+    expect(nextRepair(app("always"), exited(0))?.step.kind).toBe("start");
+  });
+});

@@ -1,0 +1,27 @@
+import { describe, expect, it } from "vitest";
+import { newApp, newRecord } from "../../../../../src/agent/core/deployment/record.ts";
+import { imagesNeeded } from "../../../../../src/agent/core/image/images-needed.ts";
+import { parseAppSpec } from "../../../../../src/protocol/app-spec.ts";
+
+const parsed = parseAppSpec({ name: "app", image: "example/app:2" });
+if (!parsed.ok) throw parsed.error;
+const { spec } = parsed;
+const app = { ...newApp(spec, { deploymentId: "d1", imageId: "i2", containerId: "c" }), previousImageId: "i1" };
+
+describe("images that are still needed", () => {
+  it("are those of the apps, stopped ones too, and those they ran from before their last update", () => {
+    expect(imagesNeeded([{ ...app, desired: "stopped" }], [])).toEqual({
+      ids: new Set(["i2", "i1"]),
+      references: new Set(),
+    });
+  });
+
+  it("are those of deployments that are not over, and of what these would go back to", () => {
+    const update = { ...newRecord("d2", 2, spec), previous: app, imageId: "i3" };
+    const pulling = newRecord("d3", 3, { ...spec, image: "example/other:1" });
+    expect(imagesNeeded([], [update, pulling])).toEqual({
+      ids: new Set(["i2", "i1", "i3"]),
+      references: new Set(["example/app:2", "example/other:1"]),
+    });
+  });
+});

@@ -1,0 +1,190 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { TrafficLedger } from "../../../../src/agent/ledger/traffic-ledger.ts";
+import { NetworkWatch } from "../../../../src/agent/ledger/network-watch.ts";
+import { openSqliteStore } from "../../../../src/agent/store/sqlite-store.ts";
+import type { AgentStore } from "../../../../src/agent/store/store.ts";
+import { FakeClock } from "../../../support/fake-clock.ts";
+import { FakeNetwork } from "../../../support/fake-network.ts";
+import { captureLog } from "../../../support/link/log-capture.ts";
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+describe("the agent's ledger", () => {
+  let clock: FakeClock;
+  let network: FakeNetwork;
+  let store: AgentStore;
+  let book: TrafficLedger;
+
+  const open = (bootId = "boot-1"): TrafficLedger =>
+    new TrafficLedger({
+      store: store.ledger,
+      network,
+      watch: new NetworkWatch(network, clock),
+      clock,
+      logger: captureLog().logger,
+      bootId,
+    });
+  const reopen = (bootId?: string): void => {
+    book[Symbol.dispose]();
+    book = open(bootId);
+  };
+  const carry = (sent: number, received: number): void => {
+    network.interfaceCounters = [{ name: "wwan0", sent, received }];
+  };
+  const stored = (): number =>
+    store.ledger.traffic("0000", "9999").reduce((sum, { sent, received }) => sum + sent + received, 0);
+
+  beforeEach(() => {
+    clock = new FakeClock(Date.UTC(2026, 10, 21, 12));
+    network = new FakeNetwork();
+    store = openSqliteStore({ path: ":memory:", clock, bootId: "boot-1" });
+    book = open();
+  });
+  afterEach(() => {
+    book[Symbol.dispose]();
+    expect(clock.pending).toBe(0);
+    store[Symbol.dispose]();
+  });
+
+  it("adds up by day, purpose, app and deployment, over restarts", async () => {
+    book.count({ purpose: "pulls", direction: "received", bytes: 1_000, app: "web", deployment: "d1" });
+    book.count({ purpose: "pulls", direction: "received", bytes: 500, app: "web", deployment: "d1" });
+    book.count({ purpose: "logs", direction: "sent", bytes: 70, app: "web" });
+    reopen();
+    book.count({ purpose: "pulls", direction: "sent", bytes: 10, app: "web", deployment: "d1" });
+    await clock.advance(DAY);
+    book.count({ purpose: "pulls", direction: "received", bytes: 5, app: "web", deployment: "d1" });
+    const { traffic } = book.read("2026-11-21", "2026-11-22");
+    const sums = new Map<string, number>();
+    for (const { day, purpose, app, deployment, sent, received } of traffic) {
+      const key = `${day} ${purpose} ${app} ${deployment}`;
+      sums.set(key, (sums.get(key) ?? 0) + sent * 1e6 + received);
+    }
+    expect(Object.fromEntries(sums)).toEqual({
+      "2026-11-21 logs web ": 70e6,
+      "2026-11-21 pulls web d1": 10e6 + 1_500,
+      "2026-11-22 pulls web d1": 5,
+    });
+    expect(book.read("2026-11-22", "2026-11-22").traffic).toHaveLength(1);
+  });
+
+  it("writes at once what a power cut in the middle of a download must not hide", () => {
+    const chunk = { purpose: "pulls", direction: "received", bytes: 65_536, app: "web", deployment: "d1" } as const;
+    for (let count = 0; count < 1_600; count++) book.count(chunk);
+    const lost = 1_600 * 65_536 - stored();
+    expect(lost).toBeGreaterThanOrEqual(0);
+    expect(lost).toBeLessThan(2 * 1_048_576);
+  });
+
+  it("writes little once an hour, and much after five minutes", async () => {
+    book.count({ purpose: "control", direction: "sent", bytes: 100 });
+    await clock.advance(HOUR - 1);
+    expect(stored()).toBe(0);
+    await clock.advance(1);
+    expect(stored()).toBe(100);
+    book.count({ purpose: "pulls", direction: "received", bytes: 2_000_000 });
+    await clock.advance(5 * 60_000);
+    expect(stored()).toBe(2_000_100);
+  });
+
+  it("counts a connection from its first byte to its last, with its pieces and what setting it up costs", async () => {
+    const wire = { sent: 0, received: 0, messages: 0 };
+    const following = book.follow(() => ({ ...wire }));
+    Object.assign(wire, { sent: 1_700, received: 3_500, messages: 2 });
+    await clock.advance(HOUR);
+    Object.assign(wire, { sent: 1_730, received: 3_530, messages: 4 });
+    following[Symbol.dispose]();
+    Object.assign(wire, { sent: 9_999 });
+    const { traffic } = book.read("2026-11-21", "2026-11-21");
+    const total = traffic.reduce((sum, { sent, received }) => sum + sent + received, 0);
+    expect(total).toBe(1_730 + 3_530);
+    const overhead = traffic.reduce((sum, entry) => sum + entry.overhead, 0);
+    expect(overhead).toBeGreaterThan(4 * 104);
+    expect(overhead).toBeLessThan(4 * 104 + 1_000);
+  });
+
+  it("tells apart over which kind of network it went", async () => {
+    book.count({ purpose: "control", direction: "sent", bytes: 1 });
+    network.defaultRoute = { interface: "wwan0", gateway: "" };
+    await clock.advance(60_000);
+    book.count({ purpose: "control", direction: "sent", bytes: 2 });
+    const { traffic } = book.read("2026-11-21", "2026-11-21");
+    expect(traffic.map(({ network: kind, sent }) => [kind, sent])).toEqual([
+      ["ethernet", 1],
+      ["modem", 2],
+    ]);
+  });
+
+  it("keeps what the interfaces carried beside it, over reboots", async () => {
+    carry(1_000, 2_000);
+    await clock.advance(5 * 60_000);
+    reopen();
+    carry(1_500, 2_500);
+    book[Symbol.dispose]();
+    carry(10, 20);
+    book = open("boot-2");
+    const sums = book.read("2026-11-21", "2026-11-21").interfaces.map(({ sent, received }) => [sent, received]);
+    expect(sums.reduce(([a = 0, b = 0], [c = 0, d = 0]) => [a + c, b + d], [0, 0])).toEqual([510, 520]);
+  });
+
+  it("does not scatter days while the clock is not set: it goes to the day that is known first", async () => {
+    clock.jump(-clock.now());
+    book.count({ purpose: "control", direction: "sent", bytes: 7 });
+    await clock.advance(2 * HOUR);
+    expect(stored()).toBe(0);
+    clock.jump(Date.UTC(2026, 10, 23) - clock.now());
+    book.count({ purpose: "control", direction: "sent", bytes: 3 });
+    await clock.advance(HOUR);
+    const days = store.ledger.traffic("0000", "9999").map(({ day, sent }) => [day, sent]);
+    expect(days).toEqual([["2026-11-23", 10]]);
+  });
+
+  it("puts what a device counted that was stopped before its clock was set to the last day there was", () => {
+    book.count({ purpose: "control", direction: "sent", bytes: 1 });
+    reopen();
+    clock.jump(-clock.now());
+    book.count({ purpose: "control", direction: "sent", bytes: 2 });
+    reopen();
+    expect(store.ledger.traffic("0000", "9999").map(({ day, sent }) => [day, sent])).toEqual([["2026-11-21", 3]]);
+  });
+
+  it("keeps thirteen months of days and ninety days of deployments, also when the clock was years ahead for a while", () => {
+    for (let day = 0; day < 450; day++) {
+      const now = new Date(Date.UTC(2027, 0, 1) + day * DAY).toISOString().slice(0, 10);
+      const entry = { network: "modem", purpose: "pulls", app: "web", sent: 0, received: 1, overhead: 0 } as const;
+      store.ledger.add({ traffic: [{ ...entry, day: now, deployment: `d${day}` }], interfaces: [], marks: [] });
+    }
+    const before = store.ledger.traffic("0000", "9999");
+    expect(new Set(before.map(({ day }) => day)).size).toBe(400);
+    expect(before.filter(({ deployment }) => deployment !== "").length).toBeLessThanOrEqual(92);
+    clock.jump(12 * 365 * DAY);
+    book.count({ purpose: "control", direction: "sent", bytes: 1 });
+    reopen();
+    expect(store.ledger.traffic("0000", "9999").length).toBeGreaterThanOrEqual(400);
+  });
+
+  it("keeps counting when it cannot write, and writes all of it when it can again", async () => {
+    const { logger, lines } = captureLog();
+    const add = store.ledger.add.bind(store.ledger);
+    let isFull = true;
+    const refusing = {
+      marks: () => [],
+      lastDay: () => undefined,
+      traffic: () => [],
+      interfaces: () => [],
+      add: (...args: Parameters<typeof add>) => {
+        if (isFull) throw new Error("no room");
+        add(...args);
+      },
+    };
+    const watch = new NetworkWatch(network, clock);
+    using other = new TrafficLedger({ store: refusing, network, watch, clock, logger, bootId: "b" });
+    other.count({ purpose: "control", direction: "sent", bytes: 5 });
+    await clock.advance(3 * HOUR);
+    expect(lines.filter(({ msg }) => String(msg).includes("ledger"))).toHaveLength(1);
+    isFull = false;
+    await clock.advance(5 * 60_000);
+    expect(stored()).toBe(5);
+  });
+});

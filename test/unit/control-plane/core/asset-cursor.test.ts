@@ -1,0 +1,39 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { decodeAssetCursor, encodeAssetCursor } from "../../../../src/control-plane/core/asset-cursor.ts";
+
+const position = fc.record({ createdAt: fc.integer({ min: 0, max: 253_402_300_799 }), uuid: fc.uuid() });
+const invalid = expect.objectContaining({ code: "InvalidRequest" });
+
+test("every position survives the round trip in characters a URL needs no escape for", () => {
+  fc.assert(
+    fc.property(position, (any) => {
+      const cursor = encodeAssetCursor(any);
+      expect(cursor).toMatch(/^[A-Za-z0-9_-]+$/);
+      expect(decodeAssetCursor(cursor)).toEqual(any);
+    }),
+  );
+});
+
+test("anything else is refused with a typed error", () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.base64String(), fc.string({ unit: "binary" })), (text) => {
+      expect(() => decodeAssetCursor(text)).toThrow(invalid);
+    }),
+  );
+});
+
+test("a cursor that was tampered with is refused or means another position, never anything else", () => {
+  fc.assert(
+    fc.property(position, fc.nat(), fc.constantFrom("A", "a", "0", "_", "-", "="), (any, at, character) => {
+      const cursor = encodeAssetCursor(any);
+      const index = at % cursor.length;
+      const tampered = cursor.slice(0, index) + character + cursor.slice(index + 1);
+      try {
+        expect(encodeAssetCursor(decodeAssetCursor(tampered))).toBe(tampered);
+      } catch (error) {
+        expect(error).toMatchObject({ code: "InvalidRequest" });
+      }
+    }),
+  );
+});
