@@ -139,7 +139,7 @@ function compressed(image: Image): number {
 /** What the process listens on. */
 async function listeners(pid: number) {
   const host = createLinuxHost();
-  const signal = AbortSignal.timeout(10_000);
+  const signal = AbortSignal.timeout(60_000);
   const all = await host.listeningPorts(signal);
   const held = await Promise.all(all.map(async (socket) => ({ socket, holder: await host.holderOf(socket, signal) })));
   return held.filter(({ holder }) => holder?.pid === pid).map(({ socket }) => socket);

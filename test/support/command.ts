@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { waitFor } from "./wait-for.ts";
+import { MAX_WAIT_MS, waitFor } from "./wait-for.ts";
 
 interface CommandOptions {
   readonly cwd?: string;
@@ -105,7 +105,7 @@ class Running implements RunningCommand {
     return this.waitUntil(`${pattern} in the output`, seen, timeoutMs);
   }
 
-  async waitUntil(what: string, condition: () => boolean | Promise<boolean>, timeoutMs = 20_000): Promise<void> {
+  async waitUntil(what: string, condition: () => boolean | Promise<boolean>, timeoutMs = MAX_WAIT_MS): Promise<void> {
     const look = async (): Promise<"met" | "ended" | false> => {
       if (await condition()) return "met";
       return this.#ended && "ended";

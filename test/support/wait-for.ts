@@ -1,7 +1,10 @@
 import { inspect } from "node:util";
 
+/** How long a test waits for a condition, in milliseconds: long enough for a machine that is busy with other work. */
+export const MAX_WAIT_MS = 50_000;
+
 interface WaitOptions {
-  /** Milliseconds until the wait has failed. Default 50 s, which a loaded machine may need. */
+  /** Milliseconds until the wait has failed. Default `MAX_WAIT_MS`. */
   readonly timeoutMs?: number;
   /** Milliseconds between two looks. Default 25 ms. */
   readonly intervalMs?: number;
@@ -16,7 +19,7 @@ export async function waitFor<T>(
   look: () => T | Promise<T>,
   options: WaitOptions = {},
 ): Promise<Exclude<T, undefined | null | false>> {
-  const { timeoutMs = 50_000, intervalMs = 25 } = options;
+  const { timeoutMs = MAX_WAIT_MS, intervalMs = 25 } = options;
   const end = performance.now() + timeoutMs;
   let last: unknown;
   do {

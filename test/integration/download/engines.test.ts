@@ -109,7 +109,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
   };
 
   const idOf = async (reference: string): Promise<string | undefined> => {
-    return (await engine.inspectImage(reference, AbortSignal.timeout(5_000)))?.id;
+    return (await engine.inspectImage(reference, AbortSignal.timeout(60_000)))?.id;
   };
 
   /** What images are called after where they were served from. */
@@ -140,7 +140,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
     const tagged = await push(await bigImage(1));
     const name = tagged.slice(registry.host.length + 1);
     const reference = `${tagged.replace(/:1\.0$/, "")}@${await registry.digest(name)}`;
-    owned.defer(() => engine.untagImage(reference, AbortSignal.timeout(5_000)));
+    owned.defer(() => engine.untagImage(reference, AbortSignal.timeout(60_000)));
     const { image } = await download(reference);
     expect(await has(reference, image)).toBe(true);
   });
@@ -181,7 +181,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
       },
     }) as Engine;
     const reference = await push(await bigImage(1));
-    const { os, architecture } = await engine.info(AbortSignal.timeout(5_000));
+    const { os, architecture } = await engine.info(AbortSignal.timeout(60_000));
     const signal = AbortSignal.timeout(60_000);
     const image = await plainClient().resolve(reference, { os, architecture }, undefined, signal);
     const request = {

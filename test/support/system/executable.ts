@@ -1,3 +1,4 @@
+import { MAX_WAIT_MS } from "../wait-for.ts";
 import { type RunningCommand, start } from "../command.ts";
 
 /** One line of a program's log. */
@@ -86,7 +87,7 @@ export class Executable implements AsyncDisposable {
   }
 
   /** Waits for a line in the log of the current run and answers it. Fails at once when the program ends before. */
-  async waitForLog(what: string, fits: (line: LogLine) => boolean, timeoutMs = 20_000): Promise<LogLine> {
+  async waitForLog(what: string, fits: (line: LogLine) => boolean, timeoutMs = MAX_WAIT_MS): Promise<LogLine> {
     await this.#current.waitUntil(what, () => this.log().some(fits), timeoutMs);
     return this.log().find(fits) as LogLine;
   }

@@ -31,5 +31,5 @@ export async function expectFailed(
 
 async function expectFree({ ports = [] }: AppRequest): Promise<void> {
   const inRange = ports.map((port) => port.host_port).filter((port) => port >= MIN_HOST_PORT && port <= MAX_HOST_PORT);
-  for (const port of inRange) await waitFor(`port ${port} to be free`, () => isPortFree(port), { timeoutMs: 2_000 });
+  for (const port of inRange) await waitFor(`port ${port} to be free`, () => isPortFree(port));
 }
