@@ -1,5 +1,4 @@
-import type { ImageDownloadRequest, ImageDownloader } from "../../src/agent/download/image-downloader.ts";
-import type { TransferProgress } from "../../src/agent/download/transfer.ts";
+import type { ImageDownloadRequest, ImageDownloader, TransferProgress } from "../../src/agent/download/ports.ts";
 import type { Clock } from "../../src/lib/clock.ts";
 import { EngineError } from "../../src/agent/engine/engine-error.ts";
 import { manifestDigestOf } from "./fake-engine/fake-image.ts";

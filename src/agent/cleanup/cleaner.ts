@@ -1,11 +1,11 @@
 import { type Clock, deadline } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { type CleanupPlan, type CleanupRules, type Removal, planCleanup } from "../core/image/image-cleanup.ts";
+import { imagesNeeded } from "../core/image/images-needed.ts";
 import type { Engine, ImageSummary } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { Host } from "../host/host.ts";
 import type { AgentStore } from "../store/store.ts";
-import { neededImages } from "./needed-images.ts";
 import { PulledImages } from "./pulled-images.ts";
 
 const FIRST_ROUND_MS = 15 * 60_000;
@@ -95,7 +95,7 @@ export class Cleaner {
     const { engine, host, dataRoot, clock, rules, store } = this.#options;
     const images = await engine.listImages(signal);
     const freeDisk = await host.freeShare(await dataRoot(signal));
-    const { ids, references } = neededImages(store);
+    const { ids, references } = imagesNeeded(store.apps(), store.deployments());
     const view = { pulled: this.#pulled.all(), images, needed: ids, pulling: references, freeDisk, nowMs: clock.now() };
     const plan = planCleanup(view, request.all ? { ...rules, keepMs: 0 } : rules);
     if (!request.dryRun) this.#pulled.replace(plan.pulled);
@@ -164,7 +164,7 @@ export class Cleaner {
   ): Promise<string | undefined> {
     const { engine, store, logger } = this.#options;
     // Asking the registry takes time, in which a deployment may have come to need it.
-    const { ids, references } = neededImages(store);
+    const { ids, references } = imagesNeeded(store.apps(), store.deployments());
     if (ids.has(id) || references.has(reference)) return "an app needs it again";
     if (dryRun) return undefined;
     try {

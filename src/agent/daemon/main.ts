@@ -172,7 +172,8 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     keepaliveInterval: new LearnedInterval({
       bounds: toKeepaliveBounds(config),
       store: store,
-      network: () => watch.current().id,
+      // The link may also work without a default route, such as on a closed network.
+      network: () => watch.current().id ?? "none",
       clock,
       logger,
     }),

@@ -4,18 +4,9 @@ import type { OpenBlob } from "../registry/registry.ts";
 import { RegistryError } from "../registry/registry-error.ts";
 import { DownloadError } from "./download-error.ts";
 import type { Part } from "./part.ts";
+import type { FetchInterruption } from "./ports.ts";
 import { receiveBody } from "./receive-body.ts";
 import type { Throttle } from "./throttle.ts";
-
-/** Something that went wrong on the way and is got over. */
-export interface FetchInterruption {
-  /** `cut`: a transfer that had begun was broken off. */
-  readonly kind: "cut" | "refused" | "wrong_content";
-  /** For a person. */
-  readonly reason: string;
-  /** When it is tried again, in milliseconds. */
-  readonly retryInMs: number;
-}
 
 export interface FillOptions {
   readonly clock: Clock;
@@ -116,7 +107,7 @@ async function fetchMore(part: Part, options: FillOptions): Promise<FetchFailure
     signal,
   });
   switch (end.kind) {
-    case "enough":
+    case "complete":
       return undefined;
     case "short":
       return { kind: "cut", reason: "the registry ended the transfer before its end" };

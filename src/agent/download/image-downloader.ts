@@ -2,42 +2,19 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { FetchBounds } from "../core/image/fetch-retry.ts";
 import type { Engine } from "../engine/engine.ts";
-import { EngineError } from "../engine/engine-error.ts";
-import type { RegistryAuth, RegistryClient, ResolvedImage } from "../registry/registry.ts";
-import type { FetchInterruption } from "./fill-part.ts";
+import { EngineError, type EngineErrorKind } from "../engine/engine-error.ts";
+import type { RegistryClient, ResolvedImage } from "../registry/registry.ts";
 import { withOtherLayerNames } from "./layer-names.ts";
 import { LayerFetch } from "./layer-fetch.ts";
 import { LOOPBACK_NAME, LoopbackRegistry } from "./loopback-registry.ts";
 import type { PartStore } from "./part-store.ts";
+import {
+  type ImageDownloader,
+  type ImageDownloadRequest,
+  LoopbackUnreachable,
+  type TransferProgress,
+} from "./ports.ts";
 import { Throttle } from "./throttle.ts";
-import type { TransferProgress } from "./transfer.ts";
-
-export interface ImageDownloadRequest {
-  readonly image: ResolvedImage;
-  readonly auth: RegistryAuth | undefined;
-  /** Bytes to download, where that is known beforehand. */
-  readonly expectedBytes?: number | undefined;
-  readonly onProgress: (progress: TransferProgress) => void;
-  readonly onInterruption: (trouble: FetchInterruption) => void;
-  /** Bytes as they come off the link. */
-  readonly onReceived: (bytes: number) => void;
-  readonly signal: AbortSignal;
-}
-
-/** Brings images onto the machine over links that break. Disposing it waits for what it still has to tidy up. */
-export interface ImageDownloader extends AsyncDisposable {
-  /**
-   * Downloads what the engine lacks of the image, and has the engine take it, under the reference that was asked for.
-   * Answers what it took. Rejects with a `DownloadError`, a `RegistryError`, an `EngineError`, or the signal's reason;
-   * with `LoopbackUnreachable` where the engine cannot be served by this process.
-   */
-  download(request: ImageDownloadRequest): Promise<TransferProgress>;
-}
-
-/** The engine does not find this machine's loopback: it runs in a network of its own, or elsewhere. */
-export class LoopbackUnreachable extends Error {
-  override readonly name = "LoopbackUnreachable";
-}
 
 export interface DownloaderOptions {
   readonly engine: Engine;
@@ -57,8 +34,8 @@ export interface DownloaderOptions {
 
 /** How often the engine is asked to take an image that is here: it gives up for reasons of its own. */
 const MAX_ENGINE_PULLS = 3;
-/** What containerd says of a layer it was to go on with, and whose beginning was wrong. */
-const CORRUPT_LAYER = /failed commit on ref|unexpected commit (?:digest|size)/;
+
+const TRANSIENT_KINDS: ReadonlySet<EngineErrorKind> = new Set(["registry_unreachable", "corrupt_layer", "unknown"]);
 
 export function createImageDownloader(options: DownloaderOptions): ImageDownloader {
   return new LoopbackDownloader(options);
@@ -146,7 +123,7 @@ class Pull implements AsyncDisposable {
         // Interrupted because bytes were wrong: nothing the engine did.
         if (this.#enginePull.signal.aborted) continue;
         if (!isTransient(error) || ++refusals === MAX_ENGINE_PULLS) throw error;
-        isSpoilt ||= error instanceof EngineError && CORRUPT_LAYER.test(error.message);
+        isSpoilt ||= error.kind === "corrupt_layer";
       }
     }
   }
@@ -202,6 +179,6 @@ class Pull implements AsyncDisposable {
 }
 
 /** Whether the engine may take the image when it is asked once more. */
-function isTransient(error: unknown): boolean {
-  return error instanceof EngineError && (error.kind === "registry_unreachable" || error.kind === "unknown");
+function isTransient(error: unknown): error is EngineError {
+  return error instanceof EngineError && TRANSIENT_KINDS.has(error.kind);
 }

@@ -1,9 +1,10 @@
+import { Semaphore } from "../../lib/semaphore.ts";
 import type { Descriptor, OpenBlob } from "../registry/registry.ts";
 import { DownloadError } from "./download-error.ts";
-import { type FetchInterruption, fillPart, type FillOptions } from "./fill-part.ts";
-import { FetchConcurrency } from "./fetch-concurrency.ts";
+import { fillPart, type FillOptions } from "./fill-part.ts";
 import type { Part } from "./part.ts";
 import type { PartStore } from "./part-store.ts";
+import type { FetchInterruption } from "./ports.ts";
 import { Transfer } from "./transfer.ts";
 
 export interface LayerFetchOptions {
@@ -108,5 +109,29 @@ export class LayerFetch implements AsyncDisposable {
   #updateProgress(part: Part): void {
     this.transfer.layer(part.blob.digest, part.blob.size, part.size);
     this.#options.onChange();
+  }
+}
+
+/**
+ * How many layers of an image are fetched at once. Two as long as all goes well: while one registry's answer is on its
+ * way, the other's bytes fill the link. One after the first trouble: two connections lose twice as much in flight when a
+ * link is cut, and a layer that is whole early can be unpacked meanwhile.
+ */
+class FetchConcurrency {
+  readonly #two = new Semaphore(2);
+  readonly #one = new Semaphore(1);
+  #isReduced = false;
+
+  /** Resolves to a lane to dispose of. Rejects with the signal's reason when aborted while waiting. */
+  async acquire(signal: AbortSignal): Promise<Disposable> {
+    using owned = new DisposableStack();
+    owned.use(await this.#two.acquire(signal));
+    if (this.#isReduced) owned.use(await this.#one.acquire(signal));
+    return owned.move();
+  }
+
+  /** From now on one at a time. What goes on is left to end. */
+  reduceToOne(): void {
+    this.#isReduced = true;
   }
 }

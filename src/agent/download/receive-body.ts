@@ -5,7 +5,7 @@ import type { Throttle } from "./throttle.ts";
 /** How a body ended, other than by an error of whoever takes its bytes. */
 export type BodyEnd =
   /** As many bytes came as were wanted. */
-  | { readonly kind: "enough" }
+  | { readonly kind: "complete" }
   /** The sender says that this was all, with less than was wanted. */
   | { readonly kind: "short" }
   | { readonly kind: "cut"; readonly error: unknown }
@@ -81,7 +81,7 @@ class BodyReceiver implements Disposable {
     if (options.signal.aborted) this.#onAbort();
     else if (stream.errored) this.#finish({ kind: "cut", error: stream.errored });
     else if (stream.destroyed) this.#finish({ kind: "cut", error: new Error("the connection was closed") });
-    else if (this.#wanted === 0) this.#finish({ kind: "enough" });
+    else if (this.#wanted === 0) this.#finish({ kind: "complete" });
   }
 
   /** How it ended; what came until then may still be on its way to the disk. */
@@ -95,11 +95,11 @@ class BodyReceiver implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#finish({ kind: "enough" });
+    this.#finish({ kind: "complete" });
     this.#options.signal.removeEventListener("abort", this.#onAbort);
   }
 
-  readonly #onAbort = (): void => this.#finish({ kind: "enough" });
+  readonly #onAbort = (): void => this.#finish({ kind: "complete" });
 
   readonly #onData = (chunk: Buffer): void => {
     if (this.#isOver) return;
@@ -112,7 +112,7 @@ class BodyReceiver implements Disposable {
     this.#wanted -= piece.length;
     if (piece.length > 0) this.#put(piece);
     if (this.#wanted === 0) {
-      this.#finish({ kind: "enough" }, "let end");
+      this.#finish({ kind: "complete" }, true);
       return;
     }
     const ahead = throttle.take(chunk.length);
@@ -187,13 +187,13 @@ class BodyReceiver implements Disposable {
     });
   }
 
-  #finish(end: BodyEnd, connection: "destroy" | "let end" = "destroy"): void {
+  #finish(end: BodyEnd, keepConnection = false): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#stall[Symbol.dispose]();
     this.#pause?.[Symbol.dispose]();
     this.#stream.off("data", this.#onData);
-    if (connection === "let end") this.#drainToEnd();
+    if (keepConnection) this.#drainToEnd();
     else if (!this.#stream.readableEnded) this.#stream.destroy();
     this.#end.resolve(end);
   }

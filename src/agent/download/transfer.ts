@@ -1,14 +1,4 @@
-/** How far a download is. */
-export interface TransferProgress {
-  /** Bytes of the wanted layers that are on the device, also those of earlier tries. */
-  readonly done: number;
-  /** Bytes of all layers that are wanted, as far as the engine has said. */
-  readonly total: number;
-  /** Bytes that came over the link in this pull, also those that were no use. */
-  readonly received: number;
-  /** How often a transfer was broken off. */
-  readonly cuts: number;
-}
+import type { TransferProgress } from "./ports.ts";
 
 /** Counts what a pull moves. */
 export class Transfer {

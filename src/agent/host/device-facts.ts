@@ -1,10 +1,17 @@
 import { readFile, statfs } from "node:fs/promises";
 import { arch, cpus, hostname, release, totalmem } from "node:os";
 import type { DeviceFacts } from "../../protocol/app-report.ts";
-import type { EngineInfo } from "../engine/engine.ts";
+
+/** The engine on the device, as far as the facts name it. */
+export interface EngineIdentity {
+  readonly kind: "docker" | "podman";
+  readonly version: string;
+  /** Directory the engine keeps images in. */
+  readonly dataRoot: string;
+}
 
 /** What the agent knows of the machine it runs on; `null` for what cannot be read. */
-export async function readDeviceFacts(agentVersion: string, engine: EngineInfo | undefined): Promise<DeviceFacts> {
+export async function readDeviceFacts(agentVersion: string, engine: EngineIdentity | undefined): Promise<DeviceFacts> {
   const [os, model, disk] = await Promise.all([
     osName(),
     hardwareModel(),

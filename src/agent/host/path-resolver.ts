@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { Semaphore } from "../../lib/semaphore.ts";
 import { type ResolvedPath, pathWithoutLinks } from "../core/policy/resolved-path.ts";
-import { resolvePath } from "./real-path.ts";
+import { resolvePath } from "./resolve-path.ts";
 
 /** How long a file system may take, in milliseconds. */
 const RESOLVE_TIMEOUT_MS = 2_000;

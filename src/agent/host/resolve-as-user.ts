@@ -1,7 +1,7 @@
 import { lstat, readlink, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { ResolvedPath } from "../core/policy/resolved-path.ts";
-import { resolvePath } from "./real-path.ts";
+import { resolvePath } from "./resolve-path.ts";
 
 /** A user of the machine, with the group whose members may do what that user may. */
 export interface User {

@@ -40,8 +40,8 @@ export class BudgetGate implements PullGate {
     let told: number | "never" | undefined;
     for (;;) {
       signal.throwIfAborted();
-      const admission = isUrgent ? ({ kind: "go" } as const) : this.#judge(bytes);
-      if (admission.kind === "go") return;
+      const admission = isUrgent ? ({ kind: "admit" } as const) : this.#judge(bytes);
+      if (admission.kind === "admit") return;
       if (admission.kind === "never") throw tooLarge(bytes, admission);
       const until = admission.untilMs ?? "never";
       if (until !== told) emit(budgetWaitEvent(admission, clock.now()));

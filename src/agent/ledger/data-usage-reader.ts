@@ -6,6 +6,8 @@ import type { TrafficLedger } from "./traffic-ledger.ts";
 
 type Days = ReturnType<TrafficLedger["read"]>;
 
+const NO_DAYS: Days = { traffic: [], interfaces: [] };
+
 /** Says what data the device used, as the ledger has it and the configuration bounds it. */
 export class DataUsageReader {
   readonly #ledger: Pick<TrafficLedger, "read" | "today">;
@@ -28,8 +30,8 @@ export class DataUsageReader {
   }
 
   #month(): Days {
-    const today = this.#ledger.today() ?? "0000-00-00";
-    return this.#ledger.read(monthOf(today), today);
+    const today = this.#ledger.today();
+    return today === undefined ? NO_DAYS : this.#ledger.read(monthOf(today), today);
   }
 
   #report(days: Days, month: Days): DeviceDataUsage {

@@ -10,8 +10,8 @@ export interface CurrentNetwork {
   /** What leads out; `undefined` where nothing does. */
   readonly interface: string | undefined;
   readonly kind: NetworkKind;
-  /** Tells networks apart that are worth remembering something of: interface and gateway. */
-  readonly id: string;
+  /** Identifies the network by interface and gateway; `undefined` without a default route. */
+  readonly id: string | undefined;
 }
 
 /** Knows which network the device is in, without looking for it at each question. */
@@ -35,7 +35,7 @@ export class NetworkWatch {
 
   #look(): CurrentNetwork {
     const route = this.#network.route();
-    if (!route) return { interface: undefined, kind: "other", id: "none" };
+    if (!route) return { interface: undefined, kind: "other", id: undefined };
     const { interface: name, gateway } = route;
     const kind = this.#network.kindOf(name);
     // A modem's gateway is another one each time it attaches.

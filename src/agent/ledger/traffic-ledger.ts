@@ -6,7 +6,7 @@ import { CONNECTION_OVERHEAD_BYTES } from "../core/traffic/overhead.ts";
 import type { Network } from "../host/network.ts";
 import type { TrafficFollower, TrafficSource } from "../link/ports.ts";
 import type { Bytes, InterfaceEntry, TrafficEntry } from "../core/traffic/entry.ts";
-import type { LedgerChange, LedgerStore } from "./entry.ts";
+import type { LedgerChange, LedgerStore } from "../core/traffic/ledger-store.ts";
 import type { Ledger, Traffic } from "./ledger.ts";
 import type { NetworkWatch } from "./network-watch.ts";
 import { type TrafficContext, TrafficCounter, type TallyLine } from "./traffic-counter.ts";

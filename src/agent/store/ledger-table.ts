@@ -5,7 +5,7 @@ import { type CounterMark } from "../core/traffic/interface-traffic.ts";
 import { NETWORK_KINDS } from "../core/traffic/network-kind.ts";
 import { type Day, daysBefore } from "../core/traffic/day.ts";
 import type { InterfaceEntry, TrafficEntry } from "../core/traffic/entry.ts";
-import type { LedgerChange, LedgerStore } from "../ledger/entry.ts";
+import type { LedgerChange, LedgerStore } from "../core/traffic/ledger-store.ts";
 
 /** Thirteen months: the same month of last year can be looked at. */
 const KEPT_DAYS = 400;

@@ -1,10 +1,9 @@
-import { existsSync } from "node:fs";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { removeExpiredQuarantine, quarantineDatabase } from "./quarantine.ts";
 import { DiskReserve } from "./disk-reserve.ts";
-import { RebuildMarker } from "./rebuild-marker.ts";
 import { openSqliteStore } from "./sqlite-store.ts";
 import { type AgentStore, StoreError } from "./store.ts";
 
@@ -60,5 +59,27 @@ export function openStore({ directory, logger, ...options }: OpenStoreOptions): 
       "the agent's store is damaged, as after a failing disk; it was set aside and is rebuilt from the containers' labels",
     );
     return open();
+  }
+}
+
+/** Remembers over restarts that the store knows less than the engine does, until the apps have been read off it. */
+class RebuildMarker {
+  readonly #path: string;
+
+  /** @param path of the file whose presence is the mark */
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  get isSet(): boolean {
+    return existsSync(this.#path);
+  }
+
+  set(): void {
+    writeFileSync(this.#path, "", { mode: 0o600 });
+  }
+
+  clear(): void {
+    rmSync(this.#path, { force: true });
   }
 }

@@ -1,6 +1,6 @@
 import type { EventContent } from "../../protocol/deployment-event.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
-import type { LedgerStore } from "../ledger/entry.ts";
+import type { LedgerStore } from "../core/traffic/ledger-store.ts";
 import type { OutboxEvent } from "../link/ports.ts";
 import type { HistoryEntry } from "./history.ts";
 
@@ -26,13 +26,20 @@ export interface LearnedStore {
   saveLearnedValue(name: string, value: string): void;
 }
 
+/** Read-only view of the store. */
+export interface StoreReader {
+  /** Deployments whose end is not acknowledged yet, in order of acceptance. */
+  deployments(): readonly DeploymentRecord[];
+  apps(): readonly AppRecord[];
+  /** The last `limit` entries, in order; pending deployments come last, with their events so far. */
+  history(limit: number): readonly HistoryEntry[];
+}
+
 /**
  * What the agent remembers over power cuts. Synchronous on purpose: the order of writes is the order of the code, and
  * nothing can be acknowledged or sent before the line that stored it has returned.
  */
-export interface AgentStore extends LearnedStore, Disposable {
-  /** Deployments whose end was not acknowledged yet, in order of acceptance. */
-  deployments(): readonly DeploymentRecord[];
+export interface AgentStore extends StoreReader, LearnedStore, Disposable {
   deployment(id: string): DeploymentRecord | undefined;
   /** How a deployment ended, also long after that was acknowledged; the oldest ends are forgotten in time. */
   endOf(id: string): "Success" | "Fail" | undefined;
@@ -40,11 +47,8 @@ export interface AgentStore extends LearnedStore, Disposable {
   isFull(): boolean;
   /** Number for the next deployment accepted, higher than any in the store. */
   nextOrder(): number;
-  apps(): readonly AppRecord[];
   /** Bytes over the network. */
   readonly ledger: LedgerStore;
-  /** The last `limit` things that happened, in order; deployments that go on come last, with the events they have. */
-  history(limit: number): readonly HistoryEntry[];
   /** @throws StoreError when it could not be written; nothing has changed then. */
   save(change: StoreChange): void;
   /** Events after `position` (0 for all) that were not acknowledged, in order, at most `limit`. */

@@ -2,14 +2,14 @@ import { readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createImageDownloader } from "../../../src/agent/download/image-downloader.ts";
+import { PartStore } from "../../../src/agent/download/part-store.ts";
 import {
+  type FetchInterruption,
   type ImageDownloader,
   LoopbackUnreachable,
-  createImageDownloader,
-} from "../../../src/agent/download/image-downloader.ts";
-import type { FetchInterruption } from "../../../src/agent/download/fill-part.ts";
-import { PartStore } from "../../../src/agent/download/part-store.ts";
-import type { TransferProgress } from "../../../src/agent/download/transfer.ts";
+  type TransferProgress,
+} from "../../../src/agent/download/ports.ts";
 import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engine.ts";
 import type { Engine } from "../../../src/agent/engine/engine.ts";
 import type { ResolvedImage } from "../../../src/agent/registry/registry.ts";

@@ -1,7 +1,8 @@
 import { join } from "node:path";
-import { type FetchInterruption, type FillOptions, fillPart } from "../../../src/agent/download/fill-part.ts";
+import { type FillOptions, fillPart } from "../../../src/agent/download/fill-part.ts";
 import type { Part } from "../../../src/agent/download/part.ts";
 import { PartStore } from "../../../src/agent/download/part-store.ts";
+import type { FetchInterruption } from "../../../src/agent/download/ports.ts";
 import { Throttle } from "../../../src/agent/download/throttle.ts";
 import { createRegistryClient } from "../../../src/agent/registry/oci-client.ts";
 import type { Descriptor, RegistryClient } from "../../../src/agent/registry/registry.ts";

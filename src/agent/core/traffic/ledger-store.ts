@@ -1,6 +1,6 @@
-import type { CounterMark } from "../core/traffic/interface-traffic.ts";
-import type { Day } from "../core/traffic/day.ts";
-import type { InterfaceEntry, TrafficEntry } from "../core/traffic/entry.ts";
+import type { CounterMark } from "./interface-traffic.ts";
+import type { Day } from "./day.ts";
+import type { InterfaceEntry, TrafficEntry } from "./entry.ts";
 
 /** What is added to the stored ledger at one time. */
 export interface LedgerChange {
