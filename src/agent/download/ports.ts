@@ -16,8 +16,8 @@ export interface ImageDownloadRequest {
 export interface ImageDownloader extends AsyncDisposable {
   /**
    * Downloads the layers the engine lacks, and has the engine pull the image under the requested reference. Resolves to
-   * the final progress. Rejects with a `DownloadError`, a `RegistryError`, an `EngineError`, or the signal's reason; with
-   * `LoopbackUnreachable` where the engine cannot be served by this process.
+   * the final progress. Rejects with a `DownloadError`, a `RegistryError`, an `EngineError`, or the signal's reason;
+   * with `LoopbackUnreachable` when this process cannot serve the engine.
    */
   download(request: ImageDownloadRequest): Promise<TransferProgress>;
 }

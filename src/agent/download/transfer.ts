@@ -1,27 +1,28 @@
 import type { TransferProgress } from "./ports.ts";
 
-/** Counts what a pull moves. */
+/** Tracks the progress of a pull. */
 export class Transfer {
   readonly #expected: number;
   readonly #layers = new Map<string, { readonly size: number; done: number }>();
   #received = 0;
   #cuts = 0;
 
-  /** @param expected bytes to download, where that is known beforehand */
+  /** @param expected bytes to download, if known beforehand */
   constructor(expected: number = 0) {
     this.#expected = expected;
   }
 
-  /** Counts bytes as they come off the link. */
+  /** Counts bytes received from the network. */
   received(bytes: number): void {
     this.#received += bytes;
   }
 
+  /** Counts a transfer that was broken off. */
   cut(): void {
     this.#cuts++;
   }
 
-  /** How much there is of a layer that is wanted. */
+  /** Sets the bytes present of a requested layer. */
   layer(digest: string, size: number, done: number): void {
     this.#layers.set(digest, { size, done });
   }

@@ -8,7 +8,7 @@ type Days = ReturnType<TrafficLedger["read"]>;
 
 const NO_DAYS: Days = { traffic: [], interfaces: [] };
 
-/** Says what data the device used, as the ledger has it and the configuration bounds it. */
+/** Reports the data usage in the ledger, with the budgets of the configuration. */
 export class DataUsageReader {
   readonly #ledger: Pick<TrafficLedger, "read" | "today">;
   readonly #policy: DataPolicy;
@@ -18,12 +18,12 @@ export class DataUsageReader {
     this.#policy = policy;
   }
 
-  /** The days asked for. Throws `StoreError` where the ledger cannot be read. */
+  /** Data usage of the days `from` to `to`. Throws `StoreError` when the ledger cannot be read. */
   between({ from, to }: DataUsageParams): DeviceDataUsage {
     return this.#report(this.#ledger.read(from, to), this.#month());
   }
 
-  /** This month so far, by day; without days where the day is not known. */
+  /** Data usage of this month so far; no days when today is unknown. */
   thisMonth(): DeviceDataUsage & { readonly today: string | undefined } {
     const month = this.#month();
     return { ...this.#report(month, month), today: this.#ledger.today() };

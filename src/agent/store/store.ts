@@ -4,7 +4,7 @@ import type { LedgerStore } from "../core/traffic/ledger-store.ts";
 import type { OutboxEvent } from "../link/ports.ts";
 import type { HistoryEntry } from "./history.ts";
 
-/** What changes together: all of it is on disk when `save` returns, or none of it. */
+/** An atomic change: all of it is on disk when `save` returns, or none of it. */
 export interface StoreChange {
   /** Added, or replaced by id. */
   readonly deployment?: DeploymentRecord;
@@ -14,7 +14,7 @@ export interface StoreChange {
   readonly app?: AppRecord;
   /** Name of an app to forget. */
   readonly removedApp?: string;
-  /** Added to the history. Deployments enter it by themselves, with their final event. */
+  /** Added to the history. Deployments are added automatically with their final event. */
   readonly historyEntry?: HistoryEntry;
 }
 
@@ -36,38 +36,38 @@ export interface StoreReader {
 }
 
 /**
- * What the agent remembers over power cuts. Synchronous on purpose: the order of writes is the order of the code, and
- * nothing can be acknowledged or sent before the line that stored it has returned.
+ * The agent's persistent state. Synchronous on purpose: writes happen in the order of the code, and nothing can be
+ * acknowledged or sent before it is stored.
  */
 export interface AgentStore extends StoreReader, LearnedStore, Disposable {
   deployment(id: string): DeploymentRecord | undefined;
-  /** How a deployment ended, also long after that was acknowledged; the oldest ends are forgotten in time. */
-  endOf(id: string): "Success" | "Fail" | undefined;
-  /** Whether the disk has no room left for anything new: only what is going on can still be brought to its end. */
+  /** Final status of a deployment, from the history; `undefined` when unknown or no longer kept. */
+  finalStatusOf(id: string): "Success" | "Fail" | undefined;
+  /** Whether the disk is too full for new deployments; pending ones can still be finished. */
   isFull(): boolean;
   /** Number for the next deployment accepted, higher than any in the store. */
   nextOrder(): number;
-  /** Bytes over the network. */
+  /** The stored traffic ledger. */
   readonly ledger: LedgerStore;
-  /** @throws StoreError when it could not be written; nothing has changed then. */
+  /** @throws StoreError when it cannot be written; then nothing has changed */
   save(change: StoreChange): void;
-  /** Events after `position` (0 for all) that were not acknowledged, in order, at most `limit`. */
+  /** Unacknowledged events after `position` (0 for all), in order, at most `limit`. */
   pendingEvents(position: number, limit: number): readonly OutboxEvent[];
   /**
-   * The control plane holds the deployment's events up to `deviceSeq`. With the final one among them the deployment
-   * is forgotten. Earlier ones need not be remembered as acknowledged over a restart: sending twice does no harm.
+   * Marks the deployment's events up to `deviceSeq` as stored by the control plane. Removes the deployment when the
+   * final event is among them. Earlier acknowledgements are lost with the process: sending an event twice is harmless.
    */
   acknowledge(deploymentId: string, deviceSeq: number): void;
-  /** Whether its files still hold values that apps or deployments had, and that no record has any more. */
+  /** Whether the files still contain secret values that no record has any more. */
   readonly hasResidualData: boolean;
-  /** Overwrites those. @throws StoreError when that cannot be done now */
+  /** Overwrites residual data. @throws StoreError when that fails */
   scrub(): void;
 }
 
-/** What is wrong with a store: its file is damaged, its disk is full, or anything else. */
+/** The file is damaged, the disk is full, or any other error. */
 export type StoreErrorKind = "damaged" | "full" | "other";
 
-/** The store could not be read or written. Carries the cause; the message is for the technician. */
+/** The store could not be read or written. The message is for the technician. */
 export class StoreError extends Error {
   readonly kind: StoreErrorKind;
 
