@@ -6,7 +6,7 @@ const REF_NAME = "org.opencontainers.image.ref.name";
 
 /*
  * containerd keeps the received part of a layer when a pull breaks off, and resumes there. When that part is wrong, for
- * example after a power cut, it notices only at the end, keeps the part all the same, and fails every further pull for
+ * example after a power cut, it notices only at the end, keeps the part anyway, and fails every further pull for
  * hours. It stores the part under the layer's digest and the ref name that the manifest may set.
  */
 
