@@ -141,6 +141,8 @@ async function listeners(pid: number) {
   const host = createLinuxHost();
   const signal = AbortSignal.timeout(60_000);
   const all = await host.listeningPorts(signal);
-  const held = await Promise.all(all.map(async (socket) => ({ socket, holder: await host.holderOf(socket, signal) })));
+  const held = await Promise.all(
+    all.map(async (socket) => ({ socket, holder: await host.findPortHolder(socket, signal) })),
+  );
   return held.filter(({ holder }) => holder?.pid === pid).map(({ socket }) => socket);
 }

@@ -50,7 +50,7 @@ class FakeHost implements Host {
     }));
   }
 
-  async holderOf({ port }: HostPort) {
+  async findPortHolder({ port }: HostPort) {
     return this.listening.get(port);
   }
 

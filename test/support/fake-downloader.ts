@@ -1,5 +1,4 @@
-import type { ImageDownloadRequest, ImageDownloader } from "../../src/agent/download/image-downloader.ts";
-import type { TransferProgress } from "../../src/agent/download/transfer.ts";
+import type { ImageDownloadRequest, ImageDownloader, TransferProgress } from "../../src/agent/download/ports.ts";
 import type { Clock } from "../../src/lib/clock.ts";
 import { EngineError } from "../../src/agent/engine/engine-error.ts";
 import { manifestDigestOf } from "./fake-engine/fake-image.ts";
@@ -8,13 +7,13 @@ import type { FakeEngine } from "./fake-engine.ts";
 const STEPS = 10;
 
 /**
- * Downloads from the registry of a fake engine: a layer in ten pieces, each of which stays, whatever happens to the
- * agent. Then has the engine take the image as the real one does, by a name on loopback.
+ * Downloads from the registry of a fake engine: a layer in ten pieces, which survive a restart of the agent. Then has
+ * the engine pull the image by a loopback name, as the real downloader does.
  */
 export class FakeDownloader implements ImageDownloader {
-  /** Bytes that came over the link. */
+  /** Bytes received from the network. */
   received = 0;
-  /** Thrown in place of the next piece. */
+  /** Thrown instead of the next piece. */
   failure: Error | undefined;
   readonly #engine: FakeEngine;
   readonly #clock: Clock;

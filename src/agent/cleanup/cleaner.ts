@@ -1,18 +1,18 @@
 import { type Clock, deadline } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { type CleanupPlan, type CleanupRules, type Removal, planCleanup } from "../core/image/image-cleanup.ts";
+import { imagesNeeded } from "../core/image/images-needed.ts";
 import type { Engine, ImageSummary } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { Host } from "../host/host.ts";
 import type { AgentStore } from "../store/store.ts";
-import { neededImages } from "./needed-images.ts";
 import { PulledImages } from "./pulled-images.ts";
 
-const FIRST_ROUND_MS = 15 * 60_000;
+const FIRST_ROUND_DELAY_MS = 15 * 60_000;
 const ROUND_INTERVAL_MS = 6 * 60 * 60_000;
 
-/** A registry that could not be reached is not asked again for the same image before, in milliseconds: asking costs data. */
-const ASK_AGAIN_MS = 24 * 60 * 60_000;
+/** Delay before an unreachable registry is asked for the same image again, in milliseconds: requests cost data. */
+const REGISTRY_RETRY_DELAY_MS = 24 * 60 * 60_000;
 const REGISTRY_TIMEOUT_MS = 30_000;
 
 export interface CleanerOptions {
@@ -22,12 +22,12 @@ export interface CleanerOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly rules: CleanupRules;
-  /** Whether images are removed without being asked for. */
+  /** Whether images are removed automatically. */
   readonly isEnabled: boolean;
   /** Directory the engine keeps images in. */
   readonly dataRoot: (signal: AbortSignal) => Promise<string>;
-  /** Why the image could not be pulled again right now; `undefined` where it could. */
-  readonly whyNotFetchable: (
+  /** Resolves to why the image cannot be pulled again right now; `undefined` when it can. */
+  readonly findPullObstacle: (
     reference: string,
     image: ImageSummary,
     signal: AbortSignal,
@@ -35,20 +35,20 @@ export interface CleanerOptions {
 }
 
 export interface CleanupRequest {
-  /** Says what would be done, and does nothing. */
+  /** Reports what would be removed, and removes nothing. */
   readonly dryRun: boolean;
-  /** Takes every image that nothing needs, however long it has not been needed. */
+  /** Removes every image that nothing needs, regardless of its age. */
   readonly all: boolean;
 }
 
 export interface CleanupResult {
   readonly removed: readonly Pick<Removal, "reference" | "bytes" | "reason">[];
-  /** Images that nothing needs and that stay all the same. */
+  /** Images that nothing needs and that stay, with the reason. */
   readonly kept: readonly { readonly reference: string; readonly bytes: number; readonly why: string }[];
   readonly freedBytes: number;
 }
 
-/** Removes images the agent pulled and that nothing needs any more, by age, and at once where the disk is nearly full. */
+/** Removes images the agent pulled and nothing needs any more: by age, and at once when the disk is nearly full. */
 export class Cleaner {
   readonly #options: CleanerOptions;
   readonly #pulled: PulledImages;
@@ -64,7 +64,7 @@ export class Cleaner {
   async run(signal: AbortSignal): Promise<void> {
     const { clock, isEnabled, logger } = this.#options;
     if (!isEnabled) return;
-    for (let pause = FIRST_ROUND_MS; !signal.aborted; pause = ROUND_INTERVAL_MS) {
+    for (let pause = FIRST_ROUND_DELAY_MS; !signal.aborted; pause = ROUND_INTERVAL_MS) {
       try {
         await clock.sleep(pause, signal);
         await this.round({ dryRun: false, all: false }, signal);
@@ -72,13 +72,13 @@ export class Cleaner {
         if (!signal.aborted)
           logger.warn(
             { err: error },
-            "cleaning up images failed; it is tried again later. By hand: edge-agent cleanup",
+            "failed to clean up images; it is tried again later. By hand: edge-agent cleanup",
           );
       }
     }
   }
 
-  /** One look at all images, and the removals it takes; one round at a time. Rejects when the engine cannot be asked. */
+  /** Removes the images that may go; one round at a time. Rejects when the engine is unavailable. */
   async round(request: CleanupRequest, signal: AbortSignal): Promise<CleanupResult> {
     const before = this.#running;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -95,7 +95,7 @@ export class Cleaner {
     const { engine, host, dataRoot, clock, rules, store } = this.#options;
     const images = await engine.listImages(signal);
     const freeDisk = await host.freeShare(await dataRoot(signal));
-    const { ids, references } = neededImages(store);
+    const { ids, references } = imagesNeeded(store.apps(), store.deployments());
     const view = { pulled: this.#pulled.all(), images, needed: ids, pulling: references, freeDisk, nowMs: clock.now() };
     const plan = planCleanup(view, request.all ? { ...rules, keepMs: 0 } : rules);
     if (!request.dryRun) this.#pulled.replace(plan.pulled);
@@ -113,7 +113,8 @@ export class Cleaner {
     for (const removal of removals) {
       const image = images.find(({ id }) => id === removal.id);
       const why =
-        image && ((await this.#whyNot(removal, image, all, signal)) ?? (await this.#remove(removal, dryRun, signal)));
+        image &&
+        ((await this.#findObstacle(removal, image, all, signal)) ?? (await this.#remove(removal, dryRun, signal)));
       const { reference, bytes } = removal;
       if (why === undefined) removed.push(removal);
       else kept.push({ reference, bytes, why });
@@ -122,34 +123,34 @@ export class Cleaner {
     return { removed: removed.map(({ reference, bytes, reason }) => ({ reference, bytes, reason })), kept, freedBytes };
   }
 
-  async #whyNot(
+  async #findObstacle(
     { reference, id }: Removal,
     image: ImageSummary,
-    isAsked: boolean,
+    isRequested: boolean,
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const { clock, logger } = this.#options;
-    const last = this.#unreachableSince.get(id);
-    if (!isAsked && last !== undefined && clock.monotonic() - last < ASK_AGAIN_MS)
+    const failedAt = this.#unreachableSince.get(id);
+    if (!isRequested && failedAt !== undefined && clock.monotonic() - failedAt < REGISTRY_RETRY_DELAY_MS)
       return "its registry was asked today";
-    const why = await this.#ask(reference, image, signal);
-    if (why === undefined) {
+    const obstacle = await this.#findPullObstacle(reference, image, signal);
+    if (obstacle === undefined) {
       this.#unreachableSince.delete(id);
       return undefined;
     }
     this.#unreachableSince.set(id, clock.monotonic());
     logger.info(
-      { image: reference, reason: why },
+      { image: reference, reason: obstacle },
       "an image that no app needs is kept: it could not be pulled again now",
     );
-    return `it could not be pulled again now: ${why}`;
+    return `it could not be pulled again now: ${obstacle}`;
   }
 
-  async #ask(reference: string, image: ImageSummary, signal: AbortSignal): Promise<string | undefined> {
-    const { clock, whyNotFetchable } = this.#options;
+  async #findPullObstacle(reference: string, image: ImageSummary, signal: AbortSignal): Promise<string | undefined> {
+    const { clock, findPullObstacle } = this.#options;
     using limit = deadline(clock, REGISTRY_TIMEOUT_MS, signal);
     try {
-      return await whyNotFetchable(reference, image, limit.signal);
+      return await findPullObstacle(reference, image, limit.signal);
     } catch (error) {
       signal.throwIfAborted();
       if (limit.signal.aborted) return "its registry did not answer in time";
@@ -163,8 +164,8 @@ export class Cleaner {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const { engine, store, logger } = this.#options;
-    // Asking the registry takes time, in which a deployment may have come to need it.
-    const { ids, references } = neededImages(store);
+    // A deployment may have started to need it while the registry was asked.
+    const { ids, references } = imagesNeeded(store.apps(), store.deployments());
     if (ids.has(id) || references.has(reference)) return "an app needs it again";
     if (dryRun) return undefined;
     try {

@@ -4,7 +4,7 @@ import type { LearnedStore } from "../store/store.ts";
 
 const NAME = "pulled_images";
 
-/** The oldest are forgotten beyond that; then they stay on the machine. */
+/** Older entries are dropped; their images then stay on the device. */
 const MAX_PULLED_IMAGES = 200;
 
 const schema = z.array(
@@ -16,7 +16,7 @@ const schema = z.array(
   }),
 );
 
-/** Which images the agent pulled, remembered over restarts. */
+/** The images the agent pulled, stored across restarts. */
 export class PulledImages {
   readonly #store: LearnedStore;
 
@@ -24,7 +24,7 @@ export class PulledImages {
     this.#store = store;
   }
 
-  /** Where that was lost nothing is known, and nothing will be removed. */
+  /** Empty when the stored list is unreadable; then nothing is removed. */
   all(): readonly PulledImage[] {
     const text = this.#store.learnedValue(NAME);
     try {
@@ -34,27 +34,27 @@ export class PulledImages {
     }
   }
 
-  /** Writes only what is other than before. @throws StoreError */
+  /** Writes the list if it has changed. @throws StoreError */
   replace(images: readonly PulledImage[]): void {
     const text = JSON.stringify(images.slice(-MAX_PULLED_IMAGES));
     if (text !== this.#store.learnedValue(NAME)) this.#store.saveLearnedValue(NAME, text);
   }
 
-  /** A pull begins. Before it does: whatever comes in between, the image will be known for the agent's. @throws StoreError */
+  /** Must be called before a pull, so that its image counts as the agent's even after a crash. @throws StoreError */
   begin(reference: string, before: string | null): void {
     const known = this.all();
-    // Begun before and cut off: what stood there at that time decides.
+    // After an interrupted pull, the image from before that pull counts.
     if (known.some((entry) => entry.reference === reference && entry.id === null)) return;
     this.replace([...known, { reference, id: null, before, unneededSince: null }]);
   }
 
-  /** The pull is over. @throws StoreError */
+  /** Records the image of a finished pull. @throws StoreError */
   complete(reference: string, id: string): void {
     const all = this.all();
     const pending = all.find((entry) => entry.reference === reference && entry.id === null);
     if (!pending) return;
     const rest = all.filter((entry) => entry !== pending && !(entry.reference === reference && entry.id === id));
-    const isOurs = pending.before !== id || all.some((entry) => entry.reference === reference && entry.id === id);
-    this.replace(isOurs ? [...rest, { ...pending, id, before: null }] : rest);
+    const isOwn = pending.before !== id || all.some((entry) => entry.reference === reference && entry.id === id);
+    this.replace(isOwn ? [...rest, { ...pending, id, before: null }] : rest);
   }
 }

@@ -1,8 +1,9 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { DownloadConfig } from "../config/settings.ts";
-import { createImageDownloader, type ImageDownloader } from "../download/image-downloader.ts";
+import { createImageDownloader } from "../download/image-downloader.ts";
 import { PartStore } from "../download/part-store.ts";
+import type { ImageDownloader } from "../download/ports.ts";
 import { PartSweeper } from "../download/sweeper.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";

@@ -20,7 +20,7 @@ import {
 } from "../config/settings.ts";
 import { platformOf } from "../core/image/platform.ts";
 import { Cleaner } from "../cleanup/cleaner.ts";
-import { whyNotFetchable } from "../cleanup/fetchable.ts";
+import { findPullObstacle } from "../cleanup/pull-obstacle.ts";
 import { createDockerEngine } from "../engine/docker/docker-engine.ts";
 import { createSocketFinder } from "../engine/find-socket.ts";
 import { readBootId } from "../host/boot-id.ts";
@@ -140,7 +140,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     ...services,
     isEnabled: cleanup.enabled,
     rules: { keepMs: cleanup.keep_images_days * DAY_MS, minFreeShare: cleanup.low_disk_percent / 100 },
-    whyNotFetchable: (reference, image, signal) => whyNotFetchable(reference, image, services, signal),
+    findPullObstacle: (reference, image, signal) => findPullObstacle(reference, image, services, signal),
   });
   const upkeep = new StoreScrubber({ store, removeExpiredQuarantine: opened.removeExpiredQuarantine, clock, logger });
   using tidier = createIdleGc({ clock, collect: globalThis.gc });
@@ -172,7 +172,8 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     keepaliveInterval: new LearnedInterval({
       bounds: toKeepaliveBounds(config),
       store: store,
-      network: () => watch.current().id,
+      // The link may also work without a default route, such as on a closed network.
+      network: () => watch.current().id ?? "none",
       clock,
       logger,
     }),

@@ -1,15 +1,15 @@
-/** Why a blob cannot be downloaded, as far as it changes what comes of the deployment. */
+/** Why a blob cannot be downloaded, as far as it matters to the deployment. */
 export type DownloadErrorKind =
-  /** The disk that downloads are kept on is full. */
+  /** The disk of the download directory is full. */
   | "no_space"
-  /** What came was not what the digest says, each time it was fetched. */
+  /** The content did not match the digest on any of the attempts. */
   | "wrong_content"
-  /** No byte came for as long as the device is patient. */
+  /** No byte arrived within the configured patience. */
   | "no_progress"
-  /** What downloads are kept in cannot be read or written. */
+  /** The download directory cannot be read or written. */
   | "disk_failed";
 
-/** A download that cannot go on. The message is for a person, and names no address and no credentials. */
+/** A failed download. The message is for people and contains no address and no credentials. */
 export class DownloadError extends Error {
   readonly kind: DownloadErrorKind;
 
@@ -20,12 +20,12 @@ export class DownloadError extends Error {
   }
 }
 
-const FULL: ReadonlySet<unknown> = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
+const DISK_FULL_CODES: ReadonlySet<unknown> = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
 
-/** The error a failed call of the file system amounts to. */
+/** Converts an error of the file system to a `DownloadError`. */
 export function toDiskError(error: unknown, directory: string): DownloadError {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
-  if (FULL.has(code)) {
+  if (DISK_FULL_CODES.has(code)) {
     return new DownloadError("no_space", `the disk that holds ${directory} is full`, { cause: error });
   }
   const reason = typeof code === "string" ? code : String(error);

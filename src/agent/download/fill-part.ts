@@ -4,67 +4,58 @@ import type { OpenBlob } from "../registry/registry.ts";
 import { RegistryError } from "../registry/registry-error.ts";
 import { DownloadError } from "./download-error.ts";
 import type { Part } from "./part.ts";
+import type { FetchInterruption } from "./ports.ts";
 import { receiveBody } from "./receive-body.ts";
 import type { Throttle } from "./throttle.ts";
-
-/** Something that went wrong on the way and is got over. */
-export interface FetchInterruption {
-  /** `cut`: a transfer that had begun was broken off. */
-  readonly kind: "cut" | "refused" | "wrong_content";
-  /** For a person. */
-  readonly reason: string;
-  /** When it is tried again, in milliseconds. */
-  readonly retryInMs: number;
-}
 
 export interface FillOptions {
   readonly clock: Clock;
   /** In [0, 1). */
   readonly random: () => number;
   readonly bounds: FetchBounds;
-  /** Silence that is taken for a dead connection, in milliseconds. */
+  /** A connection that delivers nothing for this time is considered dead, in milliseconds. */
   readonly stallMs: number;
   readonly throttle: Throttle;
   /** Opens the blob at an offset. Rejects with a `RegistryError`. */
   readonly open: (offset: number, signal: AbortSignal) => Promise<OpenBlob>;
   readonly onReceived: (bytes: number) => void;
-  /** The part has grown. */
+  /** Called after bytes were appended to the part. */
   readonly onAppended: () => void;
-  readonly onInterruption: (trouble: FetchInterruption) => void;
-  /** The bytes were not what the digest says and are gone: who handed them on has to begin anew. */
+  readonly onInterruption: (interruption: FetchInterruption) => void;
+  /** Called after bytes that do not match the digest were discarded: readers of the part must start again. */
   readonly onDropped: () => void;
   readonly signal: AbortSignal;
 }
 
-/** How often a blob is fetched whose bytes are wrong. */
-const MAX_FETCHES = 3;
+/** Attempts for a blob whose content does not match its digest. */
+const MAX_ATTEMPTS = 3;
 
 /**
- * Fetches what is missing of a blob, from where it stopped, over any number of connections, until it is whole and
- * right. Rejects with a `DownloadError`, with a `RegistryError` where trying again would change nothing, or with the
- * signal's reason.
+ * Downloads the missing bytes of a blob, resuming over any number of connections, until it is complete and verified.
+ * Rejects with a `DownloadError`, with a `RegistryError` where a retry would change nothing, or with the signal's
+ * reason.
  */
 export async function fillPart(part: Part, options: FillOptions): Promise<void> {
-  using _turn = await part.writeLock.acquire(options.signal);
+  using _lock = await part.writeLock.acquire(options.signal);
   if (part.isVerified) return;
-  // Whoever wrote to it before may have been stopped in the middle of a write.
+  // The previous writer may have been stopped in the middle of a write.
   if (part.size > 0) await part.recover();
-  for (let fetches = 1; ; fetches++) {
-    const refusal = await fillToSize(part, options);
-    if (refusal === undefined && part.verify()) return;
+  for (let attempt = 1; ; attempt++) {
+    const mismatch = await fillToSize(part, options);
+    if (mismatch === undefined && part.verify()) return;
     await part.discard();
     options.onDropped();
-    const reason = refusal ?? `the registry sent something else than ${shortDigest(part)}`;
-    if (fetches === MAX_FETCHES) {
-      throw new DownloadError("wrong_content", `${reason}, ${MAX_FETCHES} times in a row`);
+    const reason = mismatch ?? `the registry sent content that does not match ${shortDigest(part)}`;
+    if (attempt === MAX_ATTEMPTS) {
+      throw new DownloadError("wrong_content", `${reason}, ${MAX_ATTEMPTS} times in a row`);
     }
     options.onInterruption({ kind: "wrong_content", reason, retryInMs: 0 });
   }
 }
 
 /**
- * Resolves when as many bytes are there as the blob has, right or wrong; with a reason where what is there cannot be the
- * beginning of it.
+ * Resolves when the part has the blob's size, verified or not; with a reason when its bytes cannot be the beginning of
+ * the blob.
  */
 async function fillToSize(part: Part, options: FillOptions): Promise<string | undefined> {
   const { clock, bounds, signal } = options;
@@ -72,19 +63,22 @@ async function fillToSize(part: Part, options: FillOptions): Promise<string | un
   let failures = 0;
   while (part.size < part.blob.size) {
     const before = part.size;
-    const trouble = await fetchMore(part, options);
+    const failure = await fetchMore(part, options);
     signal.throwIfAborted();
     const gained = part.size - before;
     if (gained > 0) gainedAt = clock.monotonic();
-    if (!trouble) continue;
-    if (trouble.kind === "wrong_content") return trouble.reason;
-    const failed = { gained, silentMs: clock.monotonic() - gainedAt, retryAfterMs: trouble.retryAfterMs };
+    if (!failure) continue;
+    if (failure.kind === "wrong_content") return failure.reason;
+    const failed = { gained, silentMs: clock.monotonic() - gainedAt, retryAfterMs: failure.retryAfterMs };
     const next = afterFailedTry(failed, failures, bounds, options.random());
     if (next.kind === "give_up") {
-      throw new DownloadError("no_progress", `no byte came for ${inWords(bounds.patienceMs)}; ${trouble.reason}`);
+      throw new DownloadError(
+        "no_progress",
+        `no byte came for ${formatDuration(bounds.patienceMs)}; ${failure.reason}`,
+      );
     }
     failures = next.failures;
-    options.onInterruption({ kind: trouble.kind, reason: trouble.reason, retryInMs: next.afterMs });
+    options.onInterruption({ kind: failure.kind, reason: failure.reason, retryInMs: next.afterMs });
     if (next.afterMs > 0) await clock.sleep(next.afterMs, signal);
   }
   return undefined;
@@ -96,14 +90,14 @@ interface FetchFailure {
   readonly retryAfterMs?: number | undefined;
 }
 
-/** One connection's worth; what stood in the way of the rest. */
+/** Fetches over one connection. Resolves to what interrupted it, or `undefined` when complete. */
 async function fetchMore(part: Part, options: FillOptions): Promise<FetchFailure | undefined> {
   const { clock, stallMs, throttle, onReceived, onAppended, signal } = options;
   const opened = await openAt(part, options);
   if ("reason" in opened) return opened;
   const end = await receiveBody(opened.stream, {
     clock,
-    // A registry that cannot begin in the middle sends again what is there; it is counted and left aside.
+    // A registry without range support sends the present bytes again; they are counted and skipped.
     skip: part.size - opened.offset,
     wanted: part.blob.size - part.size,
     stallMs,
@@ -116,12 +110,12 @@ async function fetchMore(part: Part, options: FillOptions): Promise<FetchFailure
     signal,
   });
   switch (end.kind) {
-    case "enough":
+    case "complete":
       return undefined;
     case "short":
       return { kind: "cut", reason: "the registry ended the transfer before its end" };
     case "stalled":
-      return { kind: "cut", reason: `nothing came for ${inWords(stallMs)}` };
+      return { kind: "cut", reason: `nothing came for ${formatDuration(stallMs)}` };
     case "cut":
       return { kind: "cut", reason: messageOf(end.error) };
   }
@@ -135,7 +129,7 @@ async function openAt(part: Part, { open, signal }: FillOptions): Promise<OpenBl
     if (!(error instanceof RegistryError)) throw error;
     const { kind, message: reason, retryAfterMs } = error;
     if (kind === "registry_unreachable" || kind === "rate_limited") return { kind: "refused", reason, retryAfterMs };
-    // Such as a blob that ends before where it is to go on.
+    // For example, the blob ends before the requested offset.
     if (kind === "wrong_content" && part.size > 0) return { kind: "wrong_content", reason };
     throw error;
   }
@@ -146,7 +140,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function inWords(ms: number): string {
+function formatDuration(ms: number): string {
   return ms < 120_000 ? `${Math.round(ms / 1000)} s` : `${Math.round(ms / 60_000)} min`;
 }
 

@@ -2,63 +2,41 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { FetchBounds } from "../core/image/fetch-retry.ts";
 import type { Engine } from "../engine/engine.ts";
-import { EngineError } from "../engine/engine-error.ts";
-import type { RegistryAuth, RegistryClient, ResolvedImage } from "../registry/registry.ts";
-import type { FetchInterruption } from "./fill-part.ts";
-import { withOtherLayerNames } from "./layer-names.ts";
+import { EngineError, type EngineErrorKind } from "../engine/engine-error.ts";
+import type { RegistryClient, ResolvedImage } from "../registry/registry.ts";
+import { withFreshLayerRefs } from "./layer-refs.ts";
 import { LayerFetch } from "./layer-fetch.ts";
 import { LOOPBACK_NAME, LoopbackRegistry } from "./loopback-registry.ts";
 import type { PartStore } from "./part-store.ts";
+import {
+  type ImageDownloader,
+  type ImageDownloadRequest,
+  LoopbackUnreachable,
+  type TransferProgress,
+} from "./ports.ts";
 import { Throttle } from "./throttle.ts";
-import type { TransferProgress } from "./transfer.ts";
-
-export interface ImageDownloadRequest {
-  readonly image: ResolvedImage;
-  readonly auth: RegistryAuth | undefined;
-  /** Bytes to download, where that is known beforehand. */
-  readonly expectedBytes?: number | undefined;
-  readonly onProgress: (progress: TransferProgress) => void;
-  readonly onInterruption: (trouble: FetchInterruption) => void;
-  /** Bytes as they come off the link. */
-  readonly onReceived: (bytes: number) => void;
-  readonly signal: AbortSignal;
-}
-
-/** Brings images onto the machine over links that break. Disposing it waits for what it still has to tidy up. */
-export interface ImageDownloader extends AsyncDisposable {
-  /**
-   * Downloads what the engine lacks of the image, and has the engine take it, under the reference that was asked for.
-   * Answers what it took. Rejects with a `DownloadError`, a `RegistryError`, an `EngineError`, or the signal's reason;
-   * with `LoopbackUnreachable` where the engine cannot be served by this process.
-   */
-  download(request: ImageDownloadRequest): Promise<TransferProgress>;
-}
-
-/** The engine does not find this machine's loopback: it runs in a network of its own, or elsewhere. */
-export class LoopbackUnreachable extends Error {
-  override readonly name = "LoopbackUnreachable";
-}
 
 export interface DownloaderOptions {
   readonly engine: Engine;
   readonly registry: RegistryClient;
   readonly parts: PartStore;
+  /** Frees disk space for downloads; resolves to whether anything was removed. */
   readonly makeRoom: () => Promise<boolean>;
   readonly clock: Clock;
   readonly logger: Logger;
   /** In [0, 1). */
   readonly random: () => number;
   readonly bounds: FetchBounds;
-  /** Silence that is taken for a dead connection, in milliseconds. */
+  /** A connection that delivers nothing for this time is considered dead, in milliseconds. */
   readonly stallMs: number;
-  /** Bytes per second that downloads may take, all together; `undefined` for no bound. */
+  /** Bytes per second for all downloads together; `undefined` for no limit. */
   readonly rate: () => number | undefined;
 }
 
-/** How often the engine is asked to take an image that is here: it gives up for reasons of its own. */
+/** Attempts of the engine to pull from loopback: it may fail for reasons of its own. */
 const MAX_ENGINE_PULLS = 3;
-/** What containerd says of a layer it was to go on with, and whose beginning was wrong. */
-const CORRUPT_LAYER = /failed commit on ref|unexpected commit (?:digest|size)/;
+
+const TRANSIENT_KINDS: ReadonlySet<EngineErrorKind> = new Set(["registry_unreachable", "corrupt_layer", "unknown"]);
 
 export function createImageDownloader(options: DownloaderOptions): ImageDownloader {
   return new LoopbackDownloader(options);
@@ -82,9 +60,9 @@ class LoopbackDownloader implements ImageDownloader {
       await pull[Symbol.asyncDispose]();
       throw error;
     }
-    // The app need not wait for that.
-    const tidied = pull.cleanUp().finally(() => this.#cleanups.delete(tidied));
-    this.#cleanups.add(tidied);
+    // In the background: the deployment does not wait for it.
+    const cleanup = pull.cleanUp().finally(() => this.#cleanups.delete(cleanup));
+    this.#cleanups.add(cleanup);
     return pull.progress;
   }
 
@@ -93,16 +71,16 @@ class LoopbackDownloader implements ImageDownloader {
   }
 }
 
-/** One image on its way. */
+/** The pull of one image. */
 class Pull implements AsyncDisposable {
   readonly #request: ImageDownloadRequest;
   readonly #options: DownloaderOptions;
   readonly #fetch: LayerFetch;
-  /** What the layers failed with: then the engine waits in vain. */
+  /** The error that failed a layer; it aborts the engine's pull. */
   #failure: { readonly error: unknown } | undefined;
   #enginePull = new AbortController();
-  /** Names on loopback that the image got. */
-  readonly #names: string[] = [];
+  /** Loopback references the image was pulled by. */
+  readonly #loopbackReferences: string[] = [];
 
   constructor(request: ImageDownloadRequest, options: DownloaderOptions, throttle: Throttle) {
     const { image, auth } = request;
@@ -119,7 +97,7 @@ class Pull implements AsyncDisposable {
       onReceived: request.onReceived,
       onChange: () => request.onProgress(this.progress),
       onInterruption: request.onInterruption,
-      // The engine has some of the wrong bytes.
+      // The engine has received some of the wrong bytes.
       onDropped: () => this.#enginePull.abort(new DOMException("wrong bytes", "AbortError")),
       onFailure: (error) => {
         this.#failure ??= { error };
@@ -134,24 +112,24 @@ class Pull implements AsyncDisposable {
 
   async run(): Promise<void> {
     const { image, signal } = this.#request;
-    let isSpoilt = false;
+    let hasCorruptLayer = false;
     for (let refusals = 0; ;) {
       try {
-        // Afterwards the engine has the layers, and does not look at what it has of them by their old names.
-        if (isSpoilt) await this.#pullFromLoopback(withOtherLayerNames(image));
+        // Afterwards the engine has the layers and ignores the partial ones under their old refs.
+        if (hasCorruptLayer) await this.#pullFromLoopback(withFreshLayerRefs(image));
         return await this.#pullFromLoopback(image, image.reference);
       } catch (error) {
         signal.throwIfAborted();
         if (this.#failure) throw this.#failure.error;
-        // Interrupted because bytes were wrong: nothing the engine did.
+        // Aborted by `onDropped`, not by the engine.
         if (this.#enginePull.signal.aborted) continue;
         if (!isTransient(error) || ++refusals === MAX_ENGINE_PULLS) throw error;
-        isSpoilt ||= error instanceof EngineError && CORRUPT_LAYER.test(error.message);
+        hasCorruptLayer ||= error.kind === "corrupt_layer";
       }
     }
   }
 
-  /** Takes away what the pull needed: names on loopback, also those that crashes left behind, and the parts. Never rejects. */
+  /** Removes the parts and the loopback references, including those left by crashes. Never rejects. */
   async cleanUp(): Promise<void> {
     const { engine, parts, logger } = this.#options;
     const { image } = this.#request;
@@ -161,11 +139,11 @@ class Pull implements AsyncDisposable {
       await parts.remove(image.layers.map(({ digest }) => digest));
       const { repoDigests = [] } = (await engine.inspectImage(image.reference, signal)) ?? {};
       const leftovers = repoDigests.filter((name) => LOOPBACK_NAME.test(name));
-      for (const name of new Set([...this.#names, ...leftovers])) await engine.untagImage(name, signal);
+      for (const name of new Set([...this.#loopbackReferences, ...leftovers])) await engine.untagImage(name, signal);
     } catch (error) {
       logger.warn(
         { err: error, image: image.reference },
-        "what was left of a pull could not be removed and takes space; it is removed when it is old enough",
+        "failed to remove the leftovers of a pull; they take disk space and are removed when they are old enough",
       );
     }
   }
@@ -174,7 +152,7 @@ class Pull implements AsyncDisposable {
     await this.#fetch[Symbol.asyncDispose]();
   }
 
-  /** Has the engine pull the image from here, once, and gives it its name. */
+  /** Has the engine pull the image from loopback once, and tags it as `name`. */
   async #pullFromLoopback(image: ResolvedImage, name?: string): Promise<void> {
     const { engine, clock, parts } = this.#options;
     const { directory } = parts;
@@ -188,7 +166,7 @@ class Pull implements AsyncDisposable {
         isInsecure: true,
         mayBeSilent: () => loopback.isActive,
       });
-      this.#names.push(loopback.reference);
+      this.#loopbackReferences.push(loopback.reference);
       if (name !== undefined) await engine.tagImage(loopback.reference, name, signal);
     } catch (error) {
       round.throwIfAborted();
@@ -201,7 +179,7 @@ class Pull implements AsyncDisposable {
   }
 }
 
-/** Whether the engine may take the image when it is asked once more. */
-function isTransient(error: unknown): boolean {
-  return error instanceof EngineError && (error.kind === "registry_unreachable" || error.kind === "unknown");
+/** Whether another attempt may succeed. */
+function isTransient(error: unknown): error is EngineError {
+  return error instanceof EngineError && TRANSIENT_KINDS.has(error.kind);
 }

@@ -1,9 +1,10 @@
+import { Semaphore } from "../../lib/semaphore.ts";
 import type { Descriptor, OpenBlob } from "../registry/registry.ts";
 import { DownloadError } from "./download-error.ts";
-import { type FetchInterruption, fillPart, type FillOptions } from "./fill-part.ts";
-import { FetchConcurrency } from "./fetch-concurrency.ts";
+import { fillPart, type FillOptions } from "./fill-part.ts";
 import type { Part } from "./part.ts";
 import type { PartStore } from "./part-store.ts";
+import type { FetchInterruption } from "./ports.ts";
 import { Transfer } from "./transfer.ts";
 
 export interface LayerFetchOptions {
@@ -12,27 +13,27 @@ export interface LayerFetchOptions {
   readonly layers: readonly Descriptor[];
   readonly expectedBytes: number | undefined;
   readonly open: (layer: Descriptor, offset: number, signal: AbortSignal) => Promise<OpenBlob>;
-  /** Makes room where downloads are kept; answers whether there is more than before. */
+  /** Frees disk space for downloads; resolves to whether anything was removed. */
   readonly makeRoom: () => Promise<boolean>;
   readonly onReceived: (bytes: number) => void;
   readonly onChange: () => void;
-  readonly onInterruption: (trouble: FetchInterruption) => void;
+  readonly onInterruption: (interruption: FetchInterruption) => void;
   readonly onDropped: () => void;
-  /** A layer cannot be fetched. */
+  /** Called when a layer cannot be fetched. */
   readonly onFailure: (error: unknown) => void;
 }
 
 /**
- * The layers of one pull. A layer is fetched once the engine asks for it, so that nothing is fetched that it has. Holds
- * their parts until disposed; then the fetching stops, and what there is stays on disk.
+ * Fetches the layers of one pull. A layer is fetched once the engine requests it, so that present layers are not
+ * fetched. Leases their parts until disposed; then fetching stops, and the parts stay on disk.
  */
 export class LayerFetch implements AsyncDisposable {
   readonly transfer: Transfer;
   readonly #options: LayerFetchOptions;
   readonly #leases = new AsyncDisposableStack();
-  readonly #lanes = new FetchConcurrency();
+  readonly #concurrency = new FetchConcurrency();
   readonly #stopped = new AbortController();
-  readonly #wanted = new Map<string, Promise<Part>>();
+  readonly #requested = new Map<string, Promise<Part>>();
   readonly #jobs: Promise<void>[] = [];
 
   constructor(options: LayerFetchOptions) {
@@ -40,11 +41,11 @@ export class LayerFetch implements AsyncDisposable {
     this.transfer = new Transfer(options.expectedBytes);
   }
 
-  /** What there is of a layer; the rest is on its way. */
+  /** Returns the part of a layer, starting its download at the first call. */
   part(digest: string): Promise<Part> {
-    const wanted = this.#wanted.get(digest) ?? this.#begin(digest);
-    this.#wanted.set(digest, wanted);
-    return wanted;
+    const requested = this.#requested.get(digest) ?? this.#begin(digest);
+    this.#requested.set(digest, requested);
+    return requested;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -71,7 +72,7 @@ export class LayerFetch implements AsyncDisposable {
   async #fetch(layer: Descriptor, part: Part): Promise<void> {
     const { signal } = this.#stopped;
     try {
-      using _lane = await this.#lanes.acquire(signal);
+      using _slot = await this.#concurrency.acquire(signal);
       await this.#fill(layer, part).catch(async (error: unknown) => {
         const isFull = error instanceof DownloadError && error.kind === "no_space";
         if (!isFull || !(await this.#options.makeRoom())) throw error;
@@ -93,20 +94,44 @@ export class LayerFetch implements AsyncDisposable {
         onReceived(bytes);
       },
       onAppended: () => this.#updateProgress(part),
-      onInterruption: (trouble) => this.#onInterruption(trouble),
+      onInterruption: (interruption) => this.#onInterruption(interruption),
       onDropped,
       signal: this.#stopped.signal,
     });
   }
 
-  #onInterruption(trouble: FetchInterruption): void {
-    this.#lanes.reduceToOne();
-    if (trouble.kind === "cut") this.transfer.cut();
-    this.#options.onInterruption(trouble);
+  #onInterruption(interruption: FetchInterruption): void {
+    this.#concurrency.reduceToOne();
+    if (interruption.kind === "cut") this.transfer.cut();
+    this.#options.onInterruption(interruption);
   }
 
   #updateProgress(part: Part): void {
     this.transfer.layer(part.blob.digest, part.blob.size, part.size);
     this.#options.onChange();
+  }
+}
+
+/**
+ * Limits how many layers of an image are fetched at once. Two at first: while one request waits for its response, the
+ * other fills the link. One after the first interruption: two connections lose twice as much in flight when a link is
+ * cut, and a layer that completes early can be unpacked meanwhile.
+ */
+class FetchConcurrency {
+  readonly #two = new Semaphore(2);
+  readonly #one = new Semaphore(1);
+  #isReduced = false;
+
+  /** Resolves to a slot; dispose it to release. Rejects with the signal's reason when aborted while waiting. */
+  async acquire(signal: AbortSignal): Promise<Disposable> {
+    using owned = new DisposableStack();
+    owned.use(await this.#two.acquire(signal));
+    if (this.#isReduced) owned.use(await this.#one.acquire(signal));
+    return owned.move();
+  }
+
+  /** Fetches one layer at a time from now on. Running fetches continue. */
+  reduceToOne(): void {
+    this.#isReduced = true;
   }
 }

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { z } from "zod";
 
 /*
- * An engine fetches a layer once, however many pulls want it. When the agent is killed in mid-pull, Docker goes on
- * trying the old pull's address, for half a minute and with growing pauses, and has the new pull wait for that. So the
- * new one is offered where the old one was, and the engine goes on at its first retry.
+ * Docker fetches a layer once, shared by all pulls that need it. When the agent is killed during a pull, Docker retries
+ * the old pull's address for half a minute with growing delays, and a new pull waits for that. So the new pull is
+ * offered at the old address, and Docker continues at its first retry.
  */
 
 const addressSchema = z.object({
@@ -14,7 +14,7 @@ const addressSchema = z.object({
 });
 export type LoopbackAddress = z.output<typeof addressSchema>;
 
-/** Where the image was offered when the agent was killed; `undefined` where it was not, or that cannot be read. */
+/** Returns the address of an interrupted pull of the image; `undefined` when there is none, or it is unreadable. */
 export function loadAddress(directory: string, digest: string): LoopbackAddress | undefined {
   try {
     return addressSchema.parse(JSON.parse(readFileSync(pathOf(directory, digest), "utf8")));
@@ -23,13 +23,13 @@ export function loadAddress(directory: string, digest: string): LoopbackAddress 
   }
 }
 
-/** Readable by the agent alone. What cannot be written costs half a minute after a crash, and no more. */
+/** Saves the address, readable by the agent alone. Errors are ignored: they only cost half a minute after a crash. */
 export function saveAddress(directory: string, digest: string, address: LoopbackAddress): void {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     writeFileSync(pathOf(directory, digest), JSON.stringify(address), { mode: 0o600 });
   } catch {
-    // The download itself says what is wrong with the directory.
+    // The download itself reports what is wrong with the directory.
   }
 }
 
@@ -37,7 +37,7 @@ export function deleteAddress(directory: string, digest: string): void {
   try {
     rmSync(pathOf(directory, digest), { force: true });
   } catch {
-    // An address that stays is no more than a place to try first.
+    // A stale address is harmless: it is only tried first.
   }
 }
 

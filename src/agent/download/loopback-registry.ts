@@ -9,27 +9,27 @@ import { parseRange } from "./range.ts";
 import { sendPart } from "./send-part.ts";
 
 const SECRET_BYTES = 16;
-/** Longest name engines take, with host and port. */
+/** Longest image name engines accept, with host and port. */
 const MAX_NAME_LENGTH = 255;
-/** How long after it took bytes an engine counts as busy with them. */
+/** Time after its last received byte for which the engine counts as active. */
 const ACTIVE_MS = 60_000;
 
-/** Names an endpoint of this kind gave to images, whenever that was. */
+/** Matches image names given by a loopback registry, including those of earlier pulls. */
 export const LOOPBACK_NAME = /^127\.0\.0\.1:\d+\/[0-9a-f]{32}[/@]/;
 
 export interface LoopbackOptions {
   readonly clock: Clock;
   readonly image: ResolvedImage;
-  /** Asked for once the engine wants a layer: what there is of it, and what is to come. */
+  /** Returns the part of a layer, possibly still growing. Called when the engine requests the layer. */
   readonly part: (digest: string) => Promise<Part>;
   readonly signal: AbortSignal;
-  /** Where the address is remembered while the pull lasts. */
+  /** Where the address is saved during the pull. */
   readonly directory: string;
 }
 
 /**
- * A registry on loopback with one image in it, for the engine of this machine, as long as a pull lasts. Its repository
- * has an unguessable name: whoever else is on this machine has to know it. Layers are handed on while they arrive.
+ * A registry on loopback that serves one image to the engine of this machine for the duration of a pull. The name of
+ * its repository is secret, which keeps other users of this machine out. Layers are passed on while they arrive.
  */
 export class LoopbackRegistry implements AsyncDisposable {
   readonly #options: LoopbackOptions;
@@ -42,11 +42,11 @@ export class LoopbackRegistry implements AsyncDisposable {
   private constructor(options: LoopbackOptions) {
     this.#options = options;
     this.#server = createServer((request, response) => {
-      this.#answer(request, response).catch(() => response.destroy());
+      this.#handle(request, response).catch(() => response.destroy());
     });
-    // An engine tries TLS first. containerd does without only where it is answered in HTTP.
+    // An engine tries TLS first. containerd falls back to HTTP only when it gets an HTTP response.
     this.#server.on("clientError", (_error, socket) => {
-      if (socket.writable) socket.end(NO_TLS);
+      if (socket.writable) socket.end(BAD_REQUEST);
       else socket.destroy();
     });
   }
@@ -54,28 +54,28 @@ export class LoopbackRegistry implements AsyncDisposable {
   static async open(options: LoopbackOptions): Promise<LoopbackRegistry> {
     const registry = new LoopbackRegistry(options);
     const { directory, image } = options;
-    const former = loadAddress(directory, image.digest);
-    if (!former || !(await registry.#reopen(former))) await registry.#listen(0);
+    const earlier = loadAddress(directory, image.digest);
+    if (!earlier || !(await registry.#reopen(earlier))) await registry.#listen(0);
     saveAddress(directory, image.digest, { port: registry.#port, secret: registry.#secret });
     return registry;
   }
 
-  /** What the engine has to pull. */
+  /** The reference for the engine to pull. */
   get reference(): string {
     return `${this.#name}@${this.#options.image.digest}`;
   }
 
-  /** Whether the engine found its way here. */
+  /** Whether any request has arrived. */
   get wasReached(): boolean {
     return this.#requests > 0;
   }
 
-  /** Whether the engine waits for bytes that are not here yet, or has taken some a short while ago. */
+  /** Whether the engine is waiting for bytes not downloaded yet, or has received some recently. */
   get isActive(): boolean {
     return this.#waiting > 0 || this.#options.clock.monotonic() - this.#sentAt < ACTIVE_MS;
   }
 
-  /** The text of an engine with what the image is really called in place of its name here. */
+  /** Replaces the loopback name in a text of the engine with the real name of the image. */
   withImageName(text: string): string {
     const { registry, repository } = this.#options.image;
     return text.replaceAll(this.#name, `${registry}/${repository}`).replaceAll(this.#secret, "…");
@@ -93,7 +93,7 @@ export class LoopbackRegistry implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Opens where a pull of this image was going on when the agent was killed. Not where something else is there now. */
+  /** Listens at the address of an interrupted pull of this image. Resolves to `false` when the port is taken. */
   async #reopen({ port, secret }: LoopbackAddress): Promise<boolean> {
     try {
       await this.#listen(port);
@@ -120,11 +120,11 @@ export class LoopbackRegistry implements AsyncDisposable {
     return full.length > MAX_NAME_LENGTH ? base : full;
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     response.setHeader("Docker-Distribution-Api-Version", "registry/2.0");
     const { method = "", url = "" } = request;
     if (method !== "GET" && method !== "HEAD") return refuse(response, 405, "UNSUPPORTED");
-    // containerd does not ask whether this is a registry, but for the image at once.
+    // Counts every path: containerd requests the image without asking for /v2/ first.
     this.#requests++;
     if (/^\/v2\/?$/.test(url)) return send(response, "application/json", Buffer.from("{}"));
     const path = url.startsWith(`/v2/${this.#secret}/`) ? url : "";
@@ -159,7 +159,7 @@ export class LoopbackRegistry implements AsyncDisposable {
       ...(range && { "Content-Range": `bytes ${start}-${end - 1}/${size}` }),
     });
     if (method === "HEAD") return void response.end();
-    // The engine sees at once that the layer is there; its bytes come when they come.
+    // The engine learns at once that the layer exists; its bytes follow as they arrive.
     response.flushHeaders();
     const part = await this.#options.part(digest);
     await sendPart(part, { start, end }, response, {
@@ -171,11 +171,11 @@ export class LoopbackRegistry implements AsyncDisposable {
 }
 
 const BINARY = "application/octet-stream";
-const NO_TLS = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
+const BAD_REQUEST = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
 
 function send(response: ServerResponse, type: string, bytes: Uint8Array): void {
   response.writeHead(200, { "Content-Type": type, "Content-Length": bytes.length });
-  // Node leaves the body out where the request was HEAD.
+  // Node omits the body for HEAD requests.
   response.end(bytes);
 }
 

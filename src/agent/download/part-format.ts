@@ -1,9 +1,9 @@
 import { crc32 } from "node:zlib";
 
 /*
- * A part is kept as frames of 64 KiB, each followed by its CRC-32, so that after a power cut it shows by itself how far
- * it can be trusted: what a file system has not written yet may come back as zeros, or as what was there before. A
- * checksum of its own file would have to reach the disk in step with the bytes, at twice the writes.
+ * A part is stored as frames of 64 KiB, each followed by its CRC-32, so that after a power cut the file itself shows
+ * how much of it is valid: data the file system had not written may read as zeros or as old content. Checksums in a
+ * separate file would have to reach the disk together with the data, at twice the writes.
  */
 
 /** Bytes of the blob in one frame. */
@@ -12,17 +12,17 @@ const CHECKSUM_BYTES = 4;
 /** Bytes a full frame takes in the file. */
 export const FRAME_BYTES = FRAME_DATA_BYTES + CHECKSUM_BYTES;
 
-/** Where in the file a byte of the blob is. */
+/** Position in the file of a byte of the blob. */
 export function filePosition(position: number): number {
   return position + Math.floor(position / FRAME_DATA_BYTES) * CHECKSUM_BYTES;
 }
 
-/** The first byte of the frame that a byte of the blob is in. */
+/** Position in the blob of the first byte of the frame that contains a byte. */
 export function frameStart(position: number): number {
   return position - (position % FRAME_DATA_BYTES);
 }
 
-/** The bytes of the blob from `start` up to and without `end`, out of what stands in the file for them. */
+/** Returns views of the blob bytes `start` to `end` (exclusive) within `bytes`, the file content for them. */
 export function withoutChecksums(bytes: Buffer, start: number, end: number): Buffer[] {
   const pieces: Buffer[] = [];
   for (let at = start; at < end;) {
@@ -34,24 +34,24 @@ export function withoutChecksums(bytes: Buffer, start: number, end: number): Buf
   return pieces;
 }
 
-/** Whether a full frame is as it was written. */
+/** Whether `frame` is a full frame with a matching checksum. */
 export function isFrameValid(frame: Buffer): boolean {
   return (
     frame.length === FRAME_BYTES && crc32(frame.subarray(0, FRAME_DATA_BYTES)) === frame.readUInt32LE(FRAME_DATA_BYTES)
   );
 }
 
-/** Cuts a stream of bytes into frames: puts the checksum in wherever one is full. */
+/** Cuts a stream of bytes into frames and inserts their checksums. */
 export class Framer {
   #filled: number;
   #checksum = 0;
 
-  /** @param position byte of the blob the stream begins with, at the beginning of a frame */
+  /** @param position byte of the blob at which the stream begins; the start of a frame */
   constructor(position: number) {
     this.#filled = position % FRAME_DATA_BYTES;
   }
 
-  /** The bytes as they stand in the file. They are used, not copied. */
+  /** Returns the bytes as stored in the file. The result refers to `bytes` without copying. */
   frame(bytes: Buffer): Buffer[] {
     const framed: Buffer[] = [];
     for (let rest = bytes; rest.length > 0;) {

@@ -3,16 +3,16 @@ import { join } from "node:path";
 import { toDiskError } from "./download-error.ts";
 import { type BlobRef, Part } from "./part.ts";
 
-/** A part that nobody works on at the moment. */
+/** A part that is not leased. */
 export interface IdlePart {
   readonly digest: string;
   /** Bytes on disk. */
   readonly bytes: number;
-  /** When it was last added to: milliseconds since the Unix epoch, by a clock that may have been wrong. */
+  /** Time of the last append: milliseconds since the Unix epoch, by a clock that may have been wrong. */
   readonly changedAt: number;
 }
 
-/** A part in use, until disposed. */
+/** Keeps a part open until disposed. */
 export interface PartLease extends AsyncDisposable {
   readonly part: Part;
 }
@@ -22,9 +22,9 @@ interface Entry {
   users: number;
 }
 
-const FILE = /^([0-9a-f]{64})\.part$/;
+const PART_FILE = /^([0-9a-f]{64})\.part$/;
 
-/** The directory that parts are kept in, one file a blob. Whoever asks for the same blob meanwhile gets the same part. */
+/** The directory of parts, one file per blob. Concurrent leases of a blob share one part. */
 export class PartStore {
   readonly directory: string;
   readonly #entries = new Map<string, Entry>();
@@ -33,15 +33,15 @@ export class PartStore {
     this.directory = directory;
   }
 
-  /** Opens what there is of a blob. Rejects with a `DownloadError`. */
+  /** Opens the part of a blob, created if missing. Rejects with a `DownloadError`. */
   async lease(blob: BlobRef): Promise<PartLease> {
     const entry = this.#entries.get(blob.digest) ?? { opened: this.#open(blob), users: 0 };
     this.#entries.set(blob.digest, entry);
     entry.users++;
-    let isHeld = true;
+    let isReleased = false;
     const release = async (): Promise<void> => {
-      if (!isHeld) return;
-      isHeld = false;
+      if (isReleased) return;
+      isReleased = true;
       if (--entry.users > 0) return;
       this.#entries.delete(blob.digest);
       await entry.opened.then(
@@ -57,20 +57,20 @@ export class PartStore {
     }
   }
 
-  /** Removes what there is of these blobs, except what somebody works on. */
+  /** Removes the parts of these blobs, except leased ones. */
   async remove(digests: readonly string[]): Promise<void> {
     for (const digest of digests) {
       if (!this.#entries.has(digest)) await rm(this.#pathOf(digest), { force: true });
     }
   }
 
-  /** The parts nobody works on. A directory that cannot be read has none. */
+  /** Returns the parts that are not leased; none when the directory cannot be read. */
   async idle(): Promise<IdlePart[]> {
     const names = await readdir(this.directory).catch(() => []);
     const found: IdlePart[] = [];
     for (const name of names) {
-      const digest = `sha256:${FILE.exec(name)?.[1] ?? ""}`;
-      if (!FILE.test(name) || this.#entries.has(digest)) continue;
+      const digest = `sha256:${PART_FILE.exec(name)?.[1] ?? ""}`;
+      if (!PART_FILE.test(name) || this.#entries.has(digest)) continue;
       const facts = await stat(join(this.directory, name)).catch(() => undefined);
       if (facts) found.push({ digest, bytes: facts.blocks * 512, changedAt: facts.mtimeMs });
     }

@@ -13,7 +13,7 @@ import {
   withoutChecksums,
 } from "./part-format.ts";
 
-/** What a part is a part of. */
+/** Identifies a blob. */
 export interface BlobRef {
   /** `sha256:` and 64 hexadecimal digits. */
   readonly digest: string;
@@ -22,27 +22,27 @@ export interface BlobRef {
 }
 
 /**
- * What may be lost in a power cut: so many bytes, or on a fast link what comes in so many milliseconds. Each sync costs
- * flash some 16 KB of the file system's own, at this distance less than 2 % more wear, and holds up whatever else writes
- * to the disk, such as the engine that unpacks the last layer.
+ * Minimum distance of two syncs in bytes and in milliseconds; what arrives in between may be lost in a power cut. Each
+ * sync writes some 16 KB of file system metadata, at this distance less than 2 % more flash wear, and delays other
+ * writers to the disk, such as the engine unpacking the last layer.
  */
 const SYNC_INTERVAL_BYTES = 1024 * 1024;
 const SYNC_INTERVAL_MS = 1_000;
 
 /**
- * What there is of one blob, on disk and growing at its end. The bytes are hashed as they come. Those a crash left are
- * hashed again when it is opened, as far as they are sound: the state of a hash cannot be kept.
+ * The beginning of a blob on disk, growing at its end. Bytes are hashed as they arrive; the valid bytes left by an
+ * earlier run are hashed again on opening, because the state of a hash cannot be saved.
  */
 export class Part implements AsyncDisposable {
   readonly blob: BlobRef;
-  /** Held by whoever appends. Two pulls of one layer meet here. */
+  /** Serializes concurrent pulls of the same layer. */
   readonly writeLock = new Semaphore(1);
   readonly #directory: string;
   readonly #file: FileHandle;
   #hash: Hash = createHash("sha256");
   #framer = new Framer(0);
   #size = 0;
-  /** Bytes behind those, on their way to the disk. */
+  /** Bytes after those, being written. */
   #unwritten: Buffer | undefined;
   #isVerified = false;
   #unsynced = 0;
@@ -56,7 +56,7 @@ export class Part implements AsyncDisposable {
     this.#file = file;
   }
 
-  /** Opens the part at `path`, created where there is none. Rejects with a `DownloadError`. */
+  /** Opens the part at `path`, created if missing. Rejects with a `DownloadError`. */
   static async open(blob: BlobRef, directory: string, path: string): Promise<Part> {
     try {
       const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600);
@@ -68,30 +68,30 @@ export class Part implements AsyncDisposable {
     }
   }
 
-  /** Bytes there are on disk. */
+  /** Bytes on disk. */
   get size(): number {
     return this.#size;
   }
 
-  /** Whether it is whole, and what its digest says. */
+  /** Whether it is complete and matches its digest. */
   get isVerified(): boolean {
     return this.#isVerified;
   }
 
-  /** Resolves with the next change of what there is. */
+  /** Resolves at the next change of its content. */
   get changed(): Promise<void> {
     return this.#changed.promise;
   }
 
-  /** How far it may be handed on: the last byte only once all of them are known to be right. */
+  /** How many bytes may be served: the last byte only after verification. */
   get readableBytes(): number {
     const arrived = this.#size + (this.#unwritten?.length ?? 0);
     return this.#isVerified ? arrived : Math.min(arrived, Math.max(0, this.blob.size - 1));
   }
 
   /**
-   * Puts bytes behind those there are, no more than the blob has. They can be read at once, and must not change until it
-   * resolves. Rejects with a `DownloadError`; then it must be recovered before anything else is appended.
+   * Appends bytes, up to the size of the blob. They can be read at once, and must not change until it resolves. Rejects
+   * with a `DownloadError`; then `recover` must be called before the next append.
    */
   async append(bytes: Buffer): Promise<void> {
     if (this.#size + bytes.length > this.blob.size) throw new RangeError("more bytes than the blob has");
@@ -112,7 +112,7 @@ export class Part implements AsyncDisposable {
     this.#notifyChanged();
   }
 
-  /** Whether the whole blob is what its digest says. Only once all its bytes are there. */
+  /** Compares the blob with its digest. `false` while bytes are missing. */
   verify(): boolean {
     if (this.#size !== this.blob.size) return false;
     this.#isVerified ||= this.#hash.copy().digest("hex") === this.blob.digest.slice("sha256:".length);
@@ -121,8 +121,8 @@ export class Part implements AsyncDisposable {
   }
 
   /**
-   * Reads from `position` up to `last`, as far as the buffer goes and what is `readable`. Answers views of the buffer,
-   * none where there is nothing to read.
+   * Reads the bytes `position` to `last` (exclusive) as far as they are readable and fit into the buffer. Resolves to
+   * views of the buffer, none when there is nothing to read.
    */
   async read(position: number, last: number, buffer: Buffer): Promise<Buffer[]> {
     if (this.#unwritten && position >= this.#size) return this.#readFresh(this.#unwritten, position, last, buffer);
@@ -134,7 +134,7 @@ export class Part implements AsyncDisposable {
     return withoutChecksums(buffer.subarray(0, bytesRead), position, end);
   }
 
-  /** Whoever keeps up gets the bytes as they come, and waits for no disk. */
+  /** Serves a reader that keeps up from memory, without waiting for the disk. */
   #readFresh(fresh: Buffer, position: number, last: number, buffer: Buffer): Buffer[] {
     const end = Math.min(last, this.readableBytes, position + buffer.length);
     if (end <= position) return [];
@@ -142,7 +142,7 @@ export class Part implements AsyncDisposable {
     return [buffer.subarray(0, copied)];
   }
 
-  /** Forgets every byte: they were not what the digest says. */
+  /** Removes all bytes, because they do not match the digest. */
   async discard(): Promise<void> {
     try {
       await this.#file.truncate(0);
@@ -153,7 +153,7 @@ export class Part implements AsyncDisposable {
     this.#notifyChanged();
   }
 
-  /** Takes stock of what is in the file: everything up to the first frame that is not sound. */
+  /** Keeps the bytes in the file up to the first invalid frame, and cuts off the rest. */
   async recover(): Promise<void> {
     this.#reset();
     try {
@@ -177,7 +177,7 @@ export class Part implements AsyncDisposable {
     this.#notifyChanged();
   }
 
-  /** The last frame of a blob is not full and has no checksum: it is right if it makes the whole right. */
+  /** The last frame is not full and has no checksum: it is valid if the whole blob matches the digest. */
   #recoverLastFrame(bytes: Buffer): void {
     const missing = this.blob.size - this.#size;
     if (missing > bytes.length || missing >= FRAME_DATA_BYTES) return;
@@ -200,12 +200,12 @@ export class Part implements AsyncDisposable {
     this.#isVerified = false;
   }
 
-  /** Beside the writing: on a memory card it takes as long as the next second of the download. */
+  /** Runs in parallel to further writes: on a memory card a sync takes about a second. */
   #sync(): void {
     if (this.#syncing) return;
     this.#unsynced = 0;
     this.#syncedAt = performance.now();
-    // A failure would show in what is read: the engine checks every byte itself.
+    // A failure would show when reading: the engine verifies every byte itself.
     this.#syncing = this.#file.datasync().catch(() => {});
     void this.#syncing.then(() => (this.#syncing = undefined));
   }
@@ -226,7 +226,7 @@ async function writeAll(file: FileHandle, buffers: readonly Buffer[], position: 
   }
 }
 
-/** What is left of the buffers behind the first `count` bytes. */
+/** Returns the buffers without their first `count` bytes. */
 function after(buffers: readonly Buffer[], count: number): Buffer[] {
   let skip = count;
   return buffers.flatMap((buffer) => {

@@ -1,12 +1,12 @@
-/** Bytes from `start` up to and without `end`. */
+/** Bytes from `start` to `end` (exclusive). */
 export interface ByteRange {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * Reads a `Range` header (RFC 9110, section 14.2) for a body of `size` bytes: `undefined` where the whole body is asked
- * for, or several ranges, or something that cannot be read; then a server answers with the whole.
+ * Parses a `Range` header (RFC 9110, section 14.2) for a body of `size` bytes. Returns `undefined` when it is absent,
+ * has several ranges, or is not valid; then a server sends the whole body.
  */
 export function parseRange(header: string | undefined, size: number): ByteRange | "unsatisfiable" | undefined {
   const [, first = "", last = ""] = /^bytes=(\d{1,15})-(\d{0,15})$/.exec(header ?? "") ?? [];

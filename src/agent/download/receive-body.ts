@@ -2,47 +2,47 @@ import type { Readable } from "node:stream";
 import type { Clock } from "../../lib/clock.ts";
 import type { Throttle } from "./throttle.ts";
 
-/** How a body ended, other than by an error of whoever takes its bytes. */
+/** How a body ended, other than by an error of `write`. */
 export type BodyEnd =
-  /** As many bytes came as were wanted. */
-  | { readonly kind: "enough" }
-  /** The sender says that this was all, with less than was wanted. */
+  /** All wanted bytes arrived. */
+  | { readonly kind: "complete" }
+  /** The sender ended the body before all wanted bytes arrived. */
   | { readonly kind: "short" }
   | { readonly kind: "cut"; readonly error: unknown }
   | { readonly kind: "stalled" };
 
 export interface BodyOptions {
   readonly clock: Clock;
-  /** Bytes at the beginning that are known already. */
+  /** Bytes at the beginning to discard, because they are present already. */
   readonly skip: number;
-  /** Bytes wanted after those. */
+  /** Bytes wanted after the skipped ones. */
   readonly wanted: number;
-  /** Silence that is taken for a dead connection, in milliseconds. */
+  /** A connection that delivers nothing for this time is considered dead, in milliseconds. */
   readonly stallMs: number;
   readonly throttle: Throttle;
-  /** Puts bytes by, in one call at a time. They are the caller's again when it resolves. */
+  /** Stores bytes; one call at a time. The buffer is reused when it resolves. */
   readonly write: (bytes: Buffer) => Promise<void>;
-  /** Bytes as they come off the connection, also those that are skipped. */
+  /** Called with the number of bytes received, including skipped ones. */
   readonly onReceived: (bytes: number) => void;
   readonly signal: AbortSignal;
 }
 
-/** Bytes gathered for one write, twice: one gathers while the other is written. */
+/** Size of one write. There are two buffers: one is filled while the other is written. */
 const BUFFER_BYTES = 256 * 1024;
-/** Pauses to keep a rate are gathered until they are worth a timer. */
+/** Shorter pauses for the rate limit are accumulated until they are worth a timer. */
 const MIN_PAUSE_MS = 50;
-/** How long the end of a body may take after its last byte. */
-const MAX_END_MS = 1_000;
+/** Time in which a body must end after its last wanted byte. */
+const END_TIMEOUT_MS = 1_000;
 
 /**
- * Reads a body with bounded memory. Every byte that reached this process is written, whatever happens to the connection
- * behind it: on a link that is cut all the time, what a stream would throw away with its buffer is money. Rejects with
- * what `write` rejects with, or the signal's reason.
+ * Reads a body with bounded memory. Every byte that reached this process is written, even when the connection breaks:
+ * on an unreliable metered link the bytes a destroyed stream would drop cost money. Rejects with the error of `write`,
+ * or the signal's reason.
  */
 export async function receiveBody(stream: Readable, options: BodyOptions): Promise<BodyEnd> {
-  using intake = new BodyReceiver(stream, options);
-  const end = await intake.ended;
-  await intake.written;
+  using receiver = new BodyReceiver(stream, options);
+  const end = await receiver.ended;
+  await receiver.written;
   options.signal.throwIfAborted();
   return end;
 }
@@ -51,11 +51,11 @@ class BodyReceiver implements Disposable {
   readonly #stream: Readable;
   readonly #options: BodyOptions;
   readonly #end = Promise.withResolvers<BodyEnd>();
-  /** What came is copied here at once: what the network hands over is garbage by the megabyte otherwise. */
-  #gathering = Buffer.allocUnsafeSlow(BUFFER_BYTES);
+  /** Received bytes are copied here at once, so that network buffers do not pile up as garbage. */
+  #buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
   #spare = Buffer.allocUnsafeSlow(BUFFER_BYTES);
-  #gathered = 0;
-  /** What found no room; the sender is held up until it has. */
+  #buffered = 0;
+  /** Chunks that do not fit into the buffer; the stream is paused until they do. */
   #waiting: Buffer[] = [];
   #skip: number;
   #wanted: number;
@@ -81,55 +81,55 @@ class BodyReceiver implements Disposable {
     if (options.signal.aborted) this.#onAbort();
     else if (stream.errored) this.#finish({ kind: "cut", error: stream.errored });
     else if (stream.destroyed) this.#finish({ kind: "cut", error: new Error("the connection was closed") });
-    else if (this.#wanted === 0) this.#finish({ kind: "enough" });
+    else if (this.#wanted === 0) this.#finish({ kind: "complete" });
   }
 
-  /** How it ended; what came until then may still be on its way to the disk. */
+  /** Resolves when the body ends; received bytes may still be unwritten. */
   get ended(): Promise<BodyEnd> {
     return this.#end.promise;
   }
 
-  /** Resolves when everything that came is written. */
+  /** Resolves when all received bytes are written. */
   get written(): Promise<void> {
     return this.#flushed();
   }
 
   [Symbol.dispose](): void {
-    this.#finish({ kind: "enough" });
+    this.#finish({ kind: "complete" });
     this.#options.signal.removeEventListener("abort", this.#onAbort);
   }
 
-  readonly #onAbort = (): void => this.#finish({ kind: "enough" });
+  readonly #onAbort = (): void => this.#finish({ kind: "complete" });
 
   readonly #onData = (chunk: Buffer): void => {
     if (this.#isOver) return;
     const { clock, onReceived, throttle } = this.#options;
     onReceived(chunk.length);
     this.#lastAt = clock.monotonic();
-    const known = Math.min(this.#skip, chunk.length);
-    this.#skip -= known;
-    const piece = chunk.subarray(known, known + this.#wanted);
+    const skipped = Math.min(this.#skip, chunk.length);
+    this.#skip -= skipped;
+    const piece = chunk.subarray(skipped, skipped + this.#wanted);
     this.#wanted -= piece.length;
-    if (piece.length > 0) this.#put(piece);
+    if (piece.length > 0) this.#accept(piece);
     if (this.#wanted === 0) {
-      this.#finish({ kind: "enough" }, "let end");
+      this.#finish({ kind: "complete" }, true);
       return;
     }
-    const ahead = throttle.take(chunk.length);
-    if (ahead >= MIN_PAUSE_MS) this.#pauseFor(ahead);
+    const aheadMs = throttle.take(chunk.length);
+    if (aheadMs >= MIN_PAUSE_MS) this.#pauseFor(aheadMs);
     else if (this.#waiting.length > 0) this.#stream.pause();
   };
 
-  #put(piece: Buffer): void {
+  #accept(piece: Buffer): void {
     this.#waiting.push(piece);
-    this.#gather();
+    this.#fillBuffer();
     this.#writing ??= this.#drain();
   }
 
-  #gather(): void {
-    for (let piece = this.#waiting[0]; piece && this.#gathered < BUFFER_BYTES; piece = this.#waiting[0]) {
-      const copied = piece.copy(this.#gathering, this.#gathered);
-      this.#gathered += copied;
+  #fillBuffer(): void {
+    for (let piece = this.#waiting[0]; piece && this.#buffered < BUFFER_BYTES; piece = this.#waiting[0]) {
+      const copied = piece.copy(this.#buffer, this.#buffered);
+      this.#buffered += copied;
       if (copied < piece.length) this.#waiting[0] = piece.subarray(copied);
       else this.#waiting.shift();
     }
@@ -137,19 +137,19 @@ class BodyReceiver implements Disposable {
 
   async #drain(): Promise<void> {
     try {
-      while (this.#gathered > 0) {
-        const full = this.#gathering.subarray(0, this.#gathered);
-        [this.#gathering, this.#spare] = [this.#spare, this.#gathering];
-        this.#gathered = 0;
-        this.#gather();
+      while (this.#buffered > 0) {
+        const full = this.#buffer.subarray(0, this.#buffered);
+        [this.#buffer, this.#spare] = [this.#spare, this.#buffer];
+        this.#buffered = 0;
+        this.#fillBuffer();
         await this.#options.write(full);
-        this.#gather();
+        this.#fillBuffer();
         if (this.#waiting.length === 0) this.#resume();
       }
     } catch (error) {
       this.#writeError = { error };
       this.#waiting = [];
-      this.#gathered = 0;
+      this.#buffered = 0;
       this.#finish({ kind: "cut", error });
     }
     this.#writing = undefined;
@@ -160,7 +160,7 @@ class BodyReceiver implements Disposable {
     if (this.#writeError) throw this.#writeError.error;
   }
 
-  /** Takes nothing for a while, to keep the rate. What the network delivers meanwhile waits in the kernel. */
+  /** Pauses the stream to limit the rate. Bytes that arrive meanwhile wait in the kernel. */
   #pauseFor(ms: number): void {
     this.#stream.pause();
     this.#pause?.[Symbol.dispose]();
@@ -176,35 +176,35 @@ class BodyReceiver implements Disposable {
     this.#stream.resume();
   }
 
-  /** Looks after `ms` milliseconds whether anything came meanwhile. A pause of our own is no silence of the sender. */
+  /** Checks after `ms` milliseconds whether anything arrived. Time in which the stream is paused does not count. */
   #watch(ms: number): Disposable {
     const { clock, stallMs } = this.#options;
     return clock.timer(ms, () => {
       if (this.#isOver) return;
-      const silent = this.#stream.isPaused() ? 0 : clock.monotonic() - this.#lastAt;
-      if (silent >= stallMs) this.#finish({ kind: "stalled" });
-      else this.#stall = this.#watch(stallMs - silent);
+      const silentMs = this.#stream.isPaused() ? 0 : clock.monotonic() - this.#lastAt;
+      if (silentMs >= stallMs) this.#finish({ kind: "stalled" });
+      else this.#stall = this.#watch(stallMs - silentMs);
     });
   }
 
-  #finish(end: BodyEnd, connection: "destroy" | "let end" = "destroy"): void {
+  #finish(end: BodyEnd, keepConnection = false): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#stall[Symbol.dispose]();
     this.#pause?.[Symbol.dispose]();
     this.#stream.off("data", this.#onData);
-    if (connection === "let end") this.#drainToEnd();
+    if (keepConnection) this.#drainToEnd();
     else if (!this.#stream.readableEnded) this.#stream.destroy();
     this.#end.resolve(end);
   }
 
-  /** A body that ends where it should leaves its connection for the next request; one that goes on is cut off. */
+  /** Keeps the connection for the next request if the body ends here; destroys it if more arrives. */
   #drainToEnd(): void {
     const stream = this.#stream;
-    const cutOff = (): void => void (stream.readableEnded || stream.destroy());
-    stream.once("data", cutOff);
+    const destroyIfOpen = (): void => void (stream.readableEnded || stream.destroy());
+    stream.once("data", destroyIfOpen);
     stream.resume();
-    const limit = this.#options.clock.timer(MAX_END_MS, cutOff);
+    const limit = this.#options.clock.timer(END_TIMEOUT_MS, destroyIfOpen);
     stream.once("close", () => limit[Symbol.dispose]());
   }
 }

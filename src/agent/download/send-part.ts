@@ -3,20 +3,20 @@ import type { Part } from "./part.ts";
 import { FRAME_BYTES } from "./part-format.ts";
 import type { ByteRange } from "./range.ts";
 
-/** Frames read and sent in one go. */
-const FRAMES_AT_ONCE = 4;
+/** Frames per read. */
+const FRAMES_PER_READ = 4;
 
 export interface SendOptions {
-  /** Called with 1 when bytes are waited for that have not come yet, and with -1 when the wait is over. */
+  /** Called with 1 when it begins to wait for bytes of the download, and with -1 when the wait is over. */
   readonly onWait: (change: 1 | -1) => void;
-  /** Called when the receiver has taken some bytes. */
+  /** Called when bytes have been sent to the receiver. */
   readonly onSent: () => void;
   readonly signal: AbortSignal;
 }
 
 /**
- * Writes a range of a part to the receiver, as far as there are bytes, and the rest as they come. One buffer, whatever
- * the size: the next piece is read once the last one has been taken. Resolves early when the receiver goes away.
+ * Writes a range of a part to the receiver, waiting for bytes that are still being downloaded. Uses one buffer of fixed
+ * size: the next piece is read once the last one has been sent. Resolves early when the receiver disconnects.
  */
 export async function sendPart(part: Part, range: ByteRange, to: Writable, options: SendOptions): Promise<void> {
   const gone = new AbortController();
@@ -26,11 +26,11 @@ export async function sendPart(part: Part, range: ByteRange, to: Writable, optio
   options.signal.addEventListener("abort", onGone, { once: true });
   if (options.signal.aborted || to.destroyed) onGone();
   try {
-    const buffer = Buffer.allocUnsafeSlow(FRAMES_AT_ONCE * FRAME_BYTES);
+    const buffer = Buffer.allocUnsafeSlow(FRAMES_PER_READ * FRAME_BYTES);
     for (let at = range.start; at < range.end && !gone.signal.aborted;) {
       const pieces = await part.read(at, range.end, buffer);
       if (pieces.length > 0) await write(to, pieces).then(options.onSent);
-      else await change(part, at, gone.signal, options.onWait);
+      else await waitForMore(part, at, gone.signal, options.onWait);
       for (const { length } of pieces) at += length;
     }
     if (!gone.signal.aborted) to.end();
@@ -39,7 +39,7 @@ export async function sendPart(part: Part, range: ByteRange, to: Writable, optio
   }
 }
 
-/** Resolves when the bytes have left this process, or the receiver is gone: then their buffer may be used again. */
+/** Resolves when the bytes are sent or the receiver is gone, so that their buffer can be reused. */
 function write(to: Writable, pieces: readonly Buffer[]): Promise<void> {
   return new Promise((resolve) => {
     to.cork();
@@ -52,8 +52,8 @@ function write(to: Writable, pieces: readonly Buffer[]): Promise<void> {
   });
 }
 
-/** Resolves when there is more of the part than there was, or nobody waits for it any more. */
-async function change(part: Part, at: number, signal: AbortSignal, onWait: SendOptions["onWait"]): Promise<void> {
+/** Resolves when the part has readable bytes after `at`, or the receiver is gone. */
+async function waitForMore(part: Part, at: number, signal: AbortSignal, onWait: SendOptions["onWait"]): Promise<void> {
   if (part.readableBytes > at || signal.aborted) return;
   const aborted = Promise.withResolvers<void>();
   const onAbort = (): void => aborted.resolve();

@@ -6,7 +6,7 @@ import type { PartStore } from "./part-store.ts";
 export interface SweeperOptions {
   readonly parts: PartStore;
   readonly bounds: SweepBounds;
-  /** Free bytes where a path is; `undefined` where that cannot be seen. */
+  /** Free bytes on the file system of a path; `undefined` when unknown. */
   readonly freeBytes: (path: string) => Promise<number | undefined>;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -14,7 +14,7 @@ export interface SweeperOptions {
 
 const SWEEP_INTERVAL_MS = 12 * 3_600_000;
 
-/** Removes partial downloads that nobody will finish, and those there is no room for. */
+/** Removes partial downloads that are too old, or that the disk has no space for. */
 export class PartSweeper {
   readonly #options: SweeperOptions;
 
@@ -28,14 +28,14 @@ export class PartSweeper {
       await this.sweep().catch((error: unknown) => {
         this.#options.logger.warn(
           { err: error },
-          "old partial downloads could not be removed and take space; it is tried again later. See: edge-agent doctor (disk)",
+          "failed to remove old partial downloads; they take disk space. It is tried again later. See: edge-agent doctor (disk)",
         );
       });
       await this.#options.clock.sleep(SWEEP_INTERVAL_MS, signal).catch(() => {});
     }
   }
 
-  /** Removes what is too old, and where the disk is short, the oldest. */
+  /** Removes parts that are too old, and the oldest ones while disk space is low. */
   async sweep(): Promise<void> {
     const { parts, bounds, freeBytes, clock } = this.#options;
     const idle = await parts.idle();
@@ -43,7 +43,7 @@ export class PartSweeper {
     await this.#remove(partsToRemove(idle, await freeBytes(parts.directory), clock.now(), bounds));
   }
 
-  /** The disk is full: removes everything that nobody works on right now. Answers whether there was anything. */
+  /** Removes all parts that are not in use, for a full disk. Resolves to whether there were any. */
   async makeRoom(): Promise<boolean> {
     const idle = await this.#options.parts.idle();
     await this.#remove(idle.map(({ digest }) => digest));
@@ -53,6 +53,6 @@ export class PartSweeper {
   async #remove(digests: readonly string[]): Promise<void> {
     if (digests.length === 0) return;
     await this.#options.parts.remove(digests);
-    this.#options.logger.info({ parts: digests.length }, "removed partial downloads that nobody went on with");
+    this.#options.logger.info({ parts: digests.length }, "removed abandoned partial downloads");
   }
 }

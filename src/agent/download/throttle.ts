@@ -1,18 +1,18 @@
 import type { Clock } from "../../lib/clock.ts";
 
-/** Holds what is received to a rate, all transfers together. What came is counted; whoever is ahead of the rate waits. */
+/** Limits the rate of all transfers together. Received bytes are counted; a receiver ahead of the rate pauses. */
 export class Throttle {
   readonly #clock: Clock;
   readonly #rate: () => number | undefined;
   #paidUntil = 0;
 
-  /** @param rate bytes per second, asked for with each piece; `undefined` for no bound */
+  /** @param rate returns bytes per second, `undefined` for no limit; called for each chunk */
   constructor(clock: Clock, rate: () => number | undefined) {
     this.#clock = clock;
     this.#rate = rate;
   }
 
-  /** Counts bytes that came, and answers how long to take no more, in milliseconds. */
+  /** Counts received bytes, and returns for how long to pause, in milliseconds. */
   take(bytes: number): number {
     const rate = this.#rate();
     const now = this.#clock.monotonic();

@@ -1,37 +1,28 @@
-/** How far a download is. */
-export interface TransferProgress {
-  /** Bytes of the wanted layers that are on the device, also those of earlier tries. */
-  readonly done: number;
-  /** Bytes of all layers that are wanted, as far as the engine has said. */
-  readonly total: number;
-  /** Bytes that came over the link in this pull, also those that were no use. */
-  readonly received: number;
-  /** How often a transfer was broken off. */
-  readonly cuts: number;
-}
+import type { TransferProgress } from "./ports.ts";
 
-/** Counts what a pull moves. */
+/** Tracks the progress of a pull. */
 export class Transfer {
   readonly #expected: number;
   readonly #layers = new Map<string, { readonly size: number; done: number }>();
   #received = 0;
   #cuts = 0;
 
-  /** @param expected bytes to download, where that is known beforehand */
+  /** @param expected bytes to download, if known beforehand */
   constructor(expected: number = 0) {
     this.#expected = expected;
   }
 
-  /** Counts bytes as they come off the link. */
+  /** Counts bytes received from the network. */
   received(bytes: number): void {
     this.#received += bytes;
   }
 
+  /** Counts a transfer that was broken off. */
   cut(): void {
     this.#cuts++;
   }
 
-  /** How much there is of a layer that is wanted. */
+  /** Sets the bytes present of a requested layer. */
   layer(digest: string, size: number, done: number): void {
     this.#layers.set(digest, { size, done });
   }

@@ -11,6 +11,8 @@ export type EngineErrorKind =
   | "wrong_platform"
   /** The registry did not answer, broke off or answered with a server error; worth another try. */
   | "registry_unreachable"
+  /** The engine kept wrong bytes of a layer from an earlier pull and resumes after them. */
+  | "corrupt_layer"
   | "no_space"
   | "port_in_use"
   /** The name is taken, or the object is in a state that does not allow the call. */

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** Identity of this boot of the machine: monotonic times of another boot say nothing. */
+/** Returns the id of the current boot. Monotonic times are comparable within one boot only. */
 export function readBootId(): string {
   return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
 }

@@ -1,10 +1,17 @@
 import { readFile, statfs } from "node:fs/promises";
 import { arch, cpus, hostname, release, totalmem } from "node:os";
 import type { DeviceFacts } from "../../protocol/app-report.ts";
-import type { EngineInfo } from "../engine/engine.ts";
 
-/** What the agent knows of the machine it runs on; `null` for what cannot be read. */
-export async function readDeviceFacts(agentVersion: string, engine: EngineInfo | undefined): Promise<DeviceFacts> {
+/** What the facts need of the engine. */
+export interface EngineIdentity {
+  readonly kind: "docker" | "podman";
+  readonly version: string;
+  /** Directory the engine keeps images in. */
+  readonly dataRoot: string;
+}
+
+/** Reads the facts of the machine; `null` for what cannot be read. */
+export async function readDeviceFacts(agentVersion: string, engine: EngineIdentity | undefined): Promise<DeviceFacts> {
   const [os, model, disk] = await Promise.all([
     osName(),
     hardwareModel(),
@@ -24,7 +31,7 @@ export async function readDeviceFacts(agentVersion: string, engine: EngineInfo |
   };
 }
 
-/** As images name them. */
+/** Architecture names as images use them. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64" };
 
 async function osName(): Promise<string | null> {
@@ -33,7 +40,7 @@ async function osName(): Promise<string | null> {
   return name ? name.slice(0, 128) : null;
 }
 
-/** Boards say it in their device tree, other machines in their firmware. */
+/** Boards name their model in the device tree, other machines in DMI. */
 async function hardwareModel(): Promise<string | null> {
   const text =
     (await readText("/proc/device-tree/model")) ?? (await readText("/sys/devices/virtual/dmi/id/product_name"));

@@ -14,13 +14,13 @@ import {
 const ROOT = 0;
 
 /**
- * Looks at everything the agent's secrets and its behaviour depend on: the files it keeps, its configuration, the files
- * that names, and each directory on the way to one. What this user may not look at is left out.
+ * Finds files that other users can read or change although the agent's secrets or behaviour depend on them: its own
+ * files, its configuration, the files named there, and all parent directories. Skips what this user may not examine.
  */
 export function findExposedFiles(config: Config): Exposure[] {
   const trusted = readTrustedUsers(config.state_dir);
-  const places = agentFiles(config);
-  const own = places.flatMap(({ directory, directoryMode, fileMode, isManaged }) => [
+  const fileSets = agentFiles(config);
+  const own = fileSets.flatMap(({ directory, directoryMode, fileMode, isManaged }) => [
     ...examinePath(directory, directoryMode === 0o777 ? "replace" : "read", trusted, directoryMode),
     ...listNames(directory)
       .filter(isManaged)
@@ -29,10 +29,12 @@ export function findExposedFiles(config: Config): Exposure[] {
   const named = listConfiguredFiles(config);
   const settings = named.flatMap(([path, protection]) => examinePath(path, protection, trusted));
   const directories = new Set(
-    [...places.map(({ directory }) => directory), ...named.map(([path]) => path)].flatMap(listAncestors),
+    [...fileSets.map(({ directory }) => directory), ...named.map(([path]) => path)].flatMap(listAncestors),
   );
-  const way = [...directories].flatMap((path) => examinePath(path, "replace", { ...trusted, expectedOwner: ROOT }));
-  const all = [...own, ...settings, ...way];
+  const ancestors = [...directories].flatMap((path) =>
+    examinePath(path, "replace", { ...trusted, expectedOwner: ROOT }),
+  );
+  const all = [...own, ...settings, ...ancestors];
   return all.filter(({ path }, index) => all.findIndex((other) => other.path === path) === index);
 }
 
@@ -49,7 +51,7 @@ function listConfiguredFiles(config: Config): [string, PermissionRule][] {
   return found.flatMap(([file, protection]) => (file === undefined ? [] : [[resolve(file), protection]]));
 }
 
-/** The service runs as the owner of its state. */
+/** Root, this user, and the owner of the state directory, as whom the service runs. */
 function readTrustedUsers(stateDir: string): TrustedUsers {
   const [uid, gid] = [process.geteuid?.() ?? ROOT, process.getegid?.() ?? ROOT];
   const state = readFileStat(stateDir);
@@ -66,7 +68,7 @@ function examinePath(path: string, protection: PermissionRule, trusted: TrustedU
   return exposure ? [exposure] : [];
 }
 
-/** Sockets have permissions of their own, and what else is in there the directory itself keeps from others. */
+/** Examines regular files only: sockets check permissions themselves, and the directory protects the rest. */
 function examineFile(path: string, trusted: TrustedUsers, allowed: number): Exposure[] {
   return isFile(path) ? examinePath(path, "read", trusted, allowed) : [];
 }
@@ -79,15 +81,15 @@ function isFile(path: string): boolean {
   }
 }
 
-/** The directories a path leads through: as it is written, and as its links lead. */
+/** Returns the parent directories of a path, as written and with links resolved. */
 function listAncestors(path: string): string[] {
-  const ways = [path];
+  const paths = [path];
   try {
-    ways.push(realpathSync(path));
+    paths.push(realpathSync(path));
   } catch {
-    // Not there yet, or not for this user to see.
+    // It does not exist yet, or this user may not see it.
   }
-  return ways.flatMap((way) => parentsOf(way));
+  return paths.flatMap((each) => parentsOf(each));
 }
 
 function parentsOf(path: string): string[] {

@@ -15,20 +15,20 @@ export interface HostProcess {
 
 /** The machine the agent runs on, apart from its container engine. */
 export interface Host {
-  /** TCP sockets that listen and UDP sockets that wait for datagrams, IPv4 and IPv6. */
+  /** Listening TCP sockets and bound UDP sockets, IPv4 and IPv6. */
   listeningPorts(signal: AbortSignal): Promise<ListeningPort[]>;
-  /** The process that listens on a port; `undefined` where there is none or the agent may not see it. */
-  holderOf(port: HostPort, signal: AbortSignal): Promise<HostProcess | undefined>;
-  /** Bytes that an ordinary process may still write to the file system of a path; `undefined` where that cannot be seen. */
+  /** The process that listens on a port; `undefined` when there is none, or the agent may not see it. */
+  findPortHolder(port: HostPort, signal: AbortSignal): Promise<HostProcess | undefined>;
+  /** Bytes available to unprivileged processes on the file system of a path; `undefined` when unknown. */
   freeBytes(path: string): Promise<number | undefined>;
-  /** Share of the file system of a path that is free, from 0 to 1; `undefined` where that cannot be seen. */
+  /** Free share of the file system of a path, from 0 to 1; `undefined` when unknown. */
   freeShare(path: string): Promise<number | undefined>;
-  /** Where an absolute path leads, symbolic links followed. Never rejects. */
+  /** Follows the symbolic links of an absolute path. Never rejects. */
   resolvePath(path: string): Promise<ResolvedPath>;
-  /** What is mounted where, as this process sees it. */
+  /** The mount table of this process. */
   readMounts(): Promise<readonly MountEntry[]>;
-  /** Whether a device file is at the path, symbolic links followed; a directory of them counts too. */
+  /** Whether the path, symbolic links followed, is a device file or a directory. */
   isDevice(path: string): Promise<boolean>;
-  /** What the machine has in all. */
+  /** Memory and processors of the machine. */
   capacity(): HostCapacity;
 }

@@ -11,7 +11,7 @@ import type { Host, HostProcess } from "./host.ts";
 import { PathResolver } from "./path-resolver.ts";
 import { findSocketHolder } from "./socket-holder.ts";
 
-/** @param proc where the kernel's process file system is mounted */
+/** @param proc mount point of procfs */
 export function createLinuxHost(proc: string = "/proc"): Host {
   return new LinuxHost(proc);
 }
@@ -31,7 +31,7 @@ class LinuxHost implements Host {
     return (await Promise.all(tables)).flat();
   }
 
-  async holderOf(port: HostPort, signal: AbortSignal): Promise<HostProcess | undefined> {
+  async findPortHolder(port: HostPort, signal: AbortSignal): Promise<HostProcess | undefined> {
     const sockets = (await this.listeningPorts(signal)).filter((socket) => isSamePort(socket, port));
     return await findSocketHolder(this.#proc, new Set(sockets.map(({ inode }) => inode)), signal);
   }
@@ -80,7 +80,7 @@ class LinuxHost implements Host {
       return await readFile(join(this.#proc, "net", table), { encoding: "utf8", signal });
     } catch (error) {
       signal.throwIfAborted();
-      // A kernel without IPv6 has no table for it.
+      // A kernel without IPv6 has no such table.
       if (error instanceof Error && "code" in error && error.code === "ENOENT") return "";
       throw error;
     }

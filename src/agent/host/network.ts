@@ -4,28 +4,28 @@ import { type DefaultRoute, defaultRoute } from "../core/host/default-route.ts";
 import type { InterfaceCounters } from "../core/traffic/interface-traffic.ts";
 import { type InterfaceFacts, type NetworkKind, networkKind } from "../core/traffic/network-kind.ts";
 
-/** The machine's network interfaces, as the kernel shows them. Answers at once; what cannot be read is left out. */
+/** The network interfaces of the kernel. Synchronous; unreadable ones are left out. */
 export interface Network {
-  /** The way out of the device; `undefined` where there is none. */
+  /** The default route; `undefined` when there is none. */
   route(): DefaultRoute | undefined;
   kindOf(interfaceName: string): NetworkKind;
-  /** Counters of the interfaces that lead out of the machine. */
+  /** Counters of the interfaces that lead off the device. */
   counters(): readonly InterfaceCounters[];
 }
 
 export interface LinuxNetworkOptions {
-  /** What the configuration says an interface is, by its name. */
+  /** Kinds set in the configuration, by interface name. */
   readonly kinds?: Readonly<Record<string, NetworkKind>>;
-  /** Where the kernel shows them; others are for tests. */
+  /** Mount points of procfs and sysfs; tests set others. */
   readonly proc?: string;
   readonly sys?: string;
 }
 
 export function createLinuxNetwork({ kinds = {}, proc = "/proc", sys = "/sys" }: LinuxNetworkOptions = {}): Network {
-  const folder = join(sys, "class/net");
-  const facts = (name: string): InterfaceFacts => readFacts(join(folder, name), name);
+  const directory = join(sys, "class/net");
+  const facts = (name: string): InterfaceFacts => readFacts(join(directory, name), name);
   const kindOf = (name: string): NetworkKind => kinds[name] ?? networkKind(facts(name));
-  const leadsOut = (name: string): boolean => {
+  const isOutward = (name: string): boolean => {
     const { isHardware } = facts(name);
     return isHardware || kinds[name] !== undefined || kindOf(name) === "modem";
   };
@@ -35,10 +35,10 @@ export function createLinuxNetwork({ kinds = {}, proc = "/proc", sys = "/sys" }:
     route,
     kindOf,
     counters() {
-      const way = route()?.interface;
-      return list(folder)
-        .filter((name) => name === way || leadsOut(name))
-        .flatMap((name) => readCounters(join(folder, name), name));
+      const outward = route()?.interface;
+      return list(directory)
+        .filter((name) => name === outward || isOutward(name))
+        .flatMap((name) => readCounters(join(directory, name), name));
     },
   };
 }

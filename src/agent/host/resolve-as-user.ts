@@ -1,17 +1,17 @@
 import { lstat, readlink, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { ResolvedPath } from "../core/policy/resolved-path.ts";
-import { resolvePath } from "./real-path.ts";
+import { resolvePath } from "./resolve-path.ts";
 
-/** A user of the machine, with the group whose members may do what that user may. */
+/** A user of the machine, with its primary group. */
 export interface User {
   readonly uid: number;
   readonly gid: number;
 }
 
 /**
- * Follows a path as far as another user can. For root, who can look into every directory. Goes by the permissions of
- * directories: access lists and further groups of the user are not taken into account.
+ * Resolves a path as far as another user can. The caller must be root, to read every directory. Checks the permission
+ * bits of directories only: access lists and supplementary groups are ignored.
  */
 export function resolveAsUser(path: string, user: User): Promise<ResolvedPath> {
   return resolvePath(path, {

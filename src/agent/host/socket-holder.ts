@@ -3,8 +3,8 @@ import { join } from "node:path";
 import type { HostProcess } from "./host.ts";
 
 /**
- * The first process that has one of these sockets open. Looks into every process there is, so ask only when there is
- * something to explain. Processes of other users stay unseen without the privilege to look into them.
+ * Finds the first process that has one of these sockets open. Scans all processes: call it only to explain a conflict.
+ * Without privileges, processes of other users are not seen.
  */
 export async function findSocketHolder(
   proc: string,
@@ -30,7 +30,7 @@ async function describe(proc: string, pid: string): Promise<HostProcess | undefi
   return name === undefined ? undefined : { pid: Number(pid), name: name.trim() };
 }
 
-// Processes end and close files while they are looked at; what is gone holds nothing.
+// Processes may end and close files during the scan; errors are ignored.
 function entries(directory: string): Promise<string[]> {
   return readdir(directory).catch(() => []);
 }

@@ -8,12 +8,12 @@ import type { TrafficLedger } from "./traffic-ledger.ts";
 import type { NetworkWatch } from "./network-watch.ts";
 import type { AdmissionRequest, PullGate } from "./pull-gate.ts";
 
-/** While a download waits, it is looked so often whether there is another network, in milliseconds. */
+/** Interval at which a waiting download checks for another network, in milliseconds. */
 const NETWORK_CHECK_INTERVAL_MS = 60_000;
 
-type Waiting = Extract<DownloadDecision, { kind: "wait" }>;
+type Wait = Extract<DownloadDecision, { kind: "wait" }>;
 
-const REASONS: Readonly<Record<Waiting["reason"], string>> = {
+const REASONS: Readonly<Record<Wait["reason"], string>> = {
   hours: "downloads are allowed on this network at certain hours only",
   daily_budget: "the data budget of the day is used up",
   monthly_budget: "the data budget of the month is used up",
@@ -27,7 +27,7 @@ export interface BudgetGateOptions {
   readonly clock: Clock;
 }
 
-/** Keeps downloads to the hours, the budgets and the rate that the configuration sets for networks that cost. */
+/** Enforces the hours, the data budgets and the rate that the configuration sets for metered networks. */
 export class BudgetGate implements PullGate {
   readonly #options: BudgetGateOptions;
 
@@ -37,17 +37,17 @@ export class BudgetGate implements PullGate {
 
   async admit({ bytes, isUrgent, emit, signal }: AdmissionRequest): Promise<void> {
     const { clock } = this.#options;
-    let told: number | "never" | undefined;
+    let announced: number | "never" | undefined;
     for (;;) {
       signal.throwIfAborted();
-      const admission = isUrgent ? ({ kind: "go" } as const) : this.#judge(bytes);
-      if (admission.kind === "go") return;
+      const admission = isUrgent ? ({ kind: "admit" } as const) : this.#decide(bytes);
+      if (admission.kind === "admit") return;
       if (admission.kind === "never") throw tooLarge(bytes, admission);
       const until = admission.untilMs ?? "never";
-      if (until !== told) emit(budgetWaitEvent(admission, clock.now()));
-      told = until;
-      const left = (admission.untilMs ?? Infinity) - clock.now();
-      await clock.sleep(Math.max(1, Math.min(left, NETWORK_CHECK_INTERVAL_MS)), signal);
+      if (until !== announced) emit(budgetWaitEvent(admission, clock.now()));
+      announced = until;
+      const remainingMs = (admission.untilMs ?? Infinity) - clock.now();
+      await clock.sleep(Math.max(1, Math.min(remainingMs, NETWORK_CHECK_INTERVAL_MS)), signal);
     }
   }
 
@@ -56,7 +56,7 @@ export class BudgetGate implements PullGate {
     return policy.metered.includes(watch.current().kind) ? policy.bytesPerSecond : undefined;
   }
 
-  #judge(bytes: number): DownloadDecision {
+  #decide(bytes: number): DownloadDecision {
     const { policy, ledger, watch, clock } = this.#options;
     const today = ledger.today();
     const { traffic } = today === undefined ? { traffic: [] } : ledger.read(monthOf(today), today);
@@ -65,7 +65,7 @@ export class BudgetGate implements PullGate {
   }
 }
 
-function budgetWaitEvent({ untilMs, reason }: Waiting, nowMs: number) {
+function budgetWaitEvent({ untilMs, reason }: Wait, nowMs: number) {
   const until =
     untilMs === undefined ? "it is" : `${new Date(untilMs).toISOString().slice(0, 16).replace("T", " ")} UTC`;
   const details =
@@ -74,7 +74,7 @@ function budgetWaitEvent({ untilMs, reason }: Waiting, nowMs: number) {
       : {
           waiting_for: reason,
           waiting_until: Math.ceil(untilMs / 1000),
-          // By the device's clock, so that a service whose clock differs knows how long.
+          // A duration, because the control plane's clock may differ from the device's.
           waiting_s: Math.max(0, Math.ceil((untilMs - nowMs) / 1000)),
         };
   return { ...runningEvent("pulling", `Waiting until ${until} with the download: ${REASONS[reason]}.`), details };

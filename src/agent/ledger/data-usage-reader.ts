@@ -6,7 +6,9 @@ import type { TrafficLedger } from "./traffic-ledger.ts";
 
 type Days = ReturnType<TrafficLedger["read"]>;
 
-/** Says what data the device used, as the ledger has it and the configuration bounds it. */
+const NO_DAYS: Days = { traffic: [], interfaces: [] };
+
+/** Reports the data usage in the ledger, with the budgets of the configuration. */
 export class DataUsageReader {
   readonly #ledger: Pick<TrafficLedger, "read" | "today">;
   readonly #policy: DataPolicy;
@@ -16,20 +18,20 @@ export class DataUsageReader {
     this.#policy = policy;
   }
 
-  /** The days asked for. Throws `StoreError` where the ledger cannot be read. */
+  /** Data usage of the days `from` to `to`. Throws `StoreError` when the ledger cannot be read. */
   between({ from, to }: DataUsageParams): DeviceDataUsage {
     return this.#report(this.#ledger.read(from, to), this.#month());
   }
 
-  /** This month so far, by day; without days where the day is not known. */
+  /** Data usage of this month so far; no days when today is unknown. */
   thisMonth(): DeviceDataUsage & { readonly today: string | undefined } {
     const month = this.#month();
     return { ...this.#report(month, month), today: this.#ledger.today() };
   }
 
   #month(): Days {
-    const today = this.#ledger.today() ?? "0000-00-00";
-    return this.#ledger.read(monthOf(today), today);
+    const today = this.#ledger.today();
+    return today === undefined ? NO_DAYS : this.#ledger.read(monthOf(today), today);
   }
 
   #report(days: Days, month: Days): DeviceDataUsage {

@@ -4,21 +4,21 @@ import { estimateOverhead } from "../core/traffic/overhead.ts";
 import type { TrafficEntry } from "../core/traffic/entry.ts";
 import type { Traffic } from "./ledger.ts";
 
-/** Lines held in memory; what is counted beyond is counted without its deployment, then without its app. */
+/** Maximum lines in memory; further traffic is counted without app and deployment. */
 const MAX_LINES = 2_000;
 
-/** Where and when traffic was counted; `day` is `undefined` while the clock was not set. */
+/** Day and network of traffic; `day` is `undefined` while the clock is not set. */
 export interface TrafficContext {
   readonly day: Day | undefined;
   readonly network: NetworkKind;
 }
 
-/** A line of which the day may not be known yet. */
-export type TallyLine = Omit<TrafficEntry, "day"> & { readonly day: Day | undefined };
+/** A line whose day may not be known yet. */
+export type CounterLine = Omit<TrafficEntry, "day"> & { readonly day: Day | undefined };
 
-type Line = { -readonly [K in keyof TallyLine]: TallyLine[K] };
+type Line = { -readonly [K in keyof CounterLine]: CounterLine[K] };
 
-/** Counts in memory. */
+/** Counts traffic in memory. */
 export class TrafficCounter {
   readonly #lines = new Map<string, Line>();
   #bytes = 0;
@@ -28,21 +28,21 @@ export class TrafficCounter {
     return this.#bytes;
   }
 
-  get lines(): readonly TallyLine[] {
+  get lines(): readonly CounterLine[] {
     return [...this.#lines.values()];
   }
 
-  count(traffic: Traffic, circumstances: TrafficContext): void {
+  count(traffic: Traffic, context: TrafficContext): void {
     const { direction, bytes, messages = 0 } = traffic;
-    const line = this.#line(traffic, circumstances);
+    const line = this.#line(traffic, context);
     line[direction] += bytes;
     line.overhead += estimateOverhead(bytes, messages);
     this.#bytes += bytes;
   }
 
-  /** Adds bytes of headers alone. */
-  countOverhead(traffic: Omit<Traffic, "direction">, circumstances: TrafficContext): void {
-    this.#line(traffic, circumstances).overhead += traffic.bytes;
+  /** Counts bytes of headers only. */
+  countOverhead(traffic: Omit<Traffic, "direction">, context: TrafficContext): void {
+    this.#line(traffic, context).overhead += traffic.bytes;
   }
 
   clear(): void {
@@ -53,8 +53,8 @@ export class TrafficCounter {
   #line({ purpose, app = "", deployment = "" }: Omit<Traffic, "direction">, { day, network }: TrafficContext): Line {
     const isFull = this.#lines.size >= MAX_LINES;
     const key = [day ?? "", network, purpose, ...(isFull ? [] : [app, deployment])].join(" ");
-    const known = this.#lines.get(key);
-    if (known) return known;
+    const existing = this.#lines.get(key);
+    if (existing) return existing;
     const names = isFull ? { app: "", deployment: "" } : { app, deployment };
     const line: Line = { day, network, purpose, ...names, sent: 0, received: 0, overhead: 0 };
     this.#lines.set(key, line);

@@ -6,21 +6,21 @@ import { CONNECTION_OVERHEAD_BYTES } from "../core/traffic/overhead.ts";
 import type { Network } from "../host/network.ts";
 import type { TrafficFollower, TrafficSource } from "../link/ports.ts";
 import type { Bytes, InterfaceEntry, TrafficEntry } from "../core/traffic/entry.ts";
-import type { LedgerChange, LedgerStore } from "./entry.ts";
+import type { LedgerChange, LedgerStore } from "../core/traffic/ledger-store.ts";
 import type { Ledger, Traffic } from "./ledger.ts";
 import type { NetworkWatch } from "./network-watch.ts";
-import { type TrafficContext, TrafficCounter, type TallyLine } from "./traffic-counter.ts";
+import { type TrafficContext, TrafficCounter, type CounterLine } from "./traffic-counter.ts";
 
-/** How often what is counted is looked through, in milliseconds. */
+/** Interval of reading the counters, in milliseconds. */
 const SAMPLE_INTERVAL_MS = 5 * 60_000;
 
-/** Less than this is written once an hour: the flash wears, too. In bytes, the agent's and the interfaces'. */
+/** Less traffic is written only once an hour, to spare the flash. In bytes of agent and interfaces. */
 const MIN_WRITE_BYTES = 1_048_576;
 
-/** This much is written at once: power cuts in the middle of a download must not hide what it cost. In bytes. */
+/** This much is written at once, so that a power cut during a download does not hide its cost. In bytes. */
 const MAX_UNWRITTEN_BYTES = 2 * MIN_WRITE_BYTES;
 
-/** What is counted is on disk after so long, in milliseconds. */
+/** Maximum age of unwritten traffic, in milliseconds. */
 const MAX_UNWRITTEN_MS = 60 * 60_000;
 
 export interface TrafficLedgerOptions {
@@ -34,12 +34,12 @@ export interface TrafficLedgerOptions {
 }
 
 /**
- * The agent's ledger. Counts in memory, and writes every two mebibytes, else at most every five minutes; what a power
- * cut takes is at most that, or an hour of less than a mebibyte.
+ * The traffic ledger. Counts in memory, and writes every two mebibytes, otherwise at most every five minutes. A power
+ * cut loses at most that, or an hour of less than a mebibyte.
  */
 export class TrafficLedger implements Ledger, TrafficFollower, Disposable {
   readonly #options: TrafficLedgerOptions;
-  readonly #tally = new TrafficCounter();
+  readonly #counter = new TrafficCounter();
   readonly #sources = new Set<() => void>();
   #interfaces: (Bytes & { readonly name: string; readonly day: Day | undefined })[] = [];
   #marks: readonly CounterMark[];
@@ -56,23 +56,23 @@ export class TrafficLedger implements Ledger, TrafficFollower, Disposable {
   }
 
   count(traffic: Traffic): void {
-    if (traffic.bytes > 0) this.#tally.count(traffic, this.#trafficContext());
-    if (this.#tally.bytes >= MAX_UNWRITTEN_BYTES && !this.#hasWriteFailed) this.#write();
+    if (traffic.bytes > 0) this.#counter.count(traffic, this.#trafficContext());
+    if (this.#counter.bytes >= MAX_UNWRITTEN_BYTES && !this.#hasWriteFailed) this.#write();
   }
 
   /**
-   * Says what bytes that went over the link were for: what goes over it is counted as control, whatever it is.
+   * Moves sent bytes of the link to another purpose: all traffic of the link is first counted as control.
    *
-   * @param traffic sent, without what TLS adds
+   * @param traffic sent bytes, without the overhead of TLS
    */
   attribute(traffic: Omit<Traffic, "direction">): void {
-    // Not to be below nothing meanwhile.
+    // Counts them first, so that control does not become negative.
     for (const collect of this.#sources) collect();
     this.count({ ...traffic, direction: "sent" });
-    this.#tally.count({ purpose: "control", direction: "sent", bytes: -traffic.bytes }, this.#trafficContext());
+    this.#counter.count({ purpose: "control", direction: "sent", bytes: -traffic.bytes }, this.#trafficContext());
   }
 
-  /** Counts what goes over a connection of the link, with what setting it up costs, until disposed. */
+  /** Counts the traffic of a connection of the link, including its setup, until disposed. */
   follow(source: TrafficSource): Disposable {
     let last = { sent: 0, received: 0, messages: 0 };
     const collect = (): void => {
@@ -82,7 +82,7 @@ export class TrafficLedger implements Ledger, TrafficFollower, Disposable {
       this.count({ purpose: "control", direction: "received", bytes: now.received - last.received, messages });
       last = now;
     };
-    this.#tally.countOverhead({ purpose: "control", bytes: CONNECTION_OVERHEAD_BYTES }, this.#trafficContext());
+    this.#counter.countOverhead({ purpose: "control", bytes: CONNECTION_OVERHEAD_BYTES }, this.#trafficContext());
     this.#sources.add(collect);
     return {
       [Symbol.dispose]: () => {
@@ -91,7 +91,7 @@ export class TrafficLedger implements Ledger, TrafficFollower, Disposable {
     };
   }
 
-  /** What was counted on the days from `from` to `to`, both included, also what is not written yet. Throws `StoreError`. */
+  /** Traffic of the days `from` to `to`, both included, with what is not written yet. Throws `StoreError`. */
   read(
     from: Day,
     to: Day,
@@ -106,7 +106,7 @@ export class TrafficLedger implements Ledger, TrafficFollower, Disposable {
     };
   }
 
-  /** The day it is, as far as that is known. */
+  /** Today by a set clock, otherwise the last day with traffic; `undefined` without one. */
   today(): Day | undefined {
     return dayOf(this.#options.clock.now()) ?? this.#options.store.lastDay();
   }
@@ -120,9 +120,9 @@ export class TrafficLedger implements Ledger, TrafficFollower, Disposable {
   #arm(): void {
     this.#timer = this.#options.clock.timer(SAMPLE_INTERVAL_MS, () => {
       this.#collect();
-      const waited = this.#options.clock.monotonic() - this.#writtenAt;
-      const bytes = this.#interfaces.reduce((sum, { sent, received }) => sum + sent + received, this.#tally.bytes);
-      if (bytes >= MIN_WRITE_BYTES || waited >= MAX_UNWRITTEN_MS) this.#write();
+      const waitedMs = this.#options.clock.monotonic() - this.#writtenAt;
+      const bytes = this.#interfaces.reduce((sum, { sent, received }) => sum + sent + received, this.#counter.bytes);
+      if (bytes >= MIN_WRITE_BYTES || waitedMs >= MAX_UNWRITTEN_MS) this.#write();
       this.#arm();
     });
   }
@@ -141,7 +141,7 @@ export class TrafficLedger implements Ledger, TrafficFollower, Disposable {
       this.#interfaces = this.#interfaces.filter((entry) => entry !== same);
       this.#interfaces.push({ name, day, sent: (same?.sent ?? 0) + sent, received: (same?.received ?? 0) + received });
     }
-    // One that is gone for a while, such as a modem that is reset, is not forgotten: its counter may go on.
+    // Keeps the marks of absent interfaces, such as a modem during its reset: their counters may continue.
     const gone = this.#marks.filter(({ name }) => !counters.some((counter) => counter.name === name));
     this.#marks = [...gone, ...counters.map(({ name, sent, received }) => ({ name, bootId, sent, received }))];
   }
@@ -155,23 +155,23 @@ export class TrafficLedger implements Ledger, TrafficFollower, Disposable {
       if (!this.#hasWriteFailed)
         this.#options.logger.warn(
           { err: error },
-          "the ledger of data usage cannot be written; it is kept in memory and tried again. See: edge-agent doctor (disk, store)",
+          "failed to write the ledger of data usage; it is kept in memory and written later. See: edge-agent doctor (disk, store)",
         );
       this.#hasWriteFailed = true;
       return;
     }
     this.#hasWriteFailed = false;
     this.#writtenAt = this.#options.clock.monotonic();
-    this.#tally.clear();
+    this.#counter.clear();
     this.#interfaces = [];
   }
 
   /**
-   * What was counted before the clock was set belongs to the first day that is known then; until then, and should that
-   * never come, to the last day there is.
+   * Returns what is not written yet. Traffic counted before the clock was set is assigned to the first known day after;
+   * until then to the last day with traffic.
    */
   #unwritten(): LedgerChange {
-    const lines: readonly TallyLine[] = this.#tally.lines;
+    const lines: readonly CounterLine[] = this.#counter.lines;
     const today = this.today() ?? lastOf(lines);
     const dated = <T extends { readonly day: Day | undefined }>(lines: readonly T[]): (T & { readonly day: Day })[] =>
       lines.flatMap((line) => {

@@ -113,7 +113,7 @@ async function takenPorts(
     const other = containers.find(({ id, hostPorts }) => id !== app.containerId && includesPort(hostPorts, port));
     if (other) return [{ port: port.port, holder: `container ${other.name}` }];
     if (!includesPort(listening, port)) return [];
-    const process = await host.holderOf(port, signal);
+    const process = await host.findPortHolder(port, signal);
     return [
       {
         port: port.port,

@@ -1,21 +1,14 @@
 import { type Clock, deadline } from "../../lib/clock.ts";
 import { appState } from "../core/app/app-state.ts";
-import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
+import type { AppRecord } from "../core/deployment/record.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
 import { findAppContainer } from "../live/find-app-container.ts";
-import type { HistoryEntry } from "../store/history.ts";
+import type { StoreReader } from "../store/store.ts";
 import type { AppSummary, DeviceStatus, EngineResponse } from "./api.ts";
 
 /** How long the engine may take before the status is told without it, in milliseconds. */
 const ENGINE_TIMEOUT_MS = 2_000;
-
-/** What of the store the status tells. */
-export interface StoreReader {
-  apps(): readonly AppRecord[];
-  deployments(): readonly DeploymentRecord[];
-  history(limit: number): readonly HistoryEntry[];
-}
 
 export interface DeviceStatusSources {
   readonly engine: Engine;

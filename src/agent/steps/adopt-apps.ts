@@ -51,7 +51,8 @@ async function adoptApp(container: ManagedContainer, services: DeployServices, s
     });
   const log = logger.child({ app, deployment: deploymentId });
   // Cancelled since the look, or deployed.
-  if (store.deployment(deploymentId) || store.endOf(deploymentId) === "Fail" || isInstalled(services, app)) return;
+  if (store.deployment(deploymentId) || store.finalStatusOf(deploymentId) === "Fail" || isInstalled(services, app))
+    return;
   if (record) {
     store.save({ app: record });
     log.warn("an app was found by its container's labels and is looked after again");

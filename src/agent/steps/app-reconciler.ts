@@ -102,7 +102,7 @@ export class AppReconciler {
     const { store, engine, logger, lease, rebuild, config } = this.#options;
     const { [LABELS.deployment]: deployment, [LABELS.app]: app } = container.labels;
     if (deployment === undefined || app === undefined || container.labels[LABELS.stateDir] !== config.stateDir) return;
-    if (!hasAgentGivenName(container.name, app) || store.endOf(deployment) === undefined) return;
+    if (!hasAgentGivenName(container.name, app) || store.finalStatusOf(deployment) === undefined) return;
     using held = lease(app);
     if (!held) return;
     const [own] = await findManagedContainers([container], { engine, recorded: NO_IDS }, signal);

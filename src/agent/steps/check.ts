@@ -128,6 +128,6 @@ interface PortDetails {
 async function addProcessToDetails(context: StepContext, details: Readonly<Record<string, unknown>>) {
   const { host_port: port, protocol = "tcp", holder } = details as PortDetails;
   if (port === undefined || holder?.kind !== "process") return details;
-  const process = await context.host.holderOf({ port, protocol }, context.signal);
+  const process = await context.host.findPortHolder({ port, protocol }, context.signal);
   return { ...details, holder: { ...holder, ...process } };
 }

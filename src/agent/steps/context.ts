@@ -7,7 +7,7 @@ import type { Observed, RunProgress } from "../core/deployment/step.ts";
 import type { ConcurrentDeployment } from "../core/deployment/check.ts";
 import type { ProtectedPath } from "../core/policy/path-policy-input.ts";
 import type { Policy } from "../core/policy/policy.ts";
-import type { ImageDownloader } from "../download/image-downloader.ts";
+import type { ImageDownloader } from "../download/ports.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Platform } from "../core/image/platform.ts";
 import type { CredentialSource } from "../registry/credentials/credential-source.ts";

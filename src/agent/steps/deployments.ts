@@ -89,7 +89,7 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     const { store, logger } = this.#services;
     const app = store.apps().find((candidate) => candidate.deploymentId === deploymentId);
     const known = store.deployment(deploymentId) ?? (app && this.#recordOfApp(app));
-    if (known ? known.outcome !== "succeeded" : store.endOf(deploymentId) === "Fail") return;
+    if (known ? known.outcome !== "succeeded" : store.finalStatusOf(deploymentId) === "Fail") return;
     if (known?.action === "update" && !known.previous) {
       logger.warn(
         { deployment: deploymentId, app: known.app },
@@ -138,7 +138,7 @@ export class Deployments implements CommandHandler, AsyncDisposable {
   /** Whether the command came before. Throws where there is no room for a new one. */
   #isKnown(deploymentId: string): boolean {
     const { store } = this.#services;
-    if (store.deployment(deploymentId) || store.endOf(deploymentId)) return true;
+    if (store.deployment(deploymentId) || store.finalStatusOf(deploymentId)) return true;
     if (!store.isFull()) return false;
     throw new EdgeError("InsufficientDisk", "The device's disk is full: not even the request can be stored.");
   }

@@ -11,8 +11,7 @@ import {
 } from "../core/image/pull-events.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { findBudgetRefusal } from "../core/image/pull-cost.ts";
-import type { FetchInterruption } from "../download/fill-part.ts";
-import type { TransferProgress } from "../download/transfer.ts";
+import type { FetchInterruption, TransferProgress } from "../download/ports.ts";
 import type { RegistryAuth } from "../registry/registry.ts";
 import type { StepContext } from "./context.ts";
 import { costLimitsOf } from "./cost-limits.ts";

@@ -5,7 +5,7 @@ import { runningEvent } from "../core/deployment/step-events.ts";
 import { afterFailedPull } from "../core/image/pull-decision.ts";
 import type { Step } from "../core/deployment/step.ts";
 import { DownloadError } from "../download/download-error.ts";
-import { LoopbackUnreachable } from "../download/image-downloader.ts";
+import { LoopbackUnreachable } from "../download/ports.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { RegistryAuth } from "../registry/registry.ts";
 import type { StepContext, StepResult } from "./context.ts";

@@ -46,6 +46,6 @@ async function takenPort(context: StepContext, spec: AppSpec, error: EngineError
     ports.find((candidate) => error.message.includes(String(candidate.port))) ??
     ports.find((candidate) => includesPort(listening, candidate));
   if (port === undefined) return {};
-  const holder = await context.host.holderOf(port, context.signal);
+  const holder = await context.host.findPortHolder(port, context.signal);
   return portInUseRefusal(port, holder && { kind: "process", ...holder }).details ?? {};
 }

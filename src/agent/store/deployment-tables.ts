@@ -4,10 +4,10 @@ import type { Clock } from "../../lib/clock.ts";
 import type { DeploymentRecord } from "../core/deployment/record.ts";
 import type { OutboxEvent } from "../link/ports.ts";
 
-/** Enough of a boot's identity to tell two boots apart; every event carries it. */
+/** Prefix of the boot id, long enough to distinguish boots; stored with every event. */
 const BOOT_ID_LENGTH = 8;
 
-// Events of deployments asked for on the device itself are nobody else's.
+// Events of deployments requested on the device are not sent to the control plane.
 const PENDING_EVENTS = /* sql */ `
   SELECT o.*, d.id AS deployment_id FROM outbox o JOIN deployments d ON d.number = o.deployment
   WHERE o.position > ? AND d.record ->> 'origin' <> 'local' ORDER BY o.position`;
@@ -15,18 +15,18 @@ const PENDING_EVENTS = /* sql */ `
 type Row = Readonly<Record<string, unknown>>;
 
 export interface DeploymentTablesOptions {
-  /** Answers the prepared statement of a text. */
+  /** Returns the prepared statement of a text. */
   readonly sql: (text: string) => StatementSync;
   readonly clock: Clock;
   readonly bootId: string;
 }
 
-/** The tables of deployments and of their events. What changes here is to be changed in a transaction. */
+/** The tables of deployments and of their events. Changes must be made in a transaction. */
 export class DeploymentTables {
   readonly #sql: DeploymentTablesOptions["sql"];
   readonly #clock: Clock;
   readonly #bootId: string;
-  /** Rises as long as the process lives, and readers' cursors live no longer. */
+  /** Increases for the lifetime of the process, which readers' cursors do not outlive. */
   #nextPosition: number;
 
   constructor({ sql, clock, bootId }: DeploymentTablesOptions) {
@@ -58,7 +58,7 @@ export class DeploymentTables {
     this.#sql("DELETE FROM deployments WHERE number = ?").run(Number(row["number"]));
   }
 
-  /** Number of the deployment's last final event; `undefined` where there is none. */
+  /** `device_seq` of the deployment's last final event; `undefined` when there is none. */
   finalSeq(id: string): number | undefined {
     const seq = this.#sql(
       `SELECT max(device_seq) AS seq FROM outbox
@@ -85,13 +85,13 @@ export class DeploymentTables {
     const row = this.find(id);
     if (!row)
       return Number(this.#sql("INSERT INTO deployments (id, record) VALUES (?, ?)").run(id, text).lastInsertRowid);
-    // Most steps change nothing of it: then no page of it is written.
+    // Most steps do not change the record: then no page is written.
     if (row["record"] !== text) this.#sql("UPDATE deployments SET record = ? WHERE id = ?").run(text, id);
     return Number(row["number"]);
   }
 
   #append(deployment: number, content: EventContent): void {
-    // Before anything is deleted: the last event there was has the highest number, whatever became of those before it.
+    // Before progress is deleted below: the number follows from the last event, which may be progress.
     const last = this.#sql("SELECT max(device_seq) AS seq FROM outbox WHERE deployment = ?").get(deployment);
     const isProgress = content.progress !== undefined;
     if (isProgress) this.#sql("DELETE FROM outbox WHERE deployment = ? AND is_progress = 1").run(deployment);
@@ -112,14 +112,14 @@ export class DeploymentTables {
 
   #toEvent(row: Row): OutboxEvent {
     const isThisBoot = row["boot_id"] === this.#bootId;
-    const age = Math.floor(this.#clock.monotonic()) - Number(row["monotonic_ms"]);
+    const ageMs = Math.floor(this.#clock.monotonic()) - Number(row["monotonic_ms"]);
     return {
       position: Number(row["position"]),
       deploymentId: String(row["deployment_id"]),
       event: {
         ...(JSON.parse(String(row["content"])) as EventContent),
         device_seq: Number(row["device_seq"]),
-        ...(isThisBoot && age >= 0 && { age_ms: age }),
+        ...(isThisBoot && ageMs >= 0 && { age_ms: ageMs }),
       },
     };
   }

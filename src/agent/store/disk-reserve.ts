@@ -1,29 +1,29 @@
 import { closeSync, fsyncSync, openSync, rmSync, statSync, writeSync } from "node:fs";
 
-/** Room for the last words of every deployment that is going on, and for the database's own bookkeeping. */
+/** Space for the final events of pending deployments, and for the database's own writes. */
 const RESERVE_BYTES = 512 * 1024;
 
 /**
- * A file that holds disk space, to be given up when there is none left: what was accepted can then still be brought to
- * its end and recorded.
+ * A file that reserves disk space. It is released when the disk is full, so that accepted deployments can still be
+ * finished and recorded.
  */
 export class DiskReserve {
   readonly #path: string;
   #isAllocated: boolean;
 
-  /** Takes the space at once, if it is there to be had. */
+  /** Reserves the space at once, if available. */
   constructor(path: string) {
     this.#path = path;
-    this.#isAllocated = isWhole(path);
+    this.#isAllocated = hasFullSize(path);
     this.restore();
   }
 
-  /** Whether the space is put by. While it is not, nothing new should be begun. */
+  /** Whether the space is reserved. While it is not, nothing new should be started. */
   get isAllocated(): boolean {
     return this.#isAllocated;
   }
 
-  /** Gives the space up. Answers whether there was any. */
+  /** Releases the space. Returns whether any was reserved. */
   release(): boolean {
     if (!this.#isAllocated) return false;
     rmSync(this.#path, { force: true });
@@ -31,14 +31,14 @@ export class DiskReserve {
     return true;
   }
 
-  /** Takes the space again. Answers whether it is held now. */
+  /** Tries to reserve the space again. Returns whether it is reserved now. */
   restore(): boolean {
     if (!this.#isAllocated) this.#isAllocated = allocate(this.#path);
     return this.#isAllocated;
   }
 }
 
-function isWhole(path: string): boolean {
+function hasFullSize(path: string): boolean {
   return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) >= RESERVE_BYTES;
 }
 
@@ -46,15 +46,15 @@ function allocate(path: string): boolean {
   try {
     const file = openSync(path, "w", 0o600);
     try {
-      // Written, not only made that long: a hole holds no space.
+      // Written instead of truncated to size: a sparse file reserves no space.
       writeSync(file, Buffer.alloc(RESERVE_BYTES, 0xff));
       fsyncSync(file);
     } finally {
       closeSync(file);
     }
-    if (isWhole(path)) return true;
+    if (hasFullSize(path)) return true;
   } catch {
-    // No room: said by the caller, who knows what follows from it.
+    // No space: the caller reports it.
   }
   rmSync(path, { force: true });
   return false;

@@ -4,37 +4,37 @@ import { deploymentActionSchema } from "../../protocol/deployment-action.ts";
 import { deploymentStepSchema, deploymentStatusSchema, type EventContent } from "../../protocol/deployment-event.ts";
 import type { DeploymentRecord } from "../core/deployment/record.ts";
 
-/** How many entries of each kind are kept; older ones make room. */
+/** Entries kept of each kind; older ones are removed. */
 export const MAX_HISTORY_ENTRIES = 200;
 
-/** How many more there may be before room is made, in one go: making it costs pages of the flash, too. */
+/** Entries beyond that before old ones are removed, all at once, because each removal writes to the flash. */
 export const MAX_HISTORY_EXCESS_ENTRIES = 50;
 
-/** Longest text of `details` kept of one event, in characters: last log lines fit, and the file stays small. */
+/** Maximum length of `details` kept of an event, in characters: enough for the last log lines. */
 const MAX_DETAILS_LENGTH = 4_000;
 
 const timedEventSchema = z.object({
-  /** Left out on disk where it is `Running`, as of nearly every event: an entry is to fit into one page of the database. */
+  /** Omitted on disk when `Running`, as in nearly every event, so that an entry fits into one page of the database. */
   status: deploymentStatusSchema.default("Running"),
   step: deploymentStepSchema,
   message: z.string(),
   code: z.string().exactOptional(),
   progress: z.number().exactOptional(),
   details: z.record(z.string(), z.unknown()).exactOptional(),
-  /** Unix seconds by the device's clock; `null` where that is not known, as after a reboot in between. */
+  /** Unix seconds by the device's clock; `null` when unknown, for example after a reboot. */
   at: z.int().nullable(),
 });
 
 const deploymentEntrySchema = z.object({
   kind: z.literal("deployment"),
   id: z.string(),
-  /** Empty when the request was too broken to name one. */
+  /** Empty when the request named none. */
   app: z.string(),
-  /** Image reference, empty likewise. */
+  /** Image reference; empty when the request named none. */
   image: z.string(),
   origin: z.enum(["control_plane", "local"]),
   action: deploymentActionSchema.default("deploy"),
-  /** Nothing was to be changed. */
+  /** Set for a dry run. */
   dry_run: z.literal(true).exactOptional(),
   events: z.array(timedEventSchema),
 });
@@ -44,26 +44,26 @@ const repairEntrySchema = z.object({
   app: z.string(),
   /** Unix seconds. */
   at: z.int(),
-  /** Why something had to be done. */
+  /** Why the repair was needed. */
   reason: z.string(),
-  /** Why it did not help; absent when it did. */
+  /** Why the repair failed; absent when it succeeded. */
   error: z.string().exactOptional(),
 });
 
-/** Something that happened to an app, for whoever asks later. */
+/** A deployment or repair of an app, kept for people. */
 export const historyEntrySchema = z.discriminatedUnion("kind", [deploymentEntrySchema, repairEntrySchema]);
 export type HistoryEntry = z.output<typeof historyEntrySchema>;
 export type DeploymentEntry = z.output<typeof deploymentEntrySchema>;
 export type TimedEvent = z.output<typeof timedEventSchema>;
 
-/** The entry of a deployment with the events it has so far. */
+/** Returns the entry of a deployment with its events so far. */
 export function deploymentEntry(record: DeploymentRecord, events: readonly TimedEvent[]): DeploymentEntry {
   const { id, app, spec, origin, action, options } = record;
   const dryRun = options.dry_run ? { dry_run: true as const } : {};
   return { kind: "deployment", id, app, image: spec?.image ?? "", origin, action, ...dryRun, events: [...events] };
 }
 
-/** An event as the history keeps it. */
+/** Converts an event for the history. */
 export function timedEvent(content: EventContent, at: number | null): TimedEvent {
   const { status, step, message, code, progress, details } = content;
   const isSmall = details === undefined || JSON.stringify(details).length <= MAX_DETAILS_LENGTH;
@@ -78,7 +78,7 @@ export function timedEvent(content: EventContent, at: number | null): TimedEvent
   };
 }
 
-/** The table of what happened. One row for a whole deployment, written once, when it has ended: flash wears. */
+/** The history table. A deployment is one row, written once at its end, to spare the flash. */
 export class HistoryTable {
   readonly #sql: (text: string) => StatementSync;
 
@@ -86,14 +86,14 @@ export class HistoryTable {
     this.#sql = sql;
   }
 
-  /** Adds an entry; a deployment that ended before, and was undone, is replaced. To be called in a transaction. */
+  /** Adds an entry, or replaces that of a success that was rolled back. Must be called in a transaction. */
   add(entry: HistoryEntry): void {
     const id = entry.kind === "deployment" ? entry.id : null;
     if (id !== null) this.#sql("DELETE FROM history WHERE deployment_id = ?").run(id);
     this.#sql("INSERT INTO history (kind, deployment_id, entry) VALUES (?, ?, ?)").run(
       entry.kind,
       id,
-      JSON.stringify(entry, leaveOutRunning),
+      JSON.stringify(entry, omitRunning),
     );
     this.#sql(
       `DELETE FROM history WHERE kind = ?1
@@ -102,22 +102,22 @@ export class HistoryTable {
     ).run(entry.kind);
   }
 
-  /** How the deployment ended; `undefined` where that is not, or no longer, known. */
-  endOf(deploymentId: string): "Success" | "Fail" | undefined {
+  /** Final status of the deployment; `undefined` when unknown or no longer kept. */
+  finalStatusOf(deploymentId: string): "Success" | "Fail" | undefined {
     const row = this.#sql("SELECT entry FROM history WHERE deployment_id = ?").get(deploymentId);
     const entry = row && parseEntry(String(row["entry"]));
     const status = entry?.kind === "deployment" ? entry.events.at(-1)?.status : undefined;
     return status === "Running" ? undefined : status;
   }
 
-  /** The last `limit` entries, oldest first. Rows that cannot be read are left out. */
+  /** The last `limit` entries, oldest first. Unreadable rows are left out. */
   last(limit: number): HistoryEntry[] {
     const rows = this.#sql("SELECT entry FROM history ORDER BY position DESC LIMIT ?").all(limit);
     return rows.toReversed().flatMap((row) => parseEntry(String(row["entry"])) ?? []);
   }
 }
 
-function leaveOutRunning(key: string, value: unknown): unknown {
+function omitRunning(key: string, value: unknown): unknown {
   return key === "status" && value === "Running" ? undefined : value;
 }
 

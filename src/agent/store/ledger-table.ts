@@ -5,12 +5,12 @@ import { type CounterMark } from "../core/traffic/interface-traffic.ts";
 import { NETWORK_KINDS } from "../core/traffic/network-kind.ts";
 import { type Day, daysBefore } from "../core/traffic/day.ts";
 import type { InterfaceEntry, TrafficEntry } from "../core/traffic/entry.ts";
-import type { LedgerChange, LedgerStore } from "../ledger/entry.ts";
+import type { LedgerChange, LedgerStore } from "../core/traffic/ledger-store.ts";
 
-/** Thirteen months: the same month of last year can be looked at. */
+/** Thirteen months, to include the same month of last year. */
 const KEPT_DAYS = 400;
 
-/** For so many days it is known which deployment it was; after that only which app. */
+/** Days for which traffic is kept by deployment; afterwards by app only. */
 const KEPT_DEPLOYMENT_DAYS = 90;
 
 const trafficSchema = z.object({
@@ -33,7 +33,7 @@ export interface LedgerTableOptions {
   readonly read: <T>(work: () => T) => T;
 }
 
-/** The tables of the ledger. */
+/** The tables of the traffic ledger. */
 export class LedgerTable implements LedgerStore {
   readonly #options: LedgerTableOptions;
 
@@ -59,7 +59,7 @@ export class LedgerTable implements LedgerStore {
           received,
         );
       }
-      this.#forget();
+      this.#removeOldDays();
     });
   }
 
@@ -95,10 +95,10 @@ export class LedgerTable implements LedgerStore {
   }
 
   /**
-   * By the number of days there are, not by what day it is: a clock that is years ahead for an hour must not cost the
-   * history.
+   * Removes old days by the number of stored days, not by the current date: a clock that is years ahead for an hour
+   * must not erase the history.
    */
-  #forget(): void {
+  #removeOldDays(): void {
     const days = this.#sql("SELECT DISTINCT day FROM traffic ORDER BY day DESC").all();
     const [last, oldest] = [days[0]?.["day"], days[KEPT_DAYS - 1]?.["day"]];
     if (typeof oldest === "string") {
@@ -107,7 +107,7 @@ export class LedgerTable implements LedgerStore {
     }
     const second = days[1]?.["day"];
     if (typeof last !== "string" || typeof second !== "string") return;
-    // Counted from the day before the last for the same reason.
+    // Counted from the second last day, for the same reason.
     const before = daysBefore(second, KEPT_DEPLOYMENT_DAYS);
     const old = this.#rows(trafficSchema, "SELECT * FROM traffic WHERE day < ? AND deployment <> ''", before);
     if (old.length === 0) return;

@@ -1,10 +1,10 @@
 import type { OutboxEvent } from "../link/ports.ts";
-import type { LedgerStore } from "../ledger/entry.ts";
+import type { LedgerStore } from "../core/traffic/ledger-store.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
 import type { HistoryEntry } from "./history.ts";
 import type { AgentStore, StoreChange } from "./store.ts";
 
-/** A store that tells listeners when events were added to the outbox. */
+/** Notifies listeners of changes in the store it wraps. */
 export class NotifyingStore implements AgentStore {
   readonly #inner: AgentStore;
   readonly #listeners = new Set<() => void>();
@@ -28,7 +28,7 @@ export class NotifyingStore implements AgentStore {
     return { [Symbol.dispose]: () => this.#watchers.delete(watcher) };
   }
 
-  /** Calls `listener` after each write that leaves, or finds, values in the files that no record has any more. */
+  /** Calls `listener` after each write while the files contain residual data. */
   onResidualData(listener: () => void): Disposable {
     this.#residualDataListeners.add(listener);
     return { [Symbol.dispose]: () => this.#residualDataListeners.delete(listener) };
@@ -50,8 +50,8 @@ export class NotifyingStore implements AgentStore {
     return this.#inner.deployment(id);
   }
 
-  endOf(id: string): "Success" | "Fail" | undefined {
-    return this.#inner.endOf(id);
+  finalStatusOf(id: string): "Success" | "Fail" | undefined {
+    return this.#inner.finalStatusOf(id);
   }
 
   isFull(): boolean {

@@ -1,18 +1,17 @@
-import { existsSync } from "node:fs";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { removeExpiredQuarantine, quarantineDatabase } from "./quarantine.ts";
 import { DiskReserve } from "./disk-reserve.ts";
-import { RebuildMarker } from "./rebuild-marker.ts";
 import { openSqliteStore } from "./sqlite-store.ts";
 import { type AgentStore, StoreError } from "./store.ts";
 
 export interface OpenedStore {
   readonly store: AgentStore;
-  /** Set while the store may not know every app there is. */
+  /** Set while the store may lack apps that exist. */
   readonly rebuild: RebuildMarker;
-  /** Removes a damaged store that was set aside 30 days ago. Answers whether there was one. */
+  /** Removes a damaged store that was set aside more than 30 days ago. Returns whether there was one. */
   readonly removeExpiredQuarantine: () => boolean;
 }
 
@@ -20,14 +19,13 @@ export interface OpenStoreOptions {
   readonly directory: string;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Identity of this boot of the machine. */
+  /** Id of the current boot. */
   readonly bootId: string;
 }
 
 /**
- * Opens the agent's store in its state directory. A damaged file is set aside for 30 days, for whoever wants to look into
- * it, and a fresh one begun: what runs is then found again by the labels of its containers. Throws `StoreError` for anything
- * else that stands in the way.
+ * Opens the agent's store in its state directory. A damaged file is set aside for 30 days and replaced by an empty one;
+ * apps are then found again by the labels of their containers. Throws `StoreError` for any other error.
  */
 export function openStore({ directory, logger, ...options }: OpenStoreOptions): OpenedStore {
   const path = join(directory, "agent.db");
@@ -41,24 +39,46 @@ export function openStore({ directory, logger, ...options }: OpenStoreOptions): 
     rebuild.set();
   };
   const open = (): OpenedStore => {
-    // Marked first: a crash in between must not leave a fresh store that nobody knows to be one.
+    // Set first: a crash in between must not leave an empty store without the marker.
     if (!existsSync(path)) rebuild.set();
-    const removeOldCopies = (): boolean => removeExpiredQuarantine(path, options.clock.now());
+    const removeExpired = (): boolean => removeExpiredQuarantine(path, options.clock.now());
     return {
       store: openSqliteStore({ ...options, path, reserve, onDamage }),
       rebuild,
-      removeExpiredQuarantine: removeOldCopies,
+      removeExpiredQuarantine: removeExpired,
     };
   };
   try {
     return open();
   } catch (error) {
     if (!(error instanceof StoreError) || error.kind !== "damaged") throw error;
-    const aside = quarantineDatabase(path, options.clock.now());
+    const quarantined = quarantineDatabase(path, options.clock.now());
     logger.error(
-      { reason: error.message, kept_as: aside },
+      { reason: error.message, kept_as: quarantined },
       "the agent's store is damaged, as after a failing disk; it was set aside and is rebuilt from the containers' labels",
     );
     return open();
+  }
+}
+
+/** Records across restarts that the store may lack apps, until they have been read from the engine. */
+class RebuildMarker {
+  readonly #path: string;
+
+  /** @param path of the file whose presence is the marker */
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  get isSet(): boolean {
+    return existsSync(this.#path);
+  }
+
+  set(): void {
+    writeFileSync(this.#path, "", { mode: 0o600 });
+  }
+
+  clear(): void {
+    rmSync(this.#path, { force: true });
   }
 }

@@ -2,24 +2,28 @@ import { existsSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
 
 const DATABASE_SUFFIXES = ["", "-wal", "-shm"];
 
-/** How long a damaged database is kept: long enough to be asked for, since it may hold what apps were given. */
+/** How long a damaged database is kept for analysis. Not longer, because it may contain secrets of apps. */
 const RETENTION_MS = 30 * 24 * 3_600_000;
 
 const quarantinePath = (path: string): string => `${path}.damaged`;
 
-/** Moves a database with its companions out of the way. One such copy is kept: the newest. @param nowMs time of day */
+/**
+ * Moves a database with its -wal and -shm files aside, replacing an earlier copy. Returns the new path.
+ *
+ * @param nowMs time of day
+ */
 export function quarantineDatabase(path: string, nowMs: number): string {
-  const aside = quarantinePath(path);
+  const target = quarantinePath(path);
   for (const suffix of DATABASE_SUFFIXES) {
-    rmSync(aside + suffix, { force: true });
+    rmSync(target + suffix, { force: true });
     if (!existsSync(path + suffix)) continue;
-    renameSync(path + suffix, aside + suffix);
-    utimesSync(aside + suffix, nowMs / 1000, nowMs / 1000);
+    renameSync(path + suffix, target + suffix);
+    utimesSync(target + suffix, nowMs / 1000, nowMs / 1000);
   }
-  return aside;
+  return target;
 }
 
-/** Removes a copy that was set aside more than 30 days ago. Answers whether there was one. @param nowMs time of day */
+/** Removes a copy that was set aside more than 30 days ago. Returns whether there was one. @param nowMs time of day */
 export function removeExpiredQuarantine(path: string, nowMs: number): boolean {
   const old = DATABASE_SUFFIXES.map((suffix) => quarantinePath(path) + suffix).filter((file) => {
     const facts = statSync(file, { throwIfNoEntry: false });

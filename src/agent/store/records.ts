@@ -7,7 +7,7 @@ import { isErrorCode } from "../../protocol/errors.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
 
 /*
- * What is read back from disk is checked like any input: the file may be of another version, or damaged.
+ * Records read from disk are validated like any input: the file may be from another version, or damaged.
  */
 
 const failureSchema = z.object({
@@ -54,6 +54,6 @@ export const deploymentRecordSchema: z.ZodType<DeploymentRecord> = z
   })
   .transform((record) => ({
     ...record,
-    // Written before there was such a field: what had succeeded was the app.
+    // Earlier releases had no such field: their succeeded deployments were committed.
     committed: record.committed ?? record.outcome === "succeeded",
   })) as z.ZodType<DeploymentRecord>;

@@ -6,9 +6,8 @@ import type { DeploymentRecord } from "../core/deployment/record.ts";
 type SecretValues = ReadonlySet<string>;
 
 /**
- * Knows whether the store's files still hold values that an app or a deployment was given and that no record has any
- * more: in space that is free, and in the log. That they may is in the database itself, written with the change that
- * took them away, so that a crash in between does not hide it.
+ * Tracks whether the store's files still contain secret values that no record has any more: in free pages and in the
+ * WAL. The mark is stored in the database, in the transaction that removed the values, so that it survives a crash.
  */
 export class ResidualDataTracker {
   readonly #database: DatabaseSync;
@@ -24,9 +23,9 @@ export class ResidualDataTracker {
   }
 
   /**
-   * Notes which of these values no record has any more. Must be called in the transaction, after its changes.
+   * Marks residual data if a value is in no record any more. Must be called in the transaction, after its changes.
    *
-   * @param values of the records that were replaced or removed
+   * @param values secret values of the records that were replaced or removed
    */
   trackRemoved(values: SecretValues): void {
     if (this.#hasResidualData || values.size === 0) return;
@@ -36,7 +35,7 @@ export class ResidualDataTracker {
     this.#hasResidualData = true;
   }
 
-  /** Overwrites them, and empties the log. Throws when that cannot be done now. */
+  /** Overwrites residual data and empties the WAL. Throws when that fails. */
   scrub(): void {
     if (!this.#hasResidualData) return;
     scrub(this.#database);
@@ -49,7 +48,7 @@ export class ResidualDataTracker {
   }
 }
 
-/** The values that apps were given, and credentials, in records as they are stored. */
+/** Returns the secret values in stored records: environment values and credentials. */
 export function collectSecretValues(records: readonly unknown[]): SecretValues {
   return new Set(records.flatMap(secretValuesOf).filter((value) => value !== ""));
 }
@@ -60,7 +59,7 @@ function secretValuesOf(record: unknown): string[] {
     const { options = {}, ...rest } = JSON.parse(record) as Partial<DeploymentRecord>;
     return secretsOfRecord({ spec: undefined, previous: undefined, ...rest, options });
   } catch {
-    // Damaged: whatever it holds is something that may remain.
+    // A damaged record counts as one secret value.
     return [record];
   }
 }

@@ -22,31 +22,31 @@ export interface SqliteStoreOptions {
   /** Path of the database file, or `:memory:`. */
   readonly path: string;
   readonly clock: Clock;
-  /** Identity of this boot of the machine: monotonic times of another boot say nothing. */
+  /** Id of the current boot. Monotonic times are comparable within one boot only. */
   readonly bootId: string;
-  /** Space to give up when the disk is full. */
+  /** Released when the disk is full. */
   readonly reserve?: DiskReserve;
-  /** Told about each row that cannot be read, and is left out. */
+  /** Called for each unreadable row; such rows are left out. */
   readonly onDamage?: (what: string) => void;
 }
 
-/** Opens the agent's store. Throws `StoreError`: `damaged` when the file is no sound database. */
+/** Opens the agent's store. Throws `StoreError`: `damaged` when the file is not a valid database. */
 export function openSqliteStore(options: SqliteStoreOptions): AgentStore {
-  return guarded("open", () => {
-    return openSound(openSqlite(options.path, { migrations: MIGRATIONS, pageSize: PAGE_SIZE }), options);
+  return withStoreErrors("open", () => {
+    return openChecked(openSqlite(options.path, { migrations: MIGRATIONS, pageSize: PAGE_SIZE }), options);
   });
 }
 
-/** Opens the store to be looked at only, beside a daemon or without. Throws `StoreError`, as above. */
+/** Opens the store read-only, with or without a running daemon. Throws `StoreError`, as above. */
 export function openSqliteReader(options: SqliteStoreOptions): AgentStore {
-  const absence = absenceOf(options.path);
-  if (absence !== undefined) throw new StoreError("other", absence);
+  const obstacle = findReadObstacle(options.path);
+  if (obstacle !== undefined) throw new StoreError("other", obstacle);
   const open = (): DatabaseSync => new DatabaseSync(options.path, { readOnly: true, timeout: 1_000 });
-  return guarded("open", () => openSound(open(), { ...options, isReadOnly: true }));
+  return withStoreErrors("open", () => openChecked(open(), { ...options, isReadOnly: true }));
 }
 
-/** Why there is no file to be read, in words; `undefined` where there is one. */
-function absenceOf(path: string): string | undefined {
+/** Returns why the file cannot be read, for people; `undefined` when it can. */
+function findReadObstacle(path: string): string | undefined {
   try {
     accessSync(path, constants.R_OK);
     return undefined;
@@ -59,7 +59,7 @@ function absenceOf(path: string): string | undefined {
 
 type OpenOptions = SqliteStoreOptions & { readonly isReadOnly?: boolean };
 
-function openSound(database: DatabaseSync, options: OpenOptions): AgentStore {
+function openChecked(database: DatabaseSync, options: OpenOptions): AgentStore {
   try {
     const verdict = database.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
     if (verdict === "ok") return new SqliteStore(database, options);
@@ -74,15 +74,15 @@ class SqliteStore implements AgentStore {
   readonly #database: DatabaseSync;
   readonly #options: OpenOptions;
   readonly #statements = new Map<string, StatementSync>();
-  /** Highest acknowledged `device_seq` of deployments that go on; forgotten with the process. */
+  /** Highest acknowledged `device_seq` of pending deployments; not stored. */
   readonly #acknowledged = new Map<string, number>();
   readonly #history = new HistoryTable((text) => this.#sql(text));
   readonly #deployments: DeploymentTables;
   readonly #residualData: ResidualDataTracker;
   readonly ledger = new LedgerTable({
     sql: (text) => this.#sql(text),
-    write: (work) => guarded("write", () => transaction(this.#database, work)),
-    read: (work) => guarded("read", work),
+    write: (work) => withStoreErrors("write", () => transaction(this.#database, work)),
+    read: (work) => withStoreErrors("read", work),
   });
 
   constructor(database: DatabaseSync, options: OpenOptions) {
@@ -94,7 +94,7 @@ class SqliteStore implements AgentStore {
   }
 
   deployments(): readonly DeploymentRecord[] {
-    return guarded("read", () => {
+    return withStoreErrors("read", () => {
       const records = this.#deployments
         .all()
         .flatMap((row) => this.#parse(deploymentRecordSchema, row["record"], `deployment ${String(row["id"])}`));
@@ -103,7 +103,7 @@ class SqliteStore implements AgentStore {
   }
 
   deployment(id: string): DeploymentRecord | undefined {
-    return guarded("read", () => {
+    return withStoreErrors("read", () => {
       const row = this.#deployments.find(id);
       return row && this.#parse(deploymentRecordSchema, row["record"], `deployment ${id}`)[0];
     });
@@ -114,7 +114,7 @@ class SqliteStore implements AgentStore {
   }
 
   apps(): readonly AppRecord[] {
-    return guarded("read", () =>
+    return withStoreErrors("read", () =>
       this.#sql("SELECT name, record FROM apps ORDER BY name")
         .all()
         .flatMap((row) => this.#parse(appRecordSchema, row["record"], `app ${String(row["name"])}`)),
@@ -122,27 +122,32 @@ class SqliteStore implements AgentStore {
   }
 
   learnedValue(name: string): string | undefined {
-    const value = guarded("read", () => this.#sql("SELECT value FROM learned WHERE name = ?").get(name)?.["value"]);
+    const value = withStoreErrors(
+      "read",
+      () => this.#sql("SELECT value FROM learned WHERE name = ?").get(name)?.["value"],
+    );
     return typeof value === "string" ? value : undefined;
   }
 
   saveLearnedValue(name: string, value: string): void {
-    guarded("write", () => this.#sql("INSERT OR REPLACE INTO learned (name, value) VALUES (?, ?)").run(name, value));
+    withStoreErrors("write", () =>
+      this.#sql("INSERT OR REPLACE INTO learned (name, value) VALUES (?, ?)").run(name, value),
+    );
   }
 
   history(limit: number): readonly HistoryEntry[] {
-    return guarded("read", () => {
-      const going = this.deployments().filter(({ outcome }) => outcome === "pending");
-      const entries = going.map((record) => deploymentEntry(record, this.#eventsOf(record.id)));
+    return withStoreErrors("read", () => {
+      const pending = this.deployments().filter(({ outcome }) => outcome === "pending");
+      const entries = pending.map((record) => deploymentEntry(record, this.#eventsOf(record.id)));
       const ended = this.#history
         .last(limit)
-        .filter((entry) => !going.some(({ id }) => "id" in entry && entry.id === id));
+        .filter((entry) => !pending.some(({ id }) => "id" in entry && entry.id === id));
       return [...ended, ...entries].slice(-limit);
     });
   }
 
-  endOf(id: string): "Success" | "Fail" | undefined {
-    return guarded("read", () => this.#history.endOf(id));
+  finalStatusOf(id: string): "Success" | "Fail" | undefined {
+    return withStoreErrors("read", () => this.#history.finalStatusOf(id));
   }
 
   isFull(): boolean {
@@ -160,7 +165,7 @@ class SqliteStore implements AgentStore {
   }
 
   pendingEvents(position: number, limit: number): readonly OutboxEvent[] {
-    return guarded("read", () => {
+    return withStoreErrors("read", () => {
       const events: OutboxEvent[] = [];
       for (const event of this.#deployments.eventsAfter(position)) {
         if (event.event.device_seq > (this.#acknowledged.get(event.deploymentId) ?? 0)) events.push(event);
@@ -171,9 +176,9 @@ class SqliteStore implements AgentStore {
   }
 
   acknowledge(deploymentId: string, deviceSeq: number): void {
-    guarded("write", () => {
+    withStoreErrors("write", () => {
       const final = this.#deployments.finalSeq(deploymentId);
-      // A success that is being undone is no end any more, though events that follow it are numbered higher.
+      // During the rollback of a success the deployment is pending again, though its success was a final event.
       const isOver = this.deployment(deploymentId)?.outcome !== "pending";
       if (final === undefined || deviceSeq < final || !isOver) {
         this.#acknowledged.set(deploymentId, Math.max(deviceSeq, this.#acknowledged.get(deploymentId) ?? 0));
@@ -193,20 +198,20 @@ class SqliteStore implements AgentStore {
   }
 
   scrub(): void {
-    guarded("scrub", () => this.#residualData.scrub());
+    withStoreErrors("scrub", () => this.#residualData.scrub());
   }
 
   [Symbol.dispose](): void {
     try {
       if (this.#options.isReadOnly !== true) this.#residualData.scrub();
     } catch {
-      // It is noted in the database, and done after the next start.
+      // The mark stays in the database; the next start scrubs.
     }
     this.#database.close();
   }
 
   #write(change: StoreChange): void {
-    guarded("write", () =>
+    withStoreErrors("write", () =>
       transaction(this.#database, () => {
         const values = this.#replacedSecretValues(change);
         if (change.deployment) this.#saveDeployment(change.deployment, change.events ?? []);
@@ -218,7 +223,7 @@ class SqliteStore implements AgentStore {
     );
   }
 
-  /** Values in the records that a change replaces or removes. */
+  /** Secret values in the records that a change replaces or removes. */
   #replacedSecretValues({ deployment, events = [], app, removedApp }: StoreChange): ReadonlySet<string> {
     const recordOf = (name: string): unknown =>
       this.#sql("SELECT record FROM apps WHERE name = ?").get(name)?.["record"];
@@ -235,7 +240,7 @@ class SqliteStore implements AgentStore {
     this.#deployments.save(record, events);
     if (!events.some(isFinal)) return;
     this.#history.add(deploymentEntry(record, this.#eventsOf(record.id)));
-    // Nobody has to acknowledge it: what was to be remembered is in the history.
+    // It is not acknowledged by the control plane; the history has its entry.
     if (record.origin === "local") this.#deployments.forget(record.id);
   }
 
@@ -252,7 +257,7 @@ class SqliteStore implements AgentStore {
     });
   }
 
-  /** The row's record, or nothing where it is not what this program would have written. */
+  /** Parses a row's record; returns an empty list when it is invalid. */
   #parse<T>(schema: ZodType<T>, record: unknown, what: string): T[] {
     try {
       return [schema.parse(JSON.parse(String(record)))];
@@ -269,7 +274,7 @@ class SqliteStore implements AgentStore {
   }
 }
 
-function guarded<T>(what: string, work: () => T): T {
+function withStoreErrors<T>(what: string, work: () => T): T {
   try {
     return work();
   } catch (error) {

@@ -1,10 +1,10 @@
 import type { EventContent } from "../../protocol/deployment-event.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
-import type { LedgerStore } from "../ledger/entry.ts";
+import type { LedgerStore } from "../core/traffic/ledger-store.ts";
 import type { OutboxEvent } from "../link/ports.ts";
 import type { HistoryEntry } from "./history.ts";
 
-/** What changes together: all of it is on disk when `save` returns, or none of it. */
+/** An atomic change: all of it is on disk when `save` returns, or none of it. */
 export interface StoreChange {
   /** Added, or replaced by id. */
   readonly deployment?: DeploymentRecord;
@@ -14,7 +14,7 @@ export interface StoreChange {
   readonly app?: AppRecord;
   /** Name of an app to forget. */
   readonly removedApp?: string;
-  /** Added to the history. Deployments enter it by themselves, with their final event. */
+  /** Added to the history. Deployments are added automatically with their final event. */
   readonly historyEntry?: HistoryEntry;
 }
 
@@ -26,44 +26,48 @@ export interface LearnedStore {
   saveLearnedValue(name: string, value: string): void;
 }
 
-/**
- * What the agent remembers over power cuts. Synchronous on purpose: the order of writes is the order of the code, and
- * nothing can be acknowledged or sent before the line that stored it has returned.
- */
-export interface AgentStore extends LearnedStore, Disposable {
-  /** Deployments whose end was not acknowledged yet, in order of acceptance. */
+/** Read-only view of the store. */
+export interface StoreReader {
+  /** Deployments whose end is not acknowledged yet, in order of acceptance. */
   deployments(): readonly DeploymentRecord[];
+  apps(): readonly AppRecord[];
+  /** The last `limit` entries, in order; pending deployments come last, with their events so far. */
+  history(limit: number): readonly HistoryEntry[];
+}
+
+/**
+ * The agent's persistent state. Synchronous on purpose: writes happen in the order of the code, and nothing can be
+ * acknowledged or sent before it is stored.
+ */
+export interface AgentStore extends StoreReader, LearnedStore, Disposable {
   deployment(id: string): DeploymentRecord | undefined;
-  /** How a deployment ended, also long after that was acknowledged; the oldest ends are forgotten in time. */
-  endOf(id: string): "Success" | "Fail" | undefined;
-  /** Whether the disk has no room left for anything new: only what is going on can still be brought to its end. */
+  /** Final status of a deployment, from the history; `undefined` when unknown or no longer kept. */
+  finalStatusOf(id: string): "Success" | "Fail" | undefined;
+  /** Whether the disk is too full for new deployments; pending ones can still be finished. */
   isFull(): boolean;
   /** Number for the next deployment accepted, higher than any in the store. */
   nextOrder(): number;
-  apps(): readonly AppRecord[];
-  /** Bytes over the network. */
+  /** The stored traffic ledger. */
   readonly ledger: LedgerStore;
-  /** The last `limit` things that happened, in order; deployments that go on come last, with the events they have. */
-  history(limit: number): readonly HistoryEntry[];
-  /** @throws StoreError when it could not be written; nothing has changed then. */
+  /** @throws StoreError when it cannot be written; then nothing has changed */
   save(change: StoreChange): void;
-  /** Events after `position` (0 for all) that were not acknowledged, in order, at most `limit`. */
+  /** Unacknowledged events after `position` (0 for all), in order, at most `limit`. */
   pendingEvents(position: number, limit: number): readonly OutboxEvent[];
   /**
-   * The control plane holds the deployment's events up to `deviceSeq`. With the final one among them the deployment
-   * is forgotten. Earlier ones need not be remembered as acknowledged over a restart: sending twice does no harm.
+   * Marks the deployment's events up to `deviceSeq` as stored by the control plane. Removes the deployment when the
+   * final event is among them. Earlier acknowledgements are lost with the process: sending an event twice is harmless.
    */
   acknowledge(deploymentId: string, deviceSeq: number): void;
-  /** Whether its files still hold values that apps or deployments had, and that no record has any more. */
+  /** Whether the files still contain secret values that no record has any more. */
   readonly hasResidualData: boolean;
-  /** Overwrites those. @throws StoreError when that cannot be done now */
+  /** Overwrites residual data. @throws StoreError when that fails */
   scrub(): void;
 }
 
-/** What is wrong with a store: its file is damaged, its disk is full, or anything else. */
+/** The file is damaged, the disk is full, or any other error. */
 export type StoreErrorKind = "damaged" | "full" | "other";
 
-/** The store could not be read or written. Carries the cause; the message is for the technician. */
+/** The store could not be read or written. The message is for the technician. */
 export class StoreError extends Error {
   readonly kind: StoreErrorKind;
 

@@ -2,8 +2,8 @@ import type { AppRecord } from "../core/deployment/record.ts";
 import type { AgentStore } from "./store.ts";
 
 /**
- * Changes an app as it is on record at this moment, whatever the caller knew of it: reading and writing are one. Nothing
- * is written where it was removed meanwhile, or is the result of another deployment. Errors: `StoreError`.
+ * Changes the currently stored record of an app, not a copy the caller may have read earlier. Writes nothing when the
+ * app was removed meanwhile, or is the result of another deployment. Throws `StoreError`.
  */
 export function updateAppRecord(
   store: Pick<AgentStore, "apps" | "save">,

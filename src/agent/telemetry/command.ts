@@ -1,2 +1,2 @@
-/** The command of this program that measures the machine, prints what it read, and ends. */
+/** The command that measures the machine, prints the readings, and exits. */
 export const MEASURE_COMMAND = "measure";

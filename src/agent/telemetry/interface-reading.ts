@@ -1,7 +1,7 @@
 import type { InterfaceReading } from "./readings.ts";
 
-/** A network interface as the library tells of it. */
-export interface FoundInterface {
+/** A network interface as `systeminformation` reports it. */
+export interface InterfaceInfo {
   readonly iface: string;
   readonly ip4: string;
   readonly ip6: string;
@@ -11,45 +11,45 @@ export interface FoundInterface {
   readonly virtual: boolean;
 }
 
-export interface FoundCounters {
+export interface CounterInfo {
   readonly iface: string;
   readonly rx_bytes: number;
   readonly tx_bytes: number;
 }
 
-// Of the loopback, and of single containers, nobody wants to know.
-const LEFT_OUT = /^(?:lo$|veth)/;
+// The loopback, and interfaces of single containers.
+const IGNORED = /^(?:lo$|veth)/;
 const CELLULAR = /^(?:wwan|wwp|ppp|rmnet|cdc-wdm|qmimux)/;
 const WIFI = /^(?:wlan|wlp|wlx|wifi)/;
 const ETHERNET = /^(?:eth|en[opsx]|end\d|lan\d)/;
 
-/** The interfaces worth telling of, with what was counted on each. */
+/** Returns the readings of the relevant interfaces, with their counters. */
 export function toInterfaceReadings(
-  found: readonly FoundInterface[],
-  counters: readonly FoundCounters[],
+  interfaces: readonly InterfaceInfo[],
+  counters: readonly CounterInfo[],
 ): InterfaceReading[] {
-  return found
-    .filter(({ iface }) => iface !== "" && !LEFT_OUT.test(iface))
+  return interfaces
+    .filter(({ iface }) => iface !== "" && !IGNORED.test(iface))
     .slice(0, 64)
-    .map((one) => {
-      const counted = counters.find(({ iface }) => iface === one.iface);
+    .map((info) => {
+      const counted = counters.find(({ iface }) => iface === info.iface);
       return {
-        name: one.iface.slice(0, 64),
-        kind: kindOf(one),
-        is_up: isUp(one),
-        addresses: [one.ip4, one.ip6].filter((address) => typeof address === "string" && address !== ""),
+        name: info.iface.slice(0, 64),
+        kind: kindOf(info),
+        is_up: isUp(info),
+        addresses: [info.ip4, info.ip6].filter((address) => typeof address === "string" && address !== ""),
         received_bytes: byteCount(counted?.rx_bytes),
         sent_bytes: byteCount(counted?.tx_bytes),
       };
     });
 }
 
-/** Modems over point-to-point links and tunnels have no state to tell; with an address they serve. */
-function isUp({ operstate, ip4, ip6 }: FoundInterface): boolean {
+/** Modems on point-to-point links and tunnels report no state; they are up when they have an address. */
+function isUp({ operstate, ip4, ip6 }: InterfaceInfo): boolean {
   return operstate === "up" || (operstate === "unknown" && (ip4 !== "" || ip6 !== ""));
 }
 
-function kindOf({ iface, type, virtual }: FoundInterface): InterfaceReading["kind"] {
+function kindOf({ iface, type, virtual }: InterfaceInfo): InterfaceReading["kind"] {
   if (CELLULAR.test(iface)) return "cellular";
   if (WIFI.test(iface) || type === "wireless") return "wifi";
   return ETHERNET.test(iface) && !virtual ? "ethernet" : "other";

@@ -4,8 +4,8 @@ import { cpuTemperature, currentLoad, mem, networkInterfaces, networkStats } fro
 import { toInterfaceReadings } from "./interface-reading.ts";
 import type { Readings } from "./readings.ts";
 
-/** Over how long the load of the processors is measured, in milliseconds. */
-const LOAD_MS = 1_000;
+/** Time over which the processor load is measured, in milliseconds. */
+const LOAD_SAMPLE_MS = 1_000;
 
 /** Measures the machine. Takes about two seconds; what cannot be measured is `null`. */
 export async function measure(): Promise<Readings> {
@@ -26,15 +26,15 @@ export async function measure(): Promise<Readings> {
   };
 }
 
-/** The library tells of the time since it was asked last. */
+/** The library returns the load since its previous call. */
 async function cpuPercent(): Promise<number | null> {
   await currentLoad();
-  await sleep(LOAD_MS);
+  await sleep(LOAD_SAMPLE_MS);
   const { currentLoad: percent } = await currentLoad();
   return rounded(Math.min(100, Math.max(0, percent)), 1);
 }
 
-/** Temperatures of chips that are not there read as zero below everything, and the like. */
+/** Rounds a value; `null` when it is missing or not finite, such as the temperature of an absent sensor. */
 function rounded(value: number | null | undefined, digits: number): number | null {
   return typeof value === "number" && Number.isFinite(value) ? Number(value.toFixed(digits)) : null;
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 
 const count = z.int().min(0).nullable();
 
-/** What was measured of the machine. `null` for what could not be. */
+/** Measured values of the machine; `null` for what could not be measured. */
 export const readingsSchema = z.object({
   uptime_s: z.number().min(0).nullable(),
   load_1m: z.number().min(0).nullable(),
@@ -23,7 +23,7 @@ export const readingsSchema = z.object({
 export type Readings = z.output<typeof readingsSchema>;
 export type InterfaceReading = Readings["interfaces"][number];
 
-/** Where nothing could be measured. */
+/** Readings when nothing could be measured. */
 export const NO_READINGS: Readings = {
   uptime_s: null,
   load_1m: null,

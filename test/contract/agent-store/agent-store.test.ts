@@ -45,7 +45,7 @@ describe("agent store", () => {
     await directory[Symbol.asyncDispose]();
   });
 
-  it("gives back over a restart what was saved", () => {
+  it("returns what was saved, across restarts", () => {
     const broken = newRecord("d2", 2, undefined, { code: "ErrorNoName", message: "none", step: "checking" });
     store.save({ deployment: newRecord("d1", 1, spec), events: [say("one")] });
     store.save({ deployment: broken });
@@ -61,7 +61,7 @@ describe("agent store", () => {
     expect(store.apps()).toEqual([]);
   });
 
-  it("numbers each deployment's events by itself and keeps their order over all", () => {
+  it("numbers the events of each deployment separately, and keeps their overall order", () => {
     store.save({ deployment: newRecord("d1", 1, spec), events: [say("a1"), say("a2")] });
     store.save({ deployment: newRecord("d2", 2, spec), events: [say("b1")] });
     reopen();
@@ -75,7 +75,7 @@ describe("agent store", () => {
     ]);
   });
 
-  it("answers in pages, after a position", () => {
+  it("returns pages of events after a position", () => {
     store.save({ deployment: newRecord("d1", 1, spec), events: ["1", "2", "3", "4"].map(say) });
     const [first, second] = store.pendingEvents(0, 2);
     expect([first?.event.message, second?.event.message]).toEqual(["1", "2"]);
@@ -94,14 +94,14 @@ describe("agent store", () => {
     ]);
   });
 
-  it("does not offer acknowledged events again, however many stand before the others", () => {
+  it("does not return acknowledged events again, whatever their number", () => {
     store.save({ deployment: newRecord("d1", 1, spec), events: ["1", "2", "3"].map(say) });
     store.acknowledge("d1", 2);
     store.acknowledge("d1", 1);
     expect(store.pendingEvents(0, 1).map(({ event }) => event.message)).toEqual(["3"]);
   });
 
-  it("forgets a deployment when its final event is acknowledged, and only then", () => {
+  it("removes a deployment only when its final event is acknowledged", () => {
     store.save({ deployment: over("d1"), events: [say("1"), DONE] });
     store.acknowledge("d1", 1);
     expect(store.deployment("d1")).toBeDefined();
@@ -111,7 +111,7 @@ describe("agent store", () => {
     store.acknowledge("d1", 2);
   });
 
-  it("holds a success that was undone until the failure is acknowledged", () => {
+  it("keeps a rolled back success until the failure is acknowledged", () => {
     store.save({ deployment: over("d1"), events: [DONE] });
     store.save({ deployment: newRecord("d1", 1, spec) });
     store.acknowledge("d1", 1);
@@ -124,7 +124,7 @@ describe("agent store", () => {
     expect(store.deployment("d1")).toBeUndefined();
   });
 
-  it("never gives a position twice, so that a reader's cursor stays true", () => {
+  it("never reuses a position, so that cursors stay valid", () => {
     store.save({ deployment: over("d1"), events: [DONE] });
     const before = store.pendingEvents(0, 1)[0]?.position ?? 0;
     store.acknowledge("d1", 1);
@@ -132,7 +132,7 @@ describe("agent store", () => {
     expect(messages(before)).toEqual(["later"]);
   });
 
-  it("tells how old an event is within one boot, whatever the wall clock does, and says nothing after a reboot", async () => {
+  it("returns the age of an event within one boot, independent of the wall clock, and none after a reboot", async () => {
     store.save({ deployment: newRecord("d1", 1, spec), events: [say("1")] });
     await clock.advance(1_500);
     clock.jump(-50 * 365 * 86_400_000);
@@ -150,7 +150,7 @@ describe("agent store", () => {
     expect(messages()).toEqual([]);
   });
 
-  it("goes on numbering after a restart, also when progress was replaced meanwhile", () => {
+  it("continues numbering after a restart, also when progress was replaced", () => {
     store.save({ deployment: newRecord("d1", 1, spec), events: [say("one"), percent(10)] });
     reopen();
     store.save({ deployment: newRecord("d1", 1, spec), events: [percent(20)] });
@@ -159,16 +159,16 @@ describe("agent store", () => {
     expect(store.pendingEvents(0, 100).map(({ event }) => event.device_seq)).toEqual([1, 3, 4]);
   });
 
-  it("writes no more than a page for an event of a deployment that is otherwise as it was", () => {
+  it("writes at most one page for an event that does not change the record", () => {
     const log = join(directory.path, "agent.db-wal");
     store.save({ deployment: newRecord("d1", 1, spec), events: [say("one")] });
     const before = statSync(log).size;
     store.save({ deployment: newRecord("d1", 1, spec), events: [say("two")] });
-    // A page of 1024 bytes and the head of its frame.
+    // A page of 1024 bytes and its frame header.
     expect(statSync(log).size - before).toBe(1_048);
   });
 
-  it("takes over what an agent of the first version left", () => {
+  it("migrates the database of the first release", () => {
     store[Symbol.dispose]();
     const path = join(directory.path, "old.db");
     const old = openSqlite(path, { migrations: MIGRATIONS.slice(0, 1) });
@@ -192,7 +192,7 @@ describe("agent store", () => {
     expect(store.deployments()).toEqual([]);
   });
 
-  it("names a store it cannot open", () => {
+  it("reports a store it cannot open", () => {
     expect(() => openSqliteStore({ path: directory.path, clock, bootId: "b" })).toThrow(StoreError);
   });
 });

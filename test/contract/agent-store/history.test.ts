@@ -46,7 +46,7 @@ describe("history of the agent's store", () => {
     await directory[Symbol.asyncDispose]();
   });
 
-  it("keeps a deployment with its events and their times after the control plane has acknowledged it", async () => {
+  it("keeps a deployment with its events and times after its acknowledgement", async () => {
     const began = Math.floor(clock.now() / 1000);
     store.save({ deployment: newRecord("d1", 1, spec), events: [say("one")] });
     await clock.advance(4_000);
@@ -63,14 +63,14 @@ describe("history of the agent's store", () => {
     ]);
   });
 
-  it("shows a deployment that goes on last, once, with what it has so far", () => {
+  it("lists a pending deployment last, once, with its events so far", () => {
     store.save({ deployment: newRecord("d1", 1, spec), events: [say("first")] });
     store.save({ historyEntry: { kind: "repair", app: "other", at: 5, reason: "it was stopped" } });
     expect(store.history(10).map(({ kind }) => kind)).toEqual(["repair", "deployment"]);
     expect(messages(store.history(10).at(-1))).toEqual(["first"]);
   });
 
-  it("says that the time is not known when the machine was rebooted in between", () => {
+  it("has no time for events from before a reboot", () => {
     store.save({ deployment: newRecord("d1", 1, spec), events: [say("before")] });
     reopen("boot-2");
     store.save({ deployment: { ...newRecord("d1", 1, spec), outcome: "succeeded" }, events: [DONE] });
@@ -78,14 +78,14 @@ describe("history of the agent's store", () => {
     expect(entry?.kind === "deployment" && entry.events.map(({ at }) => at === null)).toEqual([true, false]);
   });
 
-  it("replaces the entry of a deployment that was undone", () => {
+  it("replaces the entry of a deployment that was rolled back", () => {
     store.save({ deployment: { ...newRecord("d1", 1, spec), outcome: "succeeded" }, events: [DONE] });
     const failed = { ...DONE, status: "Fail", message: "cancelled" } as const;
     store.save({ deployment: { ...newRecord("d1", 1, spec), outcome: "failed" }, events: [failed] });
     expect(store.history(10).map(messages)).toEqual([["done", "cancelled"]]);
   });
 
-  it("is bounded: the oldest of a kind make room, and never those of another", () => {
+  it("is bounded: old entries are removed, never those of the other kind", () => {
     store.save({ deployment: { ...newRecord("d1", 1, spec), outcome: "succeeded" }, events: [DONE] });
     const written = MAX_HISTORY_ENTRIES + MAX_HISTORY_EXCESS_ENTRIES + 1;
     for (let at = 0; at < written; at++) {
@@ -97,14 +97,14 @@ describe("history of the agent's store", () => {
     expect(entries[1]).toMatchObject({ kind: "repair", at: written - MAX_HISTORY_ENTRIES });
   });
 
-  it("does not let an event with much in it grow the file", () => {
+  it("leaves out large details of an event", () => {
     const logs = Array.from({ length: 20 }, () => "x".repeat(500));
     const fail: EventContent = { status: "Fail", step: "verifying", message: "stopped", details: { logs } };
     store.save({ deployment: { ...newRecord("d1", 1, spec), outcome: "failed" }, events: [fail] });
     expect(JSON.stringify(store.history(1)).length).toBeLessThan(1_000);
   });
 
-  it("a deployment asked for on the device is final at once, and its events are never offered to the control plane", () => {
+  it("removes a deployment requested on the device at its end, and never offers its events to the control plane", () => {
     store.save({ deployment: newRecord("d1", 1, spec), events: [say("remote")] });
     store.save({ deployment: local("l1", 2), events: [say("here")] });
     const offered = (): string[] => store.pendingEvents(0, 10).map(({ event }) => event.message);

@@ -23,7 +23,7 @@ function specWith(name: string, ...values: readonly string[]): AppSpec {
 const appWith = (name: string, ...values: readonly string[]): NonNullable<StoreChange["app"]> =>
   newApp(specWith(name, ...values), { deploymentId: "d", imageId: "i", containerId: "c" });
 
-describe("what is left in the files of the agent's store", () => {
+describe("residual data in the agent's store", () => {
   let directory: Awaited<ReturnType<typeof tempDir>>;
   let store: AgentStore;
   const open = (path = directory.path): AgentStore =>
@@ -46,7 +46,7 @@ describe("what is left in the files of the agent's store", () => {
   it.each<[string, () => void]>([
     ["an app that was removed", () => store.save({ removedApp: "app" })],
     ["an app that was updated", () => store.save({ app: appWith("app", "another-value") })],
-  ])("of %s: nothing", (_what, take) => {
+  ])("of %s is scrubbed", (_what, take) => {
     store.save({ app: appWith("app", "planted-value") });
     expect(store.hasResidualData).toBe(false);
     take();
@@ -55,7 +55,7 @@ describe("what is left in the files of the agent's store", () => {
     expect([store.hasResidualData, files().includes("planted-value")]).toEqual([false, false]);
   });
 
-  it("of a deployment that failed, of credentials that were used, and of one asked for on the device: nothing", () => {
+  it("is scrubbed for failed deployments, used credentials, and deployments requested on the device", () => {
     const options = { registry_auth: { username: "user", password: "planted-password" } };
     const record: DeploymentRecord = { ...newRecord("d1", 1, specWith("app", "planted-value")), options };
     store.save({ deployment: record });
@@ -73,7 +73,7 @@ describe("what is left in the files of the agent's store", () => {
     for (const value of ["planted-value", "planted-password", "planted-locally"]) expect(files()).not.toContain(value);
   });
 
-  it("where no value was taken from anybody: nothing is rewritten", () => {
+  it("does not exist while no value was removed: nothing is rewritten", () => {
     const record = newRecord("d1", 1, specWith("app", "a-value"));
     store.save({ deployment: record });
     store.save({
@@ -90,7 +90,7 @@ describe("what is left in the files of the agent's store", () => {
     expect(files()).toBe(before);
   });
 
-  it("is known again after a crash, and dealt with also where it is closed in order", async () => {
+  it("is known after a crash, and scrubbed also on closing", async () => {
     store.save({ app: appWith("app", "planted-value") });
     store.save({ removedApp: "app" });
     await using crashed = await tempDir();
@@ -115,7 +115,7 @@ describe("what is left in the files of the agent's store", () => {
     expect(store.hasResidualData).toBe(false);
   });
 
-  it("is nothing but what records still have, whatever was done before", () => {
+  it("is gone after scrubbing, for any sequence of changes", () => {
     const step = fc.record({
       name: fc.constantFrom("a", "b", "c", "d", "e"),
       kind: fc.constantFrom("app", "app", "remove", "deploy", "end"),

@@ -55,7 +55,7 @@ describe("a damaged agent store", () => {
     expect(existsSync(join(directory.path, "rebuild"))).toBe(true);
   });
 
-  it("with single unreadable rows keeps the others, and says which are left out", () => {
+  it("with some unreadable rows keeps the others, and reports which are left out", () => {
     fill();
     const database = new DatabaseSync(path());
     database.exec("UPDATE deployments SET record = '{\"half' WHERE id = 'd7'; UPDATE apps SET record = '[]'");
@@ -68,7 +68,7 @@ describe("a damaged agent store", () => {
     expect(log.join("")).toMatch(/app app .*cannot be read/);
   });
 
-  it("of a newer version is left as it is: it may be fine for the agent that wrote it", () => {
+  it("of a newer version is left unchanged: the agent that wrote it may still need it", () => {
     fill();
     const database = new DatabaseSync(path());
     database.exec("PRAGMA user_version = 99");

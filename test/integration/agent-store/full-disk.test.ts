@@ -14,7 +14,7 @@ if (!parsed.ok) throw parsed.error;
 const { spec } = parsed;
 
 describe.skipIf(process.getuid?.() !== 0)("the agent's store on a full disk (needs root to mount one)", () => {
-  it("still records the end of what was accepted, refuses anything new, and recovers by itself", async () => {
+  it("still records the end of accepted deployments, refuses new ones, and recovers", async () => {
     await using disk = await smallDisk(8);
     const open = () =>
       openStore({ directory: disk.path, clock: new FakeClock(), bootId: "boot", logger: pino({ level: "silent" }) })
@@ -24,7 +24,7 @@ describe.skipIf(process.getuid?.() !== 0)("the agent's store on a full disk (nee
     store.save({ deployment: record });
     const filler = fillDisk(disk.path);
 
-    // More than fits into what the database has already: the space put by has to be given up.
+    // More than fits into the database file: the reserve has to be released.
     const message = "x".repeat(1_500);
     const running = Array.from({ length: 40 }, () => ({ status: "Running", step: "checking", message }) as const);
     store.save({ deployment: record, events: running });

@@ -2,14 +2,14 @@ import { readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createImageDownloader } from "../../../src/agent/download/image-downloader.ts";
+import { PartStore } from "../../../src/agent/download/part-store.ts";
 import {
+  type FetchInterruption,
   type ImageDownloader,
   LoopbackUnreachable,
-  createImageDownloader,
-} from "../../../src/agent/download/image-downloader.ts";
-import type { FetchInterruption } from "../../../src/agent/download/fill-part.ts";
-import { PartStore } from "../../../src/agent/download/part-store.ts";
-import type { TransferProgress } from "../../../src/agent/download/transfer.ts";
+  type TransferProgress,
+} from "../../../src/agent/download/ports.ts";
 import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engine.ts";
 import type { Engine } from "../../../src/agent/engine/engine.ts";
 import type { ResolvedImage } from "../../../src/agent/registry/registry.ts";
@@ -87,7 +87,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
     const { os, architecture } = await engine.info(signal);
     const image = await plainClient().resolve(reference, { os, architecture }, undefined, signal);
     const progress: TransferProgress[] = [];
-    const troubles: FetchInterruption[] = [];
+    const interruptions: FetchInterruption[] = [];
     const result = await downloader.download({
       image,
       auth: undefined,
@@ -95,14 +95,14 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
         progress.push(now);
         onProgress(now);
       },
-      onInterruption: (trouble) => troubles.push(trouble),
+      onInterruption: (interruption) => interruptions.push(interruption),
       onReceived: onNothing,
       signal,
     });
-    return { image, result, progress, troubles };
+    return { image, result, progress, interruptions };
   };
 
-  /** Whether the engine has the image by this name. Engines call it after its configuration, or after its manifest. */
+  /** Whether the engine has the image under this name. Image ids are the digest of the config, or of the manifest. */
   const has = async (reference: string, { config, digest }: ResolvedImage): Promise<boolean> => {
     const id = await idOf(reference);
     return id === config.digest || id === digest;
@@ -112,7 +112,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
     return (await engine.inspectImage(reference, AbortSignal.timeout(60_000)))?.id;
   };
 
-  /** What images are called after where they were served from. */
+  /** Loopback names of images. */
   const loopbackNames = async (): Promise<string[]> => {
     const { body } = await engineRequest(socketPath, "GET", "/images/json");
     const images = JSON.parse(body) as { RepoTags?: string[] | null; RepoDigests?: string[] | null }[];
@@ -120,7 +120,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
     return names.filter((name) => /^127\.0\.0\.1:\d+\/[0-9a-f]{32}/.test(name));
   };
 
-  test.skipIf(skip)("gets an image under its own name, and nothing else is left of the pull", async () => {
+  test.skipIf(skip)("gets an image under its own name, without leftovers of the pull", async () => {
     const reference = await push(await bigImage(3));
     const { image, result, progress } = await download(reference);
     expect(await has(reference, image)).toBe(true);
@@ -136,7 +136,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
     }
   });
 
-  test.skipIf(skip)("finds an image by its digest, when that is how it was asked for", async () => {
+  test.skipIf(skip)("finds an image by its digest, when requested by digest", async () => {
     const tagged = await push(await bigImage(1));
     const name = tagged.slice(registry.host.length + 1);
     const reference = `${tagged.replace(/:1\.0$/, "")}@${await registry.digest(name)}`;
@@ -145,7 +145,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
     expect(await has(reference, image)).toBe(true);
   });
 
-  test.skipIf(skip)("asks for no layer it has: of two images that share one, it comes once", async () => {
+  test.skipIf(skip)("requests no layer it has: a layer shared by two images is downloaded once", async () => {
     const base = await bigImage(4);
     const shared = await push(base);
     await download(shared);
@@ -158,23 +158,20 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
     expect(again.result.received).toBe(0);
   });
 
-  test.skipIf(skip)(
-    "gets an image over a link that is cut all the time, and no wrong byte from a registry that errs",
-    async () => {
-      await using faulty = await FaultyRegistry.before(registry.port);
-      await using link = await LossyLink.to(faulty.port, { cutAfter: 700_000, bytesPerSecond: 20_000_000 });
-      faulty.fault = ({ number, range }) => (number < 4 && range ? { kind: "corrupt", at: 1_000 } : undefined);
-      const reference = await push(await bigImage(5), link.host);
-      const { image, result, troubles } = await download(reference);
-      expect(await has(reference, image)).toBe(true);
-      expect(result.cuts).toBeGreaterThan(5);
-      expect(troubles.filter(({ kind }) => kind === "wrong_content").length).toBe(1);
-    },
-  );
+  test.skipIf(skip)("gets an image over an unreliable link, and from a registry that sends wrong bytes", async () => {
+    await using faulty = await FaultyRegistry.before(registry.port);
+    await using link = await LossyLink.to(faulty.port, { cutAfter: 700_000, bytesPerSecond: 20_000_000 });
+    faulty.fault = ({ number, range }) => (number < 4 && range ? { kind: "corrupt", at: 1_000 } : undefined);
+    const reference = await push(await bigImage(5), link.host);
+    const { image, result, interruptions } = await download(reference);
+    expect(await has(reference, image)).toBe(true);
+    expect(result.cuts).toBeGreaterThan(5);
+    expect(interruptions.filter(({ kind }) => kind === "wrong_content").length).toBe(1);
+  });
 
-  test.skipIf(skip)("cannot be served where this machine's loopback is not its own, and says so", async () => {
+  test.skipIf(skip)("reports that it cannot be served when it does not share the loopback", async () => {
     const elsewhere: Engine = Object.create(engine, {
-      // As it looks to an engine in a network of its own.
+      // As seen by an engine in another network namespace.
       pullImage: {
         value: (_reference: string, ...rest: [() => void, AbortSignal]) =>
           engine.pullImage(`127.0.0.1:1/nothing@sha256:${"0".repeat(64)}`, ...rest),
@@ -196,7 +193,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
     await expect(failed).rejects.toBeInstanceOf(LoopbackUnreachable);
   });
 
-  test.skipIf(skip)("gets the rest of an image whose pull was stopped in the middle", async () => {
+  test.skipIf(skip)("downloads the rest of an image whose pull was stopped", async () => {
     await using link = await LossyLink.to(registry.port, { stallAfter: 3_000_000, bytesPerSecond: 20_000_000 });
     const reference = await push(await bigImage(6), link.host);
     const stopped = new AbortController();
@@ -211,10 +208,10 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
     expect(await parts.idle()).toEqual([]);
   });
 
-  // The others' power is not the test's to cut.
+  // Only for the engine this test can damage.
   if (!CURRENT.some((current) => current.title === title)) return;
 
-  test.skipIf(skip)("gets an image whose beginning the engine lost in a power cut", async () => {
+  test.skipIf(skip)("gets an image whose first part the engine lost in a power cut", async () => {
     await using link = await LossyLink.to(registry.port, { stallAfter: 3_000_000, bytesPerSecond: 20_000_000 });
     const reference = await push(await bigImage(6), link.host);
     const stopped = new AbortController();
@@ -232,7 +229,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
   });
 });
 
-/** What was written and never reached the disk: containerd's unfinished layers come back as so many zeros. */
+/** Simulates a power cut: zeroes containerd's unfinished layers, as if they had not reached the disk. */
 async function zeroUnfinished(dataRoot: string): Promise<void> {
   const ingest = join(dataRoot, "containerd/daemon/io.containerd.content.v1.content/ingest");
   for (const name of await readdir(ingest).catch(() => [])) {

@@ -13,7 +13,7 @@ afterEach(() => rig.clear());
 const before = (): Promise<FaultyRegistry> => FaultyRegistry.before(rig.registry.port);
 
 describe("a registry", () => {
-  test("that sends a wrong byte is asked once more, and no wrong byte is left", async () => {
+  test("that sends a wrong byte is asked again, and no wrong byte remains", async () => {
     await using registry = await before();
     registry.fault = ({ number }) => (number === 1 ? { kind: "corrupt", at: 1_000_000 } : undefined);
     const log = await rig.fetch(registry.host);
@@ -23,7 +23,7 @@ describe("a registry", () => {
     expect(log.received).toBe(2 * rig.blob.size);
   });
 
-  test("that always sends a wrong byte is asked three times, and nothing of it is left", async () => {
+  test("that always sends a wrong byte is asked three times, and nothing remains", async () => {
     await using registry = await before();
     registry.fault = () => ({ kind: "corrupt", at: 1_000_000 });
     await expect(rig.fetch(registry.host)).rejects.toMatchObject({ kind: "wrong_content" });
@@ -50,7 +50,7 @@ describe("a registry", () => {
     expect(log.received).toBe(rig.blob.size);
   });
 
-  test("that knows no ranges sends again what is there; that is counted, and the layer arrives", async () => {
+  test("without range support sends present bytes again; they are counted, and the layer arrives", async () => {
     await using registry = await before();
     registry.fault = ({ number }) => (number === 1 ? { kind: "truncate", after: 1_000_000 } : { kind: "no ranges" });
     const log = await rig.fetch(registry.host);
@@ -59,7 +59,7 @@ describe("a registry", () => {
     expect(log.drops).toBe(0);
   });
 
-  test("that has no such range makes the beginning suspect: it is fetched again", async () => {
+  test("that rejects the range makes the download start again", async () => {
     await using registry = await before();
     registry.fault = ({ number }) => {
       if (number === 1) return { kind: "cut", after: 1_000_000 };
@@ -70,7 +70,7 @@ describe("a registry", () => {
     expect(log.drops).toBe(1);
   });
 
-  test.each([429, 503])("that answers %i is left alone for as long as it asks", async (status) => {
+  test.each([429, 503])("that responds with %i is not asked again before its Retry-After", async (status) => {
     await using registry = await before();
     registry.fault = ({ number }) => (number === 1 ? { kind: "refuse", status, retryAfter: "1" } : undefined);
     const began = performance.now();
@@ -80,7 +80,7 @@ describe("a registry", () => {
     expect(await rig.isThere()).toBe(true);
   });
 
-  test("that sends elsewhere is followed each time anew", async () => {
+  test("that redirects is followed again for each request", async () => {
     await using registry = await before();
     let cut = false;
     registry.fault = () => ({ kind: "redirect" });
@@ -95,7 +95,7 @@ describe("a registry", () => {
     expect(registry.requests.length).toBe(2);
   });
 
-  test("whose token expires in the middle of a layer gives a new one, and goes on where it was", async () => {
+  test("whose token expires during a layer is asked for a new one, and the download resumes", async () => {
     await using front = await RegistryProxy.start({ upstream: rig.registry.host, tokens: {} });
     await using registry = await FaultyRegistry.before(front.port);
     registry.fault = ({ number }) => (number === 2 ? { kind: "cut", after: 1_000_000 } : undefined);
@@ -110,7 +110,7 @@ describe("a registry", () => {
   test.each([
     [404, "image_not_found"],
     [401, "image_denied"],
-  ])("that answers %i in the middle ends the download", async (status, kind) => {
+  ])("that responds with %i in the middle ends the download", async (status, kind) => {
     await using registry = await before();
     registry.fault = ({ number }) => (number === 1 ? { kind: "cut", after: 1_000_000 } : { kind: "refuse", status });
     await expect(rig.fetch(registry.host)).rejects.toMatchObject({ kind });

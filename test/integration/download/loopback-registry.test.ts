@@ -7,10 +7,10 @@ import { FakeEngine } from "../../support/fake-engine.ts";
 import { FakeRegistry } from "../../support/fake-registry.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
-/** The beginning of what a client says that wants TLS. */
+/** The beginning of a TLS ClientHello. */
 const CLIENT_HELLO = Buffer.from("160301000501000001fc", "hex");
 
-test("who asks for TLS is told in HTTP that there is none, and who asks for the image at once has been here", async () => {
+test("a TLS client gets an HTTP response, and a request for the image counts as reached", async () => {
   await using directory = await tempDir();
   const engine = new FakeEngine(systemClock);
   engine.publish("registry.example.com/app:1");

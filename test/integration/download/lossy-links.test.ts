@@ -19,7 +19,7 @@ afterAll(() => rig[Symbol.asyncDispose]());
 afterEach(() => rig.clear());
 
 describe("a layer over a link", () => {
-  test("that is cut every half megabyte arrives, and hardly a byte comes twice", async () => {
+  test("that is cut every half megabyte arrives, with hardly a byte received twice", async () => {
     await using link = await LossyLink.to(rig.registry.port, { cutAfter: 500_000, bytesPerSecond: 20_000_000 });
     const log = await rig.fetch(link.host);
     expect(await rig.isThere()).toBe(true);
@@ -28,7 +28,7 @@ describe("a layer over a link", () => {
     expect(link.received).toBeLessThan(rig.blob.size * 1.02);
   });
 
-  test("that falls silent is left after a while, and made anew", async () => {
+  test("that falls silent is reconnected after a while", async () => {
     await using link = await LossyLink.to(rig.registry.port, { stallAfter: 3_000_000 });
     const log = await rig.fetch(link.host, { stallMs: 300 });
     expect(await rig.isThere()).toBe(true);
@@ -36,14 +36,14 @@ describe("a layer over a link", () => {
     expect(log.received).toBe(rig.blob.size);
   });
 
-  test("that is slow, with latency, takes the time it takes and no second try", async () => {
+  test("that is slow, with latency, needs no second attempt", async () => {
     await using link = await LossyLink.to(rig.registry.port, { bytesPerSecond: 8_000_000, latencyMs: 5 });
     const log = await rig.fetch(link.host);
     expect(log.troubles).toEqual([]);
     expect(link.received).toBeLessThan(rig.blob.size * 1.01);
   });
 
-  test("that is down for a time is waited for", async () => {
+  test("that is down for a time is retried until it is back", async () => {
     await using link = await LossyLink.to(rig.registry.port, { cutAfter: 2_000_000, bytesPerSecond: 20_000_000 });
     const log = new FetchLog();
     const fetching = rig.fetch(link.host, { onInterruption: (trouble) => meet(trouble) }, log);
@@ -57,7 +57,7 @@ describe("a layer over a link", () => {
     expect(log.received).toBe(rig.blob.size);
   });
 
-  test("that brings nothing for as long as the device is patient is given up, by name; what came stays", async () => {
+  test("that delivers nothing within the patience fails with no_progress; received bytes stay", async () => {
     await using link = await LossyLink.to(rig.registry.port, { stallAfter: 1_000_000 });
     const log = new FetchLog();
     const bounds = { patienceMs: 400, baseMs: 20, maxMs: 50 };
@@ -70,7 +70,7 @@ describe("a layer over a link", () => {
     expect(log.received).toBeLessThan(rig.blob.size + 100_000);
   });
 
-  test("is not taken faster than it may be, and a pause of our own is no silence", async () => {
+  test("respects the rate limit, and a pause for it is no stall", async () => {
     const began = performance.now();
     const rate = 8_000_000;
     const log = await rig.fetch(rig.registry.host, { throttle: new Throttle(systemClock, () => rate), stallMs: 60 });
@@ -80,7 +80,7 @@ describe("a layer over a link", () => {
 });
 
 describe("a fetch that ends early", () => {
-  test("leaves what came, for the next one", async () => {
+  test("leaves the received bytes for the next one", async () => {
     await using link = await LossyLink.to(rig.registry.port, { stallAfter: 3_000_000 });
     const log = new FetchLog();
     const stopped = new AbortController();
@@ -95,7 +95,7 @@ describe("a fetch that ends early", () => {
     expect(log.received).toBeLessThan(rig.blob.size + 65_536);
   });
 
-  test("hands the part on to whoever waits for it", async () => {
+  test("releases the part to the next waiter", async () => {
     const stopped = new AbortController();
     const log = new FetchLog();
     await using held = await rig.parts.lease(rig.blob);
@@ -114,7 +114,7 @@ describe("a fetch that ends early", () => {
 const missing = await smallDiskUnavailableReason();
 
 test.skipIf(missing !== undefined)(
-  "a full disk is a named error, and the layer goes on once there is room",
+  "a full disk fails with no_space, and the layer resumes once there is space",
   async () => {
     await using disk = await smallDisk(20);
     const filler = fillDisk(disk.path);

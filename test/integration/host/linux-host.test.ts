@@ -29,20 +29,20 @@ async function listen(address: string): Promise<number> {
 
 const ipv6 = existsSync("/proc/net/if_inet6") ? ["::1", "::"] : [];
 
-test.each(["127.0.0.1", "0.0.0.0", ...ipv6])("a socket that listens on %s is seen", async (address) => {
+test.each(["127.0.0.1", "0.0.0.0", ...ipv6])("a socket listening on %s is found", async (address) => {
   const port = await listen(address);
   const found = (await host.listeningPorts(unaborted)).filter((socket) => socket.port === port);
   const inode = expect.any(Number) as number;
   expect(found).toEqual([{ address, port, protocol: "tcp", uid: process.getuid?.(), inode }]);
 });
 
-test("the process that listens is named, without its arguments", async () => {
+test("the listening process is named, without its arguments", async () => {
   const port = await listen("127.0.0.1");
   const name = (await readFile("/proc/self/comm", "utf8")).trim();
-  expect(await host.holderOf({ port, protocol: "tcp" }, unaborted)).toEqual({ pid: process.pid, name });
+  expect(await host.findPortHolder({ port, protocol: "tcp" }, unaborted)).toEqual({ pid: process.pid, name });
 });
 
-test("a UDP socket is seen, and told from a TCP one of the same number", async () => {
+test("a UDP socket is found, and distinguished from a TCP one of the same port", async () => {
   const socket = createSocket("udp4");
   onTestFinished(() => void socket.close());
   const port = await new Promise<number>((resolve) => {
@@ -50,11 +50,11 @@ test("a UDP socket is seen, and told from a TCP one of the same number", async (
   });
   const found = (await host.listeningPorts(unaborted)).filter((one) => one.port === port);
   expect(found).toMatchObject([{ address: "127.0.0.1", protocol: "udp" }]);
-  expect(await host.holderOf({ port, protocol: "udp" }, unaborted)).toMatchObject({ pid: process.pid });
-  expect(await host.holderOf({ port, protocol: "tcp" }, unaborted)).toBeUndefined();
+  expect(await host.findPortHolder({ port, protocol: "udp" }, unaborted)).toMatchObject({ pid: process.pid });
+  expect(await host.findPortHolder({ port, protocol: "tcp" }, unaborted)).toBeUndefined();
 });
 
-test("a device file is one, also through a symbolic link; a file and nothing are none", async () => {
+test("a device file is recognized, also through a symbolic link; a regular file and a missing one are not", async () => {
   const folder = await directory();
   await symlink("/dev/null", join(folder, "link"));
   await writeFile(join(folder, "file"), "");
@@ -64,7 +64,7 @@ test("a device file is one, also through a symbolic link; a file and nothing are
   expect(await host.isDevice(join(folder, "nothing"))).toBe(false);
 });
 
-test("nobody holds a port that is free", async () => {
+test("a free port has no holder", async () => {
   const server = createServer();
   await new Promise<void>((resolve) => {
     server.listen(0, resolve);
@@ -73,10 +73,10 @@ test("nobody holds a port that is free", async () => {
   await new Promise((resolve) => {
     server.close(resolve);
   });
-  expect(await host.holderOf({ port, protocol: "tcp" }, unaborted)).toBeUndefined();
+  expect(await host.findPortHolder({ port, protocol: "tcp" }, unaborted)).toBeUndefined();
 });
 
-test("a machine without IPv6 has its IPv4 sockets all the same", async () => {
+test("without IPv6 the IPv4 sockets are found", async () => {
   const proc = await directory();
   await mkdir(join(proc, "net"));
   await writeFile(join(proc, "net", "tcp"), await readFile("/proc/net/tcp"));
@@ -84,13 +84,13 @@ test("a machine without IPv6 has its IPv4 sockets all the same", async () => {
   expect(sockets.every(({ address }) => !address.includes(":"))).toBe(true);
 });
 
-test("a machine without the table says so", async () => {
+test("a missing table is an error", async () => {
   const proc = await directory();
   await writeFile(join(proc, "net"), "no directory");
   await expect(createLinuxHost(proc).listeningPorts(unaborted)).rejects.toThrow(/ENOTDIR/);
 });
 
-test("free space is that of the file system, and unknown where there is none", async () => {
+test("free space is that of the file system, and undefined for a missing path", async () => {
   const path = await directory();
   expect(await host.freeBytes(path)).toBeGreaterThan(0);
   expect(await host.freeBytes(join(path, "nothing", "here"))).toBeUndefined();

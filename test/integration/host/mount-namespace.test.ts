@@ -11,32 +11,27 @@ import { waitFor } from "../../support/wait-for.ts";
 const canUnshare = (await run("unshare", ["--mount", "true"]).catch(() => ({ code: 1 }))).code === 0;
 const socket = await dockerSocket();
 
-test.skipIf(!canUnshare)(
-  "what a service sees in place of the machine's is told from what came from there",
-  async () => {
-    const { path, ...directory } = await tempDir();
-    onTestFinished(() => directory[Symbol.asyncDispose]?.());
-    for (const name of ["private", "real", "alias"]) await mkdir(join(path, name));
-    // As a service manager does it: the machine shares its mounts, the service follows them and has some of its own.
-    const service = `mount --make-rshared / && mount -t tmpfs own ${path}/private && cat /proc/self/mountinfo`;
-    const machine = [
-      "mount --make-rshared /",
-      `mount --bind ${path}/real ${path}/alias`,
-      `unshare --mount --propagation slave sh -c "${service}"`,
-      // The machine is still there when its service has ended.
-      "true",
-    ].join(" && ");
-    const mounts = parseMountinfo(
-      await succeed("unshare", ["--mount", "--propagation", "private", "sh", "-c", machine]),
-    );
-    expect(findPrivateMount(join(path, "private", "x"), mounts)).toBe(join(path, "private"));
-    expect(findPrivateMount(join(path, "alias", "x"), mounts)).toBeUndefined();
-    expect(findPrivateMount(path, mounts)).toBeUndefined();
-    expect(locateFile(join(path, "alias", "x"), mounts)).toBe(locateFile(join(path, "real", "x"), mounts));
-  },
-);
+test.skipIf(!canUnshare)("mounts of the service are distinguished from those of the host", async () => {
+  const { path, ...directory } = await tempDir();
+  onTestFinished(() => directory[Symbol.asyncDispose]?.());
+  for (const name of ["private", "real", "alias"]) await mkdir(join(path, name));
+  // As a service manager does: the service receives the host's mounts and adds its own.
+  const service = `mount --make-rshared / && mount -t tmpfs own ${path}/private && cat /proc/self/mountinfo`;
+  const machine = [
+    "mount --make-rshared /",
+    `mount --bind ${path}/real ${path}/alias`,
+    `unshare --mount --propagation slave sh -c "${service}"`,
+    // The host namespace outlives the service.
+    "true",
+  ].join(" && ");
+  const mounts = parseMountinfo(await succeed("unshare", ["--mount", "--propagation", "private", "sh", "-c", machine]));
+  expect(findPrivateMount(join(path, "private", "x"), mounts)).toBe(join(path, "private"));
+  expect(findPrivateMount(join(path, "alias", "x"), mounts)).toBeUndefined();
+  expect(findPrivateMount(path, mounts)).toBeUndefined();
+  expect(locateFile(join(path, "alias", "x"), mounts)).toBe(locateFile(join(path, "real", "x"), mounts));
+});
 
-test.skipIf(socket === undefined)("an agent in a container of the engine finds out which", async () => {
+test.skipIf(socket === undefined)("an agent in a container of the engine identifies its container", async () => {
   const engine = socket ?? "";
   await using image = await loadImage(engine, await sleeperImage());
   const HostConfig = { NetworkMode: "host" };

@@ -1,7 +1,8 @@
 import { join } from "node:path";
-import { type FetchInterruption, type FillOptions, fillPart } from "../../../src/agent/download/fill-part.ts";
+import { type FillOptions, fillPart } from "../../../src/agent/download/fill-part.ts";
 import type { Part } from "../../../src/agent/download/part.ts";
 import { PartStore } from "../../../src/agent/download/part-store.ts";
+import type { FetchInterruption } from "../../../src/agent/download/ports.ts";
 import { Throttle } from "../../../src/agent/download/throttle.ts";
 import { createRegistryClient } from "../../../src/agent/registry/oci-client.ts";
 import type { Descriptor, RegistryClient } from "../../../src/agent/registry/registry.ts";
@@ -13,7 +14,7 @@ import { tempDir } from "../temp-dir.ts";
 
 const REPOSITORY = "team/big";
 
-/** What a fetch met, and what it took. */
+/** Records the events of a fetch. */
 export class FetchLog {
   received = 0;
   drops = 0;
@@ -24,7 +25,7 @@ export class FetchLog {
   }
 }
 
-/** A client that speaks to test registries, which have no TLS. */
+/** A client for test registries, which have no TLS. */
 export function plainClient(): RegistryClient {
   return createRegistryClient({
     clock: systemClock,
@@ -33,7 +34,7 @@ export function plainClient(): RegistryClient {
   });
 }
 
-/** A registry with one large layer in it, and a place to download it to. */
+/** A registry with one large layer, and a directory to download it to. */
 export class LayerRig implements AsyncDisposable {
   readonly registry: Registry;
   readonly layer: Layer;
@@ -65,7 +66,7 @@ export class LayerRig implements AsyncDisposable {
     return { digest, size: compressed.length, mediaType: "application/octet-stream" };
   }
 
-  /** Fetches the layer from a host that leads to the registry. A part that is held already is filled, else one of its own. */
+  /** Fetches the layer from a host that leads to the registry, into the given part or one it leases. */
   async fetch(host: string, changes: Partial<FillOptions> = {}, log: FetchLog = new FetchLog()): Promise<FetchLog> {
     await using held = await this.parts.lease(this.blob);
     await this.fill(held.part, host, changes, log);
@@ -92,13 +93,13 @@ export class LayerRig implements AsyncDisposable {
     });
   }
 
-  /** Whether the whole layer is on disk, and right. */
+  /** Whether the layer on disk is complete and correct. */
   async isThere(): Promise<boolean> {
     await using held = await this.parts.lease(this.blob);
     return held.part.isVerified;
   }
 
-  /** Forgets what was downloaded. */
+  /** Removes what was downloaded. */
   async clear(): Promise<void> {
     await this.parts.remove([this.blob.digest]);
   }

@@ -3,7 +3,7 @@ import { pathWithoutLinks, type ResolvedPath } from "../../../src/agent/core/pol
 import { PathResolver } from "../../../src/agent/host/path-resolver.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 
-test("a file system that never answers holds up nothing else, and takes no more than two threads", async () => {
+test("a file system that never responds blocks nothing else, and uses at most two threads", async () => {
   const clock = new FakeClock();
   const begun: string[] = [];
   const free: (() => void)[] = [];
@@ -16,7 +16,7 @@ test("a file system that never answers holds up nothing else, and takes no more 
   const lost = ["/net/a", "/net/b", "/net/c", "/net/a"].map((path) => tracer.resolve(path));
   await clock.advance(2_000);
   for (const { unresolved } of await Promise.all(lost)) expect(unresolved?.reason).toBe("ETIMEDOUT");
-  // Asked again, a call that did not return is not made again.
+  // A call that did not return is not repeated.
   const again = tracer.resolve("/net/a");
   await clock.advance(2_000);
   expect((await again).unresolved?.reason).toBe("ETIMEDOUT");

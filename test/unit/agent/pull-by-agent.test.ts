@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { DownloadError } from "../../../src/agent/download/download-error.ts";
-import { LoopbackUnreachable } from "../../../src/agent/download/image-downloader.ts";
+import { LoopbackUnreachable } from "../../../src/agent/download/ports.ts";
 import type { Traffic } from "../../../src/agent/ledger/ledger.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 

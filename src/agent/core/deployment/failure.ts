@@ -46,6 +46,8 @@ export function failureOf(trouble: PullOrEngineError, step: DeploymentStep, imag
         reason: trouble.kind,
         image,
       });
+    case "corrupt_layer":
+      return failureOf({ ...trouble, kind: "registry_unreachable" }, step, image);
     case "no_space":
       return failure("InsufficientDisk", `The device ran out of disk space: ${trouble.message}`);
     case "port_in_use":

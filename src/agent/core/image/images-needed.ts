@@ -3,15 +3,15 @@ import type { AppRecord, DeploymentRecord } from "../deployment/record.ts";
 /** Images that must stay on the device. */
 export interface ImagesNeeded {
   readonly ids: ReadonlySet<string>;
-  /** References of what is being deployed: between its pull and the next write an image is known by nothing else. */
+  /** References of pending deployments: between its pull and the next write an image is known by nothing else. */
   readonly references: ReadonlySet<string>;
 }
 
 /**
- * The images something may still be made from, with no registry at hand: what runs or is stopped, what it ran from
- * before its last update, and everything a deployment that is not over may need on its way forth or back.
+ * Images a container may still be created from without a registry: those of all apps, stopped ones too, and of their
+ * previous versions, and those of deployments and of their rollback.
  *
- * @param deployments those whose end nobody holds yet
+ * @param deployments those whose end is not acknowledged yet
  */
 export function imagesNeeded(apps: readonly AppRecord[], deployments: readonly DeploymentRecord[]): ImagesNeeded {
   const all = [...apps, ...deployments.flatMap(({ previous }) => previous ?? [])];
@@ -19,8 +19,9 @@ export function imagesNeeded(apps: readonly AppRecord[], deployments: readonly D
     ...all.flatMap(({ imageId, previousImageId }) => [imageId, previousImageId]),
     ...deployments.map(({ imageId }) => imageId),
   ];
+  const pending = deployments.filter(({ outcome }) => outcome === "pending");
   return {
     ids: new Set(ids.filter((id) => id !== undefined)),
-    references: new Set(deployments.flatMap(({ spec }) => (spec ? [spec.image] : []))),
+    references: new Set(pending.flatMap(({ spec }) => spec?.image ?? [])),
   };
 }

@@ -20,7 +20,7 @@ export type PullRetry = "give_up" | "use_present" | "retry";
  * @param present an image of this reference is on the machine
  */
 export function afterFailedPull(kind: string, attempt: number, attempts: number, present: boolean): PullRetry {
-  if (kind !== "registry_unreachable") return "give_up";
+  if (kind !== "registry_unreachable" && kind !== "corrupt_layer") return "give_up";
   if (present) return "use_present";
   return attempt < attempts ? "retry" : "give_up";
 }

@@ -25,7 +25,7 @@ export interface MeteredUsage {
 type WaitReason = "hours" | "daily_budget" | "monthly_budget" | "clock";
 
 export type DownloadDecision =
-  | { readonly kind: "go" }
+  | { readonly kind: "admit" }
   | {
       readonly kind: "wait";
       /** Unix milliseconds; `undefined` where nobody can say. */ readonly untilMs: number | undefined;
@@ -34,7 +34,7 @@ export type DownloadDecision =
   /** Larger than all there is in a day or a month: waiting does not help. */
   | { readonly kind: "never"; readonly reason: WaitReason; readonly limit: number };
 
-const GO: DownloadDecision = { kind: "go" };
+const ADMIT: DownloadDecision = { kind: "admit" };
 
 /**
  * Whether a download of so many bytes may begin on this kind of network. The budgets are of days and months of UTC, as
@@ -49,7 +49,7 @@ export function decideDownload(
   usage: MeteredUsage,
   nowMs: number,
 ): DownloadDecision {
-  if (!policy.metered.includes(network)) return GO;
+  if (!policy.metered.includes(network)) return ADMIT;
   const { dailyBytes, monthlyBytes, hours, timeZone } = policy;
   if (monthlyBytes !== undefined && bytes > monthlyBytes)
     return { kind: "never", reason: "monthly_budget", limit: monthlyBytes };
@@ -61,7 +61,7 @@ export function decideDownload(
   if (exceeds(monthlyBytes, usage.thisMonth, bytes)) return wait("monthly_budget", nextMonthMs(nowMs), policy);
   if (exceeds(dailyBytes, usage.today, bytes)) return wait("daily_budget", nextDayMs(nowMs), policy);
   const open = nextWithin(hours, nowMs, timeZone);
-  return open === nowMs ? GO : { kind: "wait", untilMs: open, reason: "hours" };
+  return open === nowMs ? ADMIT : { kind: "wait", untilMs: open, reason: "hours" };
 }
 
 /** Also once there is budget again, only within the hours. */

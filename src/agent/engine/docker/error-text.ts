@@ -21,6 +21,7 @@ const PULL_RULES: readonly Rule[] = [
     "image_not_found",
     /repository .*not found|reading manifest .*: not found|name invalid|failed to resolve .*not found/i,
   ],
+  ["corrupt_layer", /failed commit on ref|unexpected commit (?:digest|size)/],
   [
     "registry_unreachable",
     /connection (?:refused|reset)|no route to host|network is (?:unreachable|down)|broken pipe/i,

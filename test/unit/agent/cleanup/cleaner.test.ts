@@ -7,7 +7,7 @@ const image = (version: number): string => `registry.example.com/team/app:${vers
 const DAY_MS = 86_400_000;
 const unaborted = new AbortController().signal;
 
-/** A rig whose images are pulled, and a cleaner beside it. */
+/** A rig with images to pull, and a cleaner. */
 async function rigged() {
   const rig = new AgentRig();
   for (const version of [1, 2, 3, 4]) rig.engine.publish(image(version), { layers: [version * 1_000_000] });
@@ -17,7 +17,7 @@ async function rigged() {
     ...rig.services,
     isEnabled: true,
     rules: { keepMs: DAY_MS, minFreeShare: 0.1 },
-    whyNotFetchable: async (reference) => {
+    findPullObstacle: async (reference) => {
       asked.push(reference);
       return unreachable.has(reference) ? "no route to host" : undefined;
     },
@@ -44,7 +44,7 @@ async function rigged() {
 }
 
 describe("cleaning up images", () => {
-  it("keeps the image an app runs from and the one before it, and removes what came before those", async () => {
+  it("keeps the image of an app and the previous one, and removes older ones", async () => {
     await using test = await rigged();
     await test.update("d1", 1);
     await test.update("d2", 2);
@@ -59,14 +59,14 @@ describe("cleaning up images", () => {
     expect(await test.round({ all: true })).toMatchObject({ removed: [], kept: [] });
   });
 
-  it("says on a dry run what it would do, and does nothing", async () => {
+  it("only reports on a dry run what it would remove", async () => {
     await using test = await rigged();
     for (const version of [1, 2, 3]) await test.update(`d${version}`, version);
     expect(await test.round({ all: true, dryRun: true })).toMatchObject({ removed: [{ reference: image(1) }] });
     expect(await test.isThere(1)).toBe(true);
   });
 
-  it("keeps an image whose registry cannot be reached right now", async () => {
+  it("keeps an image whose registry is unreachable", async () => {
     await using test = await rigged();
     for (const version of [1, 2, 3]) await test.update(`d${version}`, version);
     test.unreachable.add(image(1));
@@ -79,7 +79,7 @@ describe("cleaning up images", () => {
     expect((await test.round({ all: true })).removed).toHaveLength(1);
   });
 
-  it("leaves alone what it did not pull, was given another name, or is used by a container", async () => {
+  it("keeps images that the agent did not pull, that have another name, or that a container uses", async () => {
     await using test = await rigged();
     test.rig.engine.addImage(image(1), { layers: [1_000_000] });
     for (const version of [1, 2, 3, 4]) await test.update(`d${version}`, version);
@@ -95,7 +95,7 @@ describe("cleaning up images", () => {
     expect((await test.round({ all: true })).removed).toMatchObject([{ reference: image(2) }]);
   });
 
-  it("removes by itself what was not needed for a day, asking its registry once a day at most", async () => {
+  it("removes images unneeded for a day, asking their registry at most once a day", async () => {
     await using test = await rigged();
     for (const version of [1, 2, 3]) await test.update(`d${version}`, version);
     test.unreachable.add(image(1));
@@ -113,7 +113,7 @@ describe("cleaning up images", () => {
     await running;
   });
 
-  it("makes room at once where the disk is nearly full", async () => {
+  it("removes images at once when the disk is nearly full", async () => {
     await using test = await rigged();
     for (const version of [1, 2, 3]) await test.update(`d${version}`, version);
     test.rig.host.share = 0.05;
@@ -135,7 +135,7 @@ describe("cleaning up images", () => {
     expect(removed.map(({ reference }) => reference).toSorted()).toEqual([image(1), image(9)]);
   });
 
-  it("forgets nothing over a restart, and everything it knows of with the store", async () => {
+  it("remembers pulled images across restarts, and knows none without the store", async () => {
     await using test = await rigged();
     await test.update("d1", 1);
     expect(new PulledImages(test.rig.store).all()).toMatchObject([{ reference: image(1), unneededSince: null }]);

@@ -43,8 +43,8 @@ const anything = fc.record({
   nowMs: fc.constant(NOW),
 });
 
-describe("which images may go", () => {
-  it("is never one that is needed, not there, not the agent's, or that has a name of somebody else", () => {
+describe("an image to remove", () => {
+  it("is never needed, absent, not pulled by the agent, or tagged by others", () => {
     fc.assert(
       fc.property(anything, (state) => {
         for (const { id, names } of planCleanup(state, RULES).removals) {
@@ -60,18 +60,18 @@ describe("which images may go", () => {
     );
   });
 
-  it("is each at most once, and nothing more than before with less time gone and more room", () => {
+  it("occurs at most once, and never before its age while there is disk space", () => {
     fc.assert(
       fc.property(anything, (state) => {
         const all = planCleanup(state, RULES).removals.map(({ id }) => id);
         expect(new Set(all).size).toBe(all.length);
-        const patient = planCleanup({ ...state, freeDisk: 1 }, { ...RULES, keepMs: 10 * NOW });
-        expect(patient.removals).toEqual([]);
+        const restrained = planCleanup({ ...state, freeDisk: 1 }, { ...RULES, keepMs: 10 * NOW });
+        expect(restrained.removals).toEqual([]);
       }),
     );
   });
 
-  it("comes to the same whether it is planned once or twice", () => {
+  it("is the same when planned twice", () => {
     fc.assert(
       fc.property(anything, (state) => {
         const once = planCleanup(state, RULES);
@@ -81,7 +81,7 @@ describe("which images may go", () => {
     );
   });
 
-  it("is one that has not been needed for long enough, the oldest first", () => {
+  it("has been unneeded for long enough; the oldest comes first", () => {
     const entries = [
       pulled("young", { unneededSince: NOW - 999 }),
       pulled("old", { unneededSince: NOW - 1_000 }),
@@ -97,13 +97,13 @@ describe("which images may go", () => {
     ]);
   });
 
-  it("is any that is not needed where the disk is nearly full", () => {
+  it("is any unneeded one when the disk is nearly full", () => {
     const state = view({ pulled: [pulled("young", { unneededSince: NOW })], images: [there("young")], freeDisk: 0.14 });
     expect(planCleanup(state, RULES).removals).toMatchObject([{ id: "young", reason: "disk" }]);
     expect(planCleanup({ ...state, freeDisk: undefined }, RULES).removals).toEqual([]);
   });
 
-  it("counts the time from when the last app stopped needing it", () => {
+  it("ages from when the last app stopped needing it", () => {
     const needed = view({ pulled: [pulled("a")], images: [there("a")], needed: new Set(["a"]) });
     const first = planCleanup(needed, RULES);
     expect(first.pulled).toMatchObject([{ unneededSince: null }]);
@@ -114,14 +114,14 @@ describe("which images may go", () => {
     ).toHaveLength(1);
   });
 
-  it("knows an image whose pull was cut off, but not what was there before it", () => {
+  it("includes one whose pull was interrupted, but not the one before that pull", () => {
     const cutOff = pulled("a", { id: null, unneededSince: null });
     const state = view({ pulled: [cutOff], images: [there("a")] });
     expect(planCleanup(state, RULES).pulled).toMatchObject([{ id: "a", unneededSince: NOW }]);
     expect(planCleanup({ ...state, pulled: [{ ...cutOff, before: "a" }] }, RULES).pulled).toEqual([]);
   });
 
-  it("knows an image by its digest, and one whose name went over to another", () => {
+  it("is recognized by its digest, and after its name moved to another image", () => {
     const digest = `sha256:${"5".repeat(64)}`;
     const byDigest = pulled("a", { reference: `registry.example.com/team/a@${digest}` });
     const tagged = there("a", [`registry.example.com/team/a:${digest.replace(":", "-")}`]);

@@ -5,24 +5,24 @@ import { afterFailedTry, MIN_USEFUL_FETCH_BYTES } from "../../../../src/agent/co
 const BOUNDS = { patienceMs: 600_000, baseMs: 1_000, maxMs: 60_000 };
 const nothing = { gained: 0, silentMs: 0, retryAfterMs: undefined };
 
-describe("after a try that did not bring the whole blob", () => {
-  test("one that was worth its connection is followed at once", () => {
+describe("after a fetch that did not complete the blob", () => {
+  test("the next one starts at once when enough bytes arrived", () => {
     const failed = { ...nothing, gained: MIN_USEFUL_FETCH_BYTES };
     expect(afterFailedTry(failed, 7, BOUNDS, 0.9)).toEqual({ kind: "retry", afterMs: 0, failures: 0 });
   });
 
-  test("a few bytes are no reason to come back at once, nor to give up", () => {
+  test("after a few bytes the next one is delayed, and not given up", () => {
     const failed = { ...nothing, gained: 10, silentMs: 10_000_000 };
     expect(afterFailedTry(failed, 2, BOUNDS, 0.5)).toEqual({ kind: "retry", afterMs: 2_000, failures: 3 });
   });
 
-  test("as long as the registry asks for is waited, within the patience", () => {
+  test("the registry's Retry-After is respected, within the patience", () => {
     const failed = { ...nothing, retryAfterMs: 120_000 };
     expect(afterFailedTry(failed, 0, BOUNDS, 0)).toMatchObject({ afterMs: 120_000 });
     expect(afterFailedTry({ ...failed, silentMs: 590_000 }, 0, BOUNDS, 0)).toMatchObject({ afterMs: 10_000 });
   });
 
-  test("it is given up exactly when no byte came for as long as the device is patient", () => {
+  test("it gives up exactly when no byte arrived within the patience", () => {
     const tries = fc.record({
       gained: fc.nat(200_000),
       silentMs: fc.nat(1_000_000),

@@ -18,7 +18,7 @@ const open = (bytes: Buffer, path: string): Promise<Part> => {
   return Part.open({ digest: digestOf(bytes), size: bytes.length }, folder.path, path);
 };
 
-/** Everything that may be handed on, from a position on. */
+/** Reads all readable bytes from a position. */
 async function readAll(part: Part, from = 0): Promise<Buffer> {
   const pieces: Buffer[] = [];
   for (let at = from; ;) {
@@ -29,7 +29,7 @@ async function readAll(part: Part, from = 0): Promise<Buffer> {
   }
 }
 
-/** Everything from a byte to the end of the blob, as it comes. */
+/** Reads from a byte to the end of the blob, waiting for more. */
 async function follow(part: Part, from: number, buffer: Buffer): Promise<Buffer> {
   const pieces: Buffer[] = [];
   for (let at = from; at < part.blob.size;) {
@@ -43,7 +43,7 @@ async function follow(part: Part, from: number, buffer: Buffer): Promise<Buffer>
 }
 
 describe("a part", () => {
-  test("gives back what was put into it, in whatever pieces, from any byte", async () => {
+  test("returns the appended bytes, in pieces of any size, from any position", async () => {
     const sizes = fc.array(fc.integer({ min: 1, max: 3 * FRAME_DATA_BYTES }), { minLength: 1, maxLength: 6 });
     await fc.assert(
       fc.asyncProperty(sizes, fc.nat(), async (lengths, from) => {
@@ -63,7 +63,7 @@ describe("a part", () => {
     );
   });
 
-  test("keeps its last byte to itself until all are known to be right", async () => {
+  test("does not serve its last byte before verification", async () => {
     const bytes = randomBytes(100_000);
     await using part = await open(bytes, freshPath());
     await part.append(bytes);
@@ -72,7 +72,7 @@ describe("a part", () => {
     expect((await readAll(part)).length).toBe(bytes.length);
   });
 
-  test("hands on what is still on its way to the disk, to whoever keeps up and to whoever does not", async () => {
+  test("serves bytes that are still being written, to fast and to slow readers", async () => {
     const sizes = fc.array(fc.integer({ min: 1, max: 3 * FRAME_DATA_BYTES }), { minLength: 1, maxLength: 6 });
     await fc.assert(
       fc.asyncProperty(
@@ -99,7 +99,7 @@ describe("a part", () => {
     );
   });
 
-  test("is empty again after wrong bytes were dropped", async () => {
+  test("is empty after wrong bytes were discarded", async () => {
     const bytes = randomBytes(100_000);
     await using part = await open(bytes, freshPath());
     await part.append(Buffer.alloc(bytes.length));
@@ -109,7 +109,7 @@ describe("a part", () => {
     expect(part.verify()).toBe(true);
   });
 
-  test("tells when there is more", async () => {
+  test("notifies when it grows", async () => {
     const bytes = randomBytes(10);
     await using part = await open(bytes, freshPath());
     const { changed } = part;
@@ -117,13 +117,13 @@ describe("a part", () => {
     await changed;
   });
 
-  test("takes no more bytes than the blob has", async () => {
+  test("rejects more bytes than the blob has", async () => {
     const bytes = randomBytes(10);
     await using part = await open(bytes, freshPath());
     await expect(part.append(Buffer.alloc(11))).rejects.toThrow(RangeError);
   });
 
-  test("of an empty blob is whole from the beginning", async () => {
+  test("of an empty blob is complete from the beginning", async () => {
     await using part = await open(Buffer.alloc(0), freshPath());
     expect(part.verify()).toBe(true);
   });
@@ -149,13 +149,13 @@ describe("a part after a crash", () => {
     },
   );
 
-  test("that was whole is whole, without the network", async () => {
+  test("that was complete stays complete, without the network", async () => {
     await using part = await open(bytes, await written(bytes.length));
     expect(part.isVerified).toBe(true);
     expect((await readAll(part)).equals(bytes)).toBe(true);
   });
 
-  test("keeps nothing behind the first byte that is not as it was written, and never takes a wrong one", async () => {
+  test("keeps nothing after the first changed byte, and never accepts a wrong one", async () => {
     const path = await written(bytes.length);
     const whole = await readFile(path);
     await fc.assert(
@@ -173,14 +173,14 @@ describe("a part after a crash", () => {
     );
   });
 
-  test("keeps nothing of what a file system gave back as zeros", async () => {
+  test("keeps nothing that the file system returned as zeros", async () => {
     const path = await written(3 * FRAME_DATA_BYTES);
     await writeFile(path, Buffer.alloc((await stat(path)).size));
     await using part = await open(bytes, path);
     expect(part.size).toBe(0);
   });
 
-  test("keeps nothing of a longer file than the blob can have", async () => {
+  test("keeps nothing of a file longer than the blob", async () => {
     const path = await written(bytes.length);
     const { digest } = (await open(bytes, path)).blob;
     await using part = await Part.open({ digest, size: FRAME_DATA_BYTES }, folder.path, path);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Throttle } from "../../../../src/agent/download/throttle.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 
-test("what is ahead of the rate waits, and idle time is no credit", async () => {
+test("a receiver ahead of the rate pauses, and idle time gives no credit", async () => {
   const clock = new FakeClock();
   let rate: number | undefined = 1_000;
   const throttle = new Throttle(clock, () => rate);

@@ -40,6 +40,11 @@ describe("a failed pull", () => {
     ["unexpected status from GET request to https://registry.example/: 502 Bad Gateway", "registry_unreachable"],
     ["unexpected EOF", "registry_unreachable"],
     ["filesystem layer verification failed for digest sha256:00", "registry_unreachable"],
+    [
+      'failed commit on ref "layer-sha256:00": unexpected commit digest sha256:11, expected sha256:00: failed precondition',
+      "corrupt_layer",
+    ],
+    ['failed commit on ref "layer-sha256:00": unexpected commit size 20, expected 10', "corrupt_layer"],
     ["write /var/lib/docker/tmp/GetImageBlob123: no space left on device", "no_space"],
     ["ApplyLayer exit status 1: permission denied", undefined],
     ["something nobody has seen", undefined],

@@ -29,7 +29,7 @@ const policy = (more: Partial<DataPolicy>): DataPolicy => ({
   ...more,
 });
 
-describe("the gate of downloads", () => {
+describe("the budget gate", () => {
   let clock: FakeClock;
   let network: FakeNetwork;
   let store: AgentStore;
@@ -40,7 +40,7 @@ describe("the gate of downloads", () => {
 
   const gate = (more: Partial<DataPolicy>): BudgetGate =>
     new BudgetGate({ policy: policy(more), ledger, watch, clock });
-  /** Asks, and tells whether it was admitted so far. */
+  /** Requests an admission, and records whether it was admitted. */
   const ask = (at: BudgetGate, bytes = 1_000, urgent = false) => {
     const asked = { isIn: false, error: undefined as unknown };
     at.admit({ bytes, isUrgent: urgent, emit: (event) => events.push(event), signal: stop.signal }).then(
@@ -74,7 +74,7 @@ describe("the gate of downloads", () => {
     store[Symbol.dispose]();
   });
 
-  it("lets a download wait for its hours, tells until when, and lets it in then", async () => {
+  it("delays a download until the allowed hours, and reports until when", async () => {
     const asked = ask(gate({ hours: night }));
     await clock.advance(10 * HOUR - 1);
     expect(asked.isIn).toBe(false);
@@ -90,13 +90,13 @@ describe("the gate of downloads", () => {
     expect(asked.isIn).toBe(true);
   });
 
-  it("lets an urgent one in at once", async () => {
+  it("admits an urgent download at once", async () => {
     const asked = ask(gate({ hours: night, dailyBytes: 1 }), 1_000, true);
     await clock.advance(0);
     expect([asked.isIn, events.length]).toEqual([true, 0]);
   });
 
-  it("lets it in within a minute when the device comes to a network that costs nothing", async () => {
+  it("admits a download within a minute after a change to an unmetered network", async () => {
     const asked = ask(gate({ hours: night }));
     await clock.advance(HOUR);
     network.defaultRoute = { interface: "eth0", gateway: "0102A8C0" };
@@ -104,7 +104,7 @@ describe("the gate of downloads", () => {
     expect(asked.isIn).toBe(true);
   });
 
-  it("holds downloads to what the ledger counted over networks that cost, and to no more", async () => {
+  it("applies the budget to traffic over metered networks only", async () => {
     network.defaultRoute = { interface: "eth0", gateway: "0102A8C0" };
     ledger.count({ purpose: "pulls", direction: "received", bytes: 1_000_000 });
     network.defaultRoute = WWAN;
@@ -121,7 +121,7 @@ describe("the gate of downloads", () => {
     expect(second.isIn).toBe(true);
   });
 
-  it("refuses what is larger than the whole budget, with the numbers", async () => {
+  it("rejects a download larger than the whole budget, with the numbers", async () => {
     const asked = ask(gate({ monthlyBytes: 500 }));
     await clock.advance(0);
     expect(asked.error).toMatchObject({
@@ -130,7 +130,7 @@ describe("the gate of downloads", () => {
     });
   });
 
-  it("waits a whole month for the next budget on the machine's own clock, and lets the download in then", async () => {
+  it("waits a whole month for the next budget by the system clock", async () => {
     vi.useFakeTimers({ now: Date.UTC(2026, 11, 1, 12) });
     onTestFinished(() => void vi.useRealTimers());
     const parts = { store: store.ledger, network, watch: new NetworkWatch(network, systemClock), clock: systemClock };
@@ -140,14 +140,14 @@ describe("the gate of downloads", () => {
     const asked = ask(new BudgetGate(own));
     await vi.advanceTimersByTimeAsync(0);
     expect(events).toMatchObject([{ details: { waiting_for: "monthly_budget", waiting_s: 30.5 * 24 * 3600 } }]);
-    // Longer than a timer of the runtime lasts.
+    // Longer than the maximum delay of a timer.
     await vi.advanceTimersByTimeAsync(30.5 * 24 * HOUR - 60_000);
     expect([asked.isIn, events.length]).toEqual([false, 1]);
     await vi.advanceTimersByTimeAsync(120_000);
     expect(asked.isIn).toBe(true);
   });
 
-  it("ends a wait with the deployment", async () => {
+  it("stops waiting when the deployment is aborted", async () => {
     const asked = ask(gate({ hours: night }));
     await clock.advance(1_000);
     stop.abort(new Error("cancelled"));
@@ -155,7 +155,7 @@ describe("the gate of downloads", () => {
     expect(asked.error).toMatchObject({ message: "cancelled" });
   });
 
-  it("bounds the rate on networks that cost alone", async () => {
+  it("limits the rate on metered networks only", async () => {
     const slow = gate({ bytesPerSecond: 50_000 });
     expect(slow.rate()).toBe(50_000);
     network.defaultRoute = { interface: "eth0", gateway: "0102A8C0" };
@@ -163,7 +163,7 @@ describe("the gate of downloads", () => {
     expect(slow.rate()).toBeUndefined();
   });
 
-  it("tells what was used as the protocol has it, with the budgets", () => {
+  it("reports data usage in the protocol's form, with the budgets", () => {
     ledger.count({ purpose: "pulls", direction: "received", bytes: 9_000, app: "web", deployment: "d1" });
     ledger.count({ purpose: "control", direction: "sent", bytes: 100, messages: 1 });
     const report = new DataUsageReader(ledger, policy({ monthlyBytes: 20_000 }));

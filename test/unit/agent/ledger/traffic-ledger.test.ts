@@ -10,7 +10,7 @@ import { captureLog } from "../../../support/link/log-capture.ts";
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-describe("the agent's ledger", () => {
+describe("the traffic ledger", () => {
   let clock: FakeClock;
   let network: FakeNetwork;
   let store: AgentStore;
@@ -47,7 +47,7 @@ describe("the agent's ledger", () => {
     store[Symbol.dispose]();
   });
 
-  it("adds up by day, purpose, app and deployment, over restarts", async () => {
+  it("sums by day, purpose, app and deployment, across restarts", async () => {
     book.count({ purpose: "pulls", direction: "received", bytes: 1_000, app: "web", deployment: "d1" });
     book.count({ purpose: "pulls", direction: "received", bytes: 500, app: "web", deployment: "d1" });
     book.count({ purpose: "logs", direction: "sent", bytes: 70, app: "web" });
@@ -69,7 +69,7 @@ describe("the agent's ledger", () => {
     expect(book.read("2026-11-22", "2026-11-22").traffic).toHaveLength(1);
   });
 
-  it("writes at once what a power cut in the middle of a download must not hide", () => {
+  it("writes often during a download, so that a power cut loses little", () => {
     const chunk = { purpose: "pulls", direction: "received", bytes: 65_536, app: "web", deployment: "d1" } as const;
     for (let count = 0; count < 1_600; count++) book.count(chunk);
     const lost = 1_600 * 65_536 - stored();
@@ -77,7 +77,7 @@ describe("the agent's ledger", () => {
     expect(lost).toBeLessThan(2 * 1_048_576);
   });
 
-  it("writes little once an hour, and much after five minutes", async () => {
+  it("writes small amounts once an hour, and large ones after five minutes", async () => {
     book.count({ purpose: "control", direction: "sent", bytes: 100 });
     await clock.advance(HOUR - 1);
     expect(stored()).toBe(0);
@@ -88,7 +88,7 @@ describe("the agent's ledger", () => {
     expect(stored()).toBe(2_000_100);
   });
 
-  it("counts a connection from its first byte to its last, with its pieces and what setting it up costs", async () => {
+  it("counts a connection from its first byte to its last, with its messages and its setup", async () => {
     const wire = { sent: 0, received: 0, messages: 0 };
     const following = book.follow(() => ({ ...wire }));
     Object.assign(wire, { sent: 1_700, received: 3_500, messages: 2 });
@@ -104,7 +104,7 @@ describe("the agent's ledger", () => {
     expect(overhead).toBeLessThan(4 * 104 + 1_000);
   });
 
-  it("tells apart over which kind of network it went", async () => {
+  it("distinguishes the kinds of network", async () => {
     book.count({ purpose: "control", direction: "sent", bytes: 1 });
     network.defaultRoute = { interface: "wwan0", gateway: "" };
     await clock.advance(60_000);
@@ -116,7 +116,7 @@ describe("the agent's ledger", () => {
     ]);
   });
 
-  it("keeps what the interfaces carried beside it, over reboots", async () => {
+  it("counts the traffic of the interfaces, across reboots", async () => {
     carry(1_000, 2_000);
     await clock.advance(5 * 60_000);
     reopen();
@@ -128,7 +128,7 @@ describe("the agent's ledger", () => {
     expect(sums.reduce(([a = 0, b = 0], [c = 0, d = 0]) => [a + c, b + d], [0, 0])).toEqual([510, 520]);
   });
 
-  it("does not scatter days while the clock is not set: it goes to the day that is known first", async () => {
+  it("assigns traffic counted before the clock is set to the first known day", async () => {
     clock.jump(-clock.now());
     book.count({ purpose: "control", direction: "sent", bytes: 7 });
     await clock.advance(2 * HOUR);
@@ -140,7 +140,7 @@ describe("the agent's ledger", () => {
     expect(days).toEqual([["2026-11-23", 10]]);
   });
 
-  it("puts what a device counted that was stopped before its clock was set to the last day there was", () => {
+  it("assigns traffic to the last stored day when the clock was never set", () => {
     book.count({ purpose: "control", direction: "sent", bytes: 1 });
     reopen();
     clock.jump(-clock.now());
@@ -149,7 +149,7 @@ describe("the agent's ledger", () => {
     expect(store.ledger.traffic("0000", "9999").map(({ day, sent }) => [day, sent])).toEqual([["2026-11-21", 3]]);
   });
 
-  it("keeps thirteen months of days and ninety days of deployments, also when the clock was years ahead for a while", () => {
+  it("keeps thirteen months of days and ninety days of deployments, also after the clock was years ahead", () => {
     for (let day = 0; day < 450; day++) {
       const now = new Date(Date.UTC(2027, 0, 1) + day * DAY).toISOString().slice(0, 10);
       const entry = { network: "modem", purpose: "pulls", app: "web", sent: 0, received: 1, overhead: 0 } as const;
@@ -164,7 +164,7 @@ describe("the agent's ledger", () => {
     expect(store.ledger.traffic("0000", "9999").length).toBeGreaterThanOrEqual(400);
   });
 
-  it("keeps counting when it cannot write, and writes all of it when it can again", async () => {
+  it("keeps counting while it cannot write, and writes everything later", async () => {
     const { logger, lines } = captureLog();
     const add = store.ledger.add.bind(store.ledger);
     let isFull = true;

@@ -82,8 +82,8 @@ describe("hours", () => {
 describe("a download", () => {
   it("goes ahead on a network that costs nothing, whatever was used and whatever time it is", () => {
     const strict = { ...FREE, dailyBytes: 1, monthlyBytes: 1, hours: [night] };
-    expect(decideDownload(strict, "ethernet", 1e9, { today: 1e9, thisMonth: 1e9 }, NOW)).toEqual({ kind: "go" });
-    expect(decideDownload(strict, "ethernet", 1e9, UNUSED, 0)).toEqual({ kind: "go" });
+    expect(decideDownload(strict, "ethernet", 1e9, { today: 1e9, thisMonth: 1e9 }, NOW)).toEqual({ kind: "admit" });
+    expect(decideDownload(strict, "ethernet", 1e9, UNUSED, 0)).toEqual({ kind: "admit" });
   });
 
   it("waits for the hours", () => {
@@ -93,7 +93,7 @@ describe("a download", () => {
 
   it("waits for the next day or month where the budget would be exceeded, and then for the hours", () => {
     const daily = { ...FREE, dailyBytes: 100 };
-    expect(decideDownload(daily, "modem", 60, { today: 40, thisMonth: 40 }, NOW)).toEqual({ kind: "go" });
+    expect(decideDownload(daily, "modem", 60, { today: 40, thisMonth: 40 }, NOW)).toEqual({ kind: "admit" });
     expect(decideDownload(daily, "modem", 61, { today: 40, thisMonth: 40 }, NOW)).toEqual({
       kind: "wait",
       reason: "daily_budget",
@@ -113,7 +113,7 @@ describe("a download", () => {
 
   it("of unknown size begins as long as there is anything left", () => {
     const daily = { ...FREE, dailyBytes: 100 };
-    expect(decideDownload(daily, "modem", 0, { today: 99, thisMonth: 99 }, NOW).kind).toBe("go");
+    expect(decideDownload(daily, "modem", 0, { today: 99, thisMonth: 99 }, NOW).kind).toBe("admit");
     expect(decideDownload(daily, "modem", 0, { today: 100, thisMonth: 100 }, NOW).kind).toBe("wait");
   });
 
@@ -131,7 +131,7 @@ describe("a download", () => {
       reason: "clock",
       untilMs: undefined,
     });
-    expect(decideDownload(FREE, "modem", 1, UNUSED, 86_400_000)).toEqual({ kind: "go" });
+    expect(decideDownload(FREE, "modem", 1, UNUSED, 86_400_000)).toEqual({ kind: "admit" });
   });
 
   it("once it may begin, may also begin with less: less to fetch, less used", () => {
@@ -146,9 +146,9 @@ describe("a download", () => {
         (bytes, used, less, limit, kind) => {
           const policy = { ...FREE, dailyBytes: limit, monthlyBytes: limit };
           const usage = { today: used, thisMonth: used };
-          if (decideDownload(policy, kind, bytes, usage, NOW).kind !== "go") return;
+          if (decideDownload(policy, kind, bytes, usage, NOW).kind !== "admit") return;
           const lighter = { today: Math.max(0, used - less), thisMonth: Math.max(0, used - less) };
-          expect(decideDownload(policy, kind, Math.max(0, bytes - less), lighter, NOW).kind).toBe("go");
+          expect(decideDownload(policy, kind, Math.max(0, bytes - less), lighter, NOW).kind).toBe("admit");
         },
       ),
     );

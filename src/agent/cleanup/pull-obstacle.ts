@@ -6,20 +6,20 @@ import type { CredentialSource } from "../registry/credentials/credential-source
 import { RegistryError } from "../registry/registry-error.ts";
 import type { RegistryClient } from "../registry/registry.ts";
 
-export interface FetchableSources {
+export interface PullObstacleServices {
   readonly registry: RegistryClient;
   readonly credentials: CredentialSource;
   readonly platform: (signal: AbortSignal) => Promise<Platform>;
 }
 
 /**
- * Why the very same image could not be pulled again right now; `undefined` where it could. Asks the registry for its
- * manifest, by digest where that is known: not one byte of a layer is transferred.
+ * Resolves to why exactly this image cannot be pulled again right now; `undefined` when it can. Requests its manifest
+ * from the registry, by digest where known; transfers no layer.
  */
-export async function whyNotFetchable(
+export async function findPullObstacle(
   reference: string,
   { repoDigests }: Pick<ImageSummary, "repoDigests">,
-  { registry, credentials, platform }: FetchableSources,
+  { registry, credentials, platform }: PullObstacleServices,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   try {

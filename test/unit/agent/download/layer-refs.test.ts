@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { withOtherLayerNames } from "../../../../src/agent/download/layer-names.ts";
+import { withFreshLayerRefs } from "../../../../src/agent/download/layer-refs.ts";
 import { digestOf } from "../../../../src/agent/registry/manifest.ts";
 import type { ResolvedImage } from "../../../../src/agent/registry/registry.ts";
 
@@ -20,8 +20,8 @@ const image: ResolvedImage = {
   layers: [layer],
 };
 
-test("the layers of an image are called something else each time, and are the same", () => {
-  const renamed = [withOtherLayerNames(image), withOtherLayerNames(image)];
+test("an image gets other layer refs each time, and its layers stay the same", () => {
+  const renamed = [withFreshLayerRefs(image), withFreshLayerRefs(image)];
   expect(new Set([image, ...renamed].map(({ digest }) => digest)).size).toBe(3);
   for (const { manifest, digest, layers } of renamed) {
     expect(digestOf(manifest)).toBe(digest);

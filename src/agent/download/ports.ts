@@ -1,0 +1,50 @@
+import type { RegistryAuth, ResolvedImage } from "../registry/registry.ts";
+
+export interface ImageDownloadRequest {
+  readonly image: ResolvedImage;
+  readonly auth: RegistryAuth | undefined;
+  /** Bytes to download; `undefined` when not known beforehand. */
+  readonly expectedBytes?: number | undefined;
+  readonly onProgress: (progress: TransferProgress) => void;
+  readonly onInterruption: (interruption: FetchInterruption) => void;
+  /** Called with the number of bytes received from the network. */
+  readonly onReceived: (bytes: number) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Downloads images over unreliable links. Disposing it waits for pending cleanups. */
+export interface ImageDownloader extends AsyncDisposable {
+  /**
+   * Downloads the layers the engine lacks, and has the engine pull the image under the requested reference. Resolves to
+   * the final progress. Rejects with a `DownloadError`, a `RegistryError`, an `EngineError`, or the signal's reason;
+   * with `LoopbackUnreachable` when this process cannot serve the engine.
+   */
+  download(request: ImageDownloadRequest): Promise<TransferProgress>;
+}
+
+/** The engine cannot reach this process on loopback: it runs in another network namespace, or on another machine. */
+export class LoopbackUnreachable extends Error {
+  override readonly name = "LoopbackUnreachable";
+}
+
+/** An interrupted transfer that is retried. */
+export interface FetchInterruption {
+  /** `cut`: a transfer that had begun was broken off. */
+  readonly kind: "cut" | "refused" | "wrong_content";
+  /** For people. */
+  readonly reason: string;
+  /** Milliseconds until the next attempt. */
+  readonly retryInMs: number;
+}
+
+/** Progress of a download. */
+export interface TransferProgress {
+  /** Bytes of the requested layers on the device, including those of earlier attempts. */
+  readonly done: number;
+  /** Bytes of all layers the engine has requested so far; at least the expected size. */
+  readonly total: number;
+  /** Bytes received from the network in this pull, including discarded ones. */
+  readonly received: number;
+  /** Number of transfers that were broken off. */
+  readonly cuts: number;
+}
