@@ -1,7 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";
 import { hasAgentGivenName, LABELS, secretsOf } from "../core/app/container.ts";
-import { type AppRecord, newRecord } from "../core/deployment/record.ts";
+import type { AppRecord } from "../core/deployment/record.ts";
 import { type AppContainer, nextRepair, type Repair, repairDelay } from "../core/app/repair.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
 import { findManagedContainers } from "../engine/managed-containers.ts";
@@ -12,7 +12,8 @@ import { isImageGone } from "./create.ts";
 import { ImageFetcher } from "./image-fetcher.ts";
 import { NO_CONTAINERS } from "./observe.ts";
 import { PolicyEnforcer } from "./policy-enforcer.ts";
-import { execute } from "./table.ts";
+import { INSTALLED_ORDER } from "./policy-check.ts";
+import { executeRepair } from "./table.ts";
 import { isEngineDown, maskError } from "./step-failure.ts";
 
 const RECONCILE_INTERVAL_MS = 30_000;
@@ -182,18 +183,17 @@ export class AppReconciler {
     for (let steps = 0; due && steps < MAX_REPAIR_STEPS; steps++) {
       const { app, repair }: DueRepair = due;
       logger.warn({ app: app.name, step: repair.step.kind }, `repairing the app: ${repair.reason}`);
-      const result = await execute(
+      const result = await executeRepair(
         {
           ...this.#options,
-          record: recordOf(app),
+          deploymentId: app.deploymentId,
+          order: INSTALLED_ORDER,
           observed: NO_CONTAINERS,
-          concurrentDeployments: () => [],
-          emit: () => {},
           signal,
         },
         repair.step,
       );
-      if (result.failure) throw new Error(result.failure.message || result.failure.code);
+      if (result.failure) throw new Error(result.failure.message);
       due = await this.#findDueRepair(app, signal);
     }
     if (due) throw new Error(`the app is still not as it should be after ${MAX_REPAIR_STEPS} steps`);
@@ -260,8 +260,4 @@ export class AppReconciler {
     }
     this.#engineState = "away";
   }
-}
-
-function recordOf(app: AppRecord) {
-  return { ...newRecord(app.deploymentId, 0, app.spec), checked: true, imageId: app.imageId };
 }

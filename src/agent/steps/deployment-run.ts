@@ -17,8 +17,7 @@ import type { EngineError } from "../engine/engine-error.ts";
 import { type StoreChange, StoreError } from "../store/store.ts";
 import type { DeployServices, StepContext, StepResult } from "./context.ts";
 import { mayHaveContainer, observe } from "./observe.ts";
-import { type RecordChange, toRecordChange } from "./record-change.ts";
-import { type EffectStep, execute, isRecordStep } from "./table.ts";
+import { type EffectStep, execute, isRecordStep, type RecordChange, toRecordChange } from "./table.ts";
 import { isEngineDown, maskError, stepName, toFailure } from "./step-failure.ts";
 
 const RETRY = { baseMs: 500, maxMs: 15_000 };
@@ -290,6 +289,8 @@ export class DeploymentRun {
     return {
       ...this.#options.services,
       record: this.#record,
+      deploymentId: this.#record.id,
+      order: this.#record.order,
       observed,
       concurrentDeployments: this.#options.concurrentDeployments,
       emit: (event) => this.#emit(event),

@@ -169,14 +169,11 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     return { ...record, action, checked: true, imageId, committed: true, outcome: "succeeded" };
   }
 
-  /**
-   * A deployment nothing is known of, as when the store was lost. It may have left a container; which image it was made
-   * of does not matter any more.
-   */
+  /** The record of a deployment unknown to the store, as when that was lost. It may have left a container. */
   #recordOfForgotten(deploymentId: string): DeploymentRecord {
     const { store } = this.#services;
     const record = newRecord(deploymentId, store.nextOrder(), undefined);
-    return { ...record, checked: true, imageId: "unknown", outcome: "succeeded" };
+    return { ...record, touched: true, outcome: "succeeded" };
   }
 
   #concurrentWith(record: DeploymentRecord): ConcurrentDeployment[] {

@@ -8,7 +8,7 @@ import type { AppPaths, ProtectedPath, PathPolicyInput } from "../core/policy/pa
 import type { ResolvedPath } from "../core/policy/resolved-path.ts";
 import { findPolicyViolation } from "../core/policy/policy.ts";
 import type { Host } from "../host/host.ts";
-import type { DeployServices, StepContext } from "./context.ts";
+import type { ContainerStepContext, DeployServices } from "./context.ts";
 
 /** What it takes to hold an app against the policy. */
 export interface PolicyServices extends Pick<DeployServices, "config" | "dataRoot"> {
@@ -48,6 +48,9 @@ export interface PolicyCheckOptions {
   readonly order: number;
 }
 
+/** Order of an app that is installed: before every deployment. */
+export const INSTALLED_ORDER = 0;
+
 /** The first rule of the policy in force that the app breaks, as the machine is now. */
 export async function findAppPolicyViolation(
   services: PolicyServices,
@@ -60,13 +63,13 @@ export async function findAppPolicyViolation(
   return findPolicyViolation(spec, config.policy, facts, judged.phase);
 }
 
-/** Why a container of the app may not be started now. Precondition: what it takes the place of does not run any more. */
+/** Returns why a container of the app may not be started now. Precondition: the container it replaces does not run any more. */
 export async function findStartRefusal(
-  context: StepContext,
+  context: PolicyServices & Pick<ContainerStepContext, "order" | "signal">,
   spec: AppSpec,
   step: Failure["step"],
 ): Promise<Failure | undefined> {
-  const judged: PolicyCheckOptions = { phase: "run", order: context.record.order };
+  const judged: PolicyCheckOptions = { phase: "run", order: context.order };
   const found = await findAppPolicyViolation(context, spec, judged, context.signal);
   return found && { code: "PolicyDenied", message: found.message, step, details: { rule: found.rule } };
 }

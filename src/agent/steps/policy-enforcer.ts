@@ -6,7 +6,7 @@ import type { ContainerSummary } from "../engine/engine.ts";
 import { findManagedContainers } from "../engine/managed-containers.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { DeployServices } from "./context.ts";
-import { findAppPolicyViolation, type PolicyServices, snapshotServices } from "./policy-check.ts";
+import { findAppPolicyViolation, INSTALLED_ORDER, type PolicyServices, snapshotServices } from "./policy-check.ts";
 import { isEngineDown } from "./step-failure.ts";
 
 /** Name under which the mount rules are remembered that all apps were last started under. */
@@ -81,7 +81,7 @@ export class PolicyEnforcer {
 
   /** A path that cannot be examined, such as one on a network that is away, is no reason to stop what runs. */
   async #findDenial(app: AppRecord, services: PolicyServices, signal: AbortSignal): Promise<string | undefined> {
-    const found = await findAppPolicyViolation(services, app.spec, { phase: "run", order: 0 }, signal);
+    const found = await findAppPolicyViolation(services, app.spec, { phase: "run", order: INSTALLED_ORDER }, signal);
     return found?.isUnresolved ? undefined : found?.message;
   }
 

@@ -23,7 +23,7 @@ const STEP_NAMES: Readonly<Record<Step["kind"], DeploymentStep>> = {
   commit: "done",
   revert: "done",
   succeed: "done",
-  quote: "done",
+  report_cost: "done",
   fail: "done",
 };
 

@@ -7,7 +7,7 @@ import { type Baseline, evaluateSample } from "../core/deployment/verify.ts";
 import type { ContainerState } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import { maskLogTail } from "../engine/mask-log-lines.ts";
-import type { StepContext, StepResult } from "./context.ts";
+import type { ContainerStepContext, StepContext, StepResult } from "./context.ts";
 import { withContainer } from "./observe.ts";
 import { findStartRefusal } from "./policy-check.ts";
 
@@ -24,11 +24,13 @@ const EXIT_CODE_SAMPLE_INTERVAL_MS = 40;
 
 type VerifyStep = Extract<Step, { kind: "verify" }>;
 
+type VerifyContext = ContainerStepContext & Pick<StepContext, "clock" | "record">;
+
 /**
  * Watches the app until it has proved itself or not. Only looks, so it may run any number of times; after a restart of
  * the agent it begins anew. Precondition: the container was started.
  */
-export async function runVerify(context: StepContext, step: VerifyStep): Promise<StepResult> {
+export async function runVerify(context: VerifyContext, step: VerifyStep): Promise<StepResult> {
   const { clock, config, signal } = context;
   // The policy may have been tightened while it was verified, and the agent restarted.
   const refusal = await findStartRefusal(context, step.spec, "verifying");
@@ -42,12 +44,12 @@ export async function runVerify(context: StepContext, step: VerifyStep): Promise
     baseline ??= { restartCount: 0, startedAt: vitals.startedAt };
     const elapsed = clock.monotonic() - beganAt;
     switch (evaluateSample(vitals, baseline, elapsed, window)) {
-      case "hold":
+      case "healthy":
         return {
           progress: { verifiedContainerId: step.containerId },
           observed: context.observed,
         };
-      case "ended":
+      case "exited":
         return {
           progress: { verifiedContainerId: step.containerId },
           observed: withContainer(context.observed, step.containerId, { running: false, up: false }),
@@ -74,13 +76,13 @@ function remaining(
   return Math.max(10, until - elapsed);
 }
 
-async function sampleContainer(context: StepContext, step: VerifyStep): Promise<ContainerState> {
+async function sampleContainer(context: VerifyContext, step: VerifyStep): Promise<ContainerState> {
   const vitals = await context.engine.inspectContainer(step.containerId, context.signal);
   if (!vitals) throw new EngineError("not_found", "the app's container was removed while it was being verified");
   return vitals;
 }
 
-async function crashed(context: StepContext, step: VerifyStep, first: ContainerState): Promise<Failure> {
+async function crashed(context: VerifyContext, step: VerifyStep, first: ContainerState): Promise<Failure> {
   const vitals = await betweenRuns(context, step, first);
   const lines = await context.engine.tailLogs(step.containerId, LOG_LINES, context.signal);
   const exitCode = vitals.status === "running" ? undefined : vitals.exitCode;
@@ -101,7 +103,7 @@ async function crashed(context: StepContext, step: VerifyStep, first: ContainerS
 }
 
 /** An app that restarts fast is often seen running; its last exit code shows only while it is down. */
-async function betweenRuns(context: StepContext, step: VerifyStep, first: ContainerState): Promise<ContainerState> {
+async function betweenRuns(context: VerifyContext, step: VerifyStep, first: ContainerState): Promise<ContainerState> {
   let vitals = first;
   for (let looks = 0; vitals.status === "running" && looks < MAX_EXIT_CODE_SAMPLES; looks++) {
     await context.clock.sleep(EXIT_CODE_SAMPLE_INTERVAL_MS, context.signal);
@@ -110,7 +112,7 @@ async function betweenRuns(context: StepContext, step: VerifyStep, first: Contai
   return vitals;
 }
 
-function unhealthy(context: StepContext, vitals: ContainerState): Failure {
+function unhealthy(context: VerifyContext, vitals: ContainerState): Failure {
   // What the app wrote may repeat what it was given.
   const output = maskSecrets(vitals.healthOutput, secretsOfRecord(context.record)).slice(0, MAX_TEXT_LENGTH);
   const seconds = Math.round(context.config.healthTimeoutMs / 1000);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { LABELS } from "../../../src/agent/core/app/container.ts";
+import { type Failure, newRecord } from "../../../src/agent/core/deployment/record.ts";
 import type { EngineMethod } from "../../support/fake-engine/faults.ts";
 import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
@@ -99,6 +100,19 @@ describe("a cancellation of what the store does not know any more", () => {
     );
     rig.deployments.cancel("d-app", "unknown");
     await rig.untilEnd("d-app");
+    nothingIsLeft(rig);
+  });
+
+  it("goes on after a restart from the record an earlier release stored for it", async () => {
+    const { rig } = await deployed("app");
+    await using _rig = rig;
+    rig.store.acknowledge("d-app", 100);
+    rig.store.save({ removedApp: "app" });
+    const failure: Failure = { code: "DeploymentCancelled", message: "Cancelled.", step: "done" };
+    const record = newRecord("d-app", rig.store.nextOrder(), undefined, failure);
+    rig.store.save({ deployment: { ...record, checked: true, imageId: "unknown" } });
+    await rig.restart();
+    expect(await rig.untilEnd("d-app")).toMatchObject({ status: "Fail", code: "DeploymentCancelled" });
     nothingIsLeft(rig);
   });
 

@@ -10,8 +10,8 @@ import type { RunProgress, Step } from "./step.ts";
 export function nextImageStep(record: DeploymentRecord, spec: AppSpec, { source, pullAttempts }: RunProgress): Step {
   const attempt = pullAttempts + 1;
   if (!record.checked) return { kind: "check", spec };
-  if (record.imageId !== undefined) return { kind: "quote", spec, price: NO_COST };
+  if (record.imageId !== undefined) return { kind: "report_cost", cost: NO_COST };
   if (!source) return { kind: "resolve", spec, attempt };
-  if (record.options.dry_run && source.kind === "registry") return { kind: "quote", spec, price: source.price };
+  if (record.options.dry_run && source.kind === "registry") return { kind: "report_cost", cost: source.price };
   return { kind: "pull", spec, source, attempt };
 }

@@ -29,7 +29,15 @@ export function nextUpdateStep(
   if (!container) {
     const image = isKept ? imageId : spec.image;
     const refetch = !progress.refetched;
-    return { kind: "create", spec, image, deploymentId, place: "beside", previousImageId: previous.imageId, refetch };
+    return {
+      kind: "create",
+      spec,
+      image,
+      deploymentId,
+      place: "new_version",
+      previousImageId: previous.imageId,
+      refetch,
+    };
   }
   const start = previous.desired === "running";
   const isStarted = container.running || progress.startedContainerId === container.id || !start;

@@ -10,7 +10,7 @@ import type { SuccessKind, Step } from "./step.ts";
 export function stepEvents(step: Step, record: DeploymentRecord): EventContent[] {
   if (step.kind === "succeed") return [{ status: "Success", step: "done", message: success(step.result, record) }];
   if (step.kind === "fail") return [failEvent(step.failure, record)];
-  if (step.kind === "quote") return [costEvent(step.price, record)];
+  if (step.kind === "report_cost") return [costEvent(step.cost, record)];
   // Removing what was never the app is no news; putting the app back is.
   if (record.failure) return record.touched && rollbackRestoresApp(record) ? rollbackEvents(step, record) : [];
   switch (step.kind) {
@@ -25,7 +25,7 @@ export function stepEvents(step: Step, record: DeploymentRecord): EventContent[]
       return [
         runningEvent(
           "creating",
-          step.place === "beside" ? "Creating the new version's container." : "Creating the container.",
+          step.place === "new_version" ? "Creating the new version's container." : "Creating the container.",
         ),
         ...(step.spec.host_network && step.spec.ports.length > 0
           ? [runningEvent("creating", "The app is on the host's network: its port mapping has no effect.")]
@@ -50,13 +50,13 @@ export function stepEvents(step: Step, record: DeploymentRecord): EventContent[]
   }
 }
 
-function costEvent(price: PullCost, { action, app, digest }: DeploymentRecord): EventContent {
+function costEvent(cost: PullCost, { action, app, digest }: DeploymentRecord): EventContent {
   const what = action === "update" ? "Updating" : "Deploying";
   const message =
-    price.downloadBytes === 0
+    cost.downloadBytes === 0
       ? `Nothing was changed. ${what} app ${app} would download nothing: all it needs is on the device.`
-      : `Nothing was changed. ${what} app ${app} would cost: ${costText(price)}`;
-  const details = { dry_run: true, ...costDetails(price), ...(digest !== undefined && { image_digest: digest }) };
+      : `Nothing was changed. ${what} app ${app} would cost: ${costText(cost)}`;
+  const details = { dry_run: true, ...costDetails(cost), ...(digest !== undefined && { image_digest: digest }) };
   return { status: "Success", step: "done", message, details };
 }
 

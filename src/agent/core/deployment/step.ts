@@ -32,8 +32,8 @@ export interface CreateStep {
   readonly image: string;
   /** The deployment whose label the container gets. */
   readonly deploymentId: string;
-  /** `beside` the container the app has, under a name of its own. */
-  readonly place: "app" | "beside";
+  /** Which of the app's container names it gets. */
+  readonly place: "app" | "new_version";
   /** The image the app ran from before, which a rollback would need. */
   readonly previousImageId: string | undefined;
   /** Whether the image is fetched again where the engine has it no more, as after it was replaced by another. */
@@ -43,7 +43,7 @@ export interface CreateStep {
 /** Steps that are no more than what is stored. */
 export type RecordStep =
   /** The end of a dry run: what it would have cost. */
-  | { readonly kind: "quote"; readonly spec: AppSpec; readonly price: PullCost }
+  | { readonly kind: "report_cost"; readonly cost: PullCost }
   /** The new version is the app from here on. */
   | { readonly kind: "commit"; readonly app: AppRecord }
   /** What had been stored as the app is taken back. `app`: what it is again; `undefined` where there was none. */

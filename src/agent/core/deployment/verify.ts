@@ -17,8 +17,8 @@ export interface Baseline {
   readonly startedAt: string;
 }
 
-/** `ended`: it did what it was to do, and may stay down. */
-export type VerifyOutcome = "hold" | "ended" | "wait" | "crashed" | "unhealthy";
+/** `exited`: it did what it was to do, and may stay down. */
+export type VerifyOutcome = "healthy" | "exited" | "wait" | "crashed" | "unhealthy";
 
 export interface VerifyWindow {
   readonly settleMs: number;
@@ -42,16 +42,16 @@ export function evaluateSample(
 ): VerifyOutcome {
   const sameRun = vitals.restartCount === baseline.restartCount && vitals.startedAt === baseline.startedAt;
   if (vitals.status === "exited" && sameRun && exitedSuccessfully(window.restartPolicy, vitals.exitCode))
-    return "ended";
+    return "exited";
   if (vitals.status !== "running" || !sameRun) return "crashed";
   switch (vitals.health) {
     case "healthy":
-      return "hold";
+      return "healthy";
     case "unhealthy":
       return "unhealthy";
     case "starting":
       return elapsedMs >= window.healthTimeoutMs ? "unhealthy" : "wait";
     case "none":
-      return elapsedMs >= window.settleMs ? "hold" : "wait";
+      return elapsedMs >= window.settleMs ? "healthy" : "wait";
   }
 }
