@@ -65,7 +65,7 @@ export type ResolveResult =
 export type PullResult =
   | { readonly kind: "pulled"; readonly imageId: string; readonly events: readonly EventContent[] }
   | LocalImage
-  /** The attempt failed, and the pause before the next one is over. `mustResolve`: the source is to be resolved again. */
+  /** The attempt failed, and the pause before the next one is over. `mustResolve`: resolve the source again first. */
   | { readonly kind: "retry"; readonly mustResolve: boolean };
 
 /** The image on the device is used. */

@@ -44,7 +44,7 @@ export async function pullByAgent(
     auth,
     expectedBytes: price.downloadBytes,
     onProgress: (now) => {
-      // More than computed before, as for an image loaded by hand: the engine does not know its layers by these digests.
+      // May be more than computed: the engine does not know layers of an image loaded by hand by these digests.
       const refusal = findBudgetRefusal({ ...price, downloadBytes: now.total }, limits);
       if (refusal) stopped.abort(new EdgeError(refusal.code, refusal.message, refusal.details));
       reporter.progress(now);

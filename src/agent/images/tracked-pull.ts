@@ -27,6 +27,6 @@ function tolerateStoreError({ logger }: ImageServices, write: () => void): void 
     write();
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
-    logger.warn({ err: error }, "an image could not be noted as pulled; it will not be cleaned up");
+    logger.warn({ err: error }, "the pull of an image could not be recorded; the image will not be cleaned up");
   }
 }

@@ -23,15 +23,15 @@ export class ImageFetcher {
     return this.#active.has(deploymentId);
   }
 
-  /** Begins to fetch the app's image, unless that goes on already. What comes of it is in the log and in the store. */
+  /** Starts to fetch the app's image, unless that is in progress. The result goes to the log and the store. */
   begin(app: AppRecord, signal: AbortSignal): void {
     if (this.isFetching(app)) return;
     const log = this.#services.logger.child({ app: app.name, deployment: app.deploymentId });
     log.warn(
       { image: app.spec.image },
-      "the app's image is not on the device any more, as after its engine was replaced; it is fetched again",
+      "the app's image is not on the device any more, for example because the engine was replaced; it is fetched again",
     );
-    const going = this.#fetch(app, signal)
+    const fetching = this.#fetch(app, signal)
       .catch((error: unknown) => {
         if (!signal.aborted)
           log.error(
@@ -40,10 +40,10 @@ export class ImageFetcher {
           );
       })
       .finally(() => this.#active.delete(app.deploymentId));
-    this.#active.set(app.deploymentId, going);
+    this.#active.set(app.deploymentId, fetching);
   }
 
-  /** Resolves when nothing is being fetched any more. */
+  /** Resolves when no image is being fetched. */
   async settled(): Promise<void> {
     await Promise.all(this.#active.values());
   }
@@ -65,11 +65,11 @@ export class ImageFetcher {
     for (let attempt = 1; ; attempt++) {
       const pulled = await this.#services.images.pull(request, source, attempt);
       if (pulled.kind !== "retry") return pulled.imageId;
-      if (pulled.mustResolve) throw new Error("the registry does not tell what the image is");
+      if (pulled.mustResolve) throw new Error("the registry cannot be asked about the image");
     }
   }
 
-  /** A tag may lead to another image by now. That is what was asked for, then, and all there is. */
+  /** A tag may point to another image by now; then the app gets that one. */
   #recordImage(app: AppRecord, imageId: string): void {
     const { store, logger } = this.#services;
     const now = store.apps().find(({ name, deploymentId }) => name === app.name && deploymentId === app.deploymentId);
@@ -78,7 +78,7 @@ export class ImageFetcher {
     updateAppRecord(store, app, (record) => ({ ...record, imageId }));
     log.warn(
       { before: now.imageId, image_id: imageId },
-      "the app's image was fetched again; its tag leads to another one now",
+      "the app's image was fetched again; its tag now points to another image",
     );
   }
 }

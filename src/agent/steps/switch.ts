@@ -6,7 +6,8 @@ import { startContainer } from "./start.ts";
 
 /**
  * Replaces the old version by the new one. Names change first, while the old version runs, to keep the time short in
- * which neither does. Precondition: both containers exist. Safe to repeat after a crash: what is done already is observed.
+ * which neither does. Precondition: both containers exist. Safe to repeat after a crash: what is done already is
+ * observed.
  */
 export async function runSwitch(
   context: ContainerStepContext,

@@ -95,7 +95,7 @@ function containerField(app: RecordChange["app"]): Pick<DeploymentRecord, "conta
   return { containerId: app?.containerId };
 }
 
-/** A stop, start or restart keeps the app's deployment id; `changedBy` shows its rollback whether another one followed. */
+/** A stop, start or restart keeps the app's deployment id; `changedBy` shows whether another one followed. */
 function withChangedBy(app: AppRecord, { id }: DeploymentRecord): AppRecord {
   return app.deploymentId === id ? app : { ...app, changedBy: id };
 }

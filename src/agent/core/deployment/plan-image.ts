@@ -4,8 +4,8 @@ import { NO_COST } from "../image/image.ts";
 import type { RunProgress, Step } from "./step.ts";
 
 /**
- * The next step until the image is on the machine, the same for a first deployment and an update: check, find out what
- * the image is and what it costs, pull it. A dry run ends before the pull.
+ * Returns the next step until the image is on the device, for a first deployment and an update alike: check, resolve
+ * the image and its cost, pull it. A dry run ends before the pull.
  */
 export function nextImageStep(record: DeploymentRecord, spec: AppSpec, { source, pullAttempts }: RunProgress): Step {
   const attempt = pullAttempts + 1;
