@@ -27,18 +27,18 @@ export async function resolveImage(services: ImageServices, request: ImageReques
     const note = `Image ${reference} is already on the device, and is the newest.`;
     return { kind: "use_local", imageId: present.id, events: [runningEvent("pulling", note)] };
   }
-  const price = computePullCost(image, await knownLayers(services, signal));
+  const cost = computePullCost(image, await knownLayers(services, signal));
   const freeBytes = await host.freeBytes(await services.dataRoot(signal));
-  const refusal = findCostRefusal(price, {
+  const refusal = findCostRefusal(cost, {
     ...costLimitsOf(services, request),
     freeBytes,
     reserveBytes: config.diskReserveBytes,
   });
   if (refusal) return { kind: "refused", refusal };
-  const costEvent = { ...runningEvent("pulling", costText(price)), details: costDetails(price) };
+  const costEvent = { ...runningEvent("pulling", costText(cost)), details: costDetails(cost) };
   return {
     kind: "found",
-    source: { kind: "registry", image, price },
+    source: { kind: "registry", image, price: cost },
     digest: image.indexDigest ?? image.digest,
     // A dry run reports its cost in the final event.
     events: request.isDryRun ? [] : [costEvent],
