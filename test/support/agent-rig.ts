@@ -6,6 +6,8 @@ import type { RegistryAuth } from "../../src/agent/registry/registry.ts";
 import type { Host } from "../../src/agent/host/host.ts";
 import { OPEN_GATE } from "../../src/agent/ledger/pull-gate.ts";
 import { CountingLedger } from "./counting-ledger.ts";
+import { createImageProvider } from "../../src/agent/images/image-provider.ts";
+import type { ImageConfig, ImageServices } from "../../src/agent/images/ports.ts";
 import type { DeployConfig, DeployServices } from "../../src/agent/steps/context.ts";
 import { Deployments } from "../../src/agent/steps/deployments.ts";
 import { NotifyingStore } from "../../src/agent/store/notifying-store.ts";
@@ -18,7 +20,10 @@ import { FakeDownloader } from "./fake-downloader.ts";
 import { FakeEngine } from "./fake-engine.ts";
 import { FakeRegistry } from "./fake-registry.ts";
 
-const DEPLOY_CONFIG: DeployConfig = {
+/** Settings of deployments and image pulls. */
+export type RigConfig = DeployConfig & ImageConfig;
+
+const DEPLOY_CONFIG: Omit<RigConfig, "maxImageBytes"> = {
   settleMs: 3_000,
   healthTimeoutMs: 20_000,
   pullAttempts: 3,
@@ -96,10 +101,11 @@ export class AgentRig implements AsyncDisposable {
   readonly log: string[] = [];
   readonly store: NotifyingStore;
   deployments: Deployments;
-  readonly #config: DeployConfig;
+  readonly #config: RigConfig;
 
-  constructor(config: Partial<DeployConfig> = {}, wrap: (store: AgentStore) => AgentStore = (store) => store) {
-    this.#config = { ...DEPLOY_CONFIG, ...config };
+  constructor(config: Partial<RigConfig> = {}, wrap: (store: AgentStore) => AgentStore = (store) => store) {
+    const merged = { ...DEPLOY_CONFIG, ...config };
+    this.#config = { maxImageBytes: merged.policy.max_image_bytes, ...merged };
     this.store = new NotifyingStore(wrap(openSqliteStore({ path: ":memory:", clock: this.clock, bootId: "boot" })));
     this.deployments = this.#start();
   }
@@ -139,8 +145,8 @@ export class AgentRig implements AsyncDisposable {
   }
 
   /** What the parts of this agent share. */
-  get services(): DeployServices {
-    return {
+  get services(): DeployServices & ImageServices {
+    const services = {
       engine: this.engine,
       host: this.host,
       store: this.store,
@@ -159,7 +165,8 @@ export class AgentRig implements AsyncDisposable {
       pullSlots: new Semaphore(2),
       gate: OPEN_GATE,
       ledger: this.ledger,
-    };
+    } satisfies ImageServices;
+    return { ...services, images: createImageProvider(services) };
   }
 
   #start(): Deployments {

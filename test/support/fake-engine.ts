@@ -254,9 +254,9 @@ export class FakeEngine implements Engine {
     return this.faults.around("startContainer", [id], signal, () => {
       const container = this.#existing(id);
       if (container.status === "running") return;
-      const taken = container.ports.find((port) => this.#isTaken(port, container));
-      if (taken !== undefined) {
-        throw new EngineError("port_in_use", `Bind for 0.0.0.0:${taken.port} failed: port is already allocated`);
+      const port = container.ports.find((candidate) => this.#isTaken(candidate, container))?.port;
+      if (port !== undefined) {
+        throw new EngineError("port_in_use", `Bind for 0.0.0.0:${port} failed: port is already allocated`, { port });
       }
       container.start();
     });

@@ -9,8 +9,7 @@ import {
 import { nextStep } from "../../src/agent/core/deployment/plan.ts";
 import type { RunProgress, Step } from "../../src/agent/core/deployment/step.ts";
 import { beginsTouching } from "../../src/agent/core/deployment/rollback.ts";
-import { isRecordStep } from "../../src/agent/steps/table.ts";
-import { toRecordChange } from "../../src/agent/steps/record-change.ts";
+import { isRecordStep, toRecordChange } from "../../src/agent/steps/table.ts";
 import type { AppSpec } from "../../src/protocol/app-spec.ts";
 import type { DeploymentAction } from "../../src/protocol/deployment-action.ts";
 
@@ -131,7 +130,7 @@ function applyStep(world: PlanSimulation, step: Step, round: number): Partial<De
       return { imageId: "i1" };
     case "create": {
       const { spec, place, deploymentId } = step;
-      const name = place === "beside" ? newVersionName(spec.name) : containerName(spec.name);
+      const name = place === "new_version" ? newVersionName(spec.name) : containerName(spec.name);
       if (world.containers.some((other) => other.name === name)) throw new Error(`two containers named ${name}`);
       world.containers.push({ id: `c${round + 1}`, name, deploymentId, running: false });
       return {};
@@ -159,7 +158,7 @@ function applyStep(world: PlanSimulation, step: Step, round: number): Partial<De
       return {};
     case "resolve":
     case "verify":
-    case "quote":
+    case "report_cost":
     case "commit":
     case "revert":
     case "succeed":

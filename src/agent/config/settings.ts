@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { FetchBounds } from "../core/image/fetch-retry.ts";
 import type { SweepBounds } from "../core/image/part-sweep.ts";
 import type { LinkConfig } from "../link/link-config.ts";
+import type { ImageConfig } from "../images/ports.ts";
 import type { DeployConfig } from "../steps/context.ts";
 import { listProtectedPaths } from "./protected-paths.ts";
 import type { Config } from "./load.ts";
@@ -70,16 +71,24 @@ export function toDeployConfig(config: Config): DeployConfig {
   return {
     settleMs: deploy.settle_window_s * 1000,
     healthTimeoutMs: deploy.health_timeout_s * 1000,
-    pullAttempts: deploy.pull_attempts,
-    pullBy: deploy.pull,
     enginePatienceMs: deploy.engine_patience_s * 1000,
     stopGraceMs: deploy.stop_grace_s * 1000,
-    maxDownloadBytes: deploy.max_download_bytes,
     diskReserveBytes: deploy.disk_reserve_bytes,
     stateDir: config.state_dir,
     containerLog: { maxBytes: logs.max_bytes, maxFiles: logs.max_files },
     policy: config.policy,
     protectedPaths: listProtectedPaths(config),
+  };
+}
+
+/** What image pulls take from the configuration. */
+export function toImageConfig({ deploy, policy }: Config): ImageConfig {
+  return {
+    pullAttempts: deploy.pull_attempts,
+    pullBy: deploy.pull,
+    maxImageBytes: policy.max_image_bytes,
+    maxDownloadBytes: deploy.max_download_bytes,
+    diskReserveBytes: deploy.disk_reserve_bytes,
   };
 }
 

@@ -15,6 +15,7 @@ import {
   toDataPolicy,
   toDeployConfig,
   toDownloadConfig,
+  toImageConfig,
   toKeepaliveBounds,
   toLinkConfig,
 } from "../config/settings.ts";
@@ -35,6 +36,7 @@ import { LearnedInterval } from "../link/keepalive-interval.ts";
 import { createReconnectLimiter } from "../link/reconnect-limiter.ts";
 import { createUplink } from "../link/uplink.ts";
 import { createReporting } from "../live/reporting.ts";
+import { createImageProvider } from "../images/image-provider.ts";
 import { linkWatch } from "../local/link-watch.ts";
 import { localRoutes } from "../local/local-routes.ts";
 import type { LogRing } from "../local/log-ring.ts";
@@ -47,6 +49,7 @@ import { createTrustSource } from "../registry/trust.ts";
 import { findServiceManager } from "../service/service-manager.ts";
 import { reportStatus } from "../service/status-report.ts";
 import { feedWatchdog } from "../service/watchdog.ts";
+import type { ImageServices } from "../images/ports.ts";
 import type { DeployServices } from "../steps/context.ts";
 import { Deployments } from "../steps/deployments.ts";
 import { AppReconciler } from "../steps/app-reconciler.ts";
@@ -113,14 +116,14 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   const downloads = { engine, registry, host, gate, clock, random: Math.random, logger };
   const { downloader, sweeper } = createDownloads({ ...downloads, config: toDownloadConfig(config) });
   await using _downloader = downloader;
-  const services = {
+  const imageServices = {
     engine,
     host,
     store,
     clock,
     random: Math.random,
     logger,
-    config: toDeployConfig(config),
+    config: toImageConfig(config),
     dataRoot: async (signal: AbortSignal) => (await facts(signal)).dataRoot,
     platform: async (signal: AbortSignal) => {
       const { os, architecture } = await facts(signal);
@@ -132,7 +135,9 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     pullSlots: new Semaphore(config.deploy.concurrent_pulls),
     gate,
     ledger,
-  } satisfies DeployServices;
+  } satisfies ImageServices;
+  const images = createImageProvider(imageServices);
+  const services = { ...imageServices, config: toDeployConfig(config), images } satisfies DeployServices;
   await using deployments = new Deployments(services, () => opened.rebuild.isSet);
   const keeper = new AppReconciler({ ...services, rebuild: opened.rebuild, lease: (app) => deployments.lease(app) });
   const { telemetry, cleanup } = config;

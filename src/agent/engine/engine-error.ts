@@ -25,10 +25,13 @@ export type EngineErrorKind =
 /** An error of the container engine or of the way to it. The message is the engine's own, without stack or address. */
 export class EngineError extends Error {
   readonly kind: EngineErrorKind;
+  /** Of kind `port_in_use`: number of the host port, where the engine names it. */
+  readonly port: number | undefined;
 
-  constructor(kind: EngineErrorKind, message: string, options?: ErrorOptions) {
+  constructor(kind: EngineErrorKind, message: string, options: ErrorOptions & { readonly port?: number } = {}) {
     super(message, options);
     this.name = "EngineError";
     this.kind = kind;
+    this.port = options.port;
   }
 }

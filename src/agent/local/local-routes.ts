@@ -2,7 +2,7 @@ import type { Cleaner } from "../cleanup/cleaner.ts";
 import type { DataUsageReader } from "../ledger/data-usage-reader.ts";
 import type { LinkStatus } from "../link/link-status.ts";
 import type { DeployServices } from "../steps/context.ts";
-import { findAppPolicyViolation, snapshotServices } from "../steps/policy-check.ts";
+import { findAppPolicyViolation, INSTALLED_ORDER, snapshotServices } from "../steps/policy-check.ts";
 import type { Deployments } from "../steps/deployments.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
 import type { LinkResponse, Status, Top } from "./api.ts";
@@ -44,7 +44,7 @@ export function localRoutes(agent: LocalAgent): Routes {
     createPolicyCheck: () => {
       const now = snapshotServices(services);
       return async ({ spec }, signal) => {
-        const found = await findAppPolicyViolation(now, spec, { phase: "run", order: 0 }, signal);
+        const found = await findAppPolicyViolation(now, spec, { phase: "run", order: INSTALLED_ORDER }, signal);
         return found?.isUnresolved ? undefined : found?.message;
       };
     },

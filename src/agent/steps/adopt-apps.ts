@@ -5,25 +5,28 @@ import type { DeployServices } from "./context.ts";
 import { hashSpec } from "./create.ts";
 
 /**
- * Enters every app whose container has this agent's labels and a name it gives, and that the store does not know, into
- * the store: after the store was lost, the engine is what is left to know the apps by.
+ * Adopts orphans: enters every app into the store that it does not know and whose container has this agent's labels and
+ * one of the names it gives. After the store was lost, the engine is the only record of the apps.
  */
 export async function adoptApps(services: DeployServices, signal: AbortSignal): Promise<void> {
   const { engine, logger } = services;
-  const made = await listManagedContainers(services, signal);
-  const { adopted, removed } = sortOrphans(made.map(toOrphan));
+  const managed = await listManagedContainers(services, signal);
+  const { adopted, removed } = sortOrphans(managed.map(toOrphan));
   for (const { id, app, deploymentId } of removed) {
     if (isDeploymentKnown(services, deploymentId)) continue;
-    logger.warn({ app, deployment: deploymentId }, "an update was going on when the store was lost; it is undone");
+    logger.warn(
+      { app, deployment: deploymentId },
+      "an update was in progress when the store was lost; its new version is removed",
+    );
     await engine.removeContainer(id, signal);
   }
   for (const { id } of adopted) {
-    const container = made.find((one) => one.id === id);
+    const container = managed.find((candidate) => candidate.id === id);
     if (container) await adoptApp(container, services, signal);
   }
 }
 
-/** The containers of this agent. One with its labels and a foreign name is left alone, and said. */
+/** Lists this agent's containers. One with its labels under a foreign name is logged and left alone. */
 async function listManagedContainers({ engine, config, store, logger }: DeployServices, signal: AbortSignal) {
   const all = await engine.listContainers(signal);
   const labelled = all.filter(({ labels }) => labels[LABELS.stateDir] === config.stateDir);
@@ -37,31 +40,31 @@ async function listManagedContainers({ engine, config, store, logger }: DeploySe
 }
 
 const FOREIGN_NAME_MESSAGE =
-  "a container carries the agent's labels under a name the agent does not give; it is taken for a copy and left alone";
+  "a container has the agent's labels under a name the agent does not give; it is treated as a copy and left alone";
 
 async function adoptApp(container: ManagedContainer, services: DeployServices, signal: AbortSignal): Promise<void> {
   const { engine, store, logger } = services;
   const { id, app, deploymentId, labels } = container;
   if (isDeploymentKnown(services, deploymentId) || isInstalled(services, app)) return;
-  const makeup = await engine.readContainerConfig(id, signal);
+  const containerConfig = await engine.readContainerConfig(id, signal);
   const record =
-    makeup &&
-    adopt({ ...makeup, app, deploymentId, containerId: id, labels }, (spec) => {
+    containerConfig &&
+    adopt({ ...containerConfig, app, deploymentId, containerId: id, labels }, (spec) => {
       return hashSpec(spec) === labels[LABELS.specHash];
     });
   const log = logger.child({ app, deployment: deploymentId });
-  // Cancelled since the look, or deployed.
+  // It may have been cancelled or deployed since the check.
   if (store.deployment(deploymentId) || store.finalStatusOf(deploymentId) === "Fail" || isInstalled(services, app))
     return;
   if (record) {
     store.save({ app: record });
-    log.warn("an app was found by its container's labels and is looked after again");
+    log.warn("an app was adopted by its container's labels");
   } else {
-    log.error("a container carries the agent's labels, but what it runs is no valid app; it is left alone");
+    log.error("a container has the agent's labels, but its configuration is not a valid app; it is left alone");
   }
 }
 
-/** Whether the store knows what to do with the deployment's containers. */
+/** Whether the store has an app or a deployment record for the deployment's containers. */
 function isDeploymentKnown({ store }: DeployServices, deploymentId: string): boolean {
   return (
     store.apps().some((app) => app.deploymentId === deploymentId) ||

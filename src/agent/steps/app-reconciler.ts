@@ -1,7 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";
 import { hasAgentGivenName, LABELS, secretsOf } from "../core/app/container.ts";
-import { type AppRecord, newRecord } from "../core/deployment/record.ts";
+import type { AppRecord } from "../core/deployment/record.ts";
 import { type AppContainer, nextRepair, type Repair, repairDelay } from "../core/app/repair.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
 import { findManagedContainers } from "../engine/managed-containers.ts";
@@ -12,13 +12,14 @@ import { isImageGone } from "./create.ts";
 import { ImageFetcher } from "./image-fetcher.ts";
 import { NO_CONTAINERS } from "./observe.ts";
 import { PolicyEnforcer } from "./policy-enforcer.ts";
-import { execute } from "./table.ts";
+import { INSTALLED_ORDER } from "./policy-check.ts";
+import { executeRepair } from "./table.ts";
 import { isEngineDown, maskError } from "./step-failure.ts";
 
 const RECONCILE_INTERVAL_MS = 30_000;
-/** An app that stayed up for so long after a repair starts with a clean record. */
+/** The failures of an app are forgotten after this time without a repair. */
 const FAILURE_RESET_MS = 600_000;
-// Removing surplus, removing a dead one, creating, starting: more in one go means that the engine does not do as told.
+// Remove surplus containers, remove a dead one, create, start. More steps mean that the engine does not do its work.
 const MAX_REPAIR_STEPS = 6;
 
 interface RepairAttempts {
@@ -26,7 +27,7 @@ interface RepairAttempts {
   readonly lastTryAt: number;
 }
 
-/** A repair, and the app as it was on record when it was decided upon. */
+/** A repair, and the app's record it was decided from. */
 interface DueRepair {
   readonly app: AppRecord;
   readonly repair: Repair;
@@ -35,16 +36,16 @@ interface DueRepair {
 const NO_IDS: ReadonlySet<string> = new Set();
 
 export interface AppReconcilerOptions extends DeployServices {
-  /** Takes an app to work on, until disposed; `undefined` while a deployment is at work on it: then it is left alone. */
+  /** Leases an app until disposed; `undefined` while a deployment is working on it: then it is left alone. */
   readonly lease: (app: string) => Disposable | undefined;
-  /** Set while the store may not know every app there is. */
+  /** Set while the store may not know every app. */
   readonly rebuild: { readonly isSet: boolean; clear(): void };
 }
 
 /**
- * Sees to it that installed apps run: after a power cut, without a network, after somebody removed or stopped a
- * container behind the agent's back. Uses only what is on the machine, through the same steps as a deployment; only
- * where that has not even the image any more, as after another engine took the place of the one there was, it is fetched.
+ * Keeps installed apps running: after a power cut, without a network, and after a container was removed or stopped by
+ * others. Repairs use the steps of a deployment and only images on the device; an image is fetched only if the engine
+ * has lost it.
  */
 export class AppReconciler {
   readonly #options: AppReconcilerOptions;
@@ -52,7 +53,7 @@ export class AppReconciler {
   readonly #attempts = new Map<string, RepairAttempts>();
   readonly #images: ImageFetcher;
   readonly #policyEnforcer: PolicyEnforcer;
-  #engineState: "unknown" | "there" | "away" = "unknown";
+  #engineState: "unknown" | "up" | "down" = "unknown";
 
   constructor(options: AppReconcilerOptions) {
     this.#options = options;
@@ -61,7 +62,7 @@ export class AppReconciler {
     this.#policyEnforcer = new PolicyEnforcer(options);
   }
 
-  /** Looks after the apps until `signal` aborts. Never rejects. */
+  /** Reconciles at intervals until `signal` aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.reconcile(signal).catch((error: unknown) => this.#logError(error, signal));
@@ -70,16 +71,16 @@ export class AppReconciler {
     await this.#images.settled();
   }
 
-  /** One look at every app, with the repairs it takes. Rejects when the engine cannot be asked. */
+  /** Checks and repairs every app once. Rejects when the engine does not answer. */
   async reconcile(signal: AbortSignal): Promise<void> {
     await this.#adopt(signal);
-    const seen = await this.#options.engine.listContainers(signal);
-    if (this.#engineState !== "there") await this.#logEngine(signal);
-    // Before any repair: an app that the policy forbids must not run meanwhile, nor be started again.
+    const listed = await this.#options.engine.listContainers(signal);
+    if (this.#engineState !== "up") await this.#logEngine(signal);
+    // Before any repair: an app that the policy denies must not run or be started.
     const installedBefore = this.#options.store.apps();
-    const { deniedApps, hasChanged } = await this.#policyEnforcer.enforce(installedBefore, seen, signal);
-    const containers = hasChanged ? await this.#options.engine.listContainers(signal) : seen;
-    // Reading them is most of what an idle look costs. Whatever is done about one is decided anew under its lock.
+    const { deniedApps, hasChanged } = await this.#policyEnforcer.enforce(installedBefore, listed, signal);
+    const containers = hasChanged ? await this.#options.engine.listContainers(signal) : listed;
+    // Reading the apps is most of the cost of an idle round. Each repair is decided again under the app's lease.
     const apps = hasChanged ? this.#options.store.apps() : installedBefore;
     for (const app of apps) if (!deniedApps.has(app.name)) await this.#repair(app, containers, signal);
     const installed = new Set(apps.map(({ deploymentId }) => deploymentId));
@@ -87,29 +88,29 @@ export class AppReconciler {
     for (const container of others) await this.#removeStray(container, signal);
   }
 
-  /** Says which engine it is, at the start and when it is back: without one nothing here can work. */
+  /** Logs the engine's kind and version, at the start and when it answers again. */
   async #logEngine(signal: AbortSignal): Promise<void> {
     const { kind, version } = await this.#options.engine.identify(signal);
     this.#options.logger.info({ engine: kind, engine_version: version }, "the container engine answers");
-    this.#engineState = "there";
+    this.#engineState = "up";
   }
 
   /**
-   * Removes what an engine made late, when nothing of it was to be seen: of a deployment that had failed by then, or of
-   * an app that had been removed or updated.
+   * Removes a container that the engine created late: of a deployment that had failed by then, or of an app that had
+   * been removed or updated.
    */
   async #removeStray(container: ContainerSummary, signal: AbortSignal): Promise<void> {
     const { store, engine, logger, lease, rebuild, config } = this.#options;
     const { [LABELS.deployment]: deployment, [LABELS.app]: app } = container.labels;
     if (deployment === undefined || app === undefined || container.labels[LABELS.stateDir] !== config.stateDir) return;
     if (!hasAgentGivenName(container.name, app) || store.finalStatusOf(deployment) === undefined) return;
-    using held = lease(app);
-    if (!held) return;
+    using appLease = lease(app);
+    if (!appLease) return;
     const [own] = await findManagedContainers([container], { engine, recorded: NO_IDS }, signal);
     if (!own || store.apps().some(({ deploymentId }) => deploymentId === deployment)) return;
-    // Asked last: it may have been while reading the apps that one was found to be damaged, and is yet to be found again.
+    // Checked last: reading the apps may have found a damaged record, whose app has yet to be adopted.
     if (rebuild.isSet) return;
-    logger.warn({ deployment, app }, "a container was left of a deployment that is over; it is removed");
+    logger.warn({ deployment, app }, "a container of a deployment that is over was found; it is removed");
     await engine.removeContainer(own.id, signal);
   }
 
@@ -122,15 +123,15 @@ export class AppReconciler {
 
   async #repair(seen: AppRecord, all: readonly ContainerSummary[], signal: AbortSignal): Promise<void> {
     const now = this.#clock.monotonic();
-    const history = this.#attempts.get(seen.name);
-    if (history && now - history.lastTryAt > FAILURE_RESET_MS) this.#attempts.delete(seen.name);
+    const last = this.#attempts.get(seen.name);
+    if (last && now - last.lastTryAt > FAILURE_RESET_MS) this.#attempts.delete(seen.name);
     const failures = this.#attempts.get(seen.name)?.failures ?? 0;
-    if (history && now - history.lastTryAt < repairDelay(failures)) return;
+    if (last && now - last.lastTryAt < repairDelay(failures)) return;
     if (this.#images.isFetching(seen)) return;
     if (!nextRepair(seen, await this.#appContainers(seen, all, signal))) return;
-    using held = this.#options.lease(seen.name);
-    if (!held) return;
-    // What was seen so far may be over: a command may have been carried out since. Only what is so now counts.
+    using appLease = this.#options.lease(seen.name);
+    if (!appLease) return;
+    // A command may have been carried out since: the decision is made again under the lease.
     const due = await this.#findDueRepair(seen, signal);
     if (!due) return;
     const { app, repair } = due;
@@ -153,13 +154,13 @@ export class AppReconciler {
       const next = Math.round(repairDelay(failures + 1) / 1000);
       log.error(
         { err: maskError(error, secretsOf(app.spec)), attempt: failures + 1, next_try_s: next },
-        "the app is not running and could not be repaired; it is tried again. Why: edge-agent app NAME",
+        "the app is not running and could not be repaired; it is tried again. See: edge-agent app NAME",
       );
       this.#recordRepair(app, repair.reason, error);
     }
   }
 
-  /** For whoever asks later why the app was not running. What is not noted is in the log. */
+  /** Adds the repair to the history, which explains later why the app was not running. */
   #recordRepair(app: AppRecord, reason: string, error?: unknown): void {
     const { clock, store, logger } = this.#options;
     const text = error instanceof Error ? error.message : String(error);
@@ -170,38 +171,38 @@ export class AppReconciler {
     } catch (problem) {
       logger.warn(
         { err: problem, app: app.name },
-        "a repair could not be noted in the history; the app is not affected. See: edge-agent doctor (disk, store)",
+        "a repair could not be added to the history; the app is not affected. See: edge-agent doctor (disk, store)",
       );
     }
   }
 
-  /** Does one repair after the other. Call with the app held. */
+  /** Makes one repair after the other. Must be called with a lease of the app. */
   async #applyRepairs(first: DueRepair, signal: AbortSignal): Promise<void> {
     const { logger } = this.#options;
     let due: DueRepair | undefined = first;
     for (let steps = 0; due && steps < MAX_REPAIR_STEPS; steps++) {
       const { app, repair }: DueRepair = due;
       logger.warn({ app: app.name, step: repair.step.kind }, `repairing the app: ${repair.reason}`);
-      const result = await execute(
+      const result = await executeRepair(
         {
           ...this.#options,
-          record: recordOf(app),
+          deploymentId: app.deploymentId,
+          order: INSTALLED_ORDER,
           observed: NO_CONTAINERS,
-          concurrentDeployments: () => [],
-          emit: () => {},
           signal,
         },
         repair.step,
       );
-      if (result.failure) throw new Error(result.failure.message || result.failure.code);
+      if (result.failure) throw new Error(result.failure.message);
       due = await this.#findDueRepair(app, signal);
     }
-    if (due) throw new Error(`the app is still not as it should be after ${MAX_REPAIR_STEPS} steps`);
+    if (due) throw new Error(`the app still needs a repair after ${MAX_REPAIR_STEPS} steps`);
   }
 
   /**
-   * What is to be done about the app, by the record and the containers there are now; nothing where it was cancelled or
-   * changed meanwhile. Notes its container where that is another. Call with the app held: then it stays so.
+   * Returns the next repair from the current record and containers; `undefined` if none is due, or if the app was
+   * cancelled or changed meanwhile. Stores the id of the app's container if that has changed. Must be called with a lease
+   * of the app.
    */
   async #findDueRepair(seen: AppRecord, signal: AbortSignal): Promise<DueRepair | undefined> {
     const { engine } = this.#options;
@@ -220,15 +221,15 @@ export class AppReconciler {
     try {
       updateAppRecord(store, app, (now) => ({ ...now, containerId }));
     } catch (problem) {
-      // It is known by its labels and its name too.
+      // The container is also found by its labels and its name.
       logger.warn(
         { err: problem, app: app.name },
-        "an app's new container could not be noted; the app is not affected. See: edge-agent doctor (disk, store)",
+        "the id of an app's new container could not be stored; the app is not affected. See: edge-agent doctor (disk, store)",
       );
     }
   }
 
-  /** The app's containers. How one ended is asked for only where that decides what follows. */
+  /** Lists the app's containers. The exit code is read only if the repair depends on it. */
   async #appContainers(app: AppRecord, all: readonly ContainerSummary[], signal: AbortSignal): Promise<AppContainer[]> {
     const { engine } = this.#options;
     const labelled = all.filter(({ labels }) => labels[LABELS.deployment] === app.deploymentId);
@@ -239,7 +240,7 @@ export class AppReconciler {
     return [{ ...container, exitCode: state?.exitCode }, ...containers.slice(1)];
   }
 
-  /** The app as it is on record now; nothing where it was cancelled or changed by a deployment since it was read. */
+  /** Returns the app's current record; `undefined` if a deployment has changed or removed the app since. */
   #findInstalled({ name, deploymentId }: AppRecord): AppRecord | undefined {
     return this.#options.store.apps().find((app) => app.name === name && app.deploymentId === deploymentId);
   }
@@ -250,18 +251,14 @@ export class AppReconciler {
     if (!isEngineDown(error))
       return logger.error(
         { err: error },
-        "looking after the apps failed; it is tried again in 30 s, and they run meanwhile. If it stays so: edge-agent support-bundle FILE",
+        "the apps could not be checked; they keep running, and the check is tried again in 30 s. If this persists: edge-agent support-bundle FILE",
       );
-    if (this.#engineState !== "away") {
+    if (this.#engineState !== "down") {
       logger.warn(
         { reason: error.message },
-        "the container engine does not answer; apps are looked after when it is back. See: edge-agent doctor; systemctl status docker",
+        "the container engine does not answer; apps are repaired when it answers again. See: edge-agent doctor; systemctl status docker",
       );
     }
-    this.#engineState = "away";
+    this.#engineState = "down";
   }
-}
-
-function recordOf(app: AppRecord) {
-  return { ...newRecord(app.deploymentId, 0, app.spec), checked: true, imageId: app.imageId };
 }

@@ -1,56 +1,52 @@
-import { type HostState, findRefusal } from "../core/deployment/check.ts";
+import { findRefusal, type HostState, type Refusal, toRefusalFailure } from "../core/deployment/check.ts";
 import { LABELS } from "../core/app/container.ts";
 import { type HostPort, hostPortsOf, includesPort } from "../core/host/host-port.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { Step } from "../core/deployment/step.ts";
-import { limitsWithoutEffect } from "./unenforced-limits.ts";
 import { NOTHING_CREATED } from "./observe.ts";
 import { findAppPolicyViolation } from "./policy-check.ts";
 import { mustPull } from "../core/image/pull-decision.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
+import type { EventContent } from "../../protocol/deployment-event.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
 import { findManagedContainers } from "../engine/managed-containers.ts";
 import type { StepContext, StepResult } from "./context.ts";
 
+type CheckContext = Pick<
+  StepContext,
+  "engine" | "host" | "store" | "config" | "dataRoot" | "record" | "concurrentDeployments" | "signal"
+>;
+
 /**
- * Looks at the machine once and lets the core judge. Changes nothing, so it may run any number of times.
- * Precondition: none; an engine that is not there fails the deployment, since nothing of it exists yet.
+ * Checks the request against the host state. Changes nothing, so it may run any number of times. Precondition: none; an
+ * absent engine fails the deployment, since nothing of it exists yet.
  */
-export async function runCheck(context: StepContext, { spec }: Extract<Step, { kind: "check" }>): Promise<StepResult> {
-  // An update that names no image keeps the one in force, by its id.
-  const kept = context.record.imageId;
-  const [around, image] = await Promise.all([
+export async function runCheck(context: CheckContext, { spec }: Extract<Step, { kind: "check" }>): Promise<StepResult> {
+  const { engine, host, record, store, signal } = context;
+  // An update that names no image keeps the current one, by its id.
+  const kept = record.imageId;
+  const [hostState, image] = await Promise.all([
     readHostState(context, spec),
-    context.engine.inspectImage(kept ?? spec.image, context.signal),
+    engine.inspectImage(kept ?? spec.image, signal),
   ]);
-  const judged = { phase: "request", order: context.record.order } as const;
-  const policyViolation = await findAppPolicyViolation(context, spec, judged, context.signal);
-  // Asked after the engine answered: in between, an earlier deployment may have come up.
-  const apps = context.store.apps().filter(({ name }) => !isUpdateOf(context.record, name));
+  const options = { phase: "request", order: record.order } as const;
+  const policyViolation = await findAppPolicyViolation(context, spec, options, signal);
+  // Read after the engine has answered: an earlier deployment may have become an app in between.
+  const apps = store.apps().filter(({ name }) => !isUpdateOf(record, name));
   const refusal = findRefusal(spec, {
-    ...around,
+    ...hostState,
     policyViolation,
     concurrentDeployments: context.concurrentDeployments(),
-    apps: apps.map(claims),
+    apps: apps.map(({ name, spec: installed }) => ({ name, hostPorts: hostPortsOf(installed) })),
   });
-  if (refusal) {
-    const { details } = refusal;
-    return {
-      failure: {
-        code: refusal.code,
-        message: refusal.message ?? "",
-        step: "checking",
-        ...(details && { details: await addProcessToDetails(context, details) }),
-      },
-    };
-  }
+  if (refusal) return { failure: toRefusalFailure(await withProcess(refusal, host, signal), "checking") };
   const imageId = image && (kept !== undefined || !mustPull(spec.image, true)) ? image.id : undefined;
   return {
     record: { checked: true, imageId },
     events: [
       ...(await limitsWithoutEffect(context, spec)),
-      ...(imageId === undefined || context.record.options.dry_run
+      ...(imageId === undefined || record.options.dry_run
         ? []
         : [runningEvent("pulling", `Image ${spec.image} is already on the device.`)]),
     ],
@@ -59,7 +55,7 @@ export async function runCheck(context: StepContext, { spec }: Extract<Step, { k
 }
 
 async function readHostState(
-  context: StepContext,
+  context: CheckContext,
   spec: AppSpec,
 ): Promise<Omit<HostState, "concurrentDeployments" | "apps" | "policyViolation">> {
   const { engine, host, config, signal, record } = context;
@@ -67,7 +63,7 @@ async function readHostState(
     engine.listContainers(signal),
     host.listeningPorts(signal),
     context.dataRoot(signal).then((directory) => host.freeBytes(directory)),
-    missing(spec, context),
+    findMissingDevices(spec, context),
   ]);
   const recorded = new Set(context.store.apps().map(({ containerId }) => containerId));
   const labelled = containers.filter(({ id, labels }) => {
@@ -79,7 +75,7 @@ async function readHostState(
   return {
     containers: containers
       .filter(({ id }) => !own.some((container) => container.id === id))
-      // Another agent's container is as foreign as any.
+      // Containers of another agent count as foreign.
       .map(({ id, name, hostPorts }) => ({ name, hostPorts, app: apps.get(id) })),
     listeningPorts: othersPorts(listening, own, record.previous),
     freeBytes,
@@ -90,19 +86,19 @@ async function readHostState(
   };
 }
 
-async function missing({ devices = [] }: AppSpec, { host }: StepContext): Promise<string[]> {
+async function findMissingDevices({ devices = [] }: AppSpec, { host }: Pick<CheckContext, "host">): Promise<string[]> {
   const found = await Promise.all(devices.map(({ local }) => host.isDevice(local)));
   return devices.flatMap(({ local }, index) => (found[index] ? [] : [local]));
 }
 
-/** Whether the app is the one that is updated: what it holds itself is no obstacle. */
+/** Whether the app is the one being updated: its own ports and names do not conflict. */
 function isUpdateOf({ action, app }: StepContext["record"], name: string | undefined): boolean {
   return action === "update" && app === name;
 }
 
 /**
- * Ports that somebody else listens on, as far as can be said: on the host's network any of them may be the app's own,
- * and a conflict then shows when the new version starts.
+ * Returns the ports others listen on, as far as can be told: on the host's network any of them may be the app's own. A
+ * conflict then shows when the new version starts.
  */
 function othersPorts(
   listening: readonly HostPort[],
@@ -115,19 +111,29 @@ function othersPorts(
   return listening.filter((port) => !includesPort(held, port));
 }
 
-function claims({ name, spec }: AppRecord): HostState["apps"][number] {
-  return { name, hostPorts: hostPortsOf(spec) };
+/** The refusal with the process that has the port, as far as the host can find it. */
+async function withProcess(refusal: Refusal, host: StepContext["host"], signal: AbortSignal): Promise<Refusal> {
+  const { portConflict } = refusal;
+  if (portConflict?.holder?.kind !== "process") return refusal;
+  const process = await host.findPortHolder(portConflict.port, signal);
+  return { ...refusal, portConflict: { ...portConflict, holder: { ...portConflict.holder, ...process } } };
 }
 
-interface PortDetails {
-  readonly host_port?: number;
-  readonly protocol?: HostPort["protocol"];
-  readonly holder?: { readonly kind: string };
-}
-
-async function addProcessToDetails(context: StepContext, details: Readonly<Record<string, unknown>>) {
-  const { host_port: port, protocol = "tcp", holder } = details as PortDetails;
-  if (port === undefined || holder?.kind !== "process") return details;
-  const process = await context.host.findPortHolder({ port, protocol }, context.signal);
-  return { ...details, holder: { ...holder, ...process } };
+/**
+ * Reports limits of the app that this kernel cannot enforce, because it was started without the controllers for them:
+ * engines ignore such limits silently.
+ */
+async function limitsWithoutEffect(
+  { engine, signal }: Pick<CheckContext, "engine" | "signal">,
+  { memory_limit, cpu_limit }: AppSpec,
+): Promise<EventContent[]> {
+  if (memory_limit === undefined && cpu_limit === undefined) return [];
+  const { limits } = await engine.info(signal);
+  const fields = [
+    ...(memory_limit !== undefined && !limits.memory ? ["memory_limit"] : []),
+    ...(cpu_limit !== undefined && !limits.cpu ? ["cpu_limit"] : []),
+  ];
+  return fields.map((field) =>
+    runningEvent("checking", `This device's kernel was started without the means for it: ${field} has no effect.`),
+  );
 }

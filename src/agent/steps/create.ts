@@ -4,17 +4,16 @@ import { newVersionName, canonicalSpec, containerName, extrasOf, LABELS } from "
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { CreateStep } from "../core/deployment/step.ts";
 import { EngineError } from "../engine/engine-error.ts";
-import type { ContainerRequest } from "../engine/engine.ts";
-import type { StepContext, StepResult } from "./context.ts";
+import type { ContainerRequest, DeviceRequest, HealthcheckRequest } from "../engine/engine.ts";
+import type { ContainerStepContext, StepResult } from "./context.ts";
 import { NOTHING_CREATED } from "./observe.ts";
 import { findStartRefusal } from "./policy-check.ts";
-import { requestExtras } from "./request-extras.ts";
 
 /**
- * Creates an app's container, not yet started. Precondition: none carries the same deployment's label; one that a crash
- * left behind was seen before and is adopted instead.
+ * Creates an app's container without starting it. Precondition: no container carries the same deployment's label; one
+ * that a crash left behind is observed before, and used instead.
  */
-export async function runCreate(context: StepContext, step: CreateStep): Promise<StepResult> {
+export async function runCreate(context: ContainerStepContext, step: CreateStep): Promise<StepResult> {
   const refusal = await findStartRefusal(context, step.spec, "creating");
   if (refusal) return { failure: refusal };
   const request = toRequest(context, step);
@@ -22,21 +21,21 @@ export async function runCreate(context: StepContext, step: CreateStep): Promise
   try {
     id = await context.engine.createContainer(request, context.signal);
   } catch (error) {
-    if (step.refetch && isImageGone(error)) return fetchAgain(step);
+    if (step.refetch && isImageGone(error)) return refetch(step);
     throw error;
   }
   const { deploymentId } = step;
-  // Of another deployment when an app is put back as it was; then the engine is asked again.
-  if (deploymentId !== context.record.id) return {};
+  // A rollback creates a container of the previous deployment; then the engine is asked again.
+  if (deploymentId !== context.deploymentId) return {};
   return { observed: { containers: [{ id, name: request.name, deploymentId, running: false, up: false }] } };
 }
 
-/** The engine has no such image. It may have had: somebody removed it since, or another engine answers at its socket now. */
+/** Whether the engine does not have the image: it was removed, or another engine uses the socket now. */
 export function isImageGone(error: unknown): error is EngineError {
   return error instanceof EngineError && error.kind === "image_not_found";
 }
 
-function fetchAgain({ spec }: CreateStep): StepResult {
+function refetch({ spec }: CreateStep): StepResult {
   return {
     record: { imageId: undefined },
     progress: { refetched: true, source: undefined, pullAttempts: 0 },
@@ -45,10 +44,10 @@ function fetchAgain({ spec }: CreateStep): StepResult {
   };
 }
 
-function toRequest({ config }: StepContext, step: CreateStep): ContainerRequest {
+function toRequest({ config }: Pick<ContainerStepContext, "config">, step: CreateStep): ContainerRequest {
   const { spec, image, deploymentId, previousImageId } = step;
   return {
-    name: step.place === "beside" ? newVersionName(spec.name) : containerName(spec.name),
+    name: step.place === "new_version" ? newVersionName(spec.name) : containerName(spec.name),
     image,
     labels: {
       [LABELS.app]: spec.name,
@@ -70,11 +69,41 @@ function toRequest({ config }: StepContext, step: CreateStep): ContainerRequest 
     privileged: spec.privileged,
     restartPolicy: spec.restart_policy ?? "unless-stopped",
     logLimit: config.containerLog,
-    ...requestExtras(spec),
+    ...extraFields(spec),
   };
 }
 
-/** Hex SHA-256 of what was asked for. */
+/** Fields of the request that are present only where the specification has them. */
+function extraFields(spec: AppSpec): Partial<ContainerRequest> {
+  const { command, cpu_limit, memory_limit, devices, healthcheck } = spec;
+  return {
+    ...(command && { command }),
+    ...(cpu_limit !== undefined && { cpuLimit: cpu_limit }),
+    ...(memory_limit !== undefined && { memoryLimit: memory_limit }),
+    ...(devices && { devices: devices.map(toDevice) }),
+    ...(healthcheck && { healthcheck: toHealthcheck(healthcheck) }),
+  };
+}
+
+function toDevice({
+  local,
+  target = local,
+  permissions = "rwm",
+}: NonNullable<AppSpec["devices"]>[number]): DeviceRequest {
+  return { local, target, permissions };
+}
+
+function toHealthcheck(check: NonNullable<AppSpec["healthcheck"]>): HealthcheckRequest {
+  return {
+    command: check.command,
+    intervalS: check.interval_s,
+    timeoutS: check.timeout_s,
+    retries: check.retries,
+    startPeriodS: check.start_period_s,
+  };
+}
+
+/** Hex SHA-256 of the canonical specification. */
 export function hashSpec(spec: AppSpec): string {
   return createHash("sha256").update(canonicalSpec(spec)).digest("hex");
 }

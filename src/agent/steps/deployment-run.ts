@@ -17,12 +17,11 @@ import type { EngineError } from "../engine/engine-error.ts";
 import { type StoreChange, StoreError } from "../store/store.ts";
 import type { DeployServices, StepContext, StepResult } from "./context.ts";
 import { mayHaveContainer, observe } from "./observe.ts";
-import { type RecordChange, toRecordChange } from "./record-change.ts";
-import { type EffectStep, execute, isRecordStep } from "./table.ts";
+import { type EffectStep, execute, isRecordStep, type RecordChange, toRecordChange } from "./table.ts";
 import { isEngineDown, maskError, stepName, toFailure } from "./step-failure.ts";
 
 const RETRY = { baseMs: 500, maxMs: 15_000 };
-/** A step that has not ended by then is told of by itself, in milliseconds. */
+/** A step that takes longer is announced in a write of its own, in milliseconds. */
 const ANNOUNCE_DELAY_MS = 1_000;
 const NO_PROGRESS: RunProgress = {
   startedContainerId: undefined,
@@ -37,15 +36,16 @@ export interface RunOptions {
   readonly record: DeploymentRecord;
   /** Deployments accepted earlier that are still going on. */
   readonly concurrentDeployments: () => readonly ConcurrentDeployment[];
-  /** Kind of the step that was announced together with the record, if any. */
+  /** Kind of the step that was announced when the record was stored, if any. */
   readonly announced?: Step["kind"];
-  /** The agent was restarted in the middle of it. */
+  /** Whether the agent was restarted since the deployment was accepted. */
   readonly isResumed: boolean;
 }
 
 /**
- * Brings one deployment to its end: observe, plan, store, do, and again. What a step came to is stored before the next
- * one begins, in one write with its announcement; a crash in between repeats a step, which every step allows.
+ * Runs one deployment to its end in a loop: observe, plan, store, execute. The result of a step is stored before the
+ * next one begins, in one write with the next one's announcement. A crash in between repeats a step; every step allows
+ * that.
  */
 export class DeploymentRun {
   readonly #options: RunOptions;
@@ -53,17 +53,17 @@ export class DeploymentRun {
   #record: DeploymentRecord;
   #progress: RunProgress = NO_PROGRESS;
   #events: readonly EventContent[] = [];
-  /** What the last step saw of the containers. Serves the next decision only. */
+  /** The containers after the last step. Used for the next plan only. */
   #observed: Observed | undefined;
   #announced: Step["kind"] | undefined;
   #step = new AbortController();
   #engineDownSince: number | undefined;
   #attempt = 0;
-  /** The record as it is on disk. */
+  /** The record on disk. */
   #savedRecord: DeploymentRecord;
   #announceTimer: Disposable | undefined;
   #lastStep: Step | undefined;
-  /** What the last round did, and what was known behind it. */
+  /** The last step, and the state after it. */
   #lastStepState: string | undefined;
 
   constructor(options: RunOptions) {
@@ -77,7 +77,7 @@ export class DeploymentRun {
     return this.#record;
   }
 
-  /** Makes the deployment fail, whatever it is doing. On disk when this returns. The first failure stays. */
+  /** Fails the deployment and aborts the current step. The failure is on disk on return. A second one is ignored. */
   fail(failure: Failure): void {
     if (this.#record.failure || this.#record.outcome !== "pending") return;
     const record = withoutSpentCredentials({ ...this.#record, failure });
@@ -87,7 +87,7 @@ export class DeploymentRun {
     this.#step.abort(failure);
   }
 
-  /** Leaves the deployment where it is, to be resumed later. */
+  /** Stops the run; the deployment is resumed at the next start. */
   stop(): void {
     this.#stopped.abort(new DOMException("the agent is stopping", "AbortError"));
     this.#announceTimer?.[Symbol.dispose]();
@@ -109,8 +109,8 @@ export class DeploymentRun {
   }
 
   /**
-   * Whether the last round did what the one before had done, and nothing came of it, as with an engine that does not do
-   * what it says. Between two tries there has to be a pause, or something new.
+   * Whether the last round repeated the step before without any change of state, as with an engine that reports success
+   * and does nothing. Then a pause has to follow.
    */
   #detectRepetition(): boolean {
     const before = this.#lastStepState;
@@ -120,7 +120,7 @@ export class DeploymentRun {
     return true;
   }
 
-  /** Waits longer each time, until something works. Rejects when the step is aborted. */
+  /** Waits longer each time, until a step succeeds. Rejects when the step is aborted. */
   #backOff(): Promise<void> {
     const { clock, random } = this.#options.services;
     return clock.sleep(fullJitter(this.#attempt++, RETRY, random()), this.#step.signal);
@@ -162,13 +162,13 @@ export class DeploymentRun {
       ...(isNew ? stepEvents(step, record) : []),
     ];
     this.#announced = step.kind;
-    // Nothing to say and nothing new to remember: spare the write.
+    // Nothing to store: saves a write.
     if (events.length === 0 && this.#events.length === 0 && !isTouching) return;
     if (step.kind === "start" && record === this.#savedRecord) this.#announceLater(events);
     else this.#save(record, events);
   }
 
-  /** Starting takes a moment and changes nothing that is remembered: what is said of it goes into the write that follows. */
+  /** A start is short and changes no stored state: its announcement goes into the write that follows. */
   #announceLater(events: readonly EventContent[]): void {
     this.#events = [...this.#events, ...events];
     this.#announceTimer = this.#options.services.clock.timer(ANNOUNCE_DELAY_MS, () => {
@@ -177,7 +177,7 @@ export class DeploymentRun {
       } catch (error) {
         this.#log().warn(
           { err: maskError(error, secretsOfRecord(this.#record)) },
-          "what a deployment does cannot be stored at the moment; it is tried again. See: edge-agent doctor (disk, store)",
+          "the start of a deployment step could not be stored; it is tried again. See: edge-agent doctor (disk, store)",
         );
       }
     });
@@ -186,14 +186,14 @@ export class DeploymentRun {
   #applyResult(result: StepResult, observed: Observed | undefined): void {
     const { failure } = result;
     if (result.record) this.#record = { ...this.#record, ...result.record };
-    if (failure) this.#record = { ...this.#record, ...this.#asFailure(failure) };
+    if (failure) this.#record = { ...this.#record, ...this.#failureFields(failure) };
     this.#progress = { ...this.#progress, ...result.progress };
     this.#events = [...this.#events, ...(result.events ?? [])];
     this.#observed = failure || !result.observed || !observed ? undefined : { ...observed, ...result.observed };
   }
 
-  /** What goes wrong on the way back does not take the place of what made it necessary. */
-  #asFailure(failure: Failure): Partial<DeploymentRecord> {
+  /** A failure during the rollback does not replace the one that caused the rollback. */
+  #failureFields(failure: Failure): Partial<DeploymentRecord> {
     return this.#record.failure ? { rollbackFailure: failure } : { failure };
   }
 
@@ -202,14 +202,14 @@ export class DeploymentRun {
     if (failure.code === "Internal")
       this.#log().error(
         { err: maskError(error, secretsOfRecord(this.#record)), step: kind },
-        "a deployment step failed unexpectedly; what it made is removed. Please report it: edge-agent support-bundle FILE",
+        "a deployment step failed unexpectedly; the deployment is rolled back. Please report it: edge-agent support-bundle FILE",
       );
     this.#applyResult({ failure }, undefined);
   }
 
   /**
-   * Decides what an error outside the ordinary leads to: wait and try again, or give the deployment up. Whatever else
-   * goes wrong, it waits, but for a failure that is new and needs nothing undone. Never rejects.
+   * Handles an unexpected error: fails the deployment or not, then waits before the next try. There is no pause after a
+   * new failure that needs no rollback. Never rejects.
    */
   async #recover(error: unknown): Promise<void> {
     if (this.#step.signal.aborted) return;
@@ -218,24 +218,24 @@ export class DeploymentRun {
     else {
       this.#log().error(
         { err: maskError(error, secretsOfRecord(this.#record)) },
-        "a deployment could not go on; it is tried again until its time is over. See: edge-agent doctor (engine, disk)",
+        "a deployment step failed; it is tried again until the deployment times out. See: edge-agent doctor (engine, disk)",
       );
     }
     if (!hadFailed && this.#record.failure && !mayHaveContainer(this.#record)) return;
     try {
       await this.#backOff();
     } catch {
-      // Aborted, which the loop looks at itself.
+      // Aborted: the loop checks that.
     }
   }
 
   #onEngineDown(error: EngineError): void {
     const { clock, config } = this.#options.services;
     this.#engineDownSince ??= clock.monotonic();
-    // An engine that went down may have taken the container with it: started and verified anew, as after a restart.
+    // The container may have stopped with the engine: it is started and verified again, as after a restart.
     this.#progress = NO_PROGRESS;
     const isHopeless = clock.monotonic() - this.#engineDownSince >= config.enginePatienceMs;
-    // One that is there and does not answer may only be busy, such as with other deployments.
+    // An engine that is there and does not answer may be busy with other deployments.
     const isAbsent = error.kind === "unavailable" && !this.#record.checked && !this.#record.touched;
     if (!this.#record.failure && (isHopeless || isAbsent)) this.#failStep(this.#announced ?? "check", error);
     if (this.#attempt > 0 || (this.#record.failure && !mayHaveContainer(this.#record))) return;
@@ -244,7 +244,7 @@ export class DeploymentRun {
     } catch (problem) {
       this.#log().warn(
         { err: problem, reason: error.message },
-        "the container engine does not answer, and that cannot be stored; it is waited for. See: edge-agent doctor (engine, disk)",
+        "the container engine does not answer, and the event for it could not be stored; the deployment waits. See: edge-agent doctor (engine, disk)",
       );
     }
   }
@@ -268,7 +268,7 @@ export class DeploymentRun {
     try {
       this.#save(this.#record, [event]);
     } catch (error) {
-      // Progress is worth a line on the screen, not a pull that begins anew because the disk is full.
+      // A progress event that cannot be stored is dropped: it must not restart the pull.
       if (!(error instanceof StoreError) || event.progress === undefined) throw error;
     }
   }
@@ -276,7 +276,7 @@ export class DeploymentRun {
   #logEvent(event: EventContent): void {
     const { status, step, message, code, progress } = event;
     const level = status === "Fail" ? "warn" : progress === undefined ? "info" : "debug";
-    // Whoever reads this in a year has no table of codes at hand.
+    // The log must be understood without the table of error codes.
     const advice = isErrorCode(code) ? ` What to do: ${errorEntry(code).hint}` : "";
     const text = advice === "" || /[.!?]$/.test(message) ? message : `${message}.`;
     this.#log()[level]({ status, step, ...(code && { code }), ...(isFinal(event) && event.details) }, text + advice);
@@ -290,6 +290,8 @@ export class DeploymentRun {
     return {
       ...this.#options.services,
       record: this.#record,
+      deploymentId: this.#record.id,
+      order: this.#record.order,
       observed,
       concurrentDeployments: this.#options.concurrentDeployments,
       emit: (event) => this.#emit(event),

@@ -20,12 +20,12 @@ const CANCEL_MESSAGES: Readonly<Record<CancelReason, string>> = {
   unknown: "The deployment was cancelled by the control plane.",
 };
 
-/** All deployments of the device: takes commands, runs them side by side, resumes what a restart interrupted. */
+/** All deployments of the device: accepts commands, runs them concurrently, and resumes them after a restart. */
 export class Deployments implements CommandHandler, AsyncDisposable {
   readonly #services: DeployServices;
   readonly #isRebuilding: () => boolean;
   readonly #runs = new Map<string, { readonly run: DeploymentRun; readonly ended: Promise<void> }>();
-  /** Apps somebody else is at work on, and when that is over. */
+  /** Apps under a lease, and when each lease ends. */
   readonly #leases = new Map<string, Promise<void>>();
 
   /** @param isRebuilding whether the store may not know every app there is */
@@ -34,10 +34,10 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     this.#isRebuilding = isRebuilding;
   }
 
-  /** Goes on with what is not finished. Call once, before commands arrive. */
+  /** Resumes pending deployments. Must be called once, before commands arrive. */
   resume(): void {
     const pending = this.#services.store.deployments().filter(({ outcome }) => outcome === "pending");
-    // What has to be undone waits for what came after it, as it did before the restart.
+    // A rollback of a success waits for later deployments of the app, as it did before the restart.
     for (const record of [...pending.filter((r) => !mustRollBack(r)), ...pending.filter(mustRollBack)]) {
       this.#launch(record, { isResumed: true });
     }
@@ -57,7 +57,10 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     const { spec } = parsed;
     const record = { ...newRecord(deploymentId, order, spec), options, origin };
     store.save({ deployment: record, events: stepEvents({ kind: "check", spec }, record) });
-    logger.info({ deployment: deploymentId, app: spec.name, image: spec.image, ...facts(spec) }, "deployment accepted");
+    logger.info(
+      { deployment: deploymentId, app: spec.name, image: spec.image, ...logFields(spec) },
+      "deployment accepted",
+    );
     this.#launch(record, { isResumed: false, announced: "check" });
   }
 
@@ -66,15 +69,15 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     if (this.#isKnown(deploymentId)) return;
     const { app, action } = request;
     const installed = store.apps().find(({ name }) => name === app);
-    const busyWith = this.#runsOn(app).find(({ run }) => !run.record.options.dry_run)?.run.record.id;
-    if (!installed && busyWith === undefined && this.#isRebuilding()) {
+    const activeDeploymentId = this.#runsOn(app).find(({ run }) => !run.record.options.dry_run)?.run.record.id;
+    if (!installed && activeDeploymentId === undefined && this.#isRebuilding()) {
       throw new EdgeError("EngineUnavailable", "The agent is looking for its apps on the engine; try again shortly.");
     }
-    const at = { id: deploymentId, order: store.nextOrder(), origin, installed, busyWith };
+    const at = { id: deploymentId, order: store.nextOrder(), origin, installed, activeDeploymentId };
     const record = accept(request, at);
     store.save({ deployment: record });
     const { spec } = record;
-    logger.info({ deployment: deploymentId, app, action, ...(spec && facts(spec)) }, "change of an app accepted");
+    logger.info({ deployment: deploymentId, app, action, ...(spec && logFields(spec)) }, "change of an app accepted");
     this.#launch(record, { isResumed: false });
   }
 
@@ -85,7 +88,7 @@ export class Deployments implements CommandHandler, AsyncDisposable {
       active.run.fail(failure);
       return;
     }
-    // A success is provisional until the control plane holds it: what it reported as failed must not stay.
+    // A success is provisional until the control plane has acknowledged it.
     const { store, logger } = this.#services;
     const app = store.apps().find((candidate) => candidate.deploymentId === deploymentId);
     const known = store.deployment(deploymentId) ?? (app && this.#recordOfApp(app));
@@ -98,9 +101,9 @@ export class Deployments implements CommandHandler, AsyncDisposable {
       return;
     }
     const record = known ?? this.#recordOfForgotten(deploymentId);
-    const undone: DeploymentRecord = { ...record, outcome: "pending", failure };
-    store.save({ deployment: undone });
-    this.#launch(undone, { isResumed: false });
+    const cancelled: DeploymentRecord = { ...record, outcome: "pending", failure };
+    store.save({ deployment: cancelled });
+    this.#launch(cancelled, { isResumed: false });
   }
 
   openDeployments(): readonly string[] {
@@ -108,14 +111,14 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     return store.deployments().flatMap(({ id, origin }) => (origin === "control_plane" ? [id] : []));
   }
 
-  /** Whether a deployment is at work on the app right now. */
+  /** Whether a deployment is working on the app. */
   isBusy(app: string): boolean {
     return this.#runsOn(app).length > 0;
   }
 
   /**
-   * Takes an app for work that is no deployment's, until disposed; `undefined` while a deployment is at work on it. What
-   * a deployment has to do to the app meanwhile waits.
+   * Takes the exclusive right to work on an app outside a deployment, until disposed; `undefined` while a deployment is
+   * working on the app or another lease exists. Deployments of the app wait meanwhile.
    */
   lease(app: string): Disposable | undefined {
     if (this.isBusy(app) || this.#leases.has(app)) return undefined;
@@ -129,13 +132,13 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     };
   }
 
-  /** Stops working on all deployments; they are resumed at the next start. */
+  /** Stops all deployments; they are resumed at the next start. */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const { run } of this.#runs.values()) run.stop();
     await Promise.all([...this.#runs.values()].map(({ ended }) => ended));
   }
 
-  /** Whether the command came before. Throws where there is no room for a new one. */
+  /** Whether the command was received before. Throws when the disk is full and it was not. */
   #isKnown(deploymentId: string): boolean {
     const { store } = this.#services;
     if (store.deployment(deploymentId) || store.finalStatusOf(deploymentId)) return true;
@@ -154,29 +157,26 @@ export class Deployments implements CommandHandler, AsyncDisposable {
       concurrentDeployments: () => this.#concurrentWith(record),
       ...options,
     });
-    const held = this.#leases.get(record.app);
+    const lease = this.#leases.get(record.app);
     const later = mustRollBack(record) ? this.#runsOn(record.app).map(({ ended }) => ended) : [];
-    const before = held ? [held, ...later] : later;
+    const before = lease ? [lease, ...later] : later;
     const running = before.length > 0 ? Promise.all(before).then(() => run.run()) : run.run();
     const ended = running.finally(() => this.#runs.delete(record.id));
     this.#runs.set(record.id, { run, ended });
   }
 
-  /** A deployment long forgotten whose app is still here, as when the app was found again after the store was lost. */
+  /** The record of a forgotten deployment whose app is installed, as after the app was adopted. */
   #recordOfApp({ deploymentId, spec, imageId, previousImageId }: AppRecord): DeploymentRecord {
     const action = previousImageId === undefined ? "deploy" : "update";
     const record = newRecord(deploymentId, this.#services.store.nextOrder(), spec);
     return { ...record, action, checked: true, imageId, committed: true, outcome: "succeeded" };
   }
 
-  /**
-   * A deployment nothing is known of, as when the store was lost. It may have left a container; which image it was made
-   * of does not matter any more.
-   */
+  /** The record of a deployment unknown to the store, as when that was lost. It may have left a container. */
   #recordOfForgotten(deploymentId: string): DeploymentRecord {
     const { store } = this.#services;
     const record = newRecord(deploymentId, store.nextOrder(), undefined);
-    return { ...record, checked: true, imageId: "unknown", outcome: "succeeded" };
+    return { ...record, touched: true, outcome: "succeeded" };
   }
 
   #concurrentWith(record: DeploymentRecord): ConcurrentDeployment[] {
@@ -184,20 +184,20 @@ export class Deployments implements CommandHandler, AsyncDisposable {
       [...this.#runs.values()]
         .map(({ run }) => run.record)
         .filter(({ id, order, outcome }) => id !== record.id && order < record.order && outcome === "pending")
-        // It takes nothing.
+        // A dry run takes no port and no name.
         .filter(({ options }) => !options.dry_run)
         .flatMap(({ id, app, spec }) => (spec ? [{ id, app, hostPorts: hostPortsOf(spec) }] : []))
     );
   }
 }
 
-/** Whether a success is to be taken back. */
+/** Whether a success has to be rolled back. */
 function mustRollBack({ committed, failure }: DeploymentRecord): boolean {
   return committed && failure !== undefined;
 }
 
-/** What of a specification may stand in a log: never the values of its environment. */
-function facts(spec: AppSpec) {
+/** Returns what may be logged of a specification: never the values of its environment. */
+function logFields(spec: AppSpec) {
   return {
     ports: spec.ports.map(({ host_port, target_port }) => `${host_port}:${target_port}`),
     volumes: spec.volumes.length,

@@ -1,20 +1,20 @@
-import type { AppSpec } from "../../protocol/app-spec.ts";
-import { type AppRecord, newRecord } from "../core/deployment/record.ts";
+import type { AppRecord } from "../core/deployment/record.ts";
 import type { ImageSource } from "../core/image/image.ts";
+import type { ImageRequest } from "../images/ports.ts";
 import { updateAppRecord } from "../store/update-app-record.ts";
-import type { DeployServices, StepContext, StepResult } from "./context.ts";
-import { NO_CONTAINERS } from "./observe.ts";
-import { execute } from "./table.ts";
+import type { DeployServices } from "./context.ts";
+
+type ImageFetcherServices = Pick<DeployServices, "images" | "store" | "logger">;
 
 /**
- * Gets images of installed apps again that the engine has lost, beside whatever else goes on: a download may take hours,
- * or wait for them. The same steps as a deployment's, with the same bounds on what it may cost.
+ * Fetches images of installed apps that the engine has lost, in the background: a download may take hours, or wait for
+ * hours. The device's limits on the cost of a pull apply.
  */
 export class ImageFetcher {
-  readonly #services: DeployServices;
+  readonly #services: ImageFetcherServices;
   readonly #active = new Map<string, Promise<void>>();
 
-  constructor(services: DeployServices) {
+  constructor(services: ImageFetcherServices) {
     this.#services = services;
   }
 
@@ -23,15 +23,15 @@ export class ImageFetcher {
     return this.#active.has(deploymentId);
   }
 
-  /** Begins to fetch the app's image, unless that goes on already. What comes of it is in the log and in the store. */
+  /** Starts to fetch the app's image, unless that is in progress. The result goes to the log and the store. */
   begin(app: AppRecord, signal: AbortSignal): void {
     if (this.isFetching(app)) return;
     const log = this.#services.logger.child({ app: app.name, deployment: app.deploymentId });
     log.warn(
       { image: app.spec.image },
-      "the app's image is not on the device any more, as after its engine was replaced; it is fetched again",
+      "the app's image is not on the device any more, for example because the engine was replaced; it is fetched again",
     );
-    const going = this.#fetch(app, signal)
+    const fetching = this.#fetch(app, signal)
       .catch((error: unknown) => {
         if (!signal.aborted)
           log.error(
@@ -40,42 +40,36 @@ export class ImageFetcher {
           );
       })
       .finally(() => this.#active.delete(app.deploymentId));
-    this.#active.set(app.deploymentId, going);
+    this.#active.set(app.deploymentId, fetching);
   }
 
-  /** Resolves when nothing is being fetched any more. */
+  /** Resolves when no image is being fetched. */
   async settled(): Promise<void> {
     await Promise.all(this.#active.values());
   }
 
   async #fetch(app: AppRecord, signal: AbortSignal): Promise<void> {
-    const { spec, digest } = app;
-    const record = { ...newRecord(app.deploymentId, 0, spec), checked: true, digest };
-    const context: StepContext = {
-      ...this.#services,
-      record,
-      observed: NO_CONTAINERS,
-      concurrentDeployments: () => [],
-      emit: () => undefined,
+    const request: ImageRequest = {
+      reference: app.spec.image,
+      digest: app.digest,
+      owner: { app: app.name, deployment: app.deploymentId },
+      emit: () => {},
       signal,
     };
-    const resolved = await execute(context, { kind: "resolve", spec, attempt: 1 });
-    const imageId = resolved.record?.imageId ?? (await this.#pull(context, spec, resolved));
-    this.#recordImage(app, imageId);
+    const resolved = await this.#services.images.resolve(request);
+    if (resolved.kind === "refused") throw new Error(resolved.refusal.message);
+    this.#recordImage(app, resolved.kind === "found" ? await this.#pull(request, resolved.source) : resolved.imageId);
   }
 
-  async #pull(context: StepContext, spec: AppSpec, { failure, progress }: StepResult): Promise<string> {
-    let source: ImageSource | undefined = failure ? undefined : progress?.source;
-    for (let attempt = 1; source; attempt++) {
-      const pulled = await execute(context, { kind: "pull", spec, source, attempt });
-      if (pulled.failure) throw new Error(pulled.failure.message || pulled.failure.code);
-      if (pulled.record?.imageId !== undefined) return pulled.record.imageId;
-      source = pulled.progress && "source" in pulled.progress ? pulled.progress.source : source;
+  async #pull(request: ImageRequest, source: ImageSource): Promise<string> {
+    for (let attempt = 1; ; attempt++) {
+      const pulled = await this.#services.images.pull(request, source, attempt);
+      if (pulled.kind !== "retry") return pulled.imageId;
+      if (pulled.mustResolve) throw new Error("the registry cannot be asked about the image");
     }
-    throw new Error(failure?.message || failure?.code || "the registry does not tell what the image is");
   }
 
-  /** A tag may lead to another image by now. That is what was asked for, then, and all there is. */
+  /** A tag may point to another image by now; then the app gets that one. */
   #recordImage(app: AppRecord, imageId: string): void {
     const { store, logger } = this.#services;
     const now = store.apps().find(({ name, deploymentId }) => name === app.name && deploymentId === app.deploymentId);
@@ -84,7 +78,7 @@ export class ImageFetcher {
     updateAppRecord(store, app, (record) => ({ ...record, imageId }));
     log.warn(
       { before: now.imageId, image_id: imageId },
-      "the app's image was fetched again; its tag leads to another one now",
+      "the app's image was fetched again; its tag now points to another image",
     );
   }
 }

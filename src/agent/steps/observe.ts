@@ -4,7 +4,7 @@ import type { Observed } from "../core/deployment/step.ts";
 import type { ContainerStatus, ContainerSummary, Engine } from "../engine/engine.ts";
 import { type ManagedContainer, findManagedContainers } from "../engine/managed-containers.ts";
 
-/** What the steps before the one that creates the container leave: nothing of the deployment's own. */
+/** Result of the steps before `create`: the deployment has no containers of its own. */
 export const NOTHING_CREATED: Partial<Observed> = { containers: [] };
 
 export const NO_CONTAINERS: Observed = { containers: [], others: [] };
@@ -13,22 +13,22 @@ export const NO_CONTAINERS: Observed = { containers: [], others: [] };
 const UP: ReadonlySet<ContainerStatus> = new Set(["running", "restarting", "paused"]);
 
 /**
- * Whether the engine can hold anything that the deployment made or changed: no container is created before its image is
- * known, and none changed that is not marked.
+ * Whether the engine may have a container that the deployment created or changed: none is created before its image is
+ * known, and none changed before `touched` is stored.
  */
 export function mayHaveContainer({ checked, imageId, touched, committed }: DeploymentRecord): boolean {
   return touched || committed || (checked && imageId !== undefined);
 }
 
-/** What the engine shows of a deployment and its app. Spares the call where there cannot be anything to see. */
+/** Lists the containers of a deployment and its app. Saves the call where there cannot be any. */
 export async function observe(
   record: DeploymentRecord,
   engine: Engine,
   stateDir: string,
   signal: AbortSignal,
 ): Promise<Observed> {
-  const isNoApp = record.action === "deploy" || record.failure !== undefined;
-  if (isNoApp && !mayHaveContainer(record)) return NO_CONTAINERS;
+  const needsNoApp = record.action === "deploy" || record.failure !== undefined;
+  if (needsNoApp && !mayHaveContainer(record)) return NO_CONTAINERS;
   const { previous, containerId } = record;
   const recorded = new Set([containerId, previous?.containerId].filter((id) => id !== undefined));
   const isOfApp = ({ id, labels }: ContainerSummary): boolean =>
@@ -38,10 +38,10 @@ export async function observe(
   const isOwn = ({ labels }: ContainerSummary): boolean => labels[LABELS.deployment] === record.id;
   const all = await engine.listContainers(signal);
   const labelled = all.filter((container) => isOwn(container) || isOfApp(container));
-  const made = await findManagedContainers(labelled, { engine, recorded }, signal);
+  const managed = await findManagedContainers(labelled, { engine, recorded }, signal);
   return {
-    containers: made.filter(isOwn).map(toObserved),
-    others: made.filter((container) => !isOwn(container)).map(toObserved),
+    containers: managed.filter(isOwn).map(toObserved),
+    others: managed.filter((container) => !isOwn(container)).map(toObserved),
   };
 }
 
@@ -49,7 +49,7 @@ function toObserved({ id, name, deploymentId, status }: ManagedContainer): Obser
   return { id, name, deploymentId, running: status === "running", up: UP.has(status) };
 }
 
-/** What is seen of the containers once one of them is as a step made it. */
+/** Returns the observation with one container changed by a step. */
 export function withContainer(
   { containers, others }: Observed,
   id: string,

@@ -8,16 +8,16 @@ import type { AppPaths, ProtectedPath, PathPolicyInput } from "../core/policy/pa
 import type { ResolvedPath } from "../core/policy/resolved-path.ts";
 import { findPolicyViolation } from "../core/policy/policy.ts";
 import type { Host } from "../host/host.ts";
-import type { DeployServices, StepContext } from "./context.ts";
+import type { ContainerStepContext, DeployServices } from "./context.ts";
 
-/** What it takes to hold an app against the policy. */
+/** What a policy check uses. */
 export interface PolicyServices extends Pick<DeployServices, "config" | "dataRoot"> {
   readonly engine: Pick<DeployServices["engine"], "readContainerConfig">;
   readonly host: Pick<Host, "resolvePath" | "readMounts">;
   readonly store: Pick<DeployServices["store"], "apps" | "deployments">;
 }
 
-/** The machine and the store as they are now, for holding several apps against the policy: each thing is looked at once. */
+/** Returns services that read each path, container and table once, for checking several apps against the policy. */
 export function snapshotServices({ engine, host, store, config, dataRoot }: PolicyServices): PolicyServices {
   const known = new Map<string, unknown>();
   const once = <T>(key: string, read: () => T): T => {
@@ -41,33 +41,36 @@ export function snapshotServices({ engine, host, store, config, dataRoot }: Poli
   };
 }
 
-/** What the app is held against the policy for. */
+/** For what the app is checked against the policy. */
 export interface PolicyCheckOptions {
   readonly phase: PolicyCheckPhase;
-  /** Order of the deployment that asks; deployments accepted later have to fit in with it. */
+  /** Order of the deployment that asks. Later deployments have to respect its paths, not the reverse. */
   readonly order: number;
 }
 
-/** The first rule of the policy in force that the app breaks, as the machine is now. */
+/** Order of an app that is installed: before every deployment. */
+export const INSTALLED_ORDER = 0;
+
+/** Returns the first rule of the current policy that the app violates in the current state of the device. */
 export async function findAppPolicyViolation(
   services: PolicyServices,
   spec: AppSpec,
-  judged: PolicyCheckOptions,
+  options: PolicyCheckOptions,
   signal: AbortSignal,
 ): Promise<PolicyViolation | undefined> {
   const { config } = services;
-  const facts = await resolvePaths(services, spec, judged, signal);
-  return findPolicyViolation(spec, config.policy, facts, judged.phase);
+  const facts = await resolvePaths(services, spec, options, signal);
+  return findPolicyViolation(spec, config.policy, facts, options.phase);
 }
 
-/** Why a container of the app may not be started now. Precondition: what it takes the place of does not run any more. */
+/** Returns why a container of the app may not be started now. Precondition: the container it replaces is stopped. */
 export async function findStartRefusal(
-  context: StepContext,
+  context: PolicyServices & Pick<ContainerStepContext, "order" | "signal">,
   spec: AppSpec,
   step: Failure["step"],
 ): Promise<Failure | undefined> {
-  const judged: PolicyCheckOptions = { phase: "run", order: context.record.order };
-  const found = await findAppPolicyViolation(context, spec, judged, context.signal);
+  const options: PolicyCheckOptions = { phase: "run", order: context.order };
+  const found = await findAppPolicyViolation(context, spec, options, context.signal);
   return found && { code: "PolicyDenied", message: found.message, step, details: { rule: found.rule } };
 }
 
@@ -93,31 +96,30 @@ async function resolvePaths(
   const hasDevices = (spec.devices ?? []).length > 0 && policy.devices !== undefined;
   if (!hasVolumes && !hasDevices) return NO_PATHS;
   const isRestricted = restrictsMounts(policy) || restrictsDevices(policy);
-  const guarded = isRestricted ? await addEngineDataPath(services, signal) : config.protectedPaths;
-  const entries = [...guarded.map(({ path }) => path), ...policy.mounts.deny, ...(policy.devices?.deny ?? [])];
-  const [own, traces, mounts] = await Promise.all([
+  const protectedPaths = isRestricted ? await addEngineDataPath(services, signal) : config.protectedPaths;
+  const entries = [...protectedPaths.map(({ path }) => path), ...policy.mounts.deny, ...(policy.devices?.deny ?? [])];
+  const [own, resolvedEntries, mounts] = await Promise.all([
     resolveAppPaths("", spec, host),
     Promise.all(entries.map((entry) => host.resolvePath(entry))),
     isRestricted ? host.readMounts() : [],
   ]);
-  const shared = isRestricted ? await findSharedPaths(services, mounts, signal) : undefined;
-  // Asked last: what an earlier deployment came to meanwhile is known then.
-  const claims = isRestricted ? listOtherSpecs(store, spec.name, phase, order) : [];
-  const others = await Promise.all(claims.map((other) => resolveAppPaths(other.name, other, host)));
-  const leadsTo = new Map(traces.map((trace): [string, ResolvedPath] => [trace.written, trace]));
-  const volumes = own.volumes.map(({ trace }) => trace);
+  const sharedPaths = isRestricted ? await findSharedPaths(services, mounts, signal) : undefined;
+  // Read last, to include what an earlier deployment has stored meanwhile.
+  const otherSpecs = isRestricted ? listOtherSpecs(store, spec.name, phase, order) : [];
+  const otherApps = await Promise.all(otherSpecs.map((other) => resolveAppPaths(other.name, other, host)));
+  const resolvedRules = new Map(resolvedEntries.map((path): [string, ResolvedPath] => [path.written, path]));
   return {
-    volumes,
+    volumes: own.volumes.map(({ trace }) => trace),
     devices: own.devices,
-    otherApps: others,
-    protectedPaths: guarded,
-    resolvedRules: leadsTo,
+    otherApps,
+    protectedPaths,
+    resolvedRules,
     mounts,
-    sharedPaths: shared,
+    sharedPaths,
   };
 }
 
-/** Where the engine keeps its data, too, which may be anywhere. */
+/** Returns the protected paths with the engine's data directory, which is configurable. */
 async function addEngineDataPath({ config, dataRoot }: PolicyServices, signal: AbortSignal): Promise<ProtectedPath[]> {
   return [...config.protectedPaths, { path: normalizePath(await dataRoot(signal)), when: "restricted" }];
 }
@@ -131,9 +133,9 @@ async function resolveAppPaths(app: string, spec: AppSpec, host: Pick<Host, "res
 }
 
 /**
- * Specifications of other apps that run, may be started, or may be put back as they were. Of deployments that are going
- * on, those that were accepted before; and of those that come after, the ones that passed their check, which took this
- * app into account.
+ * Returns the specifications of other apps that run, may be started, or may be restored. Of the pending deployments,
+ * these are the earlier ones; and, when a container is to be started, the later ones that passed their check, which
+ * included this app.
  */
 function listOtherSpecs(
   store: PolicyServices["store"],
@@ -146,21 +148,21 @@ function listOtherSpecs(
     record.outcome === "pending" &&
     !record.options.dry_run &&
     (record.order < order || (phase === "run" && record.checked));
-  const going = store.deployments().filter((record) => record.app !== app);
+  const deployments = store.deployments().filter((record) => record.app !== app);
   return [
     ...store
       .apps()
       .filter(isOther)
       .map(({ spec }) => spec),
-    ...going.filter(counts).flatMap(({ spec }) => spec ?? []),
-    // A change is taken back as long as its end was not acknowledged.
-    ...going.flatMap(({ previous, outcome }) => (previous && outcome !== "failed" ? [previous.spec] : [])),
+    ...deployments.filter(counts).flatMap(({ spec }) => spec ?? []),
+    // A change may be rolled back until its final event is acknowledged.
+    ...deployments.flatMap(({ previous, outcome }) => (previous && outcome !== "failed" ? [previous.spec] : [])),
   ];
 }
 
 /**
- * Where the agent runs in a container of the engine it uses: the paths that are the same in there as on the device.
- * `undefined` where it runs on the device itself.
+ * Returns the paths that are the same in the agent's container and on the device, if the agent runs in a container of
+ * the engine it uses. `undefined` if it runs on the device itself.
  */
 async function findSharedPaths(
   { engine }: PolicyServices,

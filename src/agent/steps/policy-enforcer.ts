@@ -6,13 +6,13 @@ import type { ContainerSummary } from "../engine/engine.ts";
 import { findManagedContainers } from "../engine/managed-containers.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { DeployServices } from "./context.ts";
-import { findAppPolicyViolation, type PolicyServices, snapshotServices } from "./policy-check.ts";
+import { findAppPolicyViolation, INSTALLED_ORDER, type PolicyServices, snapshotServices } from "./policy-check.ts";
 import { isEngineDown } from "./step-failure.ts";
 
-/** Name under which the mount rules are remembered that all apps were last started under. */
+/** Learned value with the mount rules under which all apps were last started. */
 const MOUNT_RULES_KEY = "policy-mounts";
 
-/** How long the engine may take beside the app's own time to end, in milliseconds. */
+/** How long the engine may take in addition to the stop grace period, in milliseconds. */
 const RESTART_MARGIN_MS = 10_000;
 
 /** In these the engine runs a container, or may do so by itself. */
@@ -26,19 +26,19 @@ export interface EnforcementResult {
 }
 
 export interface PolicyEnforcerOptions extends DeployServices {
-  /** Takes an app to work on, until disposed; `undefined` while a deployment is at work on it. */
+  /** Leases an app until disposed; `undefined` while a deployment is working on it. */
   readonly lease: (app: string) => Disposable | undefined;
 }
 
 /**
- * Stops installed apps that the policy in force does not allow. It needs no lock for that: whatever is done to such an
- * app at the moment, a container made of a forbidden specification must not run.
+ * Stops installed apps that the current policy does not allow. It needs no lease for that: a container of a denied
+ * specification must not run, whatever else is being done to the app.
  */
 export class PolicyEnforcer {
   readonly #options: PolicyEnforcerOptions;
-  /** Why apps are not started, by name: said once, and again when it is something else. */
+  /** The logged reason for each denied app, by name. Logged again only when it changes. */
   readonly #reportedDenials = new Map<string, string>();
-  /** Apps that this process has restarted since the rules changed. */
+  /** Deployment ids of apps that this process has restarted since the rules changed. */
   readonly #restarted = new Set<string>();
 
   constructor(options: PolicyEnforcerOptions) {
@@ -51,21 +51,21 @@ export class PolicyEnforcer {
     containers: readonly ContainerSummary[],
     signal: AbortSignal,
   ): Promise<EnforcementResult> {
-    const forbidden = new Set<string>();
+    const deniedApps = new Set<string>();
     const now = snapshotServices(this.#options);
     let hasChanged = false;
     for (const app of apps) {
       const found = await this.#findDenial(app, now, signal);
-      if (found) forbidden.add(app.name);
+      if (found) deniedApps.add(app.name);
       else this.#reportAllowed(app);
       if (found && (await this.#tolerateEngineError(app, () => this.#stopApp(app, found, containers, signal))))
         hasChanged = true;
     }
-    if (await this.#restartForChangedRules(forbidden, signal)) hasChanged = true;
-    return { deniedApps: forbidden, hasChanged };
+    if (await this.#restartForChangedRules(deniedApps, signal)) hasChanged = true;
+    return { deniedApps, hasChanged };
   }
 
-  /** Returns `undefined` where the engine refused: one container it cannot stop does not keep others from being looked after. */
+  /** Returns `undefined` when the engine refused: a container that cannot be stopped must not block other apps. */
   async #tolerateEngineError(app: AppRecord, work: () => Promise<boolean>): Promise<boolean | undefined> {
     try {
       return await work();
@@ -73,15 +73,15 @@ export class PolicyEnforcer {
       if (isEngineDown(error) || !(error instanceof EngineError)) throw error;
       this.#options.logger.error(
         { err: error, app: app.name },
-        "an app could not be stopped or started as the policy demands; it is tried again in 30 s. See: docker ps",
+        "an app could not be stopped or started as the policy requires; it is tried again in 30 s. See: docker ps",
       );
       return undefined;
     }
   }
 
-  /** A path that cannot be examined, such as one on a network that is away, is no reason to stop what runs. */
+  /** A path that cannot be resolved, as on an unreachable network file system, is no reason to stop a running app. */
   async #findDenial(app: AppRecord, services: PolicyServices, signal: AbortSignal): Promise<string | undefined> {
-    const found = await findAppPolicyViolation(services, app.spec, { phase: "run", order: 0 }, signal);
+    const found = await findAppPolicyViolation(services, app.spec, { phase: "run", order: INSTALLED_ORDER }, signal);
     return found?.isUnresolved ? undefined : found?.message;
   }
 
@@ -133,27 +133,27 @@ export class PolicyEnforcer {
         },
       });
     } catch (error) {
-      logger.warn({ err: error, app: name }, "it could not be noted in the history that an app was stopped");
+      logger.warn({ err: error, app: name }, "the stop of an app could not be added to the history");
     }
   }
 
   /**
-   * What a running container has mounted was resolved when it was started. Under other rules than those of that time it
-   * may be something that was exchanged meanwhile, and cannot be seen from outside: so it is started anew, once.
+   * Restarts apps with mounts once after the mount rules have changed. A running container's mounts were resolved when
+   * it started; the paths may have been replaced since, which cannot be seen from outside.
    */
-  async #restartForChangedRules(forbidden: ReadonlySet<string>, signal: AbortSignal): Promise<boolean> {
+  async #restartForChangedRules(deniedApps: ReadonlySet<string>, signal: AbortSignal): Promise<boolean> {
     const { store, config, lease, logger } = this.#options;
     const isRestricted = restrictsMounts(config.policy);
     const rules = isRestricted ? JSON.stringify(config.policy.mounts) : "";
     if ((store.learnedValue(MOUNT_RULES_KEY) ?? "") === rules) return false;
     let [hasChanged, isComplete] = [false, true];
     const isDue = ({ spec, name, deploymentId }: AppRecord): boolean =>
-      spec.volumes.length > 0 && !forbidden.has(name) && !this.#restarted.has(deploymentId);
+      spec.volumes.length > 0 && !deniedApps.has(name) && !this.#restarted.has(deploymentId);
     const apps = isRestricted ? store.apps().filter(isDue) : [];
     for (const app of apps) {
-      using held = lease(app.name);
-      // A deployment at work on it starts it anew, or leaves it as it is.
-      const isRestarted = held && (await this.#tolerateEngineError(app, () => this.#restart(app, signal)));
+      using appLease = lease(app.name);
+      // A deployment working on the app restarts it, or keeps it as it is.
+      const isRestarted = appLease && (await this.#tolerateEngineError(app, () => this.#restart(app, signal)));
       if (isRestarted === undefined) isComplete = false;
       else this.#restarted.add(app.deploymentId);
       if (isRestarted) hasChanged = true;
@@ -164,7 +164,7 @@ export class PolicyEnforcer {
     } catch (error) {
       logger.warn(
         { err: error },
-        "it could not be noted that apps were restarted for the policy; see: edge-agent doctor (disk)",
+        "the restart of apps for new mount rules could not be stored; see: edge-agent doctor (disk)",
       );
     }
     return hasChanged;
@@ -181,8 +181,8 @@ export class PolicyEnforcer {
   }
 
   /**
-   * Restarts the app where it runs; returns whether it did. Call with the app held: what was seen of it before may be
-   * over. A container that was stopped meanwhile is the keeper's to start.
+   * Restarts the app if it runs; returns whether it did. Must be called with a lease of the app. A container that was
+   * stopped meanwhile is left to the reconciler.
    */
   async #restart(seen: AppRecord, signal: AbortSignal): Promise<boolean> {
     const { engine, config, store, logger, clock } = this.#options;
@@ -191,13 +191,10 @@ export class PolicyEnforcer {
     const own = await this.#appContainers(app, await engine.listContainers(signal), signal);
     const up = own.filter(({ status }) => UP_STATUSES.has(status));
     if (up.length === 0) return false;
-    logger.warn(
-      { app: app.name },
-      "the rules for mounts have changed; an app that mounts directories is restarted once",
-    );
+    logger.warn({ app: app.name }, "the mount rules have changed; an app that mounts directories is restarted once");
     for (const { id } of up) {
       signal.throwIfAborted();
-      // Once begun it is carried through: no engine starts again what was stopped, and the agent may be about to end.
+      // Not aborted once begun: the engine does not start a stopped container again, and the agent may be stopping.
       using limit = deadline(clock, config.stopGraceMs + RESTART_MARGIN_MS);
       await engine.stopContainer(id, config.stopGraceMs, limit.signal);
       if ((await this.#findDenial(app, this.#options, limit.signal)) !== undefined) continue;
@@ -207,8 +204,8 @@ export class PolicyEnforcer {
   }
 }
 
-/** Whether an engine that is restarted starts the container again, though it was stopped. */
+/** Whether the engine starts the stopped container again when it is restarted itself. */
 function mayAutoRestart(policy: AppRecord["spec"]["restart_policy"], wasUp: boolean): boolean {
-  // A run that ended by itself without an error is over.
+  // A container that ended by itself without an error is not restarted.
   return policy === "always" || (policy === "on-failure" && wasUp);
 }

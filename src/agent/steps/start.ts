@@ -1,28 +1,29 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
-import { portInUseRefusal } from "../core/deployment/check.ts";
+import { type PortConflict, portInUseRefusal, toRefusalFailure } from "../core/deployment/check.ts";
 import { hostPortsOf, includesPort } from "../core/host/host-port.ts";
 import type { Failure } from "../core/deployment/record.ts";
 import type { Step } from "../core/deployment/step.ts";
 import { EngineError } from "../engine/engine-error.ts";
-import type { StepContext, StepResult } from "./context.ts";
+import type { ContainerStepContext, StepResult } from "./context.ts";
 import { findStartRefusal } from "./policy-check.ts";
 import { withContainer } from "./observe.ts";
 
-/** Starts the app. Precondition: its container exists; starting one that runs already is no error. */
-export async function runStart(context: StepContext, step: Extract<Step, { kind: "start" }>): Promise<StepResult> {
-  const { containerId } = step;
-  const failure = await startOrSayWhichPort(context, step.spec, containerId);
+/** Starts the app; it is no error if it runs already. Precondition: its container exists. */
+export async function runStart(
+  context: ContainerStepContext,
+  { spec, containerId }: Extract<Step, { kind: "start" }>,
+): Promise<StepResult> {
+  const failure = await startContainer(context, spec, containerId);
   if (failure) return { failure };
-  const { observed } = context;
   return {
     progress: { startedContainerId: containerId, stoppedContainerId: undefined },
-    observed: withContainer(observed, containerId, { running: true, up: true }),
+    observed: withContainer(context.observed, containerId, { running: true, up: true }),
   };
 }
 
-/** Starts a container; a policy that forbids it, or a port that cannot be bound, is an answer, and no error. */
-export async function startOrSayWhichPort(
-  context: StepContext,
+/** Starts a container. Returns a failure when the policy forbids it or a port is in use. */
+export async function startContainer(
+  context: ContainerStepContext,
   spec: AppSpec,
   containerId: string,
 ): Promise<Failure | undefined> {
@@ -33,19 +34,22 @@ export async function startOrSayWhichPort(
     return undefined;
   } catch (error) {
     if (!(error instanceof EngineError) || error.kind !== "port_in_use") throw error;
-    // Taken between the check and now: find out which one, for the person who has to choose another.
-    const details = await takenPort(context, spec, error);
-    return { code: "ErrorPortInUse", message: "", step: "starting", details };
+    // Taken since the check. The details name the port, for the person who has to choose another one.
+    return toRefusalFailure(portInUseRefusal(await findPortConflict(context, spec, error)), "starting");
   }
 }
 
-async function takenPort(context: StepContext, spec: AppSpec, error: EngineError) {
+async function findPortConflict(
+  { host, signal }: Pick<ContainerStepContext, "host" | "signal">,
+  spec: AppSpec,
+  error: EngineError,
+): Promise<PortConflict | undefined> {
   const ports = hostPortsOf(spec);
-  const listening = await context.host.listeningPorts(context.signal);
+  const listening = await host.listeningPorts(signal);
   const port =
-    ports.find((candidate) => error.message.includes(String(candidate.port))) ??
+    ports.find((candidate) => candidate.port === error.port) ??
     ports.find((candidate) => includesPort(listening, candidate));
-  if (port === undefined) return {};
-  const holder = await context.host.findPortHolder(port, context.signal);
-  return portInUseRefusal(port, holder && { kind: "process", ...holder }).details ?? {};
+  if (port === undefined) return undefined;
+  const holder = await host.findPortHolder(port, signal);
+  return { port, holder: holder && { kind: "process", ...holder } };
 }

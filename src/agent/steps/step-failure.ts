@@ -23,24 +23,21 @@ const STEP_NAMES: Readonly<Record<Step["kind"], DeploymentStep>> = {
   commit: "done",
   revert: "done",
   succeed: "done",
-  quote: "done",
+  report_cost: "done",
   fail: "done",
 };
 
-/** The name under which a step shows in events. */
+/** Returns the step name for events. */
 export function stepName(kind: Step["kind"]): DeploymentStep {
   return STEP_NAMES[kind];
 }
 
-/** Whether the engine may come back and the step then be tried again. */
+/** Whether the engine does not answer, so that the step can be tried again later. */
 export function isEngineDown(error: unknown): error is EngineError {
   return error instanceof EngineError && (error.kind === "unavailable" || error.kind === "timeout");
 }
 
-/**
- * An error as the log may have it: one that repeats a secret, in its message or in what caused it, is replaced by one
- * that does not.
- */
+/** Returns the error for the log. One that contains a secret, itself or in its causes, is replaced by a masked copy. */
 export function maskError(error: unknown, secrets: readonly string[]): unknown {
   const texts: string[] = [];
   for (let at = error, depth = 0; at instanceof Error && depth < 10; at = at.cause, depth++) {
@@ -53,7 +50,7 @@ export function maskError(error: unknown, secrets: readonly string[]): unknown {
   return masked;
 }
 
-/** The failure an error amounts to. Text from outside is masked: an engine repeats what it was given. */
+/** Converts an error to a failure. Texts of engines and registries are masked, since they may repeat secrets. */
 export function toFailure(error: unknown, step: DeploymentStep, record: DeploymentRecord): Failure {
   if (error instanceof EdgeError) {
     const { code, message, details } = error;

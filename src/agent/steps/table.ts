@@ -1,57 +1,105 @@
+import type { Repair } from "../core/app/repair.ts";
+import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
 import type { Step, RecordStep } from "../core/deployment/step.ts";
+import type { StoreChange } from "../store/store.ts";
 import { runCheck } from "./check.ts";
-import { runClean } from "./clean.ts";
-import type { StepContext, StepResult } from "./context.ts";
+import { runClean, runRename, runStop } from "./containers.ts";
+import type { ContainerStepContext, StepContext, StepResult } from "./context.ts";
 import { runCreate } from "./create.ts";
-import { runTrackedPull } from "./tracked-pull.ts";
-import { runResolve } from "./resolve.ts";
-import { runRename } from "./rename.ts";
+import { runPull, runResolve } from "./images.ts";
 import { runStart } from "./start.ts";
-import { runStop } from "./stop.ts";
 import { runSwitch } from "./switch.ts";
 import { runVerify } from "./verify.ts";
 
 /** Steps that touch the engine. */
 export type EffectStep = Exclude<Step, RecordStep>;
 
-type Executors = {
-  readonly [K in EffectStep["kind"]]: (
-    context: StepContext,
-    step: Extract<EffectStep, { kind: K }>,
-  ) => Promise<StepResult>;
+type Executors<S extends EffectStep, Context> = {
+  readonly [K in S["kind"]]: (context: Context, step: Extract<S, { kind: K }>) => Promise<StepResult>;
 };
 
-/** Every step has its executor: one that is missing does not compile. */
-const EXECUTORS: Executors = {
-  check: runCheck,
-  resolve: runResolve,
-  pull: runTrackedPull,
+const REPAIR_EXECUTORS: Executors<Repair["step"], ContainerStepContext> = {
   create: runCreate,
-  switch: runSwitch,
   rename: runRename,
   stop: runStop,
   start: runStart,
-  verify: runVerify,
   clean: runClean,
 };
 
+/** Every step has its executor: one that is missing does not compile. */
+const EXECUTORS: Executors<EffectStep, StepContext> = {
+  ...REPAIR_EXECUTORS,
+  check: runCheck,
+  resolve: runResolve,
+  pull: runPull,
+  switch: runSwitch,
+  verify: runVerify,
+};
+
+/** Executes one step of a deployment. */
+export function execute<K extends EffectStep["kind"]>(
+  context: StepContext,
+  step: Extract<EffectStep, { kind: K }>,
+): Promise<StepResult> {
+  return EXECUTORS[step.kind](context, step);
+}
+
+/** Executes one step of a repair. */
+export function executeRepair<K extends Repair["step"]["kind"]>(
+  context: ContainerStepContext,
+  step: Extract<Repair["step"], { kind: K }>,
+): Promise<StepResult> {
+  return REPAIR_EXECUTORS[step.kind](context, step);
+}
+
 const RECORD_STEP_KINDS = {
-  quote: true,
+  report_cost: true,
   commit: true,
   revert: true,
   succeed: true,
   fail: true,
 } as const satisfies Record<RecordStep["kind"], true>;
 
-/** Whether a step is no more than what is stored. */
+/** Whether a step only writes to the store. */
 export function isRecordStep(step: Step): step is RecordStep {
   return Object.hasOwn(RECORD_STEP_KINDS, step.kind);
 }
 
-/** Carries out one step. */
-export function execute<K extends EffectStep["kind"]>(
-  context: StepContext,
-  step: Extract<EffectStep, { kind: K }>,
-): Promise<StepResult> {
-  return EXECUTORS[step.kind](context, step);
+/** What a record step writes: the record's new fields, and the change of the stored app. */
+export interface RecordChange extends Pick<StoreChange, "app" | "removedApp"> {
+  readonly record: Partial<DeploymentRecord>;
+}
+
+export function toRecordChange(step: RecordStep, record: DeploymentRecord): RecordChange {
+  const { app: name, previous } = record;
+  switch (step.kind) {
+    case "commit":
+      return { record: { committed: true, containerId: step.app.containerId }, app: step.app };
+    case "revert":
+      // There is nothing to restore: the deployment's containers are removed by their label.
+      if (step.superseded) return { record: { committed: false, touched: false } };
+      return { record: { committed: false, touched: previous !== undefined }, ...appOrNone(step.app, name) };
+    case "succeed":
+      return {
+        record: { outcome: "succeeded", committed: true, ...(step.result === "installed" && containerField(step.app)) },
+        ...(step.result === "removed" ? { removedApp: name } : step.app && { app: withChangedBy(step.app, record) }),
+      };
+    case "report_cost":
+      return { record: { outcome: "succeeded" } };
+    case "fail":
+      return { record: { outcome: "failed" }, ...(step.app && { app: step.app }) };
+  }
+}
+
+function containerField(app: RecordChange["app"]): Pick<DeploymentRecord, "containerId"> {
+  return { containerId: app?.containerId };
+}
+
+/** A stop, start or restart keeps the app's deployment id; `changedBy` shows whether another one followed. */
+function withChangedBy(app: AppRecord, { id }: DeploymentRecord): AppRecord {
+  return app.deploymentId === id ? app : { ...app, changedBy: id };
+}
+
+function appOrNone(app: RecordChange["app"], name: string): Pick<RecordChange, "app" | "removedApp"> {
+  return app ? { app } : { removedApp: name };
 }

@@ -7,47 +7,49 @@ import { type Baseline, evaluateSample } from "../core/deployment/verify.ts";
 import type { ContainerState } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import { maskLogTail } from "../engine/mask-log-lines.ts";
-import type { StepContext, StepResult } from "./context.ts";
+import type { ContainerStepContext, StepContext, StepResult } from "./context.ts";
 import { withContainer } from "./observe.ts";
 import { findStartRefusal } from "./policy-check.ts";
 
 const SAMPLE_INTERVAL_MS = 250;
 const LOG_LINES = 20;
-/** Longest line, and longest output of a health check, that goes into an event, in characters. */
+/** Limit for a log line and for the output of a health check in an event, in characters. */
 const MAX_TEXT_LENGTH = 500;
 /**
- * How a crashed app is watched for the moment between two runs, when its exit code can be seen. Podman starts an app
- * again at once, so that moment is short.
+ * Samples of a crashed app until one is taken between two runs, when the exit code can be read. Podman restarts an app
+ * at once, so that moment is short.
  */
 const MAX_EXIT_CODE_SAMPLES = 50;
 const EXIT_CODE_SAMPLE_INTERVAL_MS = 40;
 
 type VerifyStep = Extract<Step, { kind: "verify" }>;
 
+type VerifyContext = ContainerStepContext & Pick<StepContext, "clock" | "record">;
+
 /**
- * Watches the app until it has proved itself or not. Only looks, so it may run any number of times; after a restart of
- * the agent it begins anew. Precondition: the container was started.
+ * Samples the app until it is verified or has failed. Changes nothing, so it may run any number of times; after a
+ * restart of the agent it starts again. Precondition: the container was started.
  */
-export async function runVerify(context: StepContext, step: VerifyStep): Promise<StepResult> {
+export async function runVerify(context: VerifyContext, step: VerifyStep): Promise<StepResult> {
   const { clock, config, signal } = context;
-  // The policy may have been tightened while it was verified, and the agent restarted.
+  // The policy may have been tightened before a restart of the agent.
   const refusal = await findStartRefusal(context, step.spec, "verifying");
   if (refusal) return { failure: refusal };
   const { settleMs, healthTimeoutMs } = config;
   const window = { settleMs, healthTimeoutMs, restartPolicy: step.spec.restart_policy };
-  const beganAt = clock.monotonic();
+  const startedAt = clock.monotonic();
   let baseline: Baseline | undefined;
   for (;;) {
-    const vitals = await sampleContainer(context, step);
-    baseline ??= { restartCount: 0, startedAt: vitals.startedAt };
-    const elapsed = clock.monotonic() - beganAt;
-    switch (evaluateSample(vitals, baseline, elapsed, window)) {
-      case "hold":
+    const sample = await sampleContainer(context, step);
+    baseline ??= { restartCount: 0, startedAt: sample.startedAt };
+    const elapsed = clock.monotonic() - startedAt;
+    switch (evaluateSample(sample, baseline, elapsed, window)) {
+      case "healthy":
         return {
           progress: { verifiedContainerId: step.containerId },
           observed: context.observed,
         };
-      case "ended":
+      case "exited":
         return {
           progress: { verifiedContainerId: step.containerId },
           observed: withContainer(context.observed, step.containerId, { running: false, up: false }),
@@ -56,71 +58,75 @@ export async function runVerify(context: StepContext, step: VerifyStep): Promise
           ],
         };
       case "crashed":
-        return { failure: await crashed(context, step, vitals) };
+        return { failure: await crashFailure(context, step, sample) };
       case "unhealthy":
-        return { failure: unhealthy(context, vitals) };
+        return { failure: unhealthyFailure(context, sample) };
       case "wait":
-        await clock.sleep(Math.min(SAMPLE_INTERVAL_MS, remaining(vitals, elapsed, window)), signal);
+        await clock.sleep(Math.min(SAMPLE_INTERVAL_MS, remainingMs(sample, elapsed, window)), signal);
     }
   }
 }
 
-function remaining(
-  vitals: ContainerState,
+function remainingMs(
+  sample: ContainerState,
   elapsed: number,
   window: { settleMs: number; healthTimeoutMs: number },
 ): number {
-  const until = vitals.health === "none" ? window.settleMs : window.healthTimeoutMs;
+  const until = sample.health === "none" ? window.settleMs : window.healthTimeoutMs;
   return Math.max(10, until - elapsed);
 }
 
-async function sampleContainer(context: StepContext, step: VerifyStep): Promise<ContainerState> {
-  const vitals = await context.engine.inspectContainer(step.containerId, context.signal);
-  if (!vitals) throw new EngineError("not_found", "the app's container was removed while it was being verified");
-  return vitals;
+async function sampleContainer(context: VerifyContext, step: VerifyStep): Promise<ContainerState> {
+  const sample = await context.engine.inspectContainer(step.containerId, context.signal);
+  if (!sample) throw new EngineError("not_found", "the app's container was removed while it was being verified");
+  return sample;
 }
 
-async function crashed(context: StepContext, step: VerifyStep, first: ContainerState): Promise<Failure> {
-  const vitals = await betweenRuns(context, step, first);
+async function crashFailure(context: VerifyContext, step: VerifyStep, first: ContainerState): Promise<Failure> {
+  const sample = await sampleBetweenRuns(context, step, first);
   const lines = await context.engine.tailLogs(step.containerId, LOG_LINES, context.signal);
-  const exitCode = vitals.status === "running" ? undefined : vitals.exitCode;
+  const exitCode = sample.status === "running" ? undefined : sample.exitCode;
   const code = exitCode === undefined ? "" : ` with exit code ${exitCode}`;
   return {
     code: "CrashLoopBackOff",
     step: "verifying",
-    message: vitals.oomKilled
+    message: sample.oomKilled
       ? "The app was killed because it ran out of memory."
       : `The app stopped${code} while it was being verified.`,
     details: {
       ...(exitCode !== undefined && { exit_code: exitCode }),
-      oom_killed: vitals.oomKilled,
-      restart_count: vitals.restartCount,
+      oom_killed: sample.oomKilled,
+      restart_count: sample.restartCount,
       logs: maskLogTail(lines, secretsOfRecord(context.record), MAX_TEXT_LENGTH),
     },
   };
 }
 
-/** An app that restarts fast is often seen running; its last exit code shows only while it is down. */
-async function betweenRuns(context: StepContext, step: VerifyStep, first: ContainerState): Promise<ContainerState> {
-  let vitals = first;
-  for (let looks = 0; vitals.status === "running" && looks < MAX_EXIT_CODE_SAMPLES; looks++) {
+/** An app that restarts quickly is running in most samples; its last exit code can be read only while it is down. */
+async function sampleBetweenRuns(
+  context: VerifyContext,
+  step: VerifyStep,
+  first: ContainerState,
+): Promise<ContainerState> {
+  let sample = first;
+  for (let samples = 0; sample.status === "running" && samples < MAX_EXIT_CODE_SAMPLES; samples++) {
     await context.clock.sleep(EXIT_CODE_SAMPLE_INTERVAL_MS, context.signal);
-    vitals = await sampleContainer(context, step);
+    sample = await sampleContainer(context, step);
   }
-  return vitals;
+  return sample;
 }
 
-function unhealthy(context: StepContext, vitals: ContainerState): Failure {
-  // What the app wrote may repeat what it was given.
-  const output = maskSecrets(vitals.healthOutput, secretsOfRecord(context.record)).slice(0, MAX_TEXT_LENGTH);
+function unhealthyFailure(context: VerifyContext, sample: ContainerState): Failure {
+  // The output may repeat values of the environment.
+  const output = maskSecrets(sample.healthOutput, secretsOfRecord(context.record)).slice(0, MAX_TEXT_LENGTH);
   const seconds = Math.round(context.config.healthTimeoutMs / 1000);
   return {
     code: "Unhealthy",
     step: "verifying",
     message:
-      vitals.health === "unhealthy"
+      sample.health === "unhealthy"
         ? "The app's health check reports unhealthy."
         : `The app's health check did not become healthy within ${seconds} s.`,
-    details: { health: vitals.health, output },
+    details: { health: sample.health, output },
   };
 }

@@ -5,16 +5,16 @@ import { AgentRig } from "../../support/agent-rig.ts";
 
 const IMAGE = "example/app:1";
 
-/** A rig with one app deployed, and a keeper that looks after it. */
+/** A rig with a deployed app and a running reconciler. */
 async function deployed() {
   const rig = new AgentRig();
   rig.engine.addImage(IMAGE);
   rig.deployments.deploy("d1", { name: "app", image: IMAGE, ports: [{ host_port: 30_001, target_port: 80 }] });
   await rig.untilEnd("d1");
   const rebuild = { isSet: false, clear: () => void (rebuild.isSet = false) };
-  const keeper = new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
+  const reconciler = new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
   const stop = new AbortController();
-  const running = keeper.run(stop.signal);
+  const running = reconciler.run(stop.signal);
   await rig.clock.advance(0);
   return {
     rig,
@@ -30,7 +30,7 @@ async function deployed() {
 
 const remove = (rig: AgentRig) => rig.engine.removeContainer("app", new AbortController().signal);
 
-describe("keeper", () => {
+describe("reconciler", () => {
   it("says which engine there is, once", async () => {
     await using test = await deployed();
     await test.rig.clock.advance(300_000);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { findRefusal } from "../../../src/agent/core/deployment/check.ts";
+import { findRefusal, type HostState, toRefusalFailure } from "../../../src/agent/core/deployment/check.ts";
 import { type AppSpec, parseAppSpec } from "../../../src/protocol/app-spec.ts";
 import { EMPTY_HOST_STATE as EMPTY } from "../../support/empty-host-state.ts";
 
@@ -12,6 +12,12 @@ function spec(fields: Record<string, unknown> = {}): AppSpec {
 
 const tcp = (port: number) => ({ port, protocol: "tcp" as const });
 const port = (host_port: number) => spec({ ports: [{ host_port, target_port: 80 }] });
+
+/** The failure as it is stored and sent. */
+function failureOf(app: AppSpec, hostState: HostState) {
+  const refusal = findRefusal(app, hostState);
+  return refusal && toRefusalFailure(refusal, "checking");
+}
 
 describe("check", () => {
   it("accepts exactly the ports from 30000 to 32767", () => {
@@ -35,8 +41,11 @@ describe("check", () => {
 
   it("refuses a port twice in one request", () => {
     const twice = spec({ ports: [1, 2].map((target_port) => ({ host_port: 30_001, target_port })) });
-    expect(findRefusal(twice, EMPTY)).toMatchObject({
+    expect(findRefusal(twice, EMPTY)?.portConflict).toEqual({ port: tcp(30_001), holder: { kind: "request" } });
+    expect(failureOf(twice, EMPTY)).toEqual({
       code: "ErrorPortInUse",
+      message: "The desired port is already in use.",
+      step: "checking",
       details: { host_port: 30_001, holder: { kind: "request" } },
     });
   });
@@ -59,7 +68,7 @@ describe("check", () => {
     ],
     ["a listening process", { listeningPorts: [tcp(30_001)] }, { kind: "process" }],
   ])("finds a port held by %s", (_who, around, holder) => {
-    expect(findRefusal(port(30_001), { ...EMPTY, ...around })).toMatchObject({
+    expect(failureOf(port(30_001), { ...EMPTY, ...around })).toMatchObject({
       code: "ErrorPortInUse",
       details: { host_port: 30_001, holder },
     });
@@ -74,7 +83,7 @@ describe("check", () => {
     expect(findRefusal(spec({ ports: both }), EMPTY)).toBeUndefined();
     const udp = spec({ ports: [both[1]] });
     expect(findRefusal(udp, { ...EMPTY, listeningPorts: [tcp(30_001)] })).toBeUndefined();
-    expect(findRefusal(udp, { ...EMPTY, listeningPorts: [{ port: 30_001, protocol: "udp" }] })).toMatchObject({
+    expect(failureOf(udp, { ...EMPTY, listeningPorts: [{ port: 30_001, protocol: "udp" }] })).toMatchObject({
       code: "ErrorPortInUse",
       details: { host_port: 30_001, protocol: "udp", holder: { kind: "process" } },
     });

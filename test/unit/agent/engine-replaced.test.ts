@@ -26,9 +26,9 @@ async function deployed() {
   rig.deployments.deploy("d1", APP);
   await rig.untilEnd("d1");
   const rebuild = { isSet: false, clear: () => undefined };
-  const keeper = new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
+  const reconciler = new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
   const stop = new AbortController();
-  const running = keeper.run(stop.signal);
+  const running = reconciler.run(stop.signal);
   await rig.clock.advance(0);
   return {
     rig,

@@ -23,7 +23,7 @@ const change = (rig: AgentRig, action: AppAction, spec?: unknown): Promise<unkno
   return rig.untilEnd(id);
 };
 
-function keeperOf(rig: AgentRig): AppReconciler {
+function reconcilerOf(rig: AgentRig): AppReconciler {
   const rebuild = { isSet: false, clear: () => {} };
   return new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
 }
@@ -31,7 +31,7 @@ function keeperOf(rig: AgentRig): AppReconciler {
 const status = (rig: AgentRig) => rig.engine.container("app")?.status;
 
 describe("stop", () => {
-  it("stops the app with time to end, and keeps it stopped, whatever the keeper sees", async () => {
+  it("stops the app with time to end, and keeps it stopped, whatever the reconciler observes", async () => {
     await using rig = await deployed({ behaviour: { endsAfterMs: 4_000 } });
     expect(await change(rig, "stop")).toMatchObject({
       status: "Success",
@@ -39,11 +39,11 @@ describe("stop", () => {
     });
     expect(status(rig)).toBe("exited");
     expect(rig.store.apps()).toMatchObject([{ desired: "stopped" }]);
-    for (let round = 0; round < 3; round++) await keeperOf(rig).reconcile(signal);
+    for (let round = 0; round < 3; round++) await reconcilerOf(rig).reconcile(signal);
     expect(status(rig)).toBe("exited");
     await rig.restart();
     rig.engine.container("app")?.start();
-    const round = keeperOf(rig).reconcile(signal);
+    const round = reconcilerOf(rig).reconcile(signal);
     await rig.clock.advance(5_000);
     await round;
     expect(status(rig)).toBe("exited");
@@ -155,7 +155,7 @@ describe("remove", () => {
     await rig.engine.createContainer(request, signal);
     const labels = { ...request.labels, "io.edge-agent.state-dir": "/elsewhere" };
     await rig.engine.createContainer({ ...request, name: "other", labels }, signal);
-    await keeperOf(rig).reconcile(signal);
+    await reconcilerOf(rig).reconcile(signal);
     expect(rig.engine.containers.map(({ name }) => name)).toEqual(["other"]);
   });
 
@@ -260,8 +260,8 @@ describe("an agent whose store was lost in the middle of an update", () => {
     seen[Symbol.dispose]();
     await using deployments = new Deployments(services);
     const rebuild = { isSet: true, clear: () => void (rebuild.isSet = false) };
-    const keeper = new AppReconciler({ ...services, rebuild, lease: (app) => deployments.lease(app) });
-    await keeper.reconcile(signal);
+    const reconciler = new AppReconciler({ ...services, rebuild, lease: (app) => deployments.lease(app) });
+    await reconciler.reconcile(signal);
     expect(fresh.store.apps()).toMatchObject([{ name: "app", deploymentId: "d1", spec: { image: IMAGE } }]);
     expect(rig.engine.containers.map(({ name, status: state, request }) => [name, state, request.image])).toEqual([
       ["app", "running", IMAGE],

@@ -9,22 +9,22 @@ const IMAGE = "example/app:1";
 const COPY = "example/copy:1";
 const signal = new AbortController().signal;
 
-/** A rig with an app deployed, and a keeper that looks when it is told to. */
+/** A rig with a deployed app and a reconciler that the test runs. */
 async function deployed(fields: object = {}, labels: Readonly<Record<string, string>> = {}) {
   const rig = new AgentRig();
   rig.engine.addImage(IMAGE, { labels });
   rig.deployments.deploy("d1", { name: "app", image: IMAGE, ...fields });
   await rig.untilEnd("d1");
   const rebuild = { isSet: false, clear: () => void (rebuild.isSet = false) };
-  const keeper = new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
-  /** The store is lost, and the keeper looks for what there is. */
+  const reconciler = new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
+  /** Loses the store and runs the reconciler. */
   const loseStore = async () => {
     rig.store.acknowledge("d1", 100);
     rig.store.save({ removedApp: "app" });
     rebuild.isSet = true;
-    await keeper.reconcile(signal);
+    await reconciler.reconcile(signal);
   };
-  return { rig, keeper, loseStore };
+  return { rig, reconciler, loseStore };
 }
 
 type Rig = AgentRig;
@@ -51,11 +51,11 @@ describe.each([
   ["a duplicate with the same labels", duplicate],
 ])("%s of an app's container", (_, make) => {
   it("is not the app, whatever is done to that", async () => {
-    const { rig, keeper } = await deployed();
+    const { rig, reconciler } = await deployed();
     await using _rig = rig;
     const { containerId } = rig.store.apps()[0]!;
     const copy = await make(rig, "lab");
-    await keeper.reconcile(signal);
+    await reconciler.reconcile(signal);
     expect(rig.engine.container(containerId)?.status).toBe("running");
     expect(rig.store.apps()[0]?.containerId).toBe(containerId);
     const state = await readDeviceState(
@@ -81,7 +81,7 @@ describe.each([
       const spec = { environments: [{ key: "A", value: "b" }] };
       rig.deployments.change(id, { action, app: "app", ...(action === "update" && { spec }) });
       expect([id, await rig.untilEnd(id)]).toMatchObject([id, { status: "Success" }]);
-      await keeper.reconcile(signal);
+      await reconciler.reconcile(signal);
       expect([id, rig.engine.container(copy)?.status]).toEqual([id, "running"]);
     }
     rig.deployments.deploy("d2", { name: "app", image: IMAGE });
@@ -90,24 +90,24 @@ describe.each([
   });
 
   it("is not the app either where that has no container any more, and not read as its log", async () => {
-    const { rig, keeper } = await deployed();
+    const { rig, reconciler } = await deployed();
     await using _rig = rig;
     const copy = await make(rig, "lab");
     await rig.engine.removeContainer("app", signal);
     expect(await findAppContainer(rig.store.apps()[0]!, rig.engine, signal)).toBeUndefined();
-    await keeper.reconcile(signal);
+    await reconciler.reconcile(signal);
     expect(rig.engine.container("app")?.status).toBe("running");
     expect(rig.engine.container(copy)?.status).toBe("running");
     expect(rig.store.apps()[0]?.containerId).toBe(rig.engine.container("app")?.id);
   });
 
   it("survives the failure of the deployment it was made of", async () => {
-    const { rig, keeper } = await deployed();
+    const { rig, reconciler } = await deployed();
     await using _rig = rig;
     const copy = await make(rig, "lab");
     rig.deployments.cancel("d1", "timeout");
     expect(await rig.untilEnd("d1")).toMatchObject({ status: "Fail" });
-    await keeper.reconcile(signal);
+    await reconciler.reconcile(signal);
     expect(rig.engine.containers.map(({ id }) => id)).toEqual([copy]);
   });
 
@@ -119,17 +119,17 @@ describe.each([
     await loseStore();
     expect(rig.store.apps()).toEqual([]);
     expect(rig.engine.container(copy)?.status).toBe("running");
-    expect(rig.log.join("")).toContain("it is taken for a copy and left alone");
+    expect(rig.log.join("")).toContain("it is treated as a copy and left alone");
   });
 });
 
 it("an app that a person gave another name stays the app: it is undone, updated and removed by its id", async () => {
   for (const what of ["undo", "update", "remove"] as const) {
-    const { rig, keeper } = await deployed();
+    const { rig, reconciler } = await deployed();
     await using _rig = rig;
     const container = rig.engine.container("app")!;
     container.name = "renamed";
-    await keeper.reconcile(signal);
+    await reconciler.reconcile(signal);
     expect(rig.engine.container("renamed")?.status).toBe("running");
     if (what === "undo") rig.deployments.cancel("d1", "timeout");
     else {
@@ -215,7 +215,7 @@ describe("after a lost store", () => {
 
 describe("an undone stop", () => {
   it("gives way to a stop that came after it", async () => {
-    const { rig, keeper } = await deployed();
+    const { rig, reconciler } = await deployed();
     await using _rig = rig;
     for (const [id, action] of [
       ["s1", "stop"],
@@ -228,7 +228,7 @@ describe("an undone stop", () => {
     // The control plane had given the first one up before its success arrived.
     rig.deployments.cancel("s1", "timeout");
     await rig.untilEnd("s1");
-    await keeper.reconcile(signal);
+    await reconciler.reconcile(signal);
     expect(rig.store.apps()).toMatchObject([{ desired: "stopped" }]);
     expect(rig.engine.container("app")?.status).toBe("exited");
   });
@@ -246,11 +246,11 @@ describe("an undone stop", () => {
 });
 
 it("a command that was accepted during a repair does not write back what was before it", async () => {
-  const { rig, keeper } = await deployed();
+  const { rig, reconciler } = await deployed();
   await using _rig = rig;
   await rig.engine.removeContainer("app", signal);
   const slow = rig.engine.faults.hang("createContainer", "after");
-  const round = keeper.reconcile(signal);
+  const round = reconciler.reconcile(signal);
   await rig.clock.advance(0);
   expect(slow.waiting).toBe(1);
   rig.deployments.change("s1", { action: "stop", app: "app" });

@@ -73,7 +73,7 @@ describe("plan", () => {
       fc.property(ownMishaps, fc.constantFrom("running", "stopped"), (list, desired) => {
         const { record, containers, steps, installed } = simulatePlan("update", spec, list, desired);
         const version = record.outcome === "succeeded" ? "d1" : "d0";
-        // What cannot be brought back at once is the keeper's, its name included; and what goes down once it is the app.
+        // The reconciler handles what cannot be restored at once, names included, and an app that stops after the commit.
         if (record.rollbackFailure) return;
         expect(containers.map(({ deploymentId }) => deploymentId)).toEqual([version]);
         expect(installed).toMatchObject({ deploymentId: version, containerId: containers[0]?.id, desired });

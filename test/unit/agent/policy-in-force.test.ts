@@ -18,7 +18,7 @@ const only = (...allow: string[]): Policy["mounts"] => ({ allow, deny: [] });
 
 type Changeable = { -readonly [K in keyof Policy]: Policy[K] };
 
-/** A rig whose policy can be changed, as the owner does between two runs of the agent, and a keeper that looks when told. */
+/** A rig whose policy can be changed, as between two runs of the agent, and a reconciler that the test runs. */
 async function rigWith(policy: Partial<Policy> = {}) {
   const inForce: Changeable = {
     privileged: true,
@@ -30,11 +30,12 @@ async function rigWith(policy: Partial<Policy> = {}) {
   const rig = new AgentRig({ policy: inForce });
   rig.engine.addImage(IMAGE);
   const rebuild = { isSet: false, clear: () => void (rebuild.isSet = false) };
-  const newKeeper = () => new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
-  let keeper = newKeeper();
+  const newReconciler = () =>
+    new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
+  let reconciler = newReconciler();
   let count = 0;
   const look = async (): Promise<void> => {
-    const round = keeper.reconcile(signal);
+    const round = reconciler.reconcile(signal);
     // What is stopped takes its time.
     await rig.clock.advance(15_000);
     await round;
@@ -43,11 +44,11 @@ async function rigWith(policy: Partial<Policy> = {}) {
     rig,
     policy: inForce,
     rebuild,
-    /** One look of the keeper. */
+    /** Runs one round of the reconciler. */
     look,
     /** A look after a restart of the agent. */
     lookAnew: async () => {
-      keeper = newKeeper();
+      reconciler = newReconciler();
       await look();
     },
     deploy: async (spec: object) => {
@@ -183,7 +184,7 @@ describe("an installed app that the policy in force does not allow", () => {
 });
 
 describe("an app that cannot be stopped", () => {
-  it("does not keep the keeper from the others", async () => {
+  it("does not stop the reconciler from checking the others", async () => {
     await using test = await rigWith();
     await test.deploy(mounting("app", "/data/a"));
     await test.deploy({ name: "plain", image: IMAGE });

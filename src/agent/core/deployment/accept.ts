@@ -1,16 +1,17 @@
+import { type AppSpec, type ParsedAppSpec, parseAppSpec } from "../../../protocol/app-spec.ts";
+import { parseAppUpdate } from "../../../protocol/app-update.ts";
 import type { DeployOptions } from "../../../protocol/deploy-options.ts";
 import type { AppAction } from "../../../protocol/deployment-action.ts";
 import type { EdgeError } from "../../../protocol/errors.ts";
 import type { AppRecord, DeploymentRecord, Failure } from "./record.ts";
 import { newRecord } from "./record.ts";
-import { mergeSpec, namesImage } from "./merge-spec.ts";
 
-/** Something that is to be done to an app that is there. */
+/** A requested change of an installed app. */
 export interface ChangeRequest {
   readonly action: AppAction;
   /** The app's name. */
   readonly app: string;
-  /** For an update: what is to change. */
+  /** For an update: the fields to change. */
   readonly spec?: unknown;
   readonly options?: DeployOptions | undefined;
 }
@@ -19,38 +20,39 @@ export interface AcceptContext {
   readonly id: string;
   readonly order: number;
   readonly origin: DeploymentRecord["origin"];
-  /** The app as it is now. */
+  /** The app's current record. */
   readonly installed: AppRecord | undefined;
-  /** The deployment that is at work on the app. */
-  readonly busyWith: string | undefined;
+  /** The deployment that is working on the app. */
+  readonly activeDeploymentId: string | undefined;
 }
 
 /**
- * The record of a change as it is accepted. Everything that follows is planned from it, also after a crash: the patch is
- * merged here, and the app as it is now is kept to go back to. What cannot be done is accepted too, with its failure.
+ * Returns the record of an accepted change. All steps are planned from it, also after a crash: the patch is merged
+ * here, and the app's current record is kept for the rollback. Never refuses: a change that cannot be made gets its
+ * failure.
  */
 export function accept(request: ChangeRequest, at: AcceptContext): DeploymentRecord {
   const { action, app } = request;
   const { id, order, origin, installed } = at;
   const record = { ...newRecord(id, order, undefined), action, app, origin, options: request.options ?? {} };
-  if (at.busyWith !== undefined) {
+  if (at.activeDeploymentId !== undefined) {
     const message = `A deployment of ${app} is already running.`;
-    return failing(record, "ErrorDeploymentAlreadyExist", message, { deployment_id: at.busyWith });
+    return failing(record, "ErrorDeploymentAlreadyExist", message, { deployment_id: at.activeDeploymentId });
   }
-  // What nothing is downloaded for has no price, and must not be done in place of being tried.
+  // Other actions download nothing, so they have no cost; and a dry run must not carry them out.
   if (request.options?.dry_run && action !== "update") {
     return failing(record, "InvalidRequest", "dry_run is for deployments and updates.");
   }
   if (!installed) return failing(record, "AppNotFound", `There is no app named ${app} on the device.`);
-  const known = { ...record, previous: installed };
-  if (action !== "update") return { ...known, spec: installed.spec, imageId: installed.imageId };
+  const change = { ...record, previous: installed };
+  if (action !== "update") return { ...change, spec: installed.spec, imageId: installed.imageId };
   const merged = mergeSpec(installed.spec, request.spec ?? {});
-  if (!merged.ok) return { ...known, failure: toRequestFailure(merged.error) };
+  if (!merged.ok) return { ...change, failure: toRequestFailure(merged.error) };
   const imageId = namesImage(request.spec) ? undefined : installed.imageId;
-  return { ...known, spec: merged.spec, imageId };
+  return { ...change, spec: merged.spec, imageId };
 }
 
-/** What a request that cannot be carried out fails with. */
+/** Converts the error of an invalid request to the failure of its deployment. */
 export function toRequestFailure({ code, message, details }: EdgeError): Failure {
   return { code, message, step: "checking", ...(details && { details }) };
 }
@@ -62,4 +64,31 @@ function failing(
   details?: Failure["details"],
 ): DeploymentRecord {
   return { ...record, failure: { code, message, step: "checking", ...(details && { details }) } };
+}
+
+/**
+ * Returns the specification after an update. Fields missing from the patch keep their values; others are replaced as a
+ * whole, lists too, so that an empty list clears; `null` removes an optional field. The patch may contain the app's own
+ * name, as a file does that the app was deployed from. Error: `InvalidRequest`.
+ */
+export function mergeSpec(current: AppSpec, patch: unknown): ParsedAppSpec {
+  const parsed = parseAppUpdate(withoutName(patch, current.name));
+  if (!parsed.ok) return parsed;
+  const merged = Object.entries({ ...current, ...parsed.update });
+  return parseAppSpec(Object.fromEntries(merged.filter(([key, value]) => value !== null && !isNoDevice(key, value))));
+}
+
+/** Whether an update names an image: then its reference is resolved again; otherwise the current image is kept. */
+function namesImage(patch: unknown): boolean {
+  return typeof patch === "object" && patch !== null && Object.hasOwn(patch, "image");
+}
+
+function withoutName(patch: unknown, name: string): unknown {
+  if (typeof patch !== "object" || patch === null || Array.isArray(patch)) return patch;
+  return Object.fromEntries(Object.entries(patch).filter(([key, value]) => key !== "name" || value !== name));
+}
+
+/** `devices` is the only list that is absent by default: cleared, it is absent again. */
+function isNoDevice(key: string, value: unknown): boolean {
+  return key === "devices" && Array.isArray(value) && value.length === 0;
 }

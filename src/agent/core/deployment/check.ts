@@ -1,27 +1,28 @@
 import type { AppSpec } from "../../../protocol/app-spec.ts";
-import type { ErrorCode, ErrorDetails } from "../../../protocol/errors.ts";
+import type { DeploymentStep } from "../../../protocol/deployment-event.ts";
+import { type ErrorCode, type ErrorDetails, errorEntry } from "../../../protocol/errors.ts";
 import { MAX_HOST_PORT, MIN_HOST_PORT } from "../../../protocol/limits.ts";
 import { oldVersionName, newVersionName, containerName } from "../app/container.ts";
 import { type HostPort, hostPortsOf, includesPort, toHostPort } from "../host/host-port.ts";
 import type { PolicyViolation } from "../policy/policy.ts";
-import { findExceededLimit } from "./check-limits.ts";
+import type { Failure } from "./record.ts";
 
-/** Who holds a port or a name. */
-export type Holder =
+/** What has a host port. */
+export type PortHolder =
   | { readonly kind: "app"; readonly name: string }
   | { readonly kind: "deployment"; readonly name: string; readonly deployment_id: string }
   | { readonly kind: "container"; readonly name: string }
   | { readonly kind: "process"; readonly name?: string; readonly pid?: number }
   | { readonly kind: "request" };
 
-/** Another deployment that is going on and was accepted before this one. */
+/** A deployment that was accepted before this one and is still pending. */
 export interface ConcurrentDeployment {
   readonly id: string;
   readonly app: string;
   readonly hostPorts: readonly HostPort[];
 }
 
-/** A container on the machine that does not belong to this deployment. */
+/** A container on the device that does not belong to this deployment. */
 export interface OtherContainer {
   readonly name: string;
   readonly hostPorts: readonly HostPort[];
@@ -29,38 +30,48 @@ export interface OtherContainer {
   readonly app: string | undefined;
 }
 
-/** What the machine has in all. */
+/** Memory and processors of the device. */
 export interface HostCapacity {
   readonly memoryBytes: number;
   readonly cpus: number;
 }
 
-/** The machine as far as the checks need it. */
+/** The device as far as the checks depend on it. */
 export interface HostState {
   readonly containers: readonly OtherContainer[];
-  /** Installed apps, whether they run right now or not: they come back after a reboot. */
+  /** Installed apps, running or not: they start again after a reboot. */
   readonly apps: readonly { readonly name: string; readonly hostPorts: readonly HostPort[] }[];
   readonly concurrentDeployments: readonly ConcurrentDeployment[];
-  /** Ports a process of the machine listens on, or receives datagrams on. */
+  /** Ports on which a process listens or receives datagrams. */
   readonly listeningPorts: readonly HostPort[];
-  /** Free bytes where the engine keeps images; `undefined` where that cannot be seen. */
+  /** Free bytes where the engine keeps images; `undefined` where that cannot be read. */
   readonly freeBytes: number | undefined;
   readonly reserveBytes: number;
   readonly capacity: HostCapacity;
-  /** Device files the request names that are not there, or are none. */
+  /** Paths of the request that are missing or no device files. */
   readonly missingDevices: readonly string[];
   readonly policyViolation: PolicyViolation | undefined;
-  /** An update needs further names than a deployment. */
+  /** An update needs more container names than a deployment. */
   readonly action: "deploy" | "update";
 }
 
-export interface Refusal {
-  readonly code: ErrorCode;
-  readonly message?: string;
-  readonly details?: ErrorDetails;
+/** A port that is in use, and by whom if that is known. */
+export interface PortConflict {
+  readonly port: HostPort;
+  readonly holder: PortHolder | undefined;
 }
 
-/** Every check that can be made before anything is changed; the first that fails. */
+/** Why a request is not carried out. */
+export interface Refusal {
+  readonly code: ErrorCode;
+  readonly message: string;
+  /** For people. */
+  readonly details?: ErrorDetails;
+  /** Replaces `details`, which are built from it. */
+  readonly portConflict?: PortConflict;
+}
+
+/** Makes every check that is possible before anything changes. Returns the first refusal. */
 export function findRefusal(spec: AppSpec, hostState: HostState): Refusal | undefined {
   return (
     findPortOutOfRange(spec) ??
@@ -75,40 +86,40 @@ export function findRefusal(spec: AppSpec, hostState: HostState): Refusal | unde
 
 function findPortOutOfRange(spec: AppSpec): Refusal | undefined {
   const wrong = spec.ports.find(({ host_port }) => host_port < MIN_HOST_PORT || host_port > MAX_HOST_PORT);
-  return wrong && { code: "ErrorNodePortIsNotCorrectRange", details: { host_port: wrong.host_port } };
+  return wrong && { ...refusalOf("ErrorNodePortIsNotCorrectRange"), details: { host_port: wrong.host_port } };
 }
 
 function findDuplicatePort(spec: AppSpec): Refusal | undefined {
   const ports = spec.ports.map(toHostPort);
   const twice = ports.find((port, index) => includesPort(ports.slice(0, index), port));
-  return twice && portInUseRefusal(twice, { kind: "request" });
+  return twice && portInUseRefusal({ port: twice, holder: { kind: "request" } });
 }
 
-function findNameConflict(spec: AppSpec, around: HostState): Refusal | undefined {
-  const rival = around.concurrentDeployments.find(({ app }) => app === spec.name);
-  if (rival) {
+function findNameConflict(spec: AppSpec, hostState: HostState): Refusal | undefined {
+  const concurrent = hostState.concurrentDeployments.find(({ app }) => app === spec.name);
+  if (concurrent) {
     return {
       code: "ErrorDeploymentAlreadyExist",
       message: `A deployment of ${spec.name} is already running.`,
-      details: { deployment_id: rival.id },
+      details: { deployment_id: concurrent.id },
     };
   }
   const isOurs =
-    around.apps.some(({ name }) => name === spec.name) || around.containers.some(({ app }) => app === spec.name);
+    hostState.apps.some(({ name }) => name === spec.name) || hostState.containers.some(({ app }) => app === spec.name);
   if (isOurs) return { code: "AppExists", message: `An app named ${spec.name} already exists on the device.` };
-  return findAppNameConflict(spec, around) ?? findContainerNameConflict(spec, around);
+  return findAppNameConflict(spec, hostState) ?? findContainerNameConflict(spec, hostState);
 }
 
-/** Other apps may be without a container at the moment, and come back. */
+/** Considers the names of other apps too that have no container at the moment. */
 function findAppNameConflict(
   { name: app }: AppSpec,
   { action, apps, concurrentDeployments }: HostState,
 ): Refusal | undefined {
-  for (const other of [...apps.map(({ name }) => name), ...concurrentDeployments.map((rival) => rival.app)]) {
+  for (const other of [...apps.map(({ name }) => name), ...concurrentDeployments.map((concurrent) => concurrent.app)]) {
     if (other === app) continue;
     const container =
       requiredNames(app, "update").find((name) => name === containerName(other)) ??
-      // What is there already was let in by a release before, and may stay.
+      // An installed app with such a name was accepted by an earlier release, and may be updated.
       (action === "deploy" ? requiredNames(other, "update").find((name) => name === containerName(app)) : undefined);
     if (container === undefined) continue;
     return {
@@ -141,22 +152,48 @@ function findPolicyDenial({ policyViolation }: HostState): Refusal | undefined {
   return { code: "PolicyDenied", message: policyViolation.message, details: { rule: policyViolation.rule } };
 }
 
-function findPortConflict(spec: AppSpec, around: HostState): Refusal | undefined {
+function findPortConflict(spec: AppSpec, hostState: HostState): Refusal | undefined {
   for (const port of hostPortsOf(spec)) {
-    const holder = holderOf(port, around);
-    if (holder) return portInUseRefusal(port, holder);
+    const holder = findPortHolder(port, hostState);
+    if (holder) return portInUseRefusal({ port, holder });
   }
   return undefined;
 }
 
-function holderOf(port: HostPort, around: HostState): Holder | undefined {
-  const rival = around.concurrentDeployments.find(({ hostPorts }) => includesPort(hostPorts, port));
-  if (rival) return { kind: "deployment", name: rival.app, deployment_id: rival.id };
-  const app = around.apps.find(({ hostPorts }) => includesPort(hostPorts, port));
+function findPortHolder(port: HostPort, hostState: HostState): PortHolder | undefined {
+  const concurrent = hostState.concurrentDeployments.find(({ hostPorts }) => includesPort(hostPorts, port));
+  if (concurrent) return { kind: "deployment", name: concurrent.app, deployment_id: concurrent.id };
+  const app = hostState.apps.find(({ hostPorts }) => includesPort(hostPorts, port));
   if (app) return { kind: "app", name: app.name };
-  const container = around.containers.find(({ hostPorts }) => includesPort(hostPorts, port));
+  const container = hostState.containers.find(({ hostPorts }) => includesPort(hostPorts, port));
   if (container) return { kind: "container", name: container.name };
-  return includesPort(around.listeningPorts, port) ? { kind: "process" } : undefined;
+  return includesPort(hostState.listeningPorts, port) ? { kind: "process" } : undefined;
+}
+
+/** Refuses an app that asks for more than the host has: engines would find out after the download. */
+function findExceededLimit(
+  { cpu_limit = 0, memory_limit = 0 }: AppSpec,
+  { capacity, missingDevices }: Pick<HostState, "capacity" | "missingDevices">,
+): Refusal | undefined {
+  const { memoryBytes, cpus } = capacity;
+  if (memory_limit > memoryBytes) {
+    return {
+      code: "InvalidRequest",
+      message: `The device has ${megabytes(memoryBytes)} MB of memory; memory_limit is ${megabytes(memory_limit)} MB.`,
+      details: { memory_limit, memory_bytes: memoryBytes },
+    };
+  }
+  if (cpu_limit > cpus) {
+    const message = `The device has ${cpus} processors; cpu_limit is ${cpu_limit}.`;
+    return { code: "InvalidRequest", message, details: { cpu_limit, cpus } };
+  }
+  const [missing] = missingDevices;
+  if (missing === undefined) return undefined;
+  return {
+    code: "InvalidRequest",
+    message: `There is no device file ${missing} on the device.`,
+    details: { devices: [...missingDevices] },
+  };
 }
 
 function findDiskShortage({ freeBytes, reserveBytes }: HostState): Refusal | undefined {
@@ -172,8 +209,23 @@ function megabytes(bytes: number): number {
   return Math.floor(bytes / 1_000_000);
 }
 
-/** The refusal for a taken port, with what is known of its holder. */
-export function portInUseRefusal({ port, protocol }: HostPort, holder: Holder | undefined): Refusal {
-  const details = { host_port: port, ...(protocol === "udp" && { protocol }), ...(holder && { holder }) };
-  return { code: "ErrorPortInUse", details };
+/** Returns the refusal for a port that is in use; `conflict` is `undefined` where it is not known which one. */
+export function portInUseRefusal(conflict: PortConflict | undefined): Refusal {
+  return { ...refusalOf("ErrorPortInUse"), ...(conflict && { portConflict: conflict }) };
+}
+
+/** Converts a refusal to the failure of a deployment. */
+export function toRefusalFailure(refusal: Refusal, step: DeploymentStep): Failure {
+  const { code, message, portConflict } = refusal;
+  const details = portConflict ? portConflictDetails(portConflict) : refusal.details;
+  return { code, message, step, ...(details && { details }) };
+}
+
+function portConflictDetails({ port: { port, protocol }, holder }: PortConflict): ErrorDetails {
+  return { host_port: port, ...(protocol === "udp" && { protocol }), ...(holder && { holder }) };
+}
+
+/** A refusal with the text of the error table. */
+function refusalOf(code: ErrorCode): Refusal {
+  return { code, message: errorEntry(code).message };
 }

@@ -3,7 +3,7 @@ import { errorEntry } from "../../../protocol/errors.ts";
 import type { DeploymentRecord, Failure } from "./record.ts";
 import { mayExit } from "../app/restart-policy.ts";
 
-/** The event a deployment fails with: what went wrong, and what has become of the app that was there before. */
+/** Returns the final event of a failed deployment: what went wrong, and in what state the previous app is. */
 export function failEvent(failure: Failure, record: DeploymentRecord): EventContent {
   const { code, step } = failure;
   const details = { ...failure.details, ...rollbackDetails(record, code) };
@@ -16,15 +16,16 @@ export function failEvent(failure: Failure, record: DeploymentRecord): EventCont
   };
 }
 
-/** Texts the specification fixes are returned to the letter, whatever was known at the place of failure. */
-function message({ code, message: own }: Failure, more: string | undefined): string {
+/** Texts fixed by the specification replace the failure's own. */
+function message({ code, message: own }: Failure, addition: string | undefined): string {
   const entry = errorEntry(code);
   if (entry.fixedMessage) return entry.message;
+  // Empty in records of releases up to 0.1.
   const text = own === "" ? entry.message : own;
-  return more === undefined ? text : `${text}${/[.!?…]$/.test(text) ? "" : "."} ${more}`;
+  return addition === undefined ? text : `${text}${/[.!?…]$/.test(text) ? "" : "."} ${addition}`;
 }
 
-/** For programs; and for people where the message must not say more. */
+/** Result of the rollback for programs; and for people where the message is fixed. */
 function rollbackDetails(record: DeploymentRecord, code: Failure["code"]): Record<string, unknown> {
   const { action, previous, touched, rollbackFailure } = record;
   if (!previous || action === "start" || action === "restart") return {};

@@ -4,14 +4,14 @@ import { NO_COST } from "../image/image.ts";
 import type { RunProgress, Step } from "./step.ts";
 
 /**
- * The next step until the image is on the machine, the same for a first deployment and an update: check, find out what
- * the image is and what it costs, pull it. A dry run ends before the pull.
+ * Returns the next step until the image is on the device, for a first deployment and an update alike: check, resolve
+ * the image and its cost, pull it. A dry run ends before the pull.
  */
 export function nextImageStep(record: DeploymentRecord, spec: AppSpec, { source, pullAttempts }: RunProgress): Step {
   const attempt = pullAttempts + 1;
   if (!record.checked) return { kind: "check", spec };
-  if (record.imageId !== undefined) return { kind: "quote", spec, price: NO_COST };
+  if (record.imageId !== undefined) return { kind: "report_cost", cost: NO_COST };
   if (!source) return { kind: "resolve", spec, attempt };
-  if (record.options.dry_run && source.kind === "registry") return { kind: "quote", spec, price: source.price };
+  if (record.options.dry_run && source.kind === "registry") return { kind: "report_cost", cost: source.price };
   return { kind: "pull", spec, source, attempt };
 }

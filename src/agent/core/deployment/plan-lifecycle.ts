@@ -2,7 +2,7 @@ import { hasTemporaryName } from "../app/container.ts";
 import type { AppRecord, ObservedContainer } from "./record.ts";
 import type { CreateStep, Observed, RunProgress, Step } from "./step.ts";
 
-/** Order: stop, remove, forget. Data in mounted directories is nobody's to touch. */
+/** Order: stop, remove the containers, remove the app's record. Data in mounted directories is kept. */
 export function nextRemoveStep({ others }: Observed): Step {
   return (
     stopStepFor(others) ??
@@ -12,12 +12,12 @@ export function nextRemoveStep({ others }: Observed): Step {
   );
 }
 
-/** Order: stop, remember that it is to stay so. */
+/** Order: stop, store `stopped` as the desired state. */
 export function nextStopStep(previous: AppRecord, { others }: Observed): Step {
   return stopStepFor(others) ?? { kind: "succeed", app: { ...previous, desired: "stopped" }, result: "stopped" };
 }
 
-/** Order: stop first for a restart, then start the same container, or a new one where it is gone; verify; report. */
+/** Order: stop first for a restart, then start the same container, or a new one if it is gone; verify; report. */
 export function nextStartStep(
   action: "start" | "restart",
   previous: AppRecord,
@@ -30,9 +30,9 @@ export function nextStartStep(
   const { id: containerId } = container;
   const isStarted = progress.startedContainerId === containerId;
   const isStopped = progress.stoppedContainerId === containerId;
-  // A paused container can only be started from the beginning.
-  const isHalf = container.up && !container.running;
-  if (!isStarted && !isStopped && container.up && (action === "restart" || isHalf)) {
+  // A paused container must be stopped before it can be started. One between two runs is treated the same.
+  const isPausedOrRestarting = container.up && !container.running;
+  if (!isStarted && !isStopped && container.up && (action === "restart" || isPausedOrRestarting)) {
     return { kind: "stop", containerIds: [containerId] };
   }
   if (hasTemporaryName(container.name, previous.name)) return { kind: "rename", app: previous.name, containerId };
@@ -42,12 +42,12 @@ export function nextStartStep(
   return { kind: "succeed", app, result: action === "start" ? "started" : "restarted" };
 }
 
-/** The containers of an app as it was installed. */
+/** Returns the containers of the installed version. */
 export function installedContainers({ deploymentId }: AppRecord, { others }: Observed): ObservedContainer[] {
   return others.filter((other) => other.deploymentId === deploymentId);
 }
 
-/** Makes the container of an installed app anew. By the image's id: the reference may have moved on since. */
+/** Recreates the container of an installed app. By the image's id: the reference may point to another image now. */
 export function recreateStep({ spec, imageId, deploymentId, previousImageId }: AppRecord): CreateStep {
   return { kind: "create", spec, image: imageId, deploymentId, place: "app", previousImageId, refetch: false };
 }

@@ -5,8 +5,8 @@ import { nextImageStep } from "./plan-image.ts";
 import type { Observed, RunProgress, Step } from "./step.ts";
 
 /**
- * Order: check, get the image and create while the old version runs; switch and verify; make the new one the app; remove the old
- * one; report. An app that is stopped gets its new version and stays stopped.
+ * Order: check, get the image and create while the old version runs; switch and verify; commit; remove the old version;
+ * report. A stopped app gets its new version and stays stopped.
  */
 export function nextUpdateStep(
   record: DeploymentRecord,
@@ -16,20 +16,28 @@ export function nextUpdateStep(
   progress: RunProgress,
 ): Step {
   if (record.committed) return nextStepAfterCommit(observed);
-  // Before any check: what changes nothing cannot do harm, and must not fail.
+  // Before any check: an update without a change must not fail.
   if (isUnchanged(record, spec, previous)) return { kind: "succeed", app: undefined, result: "unchanged" };
   const { id: deploymentId, imageId, digest } = record;
   if (imageId === undefined || !record.checked || record.options.dry_run) return nextImageStep(record, spec, progress);
 
   const [container, ...surplus] = observed.containers;
-  // Whatever else an engine made of this app, late or twice, holds a name or a port that is needed.
+  // Further containers of this app, which the engine created late or twice, occupy a name or a port that is needed.
   const stale = [...surplus, ...observed.others.filter((other) => other.deploymentId !== previous.deploymentId)];
   if (stale.length > 0) return { kind: "clean", containerIds: stale.map(({ id }) => id) };
   const isKept = imageId === previous.imageId;
   if (!container) {
     const image = isKept ? imageId : spec.image;
     const refetch = !progress.refetched;
-    return { kind: "create", spec, image, deploymentId, place: "beside", previousImageId: previous.imageId, refetch };
+    return {
+      kind: "create",
+      spec,
+      image,
+      deploymentId,
+      place: "new_version",
+      previousImageId: previous.imageId,
+      refetch,
+    };
   }
   const start = previous.desired === "running";
   const isStarted = container.running || progress.startedContainerId === container.id || !start;
@@ -42,12 +50,12 @@ export function nextUpdateStep(
   }
   const previousImageId = isKept ? previous.previousImageId : previous.imageId;
   const image = isKept ? {} : { imageId, digest };
-  const { changedBy: _, isAdopted: _known, ...unchanged } = previous;
+  const { changedBy: _changedBy, isAdopted: _isAdopted, ...unchanged } = previous;
   const app = { ...unchanged, deploymentId, spec, ...image, containerId: container.id, previousImageId };
   return { kind: "commit", app };
 }
 
-/** Nobody needs the old container any more: going back would make a new one of its image. */
+/** The old container is not needed any more: a rollback recreates it from its image. */
 function nextStepAfterCommit({ others }: Observed): Step {
   if (others.length > 0) return { kind: "clean", containerIds: others.map(({ id }) => id) };
   return { kind: "succeed", app: undefined, result: "updated" };

@@ -7,11 +7,11 @@ import type { Observed, RunProgress, Step } from "./step.ts";
 import { nextRollbackStep } from "./rollback.ts";
 
 /**
- * The next thing to do for a deployment, or `undefined` when it has ended. The same decision serves the first run and
- * the one after a power cut: it asks what is there, not what was last done. A failure first undoes what was done, and is
- * reported only when that is over.
+ * Returns the next step of a deployment, or `undefined` when it has ended. The decision is based on what exists, not on
+ * the last step, so it is the same after a power cut. After a failure the rollback comes first; the failure is reported
+ * last.
  *
- * @param installed what the store holds as the app
+ * @param installed the stored record of the app
  */
 export function nextStep(
   record: DeploymentRecord,

@@ -13,80 +13,80 @@ export interface Failure {
   readonly step: DeploymentStep;
 }
 
-/** What the agent remembers of a deployment, on disk before anything follows from it. */
+/** The stored state of a deployment. On disk before any step depends on it. */
 export interface DeploymentRecord {
   readonly id: string;
-  /** What is done to the app. Each is a deployment: with events, one end, and a way back. */
+  /** What is done to the app. Every action has events, one final event and a rollback. */
   readonly action: DeploymentAction;
-  /** Rises with every deployment accepted. Who was first keeps a port or a name two ask for. */
+  /** Rises with every accepted deployment. Of two that need the same port or name, the lower one keeps it. */
   readonly order: number;
   /**
-   * Who asked for it. What the control plane asked for is told to it event by event, and held until it has the end;
-   * what was asked for on the device itself is nobody else's, and forgotten with its end.
+   * Who requested it. Events of the control plane's deployments are sent to it, and the record is kept until it has
+   * acknowledged the final one; a local deployment is forgotten when it ends.
    */
   readonly origin: "control_plane" | "local";
-  /** The app's name, empty when the request was too broken to have one. */
+  /** The app's name; empty when the request had no valid one. */
   readonly app: string;
   /**
-   * What the app is to be; for an update, the patch is merged in already, so that a crash changes nothing about it.
-   * `undefined` when the request does not fit the schema; then `failure` says so.
+   * The requested specification; for an update, with the patch merged in. `undefined` when the request does not match
+   * the schema; then `failure` is set.
    */
   readonly spec: AppSpec | undefined;
-  /** The app as it was when the command was accepted: what a failure goes back to. `undefined` for a first deployment. */
+  /** The app when the command was accepted, which a rollback restores. `undefined` for a first deployment. */
   readonly previous: AppRecord | undefined;
-  /** How it is to be carried out. Credentials are dropped once they are of no more use. */
+  /** Options of the request. Credentials are dropped once they are not needed any more. */
   readonly options: DeployOptions;
   readonly outcome: "pending" | "succeeded" | "failed";
   /** Every check passed. */
   readonly checked: boolean;
-  /** What the image's reference led to when its price was told: it is fetched from there, wherever a tag leads by now. */
+  /** The digest for which the cost was reported: it is pulled, wherever a tag points now. */
   readonly digest: string | undefined;
-  /** The image the app runs from, once it is on the machine. Until then no container of the deployment can exist. */
+  /** The image the app runs from, once it is on the device. Until then no container of the deployment can exist. */
   readonly imageId: string | undefined;
-  /** The container it made, once that is the app's; `undefined` in records of releases before. */
+  /** The container it created, once that is the app's; `undefined` in records of earlier releases. */
   readonly containerId?: string | undefined;
-  /** The containers the app had before may have been changed: a failure has to put them right again. */
+  /** The app's containers may have been changed, so a failure has to restore them. */
   readonly touched: boolean;
-  /** The store holds what it came to as the app. */
+  /** The deployment's result is the stored app. */
   readonly committed: boolean;
-  /** Set once the deployment cannot succeed any more; what is left is to undo it. */
+  /** Set once the deployment cannot succeed any more; what remains is the rollback. */
   readonly failure: Failure | undefined;
-  /** Why the app could not be brought back to what it was before. */
+  /** Why the rollback failed. */
   readonly rollbackFailure: Failure | undefined;
 }
 
-/** A container of the agent as seen on the engine. */
+/** A container of the agent as the engine lists it. */
 export interface ObservedContainer {
   readonly id: string;
   readonly name: string;
   /** The deployment whose label it carries. */
   readonly deploymentId: string;
   readonly running: boolean;
-  /** Running, or about to be again, or paused: it has to be stopped before another takes its place. */
+  /** Running, restarting or paused: it has to be stopped before another one replaces it. */
   readonly up: boolean;
 }
 
-/** An app that was installed by a deployment that succeeded. */
+/** An installed app: the result of a successful deployment. */
 export interface AppRecord {
   readonly name: string;
-  /** The deployment or update it is the result of; its container carries it as a label. */
+  /** The deployment or update that installed it; a label of its container. */
   readonly deploymentId: string;
   readonly spec: AppSpec;
   readonly imageId: string;
-  /** What a registry calls the image, where it was asked: it can be fetched again exactly. */
+  /** The image's digest in the registry, if that was asked: the same image can be pulled again. */
   readonly digest?: string | undefined;
   readonly containerId: string;
-  /** What it should be: an app that was stopped stays stopped, also over reboots. */
+  /** The desired state: a stopped app stays stopped, also after a reboot. */
   readonly desired: "running" | "stopped";
-  /** The stop, start or restart that made it so last; absent where there was none since its deployment. */
+  /** The last stop, start or restart; absent if there was none since its deployment. */
   readonly changedBy?: string | undefined;
-  /** The image it ran from before its last update, kept so that one can go back to it. */
+  /** The image before the last update, kept for a rollback. */
   readonly previousImageId: string | undefined;
-  /** Found by its container's labels after the store was lost: whether its deployment had succeeded is not known. */
+  /** Adopted by its container's labels after the store was lost: whether its deployment had succeeded is unknown. */
   readonly isAdopted?: true | undefined;
 }
 
-/** The record of an app that is to run, and was not updated yet. */
+/** Returns the record of an app that is to run and has not been updated yet. */
 export function newApp(
   spec: AppSpec,
   found: Pick<AppRecord, "deploymentId" | "imageId" | "digest" | "containerId">,
@@ -97,10 +97,10 @@ export function newApp(
 }
 
 /**
- * The record with what has become of the app's container and image since the command was accepted: the app was repaired
- * meanwhile, or its image fetched again. What it goes back to must not be what is over.
+ * Returns the record with the app's current container and image, which a repair may have replaced since the command was
+ * accepted: a rollback must not refer to those that are gone.
  *
- * @param installed what the store holds as the app now
+ * @param installed the stored record of the app
  */
 export function withCurrentContainer(record: DeploymentRecord, installed: AppRecord | undefined): DeploymentRecord {
   const { previous } = record;
@@ -115,7 +115,7 @@ export function withCurrentContainer(record: DeploymentRecord, installed: AppRec
   };
 }
 
-/** The fields of a fresh record of a deployment the control plane asked for. */
+/** Returns the record of a new deployment requested by the control plane. */
 export function newRecord(id: string, order: number, spec: AppSpec | undefined, failure?: Failure): DeploymentRecord {
   return {
     id,
@@ -137,7 +137,7 @@ export function newRecord(id: string, order: number, spec: AppSpec | undefined, 
   };
 }
 
-/** The record without credentials that are not needed any more: the image is there, or will not be fetched. */
+/** Returns the record without credentials once they are not needed: the image is there, or will not be pulled. */
 export function withoutSpentCredentials(record: DeploymentRecord): DeploymentRecord {
   const { registry_auth: auth, ...options } = record.options;
   const isNeeded = record.imageId === undefined && record.outcome === "pending" && !record.failure;

@@ -5,8 +5,8 @@ import { staysExited } from "../app/restart-policy.ts";
 import type { Observed, RunProgress, Step } from "./step.ts";
 
 /**
- * Undoes what a deployment did, one step after the other, and reports its failure last. What it made is removed; what it
- * changed is put back as it was, from images on the device alone.
+ * Returns the next step of a failed deployment's rollback; the last one reports the failure. Containers it created are
+ * removed; what it changed is restored, only from images on the device.
  */
 export function nextRollbackStep(
   record: DeploymentRecord,
@@ -17,19 +17,19 @@ export function nextRollbackStep(
 ): Step {
   const { previous } = record;
   if (record.committed) return { kind: "revert", app: previous, superseded: isSuperseded(record, installed) };
-  const made = observed.containers;
-  // One that was cancelled may be in the middle of something; one that failed has had its chance.
+  const created = observed.containers;
+  // A cancelled version may be working, so it gets time to stop. One that failed is removed at once.
   const isGentle = record.action === "update" && failure.code === "DeploymentCancelled";
-  const ending = isGentle ? made.filter(({ id, up }) => up && progress.stoppedContainerId !== id) : [];
-  if (ending.length > 0) return { kind: "stop", containerIds: ending.map(({ id }) => id) };
-  if (made.length > 0) return { kind: "clean", containerIds: made.map(({ id }) => id) };
+  const stopping = isGentle ? created.filter(({ id, up }) => up && progress.stoppedContainerId !== id) : [];
+  if (stopping.length > 0) return { kind: "stop", containerIds: stopping.map(({ id }) => id) };
+  if (created.length > 0) return { kind: "clean", containerIds: created.map(({ id }) => id) };
   if (!record.touched || !previous) return { kind: "fail", failure, app: undefined };
   const step = record.rollbackFailure ? undefined : restoreStep(record, previous, observed, progress);
   const containerId = installedContainers(previous, observed)[0]?.id ?? previous.containerId;
   return step ?? { kind: "fail", failure, app: { ...previous, containerId } };
 }
 
-/** What is left to do until the app is again what it was. */
+/** Returns the next step that restores the app; `undefined` when that is done. */
 function restoreStep(
   { action }: DeploymentRecord,
   previous: AppRecord,
@@ -38,9 +38,9 @@ function restoreStep(
 ): Step | undefined {
   const { spec, desired } = previous;
   const [container] = installedContainers(previous, observed);
-  // One that is down for good once it has ended may have been so before: doing its work again was not asked for.
-  const staysDown = staysExited(spec.restart_policy, undefined);
-  if (!container) return staysDown ? undefined : recreateStep(previous);
+  // An app that stays exited may have ended before the deployment: it must not do its work again.
+  const mayStayExited = staysExited(spec.restart_policy, undefined);
+  if (!container) return mayStayExited ? undefined : recreateStep(previous);
   const { id: containerId } = container;
   if (hasTemporaryName(container.name, previous.name)) return { kind: "rename", app: previous.name, containerId };
   if (desired === "stopped") {
@@ -48,23 +48,23 @@ function restoreStep(
       ? { kind: "stop", containerIds: [containerId] }
       : undefined;
   }
-  if (!container.up && staysDown) return undefined;
+  if (!container.up && mayStayExited) return undefined;
   if (!container.up && progress.startedContainerId !== containerId) return { kind: "start", spec, containerId };
-  // An app that was only started or restarted is no other than before: what became of it has been seen.
-  const isKnown = action === "start" || action === "restart";
-  return isKnown || progress.verifiedContainerId === containerId ? undefined : { kind: "verify", spec, containerId };
+  // A start or restart has verified the same version already.
+  const isVerified = action === "start" || action === "restart";
+  return isVerified || progress.verifiedContainerId === containerId ? undefined : { kind: "verify", spec, containerId };
 }
 
-/** Whether a later deployment has changed the app since: then there is nothing left to take back. */
+/** Whether a later deployment has changed the app since: then there is nothing to revert. */
 function isSuperseded({ id, action, previous }: DeploymentRecord, installed: AppRecord | undefined): boolean {
   if (action === "deploy" || action === "update") return installed?.deploymentId !== id;
   if (action === "remove") return installed !== undefined;
-  // A later stop, start or restart was answered too: what it made of the app stays.
+  // The result of a later stop, start or restart stays.
   const isChangedSince = installed?.changedBy !== undefined && installed.changedBy !== id;
   return installed?.deploymentId !== previous?.deploymentId || isChangedSince;
 }
 
-/** Whether there is something to put right from this step on. To be remembered before it is begun. */
+/** Whether a rollback has to restore the app from this step on. Must be stored before the step begins. */
 export function beginsTouching({ action, previous, failure, touched }: DeploymentRecord, step: Step): boolean {
   if (touched || failure || !previous) return false;
   return action === "update" ? step.kind === "switch" : TOUCHING.has(step.kind);

@@ -6,18 +6,18 @@ import { failEvent } from "./fail-event.ts";
 import { mayExit } from "../app/restart-policy.ts";
 import type { SuccessKind, Step } from "./step.ts";
 
-/** What the client is told when a step begins; nothing where the step speaks for itself. */
+/** Returns the events that announce a step; none for steps that are not worth reporting. */
 export function stepEvents(step: Step, record: DeploymentRecord): EventContent[] {
   if (step.kind === "succeed") return [{ status: "Success", step: "done", message: success(step.result, record) }];
   if (step.kind === "fail") return [failEvent(step.failure, record)];
-  if (step.kind === "quote") return [costEvent(step.price, record)];
-  // Removing what was never the app is no news; putting the app back is.
+  if (step.kind === "report_cost") return [costEvent(step.cost, record)];
+  // Only a rollback that restores the app is reported, not the removal of a failed first version.
   if (record.failure) return record.touched && rollbackRestoresApp(record) ? rollbackEvents(step, record) : [];
   switch (step.kind) {
     case "check":
       return [runningEvent("checking", "Checking ports, name, policy and disk space.")];
     case "resolve":
-      // Between two attempts there is nothing new to say.
+      // Reported for the first attempt only.
       return step.attempt === 1 ? [runningEvent("pulling", `Asking the registry for image ${step.spec.image}.`)] : [];
     case "pull":
       return [runningEvent("pulling", `Pulling image ${step.spec.image}.`)];
@@ -25,7 +25,7 @@ export function stepEvents(step: Step, record: DeploymentRecord): EventContent[]
       return [
         runningEvent(
           "creating",
-          step.place === "beside" ? "Creating the new version's container." : "Creating the container.",
+          step.place === "new_version" ? "Creating the new version's container." : "Creating the container.",
         ),
         ...(step.spec.host_network && step.spec.ports.length > 0
           ? [runningEvent("creating", "The app is on the host's network: its port mapping has no effect.")]
@@ -50,13 +50,13 @@ export function stepEvents(step: Step, record: DeploymentRecord): EventContent[]
   }
 }
 
-function costEvent(price: PullCost, { action, app, digest }: DeploymentRecord): EventContent {
+function costEvent(cost: PullCost, { action, app, digest }: DeploymentRecord): EventContent {
   const what = action === "update" ? "Updating" : "Deploying";
   const message =
-    price.downloadBytes === 0
+    cost.downloadBytes === 0
       ? `Nothing was changed. ${what} app ${app} would download nothing: all it needs is on the device.`
-      : `Nothing was changed. ${what} app ${app} would cost: ${costText(price)}`;
-  const details = { dry_run: true, ...costDetails(price), ...(digest !== undefined && { image_digest: digest }) };
+      : `Nothing was changed. ${what} app ${app} would cost: ${costText(cost)}`;
+  const details = { dry_run: true, ...costDetails(cost), ...(digest !== undefined && { image_digest: digest }) };
   return { status: "Success", step: "done", message, details };
 }
 
@@ -65,7 +65,7 @@ export function runningEvent(step: EventContent["step"], message: string): Event
   return { status: "Running", step, message };
 }
 
-/** Whether going back brings something back that was there before. */
+/** Whether the rollback starts something that ran before. */
 function rollbackRestoresApp({ action, previous }: DeploymentRecord): boolean {
   return previous?.desired === "running" && action !== "start" && action !== "restart";
 }
@@ -84,14 +84,14 @@ function rollbackEvents({ kind }: Step, { action }: DeploymentRecord): EventCont
 
 function success(result: SuccessKind, { app, spec, previous }: DeploymentRecord): string {
   const wasStopped = previous?.desired === "stopped";
-  // It may have ended by now, and that may be what it was deployed for.
-  const isToEnd = mayExit(spec?.restart_policy);
+  // The app may have ended by now, as its restart policy allows.
+  const canEnd = mayExit(spec?.restart_policy);
   switch (result) {
     case "installed":
-      return isToEnd ? `App ${app} is deployed.` : `App ${app} is running.`;
+      return canEnd ? `App ${app} is deployed.` : `App ${app} is running.`;
     case "updated":
       if (wasStopped) return `App ${app} is updated. It stays stopped until it is started.`;
-      return isToEnd ? `App ${app} is updated.` : `App ${app} is updated and running.`;
+      return canEnd ? `App ${app} is updated.` : `App ${app} is updated and running.`;
     case "unchanged":
       return `Nothing to change: app ${app} is as asked for already, and was not restarted.`;
     case "removed":
@@ -99,8 +99,8 @@ function success(result: SuccessKind, { app, spec, previous }: DeploymentRecord)
     case "stopped":
       return `App ${app} ${wasStopped ? "was stopped already" : "is stopped, and stays so until it is started"}.`;
     case "started":
-      return isToEnd ? `App ${app} was started.` : `App ${app} is running.`;
+      return canEnd ? `App ${app} was started.` : `App ${app} is running.`;
     case "restarted":
-      return isToEnd ? `App ${app} was restarted.` : `App ${app} was restarted and is running.`;
+      return canEnd ? `App ${app} was restarted.` : `App ${app} was restarted and is running.`;
   }
 }

@@ -2,20 +2,20 @@ import type { AppSpec } from "../../../protocol/app-spec.ts";
 import type { ImageSource, PullCost } from "../image/image.ts";
 import type { AppRecord, Failure, ObservedContainer } from "./record.ts";
 
-/** The closed set of things the agent does for a deployment. Each has an executor in `agent/steps`. */
+/** One idempotent operation of a deployment. Each kind has an executor in `agent/steps`, except record steps. */
 export type Step =
   | { readonly kind: "check"; readonly spec: AppSpec }
   /** `attempt`: 1 for the first. */
   | { readonly kind: "resolve"; readonly spec: AppSpec; readonly attempt: number }
   | { readonly kind: "pull"; readonly spec: AppSpec; readonly source: ImageSource; readonly attempt: number }
   | CreateStep
-  /** The old container makes way, and the new one takes its name and place. */
+  /** Stops the old version's container and starts the new one's under the app's name. */
   | {
       readonly kind: "switch";
       readonly spec: AppSpec;
       readonly container: ObservedContainer;
       readonly others: readonly ObservedContainer[];
-      /** Whether the new one is started: not for an app that is stopped. */
+      /** Whether the new version is started: not for a stopped app. */
       readonly start: boolean;
     }
   | { readonly kind: "rename"; readonly app: string; readonly containerId: string }
@@ -32,50 +32,50 @@ export interface CreateStep {
   readonly image: string;
   /** The deployment whose label the container gets. */
   readonly deploymentId: string;
-  /** `beside` the container the app has, under a name of its own. */
-  readonly place: "app" | "beside";
-  /** The image the app ran from before, which a rollback would need. */
+  /** Which of the app's container names it gets. */
+  readonly place: "app" | "new_version";
+  /** The image before the last update, which a rollback would need. */
   readonly previousImageId: string | undefined;
-  /** Whether the image is fetched again where the engine has it no more, as after it was replaced by another. */
+  /** Whether the image is pulled again if the engine does not have it, as after the engine was replaced. */
   readonly refetch: boolean;
 }
 
-/** Steps that are no more than what is stored. */
+/** Steps that only write to the store. */
 export type RecordStep =
-  /** The end of a dry run: what it would have cost. */
-  | { readonly kind: "quote"; readonly spec: AppSpec; readonly price: PullCost }
-  /** The new version is the app from here on. */
+  /** Ends a dry run with the cost. */
+  | { readonly kind: "report_cost"; readonly cost: PullCost }
+  /** Stores the new version as the app. */
   | { readonly kind: "commit"; readonly app: AppRecord }
-  /** What had been stored as the app is taken back. `app`: what it is again; `undefined` where there was none. */
+  /** Takes the stored result back. `app`: the previous record; `undefined` if there was none. */
   | { readonly kind: "revert"; readonly app: AppRecord | undefined; readonly superseded: boolean }
-  /** `app`: what is stored as the app from here on. */
+  /** `app`: the record to store; `undefined` to keep it, or to remove it for the result `removed`. */
   | { readonly kind: "succeed"; readonly app: AppRecord | undefined; readonly result: SuccessKind }
-  /** `app`: what it is again, where it was put right. */
+  /** `app`: the restored record, if the rollback changed the app. */
   | { readonly kind: "fail"; readonly failure: Failure; readonly app: AppRecord | undefined };
 
-/** What a success amounts to. */
+/** Which success is reported. */
 export type SuccessKind = "installed" | "updated" | "unchanged" | "removed" | "stopped" | "started" | "restarted";
 
-/** What the engine shows of one deployment's app. */
+/** The containers of one deployment's app as the engine lists them. */
 export interface Observed {
   /** Containers that carry the deployment's label. */
   readonly containers: readonly ObservedContainer[];
-  /** Further containers of the same app: what earlier deployments left, the app's present container among them. */
+  /** Further containers of the same app, from earlier deployments, the installed version's among them. */
   readonly others: readonly ObservedContainer[];
 }
 
 /**
- * What this run of the agent did, and never remembers over a restart: after one, a container that does not run is
- * started once more (the power may have been cut), and what runs is verified anew.
+ * What this process has done for a deployment. Lost with a restart: then a container that does not run is started again
+ * (the power may have been cut), and one that runs is verified again.
  */
 export interface RunProgress {
   readonly startedContainerId: string | undefined;
   readonly verifiedContainerId: string | undefined;
   readonly stoppedContainerId: string | undefined;
-  /** Where the image is to be had. Asked for again after a restart. */
+  /** Where the image comes from. Resolved again after a restart. */
   readonly source: ImageSource | undefined;
-  /** How often its pull has failed. */
+  /** Number of failed pulls. */
   readonly pullAttempts: number;
-  /** The image was gone when the container was to be made of it, and is fetched once more. */
+  /** The image was missing when the container was created, and is pulled once more. */
   readonly refetched?: boolean;
 }

@@ -11,14 +11,14 @@ export interface VerifySample {
   readonly health: "none" | "starting" | "healthy" | "unhealthy";
 }
 
-/** The run of the app that is being verified, as its first look showed it. */
+/** Identifies the run of the app that is being verified, from the first sample. */
 export interface Baseline {
   readonly restartCount: number;
   readonly startedAt: string;
 }
 
-/** `ended`: it did what it was to do, and may stay down. */
-export type VerifyOutcome = "hold" | "ended" | "wait" | "crashed" | "unhealthy";
+/** `exited`: the app ended without an error, as its restart policy allows. */
+export type VerifyOutcome = "healthy" | "exited" | "wait" | "crashed" | "unhealthy";
 
 export interface VerifyWindow {
   readonly settleMs: number;
@@ -28,30 +28,30 @@ export interface VerifyWindow {
 }
 
 /**
- * Judges one look. An app has crashed when it is not running, or is not the same run as at the first look: an app that
- * restarts quickly enough looks alive at every single look. With a health check, health alone decides; without one,
- * staying up for the settle window does. An app that may end by itself has proved itself when it ended without an error.
+ * Evaluates one sample. An app has crashed when it is not running, or when its run is not that of the first sample: an
+ * app that restarts quickly is running in every sample. With a health check, health alone decides; without one, the app
+ * has to stay up for the settle window. An app that may end is verified when it ends without an error.
  *
- * @param elapsedMs since the first look
+ * @param elapsedMs since the first sample
  */
 export function evaluateSample(
-  vitals: VerifySample,
+  sample: VerifySample,
   baseline: Baseline,
   elapsedMs: number,
   window: VerifyWindow,
 ): VerifyOutcome {
-  const sameRun = vitals.restartCount === baseline.restartCount && vitals.startedAt === baseline.startedAt;
-  if (vitals.status === "exited" && sameRun && exitedSuccessfully(window.restartPolicy, vitals.exitCode))
-    return "ended";
-  if (vitals.status !== "running" || !sameRun) return "crashed";
-  switch (vitals.health) {
+  const sameRun = sample.restartCount === baseline.restartCount && sample.startedAt === baseline.startedAt;
+  if (sample.status === "exited" && sameRun && exitedSuccessfully(window.restartPolicy, sample.exitCode))
+    return "exited";
+  if (sample.status !== "running" || !sameRun) return "crashed";
+  switch (sample.health) {
     case "healthy":
-      return "hold";
+      return "healthy";
     case "unhealthy":
       return "unhealthy";
     case "starting":
       return elapsedMs >= window.healthTimeoutMs ? "unhealthy" : "wait";
     case "none":
-      return elapsedMs >= window.settleMs ? "hold" : "wait";
+      return elapsedMs >= window.settleMs ? "healthy" : "wait";
   }
 }

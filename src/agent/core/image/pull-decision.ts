@@ -12,7 +12,7 @@ export function mustPull(reference: string, present: boolean): boolean {
 }
 
 /** What a failed attempt to pull leads to. */
-export type PullRetry = "give_up" | "use_present" | "retry";
+export type PullRetry = "give_up" | "use_local" | "retry";
 
 /**
  * What to do after attempt number `attempt` (1 for the first) failed.
@@ -21,7 +21,7 @@ export type PullRetry = "give_up" | "use_present" | "retry";
  */
 export function afterFailedPull(kind: string, attempt: number, attempts: number, present: boolean): PullRetry {
   if (kind !== "registry_unreachable" && kind !== "corrupt_layer") return "give_up";
-  if (present) return "use_present";
+  if (present) return "use_local";
   return attempt < attempts ? "retry" : "give_up";
 }
 
@@ -56,6 +56,6 @@ export function decideLookupRetry(kind: string, lookUp: LookupAttempt): PullRetr
   // The engine's own pull keeps nothing of what a link breaks off: it is no way out of a moment without one.
   if (!lookUp.requiresCost) return mayPass && lookUp.attempt < MAX_LOOKUPS_BEFORE_ENGINE ? "retry" : "ask_engine";
   if (!TRANSIENT_KINDS.has(kind)) return "give_up";
-  if (lookUp.present) return "use_present";
+  if (lookUp.present) return "use_local";
   return mayPass ? "retry" : "give_up";
 }

@@ -1,7 +1,7 @@
 import { maskSecrets } from "../../../lib/redact.ts";
 import type { EngineErrorKind } from "../engine-error.ts";
 import { EngineError } from "../engine-error.ts";
-import { classifyContainerText, classifyPullText, cleanMessage } from "./error-text.ts";
+import { classifyContainerText, classifyPullText, cleanMessage, parseHostPort } from "./error-text.ts";
 
 // What the socket answers when the engine is not there, or goes away in the middle of a call.
 const BROKEN_SOCKET: Readonly<Record<string, string>> = {
@@ -54,7 +54,9 @@ function convert(error: unknown, secrets: readonly string[], classify: Classify)
   const kind = classify(text, statusCode) ?? (statusCode === undefined ? undefined : KIND_BY_STATUS[statusCode]);
   // Before the message is made one line and cut.
   const shown = secrets.length > 0 ? maskSecrets(text, secrets) : text;
-  return new EngineError(kind ?? "unknown", cleanMessage(shown), shown === text ? { cause: error } : {});
+  const port = kind === "port_in_use" ? parseHostPort(text) : undefined;
+  const options = { ...(shown === text && { cause: error }), ...(port !== undefined && { port }) };
+  return new EngineError(kind ?? "unknown", cleanMessage(shown), options);
 }
 
 function messageOf(error: unknown): string {

@@ -4,6 +4,7 @@ import {
   classifyContainerText,
   classifyPullText,
   cleanMessage,
+  parseHostPort,
 } from "../../../../src/agent/engine/docker/error-text.ts";
 
 const REFERENCE = "registry.example:5000/team/app:1.0";
@@ -80,6 +81,23 @@ describe("a failed call on a container", () => {
     ["stat /dev/x: no such file or directory", "invalid"],
     ["something nobody has seen", undefined],
   ])("%s", (text, kind) => expect(classifyContainerText(text)).toBe(kind));
+});
+
+describe("the host port in use", () => {
+  test.each([
+    [
+      "driver failed programming external connectivity: Bind for 0.0.0.0:30080 failed: port is already allocated",
+      30080,
+    ],
+    ["Error starting userland proxy: listen tcp4 0.0.0.0:30080: bind: address already in use", 30080],
+    ["failed to bind host port for 0.0.0.0:30080:172.17.0.2:80/tcp: address already in use", 30080],
+    ["failed to bind host port 0.0.0.0:30080/tcp: address already in use", 30080],
+    ["cannot listen on the TCP port: listen tcp4 :30080: bind: address already in use", 30080],
+    ["listen tcp6 [::]:30080: bind: address already in use", 30080],
+    ["Ports are not available: exposing port TCP 0.0.0.0:30080 -> 127.0.0.1:0: listen tcp 0.0.0.0:30080", 30080],
+    ["port 30080 is already in use", 30080],
+    ["rootlessport: address already in use", undefined],
+  ])("%s", (text, port) => expect(parseHostPort(text)).toBe(port));
 });
 
 describe("the message", () => {

@@ -122,9 +122,9 @@ describe("an app that may end by itself", () => {
   const window = { settleMs: 3_000, healthTimeoutMs: 20_000 };
   const baseline = { restartCount: 0, startedAt: "then" };
   it.each([
-    ["no", 0, "ended"],
+    ["no", 0, "exited"],
     ["no", 1, "crashed"],
-    ["on-failure", 0, "ended"],
+    ["on-failure", 0, "exited"],
     ["on-failure", 1, "crashed"],
     ["always", 0, "crashed"],
     ["unless-stopped", 0, "crashed"],

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { mergeSpec } from "../../../../../src/agent/core/deployment/merge-spec.ts";
+import { mergeSpec } from "../../../../../src/agent/core/deployment/accept.ts";
 import { type AppSpec, parseAppSpec } from "../../../../../src/protocol/app-spec.ts";
 
 function spec(fields: Record<string, unknown> = {}): AppSpec {

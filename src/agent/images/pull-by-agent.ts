@@ -13,12 +13,12 @@ import { EdgeError } from "../../protocol/errors.ts";
 import { findBudgetRefusal } from "../core/image/pull-cost.ts";
 import type { FetchInterruption, TransferProgress } from "../download/ports.ts";
 import type { RegistryAuth } from "../registry/registry.ts";
-import type { StepContext } from "./context.ts";
-import { costLimitsOf } from "./cost-limits.ts";
+import type { ImageRequest, ImageServices } from "./ports.ts";
 import type { PullSlot } from "./pull-slot.ts";
+import { costLimitsOf, countReceived } from "./request.ts";
 
 const PROGRESS_INTERVAL_MS = 1_000;
-/** A pause that is worth telling of, and how often that is told, in milliseconds. */
+/** Shortest pause that is reported, and how often, in milliseconds. */
 const MIN_REPORTED_PAUSE_MS = 2_000;
 const PAUSE_REPORT_INTERVAL_MS = 60_000;
 
@@ -28,39 +28,40 @@ export interface AgentPull {
   readonly auth: RegistryAuth | undefined;
 }
 
-/** Downloads the image, and has the engine take it. Answers what is told of the download. */
+/** Downloads the image and has the engine load it. Resolves to the events that summarize the download. */
 export async function pullByAgent(
-  context: StepContext,
+  services: ImageServices,
+  request: ImageRequest,
   { image, price, auth }: AgentPull,
-  turn: PullSlot,
+  slot: PullSlot,
 ): Promise<readonly EventContent[]> {
-  const { downloader, ledger, record, signal } = context;
-  const teller = new PullReporter(context);
-  const bounds = costLimitsOf(context);
+  const reporter = new PullReporter(services, request);
+  const limits = costLimitsOf(services, request);
   const stopped = new AbortController();
-  const progress = await downloader.download({
+  const progress = await services.downloader.download({
     image,
     auth,
     expectedBytes: price.downloadBytes,
     onProgress: (now) => {
-      // Such as layers of an image that was loaded by hand: the engine has them, and does not know them by these names.
-      const refusal = findBudgetRefusal({ ...price, downloadBytes: now.total }, bounds);
+      // May be more than computed: the engine does not know layers of an image loaded by hand by these digests.
+      const refusal = findBudgetRefusal({ ...price, downloadBytes: now.total }, limits);
       if (refusal) stopped.abort(new EdgeError(refusal.code, refusal.message, refusal.details));
-      teller.progress(now);
+      reporter.progress(now);
     },
-    onInterruption: (trouble) => teller.interrupted(trouble),
+    onInterruption: (interruption) => reporter.interrupted(interruption),
     onReceived: (bytes) => {
-      turn.renew();
-      ledger.count({ purpose: "pulls", direction: "received", bytes, app: record.app, deployment: record.id });
+      slot.renew();
+      countReceived(services, request, bytes);
     },
-    signal: AbortSignal.any([signal, stopped.signal]),
+    signal: AbortSignal.any([request.signal, stopped.signal]),
   });
   return progress.received > 0 ? [summaryEvent(progress)] : [];
 }
 
-/** Turns what happens to a download into events, few enough for a metered link. */
+/** Turns the course of a download into events, few enough for a metered link. */
 class PullReporter {
-  readonly #context: StepContext;
+  readonly #services: ImageServices;
+  readonly #request: ImageRequest;
   #samples: Sample[] = [];
   #reportedAt = Number.NEGATIVE_INFINITY;
   #reportedBytes = -1;
@@ -68,15 +69,16 @@ class PullReporter {
   #interruptionReportedAt = Number.NEGATIVE_INFINITY;
   #isFirst = true;
 
-  constructor(context: StepContext) {
-    this.#context = context;
+  constructor(services: ImageServices, request: ImageRequest) {
+    this.#services = services;
+    this.#request = request;
   }
 
   /** At most one event a second, and none where there is nothing new. */
   progress({ done, total, received, cuts }: TransferProgress): void {
-    const now = this.#context.clock.monotonic();
+    const now = this.#services.clock.monotonic();
     if (received === 0 || total === 0) return;
-    if (this.#isFirst && done > received) this.#context.emit(resumeEvent(done - received, total));
+    if (this.#isFirst && done > received) this.#request.emit(resumeEvent(done - received, total));
     this.#isFirst = false;
     if (now - this.#reportedAt < PROGRESS_INTERVAL_MS || done === this.#reportedBytes) return;
     this.#samples = withSample(this.#samples, { at: now, bytes: done });
@@ -84,12 +86,13 @@ class PullReporter {
     this.#reportedAt = now;
     this.#reportedBytes = done;
     this.#percent = event.progress ?? this.#percent;
-    this.#context.emit(event);
+    this.#request.emit(event);
   }
 
   interrupted({ kind, reason, retryInMs }: FetchInterruption): void {
-    const { clock, logger, record, emit } = this.#context;
-    logger.debug({ deployment: record.id, app: record.app, kind, reason, retry_ms: retryInMs }, "a transfer broke off");
+    const { clock, logger } = this.#services;
+    const { owner, emit } = this.#request;
+    logger.debug({ ...owner, kind, reason, retry_ms: retryInMs }, "a transfer broke off");
     const now = clock.monotonic();
     if (retryInMs < MIN_REPORTED_PAUSE_MS || now - this.#interruptionReportedAt < PAUSE_REPORT_INTERVAL_MS) return;
     this.#interruptionReportedAt = now;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { DownloadError } from "../../../src/agent/download/download-error.ts";
-import { LoopbackUnreachable } from "../../../src/agent/download/ports.ts";
-import type { Traffic } from "../../../src/agent/ledger/ledger.ts";
-import { AgentRig } from "../../support/agent-rig.ts";
+import { DownloadError } from "../../../../src/agent/download/download-error.ts";
+import { LoopbackUnreachable } from "../../../../src/agent/download/ports.ts";
+import type { Traffic } from "../../../../src/agent/ledger/ledger.ts";
+import { AgentRig } from "../../../support/agent-rig.ts";
 
 const IMAGE = "registry.example.com/team/app:1";
 const MOVING = "registry.example.com/team/app:latest";

@@ -1,16 +1,15 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { lastDeployments } from "../../../src/agent/live/last-deployments.ts";
-import type { DeployConfig } from "../../../src/agent/steps/context.ts";
-import { EngineError } from "../../../src/agent/engine/engine-error.ts";
-import { RegistryError, type RegistryErrorKind } from "../../../src/agent/registry/registry-error.ts";
-import type { DeployOptions } from "../../../src/protocol/deploy-options.ts";
-import { AgentRig } from "../../support/agent-rig.ts";
+import { lastDeployments } from "../../../../src/agent/live/last-deployments.ts";
+import { EngineError } from "../../../../src/agent/engine/engine-error.ts";
+import { RegistryError, type RegistryErrorKind } from "../../../../src/agent/registry/registry-error.ts";
+import type { DeployOptions } from "../../../../src/protocol/deploy-options.ts";
+import { AgentRig, type RigConfig } from "../../../support/agent-rig.ts";
 
 const MB = 1_000_000;
 const IMAGE = "registry.example.com/team/app:1";
 const APP = { name: "web", image: IMAGE };
 
-function rigWith(config: Partial<DeployConfig> = {}): AgentRig {
+function rigWith(config: Partial<RigConfig> = {}): AgentRig {
   const rig = new AgentRig(config);
   onTestFinished(() => rig[Symbol.asyncDispose]());
   return rig;

@@ -8,7 +8,7 @@ import { AgentRig } from "../../support/agent-rig.ts";
 const IMAGE = "example/app:1";
 const signal = new AbortController().signal;
 
-/** A rig with apps deployed and a keeper at hand, which looks when it is told to. */
+/** A rig with deployed apps and a reconciler that the test runs. */
 async function deployed(...names: string[]) {
   const rig = new AgentRig();
   rig.engine.addImage(IMAGE);
@@ -17,19 +17,19 @@ async function deployed(...names: string[]) {
     await rig.untilEnd(`d-${name}`);
   }
   const rebuild = { isSet: false, clear: () => void (rebuild.isSet = false) };
-  const keeper = new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
-  return { rig, keeper };
+  const reconciler = new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
+  return { rig, reconciler };
 }
 
 const appOf = (rig: AgentRig, name: string) => rig.store.apps().find((app) => app.name === name);
 
-describe("a keeper's round that began before a command", () => {
+describe("a reconciler's round that began before a command", () => {
   it("does not start what was stopped while it repaired another app", async () => {
-    const { rig, keeper } = await deployed("first", "second");
+    const { rig, reconciler } = await deployed("first", "second");
     await using _rig = rig;
     for (const name of ["first", "second"]) await rig.engine.removeContainer(name, signal);
     const slow = rig.engine.faults.hang("createContainer");
-    const round = keeper.reconcile(signal);
+    const round = reconciler.reconcile(signal);
     await rig.clock.advance(0);
     expect(slow.waiting).toBe(1);
     rig.deployments.change("s1", { action: "stop", app: "second" });
@@ -38,21 +38,21 @@ describe("a keeper's round that began before a command", () => {
     await rig.clock.advance(1_000);
     await round;
     await rig.clock.advance(60_000);
-    await keeper.reconcile(signal);
+    await reconciler.reconcile(signal);
     expect(appOf(rig, "second")).toMatchObject({ desired: "stopped" });
     expect(rig.engine.container("second")?.status).not.toBe("running");
   });
 
   it("does not stop what was started while it repaired another app", async () => {
-    const { rig, keeper } = await deployed("first", "second");
+    const { rig, reconciler } = await deployed("first", "second");
     await using _rig = rig;
     rig.deployments.change("s1", { action: "stop", app: "second" });
     await rig.untilEnd("s1");
     await rig.engine.removeContainer("first", signal);
-    // Somebody started it by hand, which the keeper is about to undo.
+    // It was started by hand, which the reconciler is about to undo.
     await rig.engine.startContainer("second", signal);
     const slow = rig.engine.faults.hang("createContainer");
-    const round = keeper.reconcile(signal);
+    const round = reconciler.reconcile(signal);
     await rig.clock.advance(0);
     rig.deployments.change("s2", { action: "start", app: "second" });
     expect(await rig.untilEnd("s2")).toMatchObject({ status: "Success" });
@@ -66,7 +66,7 @@ describe("a keeper's round that began before a command", () => {
 const round = fc.record({
   /** What befalls the apps behind the agent's back. */
   trouble: fc.constantFrom("none", "crash", "vanish"),
-  /** What the keeper has begun by then. */
+  /** What the reconciler has begun by then. */
   pauseMs: fc.integer({ min: 0, max: 8_000 }),
   action: fc.constantFrom<AppAction>("stop", "start", "restart", "update", "remove"),
 });
@@ -81,14 +81,14 @@ interface Expected {
   readonly version: string | undefined;
 }
 
-describe("whatever the keeper is in the middle of", () => {
+describe("a command in the middle of a repair", () => {
   it("what was answered stays", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(round, fc.constantFrom(...APPS)), { minLength: 1, maxLength: 5 }),
         fc.array(fc.integer({ min: 0, max: 900 }), { minLength: 40, maxLength: 40 }),
         async (rounds, delays) => {
-          const { rig, keeper } = await deployed(...APPS);
+          const { rig, reconciler } = await deployed(...APPS);
           await using _rig = rig;
           // Every call takes its time before and after its work, so that whatever was seen may be over by then.
           let calls = 0;
@@ -99,7 +99,7 @@ describe("whatever the keeper is in the middle of", () => {
           const stop = new AbortController();
           const looking = (async () => {
             while (!stop.signal.aborted) {
-              await keeper.reconcile(stop.signal).catch(() => {});
+              await reconciler.reconcile(stop.signal).catch(() => {});
               await rig.clock.sleep(pause, stop.signal).catch(() => {});
             }
           })();
@@ -163,7 +163,7 @@ function isSo(rig: AgentRig, name: string, { installed, running }: Expected): vo
   if (!running) expect(containersOf(rig, name).filter(({ status }) => status === "running")).toEqual([]);
 }
 
-/** Once the keeper had its time. */
+/** After the reconciler has had time to finish. */
 function runsAsAnswered(rig: AgentRig, name: string, { installed, running, version }: Expected): void {
   if (!installed || !running) return;
   const containers = containersOf(rig, name);

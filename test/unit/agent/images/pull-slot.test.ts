@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { PullSlot, STALLED_AFTER_MS } from "../../../src/agent/steps/pull-slot.ts";
-import { Semaphore } from "../../../src/lib/semaphore.ts";
-import { AgentRig } from "../../support/agent-rig.ts";
-import { FakeClock } from "../../support/fake-clock.ts";
+import { PullSlot, STALLED_AFTER_MS } from "../../../../src/agent/images/pull-slot.ts";
+import { Semaphore } from "../../../../src/lib/semaphore.ts";
+import { AgentRig } from "../../../support/agent-rig.ts";
+import { FakeClock } from "../../../support/fake-clock.ts";
 
 const signal = new AbortController().signal;
 

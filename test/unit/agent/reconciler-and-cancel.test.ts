@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { LABELS } from "../../../src/agent/core/app/container.ts";
+import { type Failure, newRecord } from "../../../src/agent/core/deployment/record.ts";
 import type { EngineMethod } from "../../support/fake-engine/faults.ts";
 import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 
 const IMAGE = "example/app:1";
 
-/** A rig with apps deployed and a keeper at hand, which looks when it is told to. */
+/** A rig with deployed apps and a reconciler that the test runs. */
 async function deployed(...names: string[]) {
   const rig = new AgentRig();
   rig.engine.addImage(IMAGE);
@@ -15,8 +16,8 @@ async function deployed(...names: string[]) {
     await rig.untilEnd(`d-${name}`);
   }
   const rebuild = { isSet: false, clear: () => void (rebuild.isSet = false) };
-  const keeper = new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
-  return { rig, keeper, rebuild };
+  const reconciler = new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
+  return { rig, reconciler, rebuild };
 }
 
 const signal = new AbortController().signal;
@@ -30,11 +31,11 @@ describe("an app that is cancelled while it is being repaired", () => {
   it.each<EngineMethod>(["createContainer", "startContainer", "listContainers"])(
     "is gone in the end, wherever the repair was: %s",
     async (method) => {
-      const { rig, keeper } = await deployed("app");
+      const { rig, reconciler } = await deployed("app");
       await using _rig = rig;
       await rig.engine.removeContainer("app", signal);
       const slow = rig.engine.faults.hang(method);
-      const round = keeper.reconcile(signal);
+      const round = reconciler.reconcile(signal);
       await rig.clock.advance(0);
       expect(slow.waiting).toBe(1);
       rig.deployments.cancel("d-app", "not_reachable");
@@ -43,17 +44,17 @@ describe("an app that is cancelled while it is being repaired", () => {
       await rig.clock.advance(1_000);
       await round;
       expect(await rig.untilEnd("d-app")).toMatchObject({ status: "Fail", code: "DeploymentCancelled" });
-      await keeper.reconcile(signal);
+      await reconciler.reconcile(signal);
       nothingIsLeft(rig);
     },
   );
 
   it("is not repaired when its turn comes after that", async () => {
-    const { rig, keeper } = await deployed("first", "second");
+    const { rig, reconciler } = await deployed("first", "second");
     await using _rig = rig;
     for (const name of ["first", "second"]) await rig.engine.removeContainer(name, signal);
     const slow = rig.engine.faults.hang("createContainer");
-    const round = keeper.reconcile(signal);
+    const round = reconciler.reconcile(signal);
     await rig.clock.advance(0);
     rig.deployments.cancel("d-second", "not_reachable");
     await rig.untilEnd("d-second");
@@ -67,15 +68,15 @@ describe("an app that is cancelled while it is being repaired", () => {
 
 describe("a cancellation of what the store does not know any more", () => {
   it("leaves nothing of it when the store was lost and the app was not found again yet", async () => {
-    const { rig, keeper, rebuild } = await deployed("app");
+    const { rig, reconciler, rebuild } = await deployed("app");
     await using _rig = rig;
     rig.store.acknowledge("d-app", 100);
     rig.store.save({ removedApp: "app" });
     rebuild.isSet = true;
     rig.deployments.cancel("d-app", "unknown");
-    await keeper.reconcile(signal);
+    await reconciler.reconcile(signal);
     expect(await rig.untilEnd("d-app")).toMatchObject({ status: "Fail" });
-    await keeper.reconcile(signal);
+    await reconciler.reconcile(signal);
     nothingIsLeft(rig);
   });
 
@@ -102,6 +103,19 @@ describe("a cancellation of what the store does not know any more", () => {
     nothingIsLeft(rig);
   });
 
+  it("goes on after a restart from the record an earlier release stored for it", async () => {
+    const { rig } = await deployed("app");
+    await using _rig = rig;
+    rig.store.acknowledge("d-app", 100);
+    rig.store.save({ removedApp: "app" });
+    const failure: Failure = { code: "DeploymentCancelled", message: "Cancelled.", step: "done" };
+    const record = newRecord("d-app", rig.store.nextOrder(), undefined, failure);
+    rig.store.save({ deployment: { ...record, checked: true, imageId: "unknown" } });
+    await rig.restart();
+    expect(await rig.untilEnd("d-app")).toMatchObject({ status: "Fail", code: "DeploymentCancelled" });
+    nothingIsLeft(rig);
+  });
+
   it("changes nothing, and is not told, where the end is remembered", async () => {
     const { rig } = await deployed("app");
     await using _rig = rig;
@@ -115,22 +129,22 @@ describe("a cancellation of what the store does not know any more", () => {
 
 describe("a container the engine makes after its deployment has failed", () => {
   it("is removed at the next look", async () => {
-    const { rig, keeper } = await deployed("app");
+    const { rig, reconciler } = await deployed("app");
     await using _rig = rig;
     const { request } = rig.engine.container("app")!;
     rig.deployments.cancel("d-app", "requested");
     await rig.untilEnd("d-app");
     await rig.engine.createContainer(request, signal);
-    await keeper.reconcile(signal);
+    await reconciler.reconcile(signal);
     nothingIsLeft(rig);
   });
 
   it("is left to the deployment while that goes on, and to its owner where it is somebody else's", async () => {
-    const { rig, keeper } = await deployed("app");
+    const { rig, reconciler } = await deployed("app");
     await using _rig = rig;
     const { request } = rig.engine.container("app")!;
     await rig.engine.createContainer({ ...request, name: "other", labels: { [LABELS.deployment]: "d-9" } }, signal);
-    await keeper.reconcile(signal);
+    await reconciler.reconcile(signal);
     expect(rig.engine.containers.map(({ request: { name } }) => name)).toEqual(["app", "other"]);
   });
 });
