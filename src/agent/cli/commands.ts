@@ -1,8 +1,6 @@
 import type { Command } from "commander";
 import { type Context, createContext, toCommandError } from "./context.ts";
-import type { ExitCode } from "./exit-code.ts";
-import { EXIT, EXIT_CODE_HELP } from "./exit-code.ts";
-import { onInterrupt } from "./interruption.ts";
+import { EXIT, EXIT_CODE_HELP, type ExitCode } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 import { Printer } from "./printer.ts";
 
@@ -81,4 +79,12 @@ async function perform(
     new Printer(io, options.json ?? false).failure(message, hint, exitCode);
     return exitCode;
   }
+}
+
+/** A signal that aborts at Ctrl-C, until disposed. A second Ctrl-C ends the process at once, as usual. */
+function onInterrupt(): { readonly signal: AbortSignal } & Disposable {
+  const controller = new AbortController();
+  const interrupt = (): void => controller.abort(new DOMException("interrupted", "AbortError"));
+  process.once("SIGINT", interrupt);
+  return { signal: controller.signal, [Symbol.dispose]: () => void process.off("SIGINT", interrupt) };
 }

@@ -1,13 +1,12 @@
 import type { Command } from "commander";
+import { errorText } from "../../lib/error-text.ts";
 import { DEFAULT_CONFIG } from "../config/default-paths.ts";
-import { ConfigError } from "../config/config-error.ts";
+import { ConfigError, tryConfig } from "../config/config-error.ts";
 import type { ConfigFile } from "../config/schema.ts";
-import { tryConfig } from "../config/try-config.ts";
 import { DaemonUnavailableError, LocalClient } from "../local/client.ts";
 import { LocalError } from "../local/local-error.ts";
-import { findLocalSocket, readOnlySocketPath } from "../local/socket-path.ts";
-import { EXIT } from "./exit-code.ts";
-import { CommandError } from "./command-error.ts";
+import { findLocalSocket, readOnlySocketPath } from "../config/socket-path.ts";
+import { EXIT, CommandError } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 import { Printer } from "./printer.ts";
 
@@ -73,5 +72,5 @@ export function toCommandError(error: unknown): CommandError {
   if (error instanceof LocalError)
     return new CommandError(error.status === 404 ? EXIT.notFound : EXIT.wrong, error.message);
   if (error instanceof ConfigError) return new CommandError(EXIT.usage, error.message);
-  return new CommandError(EXIT.wrong, error instanceof Error ? error.message : String(error));
+  return new CommandError(EXIT.wrong, errorText(error));
 }

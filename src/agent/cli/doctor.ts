@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { VERSION } from "../../lib/version.ts";
 import { type Config, loadConfig } from "../config/load.ts";
-import { tryConfig } from "../config/try-config.ts";
+import { tryConfig } from "../config/config-error.ts";
 import { CHECKS, checkOf, failedChecks, type CheckResult, type CheckResults } from "../core/doctor/checks.ts";
 import type { ProbeContext } from "../doctor/probe.ts";
 import { PROBES } from "../doctor/probes.ts";

@@ -6,17 +6,16 @@ import { createLogger } from "../../lib/logger.ts";
 import { VERSION } from "../../lib/version.ts";
 import { type Enrolment, parseEnrolmentCode } from "../../protocol/enrolment.ts";
 import type { Config } from "../config/load.ts";
-import { toLinkConfig } from "../config/settings.ts";
 import { controlPlaneAddress } from "../enrolment/address.ts";
 import { checkConnectivity } from "../enrolment/check-connectivity.ts";
 import { exchangeCode } from "../enrolment/exchange.ts";
 import { makeDirectory, type NewConfig, newConfig, storeConfig } from "../enrolment/new-config.ts";
 import { forgetNonce, loadOrCreateNonce } from "../enrolment/nonce.ts";
+import { toLinkConfig } from "../link/to-link-config.ts";
 import { tryLink, type TryOutcome } from "../link/try-link.ts";
 import type { Register } from "./commands.ts";
 import { type Context, withCommonOptions } from "./context.ts";
-import { EXIT } from "./exit-code.ts";
-import { CommandError } from "./command-error.ts";
+import { EXIT, CommandError } from "./exit-code.ts";
 
 const HELP = `
 Checks the address, the way to it and its certificate before anything is changed, and a token by linking once as the

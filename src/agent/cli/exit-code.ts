@@ -26,3 +26,16 @@ export const EXIT_CODE_HELP = `Exit codes:
   4    no app of that name
   5    no permission to use the agent's socket
   130  interrupted with Ctrl-C`;
+
+/** A command cannot do what it was asked. What to do about it, if anything, is in `hint`. */
+export class CommandError extends Error {
+  readonly exitCode: ExitCode;
+  readonly hint: string | undefined;
+
+  constructor(exitCode: ExitCode, message: string, hint?: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "Failure";
+    this.exitCode = exitCode;
+    this.hint = hint;
+  }
+}

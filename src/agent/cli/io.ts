@@ -5,7 +5,7 @@ import type { ConfigFile } from "../config/schema.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
 import type { RegistryPing } from "../registry/registry-ping.ts";
-import type { StoreReader } from "../local/device-status.ts";
+import type { StoreReader } from "../store/store-reader.ts";
 
 /** Everything a command touches outside itself, so that a test can hand it something else. */
 export interface Io {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
-import { EXIT } from "./exit-code.ts";
-import { CommandError } from "./command-error.ts";
+import { jsonErrorPosition } from "../../lib/parse-json.ts";
+import { EXIT, CommandError } from "./exit-code.ts";
 
 /** The JSON in a file, or on standard input for `-`. Throws a `Failure` that repeats nothing of it. */
 export async function readJson(path: string): Promise<unknown> {
@@ -15,7 +15,7 @@ export async function readJson(path: string): Promise<unknown> {
     return JSON.parse(content) as unknown;
   } catch (error) {
     // The parser's message quotes the text around the mistake, which may hold a secret.
-    const place = /line \d+ column \d+|position \d+/.exec(error instanceof Error ? error.message : "")?.[0];
+    const place = jsonErrorPosition(error);
     throw new CommandError(EXIT.usage, `${path} is not valid JSON${place === undefined ? "" : ` (${place})`}`);
   }
 }

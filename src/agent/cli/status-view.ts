@@ -3,8 +3,7 @@ import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { renderFields, renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
 import { formatDuration } from "../../lib/terminal/time.ts";
-import { renderDataUsed } from "./data-view.ts";
-import type { AppSummary, DeviceStatus, LinkResponse, Status } from "../local/api.ts";
+import type { AppSummary, DeviceStatus, LinkResponse, Status, DataUsed } from "../local/api.ts";
 
 type Field = readonly [name: string, value: string];
 
@@ -91,4 +90,28 @@ function portsOf({ ports, host_network }: AppSummary): string {
 export function shortTime(time: string | null): string {
   if (time === null || !/^(?!0001)\d{4}-\d\d-\d\dT\d\d:\d\d/.test(time)) return "-";
   return time.slice(0, 16).replace("T", " ");
+}
+
+/** What the agent itself has sent and received, what for, and how that stands to the budgets. */
+function renderDataUsed(data: DataUsed, theme: Theme): string {
+  const { today_bytes: today, month_bytes: month, by_purpose: purposes, budget } = data;
+  const parts = Object.entries(purposes).filter(([, bytes]) => bytes > 0);
+  const what = parts
+    .toSorted(([, one], [, other]) => other - one)
+    .map(([name, bytes]) => `${name} ${formatBytes(bytes)}`);
+  const lines = [
+    `${formatBytes(today)} today, ${formatBytes(month)} this month${what.length > 0 ? `: ${what.join(", ")}` : ""}`,
+  ];
+  const limits = [
+    limit("day", budget?.used_today_bytes ?? 0, budget?.daily_bytes ?? null, theme),
+    limit("month", budget?.used_this_month_bytes ?? 0, budget?.monthly_bytes ?? null, theme),
+  ].flat();
+  if (limits.length > 0) lines.push(limits.join(", "));
+  return lines.join("\n");
+}
+
+function limit(period: string, used: number, bound: number | null, theme: Theme): string[] {
+  if (bound === null) return [];
+  const text = `${formatBytes(used)} of the ${formatBytes(bound)} for the ${period}`;
+  return [used >= bound ? theme.red(`${text}: downloads wait`) : text];
 }

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
+import { errorText } from "../../lib/error-text.ts";
 import { ConfigError } from "../config/config-error.ts";
-import type { DeviceStatus } from "../local/api.ts";
+import type { DeviceStatus, LinkResponse, Status } from "../local/api.ts";
 import { DaemonUnavailableError } from "../local/client.ts";
 import type { Register } from "./commands.ts";
 import { type Context, withCommonOptions } from "./context.ts";
@@ -8,7 +9,6 @@ import { EXIT, type ExitCode } from "./exit-code.ts";
 import type { Printer } from "./printer.ts";
 import type { ServiceFacts } from "./service-manager.ts";
 import { renderApps, renderDevice, renderStatus } from "./status-view.ts";
-import { deviceTroubles, troublesOf } from "./troubles.ts";
 
 const HELP = `
 Works also while the agent is not running; then it says so, and what can be told without it.
@@ -89,7 +89,7 @@ async function readDeviceWithoutDaemon({ readConfig, io }: Context): Promise<Dev
     const { readDeviceStatus } = await import("../local/device-status.ts");
     return await readDeviceStatus(sources, io.interrupted);
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return errorText(error);
   }
 }
 
@@ -115,4 +115,26 @@ function printDevice(printer: Printer, { apps, deployments }: DeviceStatus): voi
 function printTroubles(printer: Printer, troubles: readonly string[]): void {
   if (troubles.length > 0) printer.line();
   for (const trouble of troubles) printer.paragraph(printer.theme.red("! "), 2, trouble);
+}
+
+/** What is not as it should be, each in one sentence with what to do next; empty when all is well. */
+export function troublesOf(status: Status): string[] {
+  return [...linkTroubles(status.link), ...deviceTroubles(status.device)];
+}
+
+/** The same for what can be seen without the daemon. */
+function deviceTroubles({ engine, disk, apps }: DeviceStatus): string[] {
+  if (!engine.ok) return [`The container engine does not answer: ${engine.reason}. See: edge-agent doctor`];
+  const isFull = disk !== null && disk.free_bytes < disk.reserve_bytes;
+  return [
+    ...(isFull ? [`Too little disk space at ${disk.path}: nothing can be deployed.`] : []),
+    ...apps.flatMap(({ name, trouble }) =>
+      trouble === null ? [] : [`${name} does not run as it should: ${trouble}. See: edge-agent app ${name}`],
+    ),
+  ];
+}
+
+function linkTroubles({ state, last_error: error }: LinkResponse): string[] {
+  if (state === "online") return [];
+  return [`No link to the control plane${error ? `: ${error.reason}` : ""}. See: edge-agent doctor`];
 }

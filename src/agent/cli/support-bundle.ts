@@ -1,5 +1,6 @@
 import { basename } from "node:path";
 import type { Command } from "commander";
+import { errorText } from "../../lib/error-text.ts";
 import { readLogFiles } from "../../lib/log/read-log-files.ts";
 import { SecretMasker, maskTokens } from "../../lib/redact.ts";
 import { VERSION } from "../../lib/version.ts";
@@ -13,8 +14,7 @@ import { systemFacts } from "../support/system-facts.ts";
 import type { Register } from "./commands.ts";
 import { type Context, withCommonOptions } from "./context.ts";
 import { asDocument, examine } from "./doctor.ts";
-import { EXIT } from "./exit-code.ts";
-import { CommandError } from "./command-error.ts";
+import { EXIT, CommandError } from "./exit-code.ts";
 import { askServiceManager, readJournal } from "./service-manager.ts";
 
 const MODE = 0o600;
@@ -112,7 +112,7 @@ async function jsonFile(name: string, get: () => Promise<unknown>): Promise<Bund
   try {
     return { name, content: JSON.stringify(await get(), undefined, 2) };
   } catch (error) {
-    return { name, content: JSON.stringify({ missing: error instanceof Error ? error.message : String(error) }) };
+    return { name, content: JSON.stringify({ missing: errorText(error) }) };
   }
 }
 
@@ -121,7 +121,7 @@ async function lines(name: string, get: () => AsyncIterable<string>): Promise<Bu
   try {
     for await (const line of get()) content.push(line);
   } catch (error) {
-    content.push(`missing: ${error instanceof Error ? error.message : String(error)}`);
+    content.push(`missing: ${errorText(error)}`);
   }
   return { name, content: content.join("\n") };
 }

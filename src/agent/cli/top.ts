@@ -5,7 +5,6 @@ import type { Top } from "../local/api.ts";
 import type { Register } from "./commands.ts";
 import { type Context, withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
-import { untilQuit } from "./keys.ts";
 import { readHostUsage } from "./host-usage.ts";
 import { ratesBetween, renderTop } from "./top-view.ts";
 
@@ -110,4 +109,30 @@ async function pause({ io }: Context, ms: number, signal: AbortSignal): Promise<
   } finally {
     clearInterval(keepAlive);
   }
+}
+
+// A terminal in raw mode hands on Ctrl-C as it is.
+const QUIT = ["q", "Q", "\u0003"];
+
+/** Aborts when q or Ctrl-C is typed, until disposed. Keys are taken as they are typed and not shown, on a terminal. */
+function untilQuit(input: NodeJS.ReadStream): { readonly signal: AbortSignal } & Disposable {
+  const controller = new AbortController();
+  const take = (key: Buffer): void => {
+    if (QUIT.some((one) => key.includes(one))) controller.abort(new DOMException("asked to end", "AbortError"));
+  };
+  const isTerminal = input.isTTY;
+  if (isTerminal) {
+    input.setRawMode(true);
+    input.on("data", take);
+    input.resume();
+  }
+  return {
+    signal: controller.signal,
+    [Symbol.dispose]() {
+      if (!isTerminal) return;
+      input.off("data", take);
+      input.setRawMode(false);
+      input.pause();
+    },
+  };
 }

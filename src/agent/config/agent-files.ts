@@ -1,7 +1,7 @@
 import { realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { PermissionLimits } from "../../lib/file-permissions.ts";
-import { localSocketPath } from "../local/socket-path.ts";
+import { localSocketPath } from "./socket-path.ts";
 import { logFilePath } from "./log-file.ts";
 import type { ConfigFile } from "./schema.ts";
 

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { jsonErrorPosition } from "../../lib/parse-json.ts";
 import { type RequestIssue, listIssues } from "../../protocol/request-error.ts";
 import { ConfigError } from "./config-error.ts";
 import { type ConfigFile, configSchema } from "./schema.ts";
@@ -57,8 +58,8 @@ function describe({ path, reason }: RequestIssue): string {
 }
 
 function position(error: unknown): string {
-  const match = /line \d+ column \d+|position \d+/.exec(error instanceof Error ? error.message : "");
-  return match ? ` (${match[0]})` : "";
+  const text = jsonErrorPosition(error);
+  return text === undefined ? "" : ` (${text})`;
 }
 
 function readText(path: string, what: string): string {

@@ -1,6 +1,6 @@
 import { basename, dirname, resolve } from "node:path";
 import type { ProtectedPath } from "../core/policy/path-policy-input.ts";
-import { localSocketPath, readOnlySocketPath, RUNTIME_SOCKET } from "../local/socket-path.ts";
+import { localSocketPath, readOnlySocketPath, RUNTIME_SOCKET } from "./socket-path.ts";
 import type { Config } from "./load.ts";
 
 /** Sockets of container engines and what holds them. Access to any of these grants root on the device. */

@@ -3,8 +3,6 @@ import { data } from "./data.ts";
 import { DEFAULT_STATE_DIR } from "./default-paths.ts";
 import { registries } from "./registries.ts";
 import { LOG_LEVELS } from "../../lib/log/levels.ts";
-import { cleanup } from "./cleanup.ts";
-import { telemetry } from "./telemetry.ts";
 import "./uncompiled-schemas.ts";
 
 /*
@@ -133,6 +131,34 @@ const policy = z.strictObject({
       }),
     })
     .prefault({}),
+});
+
+/** What the device tells of itself, and what that may cost. Sizes in bytes. */
+const telemetry = z.strictObject({
+  reports_max_per_hour: z.int().min(1).max(3600).default(12).meta({
+    description:
+      "Reports sent an hour of changes nobody asked for, such as an app that crashes over and over; beyond that they wait. What a deployment came to is told at once.",
+  }),
+  logs_max_bytes_per_s: z.int().min(1_024).max(100_000_000).default(32_768).meta({
+    description:
+      "Bytes a second sent of an app's log, for each request. What was written before waits for its turn; of what an app writes faster than that, the rest is left out and counted.",
+  }),
+  logs_max_bytes: z.int().min(1_024).default(4_194_304).meta({
+    description: "Bytes sent of an app's log in all, for each request.",
+  }),
+});
+
+/** Which images the agent removes again. Only ones it pulled itself, and that can be pulled once more. */
+const cleanup = z.strictObject({
+  enabled: z.boolean().default(true).meta({
+    description: "Whether images the agent pulled, and that no app needs any more, are removed by themselves.",
+  }),
+  keep_images_days: z.number().min(0).max(3650).default(7).meta({
+    description: "Days an image is kept after the last app that needed it.",
+  }),
+  low_disk_percent: z.number().min(0).max(100).default(15).meta({
+    description: "With less of the disk free than this, images that no app needs are removed at once.",
+  }),
 });
 
 export const configSchema = z

@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { DownloadConfig } from "../config/settings.ts";
+import type { DownloadConfig } from "./settings.ts";
 import { createImageDownloader, type ImageDownloader } from "../download/image-downloader.ts";
 import { PartStore } from "../download/part-store.ts";
 import { PartSweeper } from "../download/sweeper.ts";

@@ -16,8 +16,7 @@ import {
   toDeployConfig,
   toDownloadConfig,
   toKeepaliveBounds,
-  toLinkConfig,
-} from "../config/settings.ts";
+} from "./settings.ts";
 import { platformOf } from "../core/image/platform.ts";
 import { Cleaner } from "../cleanup/cleaner.ts";
 import { whyNotFetchable } from "../cleanup/fetchable.ts";
@@ -33,13 +32,14 @@ import { TrafficLedger } from "../ledger/traffic-ledger.ts";
 import { NetworkWatch } from "../ledger/network-watch.ts";
 import { LearnedInterval } from "../link/keepalive-interval.ts";
 import { createReconnectLimiter } from "../link/reconnect-limiter.ts";
+import { toLinkConfig } from "../link/to-link-config.ts";
 import { createUplink } from "../link/uplink.ts";
 import { createReporting } from "../live/reporting.ts";
 import { linkWatch } from "../local/link-watch.ts";
 import { localRoutes } from "../local/local-routes.ts";
 import type { LogRing } from "../local/log-ring.ts";
 import { serveLocally } from "../local/server.ts";
-import { FULL_ACCESS_GROUP, localSocketPath, READ_ONLY_GROUP, readOnlySocketPath } from "../local/socket-path.ts";
+import { FULL_ACCESS_GROUP, localSocketPath, READ_ONLY_GROUP, readOnlySocketPath } from "../config/socket-path.ts";
 import { reloadOnHangup } from "../service/reload.ts";
 import { deviceCredentials } from "../registry/credentials/device-credentials.ts";
 import { createRegistryClient } from "../registry/oci-client.ts";

@@ -1,4 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
+import { errorText } from "../../lib/error-text.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
 
@@ -66,7 +67,7 @@ export class StoreScrubber {
       const ms = Math.round(clock.monotonic() - begun);
       logger.info({ ms }, "values that apps no longer have were overwritten in the agent's store");
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorText(error);
       const text =
         "values that apps no longer have are still in the agent's store, which could not be rewritten; it is tried again. See: edge-agent doctor (disk)";
       logger[this.#hasFailed ? "debug" : "warn"]({ reason }, text);
@@ -80,7 +81,7 @@ export class StoreScrubber {
     try {
       if (removeExpiredQuarantine()) logger.info("removed the copy of a damaged store, which was 30 days old");
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorText(error);
       logger.warn({ reason }, "the copy of a damaged store is 30 days old and cannot be removed; remove it by hand");
     }
   }

@@ -4,7 +4,7 @@ import type { ConfigError } from "../config/config-error.ts";
 import type { Config } from "../config/load.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
-import type { StoreReader } from "../local/device-status.ts";
+import type { StoreReader } from "../store/store-reader.ts";
 import type { RegistryPing } from "../registry/registry-ping.ts";
 
 /** What the probes look at. */

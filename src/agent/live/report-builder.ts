@@ -9,9 +9,9 @@ import { type Report, diffReports, fitToSize } from "../core/report/report.ts";
 import type { ContainerSummary, Engine, ImageFacts } from "../engine/engine.ts";
 import { findManagedContainers } from "../engine/managed-containers.ts";
 import type { ReportSource } from "../link/ports.ts";
-import type { HistoryEntry } from "../store/history.ts";
+import type { HistoryEntry, DeploymentEntry } from "../store/history.ts";
 import { toAppReport } from "./app-report.ts";
-import { lastDeployments } from "./last-deployments.ts";
+import { isErrorCode } from "../../protocol/errors.ts";
 
 /** How long a look at all apps may take, in milliseconds. */
 const ENGINE_TIMEOUT_MS = 30_000;
@@ -163,4 +163,29 @@ const MAX_CACHED_IMAGES = 200;
 /** Short, and the same for the same report over restarts of the agent. */
 function hashOf(value: unknown): string {
   return createHash("sha256").update(JSON.stringify(value)).digest("base64url").slice(0, 22);
+}
+
+type LastDeployment = NonNullable<AppReport["last_deployment"]>;
+
+/** How the last deployment of each app ended, by app, as far back as the history goes; dry runs are none. */
+export function lastDeployments(history: readonly HistoryEntry[]): Map<string, LastDeployment> {
+  const last = new Map<string, LastDeployment>();
+  for (const entry of history) {
+    const ended = entry.kind === "deployment" && !entry.dry_run ? toLastDeployment(entry) : undefined;
+    if (ended) last.set(entry.app, ended);
+  }
+  return last;
+}
+
+function toLastDeployment({ id, action, events }: DeploymentEntry): LastDeployment | undefined {
+  const final = events.at(-1);
+  if (!final || final.status === "Running") return undefined;
+  const { status, code, at } = final;
+  return {
+    deployment_id: id.slice(0, 64),
+    action,
+    status,
+    ...(code !== undefined && isErrorCode(code) && { code }),
+    finished_at: at,
+  };
 }

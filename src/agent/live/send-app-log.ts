@@ -1,6 +1,6 @@
 import type { AppLogChunk, LogsParams } from "../../protocol/app-log.ts";
 import type { LogLimits } from "../core/logs/budget.ts";
-import { type AppLogEnd, type AppLogSource, readAppLog } from "./app-log.ts";
+import { type AppLogEnd, type AppLogSource, readAppLog } from "../apps/app-log.ts";
 import { LogChunks } from "./log-chunks.ts";
 
 const NANOSECONDS = 1_000_000_000n;

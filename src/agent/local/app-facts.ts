@@ -5,9 +5,10 @@ import type { AppRecord } from "../core/deployment/record.ts";
 import { hostPortsOf, includesPort } from "../core/host/host-port.ts";
 import type { ContainerState } from "../engine/engine.ts";
 import { maskLogTail } from "../engine/mask-log-lines.ts";
-import { findAppContainer } from "../live/find-app-container.ts";
+import { findAppContainer } from "../apps/find-app-container.ts";
+import { pendingDeployments } from "../store/pending-deployments.ts";
 import type { AppFacts } from "./api.ts";
-import { type DeviceStatusSources, pendingDeployments, reasonOf } from "./device-status.ts";
+import { type DeviceStatusSources, reasonOf } from "./device-status.ts";
 
 const LOG_LINES = 20;
 /** Longest line, and longest output of a health check, in characters. */

@@ -1,5 +1,5 @@
 import { EdgeError } from "../../protocol/errors.ts";
-import { type AppLogSource, readAppLog } from "../live/app-log.ts";
+import { type AppLogSource, readAppLog } from "../apps/app-log.ts";
 import { LocalError } from "./local-error.ts";
 
 export interface LogOptions {

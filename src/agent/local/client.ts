@@ -1,11 +1,12 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
+import { parseJson } from "../../lib/parse-json.ts";
 import { VERSION } from "../../lib/version.ts";
 import { API, VERSION_HEADER } from "./api-path.ts";
 import type { LocalResponses } from "./api.ts";
 import { LocalError } from "./local-error.ts";
-import { FULL_ACCESS_GROUP, READ_ONLY_GROUP } from "./socket-path.ts";
+import { FULL_ACCESS_GROUP, READ_ONLY_GROUP } from "../config/socket-path.ts";
 
 /** Nobody listens on the agent's socket, or this user may not use it. */
 export class DaemonUnavailableError extends Error {
@@ -13,8 +14,16 @@ export class DaemonUnavailableError extends Error {
 
   constructor(reason: "down" | "forbidden", message: string, options?: ErrorOptions) {
     super(message, options);
-    this.name = "DaemonDownError";
+    this.name = "DaemonUnavailableError";
     this.reason = reason;
+  }
+}
+
+/** The response is not one of the local API: invalid JSON, or it does not match the schema. */
+class BadResponseError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "BadResponseError";
   }
 }
 
@@ -25,7 +34,7 @@ interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Speaks to the daemon, where this user may not use its socket through the one for reading. Errors: `DaemonDownError`, `LocalError`. */
+/** Speaks to the daemon, where this user may not use its socket through the one for reading. Errors: `DaemonUnavailableError`, `LocalError`, `BadResponseError`. */
 export class LocalClient {
   readonly #path: string;
   readonly #readOnlyPath: string | undefined;
@@ -116,19 +125,15 @@ async function readerOf<Kind extends keyof LocalResponses>(
   return (answer) => {
     const result = schema.safeParse(parse(answer));
     if (result.success) return result.data as LocalResponses[Kind];
-    throw new LocalError(0, "BadAnswer", "The agent's answer is of another version than this command.");
+    throw new BadResponseError("The agent's answer is of another version than this command.");
   };
 }
 
 /** Throws where the answer is an error: one can also end what began well. */
 function parse(answer: string): unknown {
-  const value = fromJson(answer);
+  const value = parseJson(answer);
   if (value === undefined) {
-    throw new LocalError(
-      0,
-      "BadAnswer",
-      "The agent gave an answer that is not JSON: is another program at its socket?",
-    );
+    throw new BadResponseError("The agent gave an answer that is not JSON: is another program at its socket?");
   }
   const error = errorIn(value);
   if (error) throw new LocalError(500, error.code, error.message);
@@ -136,19 +141,10 @@ function parse(answer: string): unknown {
 }
 
 function toLocalError(answer: string, status: number): LocalError {
-  const error = errorIn(fromJson(answer));
+  const error = errorIn(parseJson(answer));
   return error
     ? new LocalError(status, error.code, error.message)
     : new LocalError(status, "BadAnswer", `The agent answered with HTTP ${status}.`);
-}
-
-/** `undefined` for what is no JSON. */
-function fromJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }
 
 function errorIn(value: unknown): { readonly code: string; readonly message: string } | undefined {

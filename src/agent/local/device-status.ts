@@ -1,21 +1,16 @@
 import { type Clock, deadline } from "../../lib/clock.ts";
+import { errorText } from "../../lib/error-text.ts";
 import { appState } from "../core/app/app-state.ts";
-import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
+import type { AppRecord } from "../core/deployment/record.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
-import { findAppContainer } from "../live/find-app-container.ts";
-import type { HistoryEntry } from "../store/history.ts";
+import { findAppContainer } from "../apps/find-app-container.ts";
+import { pendingDeployments } from "../store/pending-deployments.ts";
+import type { StoreReader } from "../store/store-reader.ts";
 import type { AppSummary, DeviceStatus, EngineResponse } from "./api.ts";
 
 /** How long the engine may take before the status is told without it, in milliseconds. */
 const ENGINE_TIMEOUT_MS = 2_000;
-
-/** What of the store the status tells. */
-export interface StoreReader {
-  apps(): readonly AppRecord[];
-  deployments(): readonly DeploymentRecord[];
-  history(limit: number): readonly HistoryEntry[];
-}
 
 export interface DeviceStatusSources {
   readonly engine: Engine;
@@ -43,19 +38,6 @@ export async function readDeviceStatus(sources: DeviceStatusSources, signal: Abo
   ]);
   signal.throwIfAborted();
   return { ...engine, apps: summaries, deployments: pendingDeployments(sources.store) };
-}
-
-/** Deployments that are going on, with the last thing each said. */
-export function pendingDeployments(store: StoreReader): DeviceStatus["deployments"] {
-  const pending = store.deployments().filter(({ outcome }) => outcome === "pending");
-  if (pending.length === 0) return [];
-  return store.history(pending.length).flatMap((entry) => {
-    if (entry.kind !== "deployment") return [];
-    const last = entry.events.at(-1);
-    const { id, app, origin } = entry;
-    const { step = "received", message = "", progress = null } = last ?? {};
-    return [{ id, app, origin, step, message, progress }];
-  });
 }
 
 async function readEngineStatus(
@@ -113,5 +95,5 @@ export function reasonOf(error: unknown): string {
   if (error instanceof DOMException && error.name === "TimeoutError") {
     return `it did not answer within ${ENGINE_TIMEOUT_MS / 1000} s`;
   }
-  return error instanceof Error ? error.message : String(error);
+  return errorText(error);
 }

@@ -5,18 +5,19 @@ import type { DeployServices } from "../steps/context.ts";
 import { findAppPolicyViolation, snapshotServices } from "../steps/policy-check.ts";
 import type { Deployments } from "../steps/deployments.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
-import type { LinkResponse, Status, Top } from "./api.ts";
+import type { LinkResponse, Status, Top, CleanupResponse, DataUsed } from "./api.ts";
 import { readUsage } from "./read-usage.ts";
 import { aborted } from "./aborted.ts";
 import { gatherAppFacts } from "./app-facts.ts";
 import { followAppLog } from "./app-log.ts";
-import { runCleanup } from "./cleanup.ts";
 import { type DeviceStatusSources, readDeviceStatus } from "./device-status.ts";
 import { toActivities, changeActivities } from "./activities.ts";
-import { dataUsed } from "./data-used.ts";
 import { localDeployments, unknownApp } from "./local-deployments.ts";
 import type { LogRing } from "./log-ring.ts";
 import { countFrom, type LocalRequest, type Routes } from "./routes.ts";
+import { EngineError } from "../engine/engine-error.ts";
+import { LocalError } from "./local-error.ts";
+import type { DeviceDataUsage, TrafficPurpose } from "../../protocol/data-usage.ts";
 
 const MAX_LINES = 10_000;
 const MAX_ACTIVITIES = 1_000;
@@ -143,4 +144,45 @@ async function followHistory(
     for (const happening of changeActivities(change, clock.now())) write(happening);
   });
   await aborted(signal);
+}
+
+/** Removes images that no app needs, or with `dry_run` says which. `all`: also those not needed for a short time only. */
+async function runCleanup(cleaner: Pick<Cleaner, "round">, { query, signal }: LocalRequest): Promise<CleanupResponse> {
+  const dryRun = query.has("dry_run");
+  try {
+    const { removed, kept, freedBytes } = await cleaner.round({ dryRun, all: query.has("all") }, signal);
+    return { dry_run: dryRun, removed: [...removed], kept: [...kept], freed_bytes: freedBytes };
+  } catch (error) {
+    throw error instanceof EngineError ? new LocalError(502, "EngineError", error.message) : error;
+  }
+}
+
+/** What the agent used today and this month, for whoever stands before the device; `null` where that cannot be read. */
+export function dataUsed(report: Pick<DataUsageReader, "thisMonth">): DataUsed | null {
+  try {
+    const { days, budget, today } = report.thisMonth();
+    const byPurpose: Partial<Record<TrafficPurpose, number>> = {};
+    for (const { by_purpose: purposes } of days) {
+      for (const [purpose, { sent_bytes: sent, received_bytes: received }] of Object.entries(purposes)) {
+        byPurpose[purpose as TrafficPurpose] = (byPurpose[purpose as TrafficPurpose] ?? 0) + sent + received;
+      }
+    }
+    return {
+      today_bytes: sum(days.filter(({ day }) => day === today)),
+      month_bytes: sum(days),
+      by_purpose: byPurpose,
+      budget,
+    };
+  } catch {
+    // The ledger's own trouble is in the log; the rest of the status is worth more now.
+    return null;
+  }
+}
+
+function sum(days: DeviceDataUsage["days"]): number {
+  const bytes = days.flatMap(({ by_purpose: purposes, overhead_estimate_bytes: overhead }) => [
+    overhead,
+    ...Object.values(purposes).map(({ sent_bytes: sent, received_bytes: received }) => sent + received),
+  ]);
+  return bytes.reduce((total, part) => total + part, 0);
 }

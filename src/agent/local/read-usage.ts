@@ -1,6 +1,6 @@
 import { deadline } from "../../lib/clock.ts";
 import type { ContainerUsage } from "../engine/engine.ts";
-import { findAppContainer } from "../live/find-app-container.ts";
+import { findAppContainer } from "../apps/find-app-container.ts";
 import type { AppUsage, Top } from "./api.ts";
 import { type DeviceStatusSources, readDeviceStatus } from "./device-status.ts";
 

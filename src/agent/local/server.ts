@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { errorText } from "../../lib/error-text.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { MAX_REQUEST_BYTES } from "../../protocol/limits.ts";
@@ -7,7 +8,7 @@ import { API, VERSION_HEADER } from "./api-path.ts";
 import { listenLocally } from "./listen.ts";
 import { LocalError } from "./local-error.ts";
 import { type RouteAccess, findRoute, type Handler, type LocalRequest, type Routes } from "./routes.ts";
-import { FULL_ACCESS_GROUP } from "./socket-path.ts";
+import { FULL_ACCESS_GROUP } from "../config/socket-path.ts";
 
 /** On the socket for reading: requests at once, and connections, so that its users cannot exhaust the agent. */
 const MAX_READ_REQUESTS = 16;
@@ -57,7 +58,7 @@ export async function serveLocally(options: LocalServerOptions): Promise<AsyncDi
   try {
     return await startLocalServer(options);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     const what = options.access === "read" ? "users who may only read" : "commands given on this device";
     options.logger.warn(
       { socket: options.path, reason },

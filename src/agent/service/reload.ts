@@ -1,3 +1,4 @@
+import { errorText } from "../../lib/error-text.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { type Config, loadConfig } from "../config/load.ts";
 import { changedPaths } from "../core/service/changed-paths.ts";
@@ -32,7 +33,7 @@ function applyConfig({ config, logger }: ReloadOptions): void {
   try {
     next = loadConfig(config.path);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     logger.error({ reason }, "the configuration cannot be used; the agent goes on with what it has");
     return;
   }

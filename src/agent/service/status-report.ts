@@ -1,7 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import { statusLine } from "../core/service/status-line.ts";
 import type { Uplink } from "../link/uplink.ts";
-import { pendingDeployments } from "../local/device-status.ts";
+import { pendingDeployments } from "../store/pending-deployments.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
 import type { ServiceManager } from "./service-manager.ts";
 

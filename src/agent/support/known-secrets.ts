@@ -1,7 +1,7 @@
 import { configSecrets } from "../config/masked.ts";
 import type { ConfigFile } from "../config/schema.ts";
 import { secretsOf, secretsOfRecord } from "../core/app/container.ts";
-import type { StoreReader } from "../local/device-status.ts";
+import type { StoreReader } from "../store/store-reader.ts";
 
 interface Sources {
   readonly config:

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ConfigError } from "../../../src/agent/config/config-error.ts";
 import { loadConfig, parseConfig } from "../../../src/agent/config/load.ts";
-import { toDeployConfig } from "../../../src/agent/config/settings.ts";
+import { toDeployConfig } from "../../../src/agent/daemon/settings.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
 const MINIMAL = { control_plane_url: "wss://control.example.com/v1/agent", device_token: "ed_abc" };

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { printActivity } from "../../../../src/agent/cli/activity-view.ts";
 import { Printer } from "../../../../src/agent/cli/printer.ts";
 import { renderApps, renderStatus, shortTime } from "../../../../src/agent/cli/status-view.ts";
-import { troublesOf } from "../../../../src/agent/cli/troubles.ts";
+import { troublesOf } from "../../../../src/agent/cli/status.ts";
 import type { Activity, Status } from "../../../../src/agent/local/api.ts";
 import { createTheme } from "../../../../src/lib/terminal/theme.ts";
 import { displayWidth } from "../../../../src/lib/terminal/width.ts";

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { DEFAULT_STATE_DIR } from "../config/default-paths.ts";
+import { DEFAULT_STATE_DIR } from "./default-paths.ts";
 
 /** In the directory the service manager makes for the time the service runs. */
 export const RUNTIME_SOCKET = "/run/edge-agent/agent.sock";

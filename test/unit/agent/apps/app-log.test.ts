@@ -4,7 +4,7 @@ import {
   type AppLogEnd,
   type AppLogRequest,
   readAppLog,
-} from "../../../../src/agent/live/app-log.ts";
+} from "../../../../src/agent/apps/app-log.ts";
 import { AgentRig } from "../../../support/agent-rig.ts";
 import type { FakeBehaviour } from "../../../support/fake-engine/fake-image.ts";
 

@@ -4,30 +4,15 @@ import { parseTimeWindow } from "../core/traffic/time-window.ts";
 import { join } from "node:path";
 import type { FetchBounds } from "../core/image/fetch-retry.ts";
 import type { SweepBounds } from "../core/image/part-sweep.ts";
-import type { LinkConfig } from "../link/link-config.ts";
 import type { DeployConfig } from "../steps/context.ts";
-import { listProtectedPaths } from "./protected-paths.ts";
-import type { Config } from "./load.ts";
+import { listProtectedPaths } from "../config/protected-paths.ts";
+import type { Config } from "../config/load.ts";
 
-const RECONNECT_BASE_MS = 1_000;
 /** Pauses between tries to go on with a download that bring nothing. */
 const FETCH_RETRY = { baseMs: 1_000, maxMs: 60_000 };
 const DAY_MS = 86_400_000;
 /** How long a partial download waits for the deployment that goes on with it. */
 const MIN_PART_AGE_MS = 3_600_000;
-
-/** What the link takes from the configuration. */
-export function toLinkConfig(config: Config): LinkConfig {
-  const { link } = config;
-  return {
-    url: config.control_plane_url,
-    token: config.token,
-    extraCa: config.extraCa,
-    keepaliveMs: link.keepalive_s * 1000,
-    pongTimeoutMs: link.pong_timeout_s * 1000,
-    backoff: { baseMs: RECONNECT_BASE_MS, maxMs: link.reconnect_max_s * 1000 },
-  };
-}
 
 /** Of a data budget, what connecting again and again may take. */
 const RECONNECT_SHARE = 0.05;
