@@ -37,7 +37,7 @@ export const addRemove = command(
 Stops it, removes its container and forgets the app. Data in the directories it mounts stays.`,
 );
 
-/** A command that does one thing to one app, as the control plane can. */
+/** Creates a command for one action on one app. */
 function command(action: string, description: string, help: string): Add {
   return (program, register) => {
     const added = program.command(`${action} <app>`).description(description);

@@ -16,17 +16,17 @@ interface CommonOptions {
   readonly json?: boolean;
 }
 
-/** What a command works with. */
+/** The objects a command works with. */
 export interface Context {
   readonly io: Io;
   readonly printer: Printer;
   readonly client: LocalClient;
   readonly configPath: string;
-  /** The configuration, or why it cannot be read: a person without the right to may still speak to the daemon. */
+  /** Returns the configuration or an error: a user who cannot read it may still use the daemon. */
   readonly readConfig: () => Promise<ConfigFile | ConfigError>;
 }
 
-/** Adds the options every command for people has. */
+/** Adds the options that all interactive commands have. */
 export function withCommonOptions(command: Command): Command {
   return command
     .option("--json", "print JSON for programs")
@@ -47,14 +47,14 @@ export function createContext(io: Io, { config: configPath, socket, json = false
   };
 }
 
-/** A socket that was named is used and no other. */
-function createClient(configPath: string, named: string | undefined): LocalClient {
-  if (named !== undefined) return new LocalClient(named);
+/** With `--socket`, does not fall back to the read-only socket. */
+function createClient(configPath: string, given: string | undefined): LocalClient {
+  if (given !== undefined) return new LocalClient(given);
   const socket = findLocalSocket(configPath);
   return new LocalClient(socket, readOnlySocketPath(socket));
 }
 
-/** What an error means to the person at the terminal. */
+/** Converts an error to a message, hint and exit code for the user. */
 export function toCommandError(error: unknown): CommandError {
   if (error instanceof CommandError) return error;
   if (error instanceof DaemonUnavailableError) {

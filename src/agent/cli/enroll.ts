@@ -84,7 +84,7 @@ async function enrolWithCode(context: Context, config: NewConfig, code: string):
   if (!exchanged.ok) throw refused(exchanged.reason, exchanged.next);
   const { device_token: token, asset } = exchanged.enrolment;
   const enrolled = { ...config, token };
-  // Stored first: with the first link the old token is void.
+  // Stored before the link: the first link with the new token invalidates the old one.
   write("The code was exchanged, but its token could not be stored", () => storeConfig(enrolled));
   forgetNonce(attempt);
   const outcome = await link(context, enrolled);
@@ -124,13 +124,16 @@ function write<T>(failure: string, work: () => T): T {
 function parseCode(given: string): string {
   const code = parseEnrolmentCode(given === "-" ? readSecret(given) : given);
   if (code !== undefined) return code;
-  throw new CommandError(EXIT.usage, "That is no enrolment code: one has ten letters and digits, such as 7K3MQ-XW9TD.");
+  throw new CommandError(
+    EXIT.usage,
+    "Not a valid enrolment code: expected ten letters and digits, such as 7K3MQ-XW9TD.",
+  );
 }
 
 function readToken(path: string): string {
   const token = readSecret(path);
   if (/^ed_[\x21-\x7e]+$/.test(token)) return token;
-  throw new CommandError(EXIT.usage, `${path} holds no device token: one begins with ed_ and has no blanks in it.`);
+  throw new CommandError(EXIT.usage, `${path} does not contain a device token: expected ed_ and no spaces.`);
 }
 
 function readSecret(path: string): string {

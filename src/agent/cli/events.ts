@@ -27,16 +27,16 @@ export function addEvents(program: Command, register: Register): void {
     const entries = Number(options["entries"]);
     const follow = options["follow"] === true;
     let count = 0;
-    const show = (happening: Activity): void => {
+    const show = (activity: Activity): void => {
       count++;
-      if (printer.json) printer.jsonLine(happening);
-      else printActivity(printer, happening);
+      if (printer.json) printer.jsonLine(activity);
+      else printActivity(printer, activity);
     };
     try {
-      for await (const happening of fromDaemon(context, entries, follow)) show(happening);
+      for await (const activity of fromDaemon(context, entries, follow)) show(activity);
     } catch (error) {
       if (follow || !(error instanceof DaemonUnavailableError) || error.reason !== "down") throw error;
-      for (const happening of await fromStore(context, entries, error)) show(happening);
+      for (const activity of await fromStore(context, entries, error)) show(activity);
       throw error;
     }
     if (count === 0 && !printer.json) printer.line("Nothing has happened yet.");
@@ -46,10 +46,10 @@ export function addEvents(program: Command, register: Register): void {
 
 function fromDaemon({ client, io }: Context, entries: number, follow: boolean): AsyncGenerator<Activity> {
   const query = new URLSearchParams({ entries: String(entries), ...(follow && { follow: "" }) });
-  return client.stream("GET", `/events?${query.toString()}`, "happening", { signal: io.interrupted });
+  return client.stream("GET", `/events?${query.toString()}`, "activity", { signal: io.interrupted });
 }
 
-/** What a daemon that does not run has left. Throws `down` where that cannot be read. */
+/** Reads the activities from the store while the daemon is not running. Throws `down` if it cannot be read. */
 async function fromStore(
   { readConfig, io }: Context,
   entries: number,

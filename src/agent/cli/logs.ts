@@ -47,7 +47,7 @@ export function addLogs(program: Command, register: Register): void {
   });
 }
 
-/** What a daemon that does not run has logged. */
+/** Reads the agent's log from its file or the journal while the daemon is not running. */
 async function readStoredLog({ readConfig }: Context, lines: number): Promise<readonly string[]> {
   const config = await readConfig();
   const file = config instanceof Error ? undefined : config.log.file;

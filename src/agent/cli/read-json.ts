@@ -3,7 +3,7 @@ import { text } from "node:stream/consumers";
 import { jsonErrorPosition } from "../../lib/parse-json.ts";
 import { EXIT, CommandError } from "./exit-code.ts";
 
-/** The JSON in a file, or on standard input for `-`. Throws a `Failure` that repeats nothing of it. */
+/** Reads JSON from a file, or from standard input for `-`. Throws a `CommandError` that does not quote the content. */
 export async function readJson(path: string): Promise<unknown> {
   let content: string;
   try {

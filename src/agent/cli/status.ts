@@ -36,12 +36,12 @@ async function showStatus(context: Context): Promise<ExitCode> {
     }
     return troubles.length === 0 ? EXIT.ok : EXIT.wrong;
   } catch (error) {
-    if (error instanceof DaemonUnavailableError && error.reason === "down") return await showDown(context, error);
+    if (error instanceof DaemonUnavailableError && error.reason === "down") return await showDaemonDown(context, error);
     throw error;
   }
 }
 
-async function showDown(context: Context, error: DaemonUnavailableError): Promise<ExitCode> {
+async function showDaemonDown(context: Context, error: DaemonUnavailableError): Promise<ExitCode> {
   const { printer } = context;
   const { askServiceManager } = await import("./service-manager.ts");
   const [service, device] = await Promise.all([askServiceManager(), readDeviceWithoutDaemon(context)]);
@@ -68,7 +68,7 @@ async function showDown(context: Context, error: DaemonUnavailableError): Promis
   return EXIT.down;
 }
 
-/** What the device shows by itself, or why it cannot be seen. */
+/** Reads the device's status without the daemon. Returns the reason as text if that is not possible. */
 async function readDeviceWithoutDaemon({ readConfig, io }: Context): Promise<DeviceStatus | string> {
   const config = await readConfig();
   if (config instanceof ConfigError) return config.message;
@@ -117,12 +117,12 @@ function printTroubles(printer: Printer, troubles: readonly string[]): void {
   for (const trouble of troubles) printer.paragraph(printer.theme.red("! "), 2, trouble);
 }
 
-/** What is not as it should be, each in one sentence with what to do next; empty when all is well. */
+/** Returns the problems, each in one sentence with what to do next. Empty if there are none. */
 export function troublesOf(status: Status): string[] {
   return [...linkTroubles(status.link), ...deviceTroubles(status.device)];
 }
 
-/** The same for what can be seen without the daemon. */
+/** Returns the problems that can be found without the daemon. */
 function deviceTroubles({ engine, disk, apps }: DeviceStatus): string[] {
   if (!engine.ok) return [`The container engine does not answer: ${engine.reason}. See: edge-agent doctor`];
   const isFull = disk !== null && disk.free_bytes < disk.reserve_bytes;

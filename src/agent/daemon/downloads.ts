@@ -20,16 +20,16 @@ export interface DownloadServices {
   readonly logger: Logger;
 }
 
-/** What downloads images, and what removes the parts of those that nobody finished. */
-export function createDownloads(parts: DownloadServices): { downloader: ImageDownloader; sweeper: PartSweeper } {
-  const { config, engine, registry, host, gate, clock, random, logger } = parts;
-  const store = new PartStore(config.directory);
+/** Creates the image downloader, and the sweeper that removes old partial downloads. */
+export function createDownloads(services: DownloadServices): { downloader: ImageDownloader; sweeper: PartSweeper } {
+  const { config, engine, registry, host, gate, clock, random, logger } = services;
+  const parts = new PartStore(config.directory);
   const freeBytes = (path: string): Promise<number | undefined> => host.freeBytes(path);
-  const sweeper = new PartSweeper({ parts: store, bounds: config.sweep, freeBytes, clock, logger });
+  const sweeper = new PartSweeper({ parts, bounds: config.sweep, freeBytes, clock, logger });
   const downloader = createImageDownloader({
     engine,
     registry,
-    parts: store,
+    parts,
     makeRoom: () => sweeper.makeRoom(),
     clock,
     logger,

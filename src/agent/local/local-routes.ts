@@ -28,14 +28,14 @@ export interface LocalAgent {
   readonly dataUsage: Pick<DataUsageReader, "thisMonth">;
   readonly cleaner: Pick<Cleaner, "round">;
   readonly link: () => LinkStatus;
-  /** Since when it has been online, or has not, in monotonic milliseconds. */
+  /** When the link went online or offline, in monotonic milliseconds. */
   readonly linkSince: () => number;
   readonly controlPlaneUrl: string;
   readonly log: LogRing;
   readonly version: string;
 }
 
-/** What the agent does for a person on the device. */
+/** The routes of the local API. */
 export function localRoutes(agent: LocalAgent): Routes {
   const { services, deployments } = agent;
   const sources: DeviceStatusSources = {
@@ -52,7 +52,7 @@ export function localRoutes(agent: LocalAgent): Routes {
   };
   return {
     "GET /status": {
-      kind: "answer",
+      kind: "response",
       access: "read",
       run: async ({ signal }): Promise<Status> => ({
         agent: {
@@ -61,22 +61,22 @@ export function localRoutes(agent: LocalAgent): Routes {
           uptime_s: Math.floor(process.uptime()),
           memory_bytes: process.memoryUsage.rss(),
         },
-        link: linkAnswer(agent),
+        link: toLinkResponse(agent),
         device: await readDeviceStatus(sources, signal),
         data: dataUsed(agent.dataUsage),
       }),
     },
     "GET /top": {
-      kind: "answer",
+      kind: "response",
       access: "read",
       run: async ({ signal }): Promise<Top> => ({
         at_ms: services.clock.monotonic(),
-        link: linkAnswer(agent),
+        link: toLinkResponse(agent),
         ...(await readUsage(sources, signal)),
       }),
     },
     "GET /apps/:name": {
-      kind: "answer",
+      kind: "response",
       access: "read",
       run: async ({ params, signal }) => {
         const name = params["name"] ?? "";
@@ -95,12 +95,12 @@ export function localRoutes(agent: LocalAgent): Routes {
     },
     "GET /log": { kind: "stream", access: "read", run: (request, write) => followOwnLog(agent.log, request, write) },
     "GET /events": { kind: "stream", access: "read", run: (request, write) => followHistory(agent, request, write) },
-    "POST /cleanup": { kind: "answer", access: "change", run: (request) => runCleanup(agent.cleaner, request) },
+    "POST /cleanup": { kind: "response", access: "change", run: (request) => runCleanup(agent.cleaner, request) },
     ...localDeployments({ ...services, deployments }),
   };
 }
 
-function linkAnswer({ link, linkSince, services, controlPlaneUrl }: LocalAgent): LinkResponse {
+function toLinkResponse({ link, linkSince, services, controlPlaneUrl }: LocalAgent): LinkResponse {
   const { state, lastError, nextTryAtMs, asset, reconnects } = link();
   const now = services.clock.monotonic();
   return {
@@ -137,16 +137,16 @@ async function followHistory(
 ) {
   const { store, clock } = services;
   const past = store.history(countFrom(query, "entries", 20, MAX_ACTIVITIES)).flatMap(toActivities);
-  for (const happening of past) write(happening);
+  for (const activity of past) write(activity);
   if (!query.has("follow")) return;
-  // Nothing can happen in between: reading and watching begin in the same turn.
+  // No change is missed: reading and watching begin in the same turn of the event loop.
   using _watching = store.onChange((change) => {
-    for (const happening of changeActivities(change, clock.now())) write(happening);
+    for (const activity of changeActivities(change, clock.now())) write(activity);
   });
   await aborted(signal);
 }
 
-/** Removes images that no app needs, or with `dry_run` says which. `all`: also those not needed for a short time only. */
+/** Removes images that no app needs. `dry_run`: only lists them. `all`: also those needed until recently. */
 async function runCleanup(cleaner: Pick<Cleaner, "round">, { query, signal }: LocalRequest): Promise<CleanupResponse> {
   const dryRun = query.has("dry_run");
   try {
@@ -157,7 +157,7 @@ async function runCleanup(cleaner: Pick<Cleaner, "round">, { query, signal }: Lo
   }
 }
 
-/** What the agent used today and this month, for whoever stands before the device; `null` where that cannot be read. */
+/** Returns the bytes the agent used today and this month; `null` if the ledger cannot be read. */
 export function dataUsed(report: Pick<DataUsageReader, "thisMonth">): DataUsed | null {
   try {
     const { days, budget, today } = report.thisMonth();
@@ -174,7 +174,7 @@ export function dataUsed(report: Pick<DataUsageReader, "thisMonth">): DataUsed |
       budget,
     };
   } catch {
-    // The ledger's own trouble is in the log; the rest of the status is worth more now.
+    // The ledger logs its own errors; the rest of the status is still returned.
     return null;
   }
 }

@@ -45,7 +45,7 @@ describe("the agent's socket", () => {
   it("does not replace a file that is no socket, and the agent runs without", async () => {
     await writeFile(device.socketPath, "precious");
     const daemon = await device.start();
-    await daemon.waitForOutput("is in the way");
+    await daemon.waitForOutput("is not a socket");
     expect((await stat(device.socketPath)).size).toBe(8);
   });
 
