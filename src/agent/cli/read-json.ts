@@ -14,7 +14,7 @@ export async function readJson(path: string): Promise<unknown> {
   try {
     return JSON.parse(content) as unknown;
   } catch (error) {
-    // The parser's message quotes the text around the mistake, which may hold a secret.
+    // The parser's message quotes the text around the error, which may contain a secret.
     const place = jsonErrorPosition(error);
     throw new CommandError(EXIT.usage, `${path} is not valid JSON${place === undefined ? "" : ` (${place})`}`);
   }

@@ -1,4 +1,4 @@
-/** The configuration cannot be used. The message names the file, each wrong key, and what was expected. */
+/** The configuration is not valid. The message names the file, each wrong key, and what was expected. */
 export class ConfigError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -6,7 +6,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** What `read` answers, or why the configuration cannot be used. */
+/** Returns the result of `read`, or the `ConfigError` it throws. */
 export function tryConfig<T>(read: () => T): T | ConfigError {
   try {
     return read();

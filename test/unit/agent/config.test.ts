@@ -120,6 +120,6 @@ describe("agent configuration on disk", () => {
     const token = config({ control_plane_url: MINIMAL.control_plane_url, device_token_file: write("t", "two words") });
     expect(() => loadConfig(token)).toThrow(/device token/);
     const ca = config({ ...MINIMAL, extra_ca_file: write("ca", "hello") });
-    expect(() => loadConfig(ca)).toThrow(/extra_ca_file: .* holds no PEM certificate/);
+    expect(() => loadConfig(ca)).toThrow(/extra_ca_file: .* does not contain a PEM certificate/);
   });
 });
