@@ -9,7 +9,7 @@ import type { Printer } from "./printer.ts";
 import { shortTime } from "./status-view.ts";
 
 const HELP = `
-Follows the chain from its deployment to its last log line, and says which link is broken.
+Follows the app from its deployment to its last log line, and says what is wrong.
 
 Example:
   edge-agent app node-red

@@ -7,8 +7,8 @@ import { EXIT } from "./exit-code.ts";
 import type { Printer } from "./printer.ts";
 
 const HELP = `
-Only images the agent pulled itself are removed, and never one that an app runs from or would go back to, that a
-container uses, or that could not be pulled again right now. The agent does this by itself too: see "cleanup" in the
+Removes only images that the agent pulled itself, and none that an app runs from or needs for a rollback, that a
+container uses, or that could not be pulled again right now. The agent also does this by itself: see "cleanup" in the
 configuration.
 
 Examples:

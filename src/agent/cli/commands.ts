@@ -40,7 +40,8 @@ type BaseIo = Omit<Io, "interrupted">;
 /**
  * Adds the interactive commands.
  *
- * @param wanted the command on the command line: only this one is loaded. All are if it is unknown or missing, for the help
+ * @param wanted the command on the command line, which alone is loaded; all are, for the help, if it is unknown or
+ *   missing
  * @param exit called with the exit code of the command
  */
 export async function addLocalCommands(

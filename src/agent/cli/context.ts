@@ -31,7 +31,7 @@ export function withCommonOptions(command: Command): Command {
   return command
     .option("--json", "print JSON for programs")
     .option("-c, --config <file>", "configuration file of the agent", DEFAULT_CONFIG)
-    .option("--socket <path>", "socket of the agent, where it is not as configured");
+    .option("--socket <path>", "socket of the agent, if not as configured");
 }
 
 export function createContext(io: Io, { config: configPath, socket, json = false }: CommonOptions): Context {

@@ -12,9 +12,9 @@ import { EXIT } from "./exit-code.ts";
 import type { Printer } from "./printer.ts";
 
 const HELP = `
-Checks this device and the way to its control plane, from the ground up, and names the first thing that is broken on
-each way; what lies above it is not blamed. Does not need the agent to be running, and changes nothing. Takes 15 s at
-most. Run it as root, so that it sees what the agent sees.
+Checks this device and the path to its control plane, from the bottom up. Names the first thing that is broken, and
+skips the checks that depend on it. Does not need the agent to be running, and changes nothing. Takes 15 s at most. Run
+it as root, to see what the agent sees.
 
 Example:
   sudo edge-agent doctor

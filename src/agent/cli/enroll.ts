@@ -18,13 +18,13 @@ import { type Context, withCommonOptions } from "./context.ts";
 import { EXIT, CommandError } from "./exit-code.ts";
 
 const HELP = `
-Checks the address, the way to it and its certificate before anything is changed, and a token by linking once as the
-agent does. Then it stores the token beside the configuration, readable by the service only, and puts the address into
-the configuration; whatever else stands there stays.
+Checks the address, the path to it and its certificate before anything is changed, and a token by linking once as the
+agent does. Then stores the token in the directory of the configuration, readable by the service only, and sets the
+address in the configuration. Other settings stay.
 
-A code is made with "edge-control asset enrolment-code", works once and for a limited time; the device's old token works
-until the new one is used. If the power fails in between, give the same command again within 15 minutes. The token file
-may hold nothing but the token. In place of a code or a file, - reads it from standard input.
+A code is created with "edge-control asset enrolment-code" and works once, for a limited time. The device's old token
+works until the new one is used. After a power cut, run the same command again within 15 minutes. The token file must
+contain only the token. Use - as code or file to read it from standard input.
 
 Examples:
   sudo edge-agent enroll --url https://control.example.com --code 7K3MQ-XW9TD
@@ -133,7 +133,10 @@ function parseCode(given: string): string {
 function readToken(path: string): string {
   const token = readSecret(path);
   if (/^ed_[\x21-\x7e]+$/.test(token)) return token;
-  throw new CommandError(EXIT.usage, `${path} does not contain a device token: expected ed_ and no spaces.`);
+  throw new CommandError(
+    EXIT.usage,
+    `${path} does not contain a device token: expected a line that begins with ed_, without spaces.`,
+  );
 }
 
 function readSecret(path: string): string {

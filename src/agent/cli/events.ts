@@ -9,8 +9,8 @@ import { printActivity } from "./activity-view.ts";
 import { parseCount } from "./parse-count.ts";
 
 const HELP = `
-Deployments with their steps, repairs and restarts, the oldest first. Times are UTC by the device's clock;
-"?" stands where the device was rebooted in between. With the agent down: what it had stored.
+Deployments with their steps, repairs and restarts, the oldest first. Times are UTC by the device's clock, and "?" if
+unknown, as after a reboot in between. While the agent is not running: what it has stored.
 
 Examples:
   edge-agent events -f
@@ -20,8 +20,8 @@ export function addEvents(program: Command, register: Register): void {
   const command = program
     .command("events")
     .description("what happened to the apps: deployments with their steps, repairs, restarts")
-    .option("-f, --follow", "go on with what comes, until Ctrl-C")
-    .option("-n, --entries <number>", "how many of the last deployments and repairs", parseCount, 20);
+    .option("-f, --follow", "continue with new entries, until Ctrl-C")
+    .option("-n, --entries <number>", "number of past deployments and repairs", parseCount, 20);
   register(withCommonOptions(command).addHelpText("after", HELP), async (context, _argument, options) => {
     const { printer } = context;
     const entries = Number(options["entries"]);

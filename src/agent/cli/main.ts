@@ -46,6 +46,6 @@ export async function addCommands(program: Command, wanted: string | undefined):
       return openSqliteReader({ path: join(stateDir, "agent.db"), clock: systemClock, bootId: readBootId() });
     },
   };
-  // Exits explicitly: a hanging name look-up would keep the process alive. Output to files and terminals is synchronous.
+  // Exits explicitly: a hanging name look-up would keep the process. Output to files and terminals is synchronous.
   await addLocalCommands(program, io, wanted, (code) => process.exit(code));
 }

@@ -38,7 +38,9 @@ export class Printer {
     this.line(sanitizeLine(text));
   }
 
-  /** Prints text from outside, wrapped at spaces. The first line starts with `head`, the others are indented by its width. */
+  /**
+   * Prints text from outside, wrapped at spaces. `head` starts the first line; the others are indented by its width.
+   */
   paragraph(head: string, headWidth: number, text: string, paint: (line: string) => string = (line) => line): void {
     const { width = Infinity } = this;
     const lines = wrap(sanitizeLine(text), Math.max(20, width - headWidth));

@@ -11,7 +11,7 @@ import type { ServiceFacts } from "./service-manager.ts";
 import { renderApps, renderDevice, renderStatus } from "./status-view.ts";
 
 const HELP = `
-Works also while the agent is not running; then it says so, and what can be told without it.
+Also works while the agent is not running: then says so, and shows what is known without it.
 
 Example:
   edge-agent status
@@ -19,7 +19,7 @@ Example:
 Exit codes: 0 all is well, 1 something is wrong, 3 the agent is not running.`;
 
 export function addStatus(program: Command, register: Register): void {
-  const command = program.command("status").description("how the link, the engine, the disk and the apps are");
+  const command = program.command("status").description("show the state of link, engine, disk and apps");
   register(withCommonOptions(command).addHelpText("after", HELP), (context) => showStatus(context));
 }
 

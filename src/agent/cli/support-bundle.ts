@@ -20,9 +20,9 @@ import { askServiceManager, readJournal } from "./service-manager.ts";
 const MODE = 0o600;
 
 const HELP = `
-Collects in one .tar.gz what somebody far away needs: versions, status, doctor, configuration, events, logs of the
-agent and of the apps, and facts of the engine and the system. Tokens, passwords and the values of the apps'
-environments are masked. Works also while the agent is not running. Run it as root, so that it sees everything.
+Collects in one .tar.gz what remote support needs: versions, status, doctor, configuration, events, logs of the agent
+and of the apps, and facts about the engine and the system. Tokens, passwords and the values of the apps' environments
+are masked. Also works while the agent is not running. Run it as root, to include everything.
 
 Example:
   sudo edge-agent support-bundle /tmp/gateway-17.tar.gz`;

@@ -43,7 +43,11 @@ export function ratesBetween(before: Top | undefined, now: Top): AppRates[] {
   });
 }
 
-/** Formats the whole view: the device, then one line per app. @param width columns of the terminal; `undefined` to cut nothing */
+/**
+ * Formats the whole view: the device, then one line per app.
+ *
+ * @param width columns of the terminal; `undefined` to cut nothing
+ */
 export function renderTop(
   { link, disk }: Pick<Top, "link" | "disk">,
   machine: HostUsage,

@@ -9,9 +9,9 @@ import { readHostUsage } from "./host-usage.ts";
 import { ratesBetween, renderTop } from "./top-view.ts";
 
 const HELP = `
-Link, load, memory, disk and temperature, and what each app uses: CPU in percent of one processor, memory, and its
-network, which is "-" for apps on the host's network. Looks every two seconds; q or Ctrl-C ends it. The engine is asked
-only while this runs.
+Link, load, memory, disk and temperature, and what each app uses: CPU in percent of one processor, memory, and network,
+which is "-" for apps on the host's network. Refreshes every two seconds; q or Ctrl-C ends it. The engine is queried only
+while this runs.
 
 Examples:
   edge-agent top
@@ -32,7 +32,7 @@ export function addTop(program: Command, register: Register): void {
   const command = program
     .command("top")
     .description("watch what the apps use")
-    .option("--once", "look once, a second long, and end");
+    .option("--once", "measure once, for a second, and end");
   register(withCommonOptions(command).addHelpText("after", HELP), async (context, _argument, options) => {
     const { printer, io } = context;
     const isLive = isTerminal(io.stdout, io.env);

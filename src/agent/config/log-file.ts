@@ -13,8 +13,8 @@ export function logFilePath({ path }: ConfigFile["log"]["file"]): string {
 }
 
 /**
- * Returns whether to write a log file. By default, if its directory is writable and no persistent journal stores the same
- * lines: writing them twice wears the flash.
+ * Returns whether to write a log file. By default, if its directory is writable and no persistent journal stores the
+ * same lines: writing them twice wears the flash.
  *
  * @param toJournal whether the log goes to the journal
  */

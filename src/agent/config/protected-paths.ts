@@ -19,8 +19,8 @@ const ENGINE_PATHS = [
 ];
 
 /**
- * Access to these also grants root on the device. Some apps have good reasons to mount them, so they are protected only if
- * the policy restricts mounts: otherwise an app could mount /etc as well.
+ * Access to these also grants root on the device. Some apps have good reasons to mount them, so they are protected only
+ * if the policy restricts mounts: otherwise an app could mount /etc as well.
  */
 const SYSTEM_PATHS = [
   // Images and container settings of the engines.

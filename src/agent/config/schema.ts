@@ -6,8 +6,8 @@ import { LOG_LEVELS } from "../../lib/log/levels.ts";
 import "./uncompiled-schemas.ts";
 
 /*
- * The agent's configuration file. The example file, the reference in the documentation and the JSON Schema are generated
- * from this. Durations are in seconds and sizes in bytes, as in the names of the keys.
+ * The agent's configuration file. The example file, the reference in the documentation and the JSON Schema are
+ * generated from this. Durations are in seconds and sizes in bytes, as in the names of the keys.
  */
 
 const seconds = (fallback: number, min: number, max: number) => z.number().min(min).max(max).default(fallback);

@@ -9,7 +9,10 @@ export const RUNTIME_SOCKET = "/run/edge-agent/agent.sock";
 export const FULL_ACCESS_GROUP = "edge-agent";
 export const READ_ONLY_GROUP = "edge-agent-read";
 
-/** Returns the path of the full socket: as configured, else in the runtime directory if it exists, else in the state directory. */
+/**
+ * Returns the path of the full socket: as configured, else in the runtime directory if that exists or the state
+ * directory.
+ */
 export function localSocketPath(config: {
   readonly local: { readonly socket?: string | undefined };
   readonly state_dir: string;

@@ -16,8 +16,8 @@ export interface IdleGc extends Disposable {
 }
 
 /**
- * Collects garbage when the agent is idle after its start and after each work, until disposed. V8 by itself collects only
- * when more memory is allocated, so that an idle agent would keep the garbage of its last deployment, 1 to 3 MB.
+ * Collects garbage when the agent is idle after its start and after each work, until disposed. V8 by itself collects
+ * only when more memory is allocated, so that an idle agent would keep the garbage of its last deployment, 1 to 3 MB.
  */
 export function createIdleGc({ clock, collect }: IdleGcOptions): IdleGc {
   let timer: Disposable | undefined;

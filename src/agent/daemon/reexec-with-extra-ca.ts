@@ -10,8 +10,9 @@ const SYSTEM_TOO = "--use-system-ca";
  * share one set of trusted certificates. Each TLS context with its own set would take 3 to 6 MB. Must be called before
  * anything is opened.
  *
- * Returns the configuration without `extraCa` in the new process. Returns it unchanged if the process cannot be executed
- * again, if the variable is already set otherwise, or if the file is invalid, which is reported when connecting.
+ * Returns the configuration without `extraCa` in the new process. Returns it unchanged if the process cannot be
+ * executed again, if the variable is already set otherwise, or if the file is invalid, which is reported when
+ * connecting.
  */
 export function reexecWithExtraCa(config: Config): Config {
   const { extra_ca_file: file, extraCa } = config;

@@ -8,8 +8,8 @@ import { findExposedFiles } from "../host/exposed-files.ts";
 const MAX_LOGGED_FILES = 10;
 
 /**
- * Restricts the permissions of the agent's files, and logs what was changed and what could not be. Must be called before
- * any of these files is opened.
+ * Restricts the permissions of the agent's files, and logs what was changed and what could not be. Must be called
+ * before any of these files is opened.
  */
 export function secureAgentFiles(config: Config, logger: Logger): void {
   const changes = agentFiles(config).flatMap(restrictPermissions);

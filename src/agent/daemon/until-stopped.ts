@@ -2,7 +2,9 @@ import type { Logger } from "../../lib/logger.ts";
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 
-/** Runs `work` with an abort signal that SIGTERM or SIGINT triggers. A second one ends the process at once, as usual. */
+/**
+ * Runs `work` with an abort signal that SIGTERM or SIGINT triggers. A second one ends the process at once, as usual.
+ */
 export async function untilStopped(logger: Logger, work: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
   const controller = new AbortController();
   const stop = (name: NodeJS.Signals): void => {

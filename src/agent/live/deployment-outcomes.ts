@@ -8,8 +8,8 @@ import type { AgentStore } from "../store/store.ts";
 const MAX_STORED_ENTRIES = 2 * (MAX_HISTORY_ENTRIES + MAX_HISTORY_EXCESS_ENTRIES);
 
 /**
- * Returns the stored outcome of each deployment. A deployment that is no longer in the history counts as successful if an
- * installed app is its result.
+ * Returns the stored outcome of each deployment. A deployment that is no longer in the history counts as successful if
+ * an installed app is its result.
  */
 export function readDeploymentOutcomes(
   store: Pick<AgentStore, "deployment" | "history" | "apps">,

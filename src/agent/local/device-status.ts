@@ -87,7 +87,7 @@ async function summarize(app: AppRecord, sources: AppSources, signal: AbortSigna
   }
 }
 
-/** Returns the milliseconds since a time in the engine's format; 0 if it is invalid, or in the future after a clock change. */
+/** Returns the milliseconds since a time in the engine's format; 0 if it is invalid or in the future. */
 export function runsFor(startedAt: string, nowMs: number): number {
   const began = Date.parse(startedAt);
   return Number.isNaN(began) ? 0 : Math.max(0, nowMs - began);

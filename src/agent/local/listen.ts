@@ -5,8 +5,8 @@ import { connect } from "node:net";
 const MODE = 0o660;
 
 /**
- * Makes the server listen on a unix socket for its owner and, if it exists, a group. Replaces a stale socket. Rejects if
- * another process listens on it, if the path is not a socket, or if it cannot be used.
+ * Makes the server listen on a unix socket for its owner and, if it exists, a group. Replaces a stale socket. Rejects
+ * if another process listens on it, if the path is not a socket, or if it cannot be used.
  */
 export async function listenLocally(server: Server, path: string, group: string): Promise<void> {
   await removeStale(path);

@@ -15,8 +15,8 @@ export interface ReloadOptions {
 }
 
 /**
- * Reads the configuration file again at every SIGHUP, until disposed. Applies the log level and logs which other changed
- * settings need a restart. Keeps everything as it is if the file is invalid.
+ * Reads the configuration file again at every SIGHUP, until disposed. Applies the log level and logs which other
+ * changed settings need a restart. Keeps everything as it is if the file is invalid.
  */
 export function reloadOnHangup(options: ReloadOptions): Disposable {
   const reload = (): void => {

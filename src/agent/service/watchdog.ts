@@ -5,8 +5,8 @@ import type { ServiceManager } from "./service-manager.ts";
 const CALLS_PER_PERIOD = 3;
 
 /**
- * Feeds the service manager's watchdog until disposed. It monitors the event loop only: a failing uplink, engine or disk
- * is no reason to restart the daemon.
+ * Feeds the service manager's watchdog until disposed. It monitors the event loop only: a failing uplink, engine or
+ * disk is no reason to restart the daemon.
  */
 export function feedWatchdog(manager: ServiceManager, clock: Clock): Disposable {
   const { watchdogMs } = manager;

@@ -83,7 +83,7 @@ describe("enroll", () => {
     const before = await readFile(device.configPath, "utf8");
     await writeFile(tokenFile, "BEGIN PRIVATE planted-key");
     const { code, stderr } = await enroll("ws://127.0.0.1:1/v1/agent");
-    expect([code, stderr]).toEqual([2, expect.stringContaining("no device token")]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("does not contain a device token")]);
     expect(stderr).not.toContain("planted-key");
     await writeFile(tokenFile, TOKEN);
     expect((await enroll("ftp://127.0.0.1:1/")).stderr).toMatch(/control_plane_url: must be a URL/);
