@@ -26,9 +26,9 @@ export function addCleanup(program: Command, register: Register): void {
       ...(options["dryRun"] === true && { dry_run: "" }),
       ...(options["all"] === true && { all: "" }),
     });
-    const answer = await client.request("POST", `/cleanup?${query.toString()}`, "cleanup", { signal: io.interrupted });
-    if (printer.json) printer.document(answer);
-    else print(printer, answer);
+    const result = await client.request("POST", `/cleanup?${query.toString()}`, "cleanup", { signal: io.interrupted });
+    if (printer.json) printer.document(result);
+    else print(printer, result);
     return EXIT.ok;
   });
 }

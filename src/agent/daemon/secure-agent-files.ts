@@ -16,7 +16,7 @@ export function secureAgentFiles(config: Config, logger: Logger): void {
   if (changes.length > 0) {
     logger.warn(
       { count: changes.length, mended: describePermissionChanges(changes) },
-      "permissions were taken from other users, who could read files of the agent, or list them. If an untrusted user was on this device, renew the device's token and what apps were given",
+      "permissions were taken from other users, who could read or list files of the agent. If this device has untrusted users, renew the device's token and the secrets of its apps",
     );
   }
   const exposed = findExposedFiles(config).filter(({ isMinor }) => !isMinor);

@@ -12,7 +12,7 @@ import type { DeviceQuery, QueryHandler } from "../link/ports.ts";
 export interface TypedQuery<K extends QueryKind> {
   readonly params: QueryParams<K>;
   /** Sends one response. Resolves when it was handed to the connection. */
-  readonly send: (answer: QueryAnswer<K>) => Promise<unknown>;
+  readonly send: (response: QueryAnswer<K>) => Promise<unknown>;
   readonly signal: AbortSignal;
 }
 
