@@ -4,8 +4,8 @@ import { createProgram } from "./program.ts";
 import { MEASURE_COMMAND } from "./telemetry/command.ts";
 
 /*
- * What is not asked for is not loaded: the daemon has no use for the commands of people, and memory is short; and a
- * person waits for a command.
+ * Loads only what the command line needs: the daemon saves the memory of the interactive commands, and a command starts
+ * faster without the daemon.
  */
 
 const program = createProgram().exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? EXIT.ok : EXIT.usage));

@@ -3,7 +3,7 @@ import { VERSION } from "../lib/version.ts";
 import { DEFAULT_CONFIG } from "./config/default-paths.ts";
 import { MEASURE_COMMAND } from "./telemetry/command.ts";
 
-/** The command line with what belongs to the daemon; the commands for people are added where they are asked for. */
+/** Creates the command line of the daemon. The interactive commands are added on demand. */
 export function createProgram(): Command {
   const program = new Command("edge-agent")
     .description("Runs containerised apps on this device, as the control plane asks.")
@@ -17,7 +17,7 @@ export function createProgram(): Command {
       const { runDaemon } = await import("./daemon/main.ts");
       await runDaemon(config);
     });
-  // Asked for by the daemon itself, in a process that ends with it.
+  // Called by the daemon itself, as a child process.
   program.command(MEASURE_COMMAND, { hidden: true }).action(async () => {
     const { measure } = await import("./telemetry/measure.ts");
     process.stdout.write(JSON.stringify(await measure()));

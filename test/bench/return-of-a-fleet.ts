@@ -1,5 +1,5 @@
 import { type AttemptOutcome, INITIAL_LINK_STATE, nextAttempt } from "../../src/agent/core/link/link-state.ts";
-import { toLinkConfig } from "../../src/agent/config/settings.ts";
+import { toLinkConfig } from "../../src/agent/link/to-link-config.ts";
 import { configSchema } from "../../src/agent/config/schema.ts";
 import { fullJitter } from "../../src/lib/backoff.ts";
 import { answerAll, ControlPeer } from "../support/link/control-peer.ts";

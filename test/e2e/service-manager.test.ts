@@ -42,7 +42,7 @@ test("the agent tells systemd that it is ready, what it does, that it reloads, a
 
   await writeFile(config, "{");
   agent.kill("SIGHUP");
-  await agent.waitForOutput("the configuration cannot be used");
+  await agent.waitForOutput("the configuration is not valid");
   await said(/^READY=1$/);
 
   agent.kill("SIGTERM");

@@ -7,24 +7,24 @@ import type { Printer } from "./printer.ts";
 const STEP_WIDTH = 9;
 const DATE_AND_TIME = 19;
 
-/** Where the text begins behind date, time and step. */
+/** Column of the text, after date, time and step. */
 const TEXT_AT = DATE_AND_TIME + 2 + STEP_WIDTH + 2;
 
-/** Prints one thing that happened; particulars of a failure below it. */
-export function printActivity(printer: Printer, happening: Activity): void {
+/** Prints one activity, with the details of a failure below it. */
+export function printActivity(printer: Printer, activity: Activity): void {
   const { theme } = printer;
-  const time = happening.at === null ? padEnd("?", DATE_AND_TIME) : formatTime(happening.at);
+  const time = activity.at === null ? padEnd("?", DATE_AND_TIME) : formatTime(activity.at);
   const head = (word: string, paint: (text: string) => string): string =>
     `${theme.dim(time)}  ${paint(padEnd(sanitizeLine(word), STEP_WIDTH))}  `;
-  const app = happening.app === "" ? "" : `${happening.app}: `;
-  switch (happening.kind) {
+  const app = activity.app === "" ? "" : `${activity.app}: `;
+  switch (activity.kind) {
     case "repair": {
-      const paint = happening.error === undefined ? theme.yellow : theme.red;
-      const end = happening.error === undefined ? "It was put right." : `That failed: ${happening.error}`;
-      return printer.paragraph(head("repair", paint), TEXT_AT, `${app}${happening.reason}. ${end}`);
+      const paint = activity.error === undefined ? theme.yellow : theme.red;
+      const end = activity.error === undefined ? "It was put right." : `That failed: ${activity.error}`;
+      return printer.paragraph(head("repair", paint), TEXT_AT, `${app}${activity.reason}. ${end}`);
     }
     case "event":
-      return printEvent(printer, happening, head, app);
+      return printEvent(printer, activity, head, app);
   }
 }
 

@@ -9,7 +9,7 @@ import type { Printer } from "./printer.ts";
 import { shortTime } from "./status-view.ts";
 
 const HELP = `
-Follows the chain from its deployment to its last log line, and says which link is broken.
+Follows the app from its deployment to its last log line, and says what is wrong.
 
 Example:
   edge-agent app node-red
@@ -21,14 +21,14 @@ export function addApp(program: Command, register: Register): void {
   register(withCommonOptions(command).addHelpText("after", HELP), async ({ client, printer, io }, name = "") => {
     const path = `/apps/${encodeURIComponent(name)}`;
     const facts = await client.request("GET", path, "app", { signal: io.interrupted });
-    const explanation = explainApp(known(facts, io.clock.now()));
+    const explanation = explainApp(toAppSnapshot(facts, io.clock.now()));
     if (printer.json) printer.document({ ...facts, ...explanation });
     else printApp(printer, facts, explanation);
     return explanation.cause === undefined ? EXIT.ok : EXIT.wrong;
   });
 }
 
-function known(facts: AppFacts, nowMs: number): AppSnapshot {
+function toAppSnapshot(facts: AppFacts, nowMs: number): AppSnapshot {
   const { container, deploying, last_repair: repair } = facts;
   return {
     name: facts.name,

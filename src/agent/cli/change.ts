@@ -12,14 +12,14 @@ export const addRestart = command(
   "restart",
   "stop an app and start it again",
   `
-The same container, in another run; one that was removed is made anew. The app is watched until it has proved itself.`,
+Restarts the same container; creates it again if it was removed. Watches the app until it is known to run.`,
 );
 
 export const addStop = command(
   "stop",
   "stop an app, and keep it stopped",
   `
-It has as long to end by itself as deploy.stop_grace_s says. It stays stopped, also over reboots, until it is started:
+Kills the app if it has not ended after deploy.stop_grace_s. It stays stopped, also after reboots, until it is started:
   edge-agent start node-red`,
 );
 
@@ -27,17 +27,17 @@ export const addStart = command(
   "start",
   "start an app that was stopped",
   `
-The app is watched until it has proved itself; if it does not, it is stopped again.`,
+Watches the app until it is known to run; stops it again if it fails.`,
 );
 
 export const addRemove = command(
   "remove",
   "remove an app from the device",
   `
-Stops it, removes its container and forgets the app. Data in the directories it mounts stays.`,
+Stops the app, and removes it and its container. Data in the directories it mounts stays.`,
 );
 
-/** A command that does one thing to one app, as the control plane can. */
+/** Creates a command for one action on one app. */
 function command(action: string, description: string, help: string): Add {
   return (program, register) => {
     const added = program.command(`${action} <app>`).description(description);

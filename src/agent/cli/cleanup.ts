@@ -7,8 +7,8 @@ import { EXIT } from "./exit-code.ts";
 import type { Printer } from "./printer.ts";
 
 const HELP = `
-Only images the agent pulled itself are removed, and never one that an app runs from or would go back to, that a
-container uses, or that could not be pulled again right now. The agent does this by itself too: see "cleanup" in the
+Removes only images that the agent pulled itself, and none that an app runs from or needs for a rollback, that a
+container uses, or that could not be pulled again right now. The agent also does this by itself: see "cleanup" in the
 configuration.
 
 Examples:
@@ -26,9 +26,9 @@ export function addCleanup(program: Command, register: Register): void {
       ...(options["dryRun"] === true && { dry_run: "" }),
       ...(options["all"] === true && { all: "" }),
     });
-    const answer = await client.request("POST", `/cleanup?${query.toString()}`, "cleanup", { signal: io.interrupted });
-    if (printer.json) printer.document(answer);
-    else print(printer, answer);
+    const result = await client.request("POST", `/cleanup?${query.toString()}`, "cleanup", { signal: io.interrupted });
+    if (printer.json) printer.document(result);
+    else print(printer, result);
     return EXIT.ok;
   });
 }

@@ -1,22 +1,20 @@
 import type { Command } from "commander";
 import { type Context, createContext, toCommandError } from "./context.ts";
-import type { ExitCode } from "./exit-code.ts";
-import { EXIT, EXIT_CODE_HELP } from "./exit-code.ts";
-import { onInterrupt } from "./interruption.ts";
+import { EXIT, EXIT_CODE_HELP, type ExitCode } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 import { Printer } from "./printer.ts";
 
-/** Does what a command is for. Throws what `toFailure` knows to explain. */
+/** The work of a command. Errors are converted by `toCommandError`. */
 export type Action = (
   context: Context,
   argument: string | undefined,
   options: Record<string, unknown>,
 ) => Promise<ExitCode>;
 
-/** Registers a command's action so that whatever goes wrong is told in one way. */
+/** Registers a command's action, with the error handling common to all commands. */
 export type Register = (command: Command, action: Action) => void;
 
-/** Where each command is, to be loaded when it is asked for. */
+/** The commands by name, loaded on demand. */
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command, register: Register) => void>>> = {
   status: async () => (await import("./status.ts")).addStatus,
   apps: async () => (await import("./apps.ts")).addApps,
@@ -40,10 +38,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command, registe
 type BaseIo = Omit<Io, "interrupted">;
 
 /**
- * Adds the commands for people on the device.
+ * Adds the interactive commands.
  *
- * @param wanted the command that is asked for; it alone is added then, otherwise all are, to be listed
- * @param exit told how a command ended
+ * @param wanted the command on the command line, which alone is loaded; all are, for the help, if it is unknown or
+ *   missing
+ * @param exit called with the exit code of the command
  */
 export async function addLocalCommands(
   program: Command,
@@ -66,12 +65,12 @@ export async function addLocalCommands(
 }
 
 async function perform(
-  surroundings: BaseIo,
+  baseIo: BaseIo,
   options: { readonly config: string; readonly socket?: string; readonly json?: boolean },
   action: (context: Context) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   using interruption = onInterrupt();
-  const io: Io = { ...surroundings, interrupted: interruption.signal };
+  const io: Io = { ...baseIo, interrupted: interruption.signal };
   try {
     const exitCode = await action(createContext(io, options));
     return io.interrupted.aborted ? EXIT.interrupted : exitCode;
@@ -81,4 +80,12 @@ async function perform(
     new Printer(io, options.json ?? false).failure(message, hint, exitCode);
     return exitCode;
   }
+}
+
+/** Returns a signal that aborts at Ctrl-C, until disposed. A second Ctrl-C ends the process at once, as usual. */
+function onInterrupt(): { readonly signal: AbortSignal } & Disposable {
+  const controller = new AbortController();
+  const interrupt = (): void => controller.abort(new DOMException("interrupted", "AbortError"));
+  process.once("SIGINT", interrupt);
+  return { signal: controller.signal, [Symbol.dispose]: () => void process.off("SIGINT", interrupt) };
 }

@@ -6,11 +6,11 @@ import { withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 
 const HELP = `
-Exit codes: 0 it can be used, 2 it cannot.`;
+Exit codes: 0 it is valid, 2 it is not.`;
 
 export function addConfig(program: Command, register: Register): void {
-  const group = program.command("config").description("look at the configuration without running anything");
-  const check = group.command("check").description("say whether the configuration can be used, and what is wrong");
+  const group = program.command("config").description("check or show the configuration");
+  const check = group.command("check").description("say whether the configuration is valid, and what is wrong");
   register(withCommonOptions(check).addHelpText("after", HELP), async ({ printer, configPath }) => {
     const { control_plane_url: url } = loadConfig(configPath);
     if (printer.json) printer.document({ file: configPath, valid: true, control_plane_url: url });

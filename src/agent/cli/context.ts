@@ -1,13 +1,12 @@
 import type { Command } from "commander";
+import { errorText } from "../../lib/error-text.ts";
 import { DEFAULT_CONFIG } from "../config/default-paths.ts";
-import { ConfigError } from "../config/config-error.ts";
+import { ConfigError, tryConfig } from "../config/config-error.ts";
 import type { ConfigFile } from "../config/schema.ts";
-import { tryConfig } from "../config/try-config.ts";
 import { DaemonUnavailableError, LocalClient } from "../local/client.ts";
 import { LocalError } from "../local/local-error.ts";
-import { findLocalSocket, readOnlySocketPath } from "../local/socket-path.ts";
-import { EXIT } from "./exit-code.ts";
-import { CommandError } from "./command-error.ts";
+import { findLocalSocket, readOnlySocketPath } from "../config/socket-path.ts";
+import { EXIT, CommandError } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 import { Printer } from "./printer.ts";
 
@@ -17,22 +16,22 @@ interface CommonOptions {
   readonly json?: boolean;
 }
 
-/** What a command works with. */
+/** The objects a command works with. */
 export interface Context {
   readonly io: Io;
   readonly printer: Printer;
   readonly client: LocalClient;
   readonly configPath: string;
-  /** The configuration, or why it cannot be read: a person without the right to may still speak to the daemon. */
+  /** Returns the configuration or an error: a user who cannot read it may still use the daemon. */
   readonly readConfig: () => Promise<ConfigFile | ConfigError>;
 }
 
-/** Adds the options every command for people has. */
+/** Adds the options that all interactive commands have. */
 export function withCommonOptions(command: Command): Command {
   return command
     .option("--json", "print JSON for programs")
     .option("-c, --config <file>", "configuration file of the agent", DEFAULT_CONFIG)
-    .option("--socket <path>", "socket of the agent, where it is not as configured");
+    .option("--socket <path>", "socket of the agent, if not as configured");
 }
 
 export function createContext(io: Io, { config: configPath, socket, json = false }: CommonOptions): Context {
@@ -48,14 +47,14 @@ export function createContext(io: Io, { config: configPath, socket, json = false
   };
 }
 
-/** A socket that was named is used and no other. */
-function createClient(configPath: string, named: string | undefined): LocalClient {
-  if (named !== undefined) return new LocalClient(named);
+/** With `--socket`, does not fall back to the read-only socket. */
+function createClient(configPath: string, given: string | undefined): LocalClient {
+  if (given !== undefined) return new LocalClient(given);
   const socket = findLocalSocket(configPath);
   return new LocalClient(socket, readOnlySocketPath(socket));
 }
 
-/** What an error means to the person at the terminal. */
+/** Converts an error to a message, hint and exit code for the user. */
 export function toCommandError(error: unknown): CommandError {
   if (error instanceof CommandError) return error;
   if (error instanceof DaemonUnavailableError) {
@@ -73,5 +72,5 @@ export function toCommandError(error: unknown): CommandError {
   if (error instanceof LocalError)
     return new CommandError(error.status === 404 ? EXIT.notFound : EXIT.wrong, error.message);
   if (error instanceof ConfigError) return new CommandError(EXIT.usage, error.message);
-  return new CommandError(EXIT.wrong, error instanceof Error ? error.message : String(error));
+  return new CommandError(EXIT.wrong, errorText(error));
 }

@@ -6,8 +6,8 @@ import { followDeployment } from "./follow-deployment.ts";
 import { readJson } from "./read-json.ts";
 
 const HELP = `
-Deploys without a control plane, for the bench and the site with no link: the same checks, steps and events as
-ever. The file holds what the API takes; "-" reads it from standard input. Ctrl-C leaves; the deployment goes on.
+Deploys without a control plane, for tests and for sites with no link, with the same checks, steps and events. The file
+is a request as the API takes it; "-" reads it from standard input. Ctrl-C ends the command; the deployment continues.
 
 Example:
   edge-agent deploy -f app.json

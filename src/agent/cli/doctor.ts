@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { VERSION } from "../../lib/version.ts";
 import { type Config, loadConfig } from "../config/load.ts";
-import { tryConfig } from "../config/try-config.ts";
+import { tryConfig } from "../config/config-error.ts";
 import { CHECKS, checkOf, failedChecks, type CheckResult, type CheckResults } from "../core/doctor/checks.ts";
 import type { ProbeContext } from "../doctor/probe.ts";
 import { PROBES } from "../doctor/probes.ts";
@@ -12,9 +12,9 @@ import { EXIT } from "./exit-code.ts";
 import type { Printer } from "./printer.ts";
 
 const HELP = `
-Checks this device and the way to its control plane, from the ground up, and names the first thing that is broken on
-each way; what lies above it is not blamed. Does not need the agent to be running, and changes nothing. Takes 15 s at
-most. Run it as root, so that it sees what the agent sees.
+Checks this device and the path to its control plane, from the bottom up. Names the first thing that is broken, and
+skips the checks that depend on it. Does not need the agent to be running, and changes nothing. Takes 15 s at most. Run
+it as root, to see what the agent sees.
 
 Example:
   sudo edge-agent doctor
@@ -25,58 +25,57 @@ export function addDoctor(program: Command, register: Register): void {
   const command = program.command("doctor").description("find what is broken, and what to do about it");
   register(withCommonOptions(command).addHelpText("after", HELP), async (context) => {
     const { printer } = context;
-    const verdicts = await examine(context);
-    const broken = failedChecks(verdicts);
-    if (printer.json) printer.document(asDocument(verdicts));
-    else printVerdicts(printer, verdicts);
+    const results = await runDoctor(context);
+    const broken = failedChecks(results);
+    if (printer.json) printer.document(asDocument(results));
+    else printResults(printer, results);
     return broken.length === 0 ? EXIT.ok : EXIT.wrong;
   });
 }
 
-/** Makes all checks on this device. */
-export async function examine({ io, configPath }: Context): Promise<CheckResults> {
+/** Runs all checks on this device. */
+export async function runDoctor({ io, configPath }: Context): Promise<CheckResults> {
   const config = tryConfig(() => loadConfig(configPath));
   const { clock, host } = io;
   const engine = await io.createEngine(config instanceof Error ? { engine: {} } : config);
-  const knock = (known: Config) => io.createRegistryPing(known, engine);
-  const patient: ProbeContext = {
+  const probeContext: ProbeContext = {
     config,
     clock,
     host,
     engine,
     openStore: io.openReader,
-    createRegistryPing: knock,
+    createRegistryPing: (known: Config) => io.createRegistryPing(known, engine),
     agentVersion: VERSION,
   };
-  return await runChecks(PROBES, patient, clock);
+  return await runChecks(PROBES, probeContext, clock);
 }
 
-/** For programs, and for a support bundle. */
-export function asDocument(verdicts: CheckResults): {
+/** Returns the results as JSON output, also for a support bundle. */
+export function asDocument(results: CheckResults): {
   readonly checks: readonly object[];
   readonly broken: readonly string[];
 } {
-  const checks = CHECKS.map(({ id, title }) => ({ id, title, ...verdicts.get(id) }));
-  return { checks, broken: failedChecks(verdicts) };
+  const checks = CHECKS.map(({ id, title }) => ({ id, title, ...results.get(id) }));
+  return { checks, broken: failedChecks(results) };
 }
 
 const TITLE_WIDTH = Math.max(...CHECKS.map(({ title }) => title.length));
 const TEXT_AT = 4 + TITLE_WIDTH + 2;
 
-function printVerdicts(printer: Printer, verdicts: CheckResults): void {
+function printResults(printer: Printer, results: CheckResults): void {
   const { theme } = printer;
   for (const { id, title } of CHECKS) {
-    const verdict = verdicts.get(id);
-    if (!verdict) continue;
-    const paint = verdict.verdict === "skipped" ? theme.dim : (text: string) => text;
-    printer.paragraph(`${mark(verdict, printer)} ${title.padEnd(TITLE_WIDTH)}  `, TEXT_AT, verdict.text, paint);
+    const result = results.get(id);
+    if (!result) continue;
+    const paint = result.verdict === "skipped" ? theme.dim : (text: string) => text;
+    printer.paragraph(`${mark(result, printer)} ${title.padEnd(TITLE_WIDTH)}  `, TEXT_AT, result.text, paint);
   }
-  const warned = CHECKS.filter(({ id }) => verdicts.get(id)?.verdict === "warning").map(({ id }) => id);
-  const broken = failedChecks(verdicts);
+  const warned = CHECKS.filter(({ id }) => results.get(id)?.verdict === "warning").map(({ id }) => id);
+  const broken = failedChecks(results);
   printer.line();
   if (broken.length === 0) printer.line(theme.green("Nothing is broken."));
   for (const id of [...broken, ...warned]) {
-    const next = verdicts.get(id)?.next;
+    const next = results.get(id)?.next;
     if (next !== undefined) printer.paragraph(`${theme.bold(checkOf(id).title)}: `, checkOf(id).title.length + 2, next);
   }
 }

@@ -1,7 +1,7 @@
-/** What the option does. */
+/** Help text of the option. */
 export const DRY_RUN = "check everything, say what would be downloaded, and change nothing";
 
-/** The query by which the daemon is asked for a dry run, where that was asked for here. */
+/** Returns the query of the request: `?dry_run=true` if the option is set, or nothing. */
 export function dryRunQuery(options: Readonly<Record<string, unknown>>): string {
   return options["dryRun"] === true ? "?dry_run=true" : "";
 }

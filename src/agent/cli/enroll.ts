@@ -6,26 +6,25 @@ import { createLogger } from "../../lib/logger.ts";
 import { VERSION } from "../../lib/version.ts";
 import { type Enrolment, parseEnrolmentCode } from "../../protocol/enrolment.ts";
 import type { Config } from "../config/load.ts";
-import { toLinkConfig } from "../config/settings.ts";
 import { controlPlaneAddress } from "../enrolment/address.ts";
 import { checkConnectivity } from "../enrolment/check-connectivity.ts";
 import { exchangeCode } from "../enrolment/exchange.ts";
 import { makeDirectory, type NewConfig, newConfig, storeConfig } from "../enrolment/new-config.ts";
 import { forgetNonce, loadOrCreateNonce } from "../enrolment/nonce.ts";
+import { toLinkConfig } from "../link/to-link-config.ts";
 import { tryLink, type TryOutcome } from "../link/try-link.ts";
 import type { Register } from "./commands.ts";
 import { type Context, withCommonOptions } from "./context.ts";
-import { EXIT } from "./exit-code.ts";
-import { CommandError } from "./command-error.ts";
+import { EXIT, CommandError } from "./exit-code.ts";
 
 const HELP = `
-Checks the address, the way to it and its certificate before anything is changed, and a token by linking once as the
-agent does. Then it stores the token beside the configuration, readable by the service only, and puts the address into
-the configuration; whatever else stands there stays.
+Checks the address, the path to it and its certificate before anything is changed, and a token by linking once as the
+agent does. Then stores the token in the directory of the configuration, readable by the service only, and sets the
+address in the configuration. Other settings stay.
 
-A code is made with "edge-control asset enrolment-code", works once and for a limited time; the device's old token works
-until the new one is used. If the power fails in between, give the same command again within 15 minutes. The token file
-may hold nothing but the token. In place of a code or a file, - reads it from standard input.
+A code is created with "edge-control asset enrolment-code" and works once, for a limited time. The device's old token
+works until the new one is used. After a power cut, run the same command again within 15 minutes. The token file must
+contain only the token. Use - as code or file to read it from standard input.
 
 Examples:
   sudo edge-agent enroll --url https://control.example.com --code 7K3MQ-XW9TD
@@ -85,7 +84,7 @@ async function enrolWithCode(context: Context, config: NewConfig, code: string):
   if (!exchanged.ok) throw refused(exchanged.reason, exchanged.next);
   const { device_token: token, asset } = exchanged.enrolment;
   const enrolled = { ...config, token };
-  // Stored first: with the first link the old token is void.
+  // Stored before the link: the first link with the new token invalidates the old one.
   write("The code was exchanged, but its token could not be stored", () => storeConfig(enrolled));
   forgetNonce(attempt);
   const outcome = await link(context, enrolled);
@@ -125,13 +124,19 @@ function write<T>(failure: string, work: () => T): T {
 function parseCode(given: string): string {
   const code = parseEnrolmentCode(given === "-" ? readSecret(given) : given);
   if (code !== undefined) return code;
-  throw new CommandError(EXIT.usage, "That is no enrolment code: one has ten letters and digits, such as 7K3MQ-XW9TD.");
+  throw new CommandError(
+    EXIT.usage,
+    "Not a valid enrolment code: expected ten letters and digits, such as 7K3MQ-XW9TD.",
+  );
 }
 
 function readToken(path: string): string {
   const token = readSecret(path);
   if (/^ed_[\x21-\x7e]+$/.test(token)) return token;
-  throw new CommandError(EXIT.usage, `${path} holds no device token: one begins with ed_ and has no blanks in it.`);
+  throw new CommandError(
+    EXIT.usage,
+    `${path} does not contain a device token: expected a line that begins with ed_, without spaces.`,
+  );
 }
 
 function readSecret(path: string): string {

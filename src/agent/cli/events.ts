@@ -9,8 +9,8 @@ import { printActivity } from "./activity-view.ts";
 import { parseCount } from "./parse-count.ts";
 
 const HELP = `
-Deployments with their steps, repairs and restarts, the oldest first. Times are UTC by the device's clock;
-"?" stands where the device was rebooted in between. With the agent down: what it had stored.
+Deployments with their steps, repairs and restarts, the oldest first. Times are UTC by the device's clock, and "?" if
+unknown, as after a reboot in between. While the agent is not running: what it has stored.
 
 Examples:
   edge-agent events -f
@@ -20,23 +20,23 @@ export function addEvents(program: Command, register: Register): void {
   const command = program
     .command("events")
     .description("what happened to the apps: deployments with their steps, repairs, restarts")
-    .option("-f, --follow", "go on with what comes, until Ctrl-C")
-    .option("-n, --entries <number>", "how many of the last deployments and repairs", parseCount, 20);
+    .option("-f, --follow", "continue with new entries, until Ctrl-C")
+    .option("-n, --entries <number>", "number of past deployments and repairs", parseCount, 20);
   register(withCommonOptions(command).addHelpText("after", HELP), async (context, _argument, options) => {
     const { printer } = context;
     const entries = Number(options["entries"]);
     const follow = options["follow"] === true;
     let count = 0;
-    const show = (happening: Activity): void => {
+    const show = (activity: Activity): void => {
       count++;
-      if (printer.json) printer.jsonLine(happening);
-      else printActivity(printer, happening);
+      if (printer.json) printer.jsonLine(activity);
+      else printActivity(printer, activity);
     };
     try {
-      for await (const happening of fromDaemon(context, entries, follow)) show(happening);
+      for await (const activity of fromDaemon(context, entries, follow)) show(activity);
     } catch (error) {
       if (follow || !(error instanceof DaemonUnavailableError) || error.reason !== "down") throw error;
-      for (const happening of await fromStore(context, entries, error)) show(happening);
+      for (const activity of await fromStore(context, entries, error)) show(activity);
       throw error;
     }
     if (count === 0 && !printer.json) printer.line("Nothing has happened yet.");
@@ -46,10 +46,10 @@ export function addEvents(program: Command, register: Register): void {
 
 function fromDaemon({ client, io }: Context, entries: number, follow: boolean): AsyncGenerator<Activity> {
   const query = new URLSearchParams({ entries: String(entries), ...(follow && { follow: "" }) });
-  return client.stream("GET", `/events?${query.toString()}`, "happening", { signal: io.interrupted });
+  return client.stream("GET", `/events?${query.toString()}`, "activity", { signal: io.interrupted });
 }
 
-/** What a daemon that does not run has left. Throws `down` where that cannot be read. */
+/** Reads the activities from the store while the daemon is not running. Throws `down` if it cannot be read. */
 async function fromStore(
   { readConfig, io }: Context,
   entries: number,

@@ -1,15 +1,15 @@
-/** Exit codes of the commands for people. They are part of the interface: scripts branch on them. */
+/** Exit codes of the interactive commands. Part of the interface: scripts depend on them. */
 export const EXIT = {
   ok: 0,
-  /** Something on the device is not as it should be, or the deployment failed. */
+  /** Something on the device is wrong, or the deployment failed. */
   wrong: 1,
-  /** The command line, or the configuration or another file it names, cannot be used. */
+  /** Invalid command line, configuration or other file. */
   usage: 2,
-  /** The daemon does not run. */
+  /** The daemon is not running. */
   down: 3,
-  /** There is no app of that name. */
+  /** No app has this name. */
   notFound: 4,
-  /** This user may not use the agent's socket. */
+  /** No permission to use the agent's socket. */
   forbidden: 5,
   /** Ctrl-C. */
   interrupted: 130,
@@ -26,3 +26,16 @@ export const EXIT_CODE_HELP = `Exit codes:
   4    no app of that name
   5    no permission to use the agent's socket
   130  interrupted with Ctrl-C`;
+
+/** A command failed. `hint` says what to do about it. */
+export class CommandError extends Error {
+  readonly exitCode: ExitCode;
+  readonly hint: string | undefined;
+
+  constructor(exitCode: ExitCode, message: string, hint?: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "CommandError";
+    this.exitCode = exitCode;
+    this.hint = hint;
+  }
+}

@@ -3,7 +3,7 @@ import type { Context } from "./context.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
 import { printActivity } from "./activity-view.ts";
 
-/** Has the daemon deploy or change an app, and shows what happens until the end. */
+/** Requests a deployment from the daemon, and prints its events until the end. */
 export async function followDeployment(
   { client, printer, io }: Pick<Context, "client" | "printer" | "io">,
   path: string,
@@ -11,7 +11,7 @@ export async function followDeployment(
 ): Promise<ExitCode> {
   let exitCode: ExitCode = EXIT.wrong;
   const options = { ...(body !== undefined && { body }), signal: io.interrupted };
-  for await (const event of client.stream("POST", path, "happening", options)) {
+  for await (const event of client.stream("POST", path, "activity", options)) {
     if (printer.json) printer.jsonLine(event);
     else printActivity(printer, event);
     if (event.kind !== "event") continue;

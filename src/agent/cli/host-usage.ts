@@ -2,14 +2,14 @@ import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism, freemem, loadavg, totalmem } from "node:os";
 import { join } from "node:path";
 
-/** The machine as its kernel shows it to everybody. */
+/** The machine's load, memory and temperature, as any user can read them. */
 export interface HostUsage {
   readonly processors: number;
-  /** Of the last minute. */
+  /** Average of the last minute. */
   readonly load: number;
   readonly memory_bytes: number;
   readonly memory_available_bytes: number;
-  /** Of the hottest zone; `null` where there is no sensor. */
+  /** Hottest zone; `null` without a sensor. */
   readonly temperature_celsius: number | null;
 }
 
@@ -26,7 +26,7 @@ export function readHostUsage(zones: string = "/sys/class/thermal"): HostUsage {
 function hottest(zones: string): number | null {
   const degrees = names(zones).flatMap((name) => {
     const millidegrees = Number(read(join(zones, name, "temp")) || Number.NaN);
-    // A sensor that is off reads as zero or far below everything.
+    // A sensor that is off reads as zero or a large negative value.
     return millidegrees > 0 && millidegrees < 200_000 ? [millidegrees / 1000] : [];
   });
   return degrees.length > 0 ? Math.max(...degrees) : null;

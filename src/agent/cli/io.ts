@@ -7,7 +7,7 @@ import type { Host } from "../host/host.ts";
 import type { RegistryPing } from "../registry/registry-ping.ts";
 import type { StoreReader } from "../store/store.ts";
 
-/** Everything a command touches outside itself, so that a test can hand it something else. */
+/** Everything a command accesses outside itself, so that tests can replace it. */
 export interface Io {
   readonly stdout: Output;
   readonly stderr: Output;
@@ -17,8 +17,8 @@ export interface Io {
   readonly interrupted: AbortSignal;
   readonly host: Host;
   readonly createEngine: (config: Pick<ConfigFile, "engine">) => Promise<Engine>;
-  /** Asks registries as the daemon does, trusting what the engine trusts. */
+  /** Creates a ping with the daemon's credentials, and the certificates the daemon and the engine trust. */
   readonly createRegistryPing: (config: Config, engine: Engine) => Promise<RegistryPing>;
-  /** What a daemon that does not run has left on disk, to be read only. Rejects with `StoreError`. */
+  /** Opens the store read-only, for commands that work without the daemon. Rejects with `StoreError`. */
   readonly openReader: (stateDir: string) => Promise<StoreReader & Disposable>;
 }

@@ -10,8 +10,8 @@ import { parseCount } from "./parse-count.ts";
 import { readJournal } from "./service-manager.ts";
 
 const HELP = `
-Without APP: what the agent itself has logged since it was started, the last 500 lines at most; while it is not running,
-what is in its log file, else in the journal. Values of an app's environment are masked in its log.
+Without APP: the agent's own log since its start, at most the last 500 lines; while it is not running, its log file, or
+else the journal. Values of an app's environment are masked in its log.
 
 Examples:
   edge-agent logs node-red -f
@@ -21,8 +21,8 @@ export function addLogs(program: Command, register: Register): void {
   const command = program
     .command("logs [app]")
     .description("show the output of an app, or the agent's own log")
-    .option("-f, --follow", "go on with what comes, until Ctrl-C")
-    .option("-n, --lines <number>", "how many of the last lines", parseCount, 100);
+    .option("-f, --follow", "continue with new lines, until Ctrl-C")
+    .option("-n, --lines <number>", "number of past lines", parseCount, 100);
   register(withCommonOptions(command).addHelpText("after", HELP), async (context, app, options) => {
     const { client, printer, io } = context;
     const show = (line: string): void => {
@@ -47,7 +47,7 @@ export function addLogs(program: Command, register: Register): void {
   });
 }
 
-/** What a daemon that does not run has logged. */
+/** Reads the agent's log from its file or the journal while the daemon is not running. */
 async function readStoredLog({ readConfig }: Context, lines: number): Promise<readonly string[]> {
   const config = await readConfig();
   const file = config instanceof Error ? undefined : config.log.file;

@@ -6,7 +6,7 @@ import { createLinuxHost } from "../host/linux-host.ts";
 import { addLocalCommands } from "./commands.ts";
 import type { Io } from "./io.ts";
 
-/** Adds the commands for people. @param wanted the one that is asked for, where one is */
+/** Adds the interactive commands. @param wanted the command on the command line, if any */
 export async function addCommands(program: Command, wanted: string | undefined): Promise<void> {
   const io: Omit<Io, "interrupted"> = {
     stdout: process.stdout,
@@ -31,7 +31,7 @@ export async function addCommands(program: Command, wanted: string | undefined):
         trust: createTrustSource({
           extraCa: config.extraCa,
           registries: config.registries,
-          // An engine that does not answer is another check's affair.
+          // Another check reports an engine that does not answer.
           engineInsecure: (signal) =>
             engine.info(signal).then(
               ({ insecureRegistries }) => insecureRegistries,
@@ -46,6 +46,6 @@ export async function addCommands(program: Command, wanted: string | undefined):
       return openSqliteReader({ path: join(stateDir, "agent.db"), clock: systemClock, bootId: readBootId() });
     },
   };
-  // At once: a look-up that hangs in the system would keep the process. Output to files and terminals is out by now.
+  // Exits explicitly: a hanging name look-up would keep the process. Output to files and terminals is synchronous.
   await addLocalCommands(program, io, wanted, (code) => process.exit(code));
 }

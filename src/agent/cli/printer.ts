@@ -5,7 +5,7 @@ import type { Io } from "./io.ts";
 
 const DEFAULT_WIDTH = 80;
 
-/** Where a command's output goes: results to standard output, everything else to standard error. */
+/** Prints a command's output: results to standard output, everything else to standard error. */
 export class Printer {
   readonly json: boolean;
   readonly theme: Theme;
@@ -17,18 +17,18 @@ export class Printer {
     this.theme = createTheme(io.stdout, io.env);
   }
 
-  /** Columns the output has to fit in; `undefined` where it goes to a file or another program, to be searched. */
+  /** Columns of the terminal; `undefined` if the output goes to a file or another program, where nothing is cut. */
   get width(): number | undefined {
     const { stdout, env } = this.#io;
     return isTerminal(stdout, env) ? (stdout.columns ?? DEFAULT_WIDTH) : undefined;
   }
 
-  /** Prints text that is laid out already, and a line end. */
+  /** Prints formatted text and a line end. */
   line(text: string = ""): void {
     this.#io.stdout.write(`${sanitizeOutput(text, this.theme.hasColour)}\n`);
   }
 
-  /** Text from outside as it may be printed on one line. */
+  /** Returns text from outside without control characters and line breaks. */
   safe(text: string): string {
     return sanitizeLine(text);
   }
@@ -38,7 +38,9 @@ export class Printer {
     this.line(sanitizeLine(text));
   }
 
-  /** Prints text from outside broken at spaces, each line behind `indent` columns, the first behind `head`. */
+  /**
+   * Prints text from outside, wrapped at spaces. `head` starts the first line; the others are indented by its width.
+   */
   paragraph(head: string, headWidth: number, text: string, paint: (line: string) => string = (line) => line): void {
     const { width = Infinity } = this;
     const lines = wrap(sanitizeLine(text), Math.max(20, width - headWidth));
@@ -55,12 +57,12 @@ export class Printer {
     this.line(safeJson(value));
   }
 
-  /** Something worth knowing beside the result. */
+  /** Prints a note to standard error. */
   note(text: string): void {
     this.#io.stderr.write(`${sanitizeLine(text)}\n`);
   }
 
-  /** Why the command could not do its work, and what to do about it. */
+  /** Prints an error and a hint what to do about it. */
   failure(message: string, hint: string | undefined, exitCode: number): void {
     if (this.json) {
       this.#io.stderr.write(

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
-import { EXIT } from "./exit-code.ts";
-import { CommandError } from "./command-error.ts";
+import { jsonErrorPosition } from "../../lib/parse-json.ts";
+import { EXIT, CommandError } from "./exit-code.ts";
 
-/** The JSON in a file, or on standard input for `-`. Throws a `Failure` that repeats nothing of it. */
+/** Reads JSON from a file, or from standard input for `-`. Throws a `CommandError` that does not quote the content. */
 export async function readJson(path: string): Promise<unknown> {
   let content: string;
   try {
@@ -14,8 +14,8 @@ export async function readJson(path: string): Promise<unknown> {
   try {
     return JSON.parse(content) as unknown;
   } catch (error) {
-    // The parser's message quotes the text around the mistake, which may hold a secret.
-    const place = /line \d+ column \d+|position \d+/.exec(error instanceof Error ? error.message : "")?.[0];
+    // The parser's message quotes the text around the error, which may contain a secret.
+    const place = jsonErrorPosition(error);
     throw new CommandError(EXIT.usage, `${path} is not valid JSON${place === undefined ? "" : ` (${place})`}`);
   }
 }

@@ -5,17 +5,17 @@ import { promisify } from "node:util";
 const UNIT = "edge-agent";
 const TIMEOUT_MS = 1_000;
 
-/** What the service manager knows of a daemon that does not run. */
+/** What the service manager reports about a daemon that is not running. */
 export interface ServiceFacts {
-  /** Such as `failed: exit-code, status 1, since ...`. */
+  /** Such as `failed (failed), ended with exit-code, status 1, since ...`. */
   readonly summary: string;
-  /** Last lines of its journal. */
+  /** Last lines of the daemon's journal. */
   readonly journal: readonly string[];
 }
 
-/** Asks systemd; `undefined` where there is none, or it knows no such service. */
+/** Asks systemd. Returns `undefined` if it is not running or does not know the service. */
 export async function askServiceManager(): Promise<ServiceFacts | undefined> {
-  // Where systemd is not process 1, its tools hang or complain.
+  // If systemd is not process 1, its tools hang or fail.
   if (!existsSync("/run/systemd/system")) return undefined;
   const [shown, journal] = await Promise.all([
     output("systemctl", [
@@ -39,7 +39,7 @@ function summarize(facts: ReadonlyMap<string | undefined, string>): string {
   return `${state}${end}${since ? `, since ${since}` : ""}`;
 }
 
-/** The last lines of the agent's journal; empty where there is none. */
+/** Returns the last lines of the agent's journal; empty if there is none. */
 export async function readJournal(lines: number): Promise<string> {
   if (!existsSync("/run/systemd/system")) return "";
   return await output("journalctl", ["--unit", UNIT, "--lines", String(lines), "--no-pager", "--quiet"], 10_000);

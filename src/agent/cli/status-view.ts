@@ -3,12 +3,11 @@ import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { renderFields, renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
 import { formatDuration } from "../../lib/terminal/time.ts";
-import { renderDataUsed } from "./data-view.ts";
-import type { AppSummary, DeviceStatus, LinkResponse, Status } from "../local/api.ts";
+import type { AppSummary, DeviceStatus, LinkResponse, Status, DataUsed } from "../local/api.ts";
 
 type Field = readonly [name: string, value: string];
 
-/** Link, engine, disk and agent, one below the other. */
+/** Formats link, engine, disk, data and agent, one per line. */
 export function renderStatus(status: Status, theme: Theme): string {
   const { agent, link, device, data } = status;
   const memory = formatBytes(agent.memory_bytes);
@@ -21,7 +20,7 @@ export function renderStatus(status: Status, theme: Theme): string {
   return renderFields(fields, theme);
 }
 
-/** What can be told of the device without its daemon. */
+/** Formats the part of the status that is available without the daemon. */
 export function renderDevice(device: DeviceStatus, theme: Theme): string {
   return renderFields(deviceFields(device, theme), theme);
 }
@@ -41,7 +40,7 @@ function renderDisk(disk: NonNullable<DeviceStatus["disk"]>, theme: Theme): stri
     : text;
 }
 
-/** How the link is, and with whom in a second line. */
+/** Formats the state of the link, and the control plane in a second line. */
 export function renderLink(link: LinkResponse, theme: Theme): string {
   const duration = formatDuration(link.for_s);
   const who = link.asset ? `, as ${link.asset.serial_number}${link.asset.name ? ` (${link.asset.name})` : ""}` : "";
@@ -60,7 +59,7 @@ export function renderLink(link: LinkResponse, theme: Theme): string {
   }
 }
 
-/** The installed apps in a table. @param width columns of the terminal; `undefined` where nothing is to be cut */
+/** Formats the installed apps as a table. @param width columns of the terminal; `undefined` to cut nothing */
 export function renderApps(apps: readonly AppSummary[], theme: Theme, width: number | undefined): string {
   if (apps.length === 0) return "No apps on this device.";
   return renderTable<AppSummary>(
@@ -87,8 +86,32 @@ function portsOf({ ports, host_network }: AppSummary): string {
   return ports.map(({ host_port, target_port }) => `${host_port}:${target_port}`).join(" ") || "-";
 }
 
-/** A time as an engine writes it, to the minute; engines have one in year 1 for "never". */
+/** Formats an engine's time to the minute. Engines write year 1 for "never". */
 export function shortTime(time: string | null): string {
   if (time === null || !/^(?!0001)\d{4}-\d\d-\d\dT\d\d:\d\d/.test(time)) return "-";
   return time.slice(0, 16).replace("T", " ");
+}
+
+/** Formats the bytes the agent itself used, by purpose, and the budgets. */
+function renderDataUsed(data: DataUsed, theme: Theme): string {
+  const { today_bytes: today, month_bytes: month, by_purpose: purposes, budget } = data;
+  const parts = Object.entries(purposes).filter(([, bytes]) => bytes > 0);
+  const what = parts
+    .toSorted(([, one], [, other]) => other - one)
+    .map(([name, bytes]) => `${name} ${formatBytes(bytes)}`);
+  const lines = [
+    `${formatBytes(today)} today, ${formatBytes(month)} this month${what.length > 0 ? `: ${what.join(", ")}` : ""}`,
+  ];
+  const limits = [
+    limit("day", budget?.used_today_bytes ?? 0, budget?.daily_bytes ?? null, theme),
+    limit("month", budget?.used_this_month_bytes ?? 0, budget?.monthly_bytes ?? null, theme),
+  ].flat();
+  if (limits.length > 0) lines.push(limits.join(", "));
+  return lines.join("\n");
+}
+
+function limit(period: string, used: number, bound: number | null, theme: Theme): string[] {
+  if (bound === null) return [];
+  const text = `${formatBytes(used)} of the ${formatBytes(bound)} for the ${period}`;
+  return [used >= bound ? theme.red(`${text}: downloads wait`) : text];
 }

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
+import { errorText } from "../../lib/error-text.ts";
 import { ConfigError } from "../config/config-error.ts";
-import type { DeviceStatus } from "../local/api.ts";
+import type { DeviceStatus, LinkResponse, Status } from "../local/api.ts";
 import { DaemonUnavailableError } from "../local/client.ts";
 import type { Register } from "./commands.ts";
 import { type Context, withCommonOptions } from "./context.ts";
@@ -8,10 +9,9 @@ import { EXIT, type ExitCode } from "./exit-code.ts";
 import type { Printer } from "./printer.ts";
 import type { ServiceFacts } from "./service-manager.ts";
 import { renderApps, renderDevice, renderStatus } from "./status-view.ts";
-import { deviceTroubles, troublesOf } from "./troubles.ts";
 
 const HELP = `
-Works also while the agent is not running; then it says so, and what can be told without it.
+Also works while the agent is not running: then says so, and shows what is known without it.
 
 Example:
   edge-agent status
@@ -19,7 +19,7 @@ Example:
 Exit codes: 0 all is well, 1 something is wrong, 3 the agent is not running.`;
 
 export function addStatus(program: Command, register: Register): void {
-  const command = program.command("status").description("how the link, the engine, the disk and the apps are");
+  const command = program.command("status").description("show the state of link, engine, disk and apps");
   register(withCommonOptions(command).addHelpText("after", HELP), (context) => showStatus(context));
 }
 
@@ -36,12 +36,12 @@ async function showStatus(context: Context): Promise<ExitCode> {
     }
     return troubles.length === 0 ? EXIT.ok : EXIT.wrong;
   } catch (error) {
-    if (error instanceof DaemonUnavailableError && error.reason === "down") return await showDown(context, error);
+    if (error instanceof DaemonUnavailableError && error.reason === "down") return await showDaemonDown(context, error);
     throw error;
   }
 }
 
-async function showDown(context: Context, error: DaemonUnavailableError): Promise<ExitCode> {
+async function showDaemonDown(context: Context, error: DaemonUnavailableError): Promise<ExitCode> {
   const { printer } = context;
   const { askServiceManager } = await import("./service-manager.ts");
   const [service, device] = await Promise.all([askServiceManager(), readDeviceWithoutDaemon(context)]);
@@ -68,7 +68,7 @@ async function showDown(context: Context, error: DaemonUnavailableError): Promis
   return EXIT.down;
 }
 
-/** What the device shows by itself, or why it cannot be seen. */
+/** Reads the device's status without the daemon. Returns the reason as text if that is not possible. */
 async function readDeviceWithoutDaemon({ readConfig, io }: Context): Promise<DeviceStatus | string> {
   const config = await readConfig();
   if (config instanceof ConfigError) return config.message;
@@ -89,7 +89,7 @@ async function readDeviceWithoutDaemon({ readConfig, io }: Context): Promise<Dev
     const { readDeviceStatus } = await import("../local/device-status.ts");
     return await readDeviceStatus(sources, io.interrupted);
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return errorText(error);
   }
 }
 
@@ -115,4 +115,26 @@ function printDevice(printer: Printer, { apps, deployments }: DeviceStatus): voi
 function printTroubles(printer: Printer, troubles: readonly string[]): void {
   if (troubles.length > 0) printer.line();
   for (const trouble of troubles) printer.paragraph(printer.theme.red("! "), 2, trouble);
+}
+
+/** Returns the problems, each in one sentence with what to do next. Empty if there are none. */
+export function troublesOf(status: Status): string[] {
+  return [...linkTroubles(status.link), ...deviceTroubles(status.device)];
+}
+
+/** Returns the problems that can be found without the daemon. */
+function deviceTroubles({ engine, disk, apps }: DeviceStatus): string[] {
+  if (!engine.ok) return [`The container engine does not answer: ${engine.reason}. See: edge-agent doctor`];
+  const isFull = disk !== null && disk.free_bytes < disk.reserve_bytes;
+  return [
+    ...(isFull ? [`Too little disk space at ${disk.path}: nothing can be deployed.`] : []),
+    ...apps.flatMap(({ name, trouble }) =>
+      trouble === null ? [] : [`${name} does not run as it should: ${trouble}. See: edge-agent app ${name}`],
+    ),
+  ];
+}
+
+function linkTroubles({ state, last_error: error }: LinkResponse): string[] {
+  if (state === "online") return [];
+  return [`No link to the control plane${error ? `: ${error.reason}` : ""}. See: edge-agent doctor`];
 }

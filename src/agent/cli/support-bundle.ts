@@ -1,5 +1,6 @@
 import { basename } from "node:path";
 import type { Command } from "commander";
+import { errorText } from "../../lib/error-text.ts";
 import { readLogFiles } from "../../lib/log/read-log-files.ts";
 import { SecretMasker, maskTokens } from "../../lib/redact.ts";
 import { VERSION } from "../../lib/version.ts";
@@ -12,17 +13,16 @@ import { knownSecrets } from "../support/known-secrets.ts";
 import { systemFacts } from "../support/system-facts.ts";
 import type { Register } from "./commands.ts";
 import { type Context, withCommonOptions } from "./context.ts";
-import { asDocument, examine } from "./doctor.ts";
-import { EXIT } from "./exit-code.ts";
-import { CommandError } from "./command-error.ts";
+import { asDocument, runDoctor } from "./doctor.ts";
+import { EXIT, CommandError } from "./exit-code.ts";
 import { askServiceManager, readJournal } from "./service-manager.ts";
 
 const MODE = 0o600;
 
 const HELP = `
-Collects in one .tar.gz what somebody far away needs: versions, status, doctor, configuration, events, logs of the
-agent and of the apps, and facts of the engine and the system. Tokens, passwords and the values of the apps'
-environments are masked. Works also while the agent is not running. Run it as root, so that it sees everything.
+Collects in one .tar.gz what remote support needs: versions, status, doctor, configuration, events, logs of the agent
+and of the apps, and facts about the engine and the system. Tokens, passwords and the values of the apps' environments
+are masked. Also works while the agent is not running. Run it as root, to include everything.
 
 Example:
   sudo edge-agent support-bundle /tmp/gateway-17.tar.gz`;
@@ -31,7 +31,7 @@ export function addSupportBundle(program: Command, register: Register): void {
   const command = program.command("support-bundle <file>").description("collect what support needs, secrets masked");
   register(withCommonOptions(command).addHelpText("after", HELP), async (context, file = "") => {
     const { printer, io } = context;
-    const masked = mask(await collect(context), await secretsOn(context));
+    const masked = mask(await collect(context), await readSecrets(context));
     const folder = basename(file).replace(/\.(tar\.gz|tgz)$/, "") || "support";
     const content = await archive(folder, masked, io.clock.now());
     try {
@@ -53,7 +53,7 @@ async function collect(context: Context): Promise<BundleFile[]> {
   const { client, io } = context;
   const signal = io.interrupted;
   const gathered = await Promise.all([
-    jsonFile("doctor.json", async () => asDocument(await examine(context))),
+    jsonFile("doctor.json", async () => asDocument(await runDoctor(context))),
     jsonFile("config.json", () => readableConfig(context)),
     jsonFile("status.json", () => client.request("GET", "/status", "status", { signal })),
     jsonFile(
@@ -61,13 +61,13 @@ async function collect(context: Context): Promise<BundleFile[]> {
       async () => (await askServiceManager()) ?? { summary: "no service manager knows the agent" },
     ),
     jsonFile("engine.json", () => engineFacts(context)),
-    lines("agent.log", async function* () {
+    textFile("agent.log", async function* () {
       for await (const { line } of client.stream("GET", "/log?lines=10000", "logLine", { signal })) yield line;
     }),
-    lines("agent-file.log", () => logFile(context)),
+    textFile("agent-file.log", () => logFile(context)),
     readJournal(2_000).then((content) => ({ name: "journal.log", content })),
-    lines("events.jsonl", async function* () {
-      const events = client.stream("GET", "/events?entries=1000", "happening", { signal });
+    textFile("events.jsonl", async function* () {
+      const events = client.stream("GET", "/events?entries=1000", "activity", { signal });
       for await (const event of events) yield JSON.stringify(event);
     }),
   ]);
@@ -107,21 +107,21 @@ async function readableConfig({ readConfig }: Context) {
   return maskedConfig(config);
 }
 
-/** A file of the archive; where it cannot be had, it says why. */
+/** Creates a file of the archive. If `get` fails, the file contains the reason. */
 async function jsonFile(name: string, get: () => Promise<unknown>): Promise<BundleFile> {
   try {
     return { name, content: JSON.stringify(await get(), undefined, 2) };
   } catch (error) {
-    return { name, content: JSON.stringify({ missing: error instanceof Error ? error.message : String(error) }) };
+    return { name, content: JSON.stringify({ missing: errorText(error) }) };
   }
 }
 
-async function lines(name: string, get: () => AsyncIterable<string>): Promise<BundleFile> {
+async function textFile(name: string, get: () => AsyncIterable<string>): Promise<BundleFile> {
   const content: string[] = [];
   try {
     for await (const line of get()) content.push(line);
   } catch (error) {
-    content.push(`missing: ${error instanceof Error ? error.message : String(error)}`);
+    content.push(`missing: ${errorText(error)}`);
   }
   return { name, content: content.join("\n") };
 }
@@ -132,21 +132,21 @@ function mask(files: readonly BundleFile[], secrets: readonly string[]): BundleF
   return files.map(({ name, content }) => ({ name: clean(name), content: clean(content) }));
 }
 
-async function secretsOn({ io, readConfig, configPath }: Context): Promise<string[]> {
+async function readSecrets({ io, readConfig, configPath }: Context): Promise<string[]> {
   const config = await readConfig();
   const { env } = io;
   let full = config;
   try {
     full = loadConfig(configPath);
   } catch {
-    // Not readable by this user: then nothing that was collected can hold the token either.
+    // Not readable by this user, so the collected files cannot contain the token either.
   }
   if (config instanceof Error) return knownSecrets({ config: full, store: undefined, env });
   try {
     using store = await io.openReader(config.state_dir);
     return knownSecrets({ config: full, store, env });
   } catch {
-    // The same: only the daemon could tell of the apps, and masks what it tells.
+    // Not readable by this user. What is known of the apps came from the daemon, which masks it.
     return knownSecrets({ config: full, store: undefined, env });
   }
 }

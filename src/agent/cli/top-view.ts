@@ -6,7 +6,7 @@ import type { Top } from "../local/api.ts";
 import type { HostUsage } from "./host-usage.ts";
 import { renderLink } from "./status-view.ts";
 
-/** What an app used between two looks. `null` where that is not known. */
+/** Resources an app used between two samples; `null` if unknown. */
 export interface AppRates {
   readonly name: string;
   readonly state: string;
@@ -19,7 +19,7 @@ export interface AppRates {
   readonly sent_bytes_per_s: number | null;
 }
 
-/** The rates between two looks; of the first there are none. An app that was restarted in between begins anew. */
+/** Computes the rates between two samples. There are none for the first sample, and for an app restarted in between. */
 export function ratesBetween(before: Top | undefined, now: Top): AppRates[] {
   const seconds = before ? (now.at_ms - before.at_ms) / 1000 : 0;
   return now.apps.map(({ name, state, trouble, restarts, started_at, usage }) => {
@@ -43,7 +43,11 @@ export function ratesBetween(before: Top | undefined, now: Top): AppRates[] {
   });
 }
 
-/** The whole view: the device in a few lines, then one for each app. @param width columns, where it has to fit */
+/**
+ * Formats the whole view: the device, then one line per app.
+ *
+ * @param width columns of the terminal; `undefined` to cut nothing
+ */
 export function renderTop(
   { link, disk }: Pick<Top, "link" | "disk">,
   machine: HostUsage,

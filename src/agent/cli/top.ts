@@ -5,24 +5,23 @@ import type { Top } from "../local/api.ts";
 import type { Register } from "./commands.ts";
 import { type Context, withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
-import { untilQuit } from "./keys.ts";
 import { readHostUsage } from "./host-usage.ts";
 import { ratesBetween, renderTop } from "./top-view.ts";
 
 const HELP = `
-Link, load, memory, disk and temperature, and what each app uses: CPU in percent of one processor, memory, and its
-network, which is "-" for apps on the host's network. Looks every two seconds; q or Ctrl-C ends it. The engine is asked
-only while this runs.
+Link, load, memory, disk and temperature, and what each app uses: CPU in percent of one processor, memory, and network,
+which is "-" for apps on the host's network. Refreshes every two seconds; q or Ctrl-C ends it. The engine is queried only
+while this runs.
 
 Examples:
   edge-agent top
   edge-agent top --once --json`;
 
-const EVERY_MS = 2_000;
-/** Between the two looks a single answer is made of. */
-const ONCE_MS = 1_000;
+const REFRESH_INTERVAL_MS = 2_000;
+/** Between the two samples of `--once`. */
+const SAMPLE_INTERVAL_MS = 1_000;
 
-// The other screen of a terminal, so that what stood there is back afterwards; and the cursor out of the way.
+// Switches to the terminal's alternate screen, which restores its content at the end, and hides the cursor.
 const ENTER = "\u001B[?1049h\u001B[?25l";
 const LEAVE = "\u001B[?25h\u001B[?1049l";
 const HOME = "\u001B[H";
@@ -33,7 +32,7 @@ export function addTop(program: Command, register: Register): void {
   const command = program
     .command("top")
     .description("watch what the apps use")
-    .option("--once", "look once, a second long, and end");
+    .option("--once", "measure once, for a second, and end");
   register(withCommonOptions(command).addHelpText("after", HELP), async (context, _argument, options) => {
     const { printer, io } = context;
     const isLive = isTerminal(io.stdout, io.env);
@@ -51,7 +50,7 @@ function fetchTop({ client }: Context, signal: AbortSignal): Promise<Top> {
 async function showOnce(context: Context): Promise<void> {
   const { printer, io } = context;
   const before = await fetchTop(context, io.interrupted);
-  await pause(context, ONCE_MS, io.interrupted);
+  await pause(context, SAMPLE_INTERVAL_MS, io.interrupted);
   const now = await fetchTop(context, io.interrupted);
   if (printer.json) printer.document(document(before, now));
   else printer.line(renderTop(now, readHostUsage(), ratesBetween(before, now), printer.theme, printer.width));
@@ -61,7 +60,7 @@ async function showLines(context: Context): Promise<void> {
   const { interrupted } = context.io;
   let before = await fetchTop(context, interrupted);
   for (;;) {
-    await pause(context, EVERY_MS, interrupted);
+    await pause(context, REFRESH_INTERVAL_MS, interrupted);
     const now = await fetchTop(context, interrupted);
     context.printer.jsonLine(document(before, now));
     before = now;
@@ -73,7 +72,7 @@ async function showLive(context: Context): Promise<void> {
   using keys = untilQuit(process.stdin);
   const signal = AbortSignal.any([io.interrupted, keys.signal]);
   let before: Top | undefined;
-  // Asked before the screen is changed: what goes wrong at once is told where it stays.
+  // Fetched before switching screens, so that an immediate error stays visible.
   let now = await fetchTop(context, signal);
   io.stdout.write(ENTER);
   try {
@@ -82,7 +81,7 @@ async function showLive(context: Context): Promise<void> {
       const rows = `${view}\n\n${printer.theme.dim("q to quit")}`.split("\n").slice(0, rowsOfTerminal());
       const safe = rows.map((row) => sanitizeOutput(row, printer.theme.hasColour));
       io.stdout.write(`${HOME}${safe.map((row) => row + REST_OF_LINE).join("\r\n")}${REST_OF_SCREEN}`);
-      await pause(context, before ? EVERY_MS : ONCE_MS, signal);
+      await pause(context, before ? REFRESH_INTERVAL_MS : SAMPLE_INTERVAL_MS, signal);
       before = now;
       now = await fetchTop(context, signal);
     }
@@ -93,7 +92,7 @@ async function showLive(context: Context): Promise<void> {
   }
 }
 
-/** Some terminals say they have none. */
+/** Some terminals report 0 rows. */
 function rowsOfTerminal(): number {
   return process.stdout.rows || 24;
 }
@@ -102,7 +101,7 @@ function document(before: Top, now: Top) {
   return { link: now.link, disk: now.disk, machine: readHostUsage(), apps: ratesBetween(before, now) };
 }
 
-/** Waits; keeps the process, which a timer of the clock does not. */
+/** Sleeps and keeps the process alive, which the clock's timers do not. */
 async function pause({ io }: Context, ms: number, signal: AbortSignal): Promise<void> {
   const keepAlive = setInterval(() => undefined, 2 ** 30);
   try {
@@ -110,4 +109,30 @@ async function pause({ io }: Context, ms: number, signal: AbortSignal): Promise<
   } finally {
     clearInterval(keepAlive);
   }
+}
+
+// In raw mode, Ctrl-C is a character.
+const QUIT = ["q", "Q", "\u0003"];
+
+/** Returns a signal that aborts when q or Ctrl-C is typed, until disposed. Puts a terminal into raw mode. */
+function untilQuit(input: NodeJS.ReadStream): { readonly signal: AbortSignal } & Disposable {
+  const controller = new AbortController();
+  const take = (key: Buffer): void => {
+    if (QUIT.some((one) => key.includes(one))) controller.abort(new DOMException("asked to end", "AbortError"));
+  };
+  const isTerminal = input.isTTY;
+  if (isTerminal) {
+    input.setRawMode(true);
+    input.on("data", take);
+    input.resume();
+  }
+  return {
+    signal: controller.signal,
+    [Symbol.dispose]() {
+      if (!isTerminal) return;
+      input.off("data", take);
+      input.setRawMode(false);
+      input.pause();
+    },
+  };
 }

@@ -6,9 +6,9 @@ import { followDeployment } from "./follow-deployment.ts";
 import { readJson } from "./read-json.ts";
 
 const HELP = `
-What the file leaves out stays as it is; lists are replaced whole, and an empty one clears. The new version is pulled,
-checked and made ready while the old one runs. If it does not prove itself, the old one is brought back.
-Ctrl-C leaves; the update goes on.
+Fields that the file leaves out stay as they are; lists are replaced as a whole, and an empty one clears. The new
+version is pulled, checked and created while the old one runs. If it fails, the old one is restored. Ctrl-C ends the
+command; the update continues.
 
 Example:
   edge-agent update web -f patch.json

@@ -1,21 +1,21 @@
 import { realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { PermissionLimits } from "../../lib/file-permissions.ts";
-import { localSocketPath } from "../local/socket-path.ts";
+import { localSocketPath } from "./socket-path.ts";
 import { logFilePath } from "./log-file.ts";
 import type { ConfigFile } from "./schema.ts";
 
 const PRIVATE_FILE_MODE = 0o600;
 const PRIVATE_DIRECTORY_MODE = 0o700;
-/** Others may pass through to a socket in it, which has permissions of its own, but see no names. */
+/** Others can reach a socket in the directory, but cannot list it. */
 const TRAVERSABLE_DIRECTORY_MODE = 0o711;
 const UNRESTRICTED_MODE = 0o777;
-/** Secrets are masked in it, and a group may have been given it on purpose. */
+/** Secrets are masked in the log, and a group may have been given access on purpose. */
 const LOG_FILE_MODE = 0o640;
 
 const DOWNLOAD_FILE = /\.(?:part|address)$/;
 
-/** Where the agent keeps files of its own, and which permissions they may have at most. */
+/** Returns the directories of the agent's files, with the maximum permissions. */
 export function agentFiles(config: Pick<ConfigFile, "state_dir" | "deploy" | "log" | "local">): PermissionLimits[] {
   const stateDir = realPath(config.state_dir);
   const holdsSocket = realPath(dirname(localSocketPath(config))) === stateDir;
@@ -30,7 +30,7 @@ export function agentFiles(config: Pick<ConfigFile, "state_dir" | "deploy" | "lo
     },
     {
       directory: realPath(downloads ?? join(stateDir, "downloads")),
-      // One that was chosen may be shared.
+      // A configured directory may be shared with others.
       directoryMode: downloads === undefined ? PRIVATE_DIRECTORY_MODE : UNRESTRICTED_MODE,
       fileMode: PRIVATE_FILE_MODE,
       isManaged: (name) => DOWNLOAD_FILE.test(name),

@@ -1,4 +1,4 @@
-/** Where the configuration is looked for. */
+/** Default path of the configuration file. */
 export const DEFAULT_CONFIG = "/etc/edge-agent/config.json";
-/** Where the agent keeps what has to outlive it. */
+/** Default state directory. */
 export const DEFAULT_STATE_DIR = "/var/lib/edge-agent";

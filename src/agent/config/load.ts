@@ -1,14 +1,15 @@
 import { readFileSync } from "node:fs";
+import { jsonErrorPosition } from "../../lib/parse-json.ts";
 import { type RequestIssue, listIssues } from "../../protocol/request-error.ts";
 import { ConfigError } from "./config-error.ts";
 import { type ConfigFile, configSchema } from "./schema.ts";
 
-/** The configuration with everything the agent reads from other files in place. */
+/** The configuration, with the content of the files it refers to. */
 export interface Config extends ConfigFile {
   readonly token: string;
   /** PEM text of `extra_ca_file`. */
   readonly extraCa: string | undefined;
-  /** Where the configuration came from. */
+  /** Path of the configuration file. */
   readonly path: string;
 }
 
@@ -16,12 +17,12 @@ export interface Config extends ConfigFile {
 export function loadConfig(path: string): Config {
   const file = readConfigFile(path);
   const token = file.device_token ?? readText(file.device_token_file ?? "", "device_token_file").trim();
-  // A line break or a blank in the token could not be sent, and means that the file holds something else.
+  // A space or line break cannot be sent in a header: the file contains something else.
   if (!/^[\x21-\x7e]+$/.test(token)) {
-    throw new ConfigError(`${path}: the device token is empty or holds characters that no token has`);
+    throw new ConfigError(`${path}: the device token is empty or contains invalid characters`);
   }
   const extraCa = readCertificates(path, "extra_ca_file", file.extra_ca_file);
-  // Read again at each pull; what is wrong with them is better known at once.
+  // Read again at each pull; checked here to report errors early.
   for (const { host, ca_file: ca } of file.registries) readCertificates(path, `ca_file of ${host}`, ca);
   return { ...file, token, extraCa, path };
 }
@@ -29,10 +30,10 @@ export function loadConfig(path: string): Config {
 function readCertificates(path: string, what: string, file: string | undefined): string | undefined {
   const pem = file === undefined ? undefined : readText(file, what);
   if (pem === undefined || pem.includes("-----BEGIN CERTIFICATE-----")) return pem;
-  throw new ConfigError(`${path}: ${what}: ${file} holds no PEM certificate`);
+  throw new ConfigError(`${path}: ${what}: ${file} does not contain a PEM certificate`);
 }
 
-/** Reads and checks a configuration file by itself, without what it refers to. Throws `ConfigError`. */
+/** Reads and checks a configuration file, but not the files it refers to. Throws `ConfigError`. */
 export function readConfigFile(path: string): ConfigFile {
   return parseConfig(readText(path, "the configuration file"), path);
 }
@@ -43,7 +44,7 @@ export function parseConfig(text: string, path: string): ConfigFile {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    // The parser's message quotes the text around the mistake, which may hold the token.
+    // The parser's message quotes the text around the error, which may contain the token.
     throw new ConfigError(`${path}: not valid JSON${position(error)}`);
   }
   const result = configSchema.safeParse(value);
@@ -57,8 +58,8 @@ function describe({ path, reason }: RequestIssue): string {
 }
 
 function position(error: unknown): string {
-  const match = /line \d+ column \d+|position \d+/.exec(error instanceof Error ? error.message : "");
-  return match ? ` (${match[0]})` : "";
+  const text = jsonErrorPosition(error);
+  return text === undefined ? "" : ` (${text})`;
 }
 
 function readText(path: string, what: string): string {

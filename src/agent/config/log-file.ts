@@ -2,19 +2,19 @@ import { accessSync, constants, existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { ConfigFile } from "./schema.ts";
 
-/** Where distributions keep logs; the package makes the directory. */
+/** Created by the package. */
 const DIRECTORY = "/var/log/edge-agent";
-/** There only where the journal outlives a reboot. */
+/** Exists only if the journal is kept across reboots. */
 const PERSISTENT_JOURNAL = "/var/log/journal";
 
-/** Where the log file is, if one is written. */
+/** Returns the path of the log file. */
 export function logFilePath({ path }: ConfigFile["log"]["file"]): string {
   return path ?? join(DIRECTORY, "agent.log");
 }
 
 /**
- * Whether a log file is to be written: by default where its directory can be written and no journal keeps the same lines
- * over a reboot, since flash wears with each that is written twice.
+ * Returns whether to write a log file. By default, if its directory is writable and no persistent journal stores the
+ * same lines: writing them twice wears the flash.
  *
  * @param toJournal whether the log goes to the journal
  */

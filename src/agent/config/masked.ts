@@ -1,7 +1,7 @@
 import { MASK } from "../../lib/redact.ts";
 import type { ConfigFile } from "./schema.ts";
 
-/** The configuration for people to read: without the secrets in it. */
+/** Returns the configuration with its secrets masked. */
 export function maskedConfig<C extends Pick<ConfigFile, "device_token" | "registries">>(config: C): C {
   const registries = config.registries.map((entry) => ({
     ...entry,
@@ -12,7 +12,7 @@ export function maskedConfig<C extends Pick<ConfigFile, "device_token" | "regist
   return { ...config, registries, ...(config.device_token !== undefined && { device_token: MASK }) };
 }
 
-/** The secrets that stand in the configuration itself. */
+/** Returns the registry secrets in the configuration itself. */
 export function configSecrets({ registries }: Pick<ConfigFile, "registries">): string[] {
   return registries.flatMap((entry) =>
     [entry.password, entry.token, entry.identity_token].filter((text) => text !== undefined),

@@ -1,9 +1,9 @@
 import { basename, dirname, resolve } from "node:path";
 import type { ProtectedPath } from "../core/policy/path-policy-input.ts";
-import { localSocketPath, readOnlySocketPath, RUNTIME_SOCKET } from "../local/socket-path.ts";
+import { localSocketPath, readOnlySocketPath, RUNTIME_SOCKET } from "./socket-path.ts";
 import type { Config } from "./load.ts";
 
-/** Sockets of container engines and what holds them. Access to any of these grants root on the device. */
+/** Sockets of container engines and their directories. Access to any of these grants root on the device. */
 const ENGINE_PATHS = [
   "/run/docker.sock",
   "/var/run/docker.sock",
@@ -19,27 +19,27 @@ const ENGINE_PATHS = [
 ];
 
 /**
- * What amounts to root on the device as well. Some apps have good reasons to mount these, so they are guarded only where
- * the policy restricts mounts: otherwise an app could mount /etc just as well.
+ * Access to these also grants root on the device. Some apps have good reasons to mount them, so they are protected only
+ * if the policy restricts mounts: otherwise an app could mount /etc as well.
  */
 const SYSTEM_PATHS = [
-  // Where engines keep images and the settings of containers.
+  // Images and container settings of the engines.
   "/var/lib/docker",
   "/var/lib/containers",
   "/var/lib/containerd",
-  // Writing kernel settings; the root directory of each process.
+  // Kernel settings, and the root directory of each process.
   "/proc",
   "/sys",
-  // Device files are for `devices`.
+  // Device files are given with `devices`.
   "/dev",
-  // The service manager obeys root at its sockets, and so does much else on the system bus.
+  // The service manager, and other services on the system bus, execute root's requests.
   "/run/systemd",
   "/run/dbus",
-  // Sockets of the users' engines and service managers.
+  // Sockets of users' engines and service managers.
   "/run/user",
 ];
 
-/** Paths that grant an app the whole device or the agent's identity. */
+/** Returns the paths that grant an app root on the device or the agent's identity. */
 export function listProtectedPaths(
   config: Config,
   environment: Readonly<Record<string, string | undefined>> = process.env,
@@ -60,13 +60,13 @@ export function listProtectedPaths(
     deploy.download_dir,
     "/etc/edge-agent",
     configFile,
-    // A directory of the agent's own, and not one such as /etc.
+    // Only if the directory is the agent's own, unlike /etc.
     basename(dirname(configFile)) === "edge-agent" ? dirname(configFile) : undefined,
     device_token_file,
     docker_config_file,
     ...registries.map(({ password_file: file }) => file),
   ];
-  // Certificates are no secret, but who writes them decides which servers are trusted.
+  // Certificates are not secret, but writing them changes which servers are trusted.
   const written = [extra_ca_file, ...registries.map(({ ca_file: file }) => file)];
   return [
     ...toProtectedPaths(always, "always"),

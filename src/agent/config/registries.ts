@@ -2,31 +2,31 @@ import { z } from "zod";
 
 const file = z.string().startsWith("/", "must be an absolute path");
 const HOST_PATTERN = /^[a-zA-Z0-9.[\]:-]+$/;
-const HOST_MESSAGE = "must be a host, with a port where references have one, and nothing else";
+const HOST_MESSAGE = "must be a host, with a port if references have one, and nothing else";
 const secret = z.string().min(1);
 
-/** Registries that need more than their name. The first entry of a host counts, so there may be only one. */
+/** A registry that needs credentials or trust settings. At most one entry per host. */
 const registry = z
   .strictObject({
     host: z
       .string()
       .regex(HOST_PATTERN, HOST_MESSAGE)
       .meta({
-        description: "Registry as image references name it; `docker.io` for Docker Hub.",
+        description: "Registry as in image references; `docker.io` for Docker Hub.",
         examples: ["registry.example.com:5000"],
       }),
-    username: z.string().min(1).optional().meta({ description: "User name, beside a password or `identity_token`." }),
+    username: z.string().min(1).optional().meta({ description: "User name, with a password or `identity_token`." }),
     password: secret.optional().meta({ description: "Password or access token of the user." }),
     password_file: file.optional().meta({
-      description: "File that holds the password, read at each pull; keep it readable by the service only.",
+      description: "File with the password, read at each pull; keep it readable by the service only.",
       examples: ["/etc/edge-agent/registry-password"],
     }),
-    token: secret.optional().meta({ description: "Bearer token shown to the registry as it is." }),
+    token: secret.optional().meta({ description: "Bearer token sent to the registry unchanged." }),
     identity_token: secret.optional().meta({
       description: "Token that the registry's token server exchanges for bearer tokens.",
     }),
     ca_file: z.string().min(1).optional().meta({
-      description: "PEM file with the authority of the registry's certificate.",
+      description: "PEM file with the certificate authority of the registry.",
     }),
     auth_hosts: z
       .array(z.string().regex(HOST_PATTERN, HOST_MESSAGE))
@@ -34,12 +34,12 @@ const registry = z
       .optional()
       .meta({
         description:
-          "Further hosts whose token servers may be shown these credentials; those of the registry's own domain need not be listed.",
+          "More hosts whose token servers may receive these credentials. Hosts in the registry's own domain need not be listed.",
         examples: [["login.example.org"]],
       }),
     insecure: z.boolean().default(false).meta({
       description:
-        "Allows plain HTTP and any certificate. Passwords and images can then be read and changed on the way.",
+        "Allows plain HTTP and any certificate. Passwords and images can then be read and changed in transit.",
     }),
   })
   .superRefine((entry, context) => {

@@ -3,13 +3,11 @@ import { data } from "./data.ts";
 import { DEFAULT_STATE_DIR } from "./default-paths.ts";
 import { registries } from "./registries.ts";
 import { LOG_LEVELS } from "../../lib/log/levels.ts";
-import { cleanup } from "./cleanup.ts";
-import { telemetry } from "./telemetry.ts";
 import "./uncompiled-schemas.ts";
 
 /*
- * The agent's configuration file, once: the example file, the reference in the documentation and the JSON Schema are
- * generated from this. Durations are in seconds and sizes in bytes, as the names say.
+ * The agent's configuration file. The example file, the reference in the documentation and the JSON Schema are
+ * generated from this. Durations are in seconds and sizes in bytes, as in the names of the keys.
  */
 
 const seconds = (fallback: number, min: number, max: number) => z.number().min(min).max(max).default(fallback);
@@ -17,17 +15,17 @@ const seconds = (fallback: number, min: number, max: number) => z.number().min(m
 const link = z.strictObject({
   keepalive_s: seconds(600, 10, 3600).meta({
     description:
-      "Silence after which the link is probed on a network nothing is known of yet. Every probe costs about 200 bytes of the data plan.",
+      "Silence after which the link is probed on a network not seen before. Every probe costs about 200 bytes of the data plan.",
   }),
   keepalive_min_s: seconds(60, 10, 3600).meta({
-    description: "Shortest such silence, on networks that forget idle connections soon.",
+    description: "Minimum such silence, on networks that drop idle connections early.",
   }),
   keepalive_max_s: seconds(1800, 10, 3600).meta({
     description:
-      "Longest such silence, on networks that keep them. A device whose connection is lost unnoticed cannot be reached for as long.",
+      "Maximum such silence, on networks that keep idle connections. For this long, a lost connection may stay unnoticed and the device unreachable.",
   }),
-  pong_timeout_s: seconds(20, 1, 300).meta({ description: "How long an answer to a probe may take." }),
-  reconnect_max_s: seconds(300, 1, 3600).meta({ description: "Longest pause between two attempts to connect." }),
+  pong_timeout_s: seconds(20, 1, 300).meta({ description: "How long the response to a probe may take." }),
+  reconnect_max_s: seconds(300, 1, 3600).meta({ description: "Maximum delay between two attempts to connect." }),
 });
 
 const deploy = z.strictObject({
@@ -42,14 +40,13 @@ const deploy = z.strictObject({
   }),
   pull: z.enum(["agent", "engine"]).default("agent").meta({
     description:
-      "Who downloads images: the agent, which goes on where a cut link stopped it, or the container engine, which begins a layer again.",
+      "What downloads images: the agent, which continues a layer after a lost connection, or the container engine, which begins the layer again.",
   }),
   pull_patience_s: seconds(600, 10, 86_400).meta({
-    description: "A download that the agent has begun is given up when nothing came for so long.",
+    description: "How long a download by the agent may bring no data before it fails.",
   }),
   pull_stall_s: seconds(30, 1, 600).meta({
-    description:
-      "A connection that brings nothing for so long is taken for dead, and the download goes on over another.",
+    description: "A connection without data for this long is considered dead, and the download continues over another.",
   }),
   download_dir: z
     .string()
@@ -61,17 +58,17 @@ const deploy = z.strictObject({
       examples: ["/data/edge-agent/downloads"],
     }),
   keep_downloads_days: z.number().min(0).max(3650).default(7).meta({
-    description: "How long a partial download is kept that no deployment goes on with.",
+    description: "How long a partial download is kept if no deployment continues it.",
   }),
   concurrent_pulls: z.int().min(1).max(16).default(2).meta({ description: "Images pulled at the same time." }),
   engine_patience_s: seconds(60, 0, 3600).meta({
-    description: "How long an engine that stops answering during a deployment is waited for.",
+    description: "How long a deployment waits for an engine that stops answering.",
   }),
   max_download_bytes: z.int().min(0).optional().meta({
-    description: "Most compressed bytes one deployment may download; a higher price is `DataBudgetExceeded`.",
+    description: "Maximum compressed bytes one deployment may download; with more it fails with `DataBudgetExceeded`.",
   }),
   stop_grace_s: seconds(10, 0, 300).meta({
-    description: "How long an app that is stopped may take to end by itself before it is killed.",
+    description: "How long an app may take to end when it is stopped, before it is killed.",
   }),
   disk_reserve_bytes: z.int().min(0).default(209_715_200).meta({
     description: "Free space that must remain where the engine keeps images; below it nothing is deployed.",
@@ -81,15 +78,18 @@ const deploy = z.strictObject({
 const logFile = z.strictObject({
   write: z.enum(["auto", "always", "never"]).default("auto").meta({
     description:
-      "Whether the log is also written into a file; `auto`: where its directory is there and no journal keeps the log over a reboot.",
+      "Whether the log is also written to a file; `auto`: if its directory is writable and no journal keeps the log across reboots.",
   }),
   path: z
     .string()
     .startsWith("/", "must be an absolute path")
     .optional()
-    .meta({ description: "The file, one JSON object a line.", examples: ["/var/log/edge-agent/agent.log"] }),
+    .meta({
+      description: "Path of the log file, with one JSON object per line.",
+      examples: ["/var/log/edge-agent/agent.log"],
+    }),
   max_bytes: z.int().min(65_536).default(1_048_576).meta({ description: "Size of one log file." }),
-  max_files: z.int().min(1).max(100).default(5).meta({ description: "Log files kept, the newest included." }),
+  max_files: z.int().min(1).max(100).default(5).meta({ description: "Log files kept, including the newest." }),
 });
 
 const containerLogs = z.strictObject({
@@ -106,15 +106,16 @@ const policy = z.strictObject({
     .strictObject({
       allow: prefixes.meta({
         description:
-          "Path prefixes apps may mount, as written; empty for all. Also the way to allow a guarded path, such as the engine's socket.",
+          "Path prefixes apps may mount, as written; empty for all. Also needed to allow a protected path, such as the engine's socket.",
       }),
       deny: prefixes.meta({
-        description: "Path prefixes apps may never mount, nor where they lead, nor a directory that holds one.",
+        description:
+          "Path prefixes apps may never mount, nor the paths they resolve to, nor a directory that contains one.",
       }),
     })
     .prefault({}),
   max_image_bytes: z.int().min(1).optional().meta({
-    description: "Largest image that is downloaded, in compressed bytes, whether parts of it are there or not.",
+    description: "Maximum size of an image, in compressed bytes, including layers that are on the device already.",
   }),
   devices: z
     .strictObject({
@@ -123,8 +124,7 @@ const policy = z.strictObject({
     })
     .optional()
     .meta({
-      description:
-        "Which device files apps may use. Left out, every one if apps may be privileged, and none otherwise.",
+      description: "Which device files apps may use. By default all if apps may be privileged, and none otherwise.",
     }),
   registries: z
     .strictObject({
@@ -133,6 +133,34 @@ const policy = z.strictObject({
       }),
     })
     .prefault({}),
+});
+
+/** Limits of the device's reports and of its responses to queries. Sizes in bytes. */
+const telemetry = z.strictObject({
+  reports_max_per_hour: z.int().min(1).max(3600).default(12).meta({
+    description:
+      "Maximum reports per hour of changes that no deployment made, such as an app that crashes in a loop; further ones wait. Results of deployments are reported at once.",
+  }),
+  logs_max_bytes_per_s: z.int().min(1_024).max(100_000_000).default(32_768).meta({
+    description:
+      "Maximum bytes per second of an app's log, for each request. Existing lines are sent at this rate; new lines that exceed it are left out and counted.",
+  }),
+  logs_max_bytes: z.int().min(1_024).default(4_194_304).meta({
+    description: "Maximum bytes of an app's log in total, for each request.",
+  }),
+});
+
+/** Automatic removal of images that the agent pulled itself and that can be pulled again. */
+const cleanup = z.strictObject({
+  enabled: z.boolean().default(true).meta({
+    description: "Whether images that the agent pulled and no app needs any more are removed automatically.",
+  }),
+  keep_images_days: z.number().min(0).max(3650).default(7).meta({
+    description: "Days an image is kept after an app last needed it.",
+  }),
+  low_disk_percent: z.number().min(0).max(100).default(15).meta({
+    description: "With less than this share of the disk free, images that no app needs are removed at once.",
+  }),
 });
 
 export const configSchema = z
@@ -152,13 +180,13 @@ export const configSchema = z
         examples: ["/etc/edge-agent/token"],
       }),
     state_dir: z.string().startsWith("/", "must be an absolute path").default(DEFAULT_STATE_DIR).meta({
-      description: "Directory for what the agent must remember. Only one agent may use it.",
+      description: "Directory for the agent's own data. Only one agent may use it.",
     }),
     allow_insecure: z.boolean().default(false).meta({
       description: "Allows ws:// to hosts other than this one. The token then travels unencrypted.",
     }),
     extra_ca_file: z.string().min(1).optional().meta({
-      description: "PEM file with certificate authorities to trust beside the system's.",
+      description: "PEM file with certificate authorities to trust in addition to the system's.",
     }),
     engine: z
       .strictObject({
@@ -167,7 +195,7 @@ export const configSchema = z
           .startsWith("/", "must be an absolute path")
           .optional()
           .meta({
-            description: "Socket of the container engine. Found by itself where left out.",
+            description: "Socket of the container engine. Found automatically by default.",
             examples: ["/run/podman/podman.sock"],
           }),
       })
@@ -183,11 +211,11 @@ export const configSchema = z
         socket: z
           .string()
           .startsWith("/", "must be an absolute path")
-          .max(107, "is longer than the path of a socket may be")
+          .max(107, "is too long for the path of a socket")
           .optional()
           .meta({
             description:
-              "Socket for the commands given on the device; who may use it has all rights on it. By default in /run/edge-agent where there is one, else in `state_dir`. Beside it is one for reading only: `agent-read.sock` beside `agent.sock`.",
+              "Socket for the commands on the device; access to it grants all rights on the device. By default in /run/edge-agent if that exists, else in `state_dir`. A read-only socket is in the same directory: `agent-read.sock` for `agent.sock`.",
             examples: ["/run/edge-agent/agent.sock"],
           }),
       })
@@ -199,14 +227,14 @@ export const configSchema = z
     data: data.prefault({}),
     container_logs: containerLogs.prefault({}),
     policy: policy.prefault({}),
-    registries: registries.meta({ description: "Registries that want credentials, or are not trusted as they are." }),
+    registries: registries.meta({ description: "Registries that need credentials or trust settings." }),
     docker_config_file: z
       .string()
       .startsWith("/", "must be an absolute path")
       .optional()
       .meta({
         description:
-          "A config.json of Docker whose logins and credential helpers serve for registries not listed here.",
+          "A Docker config.json whose logins and credential helpers are used for registries not listed here.",
         examples: ["/etc/edge-agent/docker-config.json"],
       }),
   })
@@ -227,7 +255,7 @@ export const configSchema = z
     }
   });
 
-/** The configuration as read, defaults filled in. */
+/** The content of the configuration file, with defaults. */
 export type ConfigFile = z.output<typeof configSchema>;
 
 function isUnencryptedAbroad(address: string): boolean {

@@ -1,4 +1,4 @@
 import { z } from "zod";
 
-// A schema is used a few times at most in a command's life, and not often in the daemon's: not worth being compiled.
+// Schemas are used too rarely to be worth compiling.
 z.config({ jitless: true });

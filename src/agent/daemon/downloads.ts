@@ -1,7 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { DownloadConfig } from "../config/settings.ts";
 import { createImageDownloader } from "../download/image-downloader.ts";
+import type { DownloadConfig } from "./settings.ts";
 import { PartStore } from "../download/part-store.ts";
 import type { ImageDownloader } from "../download/ports.ts";
 import { PartSweeper } from "../download/sweeper.ts";
@@ -21,16 +21,16 @@ export interface DownloadServices {
   readonly logger: Logger;
 }
 
-/** What downloads images, and what removes the parts of those that nobody finished. */
-export function createDownloads(parts: DownloadServices): { downloader: ImageDownloader; sweeper: PartSweeper } {
-  const { config, engine, registry, host, gate, clock, random, logger } = parts;
-  const store = new PartStore(config.directory);
+/** Creates the image downloader, and the sweeper that removes old partial downloads. */
+export function createDownloads(services: DownloadServices): { downloader: ImageDownloader; sweeper: PartSweeper } {
+  const { config, engine, registry, host, gate, clock, random, logger } = services;
+  const parts = new PartStore(config.directory);
   const freeBytes = (path: string): Promise<number | undefined> => host.freeBytes(path);
-  const sweeper = new PartSweeper({ parts: store, bounds: config.sweep, freeBytes, clock, logger });
+  const sweeper = new PartSweeper({ parts, bounds: config.sweep, freeBytes, clock, logger });
   const downloader = createImageDownloader({
     engine,
     registry,
-    parts: store,
+    parts,
     makeRoom: () => sweeper.makeRoom(),
     clock,
     logger,

@@ -17,8 +17,7 @@ import {
   toDownloadConfig,
   toImageConfig,
   toKeepaliveBounds,
-  toLinkConfig,
-} from "../config/settings.ts";
+} from "./settings.ts";
 import { platformOf } from "../core/image/platform.ts";
 import { Cleaner } from "../cleanup/cleaner.ts";
 import { findPullObstacle } from "../cleanup/pull-obstacle.ts";
@@ -34,6 +33,7 @@ import { TrafficLedger } from "../ledger/traffic-ledger.ts";
 import { NetworkWatch } from "../ledger/network-watch.ts";
 import { LearnedInterval } from "../link/keepalive-interval.ts";
 import { createReconnectLimiter } from "../link/reconnect-limiter.ts";
+import { toLinkConfig } from "../link/to-link-config.ts";
 import { createUplink } from "../link/uplink.ts";
 import { createReporting } from "../live/reporting.ts";
 import { createImageProvider } from "../images/image-provider.ts";
@@ -41,7 +41,7 @@ import { linkWatch } from "../local/link-watch.ts";
 import { localRoutes } from "../local/local-routes.ts";
 import type { LogRing } from "../local/log-ring.ts";
 import { serveLocally } from "../local/server.ts";
-import { FULL_ACCESS_GROUP, localSocketPath, READ_ONLY_GROUP, readOnlySocketPath } from "../local/socket-path.ts";
+import { FULL_ACCESS_GROUP, localSocketPath, READ_ONLY_GROUP, readOnlySocketPath } from "../config/socket-path.ts";
 import { reloadOnHangup } from "../service/reload.ts";
 import { deviceCredentials } from "../registry/credentials/device-credentials.ts";
 import { createRegistryClient } from "../registry/oci-client.ts";
@@ -68,18 +68,18 @@ import { untilStopped } from "./until-stopped.ts";
 const DAY_MS = 24 * 60 * 60_000;
 const ENGINE_INFO_TTL_MS = 600_000;
 
-/** Runs the daemon until it is stopped by SIGTERM or SIGINT. @param path of the configuration file */
+/** Runs the daemon until SIGTERM or SIGINT. @param path configuration file */
 export async function runDaemon(path: string): Promise<void> {
-  // Its name in lists of processes, where it would be called after a thread of Node.js.
+  // Node.js would appear under the name of its main thread in process lists.
   process.title = "edge-agent";
-  // Whatever is created here may hold what apps are given.
+  // New files may contain secrets of apps.
   process.umask(0o077);
   const config = reexecWithExtraCa(loadConfig(path));
   const { logger, ring } = await openLog(config);
   await run(config, logger, ring);
 }
 
-/** The composition root: the only place that names concrete implementations. */
+/** The composition root of the daemon. */
 async function run(config: Config, logger: Logger, log: LogRing): Promise<void> {
   const clock = systemClock;
   const { env: environment, pid } = process;
@@ -139,7 +139,11 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   const images = createImageProvider(imageServices);
   const services = { ...imageServices, config: toDeployConfig(config), images } satisfies DeployServices;
   await using deployments = new Deployments(services, () => opened.rebuild.isSet);
-  const keeper = new AppReconciler({ ...services, rebuild: opened.rebuild, lease: (app) => deployments.lease(app) });
+  const reconciler = new AppReconciler({
+    ...services,
+    rebuild: opened.rebuild,
+    lease: (app) => deployments.lease(app),
+  });
   const { telemetry, cleanup } = config;
   const cleaner = new Cleaner({
     ...services,
@@ -147,10 +151,10 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     rules: { keepMs: cleanup.keep_images_days * DAY_MS, minFreeShare: cleanup.low_disk_percent / 100 },
     findPullObstacle: (reference, image, signal) => findPullObstacle(reference, image, services, signal),
   });
-  const upkeep = new StoreScrubber({ store, removeExpiredQuarantine: opened.removeExpiredQuarantine, clock, logger });
-  using tidier = createIdleGc({ clock, collect: globalThis.gc });
-  using _changes = store.onChange(tidier.onWork);
-  const telling = createReporting({
+  const scrubber = new StoreScrubber({ store, removeExpiredQuarantine: opened.removeExpiredQuarantine, clock, logger });
+  using idleGc = createIdleGc({ clock, collect: globalThis.gc });
+  using _changes = store.onChange(idleGc.onWork);
+  const reporting = createReporting({
     ...services,
     stateDir: config.state_dir,
     limits: { bytesPerSecond: telemetry.logs_max_bytes_per_s, totalBytes: telemetry.logs_max_bytes },
@@ -161,7 +165,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     agentUptimeS: () => Math.floor(process.uptime()),
     dataUsage: (params) => dataUsage.between(params),
     traffic: (purpose, bytes, app) => {
-      tidier.onWork();
+      idleGc.onWork();
       ledger.attribute({ purpose, bytes, ...(app !== undefined && { app }) });
     },
   });
@@ -169,14 +173,14 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     config: toLinkConfig(config),
     commands: deployments,
     events: store,
-    reporting: telling,
+    reporting,
     traffic: ledger,
     reconnectLimiter: createReconnectLimiter(clock, () => {
       return dataPolicy.metered.includes(watch.current().kind) ? reconnectBudgetBytesPerDay(dataPolicy) : undefined;
     }),
     keepaliveInterval: new LearnedInterval({
       bounds: toKeepaliveBounds(config),
-      store: store,
+      store,
       // The link may also work without a default route, such as on a closed network.
       network: () => watch.current().id ?? "none",
       clock,
@@ -189,7 +193,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
 
   const socket = localSocketPath(config);
   const local = {
-    onRequest: tidier.onWork,
+    onRequest: idleGc.onWork,
     routes: localRoutes({
       services,
       deployments,
@@ -208,17 +212,17 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   await using _reading = await serveLocally({ ...local, ...reading });
 
   logger.info({ version: VERSION, config: config.path, state_dir: config.state_dir }, "edge-agent starts");
-  // Not awaited: a file system that does not answer does not keep the agent from starting.
+  // Not awaited: a file system that hangs must not block the start.
   void reportUnresolvedDenyRules(config.policy, host, logger);
   deployments.resume();
   using _status = reportStatus({ manager, uplink, store, clock });
   using _watchdog = feedWatchdog(manager, clock);
-  // Started by hand in a terminal, it ends with that, as anything does.
+  // In a terminal, SIGHUP ends the process as usual.
   using _reload = isatty(0) ? undefined : reloadOnHangup({ config, logger, manager });
   manager.ready();
   await untilStopped(logger, (signal) => {
     signal.addEventListener("abort", () => manager.stopping(), { once: true });
-    const parts = [uplink, keeper, telling, sweeper, cleaner, upkeep];
+    const parts = [uplink, reconciler, reporting, sweeper, cleaner, scrubber];
     return Promise.all(parts.map((part) => part.run(signal)));
   });
   logger.info("edge-agent stops; the apps keep running");

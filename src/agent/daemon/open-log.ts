@@ -8,7 +8,7 @@ import { LogRing } from "../local/log-ring.ts";
 
 const STDOUT = 1;
 
-/** The daemon's log: to standard output, into memory for a person on the device, and into a file where one is wanted. */
+/** Opens the daemon's log: standard output, a ring in memory for local commands, and a file if configured. */
 export async function openLog({
   log,
 }: Pick<Config, "log">): Promise<{ readonly logger: Logger; readonly ring: LogRing }> {
@@ -30,7 +30,7 @@ export async function openLog({
     },
     burstClock: systemClock,
   });
-  // After the logger's own, which writes the counts of bursts.
+  // Registered after the logger's own listener, which still writes the counts of suppressed lines.
   if (file) process.once("exit", () => file[Symbol.dispose]());
   return { logger, ring };
 }

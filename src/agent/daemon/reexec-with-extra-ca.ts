@@ -1,27 +1,28 @@
 import { certificatesIn, hasSystemCertificates } from "../net/trust.ts";
 import type { Config } from "../config/load.ts";
 
-/** Read by Node.js once, when a process starts. */
+/** Node.js reads it only at the start of a process. */
 const VARIABLE = "NODE_EXTRA_CA_CERTS";
 const SYSTEM_TOO = "--use-system-ca";
 
 /**
- * Answers the configuration for a process that trusts `extra_ca_file` for every connection, and where it does not yet,
- * begins anew with it in the environment: under the same process id, before anything was opened. All connections share
- * one set of certificates then; each context that is made by hand holds a copy of it, and their text, 3 to 6 MB.
+ * Executes the process again (same process id) with `extra_ca_file` in `NODE_EXTRA_CA_CERTS`, so that all connections
+ * share one set of trusted certificates. Each TLS context with its own set would take 3 to 6 MB. Must be called before
+ * anything is opened.
  *
- * Where it cannot be begun anew, or somebody else has set that variable, the answer is the configuration as it is: then
- * contexts are made by hand. So also where the file is broken, which is told with the attempts to connect.
+ * Returns the configuration without `extraCa` in the new process. Returns it unchanged if the process cannot be
+ * executed again, if the variable is already set otherwise, or if the file is invalid, which is reported when
+ * connecting.
  */
 export function reexecWithExtraCa(config: Config): Config {
   const { extra_ca_file: file, extraCa } = config;
   if (file === undefined || extraCa === undefined) return config;
   if (process.env[VARIABLE] === file) return { ...config, extraCa: undefined };
-  if (process.env[VARIABLE] === undefined && isSound(extraCa)) reexec(file);
+  if (process.env[VARIABLE] === undefined && isValid(extraCa)) reexec(file);
   return config;
 }
 
-function isSound(pem: string): boolean {
+function isValid(pem: string): boolean {
   try {
     certificatesIn(pem, "extra_ca_file");
     return true;
@@ -36,6 +37,6 @@ function reexec(file: string): void {
   try {
     process.execve?.(execPath, [execPath, ...options, ...argv.slice(1)], { ...env, [VARIABLE]: file });
   } catch {
-    // A system that does not allow it: contexts are made by hand.
+    // Not permitted on this system: each TLS context gets its own set of certificates.
   }
 }

@@ -4,24 +4,24 @@ import type { Config } from "../config/load.ts";
 import { agentFiles } from "../config/agent-files.ts";
 import { findExposedFiles } from "../host/exposed-files.ts";
 
-/** Lines about what other users can do, at most, at one start. */
+/** Maximum number of files logged at a start. */
 const MAX_LOGGED_FILES = 10;
 
 /**
- * Takes from other users what they could do with the agent's files, and says what it took, and what it cannot take. Must
- * be called before any of these files is opened.
+ * Restricts the permissions of the agent's files, and logs what was changed and what could not be. Must be called
+ * before any of these files is opened.
  */
 export function secureAgentFiles(config: Config, logger: Logger): void {
-  const mended = agentFiles(config).flatMap(restrictPermissions);
-  if (mended.length > 0) {
+  const changes = agentFiles(config).flatMap(restrictPermissions);
+  if (changes.length > 0) {
     logger.warn(
-      { count: mended.length, mended: describePermissionChanges(mended) },
-      "permissions were taken from other users, who could read files of the agent, or list them. If an untrusted user was on this device, renew the device's token and what apps were given",
+      { count: changes.length, mended: describePermissionChanges(changes) },
+      "permissions were taken from other users, who could read or list files of the agent. If this device has untrusted users, renew the device's token and the secrets of its apps",
     );
   }
   const exposed = findExposedFiles(config).filter(({ isMinor }) => !isMinor);
   for (const { path, text, next } of exposed.slice(0, MAX_LOGGED_FILES))
-    logger.warn({ path }, `${text} Mend it: ${next}`);
+    logger.warn({ path }, `${text} What to do: ${next}`);
   if (exposed.length > MAX_LOGGED_FILES) {
     logger.warn(
       { count: exposed.length - MAX_LOGGED_FILES },

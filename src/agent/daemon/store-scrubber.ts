@@ -1,25 +1,26 @@
 import type { Clock } from "../../lib/clock.ts";
+import { errorText } from "../../lib/error-text.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
 
-/** How long nothing has to be written, and how long it may be put off where something always is, in milliseconds. */
+/** Time without a write before the store is scrubbed, and maximum delay if writes go on. */
 const MIN_QUIET_MS = 10_000;
 const MAX_DELAY_MS = 5 * 60_000;
-/** Pause before another try, such as on a full disk, in milliseconds. */
+/** Delay before a retry, such as on a full disk. */
 const RETRY_DELAY_MS = 5 * 60_000;
 const SWEEP_INTERVAL_MS = 12 * 3_600_000;
 
 export interface StoreScrubberOptions {
   readonly store: Pick<NotifyingStore, "hasResidualData" | "scrub" | "onResidualData">;
-  /** Removes copies of damaged databases that are too old. Answers whether there were any. */
+  /** Removes expired copies of damaged databases. Returns whether there were any. */
   readonly removeExpiredQuarantine: () => boolean;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 /**
- * Sees to it that values which were taken from apps are in no file of the store either: overwritten when nothing has been
- * written for 10 s, 5 min later at the latest. Nothing is written where no such value was taken.
+ * Removes residual data from the store's files: secret values that no record has any more. Overwrites them after 10 s
+ * without a write, after 5 min at the latest. Writes nothing if there are none.
  */
 export class StoreScrubber {
   readonly #options: StoreScrubberOptions;
@@ -31,7 +32,7 @@ export class StoreScrubber {
     this.#options = options;
   }
 
-  /** Does so until `signal` aborts. Never rejects. */
+  /** Runs until `signal` aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { store, clock } = this.#options;
     using _changes = store.onResidualData(() => this.#schedule());
@@ -58,17 +59,17 @@ export class StoreScrubber {
 
   #scrub(): void {
     const { store, clock, logger } = this.#options;
-    const begun = clock.monotonic();
+    const startedAt = clock.monotonic();
     try {
       store.scrub();
       this.#dueSince = undefined;
       this.#hasFailed = false;
-      const ms = Math.round(clock.monotonic() - begun);
-      logger.info({ ms }, "values that apps no longer have were overwritten in the agent's store");
+      const ms = Math.round(clock.monotonic() - startedAt);
+      logger.info({ ms }, "removed values that apps no longer use from the agent's store");
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorText(error);
       const text =
-        "values that apps no longer have are still in the agent's store, which could not be rewritten; it is tried again. See: edge-agent doctor (disk)";
+        "values that apps no longer use could not be removed from the agent's store; trying again. See: edge-agent doctor (disk)";
       logger[this.#hasFailed ? "debug" : "warn"]({ reason }, text);
       this.#hasFailed = true;
       this.#arm(RETRY_DELAY_MS);
@@ -80,7 +81,7 @@ export class StoreScrubber {
     try {
       if (removeExpiredQuarantine()) logger.info("removed the copy of a damaged store, which was 30 days old");
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorText(error);
       logger.warn({ reason }, "the copy of a damaged store is 30 days old and cannot be removed; remove it by hand");
     }
   }

@@ -2,7 +2,9 @@ import type { Logger } from "../../lib/logger.ts";
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 
-/** Runs `work` with a signal that aborts on SIGTERM or SIGINT. A second one ends the process at once, as usual. */
+/**
+ * Runs `work` with an abort signal that SIGTERM or SIGINT triggers. A second one ends the process at once, as usual.
+ */
 export async function untilStopped(logger: Logger, work: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
   const controller = new AbortController();
   const stop = (name: NodeJS.Signals): void => {
@@ -11,7 +13,7 @@ export async function untilStopped(logger: Logger, work: (signal: AbortSignal) =
     controller.abort(new DOMException(name, "AbortError"));
   };
   for (const signal of SIGNALS) process.on(signal, stop);
-  // Timers do not keep the process alive; while nothing else does (waiting for the next attempt), this must.
+  // The clock's timers do not keep the process alive while it waits for the next attempt.
   const keepAlive = setInterval(() => {}, 2 ** 30);
   try {
     await work(controller.signal);

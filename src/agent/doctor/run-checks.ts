@@ -1,4 +1,5 @@
 import { type Clock, deadline } from "../../lib/clock.ts";
+import { errorText } from "../../lib/error-text.ts";
 import {
   failedDependencies,
   CHECKS,
@@ -60,7 +61,7 @@ async function ask(probe: Probe, patient: ProbeContext, clock: Clock, all: Abort
   try {
     return await Promise.race([probe(patient, limit.signal), late]);
   } catch (error) {
-    const text = error instanceof Error ? error.message : String(error);
+    const text = errorText(error);
     return bad(`The check itself failed: ${text}`, "Report this with: edge-agent support-bundle FILE");
   } finally {
     clearInterval(keepAlive);

@@ -1,4 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
+import { errorText } from "../../lib/error-text.ts";
 import { afterFailedTry, type FetchBounds } from "../core/image/fetch-retry.ts";
 import type { OpenBlob } from "../registry/registry.ts";
 import { RegistryError } from "../registry/registry-error.ts";
@@ -137,7 +138,7 @@ async function openAt(part: Part, { open, signal }: FillOptions): Promise<OpenBl
 
 function messageOf(error: unknown): string {
   if (error instanceof Error && "code" in error && error.code === "ECONNRESET") return "the connection was cut";
-  return error instanceof Error ? error.message : String(error);
+  return errorText(error);
 }
 
 function formatDuration(ms: number): string {

@@ -3,6 +3,7 @@ import { request as requestTls } from "node:https";
 import { text } from "node:stream/consumers";
 import { checkServerIdentity } from "node:tls";
 import { z } from "zod";
+import { parseJson } from "../../lib/parse-json.ts";
 import { type Enrolment, enrolmentSchema } from "../../protocol/enrolment.ts";
 import { errorEntry, isErrorCode } from "../../protocol/errors.ts";
 import type { Config } from "../config/load.ts";
@@ -38,7 +39,7 @@ export async function exchangeCode(
     const why = signal.aborted ? "it did not answer in time" : explainNetworkError(error, nowMs);
     return { ok: false, reason: `the code could not be exchanged: ${why}`, next: "Try again with the same code." };
   }
-  const value = parse(answer.body);
+  const value = parseJson(answer.body);
   if (answer.status === CREATED) {
     const enrolment = enrolmentSchema.safeParse(value);
     if (enrolment.success) return { ok: true, enrolment: enrolment.data };
@@ -90,12 +91,4 @@ async function post(
     call.on("error", reject);
     call.end(body);
   });
-}
-
-function parse(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
 }

@@ -8,13 +8,13 @@ import type { ContainerState, ImageFacts } from "../engine/engine.ts";
 
 export interface AppObservation {
   readonly app: AppRecord;
-  /** `undefined` where it has none. */
+  /** `undefined` if the app has none. */
   readonly container: ContainerState | undefined;
   readonly image: ImageFacts | undefined;
   readonly lastDeployment: AppReport["last_deployment"];
 }
 
-/** An app as it is told of, and when that may change by time alone, in milliseconds from now. */
+/** Builds an app's report. `recheckMs`: milliseconds until the report may change without any event. */
 export function toAppReport(
   { app, container, image, lastDeployment }: AppObservation,
   nowMs: number,
@@ -35,12 +35,12 @@ export function toAppReport(
   return { report, recheckMs };
 }
 
-/** The specification with the values of its environment masked, whatever they are. */
+/** Masks all values of the environment. */
 function masked(spec: AppSpec): Record<string, unknown> {
   return { ...spec, environments: spec.environments.map(({ key }) => ({ key, value: MASK })) };
 }
 
-/** An image may be known under names of several registries. */
+/** Returns the digest in the repository of the reference, if the image is known under several. */
 function digestOf(reference: string, image: ImageFacts | undefined): string | null {
   const wanted = parseImageReference(reference);
   if (wanted?.digest !== undefined) return wanted.digest;

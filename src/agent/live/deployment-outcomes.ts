@@ -4,12 +4,12 @@ import { isErrorCode } from "../../protocol/errors.ts";
 import { type DeploymentEntry, MAX_HISTORY_ENTRIES, MAX_HISTORY_EXCESS_ENTRIES } from "../store/history.ts";
 import type { AgentStore } from "../store/store.ts";
 
-/** Entries of deployments and of repairs have each their own bound. */
+/** Deployments and repairs are bounded separately. */
 const MAX_STORED_ENTRIES = 2 * (MAX_HISTORY_ENTRIES + MAX_HISTORY_EXCESS_ENTRIES);
 
 /**
- * What is on record of these deployments. One whose end is longer ago than the history goes back has succeeded where an
- * app is still the result of it.
+ * Returns the stored outcome of each deployment. A deployment that is no longer in the history counts as successful if
+ * an installed app is its result.
  */
 export function readDeploymentOutcomes(
   store: Pick<AgentStore, "deployment" | "history" | "apps">,
@@ -20,7 +20,7 @@ export function readDeploymentOutcomes(
   const results = new Set(store.apps().flatMap(({ deploymentId, isAdopted }) => (isAdopted ? [] : [deploymentId])));
   return ids.map((id) => {
     const end = ended.get(id);
-    // Held until its end is acknowledged, one that is being undone included.
+    // Stored until its end is acknowledged, also while it is rolled back.
     if (store.deployment(id)) return { deployment_id: id, status: "Running" };
     if (end) return outcomeOf(end);
     return { deployment_id: id, status: results.has(id) ? "Success" : null };

@@ -8,7 +8,7 @@ import { findManagedContainers } from "../engine/managed-containers.ts";
 import type { Host } from "../host/host.ts";
 import type { Readings } from "../telemetry/readings.ts";
 
-/** How long the engine may take before the state is told without it, in milliseconds. */
+/** After this time the state is returned without the engine's values, in milliseconds. */
 const ENGINE_TIMEOUT_MS = 5_000;
 const MAX_CONTAINERS = 500;
 
@@ -17,14 +17,17 @@ export interface DeviceStateSources {
   readonly host: Host;
   readonly store: { apps(): readonly AppRecord[] };
   readonly clock: Clock;
-  /** By which the agent knows its own containers. */
+  /** Identifies the agent's own containers by label. */
   readonly stateDir: string;
   readonly facts: (engine: EngineInfo | undefined) => Promise<DeviceFacts>;
   readonly readings: (signal: AbortSignal) => Promise<Readings>;
   readonly agentUptimeS: () => number;
 }
 
-/** The device as it is right now; `null` for what cannot be read. Rejects but for the signal. */
+/**
+ * Reads the current state of the device. Values that cannot be read are `null`. Rejects with the signal's reason, or if
+ * `facts` or `readings` rejects.
+ */
 export async function readDeviceState(sources: DeviceStateSources, signal: AbortSignal): Promise<DeviceState> {
   using limit = deadline(sources.clock, ENGINE_TIMEOUT_MS, signal);
   const [engine, containers, readings] = await Promise.all([

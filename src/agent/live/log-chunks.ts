@@ -3,21 +3,23 @@ import type { AppLogChunk, AppLogLine } from "../../protocol/app-log.ts";
 import { LogBudget, type LogLimits } from "../core/logs/budget.ts";
 import type { LogLine } from "../engine/engine.ts";
 
-/** A chunk is sent when it is so large, in bytes, or so old, in milliseconds. */
+/** A chunk is sent when it reaches this size or age. */
 const MAX_CHUNK_BYTES = 16 * 1024;
 const MAX_CHUNK_AGE_MS = 250;
+/** How often omitted lines are reported when no line is sent. */
+const OMITTED_REPORT_INTERVAL_MS = 5_000;
 
 export interface LogChunksOptions {
   readonly limits: LogLimits;
   readonly clock: Clock;
-  /** Sends one chunk; resolves when it has left. */
+  /** Sends one chunk. Resolves when it was handed to the connection. */
   readonly send: (chunk: AppLogChunk) => Promise<unknown>;
   readonly signal: AbortSignal;
 }
 
 /**
- * Gathers the lines of one log into chunks, and holds them to the limits: what is from before now waits for its turn,
- * what comes faster than it may go is left out and counted.
+ * Collects the lines of one log into chunks and applies the limits. Existing lines wait for the rate limit; live lines
+ * above it are left out and counted.
  */
 export class LogChunks implements Disposable {
   readonly #options: LogChunksOptions;
@@ -33,7 +35,7 @@ export class LogChunks implements Disposable {
     this.#budget = new LogBudget(options.limits, options.clock.monotonic());
   }
 
-  /** Takes one line. Resolves with false when no more may be sent in all, and the line was not taken. */
+  /** Adds one line. Resolves with `false`, without adding it, when the total limit is reached. */
   async add(line: LogLine, isLive: boolean): Promise<boolean> {
     const { clock, signal } = this.#options;
     const wire = toWire(line);
@@ -56,13 +58,13 @@ export class LogChunks implements Disposable {
     return true;
   }
 
-  /** Sends what was gathered, also when that is nothing but what was left out. */
+  /** Sends the collected lines and the counts of omitted ones, if there are any. */
   async flush(): Promise<void> {
     if (this.#lines.length > 0 || this.#omitted.lines > 0) await this.send();
     else await this.#sending;
   }
 
-  /** Sends what was gathered, also nothing: the other side waits for a first sign of life. */
+  /** Sends a chunk, even if it is empty. */
   send(): Promise<void> {
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;
@@ -80,16 +82,16 @@ export class LogChunks implements Disposable {
   }
 
   async #omit(bytes: number): Promise<void> {
-    // What a chunk counts as left out comes before its lines.
+    // The omitted lines of a chunk come before its lines.
     if (this.#lines.length > 0) await this.flush();
     this.#omitted.lines++;
     this.#omitted.bytes += bytes;
-    this.#timer ??= this.#options.clock.timer(OMITTED_MS, () => void this.flush().catch(() => undefined));
+    this.#timer ??= this.#options.clock.timer(
+      OMITTED_REPORT_INTERVAL_MS,
+      () => void this.flush().catch(() => undefined),
+    );
   }
 }
-
-/** What is left out is told so often where nothing else is, in milliseconds. */
-const OMITTED_MS = 5_000;
 
 function toWire({ stream, timestamp, text, truncated }: LogLine): AppLogLine {
   return { stream, timestamp, text, ...(truncated && { truncated }) };

@@ -8,52 +8,51 @@ import {
 import { EdgeError } from "../../protocol/errors.ts";
 import type { DeviceQuery, QueryHandler } from "../link/ports.ts";
 
-/** One question of a kind, with its parameters checked. */
+/** A query of one kind, with validated parameters. */
 export interface TypedQuery<K extends QueryKind> {
   readonly params: QueryParams<K>;
-  /** Sends one answer; resolves when it has left. */
-  readonly send: (answer: QueryAnswer<K>) => Promise<unknown>;
+  /** Sends one response. Resolves when it was handed to the connection. */
+  readonly send: (response: QueryAnswer<K>) => Promise<unknown>;
   readonly signal: AbortSignal;
 }
 
-/** What answers each kind: one that is missing does not compile. Resolves with a remark where there is one. */
+/** One handler for each kind of query. It may resolve with a message for the end of the query. */
 export type QueryHandlers = {
-  readonly [K in QueryKind]: (question: TypedQuery<K>) => Promise<string | undefined>;
+  readonly [K in QueryKind]: (query: TypedQuery<K>) => Promise<string | undefined>;
 };
 
-/** Bytes of answers sent, by what they were for. */
+/** Called with the size of each response sent. */
 export type CountResponseTraffic = (purpose: "telemetry" | "logs", bytes: number, app: string | undefined) => void;
 
-/** Answers the control plane's questions. */
+/** Handles the control plane's queries. */
 export class DeviceQueries implements QueryHandler {
-  readonly #answerers: QueryHandlers;
-  readonly #traffic: CountResponseTraffic;
+  readonly #handlers: QueryHandlers;
+  readonly #countTraffic: CountResponseTraffic;
 
-  /** @param traffic told of each answer that was sent */
-  constructor(answerers: QueryHandlers, traffic: CountResponseTraffic) {
-    this.#answerers = answerers;
-    this.#traffic = traffic;
+  constructor(handlers: QueryHandlers, countTraffic: CountResponseTraffic) {
+    this.#handlers = handlers;
+    this.#countTraffic = countTraffic;
   }
 
-  async handle(question: DeviceQuery): Promise<string | undefined> {
-    const { what } = question;
-    if (!isQueryKind(what)) throw new EdgeError("InvalidRequest", "The device does not know this kind of question.");
-    return await handleQuery(what, this.#answerers, question, this.#traffic);
+  async handle(query: DeviceQuery): Promise<string | undefined> {
+    const { what } = query;
+    if (!isQueryKind(what)) throw new EdgeError("InvalidRequest", "The device does not know this kind of query.");
+    return await handleQuery(what, this.#handlers, query, this.#countTraffic);
   }
 }
 
 function handleQuery<K extends QueryKind>(
   what: K,
-  answerers: Pick<QueryHandlers, K>,
+  handlers: Pick<QueryHandlers, K>,
   { params, send, signal }: DeviceQuery,
-  traffic: CountResponseTraffic,
+  countTraffic: CountResponseTraffic,
 ): Promise<string | undefined> {
   const parsed = QUERIES[what].params.safeParse(params ?? {});
-  if (!parsed.success) throw new EdgeError("InvalidRequest", "The question's parameters are not as they should be.");
+  if (!parsed.success) throw new EdgeError("InvalidRequest", "The parameters of the query are not valid.");
   const checked = parsed.data as QueryParams<K>;
   const app = "app" in checked && typeof checked.app === "string" ? checked.app : undefined;
   const counted = async (body: QueryAnswer<K>): Promise<void> => {
-    traffic(what === "logs" ? "logs" : "telemetry", await send(body), app);
+    countTraffic(what === "logs" ? "logs" : "telemetry", await send(body), app);
   };
-  return answerers[what]({ params: checked, send: counted, signal });
+  return handlers[what]({ params: checked, send: counted, signal });
 }

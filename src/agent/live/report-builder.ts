@@ -9,19 +9,20 @@ import { type Report, diffReports, fitToSize } from "../core/report/report.ts";
 import type { ContainerSummary, Engine, ImageFacts } from "../engine/engine.ts";
 import { findManagedContainers } from "../engine/managed-containers.ts";
 import type { ReportSource } from "../link/ports.ts";
-import type { HistoryEntry } from "../store/history.ts";
+import type { HistoryEntry, DeploymentEntry } from "../store/history.ts";
 import { toAppReport } from "./app-report.ts";
-import { lastDeployments } from "./last-deployments.ts";
+import { isErrorCode } from "../../protocol/errors.ts";
 
-/** How long a look at all apps may take, in milliseconds. */
+/** Timeout for reading the state of all apps. */
 const ENGINE_TIMEOUT_MS = 30_000;
 
-/** Room in a frame for what is not apps. */
+/** Space in a frame for everything but the apps. */
 const FRAME_MARGIN_BYTES = 16 * 1024;
 
 const MAX_HISTORY_ENTRIES = 1_000;
+const MAX_CACHED_IMAGES = 200;
 
-/** Reports kept to tell differences to: one that is under way is not held yet. */
+/** Reports kept as a base for deltas. The control plane may not have received the newest ones yet. */
 const MAX_KEPT_REPORTS = 4;
 
 export interface ReportBuilderOptions {
@@ -30,12 +31,12 @@ export interface ReportBuilderOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly stateDir: string;
-  /** Whether a deployment is at work on the app: what it is in between is nothing to tell. */
+  /** Whether a deployment works on the app. Intermediate states are not reported. */
   readonly isBusy: (app: string) => boolean;
   readonly facts: (signal: AbortSignal) => Promise<DeviceFacts>;
 }
 
-/** The device's report as it is, and the last ones before it. */
+/** Builds the device's report, and deltas to the last reports before it. */
 export class ReportBuilder implements ReportSource {
   readonly #options: ReportBuilderOptions;
   readonly #listeners = new Set<() => void>();
@@ -61,13 +62,13 @@ export class ReportBuilder implements ReportSource {
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
 
-  /** Looks now, whatever was told last, and answers the complete report. */
+  /** Builds and returns a complete report, independent of what was sent before. */
   async buildComplete(signal: AbortSignal): Promise<ReportDelta> {
     const { report } = await this.#build(signal);
     return diffReports(undefined, report);
   }
 
-  /** Looks at one app now; `undefined` where there is none of this name. */
+  /** Builds the report of one app. Returns `undefined` if no app has this name. */
   async buildApp(name: string, signal: AbortSignal): Promise<{ app: AppRecord; report: AppReport } | undefined> {
     const { engine, store } = this.#options;
     const app = store.apps().find((record) => record.name === name);
@@ -84,8 +85,8 @@ export class ReportBuilder implements ReportSource {
   }
 
   /**
-   * Looks at everything; where something is other than before, that is the new report. Answers when it may change by time
-   * alone, in milliseconds from now. Rejects when the engine cannot be asked.
+   * Builds a report and keeps it if it differs from the last one. `recheckMs`: milliseconds until it may change without
+   * any event. Rejects if the engine does not answer.
    */
   async update(signal: AbortSignal): Promise<{ readonly changed: boolean; readonly recheckMs: number | undefined }> {
     const { report, recheckMs } = await this.#build(signal);
@@ -94,7 +95,7 @@ export class ReportBuilder implements ReportSource {
     return { changed, recheckMs };
   }
 
-  /** Tells whoever listens that there is a new report. */
+  /** Notifies the listeners of a new report. */
   publish(): void {
     for (const listener of this.#listeners) listener();
   }
@@ -147,7 +148,7 @@ export class ReportBuilder implements ReportSource {
     return own;
   }
 
-  /** What an image is never changes; only whether it is there. */
+  /** Caches found images only: an image never changes, but it may be pulled later. */
   async #image(id: string, signal: AbortSignal): Promise<ImageFacts | undefined> {
     const known = this.#images.get(id);
     if (known) return known;
@@ -158,9 +159,32 @@ export class ReportBuilder implements ReportSource {
   }
 }
 
-const MAX_CACHED_IMAGES = 200;
-
-/** Short, and the same for the same report over restarts of the agent. */
+/** Depends on the content only, so that it is the same after a restart of the agent. */
 function hashOf(value: unknown): string {
   return createHash("sha256").update(JSON.stringify(value)).digest("base64url").slice(0, 22);
+}
+
+type LastDeployment = NonNullable<AppReport["last_deployment"]>;
+
+/** Returns how the last deployment of each app ended, by app name. Dry runs are left out. */
+export function lastDeployments(history: readonly HistoryEntry[]): Map<string, LastDeployment> {
+  const last = new Map<string, LastDeployment>();
+  for (const entry of history) {
+    const ended = entry.kind === "deployment" && !entry.dry_run ? toLastDeployment(entry) : undefined;
+    if (ended) last.set(entry.app, ended);
+  }
+  return last;
+}
+
+function toLastDeployment({ id, action, events }: DeploymentEntry): LastDeployment | undefined {
+  const final = events.at(-1);
+  if (!final || final.status === "Running") return undefined;
+  const { status, code, at } = final;
+  return {
+    deployment_id: id.slice(0, 64),
+    action,
+    status,
+    ...(code !== undefined && isErrorCode(code) && { code }),
+    finished_at: at,
+  };
 }

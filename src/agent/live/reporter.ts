@@ -8,13 +8,14 @@ import type { Engine } from "../engine/engine.ts";
 import type { StoreChange } from "../store/store.ts";
 import type { ReportBuilder } from "./report-builder.ts";
 
-/** Changes come in swarms: a restart is three of them. What follows within this time is told with the first. */
+/** Changes come in bursts: a restart causes three. Changes within this time are reported together. */
 const SETTLE_MS = 2_000;
-/** What a deployment came to is looked at as soon as it is no longer at work: whoever asked for it may look next. */
+/** Shorter after the end of a deployment: the client may ask for the result next. */
 const ENDED_SETTLE_MS = 100;
 
-/** Pauses between attempts to watch an engine that is away. */
+/** Delays between attempts to watch an engine that is not running. */
 const RETRY = { baseMs: 2_000, maxMs: 60_000 };
+const FOREVER_MS = 2 ** 31 - 1;
 
 export interface ReporterOptions {
   readonly builder: ReportBuilder;
@@ -23,23 +24,22 @@ export interface ReporterOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;
-  /** By which the agent knows its own containers. */
+  /** Identifies the agent's own containers by label. */
   readonly stateDir: string;
-  /** How many reports an hour may be sent of changes nobody asked for. */
+  /** Maximum reports per hour for changes that no deployment made. */
   readonly maxPerHour: number;
 }
 
 /**
- * Sees to it that what changes about the apps is told: looks when the engine or the store says that something happened,
- * and never otherwise. While an app crashes over and over, it is told of at a bounded rate; what a deployment came to is
- * told at once.
+ * Publishes a report when the apps have changed. Reads their state only after an event of the engine or a change of the
+ * store. The rate is limited, for apps that crash in a loop; results of deployments are reported at once.
  */
 export class Reporter {
   readonly #options: ReporterOptions;
   readonly #rateLimiter: ReportRateLimiter;
   #wake: (() => void) | undefined;
   #isDue = true;
-  /** A deployment ended: whoever asked for it waits. */
+  /** A deployment has ended: the rate limit does not apply. */
   #isUrgent = true;
   #hasEnded = false;
   #isRateLimited = false;
@@ -49,13 +49,13 @@ export class Reporter {
     this.#rateLimiter = new ReportRateLimiter(options.maxPerHour, options.clock.monotonic());
   }
 
-  /** Tells until `signal` aborts. Never rejects. */
+  /** Runs until `signal` aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    using _changes = this.#options.store.onChange((change) => this.#stored(change));
+    using _changes = this.#options.store.onChange((change) => this.#onStoreChange(change));
     await Promise.all([this.#watch(signal), this.#reportLoop(signal)]);
   }
 
-  #stored({ app, removedApp, events = [] }: StoreChange): void {
+  #onStoreChange({ app, removedApp, events = [] }: StoreChange): void {
     const isEnd = events.some(isFinal);
     if (!app && removedApp === undefined && !isEnd) return;
     this.#isUrgent ||= isEnd;
@@ -74,11 +74,11 @@ export class Reporter {
       try {
         for await (const _change of engine.watchContainers(`${LABELS.stateDir}=${stateDir}`, signal)) {
           attempt = 0;
-          // What happened while nobody watched is seen by looking, too.
+          // One report covers all events, also those missed while the stream was broken.
           this.#markDue();
         }
       } catch {
-        // The keeper says when the engine is away, and when it is back.
+        // The app reconciler logs when the engine stops answering, and when it answers again.
       }
       await clock.sleep(RETRY.baseMs + fullJitter(attempt, RETRY, random()), signal).catch(() => undefined);
     }
@@ -89,11 +89,11 @@ export class Reporter {
       try {
         await this.#untilDue(signal);
         await this.#settle(signal);
-        await this.#pause(signal);
+        await this.#awaitRateLimit(signal);
         await this.#update(signal);
       } catch (error) {
         if (signal.aborted) return;
-        this.#options.logger.debug({ err: error }, "the apps could not be looked at for the report; trying again");
+        this.#options.logger.debug({ err: error }, "reading the apps for a report failed; trying again");
         this.#isDue = true;
         await this.#sleep(RETRY.maxMs, signal).catch(() => undefined);
       }
@@ -109,8 +109,8 @@ export class Reporter {
     if (this.#hasEnded) await clock.sleep(ENDED_SETTLE_MS, signal);
   }
 
-  /** Waits for the pace, unless somebody waits for what there is to tell. */
-  async #pause(signal: AbortSignal): Promise<void> {
+  /** Waits for the rate limiter, unless the report is urgent. */
+  async #awaitRateLimit(signal: AbortSignal): Promise<void> {
     const { clock, logger, maxPerHour } = this.#options;
     const delay = (): number => (this.#isUrgent ? 0 : this.#rateLimiter.delay(clock.monotonic()));
     if (delay() === 0) this.#isRateLimited = false;
@@ -156,5 +156,3 @@ export class Reporter {
     }
   }
 }
-
-const FOREVER_MS = 2 ** 31 - 1;

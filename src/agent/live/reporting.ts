@@ -18,7 +18,7 @@ import { type QueryHandlers, DeviceQueries, type CountResponseTraffic } from "./
 import { ReportBuilder } from "./report-builder.ts";
 import { Reporter } from "./reporter.ts";
 
-/** What is known of a machine does not change while it runs, but for its engine. */
+/** Device facts do not change while the machine runs, except those of the engine. */
 const FACTS_TTL_MS = 600_000;
 
 export interface ReportingOptions {
@@ -31,7 +31,7 @@ export interface ReportingOptions {
   readonly stateDir: string;
   readonly limits: LogLimits;
   readonly reportsPerHour: number;
-  /** Whether a deployment is at work on the app right now. */
+  /** Whether a deployment works on the app. */
   readonly isBusy: (app: string) => boolean;
   readonly facts: (engine: EngineInfo | undefined) => Promise<DeviceFacts>;
   readonly readings: (signal: AbortSignal) => Promise<Readings>;
@@ -40,29 +40,29 @@ export interface ReportingOptions {
   readonly traffic: CountResponseTraffic;
 }
 
-/** What the agent tells of itself. `run` sees to the reports until the signal aborts. */
+/** Creates the handlers of queries and reports. `run` publishes reports until the signal aborts. */
 export function createReporting(
   options: ReportingOptions,
 ): DeviceReporting & { readonly run: (signal: AbortSignal) => Promise<void> } {
   const { engine, clock, reportsPerHour: maxPerHour } = options;
   const facts = memoize(clock, FACTS_TTL_MS, async (signal) => options.facts(await engine.info(signal)));
-  const book = new ReportBuilder({ ...options, facts });
-  const reporter = new Reporter({ ...options, builder: book, maxPerHour });
+  const builder = new ReportBuilder({ ...options, facts });
+  const reporter = new Reporter({ ...options, builder, maxPerHour });
   return {
-    queries: new DeviceQueries(createQueryHandlers(options, book), options.traffic),
-    reports: book,
+    queries: new DeviceQueries(createQueryHandlers(options, builder), options.traffic),
+    reports: builder,
     run: (signal) => reporter.run(signal),
   };
 }
 
-function createQueryHandlers(options: ReportingOptions, book: ReportBuilder): QueryHandlers {
+function createQueryHandlers(options: ReportingOptions, builder: ReportBuilder): QueryHandlers {
   return {
     async report({ send, signal }) {
-      await send(await engineAsked(() => book.buildComplete(signal), signal));
+      await send(await withEngineErrors(() => builder.buildComplete(signal), signal));
       return undefined;
     },
     async app({ params: { app, reveal }, send, signal }) {
-      const found = await engineAsked(() => book.buildApp(app, signal), signal);
+      const found = await withEngineErrors(() => builder.buildApp(app, signal), signal);
       if (!found) throw new EdgeError("AppNotFound", `There is no app named ${app} on this device.`);
       await send({ app: found.report, ...(reveal && { spec: found.app.spec }) });
       return undefined;
@@ -83,13 +83,14 @@ function createQueryHandlers(options: ReportingOptions, book: ReportBuilder): Qu
   };
 }
 
-async function engineAsked<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
+/** Converts errors and timeouts of the engine to `EngineUnavailable`. */
+async function withEngineErrors<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   try {
-    return await ask();
+    return await work();
   } catch (error) {
     signal.throwIfAborted();
-    const isLate = error instanceof DOMException && error.name === "TimeoutError";
-    if (!isLate && !(error instanceof EngineError)) throw error;
+    const isTimeout = error instanceof DOMException && error.name === "TimeoutError";
+    if (!isTimeout && !(error instanceof EngineError)) throw error;
     throw new EdgeError("EngineUnavailable", `The container engine cannot be asked: ${error.message}`, undefined, {
       cause: error,
     });

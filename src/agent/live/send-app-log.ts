@@ -1,19 +1,19 @@
 import type { AppLogChunk, LogsParams } from "../../protocol/app-log.ts";
 import type { LogLimits } from "../core/logs/budget.ts";
-import { type AppLogEnd, type AppLogSource, readAppLog } from "./app-log.ts";
+import { type AppLogEnd, type AppLogSource, readAppLog } from "../apps/app-log.ts";
 import { LogChunks } from "./log-chunks.ts";
 
 const NANOSECONDS = 1_000_000_000n;
 
-const REMARKS: Readonly<Record<AppLogEnd, string | undefined>> = {
+const END_MESSAGES: Readonly<Record<AppLogEnd, string | undefined>> = {
   read: undefined,
   no_container: "The app has no container right now, and so no log.",
   removed: "The app was removed.",
 };
 
 /**
- * Sends an app's log within the limits, until it is read or, followed, the app is removed or the signal aborts. Resolves
- * with a remark where it ended otherwise than by having been read. Errors: `EdgeError` as of `readAppLog`.
+ * Sends an app's log within the limits, until it is read or, with `follow`, the app is removed or the signal aborts.
+ * Resolves with a message if the log ended for another reason than its end. Errors: `EdgeError` as from `readAppLog`.
  */
 export async function sendAppLog(
   { app, tail, since, follow }: LogsParams,
@@ -30,7 +30,7 @@ export async function sendAppLog(
       const next = await log.next();
       if (next.done) {
         await chunks.flush();
-        return REMARKS[next.value];
+        return END_MESSAGES[next.value];
       }
       const { lines, isLive } = next.value;
       for (const line of lines) {
@@ -38,7 +38,7 @@ export async function sendAppLog(
         await chunks.flush();
         return `No more than ${limits.totalBytes} bytes are sent for one request; the rest is left out.`;
       }
-      // All that was there before is read. Whoever asked may wait for a sign of life, and there may have been nothing.
+      // All existing lines are read. Sends a chunk even if there were none: the client waits for a first one.
       if (lines.length === 0) await chunks.send();
     }
   } finally {

@@ -4,14 +4,14 @@ import { deploymentEntry, type HistoryEntry, timedEvent } from "../store/history
 import type { StoreChange } from "../store/store.ts";
 import type { Activity } from "./api.ts";
 
-/** What an entry of the history amounts to, one thing after the other. */
+/** Converts an entry of the history to activities: one for each event of a deployment, or one repair. */
 export function toActivities(entry: HistoryEntry): Activity[] {
   if (entry.kind !== "deployment") return [entry];
   const { id, app, origin } = entry;
   return entry.events.map((event) => ({ kind: "event", app, deployment_id: id, origin, ...event }));
 }
 
-/** What has just been stored. @param nowMs time of day */
+/** Converts a change of the store to activities. @param nowMs time of day */
 export function changeActivities(change: StoreChange, nowMs: number): Activity[] {
   const { deployment, events = [], historyEntry } = change;
   return [

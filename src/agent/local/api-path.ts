@@ -1,8 +1,8 @@
 /**
- * Where every path of the local API begins. It carries the version: within one, fields are only added, so that a
- * command and a daemon of neighbouring releases understand each other.
+ * Prefix of all paths of the local API. Within a version, fields are only added, so that a command works with a daemon
+ * of another release.
  */
 export const API = "/v1";
 
-/** Version of the daemon, on each of its answers. */
+/** Response header with the version of the daemon. */
 export const VERSION_HEADER = "edge-agent-version";

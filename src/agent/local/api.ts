@@ -4,8 +4,8 @@ import "../config/uncompiled-schemas.ts";
 import { historyEntrySchema } from "../store/history.ts";
 
 /*
- * What the agent answers on its unix socket. A command checks the answers of a daemon of another version against these;
- * otherwise only the types are taken, and the schemas are not loaded.
+ * Responses of the local API. A command validates the responses of a daemon of another version with these schemas. With
+ * a daemon of its own version it uses the types only and does not load the schemas, to start faster.
  */
 
 const portSchema = z.object({ host_port: z.int(), target_port: z.int() });
@@ -14,13 +14,13 @@ const appSummarySchema = z.object({
   name: z.string(),
   image: z.string(),
   state: z.string(),
-  /** What is wrong, in words; `null` while nothing is. */
+  /** Problem as text; `null` if there is none. */
   trouble: z.string().nullable(),
   ports: z.array(portSchema),
   host_network: z.boolean(),
-  /** How often the engine restarted it; `null` without a container. */
+  /** Number of restarts by the engine; `null` without a container. */
   restarts: z.int().nullable(),
-  /** When the current or last run began, as the engine writes it. */
+  /** Start of the current or last run, in the engine's format. */
   started_at: z.string().nullable(),
 });
 export type AppSummary = z.output<typeof appSummarySchema>;
@@ -32,14 +32,14 @@ const engineSchema = z.discriminatedUnion("ok", [
 export type EngineResponse = z.output<typeof engineSchema>;
 
 const diskSchema = z.object({
-  /** Where the engine keeps images. */
+  /** Directory in which the engine keeps images. */
   path: z.string(),
   free_bytes: z.number(),
-  /** What has to stay free; below it nothing is deployed. */
+  /** Below this much free space nothing is deployed. */
   reserve_bytes: z.number(),
 });
 
-const goingDeploymentSchema = z.object({
+const pendingDeploymentSchema = z.object({
   id: z.string(),
   app: z.string(),
   origin: z.string(),
@@ -49,22 +49,22 @@ const goingDeploymentSchema = z.object({
   progress: z.number().nullable(),
 });
 
-/** The part of the status that can be told without the daemon. */
+/** The part of the status that can be read without the daemon. */
 const deviceStatusSchema = z.object({
   engine: engineSchema,
   disk: diskSchema.nullable(),
   apps: z.array(appSummarySchema),
-  deployments: z.array(goingDeploymentSchema),
+  deployments: z.array(pendingDeploymentSchema),
 });
 export type DeviceStatus = z.output<typeof deviceStatusSchema>;
 
 const linkSchema = z.object({
   state: z.enum(["connecting", "online", "waiting", "stopped"]),
   control_plane: z.string(),
-  /** Seconds since it is online, or since it is not. */
+  /** Seconds since the link went online or offline. */
   for_s: z.number(),
   next_try_in_s: z.number().nullable(),
-  /** How the last attempt or session ended, and how many seconds ago. */
+  /** Why the last attempt or session ended, and how many seconds ago. */
   last_error: z.object({ reason: z.string(), ago_s: z.number() }).nullable(),
   asset: z.object({ uuid: z.string(), serial_number: z.string(), name: z.string() }).nullable(),
   reconnects: z.int(),
@@ -73,13 +73,13 @@ export type LinkResponse = z.output<typeof linkSchema>;
 
 const purposesSchema = z.partialRecord(trafficPurposeSchema, z.int());
 
-/** What the agent itself sent and received over the network, headers estimated, and how that stands to the budgets. */
+/** Bytes the agent itself sent and received over the network, with estimated headers, and the budgets. */
 const dataUsedSchema = z.object({
   today_bytes: z.int(),
   month_bytes: z.int(),
-  /** Of the month, without headers. */
+  /** Of this month, without headers. */
   by_purpose: purposesSchema,
-  /** What counts against the configured budgets, of this day and month; `null` where there are none. */
+  /** Use of the configured budgets today and this month; `null` if none is configured. */
   budget: deviceDataUsageSchema.shape.budget,
 });
 export type DataUsed = z.output<typeof dataUsedSchema>;
@@ -88,12 +88,12 @@ const statusSchema = z.object({
   agent: z.object({ version: z.string(), pid: z.int(), uptime_s: z.number(), memory_bytes: z.number() }),
   link: linkSchema,
   device: deviceStatusSchema,
-  /** `null` where the ledger cannot be read; left out by agents that keep none. */
+  /** `null` if the ledger cannot be read. Older agents leave it out. */
   data: dataUsedSchema.nullable().default(null),
 });
 export type Status = z.output<typeof statusSchema>;
 
-/** Counters of a running app since its start; `null` for what the engine does not tell. */
+/** Counters of a running app since its start; `null` for those the engine does not report. */
 const appUsageSchema = z.object({
   cpu_ns: z.number(),
   memory_bytes: z.number(),
@@ -103,9 +103,9 @@ const appUsageSchema = z.object({
 });
 export type AppUsage = z.output<typeof appUsageSchema>;
 
-/** One look at what the apps use. */
+/** One sample of the resources the apps use. */
 const topSchema = z.object({
-  /** Milliseconds of the device's monotonic clock. */
+  /** Time of the sample on the device's monotonic clock. */
   at_ms: z.number(),
   link: linkSchema,
   disk: diskSchema.nullable(),
@@ -125,45 +125,45 @@ const containerSchema = z.object({
   health_output: z.string(),
 });
 
-/** Everything there is to know of why an app runs, or does not. Text that the app wrote is masked. */
+/** The facts that explain why an app runs or not. Secrets are masked in text that the app wrote. */
 const appFactsSchema = z.object({
   name: z.string(),
-  /** What was deployed; `null` where no deployment of it succeeded. Of its environment only the names. */
+  /** The deployed specification; `null` if no deployment of the app succeeded. */
   deployed: z
     .object({
       deployment_id: z.string(),
-      /** What it should be: an app that was stopped stays so. */
       desired: z.enum(["running", "stopped"]).default("running"),
       image: z.string(),
       host_network: z.boolean(),
       privileged: z.boolean(),
       ports: z.array(portSchema),
       volumes: z.array(z.object({ local: z.string(), target: z.string(), readonly: z.boolean() })),
+      /** Names only. */
       variables: z.array(z.string()),
     })
     .nullable(),
-  /** Why the engine could not be asked; then nothing is known of container and image. */
+  /** Error of the engine. With an error, container and image are unknown. */
   engine_error: z.string().nullable(),
   container: containerSchema.nullable(),
   image_present: z.boolean().nullable(),
-  /** Who has ports of the app while it does not run itself. */
+  /** Ports of the app that others use while it is not running. */
   taken_ports: z.array(z.object({ port: z.int(), holder: z.string() })),
-  /** The rule of the device's policy that it breaks, in words: then it is not started. Left out by older agents. */
+  /** The violated rule of the device's policy, as text; the app is not started then. Older agents leave it out. */
   forbidden: z.string().nullable().default(null),
-  /** A deployment that is at work on it. */
-  deploying: goingDeploymentSchema.nullable(),
+  /** The deployment in progress. */
+  deploying: pendingDeploymentSchema.nullable(),
   last_deployment: historyEntrySchema.nullable(),
   last_repair: historyEntrySchema.nullable(),
-  /** Last lines of its output. */
+  /** Last lines of the app's output. */
   log: z.array(z.string()),
 });
 export type AppFacts = z.output<typeof appFactsSchema>;
 
-/** One line of a log that is streamed. */
+/** One line of a streamed log. */
 const logLineSchema = z.object({ line: z.string() });
 
-/** One thing that happened, as it is streamed: of a deployment, one event at a time. */
-const happeningSchema = z.discriminatedUnion("kind", [
+/** One streamed activity: an event of a deployment, or a repair. */
+const activitySchema = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("event"),
     at: z.int().nullable(),
@@ -185,23 +185,23 @@ const happeningSchema = z.discriminatedUnion("kind", [
     error: z.string().exactOptional(),
   }),
 ]);
-export type Activity = z.output<typeof happeningSchema>;
+export type Activity = z.output<typeof activitySchema>;
 
-/** What a clean-up of images did, or would do. */
+/** Result of a clean-up of images, or of its dry run. */
 const cleanupSchema = z.object({
   dry_run: z.boolean(),
   removed: z.array(z.object({ reference: z.string(), bytes: z.number(), reason: z.enum(["age", "disk"]) })),
-  /** Images that no app needs, and that stay all the same. */
+  /** Images that no app needs but that were kept. */
   kept: z.array(z.object({ reference: z.string(), bytes: z.number(), why: z.string() })),
   freed_bytes: z.number(),
 });
 export type CleanupResponse = z.output<typeof cleanupSchema>;
 
-/** What can be asked for, by the name it is asked for with. */
+/** The schema of each kind of response. */
 export const responseSchemas = {
   app: appFactsSchema,
   cleanup: cleanupSchema,
-  happening: happeningSchema,
+  activity: activitySchema,
   logLine: logLineSchema,
   status: statusSchema,
   top: topSchema,

@@ -5,17 +5,18 @@ import type { AppRecord } from "../core/deployment/record.ts";
 import { hostPortsOf, includesPort } from "../core/host/host-port.ts";
 import type { ContainerState } from "../engine/engine.ts";
 import { maskLogTail } from "../engine/mask-log-lines.ts";
-import { findAppContainer } from "../live/find-app-container.ts";
+import { findAppContainer } from "../apps/find-app-container.ts";
+import { pendingDeployments } from "../store/pending-deployments.ts";
 import type { AppFacts } from "./api.ts";
-import { type DeviceStatusSources, pendingDeployments, reasonOf } from "./device-status.ts";
+import { type DeviceStatusSources, reasonOf } from "./device-status.ts";
 
 const LOG_LINES = 20;
-/** Longest line, and longest output of a health check, in characters. */
+/** Maximum length of a log line and of the output of a health check. */
 const MAX_TEXT_LENGTH = 500;
 const ENGINE_TIMEOUT_MS = 5_000;
 const MAX_HISTORY_ENTRIES = 1_000;
 
-/** Gathers what explains why an app runs, or does not; `undefined` where nothing is known of one of this name. */
+/** Collects the facts that explain why an app runs or not. Returns `undefined` if the name is unknown. */
 export async function gatherAppFacts(
   name: string,
   sources: DeviceStatusSources,

@@ -1,14 +1,14 @@
 import { EdgeError } from "../../protocol/errors.ts";
-import { type AppLogSource, readAppLog } from "../live/app-log.ts";
+import { type AppLogSource, readAppLog } from "../apps/app-log.ts";
 import { LocalError } from "./local-error.ts";
 
 export interface LogOptions {
-  /** How many of the last lines come first. */
+  /** Number of existing lines to start with. */
   readonly lines: number;
   readonly follow: boolean;
 }
 
-/** Hands on an app's output. Following, it goes on over restarts of the app until the signal aborts. */
+/** Passes an app's output to `onLine`. With `follow`, continues across restarts of the app until the signal aborts. */
 export async function followAppLog(
   name: string,
   { lines, follow }: LogOptions,

@@ -1,20 +1,29 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
+import { parseJson } from "../../lib/parse-json.ts";
 import { VERSION } from "../../lib/version.ts";
 import { API, VERSION_HEADER } from "./api-path.ts";
 import type { LocalResponses } from "./api.ts";
 import { LocalError } from "./local-error.ts";
-import { FULL_ACCESS_GROUP, READ_ONLY_GROUP } from "./socket-path.ts";
+import { FULL_ACCESS_GROUP, READ_ONLY_GROUP } from "../config/socket-path.ts";
 
-/** Nobody listens on the agent's socket, or this user may not use it. */
+/** No process listens on the agent's socket, or this user has no permission to use it. */
 export class DaemonUnavailableError extends Error {
   readonly reason: "down" | "forbidden";
 
   constructor(reason: "down" | "forbidden", message: string, options?: ErrorOptions) {
     super(message, options);
-    this.name = "DaemonDownError";
+    this.name = "DaemonUnavailableError";
     this.reason = reason;
+  }
+}
+
+/** The response is not one of the local API: invalid JSON, or it does not match the schema. */
+class BadResponseError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "BadResponseError";
   }
 }
 
@@ -25,15 +34,18 @@ interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Speaks to the daemon, where this user may not use its socket through the one for reading. Errors: `DaemonDownError`, `LocalError`. */
+/**
+ * Client of the local API. Falls back to the read-only socket if this user may not use the other one. Errors:
+ * `DaemonUnavailableError`, `LocalError`, `BadResponseError`.
+ */
 export class LocalClient {
   readonly #path: string;
   readonly #readOnlyPath: string | undefined;
 
-  /** @param readSocketPath where to ask whom the other socket is closed to */
-  constructor(socketPath: string, readSocketPath?: string) {
+  /** @param readOnlySocketPath used if this user has no permission for `socketPath` */
+  constructor(socketPath: string, readOnlySocketPath?: string) {
     this.#path = socketPath;
-    this.#readOnlyPath = readSocketPath;
+    this.#readOnlyPath = readOnlySocketPath;
   }
 
   get socketPath(): string {
@@ -51,7 +63,7 @@ export class LocalClient {
     return read(await text(response));
   }
 
-  /** The values of a stream as they come. Throws when it breaks off with an error. */
+  /** Yields the values of a stream. Throws if the stream breaks off or ends with an error. */
   async *stream<Kind extends keyof LocalResponses>(
     method: Method,
     path: string,
@@ -71,12 +83,12 @@ export class LocalClient {
   async #send(method: Method, path: string, options: CallOptions): Promise<IncomingMessage> {
     const response = await this.#call(this.#path, method, path, options).catch((error: unknown) => {
       if (this.#readOnlyPath === undefined || !isForbidden(error)) throw error;
-      // Where this fails too, the first failure is the one to tell of.
+      // If both sockets are unavailable, the first error is reported.
       return this.#call(this.#readOnlyPath, method, path, options).catch((second: unknown) => {
         throw second instanceof DaemonUnavailableError ? error : second;
       });
     });
-    // What breaks off later shows as an incomplete answer.
+    // Later errors are detected as an incomplete response.
     response.on("error", () => undefined);
     if (response.statusCode === 200) return response;
     throw toLocalError(await text(response), response.statusCode ?? 0);
@@ -99,56 +111,43 @@ function isForbidden(error: unknown): boolean {
   return error instanceof DaemonUnavailableError && error.reason === "forbidden";
 }
 
-/** A person waits: without names Node.js takes "localhost" and looks whether that is an address, which takes it 5 ms. */
+/** Saves 5 ms: without a server name Node.js uses "localhost" and checks whether it is an address. */
 const NO_LOOKUP = { agent: false, servername: "" } as const;
 
 /**
- * How to read the answers of whoever responded. A daemon of this very version answers as its types say; one that was
- * not restarted since an upgrade may answer as an older one did.
+ * Returns a parser of the response. A daemon of the same version is trusted to match the types; the response of another
+ * version, such as one not restarted since an upgrade, is validated.
  */
 async function readerOf<Kind extends keyof LocalResponses>(
   kind: Kind,
   { headers }: IncomingMessage,
-): Promise<(answer: string) => LocalResponses[Kind]> {
-  if (headers[VERSION_HEADER] === VERSION) return (answer) => parse(answer) as LocalResponses[Kind];
+): Promise<(body: string) => LocalResponses[Kind]> {
+  if (headers[VERSION_HEADER] === VERSION) return (body) => parse(body) as LocalResponses[Kind];
   const { responseSchemas } = await import("./api.ts");
   const schema = responseSchemas[kind];
-  return (answer) => {
-    const result = schema.safeParse(parse(answer));
+  return (body) => {
+    const result = schema.safeParse(parse(body));
     if (result.success) return result.data as LocalResponses[Kind];
-    throw new LocalError(0, "BadAnswer", "The agent's answer is of another version than this command.");
+    throw new BadResponseError("The agent's answer is of another version than this command.");
   };
 }
 
-/** Throws where the answer is an error: one can also end what began well. */
-function parse(answer: string): unknown {
-  const value = fromJson(answer);
+/** Parses a value. Throws if it is an error: a stream can end with one. */
+function parse(body: string): unknown {
+  const value = parseJson(body);
   if (value === undefined) {
-    throw new LocalError(
-      0,
-      "BadAnswer",
-      "The agent gave an answer that is not JSON: is another program at its socket?",
-    );
+    throw new BadResponseError("The agent gave an answer that is not JSON: is another program at its socket?");
   }
   const error = errorIn(value);
   if (error) throw new LocalError(500, error.code, error.message);
   return value;
 }
 
-function toLocalError(answer: string, status: number): LocalError {
-  const error = errorIn(fromJson(answer));
+function toLocalError(body: string, status: number): LocalError {
+  const error = errorIn(parseJson(body));
   return error
     ? new LocalError(status, error.code, error.message)
     : new LocalError(status, "BadAnswer", `The agent answered with HTTP ${status}.`);
-}
-
-/** `undefined` for what is no JSON. */
-function fromJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }
 
 function errorIn(value: unknown): { readonly code: string; readonly message: string } | undefined {

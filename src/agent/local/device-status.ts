@@ -1,13 +1,15 @@
 import { type Clock, deadline } from "../../lib/clock.ts";
+import { errorText } from "../../lib/error-text.ts";
 import { appState } from "../core/app/app-state.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
-import { findAppContainer } from "../live/find-app-container.ts";
+import { findAppContainer } from "../apps/find-app-container.ts";
+import { pendingDeployments } from "../store/pending-deployments.ts";
 import type { StoreReader } from "../store/store.ts";
 import type { AppSummary, DeviceStatus, EngineResponse } from "./api.ts";
 
-/** How long the engine may take before the status is told without it, in milliseconds. */
+/** After this time the status is returned without the engine's values. */
 const ENGINE_TIMEOUT_MS = 2_000;
 
 export interface DeviceStatusSources {
@@ -15,17 +17,20 @@ export interface DeviceStatusSources {
   readonly host: Host;
   readonly store: StoreReader;
   readonly clock: Clock;
-  /** Where the engine keeps images. */
+  /** Directory in which the engine keeps images. */
   readonly dataRoot: (signal: AbortSignal) => Promise<string>;
   /** Bytes. */
   readonly diskReserveBytes: number;
-  /** Whether a deployment is at work on the app right now. */
+  /** Whether a deployment works on the app. */
   readonly isBusy: (app: string) => boolean;
-  /** Returns a function that finds the rule of the policy in force that an app breaks, in words, as the machine is now. */
+  /** Returns a function that describes the policy rule an app violates, judged by the current state of the machine. */
   readonly createPolicyCheck: () => (app: AppRecord, signal: AbortSignal) => Promise<string | undefined>;
 }
 
-/** Looks at the device: engine, disk, apps and what is being deployed. Never rejects but for the signal. */
+/**
+ * Reads the status of engine, disk, apps and pending deployments. Errors of the engine are part of the status. Rejects
+ * with the signal's reason, or with a `StoreError`.
+ */
 export async function readDeviceStatus(sources: DeviceStatusSources, signal: AbortSignal): Promise<DeviceStatus> {
   using limit = deadline(sources.clock, ENGINE_TIMEOUT_MS, signal);
   const apps = sources.store.apps();
@@ -36,19 +41,6 @@ export async function readDeviceStatus(sources: DeviceStatusSources, signal: Abo
   ]);
   signal.throwIfAborted();
   return { ...engine, apps: summaries, deployments: pendingDeployments(sources.store) };
-}
-
-/** Deployments that are going on, with the last thing each said. */
-export function pendingDeployments(store: StoreReader): DeviceStatus["deployments"] {
-  const pending = store.deployments().filter(({ outcome }) => outcome === "pending");
-  if (pending.length === 0) return [];
-  return store.history(pending.length).flatMap((entry) => {
-    if (entry.kind !== "deployment") return [];
-    const last = entry.events.at(-1);
-    const { id, app, origin } = entry;
-    const { step = "received", message = "", progress = null } = last ?? {};
-    return [{ id, app, origin, step, message, progress }];
-  });
 }
 
 async function readEngineStatus(
@@ -95,16 +87,16 @@ async function summarize(app: AppRecord, sources: AppSources, signal: AbortSigna
   }
 }
 
-/** Milliseconds since a time as an engine writes it; 0 where it is none, or in the future of a clock that was set. */
+/** Returns the milliseconds since a time in the engine's format; 0 if it is invalid or in the future. */
 export function runsFor(startedAt: string, nowMs: number): number {
   const began = Date.parse(startedAt);
   return Number.isNaN(began) ? 0 : Math.max(0, nowMs - began);
 }
 
-/** An error of the engine in words; one that came too late says so. */
+/** Returns the text of an engine's error. A timeout states its length. */
 export function reasonOf(error: unknown): string {
   if (error instanceof DOMException && error.name === "TimeoutError") {
     return `it did not answer within ${ENGINE_TIMEOUT_MS / 1000} s`;
   }
-  return error instanceof Error ? error.message : String(error);
+  return errorText(error);
 }

@@ -5,13 +5,12 @@ import { connect } from "node:net";
 const MODE = 0o660;
 
 /**
- * Makes the server listen on a unix socket that its owner and a group may use, where there is such a group. A socket that nobody
- * listens on any more is replaced. Rejects when somebody does, when something else is at the path, or when the path
- * cannot be used.
+ * Makes the server listen on a unix socket for its owner and, if it exists, a group. Replaces a stale socket. Rejects
+ * if another process listens on it, if the path is not a socket, or if it cannot be used.
  */
 export async function listenLocally(server: Server, path: string, group: string): Promise<void> {
   await removeStale(path);
-  // Never open to others, not even between listening and the change of mode.
+  // Others never have access, not even between `listen` and `chmod`.
   const before = process.umask(0o177);
   try {
     await new Promise<void>((resolve, reject) => {
@@ -31,7 +30,7 @@ export async function listenLocally(server: Server, path: string, group: string)
 async function removeStale(path: string): Promise<void> {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (!found) return;
-  if (!found.isSocket()) throw new Error(`${path} is in the way: it is no socket`);
+  if (!found.isSocket()) throw new Error(`${path} exists and is not a socket`);
   if (await isLive(path)) throw new Error(`another process listens on ${path}`);
   rmSync(path, { force: true });
 }
@@ -39,12 +38,12 @@ async function removeStale(path: string): Promise<void> {
 function isLive(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);
-    const answer = (live: boolean): void => {
+    const settle = (live: boolean): void => {
       socket.destroy();
       resolve(live);
     };
-    socket.once("connect", () => answer(true));
-    socket.once("error", (error: NodeJS.ErrnoException) => answer(error.code !== "ECONNREFUSED"));
+    socket.once("connect", () => settle(true));
+    socket.once("error", (error: NodeJS.ErrnoException) => settle(error.code !== "ECONNREFUSED"));
   });
 }
 
@@ -54,7 +53,7 @@ function setGroup(path: string, group: string): void {
   try {
     chownSync(path, -1, id);
   } catch {
-    // Not a member of the group, and not root: then it is for the own user and its group, until the unit gives it away.
+    // Neither root nor a member of the group: the socket keeps the group of this process.
   }
 }
 

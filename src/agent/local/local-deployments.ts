@@ -17,9 +17,9 @@ interface Services {
   readonly deployments: Pick<Deployments, "deploy" | "change">;
 }
 
-/** Deploys and changes apps without a control plane. Whoever asked may leave: what was begun goes on. */
-export function localDeployments(parts: Services): Routes {
-  const { store, deployments } = parts;
+/** Routes that deploy and change apps without a control plane. A deployment continues if the client disconnects. */
+export function localDeployments(services: Services): Routes {
+  const { store, deployments } = services;
   const changes = appActionSchema.options.map((action) => [
     `POST /apps/:name/${action}`,
     {
@@ -30,7 +30,7 @@ export function localDeployments(parts: Services): Routes {
         if (!store.apps().some(({ name }) => name === app)) throw unknownApp(app);
         const { spec, options } = readRequest(request);
         const change = { action, app, spec, options };
-        return follow(parts, request.signal, write, (id) => deployments.change(id, change, "local"));
+        return follow(services, request.signal, write, (id) => deployments.change(id, change, "local"));
       },
     },
   ]);
@@ -41,13 +41,13 @@ export function localDeployments(parts: Services): Routes {
       access: "change",
       run: (request, write) => {
         const { spec, options } = readRequest(request);
-        return follow(parts, request.signal, write, (id) => deployments.deploy(id, spec, options, "local"));
+        return follow(services, request.signal, write, (id) => deployments.deploy(id, spec, options, "local"));
       },
     },
   };
 }
 
-/** Takes what the API takes: the options stand beside what the app is, and whether it is a dry run in the address. */
+/** Splits a request into specification and options, as the service's API does. `dry_run` is in the query. */
 function readRequest({ body, query }: LocalRequest): { readonly spec: unknown; readonly options: DeployOptions } {
   if (typeof body !== "object" || body === null) return { spec: body, options: {} };
   const { options, rest } = splitOptions({ ...body });
@@ -58,7 +58,7 @@ function readRequest({ body, query }: LocalRequest): { readonly spec: unknown; r
   throw new LocalError(422, "InvalidRequest", `${issue?.path}: ${issue?.reason}`);
 }
 
-/** What is said of an app nobody knows. */
+/** The error for an app that is not installed. */
 export function unknownApp(name: string): LocalError {
   return new LocalError(404, "AppNotFound", `There is no app named ${name} on this device.`);
 }
@@ -73,7 +73,7 @@ async function follow(
   const ended = Promise.withResolvers<void>();
   using _watching = store.onChange((change) => {
     if (change.deployment?.id !== id) return;
-    for (const happening of changeActivities(change, clock.now())) write(happening);
+    for (const activity of changeActivities(change, clock.now())) write(activity);
     if (change.events?.some(isFinal)) ended.resolve();
   });
   begin(id);

@@ -1,4 +1,4 @@
-/** An answer other than the one asked for. The message is for the person at the terminal. */
+/** An error response of the local API. The message is shown to the user. */
 export class LocalError extends Error {
   /** HTTP status. */
   readonly status: number;

@@ -5,18 +5,19 @@ import type { DeployServices } from "../steps/context.ts";
 import { findAppPolicyViolation, INSTALLED_ORDER, snapshotServices } from "../steps/policy-check.ts";
 import type { Deployments } from "../steps/deployments.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
-import type { LinkResponse, Status, Top } from "./api.ts";
+import type { LinkResponse, Status, Top, CleanupResponse, DataUsed } from "./api.ts";
 import { readUsage } from "./read-usage.ts";
 import { aborted } from "./aborted.ts";
 import { gatherAppFacts } from "./app-facts.ts";
 import { followAppLog } from "./app-log.ts";
-import { runCleanup } from "./cleanup.ts";
 import { type DeviceStatusSources, readDeviceStatus } from "./device-status.ts";
 import { toActivities, changeActivities } from "./activities.ts";
-import { dataUsed } from "./data-used.ts";
 import { localDeployments, unknownApp } from "./local-deployments.ts";
 import type { LogRing } from "./log-ring.ts";
 import { countFrom, type LocalRequest, type Routes } from "./routes.ts";
+import { EngineError } from "../engine/engine-error.ts";
+import { LocalError } from "./local-error.ts";
+import type { DeviceDataUsage, TrafficPurpose } from "../../protocol/data-usage.ts";
 
 const MAX_LINES = 10_000;
 const MAX_ACTIVITIES = 1_000;
@@ -27,14 +28,14 @@ export interface LocalAgent {
   readonly dataUsage: Pick<DataUsageReader, "thisMonth">;
   readonly cleaner: Pick<Cleaner, "round">;
   readonly link: () => LinkStatus;
-  /** Since when it has been online, or has not, in monotonic milliseconds. */
+  /** When the link went online or offline, in monotonic milliseconds. */
   readonly linkSince: () => number;
   readonly controlPlaneUrl: string;
   readonly log: LogRing;
   readonly version: string;
 }
 
-/** What the agent does for a person on the device. */
+/** The routes of the local API. */
 export function localRoutes(agent: LocalAgent): Routes {
   const { services, deployments } = agent;
   const sources: DeviceStatusSources = {
@@ -51,7 +52,7 @@ export function localRoutes(agent: LocalAgent): Routes {
   };
   return {
     "GET /status": {
-      kind: "answer",
+      kind: "response",
       access: "read",
       run: async ({ signal }): Promise<Status> => ({
         agent: {
@@ -60,22 +61,22 @@ export function localRoutes(agent: LocalAgent): Routes {
           uptime_s: Math.floor(process.uptime()),
           memory_bytes: process.memoryUsage.rss(),
         },
-        link: linkAnswer(agent),
+        link: toLinkResponse(agent),
         device: await readDeviceStatus(sources, signal),
         data: dataUsed(agent.dataUsage),
       }),
     },
     "GET /top": {
-      kind: "answer",
+      kind: "response",
       access: "read",
       run: async ({ signal }): Promise<Top> => ({
         at_ms: services.clock.monotonic(),
-        link: linkAnswer(agent),
+        link: toLinkResponse(agent),
         ...(await readUsage(sources, signal)),
       }),
     },
     "GET /apps/:name": {
-      kind: "answer",
+      kind: "response",
       access: "read",
       run: async ({ params, signal }) => {
         const name = params["name"] ?? "";
@@ -94,12 +95,12 @@ export function localRoutes(agent: LocalAgent): Routes {
     },
     "GET /log": { kind: "stream", access: "read", run: (request, write) => followOwnLog(agent.log, request, write) },
     "GET /events": { kind: "stream", access: "read", run: (request, write) => followHistory(agent, request, write) },
-    "POST /cleanup": { kind: "answer", access: "change", run: (request) => runCleanup(agent.cleaner, request) },
+    "POST /cleanup": { kind: "response", access: "change", run: (request) => runCleanup(agent.cleaner, request) },
     ...localDeployments({ ...services, deployments }),
   };
 }
 
-function linkAnswer({ link, linkSince, services, controlPlaneUrl }: LocalAgent): LinkResponse {
+function toLinkResponse({ link, linkSince, services, controlPlaneUrl }: LocalAgent): LinkResponse {
   const { state, lastError, nextTryAtMs, asset, reconnects } = link();
   const now = services.clock.monotonic();
   return {
@@ -136,11 +137,52 @@ async function followHistory(
 ) {
   const { store, clock } = services;
   const past = store.history(countFrom(query, "entries", 20, MAX_ACTIVITIES)).flatMap(toActivities);
-  for (const happening of past) write(happening);
+  for (const activity of past) write(activity);
   if (!query.has("follow")) return;
-  // Nothing can happen in between: reading and watching begin in the same turn.
+  // No change is missed: reading and watching begin in the same turn of the event loop.
   using _watching = store.onChange((change) => {
-    for (const happening of changeActivities(change, clock.now())) write(happening);
+    for (const activity of changeActivities(change, clock.now())) write(activity);
   });
   await aborted(signal);
+}
+
+/** Removes images that no app needs. `dry_run`: only lists them. `all`: also those needed until recently. */
+async function runCleanup(cleaner: Pick<Cleaner, "round">, { query, signal }: LocalRequest): Promise<CleanupResponse> {
+  const dryRun = query.has("dry_run");
+  try {
+    const { removed, kept, freedBytes } = await cleaner.round({ dryRun, all: query.has("all") }, signal);
+    return { dry_run: dryRun, removed: [...removed], kept: [...kept], freed_bytes: freedBytes };
+  } catch (error) {
+    throw error instanceof EngineError ? new LocalError(502, "EngineError", error.message) : error;
+  }
+}
+
+/** Returns the bytes the agent used today and this month; `null` if the ledger cannot be read. */
+export function dataUsed(report: Pick<DataUsageReader, "thisMonth">): DataUsed | null {
+  try {
+    const { days, budget, today } = report.thisMonth();
+    const byPurpose: Partial<Record<TrafficPurpose, number>> = {};
+    for (const { by_purpose: purposes } of days) {
+      for (const [purpose, { sent_bytes: sent, received_bytes: received }] of Object.entries(purposes)) {
+        byPurpose[purpose as TrafficPurpose] = (byPurpose[purpose as TrafficPurpose] ?? 0) + sent + received;
+      }
+    }
+    return {
+      today_bytes: sum(days.filter(({ day }) => day === today)),
+      month_bytes: sum(days),
+      by_purpose: byPurpose,
+      budget,
+    };
+  } catch {
+    // The ledger logs its own errors; the rest of the status is still returned.
+    return null;
+  }
+}
+
+function sum(days: DeviceDataUsage["days"]): number {
+  const bytes = days.flatMap(({ by_purpose: purposes, overhead_estimate_bytes: overhead }) => [
+    overhead,
+    ...Object.values(purposes).map(({ sent_bytes: sent, received_bytes: received }) => sent + received),
+  ]);
+  return bytes.reduce((total, part) => total + part, 0);
 }

@@ -1,4 +1,7 @@
-/** The last lines of the agent's own log, in memory: for a person on a machine without a journal. */
+/** Longer lines are cut, in characters. */
+const MAX_LINE_LENGTH = 4_000;
+
+/** The last lines of the agent's own log, in memory, for devices without a journal. */
 export class LogRing {
   readonly #lines: string[] = [];
   readonly #listeners = new Set<(line: string) => void>();
@@ -8,7 +11,7 @@ export class LogRing {
     this.#maxLines = maxLines;
   }
 
-  /** Takes one line, as the logger writes it. */
+  /** Adds one line of the logger. */
   write(line: string): void {
     const text = line.trimEnd().slice(0, MAX_LINE_LENGTH);
     this.#lines.push(text);
@@ -16,16 +19,14 @@ export class LogRing {
     for (const listener of this.#listeners) listener(text);
   }
 
-  /** The last `count` lines, oldest first. */
+  /** Returns the last `count` lines, oldest first. */
   last(count: number): string[] {
     return count <= 0 ? [] : this.#lines.slice(-count);
   }
 
-  /** Calls `listener` with each further line, until disposed. */
+  /** Calls `listener` with each new line, until disposed. */
   onLine(listener: (line: string) => void): Disposable {
     this.#listeners.add(listener);
     return { [Symbol.dispose]: () => this.#listeners.delete(listener) };
   }
 }
-
-const MAX_LINE_LENGTH = 4_000;

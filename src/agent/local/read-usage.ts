@@ -1,12 +1,12 @@
 import { deadline } from "../../lib/clock.ts";
 import type { ContainerUsage } from "../engine/engine.ts";
-import { findAppContainer } from "../live/find-app-container.ts";
+import { findAppContainer } from "../apps/find-app-container.ts";
 import type { AppUsage, Top } from "./api.ts";
 import { type DeviceStatusSources, readDeviceStatus } from "./device-status.ts";
 
 const ENGINE_TIMEOUT_MS = 4_000;
 
-/** What the apps use at this moment. Asks the engine once for each; never rejects but for the signal. */
+/** Reads the resources the apps use, with one request to the engine for each. Rejects as `readDeviceStatus` does. */
 export async function readUsage(
   sources: DeviceStatusSources,
   signal: AbortSignal,
@@ -16,7 +16,7 @@ export async function readUsage(
     const app = sources.store.apps().find((record) => record.name === name);
     const container = app && (await findAppContainer(app, sources.engine, limit.signal));
     if (container?.status !== "running") return null;
-    return toAnswer(await sources.engine.containerUsage(container.id, limit.signal));
+    return toAppUsage(await sources.engine.containerUsage(container.id, limit.signal));
   };
   const { apps, disk } = await readDeviceStatus(sources, signal);
   const used = await Promise.all(apps.map(({ name }) => usage(name).catch(() => null)));
@@ -24,7 +24,7 @@ export async function readUsage(
   return { disk, apps: apps.map((app, index) => Object.assign(app, { usage: used[index] ?? null })) };
 }
 
-function toAnswer(usage: ContainerUsage | undefined): AppUsage | null {
+function toAppUsage(usage: ContainerUsage | undefined): AppUsage | null {
   if (!usage) return null;
   return {
     cpu_ns: usage.cpuNs,

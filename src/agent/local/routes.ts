@@ -1,35 +1,35 @@
 import { LocalError } from "./local-error.ts";
 
-/** A request as a route gets it. */
+/** A request as passed to a route's handler. */
 export interface LocalRequest {
-  /** What stands in the path in place of `:name`. */
+  /** Values of the path parameters, such as `:name`. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
-  /** The body, parsed; `undefined` without one. */
+  /** The parsed body; `undefined` without one. */
   readonly body: unknown;
-  /** Aborted when the other side has gone, or the agent stops. */
+  /** Aborts when the client disconnects or the agent stops. */
   readonly signal: AbortSignal;
 }
 
 /**
- * What a request does: `read` changes nothing, costs no data and shows no secret, so that the socket for reading serves
- * it too; `change` is for the full socket only.
+ * The access a route needs. `read` routes change nothing, cost no data and show no secrets; the read-only socket serves
+ * them too. `change` routes are on the full socket only.
  */
 export type RouteAccess = "read" | "change";
 
 export type Handler = { readonly access: RouteAccess } & (
-  | { readonly kind: "answer"; readonly run: (request: LocalRequest) => Promise<unknown> }
-  /** Writes JSON values, one a line, until it resolves. */
+  | { readonly kind: "response"; readonly run: (request: LocalRequest) => Promise<unknown> }
+  /** Writes JSON values, one per line, until it resolves. */
   | {
       readonly kind: "stream";
       readonly run: (request: LocalRequest, write: (value: unknown) => void) => Promise<void>;
     }
 );
 
-/** `GET /apps/:name` and the like, to what serves it. */
+/** Handlers by method and path pattern, such as `GET /apps/:name`. */
 export type Routes = Readonly<Record<string, Handler>>;
 
-/** Finds what serves a request. Throws a `LocalError` where nothing does. */
+/** Finds the handler of a request. Throws a `LocalError` if there is none. */
 export function findRoute(
   routes: Routes,
   method: string,
@@ -43,10 +43,10 @@ export function findRoute(
   throw new LocalError(404, "NotFound", "This agent does not know that request; it may be of another version.");
 }
 
-/** A whole number from the query, within bounds. */
-export function countFrom(query: URLSearchParams, name: string, fallback: number, most: number): number {
+/** Reads a whole number of the query, limited to 0 to `max`. Returns `fallback` if it is missing or invalid. */
+export function countFrom(query: URLSearchParams, name: string, fallback: number, max: number): number {
   const value = Number(query.get(name) ?? fallback);
-  return Number.isInteger(value) ? Math.min(most, Math.max(0, value)) : fallback;
+  return Number.isInteger(value) ? Math.min(max, Math.max(0, value)) : fallback;
 }
 
 function matchPath(pattern: string, path: string): Record<string, string> | undefined {

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { errorText } from "../../lib/error-text.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { MAX_REQUEST_BYTES } from "../../protocol/limits.ts";
@@ -7,13 +8,13 @@ import { API, VERSION_HEADER } from "./api-path.ts";
 import { listenLocally } from "./listen.ts";
 import { LocalError } from "./local-error.ts";
 import { type RouteAccess, findRoute, type Handler, type LocalRequest, type Routes } from "./routes.ts";
-import { FULL_ACCESS_GROUP } from "./socket-path.ts";
+import { FULL_ACCESS_GROUP } from "../config/socket-path.ts";
 
-/** On the socket for reading: requests at once, and connections, so that its users cannot exhaust the agent. */
+/** Limits of the read-only socket, so that its users cannot exhaust the agent. */
 const MAX_READ_REQUESTS = 16;
 const MAX_READ_CONNECTIONS = 32;
 
-/** How many bytes may wait for a reader that does not read, before it is cut off. */
+/** Maximum bytes buffered for a slow client before it is disconnected. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
 const READ_ONLY_MESSAGE = `This socket is for reading only. To change anything, be root or a member of the group ${FULL_ACCESS_GROUP}, whose members have all rights on this device.`;
@@ -23,24 +24,24 @@ export interface LocalServerOptions {
   readonly path: string;
   /** Group whose members may use the socket. */
   readonly group: string;
-  /** What may be asked for on it: reading, or everything. */
+  /** `change` allows every route, `read` only those that read. */
   readonly access: RouteAccess;
   readonly routes: Routes;
   readonly logger: Logger;
-  /** Told of each request. */
+  /** Called for each request. */
   readonly onRequest?: () => void;
 }
 
-/** Serves local commands on a unix socket until disposed. Rejects where it cannot listen. */
+/** Serves the local API on a unix socket until disposed. Rejects if it cannot listen. */
 async function startLocalServer(options: LocalServerOptions): Promise<AsyncDisposable> {
   const stopping = new AbortController();
-  const going = new Set<Exchange>();
+  const exchanges = new Set<Exchange>();
   const server = createServer((request, response) => {
     options.onRequest?.();
     const exchange = new Exchange(options, request, response, stopping.signal);
-    going.add(exchange);
-    const isOneTooMany = options.access === "read" && going.size > MAX_READ_REQUESTS;
-    void exchange.run(isOneTooMany).finally(() => going.delete(exchange));
+    exchanges.add(exchange);
+    const isOverLimit = options.access === "read" && exchanges.size > MAX_READ_REQUESTS;
+    void exchange.run(isOverLimit).finally(() => exchanges.delete(exchange));
   });
   if (options.access === "read") server.maxConnections = MAX_READ_CONNECTIONS;
   await listenLocally(server, options.path, options.group);
@@ -52,12 +53,12 @@ async function startLocalServer(options: LocalServerOptions): Promise<AsyncDispo
   };
 }
 
-/** The same, but an agent that cannot listen goes on without: it has more important things to do. */
+/** Serves the local API. If it cannot listen, logs a warning: the agent works without it. */
 export async function serveLocally(options: LocalServerOptions): Promise<AsyncDisposable> {
   try {
     return await startLocalServer(options);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     const what = options.access === "read" ? "users who may only read" : "commands given on this device";
     options.logger.warn(
       { socket: options.path, reason },
@@ -79,27 +80,29 @@ class Exchange {
   readonly #options: LocalServerOptions;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
-  readonly #gone = new AbortController();
+  readonly #ended = new AbortController();
 
   constructor(options: LocalServerOptions, request: IncomingMessage, response: ServerResponse, stopping: AbortSignal) {
     this.#options = options;
     this.#request = request;
     this.#response = response;
     response.setHeader(VERSION_HEADER, VERSION);
-    const leave = (): void =>
-      this.#gone.abort(stopping.aborted ? stopping.reason : new DOMException("the reader has gone", "AbortError"));
-    stopping.addEventListener("abort", leave, { once: true });
+    const end = (): void =>
+      this.#ended.abort(
+        stopping.aborted ? stopping.reason : new DOMException("the client has disconnected", "AbortError"),
+      );
+    stopping.addEventListener("abort", end, { once: true });
     response.once("close", () => {
-      stopping.removeEventListener("abort", leave);
-      leave();
+      stopping.removeEventListener("abort", end);
+      end();
     });
-    response.on("error", leave);
+    response.on("error", end);
   }
 
-  /** Never rejects. @param isOneTooMany others have to end first */
-  async run(isOneTooMany: boolean): Promise<void> {
+  /** Handles the request. Never rejects. @param isOverLimit whether to refuse it */
+  async run(isOverLimit: boolean): Promise<void> {
     try {
-      if (isOneTooMany) throw new LocalError(503, "TooManyRequests", TOO_MANY_MESSAGE);
+      if (isOverLimit) throw new LocalError(503, "TooManyRequests", TOO_MANY_MESSAGE);
       const url = new URL(this.#request.url ?? "/", "http://agent");
       if (!url.pathname.startsWith(`${API}/`)) throw new LocalError(404, "NotFound", `Requests begin with ${API}/.`);
       const { handler, params } = findRoute(
@@ -107,20 +110,20 @@ class Exchange {
         this.#request.method ?? "",
         url.pathname.slice(API.length),
       );
-      // Before anything is read of the request.
+      // Checked before the body is read.
       if (this.#options.access === "read" && handler.access !== "read") {
         throw new LocalError(403, "ReadOnlySocket", READ_ONLY_MESSAGE);
       }
       const body = await readBody(this.#request);
-      await this.#serve(handler, { params, query: url.searchParams, body, signal: this.#gone.signal });
+      await this.#serve(handler, { params, query: url.searchParams, body, signal: this.#ended.signal });
     } catch (error) {
       this.#fail(error);
     }
   }
 
   async #serve(handler: Handler, request: LocalRequest): Promise<void> {
-    if (handler.kind === "answer") {
-      this.#answer(200, await handler.run(request));
+    if (handler.kind === "response") {
+      this.#respond(200, await handler.run(request));
       return;
     }
     await handler.run(request, (value) => this.#write(value));
@@ -140,18 +143,18 @@ class Exchange {
     else if (!this.#response.destroyed) this.#response.write(`${JSON.stringify(value)}\n`);
   }
 
-  #answer(status: number, value: unknown): void {
+  #respond(status: number, value: unknown): void {
     if (this.#response.destroyed) return;
     this.#response.writeHead(status, { "Content-Type": "application/json" }).end(JSON.stringify(value));
   }
 
   #fail(error: unknown): void {
-    if (this.#gone.signal.aborted) {
+    if (this.#ended.signal.aborted) {
       this.#response.destroy();
       return;
     }
     const { status, code, message } = this.#describe(error);
-    if (!this.#response.headersSent) return this.#answer(status, { error: { code, message } });
+    if (!this.#response.headersSent) return this.#respond(status, { error: { code, message } });
     this.#write({ error: { code, message } });
     this.#response.end();
   }

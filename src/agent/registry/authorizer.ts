@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
+import { parseJson } from "../../lib/parse-json.ts";
 import { registryHost } from "./address.ts";
 import { maySendCredentials } from "./credential-scope.ts";
 import { type Challenge, parseChallenges } from "./challenge.ts";
@@ -180,12 +181,4 @@ function basic(username: string, password: string): string {
 
 function keyOf({ registry, repository, auth }: Access): string {
   return JSON.stringify([registry, repository, auth]);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

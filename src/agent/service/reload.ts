@@ -1,21 +1,22 @@
+import { errorText } from "../../lib/error-text.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { type Config, loadConfig } from "../config/load.ts";
 import { changedPaths } from "../core/service/changed-paths.ts";
 import type { ServiceManager } from "./service-manager.ts";
 
-/** What a running daemon takes over; everything else holds from its next start. */
+/** The only setting a running daemon applies. All others need a restart. */
 const RELOADABLE_SETTING = "log.level";
 
 export interface ReloadOptions {
-  /** As the daemon was started with it. */
+  /** The configuration the daemon was started with. */
   readonly config: Config;
   readonly logger: Logger;
   readonly manager: Pick<ServiceManager, "reloading" | "ready">;
 }
 
 /**
- * Reads the configuration file again at every SIGHUP, until disposed: takes over the level of the log, and names the
- * settings that have changed and wait for a restart. A file that cannot be used changes nothing.
+ * Reads the configuration file again at every SIGHUP, until disposed. Applies the log level and logs which other
+ * changed settings need a restart. Keeps everything as it is if the file is invalid.
  */
 export function reloadOnHangup(options: ReloadOptions): Disposable {
   const reload = (): void => {
@@ -32,14 +33,14 @@ function applyConfig({ config, logger }: ReloadOptions): void {
   try {
     next = loadConfig(config.path);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    logger.error({ reason }, "the configuration cannot be used; the agent goes on with what it has");
+    const reason = errorText(error);
+    logger.error({ reason }, "the configuration is not valid; the agent keeps the one it has");
     return;
   }
   logger.level = next.log.level;
   logger.info({ config: config.path, log_level: next.log.level }, "the configuration was read again");
-  const waiting = changedPaths(config, next).filter((path) => path !== RELOADABLE_SETTING);
-  if (waiting.length === 0) return;
+  const pending = changedPaths(config, next).filter((path) => path !== RELOADABLE_SETTING);
+  if (pending.length === 0) return;
   const hint = "systemctl restart edge-agent; the apps keep running meanwhile";
-  logger.warn({ settings: waiting, hint }, "settings were changed that the agent takes over only when it is restarted");
+  logger.warn({ settings: pending, hint }, "changed settings take effect only after a restart of the agent");
 }

@@ -2,17 +2,17 @@ import type { Clock } from "../../lib/clock.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import type { DatagramSender } from "../../lib/unix-datagram.ts";
 
-/** Whoever started the daemon and watches over it: systemd, or nobody. Nothing here throws or waits. */
+/** The service manager that started the daemon, such as systemd. Methods return at once and never throw. */
 export interface ServiceManager extends Disposable {
-  /** Milliseconds within which `alive` must be called again, where somebody watches. */
+  /** Milliseconds within which `alive` must be called again; `undefined` without a watchdog. */
   readonly watchdogMs: number | undefined;
-  /** The daemon takes commands, for the first time or after `reloading`. */
+  /** Reports that the daemon is ready, after the start or after `reloading`. */
   ready(): void;
-  /** The configuration is being read again. */
+  /** Reports that the configuration is being read again. */
   reloading(): void;
   stopping(): void;
   alive(): void;
-  /** What the daemon is doing, in one line for people. */
+  /** Sets the one-line status that `systemctl status` shows. */
   status(text: string): void;
 }
 
@@ -30,11 +30,11 @@ export interface ServiceManagerOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly pid: number;
   readonly clock: Clock;
-  /** Called only where somebody waits to hear from the daemon. */
+  /** Called only if there is a service manager. */
   readonly openSender: () => DatagramSender | undefined;
 }
 
-/** The one the environment names, as systemd does for services of `Type=notify`; otherwise one that hears nothing. */
+/** Returns the service manager in the environment (systemd, for `Type=notify`), or one that does nothing. */
 export function findServiceManager({ environment, pid, clock, openSender }: ServiceManagerOptions): ServiceManager {
   const path = environment["NOTIFY_SOCKET"];
   const sender = path ? openSender() : undefined;
@@ -46,7 +46,7 @@ export function findServiceManager({ environment, pid, clock, openSender }: Serv
 
 const RETRY_MS = 1_000;
 
-/** systemd's protocol: datagrams of `NAME=value` lines. What it could not take at once is said again. */
+/** Speaks systemd's protocol: datagrams of `NAME=value` lines. Sends a datagram again if the socket was full. */
 class Systemd implements ServiceManager {
   readonly watchdogMs: number | undefined;
   readonly #path: string;
@@ -69,7 +69,7 @@ class Systemd implements ServiceManager {
 
   reloading(): void {
     this.#unsent.delete("READY");
-    // systemd tells by the time which of several reloads is meant.
+    // systemd uses the time to tell several reloads apart.
     this.#notify({ RELOADING: "1", MONOTONIC_USEC: String(Math.round(this.#clock.monotonic() * 1000)) });
   }
 

@@ -1,11 +1,11 @@
 import type { Clock } from "../../lib/clock.ts";
 import { statusLine } from "../core/service/status-line.ts";
 import type { Uplink } from "../link/uplink.ts";
-import { pendingDeployments } from "../local/device-status.ts";
+import { pendingDeployments } from "../store/pending-deployments.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
 import type { ServiceManager } from "./service-manager.ts";
 
-/** Changes come in bursts; people read slowly. */
+/** Changes come in bursts. Those within this time are reported together. */
 const SETTLE_MS = 500;
 
 export interface StatusReportOptions {
@@ -15,33 +15,36 @@ export interface StatusReportOptions {
   readonly clock: Clock;
 }
 
-/** Tells the service manager in words what the daemon is doing, now and whenever that changes, until disposed. */
+/** Reports the daemon's status line to the service manager, now and after each change, until disposed. */
 export function reportStatus({ manager, uplink, store, clock }: StatusReportOptions): Disposable {
-  using undo = new DisposableStack();
-  let said = "";
+  using stack = new DisposableStack();
+  let reported = "";
   let pending: Disposable | undefined;
-  const tell = (): void => {
+  const report = (): void => {
     pending = undefined;
-    const text = occupation(uplink, store);
-    if (text === undefined || text === said) return;
+    const text = describeActivity(uplink, store);
+    if (text === undefined || text === reported) return;
     manager.status(text);
-    said = text;
+    reported = text;
   };
-  const changed = (): void => void (pending ??= clock.timer(SETTLE_MS, tell));
-  undo.use(uplink.onStatus(changed));
-  undo.use(store.onChange(changed));
-  undo.defer(() => pending?.[Symbol.dispose]());
-  tell();
-  return undo.move();
+  const onChange = (): void => void (pending ??= clock.timer(SETTLE_MS, report));
+  stack.use(uplink.onStatus(onChange));
+  stack.use(store.onChange(onChange));
+  stack.defer(() => pending?.[Symbol.dispose]());
+  report();
+  return stack.move();
 }
 
-function occupation(uplink: StatusReportOptions["uplink"], store: StatusReportOptions["store"]): string | undefined {
+function describeActivity(
+  uplink: StatusReportOptions["uplink"],
+  store: StatusReportOptions["store"],
+): string | undefined {
   const { state, asset, lastError } = uplink.status();
   const link = { online: state === "online", serialNumber: asset?.serial_number, reason: lastError?.reason };
   try {
     return statusLine({ link, apps: store.apps().length, deployments: pendingDeployments(store) });
   } catch {
-    // A store that cannot be read is told about where it is needed, and no reason to end here.
+    // Errors of the store are reported where it is needed.
     return undefined;
   }
 }

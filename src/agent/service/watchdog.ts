@@ -1,13 +1,12 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { ServiceManager } from "./service-manager.ts";
 
-// Twice within the time allowed would do; a device that is busy may be late.
+// Two would be enough; one more for a device that is busy.
 const CALLS_PER_PERIOD = 3;
 
 /**
- * Tells the service manager again and again that the daemon is alive, until disposed. It shows that the one loop
- * everything in the daemon runs on goes round, and nothing else: an uplink, an engine or a disk that fails is no reason
- * to start the daemon anew.
+ * Feeds the service manager's watchdog until disposed. It monitors the event loop only: a failing uplink, engine or
+ * disk is no reason to restart the daemon.
  */
 export function feedWatchdog(manager: ServiceManager, clock: Clock): Disposable {
   const { watchdogMs } = manager;

@@ -1,4 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
+import { errorText } from "../../lib/error-text.ts";
 import { maskSecrets } from "../../lib/redact.ts";
 import { hasAgentGivenName, LABELS, secretsOf } from "../core/app/container.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
@@ -163,7 +164,7 @@ export class AppReconciler {
   /** Adds the repair to the history, which explains later why the app was not running. */
   #recordRepair(app: AppRecord, reason: string, error?: unknown): void {
     const { clock, store, logger } = this.#options;
-    const text = error instanceof Error ? error.message : String(error);
+    const text = errorText(error);
     const masked = error === undefined ? {} : { error: maskSecrets(text, secretsOf(app.spec)).slice(0, 500) };
     const at = Math.floor(clock.now() / 1000);
     try {

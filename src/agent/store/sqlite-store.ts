@@ -3,6 +3,7 @@ import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { ZodType } from "zod";
 import { type EventContent, isFinal } from "../../protocol/deployment-event.ts";
 import type { Clock } from "../../lib/clock.ts";
+import { errorText } from "../../lib/error-text.ts";
 import { openSqlite, transaction } from "../../lib/sqlite.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
 import type { OutboxEvent } from "../link/ports.ts";
@@ -279,7 +280,7 @@ function withStoreErrors<T>(what: string, work: () => T): T {
     return work();
   } catch (error) {
     if (error instanceof StoreError) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     throw new StoreError(kindOf(error), `the agent's store could not be used (${what}): ${reason}`, { cause: error });
   }
 }

@@ -8,9 +8,9 @@ export interface BundleFile {
   readonly content: string;
 }
 
-/** A gzipped tar archive of the files, below one folder. @param nowMs time of day the files get */
+/** Packs the files into a gzipped tar archive, below one folder. @param nowMs modification time of the files */
 export async function archive(folder: string, files: readonly BundleFile[], nowMs: number): Promise<Buffer> {
-  // Loaded when it is needed: the daemon shares this program and never makes one.
+  // Loaded on demand: the daemon, which is the same program, never needs it.
   const { pack } = await import("tar-stream");
   const tar = pack();
   for (const { name, content } of files) {

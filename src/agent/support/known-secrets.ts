@@ -7,12 +7,12 @@ interface Sources {
   readonly config:
     | (Pick<ConfigFile, "control_plane_url" | "device_token" | "registries"> & { readonly token?: string })
     | Error;
-  /** What the agent remembers; `undefined` where it may not be read. */
+  /** `undefined` if this user may not read it. */
   readonly store: Pick<StoreReader, "apps" | "deployments"> | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Everything that must not leave this device: tokens, what apps are given, passwords in addresses. */
+/** Returns the secrets that must not leave this device: tokens, values of apps' environments, passwords in URLs. */
 export function knownSecrets({ config, store, env }: Sources): string[] {
   const addresses = Object.entries(env).flatMap(([name, value]) => (/_proxy$/i.test(name) ? [value ?? ""] : []));
   const own =

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { networkInterfaces, release, uptime, version as kernelVersion } from "node:os";
 import type { BundleFile } from "./archive.ts";
 
-/** Files of the system that tell something and hold no secrets. */
+/** System files that are useful for support and contain no secrets. */
 const FILES = [
   "/etc/os-release",
   "/etc/resolv.conf",
@@ -19,7 +19,7 @@ const FILES = [
 
 const MAX_FILE_BYTES = 256 * 1024;
 
-/** What this machine is and how it is. */
+/** Returns the system files and versions for a support bundle. */
 export async function systemFacts(agentVersion: string, nowMs: number): Promise<BundleFile[]> {
   const versions = {
     agent: agentVersion,

@@ -1,4 +1,5 @@
 import { Command, CommanderError } from "commander";
+import { errorText } from "../../lib/error-text.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { VERSION } from "../../lib/version.ts";
 import { addAccountCommands } from "./account.ts";
@@ -46,7 +47,7 @@ export async function run(
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = errorText(error);
     stderr.write(`edge-control: ${sanitizeLine(message.replaceAll("\n", " "))}\n`);
     return EXIT_FAILED;
   }

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { errorText } from "../../lib/error-text.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { hasResidualData, scrub } from "../../lib/sqlite.ts";
 
@@ -33,7 +34,7 @@ export function scrubDatabase(path: string, logger: Logger, maxBytes: number = M
       database.close();
     }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     logger.warn(
       { reason },
       `an earlier release left deleted values in the free space of the database, which was not rewritten. ${MANUAL_ADVICE}`,

@@ -1,6 +1,7 @@
 import { chmod, mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
 import { z } from "zod";
+import { parseJson } from "../../lib/parse-json.ts";
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
 import type { Io } from "../io.ts";
@@ -83,14 +84,6 @@ export class ConfigFile {
       hint: "Log in again with `edgectl login`; it replaces the file.",
       cause,
     });
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
 

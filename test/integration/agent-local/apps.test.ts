@@ -68,7 +68,7 @@ describe.skipIf(missing !== undefined)(
       expect(stdout).toMatch(new RegExp(`web +running +${port}:8080`));
     });
 
-    it("app tells the chain of facts of one that runs, and no value of its environment", async () => {
+    it("app explains an app that runs, without values of its environment", async () => {
       const { code, stdout } = await device.command("app", "web");
       expect(code).toBe(0);
       expect(stdout).toMatch(/It was deployed, from/);
@@ -96,7 +96,7 @@ describe.skipIf(missing !== undefined)(
       expect((await device.command("events")).stdout).toContain("App web was restarted and is running.");
     });
 
-    it("stop keeps it stopped, and says so wherever one asks; start brings it back", async () => {
+    it("stop keeps it stopped, and all commands show it; start starts it again", async () => {
       expect(await device.command("stop", "web")).toMatchObject({
         code: 0,
         stdout: expect.stringContaining("App web is stopped, and stays so until it is started."),
@@ -128,12 +128,15 @@ describe.skipIf(missing !== undefined)(
       expect((await device.command("app", "web")).stdout).toMatch(/It runs\./);
     });
 
-    it.each(["restart", "stop", "start", "remove"])("%s of an app that is not there is refused", async (command) => {
-      expect(await device.command(command, "nobody")).toMatchObject({
-        code: 4,
-        stderr: expect.stringContaining("There is no app named nobody"),
-      });
-    });
+    it.each(["restart", "stop", "start", "remove"])(
+      "%s of an app that is not installed is refused",
+      async (command) => {
+        expect(await device.command(command, "nobody")).toMatchObject({
+          code: 4,
+          stderr: expect.stringContaining("There is no app named nobody"),
+        });
+      },
+    );
 
     it("a crashing app fails its deployment, with its last lines, and is not installed", async () => {
       const { code, stdout } = await deploy({ name: "crasher", image: crasher });
@@ -143,7 +146,7 @@ describe.skipIf(missing !== undefined)(
       expect((await device.command("app", "crasher")).stdout).toMatch(/Why: +It was never deployed successfully/);
     });
 
-    it("app says that somebody paused it", async () => {
+    it("app says that it is paused", async () => {
       const listed = await engineRequest(engine.socketPath, "GET", "/containers/json");
       const [{ Id }] = JSON.parse(listed.body) as [{ Id: string }];
       await engineRequest(engine.socketPath, "POST", `/containers/${Id}/pause`);
@@ -153,7 +156,7 @@ describe.skipIf(missing !== undefined)(
       await engineRequest(engine.socketPath, "POST", `/containers/${Id}/unpause`);
     });
 
-    it("a container removed behind the agent's back is made again, and the repair stands in the events", async () => {
+    it("a container removed outside the agent is created again, and the events show the repair", async () => {
       const following = device.follow("events", "-f", "-n", "0");
       const listed = await engineRequest(engine.socketPath, "GET", "/containers/json");
       const [{ Id }] = JSON.parse(listed.body) as [{ Id: string }];

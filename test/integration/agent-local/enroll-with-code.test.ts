@@ -58,7 +58,7 @@ describe("enroll with a code", () => {
     expect(existsSync(tokenPath())).toBe(false);
   });
 
-  it("goes on after an answer that was lost: the same command again enrols", async () => {
+  it("enrols with the same command again after the response was lost", async () => {
     const code = await makeCode();
     const before = await readFile(device.configPath, "utf8");
     await using relay = await TcpRelay.to(Number(new URL(plane.url).port));
@@ -73,7 +73,7 @@ describe("enroll with a code", () => {
     expect(await command()).toMatchObject({ code: 0 });
   });
 
-  it("spends no code where the token could not be stored", async () => {
+  it("uses no code if the token could not be stored", async () => {
     const code = await makeCode();
     // Below a file not even root can write.
     const blocked = join(device.configPath, "below", "config.json");

@@ -28,7 +28,7 @@ describe("enroll", () => {
     expect(existsSync(stored())).toBe(false);
   };
 
-  it("with a real control plane: says as what it is known, stores the token privately, and the agent links", async () => {
+  it("with a real control plane: names the asset, stores the token privately, and the agent links", async () => {
     await using plane = await startControlPlane();
     const { asset, deviceToken } = await plane.asset(await plane.account());
     await writeFile(tokenFile, deviceToken);
@@ -43,7 +43,7 @@ describe("enroll", () => {
     expect((await device.command("config", "check")).code).toBe(0);
   });
 
-  it("keeps what else stands in the configuration, and takes the old token out of it", async () => {
+  it("keeps the other settings of the configuration, and removes the old token", async () => {
     await using peer = await ControlPeer.start();
     await device.configure({ config: { log: { level: "debug" } } });
     expect((await enroll(`ws://127.0.0.1:${peer.port}/v1/agent`)).code).toBe(0);
@@ -53,7 +53,7 @@ describe("enroll", () => {
     expect(peer.sessions[0]?.request.headers.authorization).toBe(`Bearer ${TOKEN}`);
   });
 
-  it("changes nothing when the token is refused, nobody listens, or the certificate is not trusted", async () => {
+  it("changes nothing when the token is refused, nothing listens, or the certificate is not trusted", async () => {
     const before = await readFile(device.configPath, "utf8");
     await using refusing = await ControlPeer.start({ refuse: () => httpAnswer("401 Unauthorized") });
     const ca = await CertificateAuthority.create(device.directory, "ca");
@@ -79,11 +79,11 @@ describe("enroll", () => {
     await expectUnchanged(before);
   });
 
-  it("refuses a token file that holds something else, without repeating it, and an address it cannot use", async () => {
+  it("refuses a token file with other content, without quoting it, and an invalid address", async () => {
     const before = await readFile(device.configPath, "utf8");
     await writeFile(tokenFile, "BEGIN PRIVATE planted-key");
     const { code, stderr } = await enroll("ws://127.0.0.1:1/v1/agent");
-    expect([code, stderr]).toEqual([2, expect.stringContaining("no device token")]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("does not contain a device token")]);
     expect(stderr).not.toContain("planted-key");
     await writeFile(tokenFile, TOKEN);
     expect((await enroll("ftp://127.0.0.1:1/")).stderr).toMatch(/control_plane_url: must be a URL/);

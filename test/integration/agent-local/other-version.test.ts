@@ -20,8 +20,8 @@ const STATUS = {
   device: { engine: { ok: false, reason: "it is down" }, disk: null, apps: [], deployments: [] },
 };
 
-/** A daemon as it may still run after an upgrade of the package, or before it. */
-describe("a command that meets a daemon", () => {
+/** A daemon of another version, as after an upgrade of the package. */
+describe("a command with a daemon", () => {
   let owned: AsyncDisposableStack;
   let path: string;
   let answer: { readonly version: string | undefined; readonly body: string };
@@ -43,17 +43,17 @@ describe("a command that meets a daemon", () => {
   });
   afterEach(() => owned.disposeAsync());
 
-  it.each([["0.0.9"], [undefined]])("of version %s fills in what that did not know of", async (version) => {
+  it.each([["0.0.9"], [undefined]])("of version %s fills in missing fields", async (version) => {
     answer = { version, body: JSON.stringify(STATUS) };
     expect(await new LocalClient(path).request("GET", "/status", "status")).toEqual({ ...STATUS, data: null });
   });
 
-  it.each([["9.0.0"], [undefined]])("of version %s says that it does not understand the answer", async (version) => {
+  it.each([["9.0.0"], [undefined]])("of version %s reports an answer it does not understand", async (version) => {
     answer = { version, body: JSON.stringify({ ...STATUS, device: "fine" }) };
     await expect(new LocalClient(path).request("GET", "/status", "status")).rejects.toThrow("of another version");
   });
 
-  it.each([["9.0.0"], [VERSION]])("of version %s takes an error for one, also behind what is good", async (version) => {
+  it.each([["9.0.0"], [VERSION]])("of version %s recognizes an error, also at the end of a stream", async (version) => {
     const error = { code: "ServiceUnavailable", message: "The engine went away." };
     answer = { version, body: `${JSON.stringify({ line: "one" })}\n${JSON.stringify({ error })}\n` };
     const lines: string[] = [];
@@ -66,7 +66,7 @@ describe("a command that meets a daemon", () => {
     expect(lines).toEqual(["one"]);
   });
 
-  it("of its own version that is none at all says that another program is there", async () => {
+  it("of its own version that sends no JSON reports another program at the socket", async () => {
     answer = { version: VERSION, body: "<html>" };
     await expect(new LocalClient(path).request("GET", "/status", "status")).rejects.toThrow("not JSON");
   });

@@ -35,7 +35,7 @@ describe("a daemon whose control plane has an authority of its own", () => {
     await waitFor(what, async () => isSo(await device.json<LinkStatus>("status")));
   };
 
-  it("trusts it for all connections, in the process it was started as", async () => {
+  it("trusts it for all connections, under the same process id", async () => {
     await device.configure({ url, config: { extra_ca_file: caFile } });
     const { pid } = await device.start({ NODE_EXTRA_CA_CERTS: undefined });
     await until("the link", ({ link }) => link.state === "online");
@@ -43,7 +43,7 @@ describe("a daemon whose control plane has an authority of its own", () => {
     expect((await device.json<{ agent: { pid: number } }>("status")).agent.pid).toBe(pid);
   });
 
-  it("trusts it also where the environment names others already", async () => {
+  it("trusts it also if the environment names other certificates", async () => {
     const stranger = await CertificateAuthority.create(device.directory, "stranger");
     const strangers = join(device.directory, "strangers.pem");
     await writeFile(strangers, stranger.cert);
@@ -53,7 +53,7 @@ describe("a daemon whose control plane has an authority of its own", () => {
     expect(await environmentOf(pid)).toContain(`NODE_EXTRA_CA_CERTS=${strangers}`);
   });
 
-  it("says what is wrong with a file that cannot be read as certificates, and goes on trying", async () => {
+  it("reports a file without valid certificates, and keeps trying", async () => {
     await writeFile(caFile, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
     await device.configure({ url, config: { extra_ca_file: caFile } });
     await device.start();
@@ -62,7 +62,7 @@ describe("a daemon whose control plane has an authority of its own", () => {
     );
   });
 
-  it("does not trust it without being told to", async () => {
+  it("does not trust it unless configured", async () => {
     await device.configure({ url });
     await device.start();
     await until("the reason", ({ link }) => (link.last_error?.reason ?? "").includes("extra_ca_file"));

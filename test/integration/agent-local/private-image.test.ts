@@ -34,7 +34,7 @@ describe.skipIf(missing !== undefined)(
 
     const registryAuth = { username: USER.name, password: USER.password };
 
-    it("is priced by a dry run, which changes nothing", async () => {
+    it("has its cost shown by a dry run, which changes nothing", async () => {
       const { code, stdout } = await deploy({ registry_auth: registryAuth }, "--dry-run");
       expect(stdout).toMatch(
         /Success +web: Nothing was changed\. Deploying app web would cost: [\d.]+ \wB to download/,
@@ -43,7 +43,7 @@ describe.skipIf(missing !== undefined)(
       expect((await device.command("apps")).stdout).not.toContain("web");
     });
 
-    it("runs with the credentials that stand in its file, and not without", async () => {
+    it("runs with the credentials in its file, and not without", async () => {
       const refused = await deploy({});
       expect(refused.stdout).toMatch(/Fail +web: The registry denies access to the image: .*none are known for it/);
       expect(refused.code).toBe(1);
@@ -59,7 +59,7 @@ describe.skipIf(missing !== undefined)(
       expect(said.join("")).not.toContain(USER.password);
     });
 
-    it("is refused with the field that is wrong", async () => {
+    it("is refused with the name of the wrong field", async () => {
       const { code, stderr } = await deploy({ max_download_bytes: "a lot", registry_auth: registryAuth });
       expect(stderr).toContain("max_download_bytes");
       expect(stderr).not.toContain(USER.password);

@@ -11,20 +11,20 @@ describe("the agent's socket", () => {
   });
   afterEach(() => device[Symbol.asyncDispose]());
 
-  it("is for its owner and group alone", async () => {
+  it("is open to its owner and group only", async () => {
     await device.start();
     const { mode } = await stat(device.socketPath);
     expect(mode & 0o777).toBe(0o660);
   });
 
-  it.skipIf(process.getuid?.() !== 0)("says so to a user who may not use it", async () => {
+  it.skipIf(process.getuid?.() !== 0)("reports missing permission to a user", async () => {
     await device.start();
     const args = ["--reuid", "65534", "--clear-groups", process.execPath, "src/agent/main.ts", "apps"];
     const { code, stderr } = await run("setpriv", [...args, "--socket", device.socketPath]);
     expect([code, stderr]).toEqual([5, expect.stringContaining("no permission to use")]);
   });
 
-  it("is taken over from a daemon that was killed", async () => {
+  it("is replaced after a daemon was killed", async () => {
     await device.start();
     await device.kill();
     expect((await device.command("apps")).code).toBe(3);
@@ -32,7 +32,7 @@ describe("the agent's socket", () => {
     expect((await device.command("apps")).code).toBe(0);
   });
 
-  it("is never taken from one that listens", async () => {
+  it("is never taken from a daemon that listens", async () => {
     await device.start();
     const other = await LocalAgent.create({ config: { local: { socket: device.socketPath } } });
     await using _other = other;
@@ -42,14 +42,14 @@ describe("the agent's socket", () => {
     expect(agent.pid).not.toBe(second.pid);
   });
 
-  it("does not replace a file that is no socket, and the agent runs without", async () => {
+  it("does not replace a file that is not a socket, and the agent runs without it", async () => {
     await writeFile(device.socketPath, "precious");
     const daemon = await device.start();
-    await daemon.waitForOutput("is in the way");
+    await daemon.waitForOutput("is not a socket");
     expect((await stat(device.socketPath)).size).toBe(8);
   });
 
-  it("answers a request it does not know, and one that is broken, with an error and lives on", async () => {
+  it("returns an error for an unknown and for an invalid request, and keeps running", async () => {
     await device.start();
     for (const args of [["/v1/nothing"], ["/elsewhere"], ["-d", "{", "/v1/deployments"], ["/v1/apps/%E0%A4%A"]]) {
       const path = args.at(-1) ?? "";

@@ -46,7 +46,7 @@ describe("support-bundle", () => {
   });
   afterEach(() => device[Symbol.asyncDispose]());
 
-  it("holds everything and none of the secrets, wherever they turn up", async () => {
+  it("contains everything but the secrets, wherever they occur", async () => {
     const parsed = parseAppSpec({
       name: "web",
       image: "localhost/web:1",
@@ -57,7 +57,7 @@ describe("support-bundle", () => {
     });
     if (!parsed.ok) throw parsed.error;
     const { spec } = parsed;
-    // The engine repeats what it was given, in the name of an image and in its errors.
+    // The engine repeats its input in image names and errors.
     await using engine = await startScriptedEngine((request, response) => {
       response.statusCode = request.url?.includes("/json") ? 500 : 200;
       response.setHeader("Content-Type", "application/json");

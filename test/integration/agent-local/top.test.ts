@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { LocalAgent } from "../../support/agent-local/local-agent.ts";
 
-it("top looks once and ends, for people and for programs, and says when the agent is down", async () => {
+it("top measures once and ends, as text and as JSON, and reports that the agent is not running", async () => {
   await using device = await LocalAgent.create();
   const daemon = await device.start();
   const text = await device.command("top", "--once");

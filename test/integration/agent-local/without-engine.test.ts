@@ -20,7 +20,7 @@ describe("commands on a device without an engine", () => {
   });
   afterEach(() => device[Symbol.asyncDispose]());
 
-  it("status tells why there is no link and no engine, and what to do next", async () => {
+  it("status shows why there is no link and no engine, and what to do next", async () => {
     await device.start();
     const { code, stdout } = await device.command("status");
     expect(code).toBe(1);
@@ -30,7 +30,7 @@ describe("commands on a device without an engine", () => {
     expect(stdout).toMatch(/edge-agent doctor/);
   });
 
-  it("status tells who the control plane takes the device for", async () => {
+  it("status shows the asset of the device", async () => {
     await using peer = await ControlPeer.start();
     await device.configure({ url: `ws://127.0.0.1:${peer.port}/v1/agent` });
     await device.start();
@@ -42,7 +42,7 @@ describe("commands on a device without an engine", () => {
     expect((await device.command("status")).stdout).toMatch(/online for \d+ s, as SN-1 \(Gateway\)/);
   });
 
-  it("status with the daemon down says so, and what can be told without it", async () => {
+  it("status with the daemon down says so, and shows what is known without it", async () => {
     const daemon = await device.start();
     daemon.kill("SIGTERM");
     await daemon.exited;
@@ -54,7 +54,7 @@ describe("commands on a device without an engine", () => {
     expect(answer).toMatchObject({ agent: null, device: { apps: [], engine: { ok: false } } });
   });
 
-  it("status on a device where the agent never ran says what it cannot know", async () => {
+  it("status on a device where the agent never ran says what is unknown", async () => {
     const { code, stdout } = await device.command("status");
     expect(code).toBe(3);
     expect(stdout).toMatch(/Nothing is known of the apps/);
@@ -72,7 +72,7 @@ describe("commands on a device without an engine", () => {
     expect(stderr).toMatch(/not running/);
   });
 
-  it("a failed local deployment is told with its reason and stands in the events", async () => {
+  it("a failed local deployment shows its reason, also in the events", async () => {
     await device.start();
     const file = join(device.directory, "app.json");
     await writeFile(file, JSON.stringify({ name: "web", image: "localhost/web:1" }));
@@ -90,7 +90,7 @@ describe("commands on a device without an engine", () => {
     expect(story).toMatch(/no deployment of it succeeded/);
   });
 
-  it("a file that is no app is refused by name, one that is no JSON without repeating it", async () => {
+  it("a file without an app is refused by name, one without JSON without quoting it", async () => {
     await device.start();
     const file = join(device.directory, "app.json");
     await writeFile(file, JSON.stringify({ name: "web", image: "web:1", port: 1 }));
@@ -111,7 +111,7 @@ describe("commands on a device without an engine", () => {
     expect(await following.exited).toBe(130);
   });
 
-  it("a number that is none is wrong usage", async () => {
+  it("an invalid number is wrong usage", async () => {
     const { code, stderr } = await device.command("logs", "--lines", "many");
     expect([code, stderr]).toEqual([2, expect.stringContaining("whole number")]);
   });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import type { AppRecord } from "../../../src/agent/core/deployment/record.ts";
 import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engine.ts";
 import type { ContainerRequest, Engine } from "../../../src/agent/engine/engine.ts";
-import { readAppLog } from "../../../src/agent/live/app-log.ts";
+import { readAppLog } from "../../../src/agent/apps/app-log.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { freeHostPort } from "../../support/free-port.ts";
 import type { LoadedImage } from "../../support/images.ts";

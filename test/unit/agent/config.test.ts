@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ConfigError } from "../../../src/agent/config/config-error.ts";
 import { loadConfig, parseConfig } from "../../../src/agent/config/load.ts";
-import { toDeployConfig } from "../../../src/agent/config/settings.ts";
+import { toDeployConfig } from "../../../src/agent/daemon/settings.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
 const MINIMAL = { control_plane_url: "wss://control.example.com/v1/agent", device_token: "ed_abc" };
@@ -29,7 +29,7 @@ describe("agent configuration", () => {
     ["a wrong type, with what was expected", { link: { keepalive_s: "10" } }, /link\.keepalive_s: .*expected number/],
     ["a value out of range, with the range", { link: { keepalive_s: 1 } }, /link\.keepalive_s: .*>=10/],
     ["a relative state directory", { state_dir: "state" }, /state_dir: must be an absolute path/],
-    ["an address that is none", { control_plane_url: "control.example.com" }, /control_plane_url: must be a URL/],
+    ["an invalid address", { control_plane_url: "control.example.com" }, /control_plane_url: must be a URL/],
     ["an http address", { control_plane_url: "https://control.example.com" }, /control_plane_url: must be a URL/],
     ["both tokens", { device_token_file: "/t" }, /device_token: set either/],
     ["no token", { device_token: undefined }, /device_token: set either/],
@@ -49,7 +49,7 @@ describe("agent configuration", () => {
     expect(() => parse(fields)).toThrow(message);
   });
 
-  it("sends a token unencrypted only within this machine, unless told to", () => {
+  it("sends a token unencrypted only within this machine, unless configured otherwise", () => {
     for (const host of ["localhost", "127.0.0.1:8080", "127.9.9.9", "[::1]:80"]) {
       expect(parse({ control_plane_url: `ws://${host}/v1/agent` })).toBeDefined();
     }
@@ -60,7 +60,7 @@ describe("agent configuration", () => {
     }
   });
 
-  it("never repeats the text of a file that is not JSON: it may hold the token", () => {
+  it("never quotes a file that is not JSON: it may contain the token", () => {
     const text = '{"device_token": "ed_supersecretsupersecret", oops}';
     let message = "";
     try {
@@ -87,7 +87,7 @@ describe("agent configuration on disk", () => {
   });
   afterEach(() => directory[Symbol.asyncDispose]());
 
-  it("reads the token and the extra authorities from the files it names", () => {
+  it("reads the token and the extra certificates from the configured files", () => {
     const path = config({
       control_plane_url: MINIMAL.control_plane_url,
       device_token_file: write("token", "ed_fromfile\n"),
@@ -96,7 +96,7 @@ describe("agent configuration on disk", () => {
     expect(loadConfig(path)).toMatchObject({ token: "ed_fromfile", extraCa: "-----BEGIN CERTIFICATE-----\n", path });
   });
 
-  it("keeps apps away from whatever gives the device away, the socket for local commands too", () => {
+  it("protects the paths that grant root on the device, including the agent's own socket", () => {
     const path = config({ ...MINIMAL, local: { socket: "/srv/agent.sock" }, engine: { socket: "/srv/engine.sock" } });
     const { protectedPaths } = toDeployConfig(loadConfig(path));
     for (const guarded of [
@@ -116,10 +116,10 @@ describe("agent configuration on disk", () => {
     expect(() => loadConfig(path)).toThrow(/device_token_file \/nowhere\/token cannot be read/);
   });
 
-  it("refuses files that cannot be what they should be", () => {
+  it("refuses files with unexpected content", () => {
     const token = config({ control_plane_url: MINIMAL.control_plane_url, device_token_file: write("t", "two words") });
     expect(() => loadConfig(token)).toThrow(/device token/);
     const ca = config({ ...MINIMAL, extra_ca_file: write("ca", "hello") });
-    expect(() => loadConfig(ca)).toThrow(/extra_ca_file: .* holds no PEM certificate/);
+    expect(() => loadConfig(ca)).toThrow(/extra_ca_file: .* does not contain a PEM certificate/);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { LABELS } from "../../../src/agent/core/app/container.ts";
 import { readDeviceState } from "../../../src/agent/live/device-state.ts";
-import { findAppContainer } from "../../../src/agent/live/find-app-container.ts";
+import { findAppContainer } from "../../../src/agent/apps/find-app-container.ts";
 import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 

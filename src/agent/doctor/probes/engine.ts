@@ -1,3 +1,4 @@
+import { errorText } from "../../../lib/error-text.ts";
 import { bad, good, type Probe, warning } from "../probe.ts";
 
 /** Oldest versions the agent is tested with. */
@@ -14,7 +15,7 @@ export const probeEngine: Probe = async ({ engine }, signal) => {
       `Update it: ${kind} ${MIN_VERSIONS[kind]} is the oldest the agent is made for.`,
     );
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = errorText(error);
     return bad(
       `${why}.`,
       /no permission/.test(why)

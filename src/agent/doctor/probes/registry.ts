@@ -1,3 +1,4 @@
+import { errorText } from "../../../lib/error-text.ts";
 import type { CheckResult } from "../../core/doctor/checks.ts";
 import { canonicalRegistry, imageAddress } from "../../registry/address.ts";
 import { RegistryError, type RegistryErrorKind } from "../../registry/registry-error.ts";
@@ -88,7 +89,7 @@ async function pingRegistry(
         `${registry} answers; whether it may without a trusted certificate is the container engine's to say.`,
       );
     }
-    const text = `${error instanceof Error ? error.message : String(error)}.`;
+    const text = `${errorText(error)}.`;
     const next = NEXT[kind] ?? DEFAULT_ADVICE;
     return kind === "rate_limited" ? warning(text, next) : bad(text, next);
   }

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { errorText } from "../../../lib/error-text.ts";
 import { bad, configOf, good, type Probe } from "../probe.ts";
 
 /** What the agent remembers can be read and is sound. */
@@ -12,7 +13,7 @@ export const probeStore: Probe = async (patient) => {
     return good("It is sound.");
   } catch (error) {
     return bad(
-      `${error instanceof Error ? error.message : String(error)}.`,
+      `${errorText(error)}.`,
       "Restart the agent: it sets a damaged store aside and finds its apps again. If it comes back, the disk is failing.",
     );
   }

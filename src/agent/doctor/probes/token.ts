@@ -1,5 +1,5 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
-import { toLinkConfig } from "../../config/settings.ts";
+import { toLinkConfig } from "../../link/to-link-config.ts";
 import { outcomeOfHttpStatus } from "../../core/link/link-outcome.ts";
 import { explainNetworkError } from "../../core/net/network-error.ts";
 import { createConnect } from "../../link/connect.ts";

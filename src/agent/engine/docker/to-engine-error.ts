@@ -1,3 +1,4 @@
+import { errorText } from "../../../lib/error-text.ts";
 import { maskSecrets } from "../../../lib/redact.ts";
 import type { EngineErrorKind } from "../engine-error.ts";
 import { EngineError } from "../engine-error.ts";
@@ -62,7 +63,7 @@ function convert(error: unknown, secrets: readonly string[], classify: Classify)
 function messageOf(error: unknown): string {
   const answered = property(property(error, "json"), "message");
   if (typeof answered === "string" && answered !== "") return answered;
-  return error instanceof Error ? error.message : String(error);
+  return errorText(error);
 }
 
 function property(value: unknown, key: string): unknown {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Clock } from "../../../lib/clock.ts";
 import { deadline } from "../../../lib/clock.ts";
+import { parseJson } from "../../../lib/parse-json.ts";
 import { RegistryError } from "../registry-error.ts";
 import type { AskHelper } from "./docker-credentials.ts";
 
@@ -62,12 +63,4 @@ async function run(program: string, input: string, signal: AbortSignal): Promise
     child.on("error", reject);
     child.on("close", (code) => resolve({ code: code ?? 1, output }));
   });
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -17,7 +17,7 @@ const MACHINE: HostUsage = {
 type App = Top["apps"][number];
 const usage = { cpu_ns: 0, memory_bytes: 5e6, memory_limit_bytes: 1e9, received_bytes: 0, sent_bytes: 0 };
 
-function look(at_ms: number, app: Partial<App> = {}): Top {
+function sample(at_ms: number, app: Partial<App> = {}): Top {
   const web: App = {
     name: "web",
     image: "web:1",
@@ -43,25 +43,25 @@ function look(at_ms: number, app: Partial<App> = {}): Top {
 }
 
 describe("what apps use", () => {
-  it("is the difference between two looks, by the second", () => {
+  it("is the difference between two samples, per second", () => {
     const later = { ...usage, cpu_ns: 1.5e9, received_bytes: 6_000, sent_bytes: 2_000 };
-    const [web] = ratesBetween(look(1_000), look(3_000, { usage: later }));
+    const [web] = ratesBetween(sample(1_000), sample(3_000, { usage: later }));
     expect(web).toMatchObject({ cpu_percent: 75, received_bytes_per_s: 3_000, sent_bytes_per_s: 1_000 });
   });
 
   it.each<[string, Top | undefined, Partial<App>]>([
-    ["at the first look", undefined, {}],
-    ["after a restart in between", look(0), { started_at: "2026-11-20T13:00:00Z" }],
-    ["of an app that does not run", look(0), { usage: null }],
-    ["of an app on the host's network", look(0), { usage: { ...usage, received_bytes: null, sent_bytes: null } }],
+    ["for the first sample", undefined, {}],
+    ["after a restart in between", sample(0), { started_at: "2026-11-20T13:00:00Z" }],
+    ["for an app that is not running", sample(0), { usage: null }],
+    ["of an app on the host's network", sample(0), { usage: { ...usage, received_bytes: null, sent_bytes: null } }],
   ])("is not known %s", (_name, before, app) => {
-    expect(ratesBetween(before, look(2_000, app))[0]?.received_bytes_per_s).toBeNull();
+    expect(ratesBetween(before, sample(2_000, app))[0]?.received_bytes_per_s).toBeNull();
   });
 
-  it("is shown in 80 columns, the device above, whatever the app is called", () => {
+  it("fits into 80 columns, with the device above the apps, for any app name", () => {
     const name = "an-app-with-a-name-that-is-as-long-as-names-of-apps-may-ever-be-63";
-    const now = look(2_000, { name, state: "restarting", restarts: 12 });
-    const text = renderTop(now, MACHINE, ratesBetween(look(0, { name }), now), PLAIN, 80);
+    const now = sample(2_000, { name, state: "restarting", restarts: 12 });
+    const text = renderTop(now, MACHINE, ratesBetween(sample(0, { name }), now), PLAIN, 80);
     expect(text.split("\n").filter((line) => displayWidth(line) > 80)).toEqual([]);
     expect(text).toMatch(/^Link online for 1 min/);
     expect(text).toContain("Load 0.42 on 4 CPU   Memory 1.00 GB of 4.00 GB   Disk 5.00 GB free   Temp 52 °C");

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { printActivity } from "../../../../src/agent/cli/activity-view.ts";
 import { Printer } from "../../../../src/agent/cli/printer.ts";
 import { renderApps, renderStatus, shortTime } from "../../../../src/agent/cli/status-view.ts";
-import { troublesOf } from "../../../../src/agent/cli/troubles.ts";
+import { troublesOf } from "../../../../src/agent/cli/status.ts";
 import type { Activity, Status } from "../../../../src/agent/local/api.ts";
 import { createTheme } from "../../../../src/lib/terminal/theme.ts";
 import { displayWidth } from "../../../../src/lib/terminal/width.ts";
@@ -77,7 +77,7 @@ describe("what is wrong, in the status", () => {
 });
 
 describe("output on a terminal", () => {
-  it("tells what data was used, what for, and that downloads wait when a budget is used up", () => {
+  it("shows the data used, by purpose, and that downloads wait when a budget is used up", () => {
     const data = {
       today_bytes: 2_122_643,
       month_bytes: 9_122_643,
@@ -95,7 +95,7 @@ describe("output on a terminal", () => {
     expect(renderStatus(STATUS, PLAIN)).not.toContain("Data used");
   });
 
-  it("the status tells link, engine, disk and agent", () => {
+  it("the status shows link, engine, disk and agent", () => {
     const text = renderStatus(STATUS, PLAIN);
     expect(text).toMatch(/Link +online for 1 min 30 s, as GW-1 \(Pump house\)/);
     expect(text).toMatch(/Engine +docker 20\.10\.24/);
@@ -103,7 +103,7 @@ describe("output on a terminal", () => {
     expect(text).toMatch(/Agent +0\.1\.0, up 1 h 1 min/);
   });
 
-  it("apps fit into 80 columns, whatever they are called", () => {
+  it("apps fit into 80 columns, for any name", () => {
     const name = fc.stringMatching(/^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$/);
     fc.assert(
       fc.property(name, fc.string({ maxLength: 200 }), (name, image) => {

@@ -9,7 +9,7 @@ function setUp() {
   return { clock, tidier, collections: () => collections };
 }
 
-test("garbage is collected once after the start, and once after work, when it has been quiet", async () => {
+test("garbage is collected once after the start, and once after work, when the agent is idle", async () => {
   const { clock, tidier, collections } = setUp();
   await clock.advance(60_000);
   expect(collections()).toBe(1);
@@ -22,14 +22,14 @@ test("garbage is collected once after the start, and once after work, when it ha
   expect(collections()).toBe(2);
 });
 
-test("nothing is left to happen once it is disposed of", async () => {
+test("no timer is left after disposal", async () => {
   const { clock, tidier, collections } = setUp();
   tidier[Symbol.dispose]();
   await clock.advance(60_000);
   expect([collections(), clock.pending]).toEqual([0, 0]);
 });
 
-test("a Node.js that does not offer it is left alone", () => {
+test("nothing happens without --expose-gc", () => {
   const clock = new FakeClock();
   using tidier = createIdleGc({ clock, collect: undefined });
   tidier.onWork();

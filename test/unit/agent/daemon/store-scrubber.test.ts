@@ -44,7 +44,7 @@ function setUp() {
   return { clock, lines, state, write, stop, listeners };
 }
 
-test("what remains is overwritten once it is quiet, and nothing where nothing does", async () => {
+test("residual data is overwritten after a pause in writes; without any, nothing is written", async () => {
   const { clock, state, write, stop } = setUp();
   await clock.advance(3_600_000);
   expect(state.scrubbed).toBe(0);
@@ -58,7 +58,7 @@ test("what remains is overwritten once it is quiet, and nothing where nothing do
   await stop();
 });
 
-test("after five minutes at the latest, however much is written", async () => {
+test("it is overwritten after five minutes at the latest, even if writes go on", async () => {
   const { clock, state, write, stop } = setUp();
   for (let second = 0; second < 300; second += 5) {
     write();
@@ -68,7 +68,7 @@ test("after five minutes at the latest, however much is written", async () => {
   await stop();
 });
 
-test("where it cannot be done that is said once, and it is tried again", async () => {
+test("a failure is logged once, and retried", async () => {
   const { clock, lines, state, write, stop } = setUp();
   state.isBroken = true;
   write();
@@ -82,7 +82,7 @@ test("where it cannot be done that is said once, and it is tried again", async (
   await stop();
 });
 
-test("old copies are looked for twice a day, and nothing is left to happen once it is stopped", async () => {
+test("expired copies are removed twice a day, and no timer is left after the stop", async () => {
   const { clock, lines, state, write, stop, listeners } = setUp();
   await clock.advance(13 * 3_600_000);
   expect(state.swept).toBe(2);

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { lastDeployments } from "../../../../src/agent/live/last-deployments.ts";
+import { lastDeployments } from "../../../../src/agent/live/report-builder.ts";
 import { EngineError } from "../../../../src/agent/engine/engine-error.ts";
 import { RegistryError, type RegistryErrorKind } from "../../../../src/agent/registry/registry-error.ts";
 import type { DeployOptions } from "../../../../src/protocol/deploy-options.ts";

@@ -5,7 +5,7 @@ import { BudgetGate } from "../../../../src/agent/ledger/budget-gate.ts";
 import { DataUsageReader } from "../../../../src/agent/ledger/data-usage-reader.ts";
 import { TrafficLedger } from "../../../../src/agent/ledger/traffic-ledger.ts";
 import { NetworkWatch } from "../../../../src/agent/ledger/network-watch.ts";
-import { dataUsed } from "../../../../src/agent/local/data-used.ts";
+import { dataUsed } from "../../../../src/agent/local/local-routes.ts";
 import { openSqliteStore } from "../../../../src/agent/store/sqlite-store.ts";
 import type { AgentStore } from "../../../../src/agent/store/store.ts";
 import { deviceDataUsageSchema } from "../../../../src/protocol/data-usage.ts";

@@ -21,7 +21,7 @@ const over = (id: string, outcome: "succeeded" | "failed" = "succeeded"): Deploy
 });
 const found = (deploymentId: string) => ({ deploymentId, imageId: "sha256:1", containerId: "c1" });
 
-test("one that is held goes on until its end is acknowledged, and has then ended as it said", () => {
+test("a stored deployment is running until its end is acknowledged, and then has the outcome of its final event", () => {
   using store = open();
   store.save({ deployment: over("good"), events: [SUCCESS] });
   store.save({ deployment: over("bad", "failed"), events: [FAIL] });
@@ -34,7 +34,7 @@ test("one that is held goes on until its end is acknowledged, and has then ended
   ]);
 });
 
-test("one that the history has forgotten has succeeded where an app is the result of it", () => {
+test("a deployment older than the history has succeeded if an installed app is its result", () => {
   using store = open();
   store.save({ app: newApp(spec, found("old")) });
   expect(readDeploymentOutcomes(store, ["old", "other"])).toEqual([
@@ -43,14 +43,14 @@ test("one that the history has forgotten has succeeded where an app is the resul
   ]);
 });
 
-test("nothing is known of one whose app was found again after the store was lost", () => {
+test("the outcome is unknown for an app that was adopted after the store was lost", () => {
   using store = open();
   store.save({ app: { ...newApp(spec, found("lost")), isAdopted: true } });
   expect(store.apps()).toMatchObject([{ isAdopted: true }]);
   expect(readDeploymentOutcomes(store, ["lost"])).toEqual([{ deployment_id: "lost", status: null }]);
 });
 
-test("one long ended is found behind a whole history of repairs", () => {
+test("an old deployment is found behind a full history of repairs", () => {
   using store = open();
   store.save({ deployment: over("good"), events: [SUCCESS] });
   store.acknowledge("good", 1);

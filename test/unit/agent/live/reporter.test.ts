@@ -21,23 +21,23 @@ const FACTS: DeviceFacts = {
 
 const readFacts = async () => FACTS;
 
-/** A rig whose reports are told as they would be to a control plane that holds what it was told. */
-async function telling(maxPerHour = 12) {
+/** A rig that collects the deltas a control plane would receive. */
+async function setUp(maxPerHour = 12) {
   const rig = new AgentRig();
   rig.engine.addImage(IMAGE);
   const { services } = rig;
   const stateDir = services.config.stateDir;
-  const book = new ReportBuilder({
+  const builder = new ReportBuilder({
     ...services,
     stateDir,
     facts: readFacts,
     isBusy: (app) => rig.deployments.isBusy(app),
   });
-  const reporter = new Reporter({ ...services, store: rig.store, builder: book, stateDir, maxPerHour });
-  const told: ReportDelta[] = [];
-  book.onReport(() => {
-    const change = book.since(told.at(-1)?.hash);
-    if (change) told.push(reportDeltaSchema.parse(change));
+  const reporter = new Reporter({ ...services, store: rig.store, builder, stateDir, maxPerHour });
+  const deltas: ReportDelta[] = [];
+  builder.onReport(() => {
+    const change = builder.since(deltas.at(-1)?.hash);
+    if (change) deltas.push(reportDeltaSchema.parse(change));
   });
   const stop = new AbortController();
   const running = reporter.run(stop.signal);
@@ -49,10 +49,10 @@ async function telling(maxPerHour = 12) {
   };
   return {
     rig,
-    book,
-    told,
+    builder,
+    deltas,
     deploy,
-    last: () => told.at(-1),
+    last: () => deltas.at(-1),
     async [Symbol.asyncDispose]() {
       stop.abort(new Error("test over"));
       await running;
@@ -63,37 +63,37 @@ async function telling(maxPerHour = 12) {
 
 describe("reports", () => {
   it("begin with a complete one, and stay silent while nothing changes", async () => {
-    await using test = await telling();
-    expect(test.told).toMatchObject([{ base: null, apps: [], device: { agent_version: "1.2.3" } }]);
+    await using test = await setUp();
+    expect(test.deltas).toMatchObject([{ base: null, apps: [], device: { agent_version: "1.2.3" } }]);
     let calls = 0;
     using _calls = test.rig.engine.faults.onCall(() => void calls++);
     await test.rig.clock.advance(3_600_000);
-    expect(test.told).toHaveLength(1);
+    expect(test.deltas).toHaveLength(1);
     expect(calls).toBe(0);
   });
 
-  it("tell of a deployment's end at once: whoever asked for it may look next", async () => {
-    await using test = await telling();
+  it("report the end of a deployment at once: the client may ask for the result next", async () => {
+    await using test = await setUp();
     const { rig } = test;
     for (const [id, begin] of [
       ["d1", () => rig.deployments.deploy("d1", { name: "app", image: IMAGE })],
       ["d2", () => rig.deployments.change("d2", { action: "stop", app: "app" })],
     ] as const) {
-      const before = test.told.length;
+      const before = test.deltas.length;
       begin();
       await rig.untilEnd(id);
       await rig.clock.advance(150);
-      expect(test.told).toHaveLength(before + 1);
+      expect(test.deltas).toHaveLength(before + 1);
     }
     expect(test.last()).toMatchObject({ apps: [{ state: "stopped", last_deployment: { deployment_id: "d2" } }] });
   });
 
-  it("tell of a deployment when it has ended, with the specification masked", async () => {
-    await using test = await telling();
+  it("report the result of a deployment, with the specification masked", async () => {
+    await using test = await setUp();
     await test.deploy("d1", { environments: [{ key: "TOKEN", value: "very-secret" }] });
-    expect(test.told).toHaveLength(2);
+    expect(test.deltas).toHaveLength(2);
     expect(test.last()).toMatchObject({
-      base: test.told[0]?.hash,
+      base: test.deltas[0]?.hash,
       removed_apps: [],
       apps: [
         {
@@ -107,17 +107,17 @@ describe("reports", () => {
       ],
     });
     expect(test.last()).not.toHaveProperty("device");
-    expect(JSON.stringify(test.told)).not.toContain("very-secret");
+    expect(JSON.stringify(test.deltas)).not.toContain("very-secret");
   });
 
-  it("tell of what happens to an app behind the agent's back, and of nothing else's containers", async () => {
-    await using test = await telling();
+  it("report changes of an app outside the agent, and nothing of foreign containers", async () => {
+    await using test = await setUp();
     await test.deploy("d1");
     const signal = new AbortController().signal;
     const foreign = { ...test.rig.engine.container("app")!.request, name: "foreign", labels: {} };
     await test.rig.engine.startContainer(await test.rig.engine.createContainer(foreign, signal), signal);
     await test.rig.clock.advance(10_000);
-    expect(test.told).toHaveLength(2);
+    expect(test.deltas).toHaveLength(2);
     test.rig.engine.container("app")!.stop();
     await test.rig.clock.advance(10_000);
     expect(test.last()?.apps).toMatchObject([{ name: "app", state: "stopped" }]);
@@ -126,8 +126,8 @@ describe("reports", () => {
     expect(test.last()?.apps).toMatchObject([{ name: "app", state: "missing", restarts: null, since: null }]);
   });
 
-  it("tell that an app is gone", async () => {
-    await using test = await telling();
+  it("report that an app was removed", async () => {
+    await using test = await setUp();
     await test.deploy("d1");
     test.rig.deployments.change("d2", { action: "remove", app: "app" });
     await test.rig.untilEnd("d2");
@@ -135,28 +135,28 @@ describe("reports", () => {
     expect(test.last()).toMatchObject({ apps: [], removed_apps: ["app"] });
   });
 
-  it("do not call an app that crashes in a loop running, nor tell of each crash", async () => {
-    await using test = await telling(12);
+  it("do not show an app that crashes in a loop as running, nor report each crash", async () => {
+    await using test = await setUp(12);
     await test.deploy("d1");
     const container = test.rig.engine.container("app")!;
-    const before = test.told.length;
+    const before = test.deltas.length;
     const states: string[] = [];
-    test.book.onReport(() => states.push(test.last()?.apps[0]?.state ?? ""));
+    test.builder.onReport(() => states.push(test.last()?.apps[0]?.state ?? ""));
     for (let minute = 0; minute < 120; minute++) {
       container.exit(1);
       await test.rig.clock.advance(60_000);
     }
     // A handful at once, and then one in five minutes.
-    expect(test.told.length - before).toBeGreaterThan(12);
-    expect(test.told.length - before).toBeLessThanOrEqual(6 + 24 + 1);
+    expect(test.deltas.length - before).toBeGreaterThan(12);
+    expect(test.deltas.length - before).toBeLessThanOrEqual(6 + 24 + 1);
     expect(states.filter((state) => state === "restarting").length).toBeGreaterThan(states.length / 2);
     expect(test.rig.log.filter((line) => line.includes("reports are held back"))).toHaveLength(1);
     await test.rig.clock.advance(3_600_000);
     expect(test.last()?.apps).toMatchObject([{ state: "running", restarts: 120 }]);
   });
 
-  it("tell at once what a deployment came to, however often something else changed", async () => {
-    await using test = await telling(1);
+  it("report the result of a deployment at once, even if the rate limit is reached", async () => {
+    await using test = await setUp(1);
     await test.deploy("d1");
     for (let i = 0; i < 20; i++) {
       test.rig.engine.container("app")!.exit(1);
@@ -168,8 +168,8 @@ describe("reports", () => {
     expect(test.last()?.apps).toMatchObject([{ state: "stopped", desired_state: "stopped" }]);
   });
 
-  it("see what changed while the engine's events were broken off", async () => {
-    await using test = await telling();
+  it("include changes made while the stream of engine events was broken", async () => {
+    await using test = await setUp();
     await test.deploy("d1");
     test.rig.engine.breakEvents();
     await test.rig.clock.advance(150);
@@ -178,8 +178,8 @@ describe("reports", () => {
     expect(test.last()?.apps).toMatchObject([{ state: "stopped" }]);
   });
 
-  it("are the same after a restart of the agent, and so need not be sent", async () => {
-    await using test = await telling();
+  it("are the same after a restart of the agent, and are not sent again", async () => {
+    await using test = await setUp();
     await test.deploy("d1");
     const { services } = test.rig;
     const other = new ReportBuilder({

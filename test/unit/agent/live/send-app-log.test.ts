@@ -14,7 +14,7 @@ async function deployed(): Promise<AgentRig> {
   return rig;
 }
 
-function asking(rig: AgentRig, params: { tail?: number; follow?: boolean }, limits = LIMITS) {
+function sendLog(rig: AgentRig, params: { tail?: number; follow?: boolean }, limits = LIMITS) {
   const chunks: AppLogChunk[] = [];
   const stop = new AbortController();
   const request = { app: "app", tail: 1_000, follow: false, ...params };
@@ -34,11 +34,11 @@ function asking(rig: AgentRig, params: { tail?: number; follow?: boolean }, limi
 const numbered = (count: number, length = 0) =>
   Array.from({ length: count }, (_, i) => `line ${i}`.padEnd(length, "."));
 
-describe("answering with an app's log", () => {
-  it("sends what there was before, gathered into few chunks", async () => {
+describe("sending an app's log", () => {
+  it("sends existing lines in few chunks", async () => {
     await using rig = await deployed();
     rig.engine.container("app")?.write(...numbered(20));
-    const log = asking(rig, {});
+    const log = sendLog(rig, {});
     expect(await log.ended).toBeUndefined();
     expect(log.texts()).toEqual(numbered(20));
     expect(log.chunks).toHaveLength(1);
@@ -48,9 +48,9 @@ describe("answering with an app's log", () => {
     });
   });
 
-  it("gives a sign of life where there is nothing to say", async () => {
+  it("sends an empty chunk if there are no lines", async () => {
     await using rig = await deployed();
-    const log = asking(rig, { follow: true });
+    const log = sendLog(rig, { follow: true });
     await rig.clock.advance(10);
     expect(log.chunks).toEqual([{ lines: [], omitted_lines: 0, omitted_bytes: 0 }]);
     log.stop();
@@ -58,10 +58,10 @@ describe("answering with an app's log", () => {
     expect(rig.engine.openLogs).toBe(0);
   });
 
-  it("lets what was there before wait for its turn, and leaves nothing of it out", async () => {
+  it("delays existing lines to the rate limit, and leaves none out", async () => {
     await using rig = await deployed();
     rig.engine.container("app")?.write(...numbered(100, 100));
-    const log = asking(rig, {});
+    const log = sendLog(rig, {});
     await rig.clock.advance(1_000);
     expect(log.bytes()).toBeLessThan(6_000);
     await rig.clock.advance(60_000);
@@ -70,9 +70,9 @@ describe("answering with an app's log", () => {
     expect(log.omitted()).toBe(0);
   });
 
-  it("leaves out and counts what comes faster than it may go, in its place", async () => {
+  it("leaves out and counts new lines above the rate limit, in their place", async () => {
     await using rig = await deployed();
-    const log = asking(rig, { follow: true });
+    const log = sendLog(rig, { follow: true });
     await rig.clock.advance(100);
     for (let second = 0; second < 20; second++) {
       rig.engine.container("app")?.write(...numbered(50, 100));
@@ -86,10 +86,10 @@ describe("answering with an app's log", () => {
     await expect(log.ended).rejects.toThrow("enough");
   });
 
-  it("ends with a remark when all that may be sent was sent", async () => {
+  it("ends with a message when the total limit is reached", async () => {
     await using rig = await deployed();
     rig.engine.container("app")?.write(...numbered(2_000, 100));
-    const log = asking(rig, { tail: 10_000, follow: true }, { bytesPerSecond: 1_000_000, totalBytes: 50_000 });
+    const log = sendLog(rig, { tail: 10_000, follow: true }, { bytesPerSecond: 1_000_000, totalBytes: 50_000 });
     await rig.clock.advance(10_000);
     expect(await log.ended).toContain("50000 bytes");
     expect(log.bytes()).toBeLessThanOrEqual(50_000);

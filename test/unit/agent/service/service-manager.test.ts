@@ -11,7 +11,7 @@ function find(environment: Readonly<Record<string, string>>, clock: FakeClock = 
   return findServiceManager({ environment, pid: 42, clock, openSender: openDatagramSender });
 }
 
-it("tells systemd what it waits for", async () => {
+it("reports readiness, reload and stop to systemd", async () => {
   await using dir = await tempDir();
   using systemd = new DatagramReceiver(join(dir.path, "notify"));
   using manager = find({ NOTIFY_SOCKET: systemd.path });
@@ -28,7 +28,7 @@ it("tells systemd what it waits for", async () => {
   expect(systemd.take()).toBeUndefined();
 });
 
-it("tells systemd nothing but a status by one, whatever is in it", async () => {
+it("sends a status as a single line, whatever is in it", async () => {
   await using dir = await tempDir();
   using systemd = new DatagramReceiver(join(dir.path, "notify"));
   using manager = find({ NOTIFY_SOCKET: systemd.path });
@@ -39,7 +39,7 @@ it("tells systemd nothing but a status by one, whatever is in it", async () => {
   expect(line).not.toMatch(/[\p{Cc}\p{Bidi_Control}\p{Zl}]/u);
 });
 
-it("says again what was not taken, the latest of each", async () => {
+it("sends again what was not accepted, the latest value of each field", async () => {
   await using dir = await tempDir();
   const clock = new FakeClock();
   const path = join(dir.path, "notify");
@@ -72,9 +72,9 @@ it("feeds the watchdog well within its time, until disposed", async () => {
 });
 
 it.each([
-  ["nobody asked for it", {}],
+  ["it is not configured", {}],
   ["another process is watched", { WATCHDOG_USEC: "60000000", WATCHDOG_PID: "43" }],
-  ["the time is no number", { WATCHDOG_USEC: "soon" }],
+  ["the time is not a number", { WATCHDOG_USEC: "soon" }],
 ])("feeds no watchdog when %s", async (_, environment) => {
   await using dir = await tempDir();
   const clock = new FakeClock();
@@ -85,7 +85,7 @@ it.each([
   expect(systemd.take()).toBeUndefined();
 });
 
-it("does nothing where nobody listens, and opens no socket", () => {
+it("does nothing without a service manager, and opens no socket", () => {
   using manager = findServiceManager({
     environment: {},
     pid: 42,

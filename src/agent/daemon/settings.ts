@@ -4,39 +4,24 @@ import { parseTimeWindow } from "../core/traffic/time-window.ts";
 import { join } from "node:path";
 import type { FetchBounds } from "../core/image/fetch-retry.ts";
 import type { SweepBounds } from "../core/image/part-sweep.ts";
-import type { LinkConfig } from "../link/link-config.ts";
 import type { ImageConfig } from "../images/ports.ts";
 import type { DeployConfig } from "../steps/context.ts";
-import { listProtectedPaths } from "./protected-paths.ts";
-import type { Config } from "./load.ts";
+import { listProtectedPaths } from "../config/protected-paths.ts";
+import type { Config } from "../config/load.ts";
 
-const RECONNECT_BASE_MS = 1_000;
-/** Pauses between tries to go on with a download that bring nothing. */
+/** Delays between attempts to continue a download that bring no bytes. */
 const FETCH_RETRY = { baseMs: 1_000, maxMs: 60_000 };
 const DAY_MS = 86_400_000;
-/** How long a partial download waits for the deployment that goes on with it. */
+/** A younger partial download is never removed: its deployment may continue it. */
 const MIN_PART_AGE_MS = 3_600_000;
 
-/** What the link takes from the configuration. */
-export function toLinkConfig(config: Config): LinkConfig {
-  const { link } = config;
-  return {
-    url: config.control_plane_url,
-    token: config.token,
-    extraCa: config.extraCa,
-    keepaliveMs: link.keepalive_s * 1000,
-    pongTimeoutMs: link.pong_timeout_s * 1000,
-    backoff: { baseMs: RECONNECT_BASE_MS, maxMs: link.reconnect_max_s * 1000 },
-  };
-}
-
-/** Of a data budget, what connecting again and again may take. */
+/** Share of a data budget that reconnecting may use. */
 const RECONNECT_SHARE = 0.05;
 
-/** Where there is no budget, on networks that cost: some hundred connections a day. */
+/** Reconnect budget on metered networks without a data budget: some hundred connections a day. */
 const RECONNECT_BYTES_PER_DAY = 2_000_000;
 
-/** Bytes a day that may be spent on connecting to the control plane where it costs. */
+/** Returns the bytes per day that connecting to the control plane may use on metered networks. */
 export function reconnectBudgetBytesPerDay({ dailyBytes, monthlyBytes }: DataPolicy): number {
   const budgets = [dailyBytes, monthlyBytes === undefined ? undefined : monthlyBytes / 30].filter(
     (b) => b !== undefined,
@@ -44,7 +29,7 @@ export function reconnectBudgetBytesPerDay({ dailyBytes, monthlyBytes }: DataPol
   return Math.min(RECONNECT_BYTES_PER_DAY, ...budgets.map((bytes) => bytes * RECONNECT_SHARE));
 }
 
-/** How long the link may be silent, as far as the configuration says it. */
+/** Returns the configured bounds of the keep-alive interval. */
 export function toKeepaliveBounds({ link }: Config): KeepaliveBounds {
   return {
     startMs: link.keepalive_s * 1000,
@@ -53,7 +38,7 @@ export function toKeepaliveBounds({ link }: Config): KeepaliveBounds {
   };
 }
 
-/** What the configuration allows on networks that cost. */
+/** Returns the policy for metered networks. */
 export function toDataPolicy({ data }: Config): DataPolicy {
   return {
     metered: data.metered,
@@ -65,7 +50,7 @@ export function toDataPolicy({ data }: Config): DataPolicy {
   };
 }
 
-/** What the deployment steps take from the configuration. */
+/** Returns the part of the configuration that the deployment steps use. */
 export function toDeployConfig(config: Config): DeployConfig {
   const { deploy, container_logs: logs } = config;
   return {
@@ -81,7 +66,7 @@ export function toDeployConfig(config: Config): DeployConfig {
   };
 }
 
-/** What image pulls take from the configuration. */
+/** The part of the configuration that image pulls use. */
 export function toImageConfig({ deploy, policy }: Config): ImageConfig {
   return {
     pullAttempts: deploy.pull_attempts,
@@ -92,11 +77,11 @@ export function toImageConfig({ deploy, policy }: Config): ImageConfig {
   };
 }
 
-/** What downloads take from the configuration. Durations in milliseconds, sizes in bytes. */
+/** The part of the configuration that downloads use. Durations in milliseconds, sizes in bytes. */
 export interface DownloadConfig {
   readonly directory: string;
   readonly bounds: FetchBounds;
-  /** Silence that is taken for a dead connection. */
+  /** A connection without data for this long is considered dead. */
   readonly stallMs: number;
   readonly sweep: SweepBounds;
 }

@@ -10,10 +10,10 @@ import { EngineError } from "../engine/engine-error.ts";
 import { maskLogLine } from "../engine/mask-log-lines.ts";
 import { findAppContainer } from "./find-app-container.ts";
 
-/** How often a container that does not run is looked at, in milliseconds. */
+/** How often a container that is not running is inspected, in milliseconds. */
 const POLL_INTERVAL_MS = 500;
 
-/** Most lines that are looked through for what an app wrote while nobody listened: between two of its runs. */
+/** Maximum number of lines searched for output that the app wrote between two reads, such as between two runs. */
 const MAX_MISSED_LINES = 10_000;
 
 export interface AppLogSource {
@@ -23,27 +23,27 @@ export interface AppLogSource {
 }
 
 export interface AppLogRequest {
-  /** How many of the last lines come first. */
+  /** Number of existing lines to start with. */
   readonly tail: number;
-  /** Nanoseconds since the Unix epoch: only lines that are not older. */
+  /** Nanoseconds since the Unix epoch. Older lines are left out. */
   readonly since?: bigint | undefined;
   readonly follow: boolean;
 }
 
 export interface AppLogBatch {
-  /** None where all that was there before was read, and what follows is new. */
+  /** Empty once all existing lines are read. The lines after that are new. */
   readonly lines: readonly LogLine[];
-  /** Written since reading began, not before. */
+  /** Whether the lines were written after reading began. */
   readonly isLive: boolean;
 }
 
-/** Why there is no more of a log: all was read, the app has no container, or the app was removed meanwhile. */
+/** Why a log ended: all lines were read, the app has no container, or the app was removed. */
 export type AppLogEnd = "read" | "no_container" | "removed";
 
 /**
- * An app's output, its secrets masked and made safe to show. Following, it goes on over restarts of the app, repairs and
- * updates, without losing a line or repeating one, until the app is removed or the signal aborts. Leaving it ends the
- * engine's stream. Errors: `EdgeError` `AppNotFound`, `EngineUnavailable`.
+ * Reads an app's output, with secrets masked and control characters removed. With `follow`, continues across restarts,
+ * repairs and updates of the app, without losing or repeating a line, until the app is removed or the signal aborts.
+ * Closing the generator closes the engine's stream. Errors: `EdgeError` `AppNotFound`, `EngineUnavailable`.
  */
 export async function* readAppLog(
   name: string,
@@ -73,7 +73,7 @@ class AppLogReader {
   #container: string | undefined;
   #run = "";
   #isLive = false;
-  /** When reading began, by the clock that dates the lines too. */
+  /** When reading began, in nanoseconds of the clock that the engine's timestamps use. */
   readonly #beganAt: bigint;
 
   constructor(name: string, request: AppLogRequest, source: AppLogSource, signal: AbortSignal) {
@@ -93,7 +93,7 @@ class AppLogReader {
       const isFollowed = this.#isLive && container?.id === this.#container && container?.startedAt === this.#run;
       const isWorthReading = container !== undefined && this.#isWorthReading(container);
       if (isWorthReading) yield* this.#readContainer(container, secretsOf(app.spec));
-      // Also behind a run that is followed: an engine may end its output at once, and go on calling it running.
+      // Also after a followed run: an engine may end the stream at once and still report the container as running.
       if (!isWorthReading || isFollowed) await this.#source.clock.sleep(POLL_INTERVAL_MS, this.#signal);
       if (!this.#request.follow) return "read";
       if (!this.#isLive) yield { lines: [], isLive: true };
@@ -101,13 +101,13 @@ class AppLogReader {
     }
   }
 
-  /** A container that is down has nothing new unless it ran meanwhile. */
+  /** A stopped container has new lines only if it ran since the last read. */
   #isWorthReading({ id, status, startedAt }: ContainerState): boolean {
     return status === "running" || id !== this.#container || startedAt !== this.#run;
   }
 
   async *#readContainer(container: ContainerState, secrets: readonly string[]): AsyncGenerator<AppLogBatch> {
-    const request = this.#next(container);
+    const request = this.#nextRequest(container);
     try {
       if (request.tail === 0) return;
       const masker = new SecretMasker(secrets);
@@ -122,24 +122,24 @@ class AppLogReader {
         if (lines.length > 0) yield { lines, isLive: this.#isLive };
       }
     } catch (error) {
-      // Removed since the look, as by an update.
+      // Removed since it was inspected, such as by an update.
       if (!this.#request.follow || !(error instanceof EngineError) || error.kind !== "not_found") throw error;
     }
   }
 
-  /** What to read of the container now. */
-  #next({ id, status, startedAt }: ContainerState): LogRequest {
-    if (id !== this.#container) this.#cursor = this.#beginWith(this.#container === undefined);
+  /** Returns the request for the next read of the container. */
+  #nextRequest({ id, status, startedAt }: ContainerState): LogRequest {
+    if (id !== this.#container) this.#cursor = this.#createCursor(this.#container === undefined);
     this.#cursor.resume();
     this.#container = id;
     this.#run = startedAt;
-    // What was written before is read to its end first: from there on, all that comes is new.
+    // Existing lines are read to the end first. Everything after that is new.
     if (!this.#isLive) return { ...this.#request, follow: false };
     return { tail: MAX_MISSED_LINES, since: this.#cursor.since, follow: status === "running" };
   }
 
-  /** Of the first container only what was asked for, of those that come in its place all. */
-  #beginWith(isFirst: boolean): LogCursor {
+  /** Applies `tail` and `since` to the first container only. Containers that replace it are read completely. */
+  #createCursor(isFirst: boolean): LogCursor {
     if (!isFirst) return new LogCursor({ tail: MAX_MISSED_LINES });
     const { tail, since } = this.#request;
     return new LogCursor({ tail, since: tail === 0 ? this.#beganAt : since });

@@ -1,15 +1,18 @@
 import { readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { DEFAULT_STATE_DIR } from "../config/default-paths.ts";
+import { DEFAULT_STATE_DIR } from "./default-paths.ts";
 
-/** In the directory the service manager makes for the time the service runs. */
+/** In the runtime directory, which the service manager creates while the service runs. */
 export const RUNTIME_SOCKET = "/run/edge-agent/agent.sock";
 
-/** The groups whose members may use the sockets: all of it, which makes a member root through the engine, or reading. */
+/** Groups whose members may use the full socket, which grants root through the engine, or the read-only one. */
 export const FULL_ACCESS_GROUP = "edge-agent";
 export const READ_ONLY_GROUP = "edge-agent-read";
 
-/** Where the agent takes local commands: as configured, else in its runtime directory where there is one, else in its state directory. */
+/**
+ * Returns the path of the full socket: as configured, else in the runtime directory if that exists or the state
+ * directory.
+ */
 export function localSocketPath(config: {
   readonly local: { readonly socket?: string | undefined };
   readonly state_dir: string;
@@ -18,14 +21,14 @@ export function localSocketPath(config: {
   return isDirectory(dirname(RUNTIME_SOCKET)) ? RUNTIME_SOCKET : join(config.state_dir, "agent.sock");
 }
 
-/** Where it takes those that only read: beside the other, `agent-read.sock` for `agent.sock`. */
+/** Returns the path of the read-only socket, in the same directory: `agent-read.sock` for `agent.sock`. */
 export function readOnlySocketPath(socketPath: string): string {
   return socketPath.endsWith(".sock") ? `${socketPath.slice(0, -".sock".length)}-read.sock` : `${socketPath}-read`;
 }
 
 /**
- * The same for a command, which has no use for the rest of the configuration and does not wait for its being checked.
- * Where the file cannot be read, as by a person without the right to, the socket of the service: they may use that.
+ * Returns the path of the full socket for a command. Does not validate the configuration, to start faster. If this user
+ * cannot read the file, returns the socket of the service, which they may be allowed to use.
  */
 export function findLocalSocket(configPath: string): string {
   try {

@@ -4,7 +4,7 @@ import {
   type AppLogEnd,
   type AppLogRequest,
   readAppLog,
-} from "../../../../src/agent/live/app-log.ts";
+} from "../../../../src/agent/apps/app-log.ts";
 import { AgentRig } from "../../../support/agent-rig.ts";
 import type { FakeBehaviour } from "../../../support/fake-engine/fake-image.ts";
 
@@ -22,7 +22,7 @@ async function deployed(behaviour: FakeBehaviour = {}, fields: object = {}): Pro
   return rig;
 }
 
-/** Reads a log beside the test. */
+/** Reads a log in the background. */
 function reading(rig: AgentRig, request: AppLogRequest) {
   const stop = new AbortController();
   const batches: AppLogBatch[] = [];
@@ -49,7 +49,7 @@ describe("an app's log", () => {
     expect(rig.engine.openLogs).toBe(0);
   });
 
-  it("masks secrets, and shows binary output in a form no terminal obeys", async () => {
+  it("masks secrets, and removes control characters", async () => {
     await using rig = await deployed({}, { environments: [{ key: "TOKEN", value: "very-secret" }] });
     rig.engine.container("app")?.write("token is very-secret", "\u001b[31mred\u001b[0m \u001b]0;title\u0007\u0000\t.");
     const log = reading(rig, { tail: 10, follow: false });
@@ -57,11 +57,11 @@ describe("an app's log", () => {
     expect(log.lines()).toEqual(["token is ***", "\u001b[31mred\u001b[0m \u{fffd}]0;title\u{fffd}\u{fffd}\t."]);
   });
 
-  it("is not asked for over and over where the engine ends it at once and calls the app running", async () => {
+  it("is not requested in a busy loop if the engine ends the stream at once and reports the app as running", async () => {
     await using rig = await deployed();
     let calls = 0;
     using _counted = rig.engine.faults.onCall(({ phase }) => {
-      // Far more than it takes, so that a reader that spins fails in place of hanging.
+      // Far more than needed: a busy loop fails instead of hanging.
       if (phase === "before" && calls++ > 2_000) throw new Error("spinning");
     });
     const readLogs = rig.engine.readLogs.bind(rig.engine);
@@ -74,7 +74,7 @@ describe("an app's log", () => {
     log.stop();
   });
 
-  it("is followed over the runs of an app that keeps ending, each line once", async () => {
+  it("is followed across runs of an app that keeps exiting, each line once", async () => {
     await using rig = await deployed();
     const container = rig.engine.container("app")!;
     container.write("before");
@@ -96,7 +96,7 @@ describe("an app's log", () => {
     expect(rig.engine.openLogs).toBe(0);
   });
 
-  it("shows nothing of the past where none was asked for, and all that comes", async () => {
+  it("shows no existing lines with tail 0, and all new ones", async () => {
     await using rig = await deployed();
     rig.engine.container("app")?.write("long ago");
     await rig.clock.advance(10);
@@ -109,7 +109,7 @@ describe("an app's log", () => {
     await expect(log.ended).rejects.toThrow("enough");
   });
 
-  it("goes on with the container that takes the place of another, and ends with the app", async () => {
+  it("continues with the container that replaces another, and ends when the app is removed", async () => {
     await using rig = await deployed();
     const log = reading(rig, { tail: 10, follow: true });
     await rig.clock.advance(1_000);
@@ -130,7 +130,7 @@ describe("an app's log", () => {
     expect(rig.engine.openLogs).toBe(0);
   });
 
-  it("says so where there is no such app, no container, or no engine", async () => {
+  it("reports a missing app, container or engine", async () => {
     await using rig = await deployed();
     await expect(readAppLog("other", { tail: 1, follow: false }, rig.services, unaborted).next()).rejects.toMatchObject(
       {
@@ -142,7 +142,7 @@ describe("an app's log", () => {
     expect(await log.ended).toBe("no_container");
   });
 
-  it("ends the engine's stream when its reader leaves", async () => {
+  it("closes the engine's stream when the reader stops", async () => {
     await using rig = await deployed();
     const log = readAppLog("app", { tail: 10, follow: true }, rig.services, unaborted);
     expect(await log.next()).toMatchObject({ value: { lines: [] } });

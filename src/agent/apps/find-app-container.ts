@@ -3,7 +3,7 @@ import type { AppRecord } from "../core/deployment/record.ts";
 import type { ContainerState, Engine } from "../engine/engine.ts";
 import { findManagedContainers } from "../engine/managed-containers.ts";
 
-/** The container of an installed app: the one that was recorded, or another that was made of it. */
+/** Finds the container of an installed app: the recorded one, or another one with the labels of its deployment. */
 export async function findAppContainer(
   { containerId, deploymentId }: AppRecord,
   engine: Engine,
