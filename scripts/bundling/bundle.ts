@@ -1,10 +1,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "rolldown";
-import { isLazyBuiltin, lazyBuiltins } from "./builtins.ts";
 import type { Executable } from "./executables.ts";
-import { lazySegmenter } from "./lazy-segmenter.ts";
-import { stubPackages } from "./stubbed-packages.ts";
+import { isLazyBuiltin, lazyBuiltins, lazySegmenter, stubPackages } from "./plugins.ts";
 
 /**
  * What every part uses, in one file: one of a few lines takes as long to open and to link as one of a hundred, and there

@@ -1,4 +1,4 @@
-import type { StubbedPackages } from "./stubbed-packages.ts";
+import type { StubbedPackages } from "./plugins.ts";
 
 /** A program of this project, as it is bundled. */
 export interface Executable {

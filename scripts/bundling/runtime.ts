@@ -5,7 +5,7 @@ import { basename, join } from "node:path";
 // Part of the C library, which every base has, and which must be the base's own.
 const C_LIBRARY = /^(linux-vdso|ld-linux|libc|libm|libdl|libpthread)[.-]/;
 
-/** Folder for the libraries that go with Node.js. */
+/** Folder beside Node.js for its libraries, which it searches first. */
 export const LIBRARIES = "lib";
 
 /**

@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { LIBRARIES } from "./node-runtime.ts";
+import { LIBRARIES } from "../bundling/runtime.ts";
 
 /** A file of the package. */
 export interface PackagedFile {

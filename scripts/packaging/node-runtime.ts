@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { access, copyFile, mkdir, mkdtemp, realpath, rename, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { LIBRARIES } from "../bundling/runtime.ts";
 import type { Architecture } from "./architectures.ts";
 import { fetchPackage } from "./npm-package.ts";
 
@@ -9,9 +10,6 @@ const execute = promisify(execFile);
 
 /** The one library Node.js needs that no system can be relied on to have; libstdc++ and libgcc are with every `apt`. */
 const LIBRARY = "libatomic.so.1";
-
-/** Folder, beside Node.js, in which it looks for libraries first. */
-export const LIBRARIES = "lib";
 
 /**
  * Answers a folder with Node.js for the architecture as it goes onto devices: `node` without symbols, and beside it, in

@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { demonstrate } from "./demonstration.ts";
-import { interruption, untilAborted } from "./interruption.ts";
+
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 const { once } = readOptions();
 using interrupted = interruption();
@@ -26,4 +27,28 @@ function readOptions(): { readonly once: boolean } {
     );
     process.exit(2);
   }
+}
+
+/** Aborts on a signal that would end this process. Until disposed, the signals have no other effect. */
+function interruption(): { readonly signal: AbortSignal } & Disposable {
+  const controller = new AbortController();
+  const abort = (): void => controller.abort(new DOMException("interrupted", "AbortError"));
+  for (const name of SIGNALS) process.on(name, abort);
+  return {
+    signal: controller.signal,
+    [Symbol.dispose]() {
+      for (const name of SIGNALS) process.off(name, abort);
+    },
+  };
+}
+
+/** Resolves when the signal aborts. */
+async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  // A listener for signals alone does not keep the process alive.
+  const timer = setInterval(() => {}, 2 ** 30);
+  signal.addEventListener("abort", () => resolve(), { once: true });
+  await promise;
+  clearInterval(timer);
 }

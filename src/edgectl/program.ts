@@ -3,9 +3,7 @@ import { addAppsLifecycle } from "./commands/apps-lifecycle.ts";
 import { addAppsLogs } from "./commands/apps-logs.ts";
 import { addAppsList, addAppsShow } from "./commands/apps-read.ts";
 import { addAppsUpdate } from "./commands/apps-update.ts";
-import { addAssetsList } from "./commands/assets-list.ts";
-import { addAssetsShow } from "./commands/assets-show.ts";
-import { addAssetsUpdate } from "./commands/assets-update.ts";
+import { addAssetsList, addAssetsShow, addAssetsUpdate } from "./commands/assets.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addDataUsage } from "./commands/data-usage.ts";
 import { addDeploy } from "./commands/deploy.ts";
@@ -16,10 +14,8 @@ import {
   addDeploymentsWatch,
 } from "./commands/deployments.ts";
 import { addDevice } from "./commands/device.ts";
-import { addLogin } from "./commands/login.ts";
-import { addLogout } from "./commands/logout.ts";
+import { addLogin, addLogout, addWhoami } from "./commands/login.ts";
 import { addUsage } from "./commands/usage.ts";
-import { addWhoami } from "./commands/whoami.ts";
 import { EXIT_CODE_HELP } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 import { isTerminal } from "../lib/terminal/theme.ts";

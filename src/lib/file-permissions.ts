@@ -98,7 +98,8 @@ function restrictFile(path: string, keep: number): PermissionChange[] {
   }
 }
 
-function listNames(directory: string): string[] {
+/** Returns the names in a directory; none if it cannot be read. */
+export function listNames(directory: string): string[] {
   try {
     return readdirSync(directory);
   } catch {

@@ -2,7 +2,7 @@ import { type DestinationStream, type Logger, pino } from "pino";
 import type { Clock } from "./clock.ts";
 import { BurstFilter } from "./log/burst-filter.ts";
 import { isJournalStream } from "./log/journal.ts";
-import { journalTarget } from "./log/journal-target.ts";
+import { journalTarget } from "./log/journal-entry.ts";
 import type { LogLevel } from "./log/levels.ts";
 import { MASK, maskTokens } from "./redact.ts";
 import { escapeJson, sanitizeLine, sanitizeLines } from "./terminal/sanitize.ts";

@@ -1,8 +1,9 @@
 import type { z } from "zod";
 import { deadline, type Clock } from "../../lib/clock.ts";
+import { parseJson } from "../../lib/parse-json.ts";
+import { VERSION } from "../../lib/version.ts";
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
-import { VERSION } from "../../lib/version.ts";
 import { NetworkFailure, toNetworkFailure } from "./network-failure.ts";
 import { toServiceFailure } from "./service-failure.ts";
 
@@ -97,13 +98,5 @@ export class ApiClient {
       exitCode: EXIT.unreachable,
       hint: "Check the address (--url): it may be another service, or a newer version of this one.",
     });
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

@@ -1,7 +1,7 @@
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
 
-interface Page<T> {
+export interface Page<T> {
   readonly items: readonly T[];
   readonly next: string | null;
 }

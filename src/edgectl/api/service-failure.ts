@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseJson } from "../../lib/parse-json.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
 import { hintFor } from "../hints.ts";
@@ -73,12 +74,4 @@ function exitCodeFor(httpStatus: number): ExitCode {
 function parseRetryAfter(value: string | null): number | undefined {
   if (value === null || !/^\d{1,9}$/.test(value.trim())) return undefined;
   return Math.min(Number(value), MAX_RETRY_AFTER_S) * 1000;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,8 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { parseDevice } from "../deploy/parse-device.ts";
-import { parsePort } from "../deploy/parse-port.ts";
-import { parseSize } from "../deploy/parse-size.ts";
-import { parseVolume } from "../deploy/parse-volume.ts";
+import { parseDevice, parsePort, parseSize, parseVolume } from "../deploy/parse-options.ts";
 import { collect, wholeNumber } from "./options.ts";
 
 const MAX_HEALTH_TIME_S = 3600;

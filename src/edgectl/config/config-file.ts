@@ -1,6 +1,8 @@
-import { chmod, mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
+import { chmod, mkdir, readFile, rm, stat } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
 import { z } from "zod";
+import { parseJson } from "../../lib/parse-json.ts";
+import { writeAtomically } from "../../lib/write-atomically.ts";
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
 import type { Io } from "../io.ts";
@@ -12,15 +14,13 @@ export type StoredLogin = z.output<typeof configSchema>;
 export class ConfigFile {
   readonly path: string;
   readonly #directory: string;
-  readonly #randomId: () => string;
 
-  constructor(io: Pick<Io, "env" | "homeDirectory" | "randomId">) {
+  constructor(io: Pick<Io, "env" | "homeDirectory">) {
     const xdg = io.env.XDG_CONFIG_HOME;
     // The XDG base directory specification: a relative path is to be ignored.
     const base = xdg && isAbsolute(xdg) ? xdg : join(io.homeDirectory, ".config");
     this.#directory = join(base, "edgectl");
     this.path = join(this.#directory, "config.json");
-    this.#randomId = io.randomId;
   }
 
   /** `undefined` where there is none. Errors: exit code 3 where it cannot be read or understood. */
@@ -48,16 +48,11 @@ export class ConfigFile {
   }
 
   async write(login: StoredLogin): Promise<void> {
-    const temporary = join(this.#directory, `.config.json.${this.#randomId()}`);
     try {
       await mkdir(this.#directory, { recursive: true, mode: 0o700 });
       await chmod(this.#directory, 0o700);
-      await using file = await open(temporary, "wx", 0o600);
-      await file.writeFile(`${JSON.stringify(login, undefined, 2)}\n`);
-      await file.sync();
-      await rename(temporary, this.path);
+      writeAtomically(this.path, `${JSON.stringify(login, undefined, 2)}\n`, { mode: 0o600 });
     } catch (error) {
-      await rm(temporary, { force: true }).catch(() => undefined);
       throw new Failure(`The login could not be stored in ${this.path} (${reasonOf(error)}).`, {
         exitCode: EXIT.failed,
         hint: "Check the rights on that directory, or set EDGECTL_URL and EDGECTL_API_KEY instead.",
@@ -83,14 +78,6 @@ export class ConfigFile {
       hint: "Log in again with `edgectl login`; it replaces the file.",
       cause,
     });
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
 

@@ -1,6 +1,5 @@
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
-import { parseApiKey } from "./api-key.ts";
 import { parseBaseUrl } from "./base-url.ts";
 import type { ConfigFile } from "./config-file.ts";
 
@@ -41,6 +40,22 @@ export async function resolveLogin({ urlOption, env, config }: LoginSources): Pr
     });
   }
   return { url, urlFrom, apiKey: parseApiKey(stored.api_key), keyFrom: "login" };
+}
+
+const HEADER_SAFE = /^[\x21-\x7e]{1,512}$/;
+const KEY_HINT = "Copy the key again: one line beginning with ek_.";
+
+/**
+ * Returns an API key without surrounding white space. Checked here because `fetch` would quote the value in its error.
+ * Errors: exit code 3 for a text that cannot be a key; the message does not repeat the text, which may be a real key.
+ */
+export function parseApiKey(text: string): string {
+  const key = text.trim();
+  if (key === "") throw new Failure("The API key is empty.", { exitCode: EXIT.unauthorized, hint: KEY_HINT });
+  if (!HEADER_SAFE.test(key)) {
+    throw new Failure("The API key holds characters no key has.", { exitCode: EXIT.unauthorized, hint: KEY_HINT });
+  }
+  return key;
 }
 
 function notLoggedIn(): Failure {

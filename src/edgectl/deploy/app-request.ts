@@ -1,7 +1,7 @@
 import type { AppSpec, PortMapping, Volume } from "../../protocol/app-spec.ts";
 import { usageFailure } from "../failure.ts";
-import type { DeviceMapping } from "./parse-device.ts";
 import type { EnvironmentEntry } from "./parse-env.ts";
+import type { DeviceMapping } from "./parse-options.ts";
 
 /** What the command line says about an app. */
 export interface AppFlags {

@@ -1,7 +1,7 @@
 import type { RegistryAuth } from "../../protocol/deploy-options.ts";
 import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
-import { readTextFile } from "./read-app.ts";
+import { readTextOrStdin } from "../read-text.ts";
 
 /** The options that say how a deployment is carried out, as commander hands them over. */
 export interface ExecutionOptions {
@@ -52,8 +52,7 @@ async function readRegistryAuth(options: ExecutionOptions, io: Io): Promise<Regi
 }
 
 async function readSecret(file: string, io: Io): Promise<string> {
-  const text = file === "-" ? await io.stdin.readAll() : await readTextFile(file);
-  const secret = text.replace(/\r?\n$/, "");
+  const secret = (await readTextOrStdin(file, io)).replace(/\r?\n$/, "");
   if (secret === "") throw usageFailure(`${file === "-" ? "Standard input" : file} is empty.`);
   return secret;
 }

@@ -1,10 +1,10 @@
-import { readFile } from "node:fs/promises";
 import type { PortMapping, Volume } from "../../protocol/app-spec.ts";
 import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
+import { readTextFile, readTextOrStdin } from "../read-text.ts";
 import { type AppFlags, type AppRequest, parseAppFile } from "./app-request.ts";
-import type { DeviceMapping } from "./parse-device.ts";
 import { type EnvironmentEntry, parseEnv, parseEnvFile } from "./parse-env.ts";
+import type { DeviceMapping } from "./parse-options.ts";
 
 /** The options that describe an app, as commander hands them over. Durations in seconds, sizes in bytes. */
 export interface AppOptions {
@@ -51,17 +51,7 @@ export async function readAppFlags(options: AppOptions, command: readonly string
 
 /** The app file that `-f` names, `-` for standard input. Errors: exit code 2 */
 export async function readAppFile(name: string, io: Io): Promise<AppRequest> {
-  if (name === "-") return parseAppFile(await io.stdin.readAll(), "Standard input");
-  return parseAppFile(await readTextFile(name), name);
-}
-
-/** The text of a file somebody named. Errors: exit code 2 */
-export async function readTextFile(name: string): Promise<string> {
-  try {
-    return await readFile(name, "utf8");
-  } catch (error) {
-    throw usageFailure(`${name} cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown reason"}).`);
-  }
+  return parseAppFile(await readTextOrStdin(name, io), name === "-" ? "Standard input" : name);
 }
 
 async function readEnvironments(options: AppOptions, io: Io): Promise<EnvironmentEntry[]> {

@@ -1,5 +1,5 @@
 import type { DataUsage, DataUsageDay } from "../api/data-usage.ts";
-import { formatBytes } from "../../lib/terminal/bytes.ts";
+import { formatBytes, formatBytesOrDash } from "../../lib/terminal/bytes.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { type Column, renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
@@ -94,8 +94,4 @@ function total({ sent_bytes, received_bytes }: { sent_bytes: number; received_by
 
 function sum(values: readonly number[]): number {
   return values.reduce((before, value) => before + value, 0);
-}
-
-function formatBytesOrDash(bytes: number | undefined): string {
-  return bytes === undefined ? "-" : formatBytes(bytes);
 }

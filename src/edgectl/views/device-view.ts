@@ -1,5 +1,5 @@
 import type { Device, DeviceAnswer, DeviceInterface } from "../api/device.ts";
-import { formatBytes } from "../../lib/terminal/bytes.ts";
+import { formatBytes, formatBytesOrDash } from "../../lib/terminal/bytes.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { renderFields, renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
@@ -63,10 +63,6 @@ function renderContainers(device: Device, theme: Theme, width: number | undefine
     theme,
     width,
   );
-}
-
-function formatBytesOrDash(bytes: number | null | undefined): string {
-  return bytes == null ? "-" : formatBytes(bytes);
 }
 
 function upFor(seconds: number | null | undefined): string | undefined {

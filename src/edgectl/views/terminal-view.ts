@@ -2,14 +2,14 @@ import type { Clock } from "../../lib/clock.ts";
 import type { StreamedEvent } from "../api/deployment-event.ts";
 import type { Output } from "../../lib/terminal/output.ts";
 import { formatBytes } from "../../lib/terminal/bytes.ts";
-import { LiveLine } from "../ui/live-line.ts";
-import { RateMeter } from "../ui/rate-meter.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
 import { formatDuration } from "../../lib/terminal/time.ts";
 import { padEnd, truncate, wrap } from "../../lib/terminal/width.ts";
-import { type DeploymentView, isProgress, CONNECTION_LOST_TEXT, stepLabel } from "./deployment-view.ts";
-import { renderProgress } from "./progress-text.ts";
+import type { DeploymentView } from "./deployment-view.ts";
+import { CONNECTION_LOST_TEXT, isProgress, renderProgress, stepLabel } from "./event-text.ts";
+import { LiveLine } from "./live-line.ts";
+import { RateMeter } from "./rate-meter.ts";
 
 const TICK_MS = 250;
 const DEFAULT_WIDTH = 80;

@@ -1,6 +1,6 @@
 import type { Granularity } from "../../protocol/usage.ts";
 import type { Usage, UsageEntry } from "../api/usage.ts";
-import { renderChartBar } from "../ui/bar.ts";
+import { renderChartBar } from "./bar.ts";
 import { formatBytes } from "../../lib/terminal/bytes.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { type Column, renderTable } from "../../lib/terminal/table.ts";

@@ -1,9 +1,10 @@
 import { sanitizeLines } from "../terminal/sanitize.ts";
-import { priorityOf } from "./journal.ts";
+import { type DatagramSender, openDatagramSender } from "../unix-datagram.ts";
+import { formatJournalLine, priorityOf } from "./journal.ts";
 import { parseLogFields, type LogFields, formatLogText } from "./readable-line.ts";
 
 /** Where the journal takes entries. */
-export const JOURNAL_SOCKET = "/run/systemd/journal/socket";
+const JOURNAL_SOCKET = "/run/systemd/journal/socket";
 
 /** One datagram may be longer, but not on every kernel and with every setting. */
 export const MAX_ENTRY_BYTES = 128 * 1024;
@@ -18,10 +19,33 @@ const ALIASES: ReadonlyMap<string, string> = new Map([["deployment_id", "deploym
 
 const HEADER_FIELDS: ReadonlySet<string> = new Set(["level", "time", "name", "msg", "err"]);
 
+interface Target {
+  write(line: string): void;
+}
+
 /**
- * A line of the log, which is JSON, as an entry in the journal's own protocol: MESSAGE as a person reads it, PRIORITY,
- * and every field of the line by its name: `app` is EDGE_APP, to be searched with `journalctl EDGE_APP=node-red`. What
- * is too long is cut, and says so. `undefined` for what is no line of a log.
+ * Writes log lines to the journal with their fields. Falls back to `stream` when the journal's socket does not take an
+ * entry (journal busy or restarting) or when this Node.js cannot send datagrams.
+ *
+ * @param stream standard output, connected to the journal by systemd
+ */
+export function journalTarget(
+  stream: Target,
+  sender: DatagramSender | undefined = openDatagramSender(),
+  path: string = JOURNAL_SOCKET,
+): Target {
+  return {
+    write(line) {
+      const entry = sender && journalEntry(line);
+      if (!entry || !sender.send(path, entry)) stream.write(formatJournalLine(line));
+    },
+  };
+}
+
+/**
+ * Converts a line of the log (JSON) to an entry in the journal's native protocol: MESSAGE as readable text, PRIORITY, and
+ * every field under its own name. `app` becomes EDGE_APP, for `journalctl EDGE_APP=node-red`. Values that are too long
+ * are truncated and marked. Returns `undefined` for a line that is not a log entry.
  */
 export function journalEntry(line: string): Uint8Array | undefined {
   const entry = parseLogFields(line);

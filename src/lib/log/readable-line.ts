@@ -1,3 +1,4 @@
+import { parseJson } from "../parse-json.ts";
 import { sanitizeLine } from "../terminal/sanitize.ts";
 
 const HEADER_FIELDS = new Set(["level", "time", "name", "msg"]);
@@ -26,12 +27,8 @@ export function parseLogEntry(line: string): LogEntry | undefined {
 
 /** The fields of a line of a log; `undefined` for what is none. */
 export function parseLogFields(line: string): LogFields | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as LogFields) : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(line);
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as LogFields) : undefined;
 }
 
 /** The message, with the other fields behind it as `name=value`. One line. */

@@ -1,10 +1,10 @@
 import { stripVTControlCharacters } from "node:util";
 
 /**
- * Control characters of both blocks, those that change the direction of writing, break lines or take no place at all, and
- * halves of characters. What joins letters and emoji stays.
+ * Control characters (C0 and C1), line and paragraph separators, lone surrogates, and format characters, which change the
+ * writing direction or are invisible. Excepted are soft hyphen and the joiners of letters and emoji.
  */
-const UNSAFE = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}[\p{Cf}--[\u00ad\u200c\u200d]]]/gv;
+const TERMINAL_UNSAFE = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}[\p{Cf}--[\u00ad\u200c\u200d]]]/gv;
 /** A change of colour or weight. */
 const COLOUR = "\\u001b\\[[\\d;]*m";
 const COLOURS = new RegExp(`(${COLOUR})`);
@@ -14,7 +14,7 @@ const COLOURS = new RegExp(`(${COLOUR})`);
  * direction and line-breaking characters is shown as an escape instead of acted on.
  */
 export function sanitizeLine(text: string): string {
-  return stripVTControlCharacters(text).replaceAll("\t", " ").replaceAll(UNSAFE, escape);
+  return stripVTControlCharacters(text).replaceAll("\t", " ").replaceAll(TERMINAL_UNSAFE, escape);
 }
 
 /** The same for text of several lines. */
@@ -34,7 +34,7 @@ export function sanitizeOutput(text: string, allowsColour: boolean): string {
   const parts = allowsColour ? text.split(COLOURS) : [text];
   return parts
     .map((part, index) =>
-      index % 2 === 1 ? part : part.replaceAll(UNSAFE, (one) => (one === "\n" ? one : escape(one))),
+      index % 2 === 1 ? part : part.replaceAll(TERMINAL_UNSAFE, (one) => (one === "\n" ? one : escape(one))),
     )
     .join("");
 }
@@ -53,7 +53,7 @@ export function safeJson(value: unknown, indent?: number): string {
 
 /** The same for a text that is JSON already, or lines of it. */
 export function escapeJson(json: string): string {
-  return json.replaceAll(UNSAFE, (character) => (character === "\n" ? character : escapeForJson(character)));
+  return json.replaceAll(TERMINAL_UNSAFE, (character) => (character === "\n" ? character : escapeForJson(character)));
 }
 
 function escape(character: string): string {

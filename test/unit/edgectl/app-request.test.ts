@@ -1,11 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { buildAppRequest, parseAppFile } from "../../../src/edgectl/deploy/app-request.ts";
-import { parseDevice } from "../../../src/edgectl/deploy/parse-device.ts";
 import { parseEnv, parseEnvFile } from "../../../src/edgectl/deploy/parse-env.ts";
-import { parsePort } from "../../../src/edgectl/deploy/parse-port.ts";
-import { parseSize } from "../../../src/edgectl/deploy/parse-size.ts";
-import { parseVolume } from "../../../src/edgectl/deploy/parse-volume.ts";
+import { parseDevice, parsePort, parseSize, parseVolume } from "../../../src/edgectl/deploy/parse-options.ts";
 import { Failure } from "../../../src/edgectl/failure.ts";
 
 const NO_FLAGS = { scalars: {}, ports: [], environments: [], volumes: [], devices: [] };

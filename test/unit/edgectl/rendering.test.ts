@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { formatBytes } from "../../../src/lib/terminal/bytes.ts";
-import { RateMeter } from "../../../src/edgectl/ui/rate-meter.ts";
+import { RateMeter } from "../../../src/edgectl/views/rate-meter.ts";
 import { safeJson, sanitizeLine, sanitizeLines } from "../../../src/lib/terminal/sanitize.ts";
 import { renderTable } from "../../../src/lib/terminal/table.ts";
 import { createTheme } from "../../../src/lib/terminal/theme.ts";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { StreamedEvent } from "../../../src/edgectl/api/deployment-event.ts";
 import { createTheme } from "../../../src/lib/terminal/theme.ts";
 import { displayWidth } from "../../../src/lib/terminal/width.ts";
-import { renderProgress } from "../../../src/edgectl/views/progress-text.ts";
+import { renderProgress } from "../../../src/edgectl/views/event-text.ts";
 import { TerminalView } from "../../../src/edgectl/views/terminal-view.ts";
 import { MemoryOutput } from "../../support/edgectl/memory-output.ts";
 import { FakeClock } from "../../support/fake-clock.ts";

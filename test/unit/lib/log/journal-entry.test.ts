@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { journalEntry, MAX_ENTRY_BYTES } from "../../../../src/lib/log/journal-entry.ts";
-import { journalTarget } from "../../../../src/lib/log/journal-target.ts";
+import { journalEntry, journalTarget, MAX_ENTRY_BYTES } from "../../../../src/lib/log/journal-entry.ts";
 import { openDatagramSender } from "../../../../src/lib/unix-datagram.ts";
 import { DatagramReceiver } from "../../../support/datagram-receiver.ts";
 import { tempDir } from "../../../support/temp-dir.ts";

@@ -1,8 +1,8 @@
 import { createInterface } from "node:readline/promises";
 import { type Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
-import type { Output } from "../../lib/terminal/output.ts";
-import type { Input } from "../io.ts";
+import type { Output } from "../lib/terminal/output.ts";
+import type { Input } from "./io.ts";
 
 /** A stream that may be a terminal. `process.stdin` fits. */
 type Stdin = Readable & { readonly isTTY?: boolean };

@@ -1,15 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { EventLineReader, StreamFormatError } from "../../../src/edgectl/api/event-lines.ts";
 import { parseStreamedEvent } from "../../../src/edgectl/api/deployment-event.ts";
+import { eventData } from "../../../src/edgectl/api/event-stream.ts";
+import { LineSplitter, StreamFormatError } from "../../../src/edgectl/api/line-stream.ts";
 
 const encoder = new TextEncoder();
 
 function readAll(chunks: readonly Uint8Array[]): string[] {
-  const reader = new EventLineReader();
-  const lines = chunks.flatMap((chunk) => reader.push(chunk));
-  const last = reader.end();
-  return last === undefined ? lines : [...lines, last];
+  const splitter = new LineSplitter();
+  const lines = chunks.flatMap((chunk) => splitter.push(chunk));
+  return [...lines, splitter.end()].map(eventData).filter((data) => data !== undefined);
 }
 
 describe("the reader of the deploy stream", () => {
@@ -40,10 +40,10 @@ describe("the reader of the deploy stream", () => {
   });
 
   test("a line without end is refused instead of held for ever", () => {
-    const reader = new EventLineReader();
+    const splitter = new LineSplitter();
     const chunk = encoder.encode("x".repeat(600_000));
-    reader.push(chunk);
-    expect(() => reader.push(chunk)).toThrow(StreamFormatError);
+    splitter.push(chunk);
+    expect(() => splitter.push(chunk)).toThrow(StreamFormatError);
   });
 });
 
