@@ -14,9 +14,9 @@ export function isLazyBuiltin(id: string): boolean {
 }
 
 /**
- * Replaces imports of Node.js's builtin modules with CommonJS access. An ES `import` reads every property of the module,
- * including those that load a large part of Node.js on first access: `import "node:http"` loads all of fetch, which costs
- * 16 MB of memory and 30 ms in a program that never fetches.
+ * Replaces imports of Node.js's builtin modules with CommonJS access. An ES `import` reads every property of the
+ * module, including those that load a large part of Node.js on first access: `import "node:http"` loads all of fetch,
+ * which costs 16 MB of memory and 30 ms in a program that never fetches.
  */
 export function lazyBuiltins(): Plugin {
   return {

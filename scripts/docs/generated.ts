@@ -5,7 +5,9 @@ import { ERRORS, type ErrorEntry } from "../../src/protocol/errors.ts";
 import { configJsonSchema, configReference } from "./config-reference.ts";
 import { manPage } from "./man-page.ts";
 
-/** A section of a document that is generated from the source. To add one: an entry below, and two markers in the page. */
+/**
+ * A section of a document that is generated from the source. To add one: an entry below, and two markers in the page.
+ */
 interface GeneratedSection {
   readonly page: string;
   readonly name: string;

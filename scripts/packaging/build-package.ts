@@ -9,7 +9,7 @@ import { nodeRuntime } from "./node-runtime.ts";
 export interface PackageOptions {
   readonly architecture: Architecture;
   readonly version: string;
-  /** Folder for the package, made if missing. */
+  /** Folder for the package, created if missing. */
   readonly folder: string;
   readonly compression: Compression;
 }
@@ -35,7 +35,7 @@ export async function buildPackage({ architecture, version, folder, compression 
 /** Returns the date of all packaged files in Unix seconds: `SOURCE_DATE_EPOCH`, or the time of the last commit. */
 function sourceEpoch(environment: Readonly<Record<string, string | undefined>>): number {
   const text = environment["SOURCE_DATE_EPOCH"] ?? lastCommit();
-  if (!/^\d+$/.test(text)) throw new Error(`SOURCE_DATE_EPOCH is to be a number of seconds, and is ${text}`);
+  if (!/^\d+$/.test(text)) throw new Error(`SOURCE_DATE_EPOCH must be a number of seconds, and is ${text}`);
   return Number(text);
 }
 
@@ -43,6 +43,6 @@ function lastCommit(): string {
   try {
     return execFileSync("git", ["log", "-1", "--format=%ct"], { encoding: "utf8" }).trim();
   } catch (error) {
-    throw new Error("set SOURCE_DATE_EPOCH where the sources are not in git: files are dated by it", { cause: error });
+    throw new Error("the sources are not in git: set SOURCE_DATE_EPOCH to the date of the files", { cause: error });
   }
 }

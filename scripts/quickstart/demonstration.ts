@@ -14,13 +14,13 @@ const SERIAL_NUMBER = "GW-0001";
 const PREFERRED_PORT = 30_080;
 
 /**
- * Brings up the whole system on this machine, deploys an app through its public endpoint and shows each step. What it
- * starts and makes is handed to `owner`, in the order in which it has to go again in reverse.
+ * Starts the whole system on this machine, deploys an app through the public API and shows each step. Everything
+ * created is registered with `owner` for disposal in reverse order.
  */
 export async function demonstrate(owner: AsyncDisposableStack, signal: AbortSignal): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "edge-quickstart-"));
   owner.defer(() => rm(folder, { recursive: true, force: true }));
-  // Names of its own: an earlier demonstration may not have been able to clean up.
+  // Unique names: an earlier demonstration may not have cleaned up.
   const id = folder.slice(-6).toLowerCase();
   const image = `edge-quickstart-${id}:1`;
 
@@ -97,7 +97,7 @@ interface HintOptions {
   readonly image: string;
   readonly appPort: number;
   readonly hostPort: number;
-  /** Another port that is free. */
+  /** Another free port. */
   readonly nextPort: number;
   readonly logs: string;
 }

@@ -14,7 +14,7 @@ try {
   process.exitCode = 1;
   if (!signal.aborted) console.error(error instanceof Error ? error.message : error);
 } finally {
-  console.log("\nStopping, and removing what was made …");
+  console.log("\nStopping and cleaning up …");
   await owner.disposeAsync();
 }
 
@@ -23,7 +23,7 @@ function readOptions(): { readonly once: boolean } {
     return parseArgs({ options: { once: { type: "boolean", default: false } } }).values;
   } catch (error) {
     console.error(
-      `quickstart: ${(error as Error).message.split(". ")[0]}. Its one option is --once: show everything, then end.`,
+      `quickstart: ${(error as Error).message.split(". ")[0]}. The only option is --once: exit after the demonstration.`,
     );
     process.exit(2);
   }
@@ -46,7 +46,7 @@ function interruption(): { readonly signal: AbortSignal } & Disposable {
 async function untilAborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   const { promise, resolve } = Promise.withResolvers<void>();
-  // A listener for signals alone does not keep the process alive.
+  // Signal listeners do not keep the process alive.
   const timer = setInterval(() => {}, 2 ** 30);
   signal.addEventListener("abort", () => resolve(), { once: true });
   await promise;

@@ -29,10 +29,10 @@ Environment:
 
 ${EXIT_CODE_HELP}`;
 
-/** The whole command line. Parsing it runs a command; whatever goes wrong is thrown. */
+/** Creates the command line. Parsing runs a command; all errors are thrown. */
 export function createProgram(io: Io): Command {
   const program = new Command("edgectl");
-  // Settings are inherited by the commands made afterwards, so they come first.
+  // Commands inherit these settings when they are created, so the settings come first.
   program
     .description("Manage connected assets and deploy apps to their edge devices.")
     .version(VERSION, "-V, --version", "show the version")
@@ -43,7 +43,7 @@ export function createProgram(io: Io): Command {
     .configureOutput({
       writeOut: (text) => void io.stdout.write(text),
       writeErr: (text) => void io.stderr.write(text),
-      // Reported together with all other failures.
+      // Printed by `run` together with all other failures.
       outputError: () => undefined,
       getOutHelpWidth: () => (isTerminal(io.stdout, io.env) ? (io.stdout.columns ?? 80) : 80),
       getOutHasColors: () => false,

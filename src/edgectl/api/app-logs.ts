@@ -60,5 +60,5 @@ export async function* readAppLogs(
 function parseEntry(line: string): Entry {
   const parsed = entrySchema.safeParse(parseJson(line));
   if (parsed.success) return parsed.data;
-  throw new Failure("The service sent something that is no line of a log.", { exitCode: EXIT.unreachable });
+  throw new Failure("The service sent a line that is not a log entry.", { exitCode: EXIT.unreachable });
 }

@@ -6,7 +6,7 @@ export interface Page<T> {
   readonly next: string | null;
 }
 
-/** Fetches one page, or with `all` every page from there on. @returns the items and the cursor of what was not fetched */
+/** Fetches one page, or with `all` all pages from the cursor on. @returns the items and the cursor of the next page */
 export async function fetchPages<T>(
   fetchPage: (cursor: string | undefined) => Promise<Page<T>>,
   options: { readonly cursor: string | undefined; readonly all: boolean },

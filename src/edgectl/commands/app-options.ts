@@ -42,7 +42,7 @@ export function addAppOptions(command: Command): Command {
     );
 }
 
-/** Adds the options that say how a deployment or an update is carried out. */
+/** Adds the options for how a deployment or an update is carried out. */
 export function addExecutionOptions(command: Command): Command {
   return command
     .option("--dry-run", "check everything and show the price; nothing is changed")

@@ -13,7 +13,7 @@ const LIFECYCLE_ACTIONS = [
   ["restart", "stop an app and start it again"],
 ] as const;
 
-/** `remove`, `stop`, `start` and `restart`: one word to the device, and how it goes. */
+/** Adds `remove`, `stop`, `start` and `restart`. */
 export function addAppsLifecycle(apps: Command, io: Io): void {
   for (const [action, description] of LIFECYCLE_ACTIONS) {
     const lifecycle = apps

@@ -38,14 +38,14 @@ export function addAppsLogs(apps: Command, io: Io): void {
     });
 }
 
-function show(entry: LogEntry, reporter: Printer, io: Io, timestamps: boolean): void {
-  if (reporter.json) return reporter.jsonLine(entry);
+function show(entry: LogEntry, printer: Printer, io: Io, timestamps: boolean): void {
+  if (printer.json) return printer.jsonLine(entry);
   if ("omitted_lines" in entry) {
-    return reporter.note(`${String(entry.omitted_lines)} lines were left out here, to spare the device's link.`);
+    return printer.note(`${String(entry.omitted_lines)} lines were left out here, to spare the device's link.`);
   }
   const line = `${timestamps ? `${sanitizeLine(entry.timestamp)} ` : ""}${sanitizeLine(entry.text)}`;
   if (entry.stream === "stderr") io.stderr.write(`${line}\n`);
-  else reporter.line(line);
+  else printer.line(line);
 }
 
 const HELP = `

@@ -16,7 +16,7 @@ import type { Io } from "../io.ts";
 import { addAppOptions, addExecutionOptions } from "./app-options.ts";
 import { addFollowOptions, APP, ASSET, collect } from "./options.ts";
 
-/** What can be cleared, and what that is in a request. */
+/** The names for `--clear`, with the field of the request and its cleared value. */
 const CLEARED: Readonly<Record<string, readonly [field: string, value: unknown]>> = {
   env: ["environments", []],
   ports: ["ports", []],
@@ -54,12 +54,12 @@ export function addAppsUpdate(apps: Command, io: Io): void {
         const file = options.file === undefined ? {} : await readAppFile(options.file, io);
         const flags = await readAppFlags(options, args, io);
         const base = { ...file, ...cleared(options.clear ?? []) };
-        const carryOut = await readExecutionOptions(options, io);
+        const execution = await readExecutionOptions(options, io);
         const client = await connect(context);
         const missing = listsToExtend(flags, base);
         const current = missing.length > 0 ? (await getApp(client, asset, name, true)).spec : {};
         const kept = Object.fromEntries(missing.map((list) => [list, current[list] ?? []]));
-        const body = { ...buildAppRequest({ ...kept, ...base }, flags), ...carryOut };
+        const body = { ...buildAppRequest({ ...kept, ...base }, flags), ...execution };
         const query = { dry_run: options.dryRun ? "true" : undefined };
         const request = { method: "PATCH", path: appsPath(asset, name), query, body } as const;
         await requestDeployment(context, client, asset, request, options);
@@ -77,7 +77,7 @@ function cleared(names: readonly string[]): AppRequest {
   );
 }
 
-/** Lists the flags add to that neither the file nor `--clear` says anything of: the service takes a list as a whole. */
+/** Returns the lists that only the flags extend. They must be sent whole: the service replaces lists. */
 function listsToExtend(flags: AppFlags, base: AppRequest): AppListField[] {
   return LIST_FIELDS.filter((list) => flags[list].length > 0 && !(list in base));
 }

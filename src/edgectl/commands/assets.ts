@@ -79,7 +79,7 @@ function toChange({ name, status, networkGroup }: UpdateOptions): AssetChange {
   if (status !== undefined) change.status = status;
   if (networkGroup !== undefined) change.supersim = { network_group: networkGroup };
   if (Object.keys(change).length === 0) {
-    throw usageFailure("It is not said what to change.", "Give at least one of --name, --status and --network-group.");
+    throw usageFailure("Nothing to change is given.", "Give at least one of --name, --status and --network-group.");
   }
   return change;
 }

@@ -26,7 +26,7 @@ export function addDeploy(program: Command, io: Io): void {
       const context = createContext(io, command);
       const { file, image, name } = options;
       if (file === undefined && (image === undefined || name === undefined)) {
-        throw usageFailure("It is not said what to deploy.", "Give an app file with -f, or both --name and --image.");
+        throw usageFailure("No app to deploy is given.", "Give an app file with -f, or both --name and --image.");
       }
       const app = buildAppRequest(file === undefined ? undefined : await readAppFile(file, io), {
         ...(await readAppFlags(options, args, io)),

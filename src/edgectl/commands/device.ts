@@ -14,7 +14,7 @@ export function addDevice(program: Command, io: Io): void {
     .action(async (asset: string, _options: unknown, command: Command) => {
       const context = createContext(io, command);
       const { printer } = context;
-      const answer = await getDevice(await connect(context), asset);
-      printDeviceResult(context, answer, () => renderDevice(answer, printer.theme, printer.width));
+      const device = await getDevice(await connect(context), asset);
+      printDeviceResult(context, device, () => renderDevice(device, printer.theme, printer.width));
     });
 }

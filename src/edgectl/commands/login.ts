@@ -62,8 +62,7 @@ export function addWhoami(program: Command, io: Io): void {
 async function login(context: Context, options: LoginOptions): Promise<void> {
   const { io, printer, config, urlOption } = context;
   const given = urlOption ?? (io.env.EDGECTL_URL || undefined) ?? (await storedUrl(context));
-  if (given === undefined)
-    throw usageFailure("It is not said which server to log in to.", "Give its address with --url.");
+  if (given === undefined) throw usageFailure("No server to log in to is given.", "Give its address with --url.");
   const url = parseBaseUrl(given);
   const apiKey = parseApiKey(await obtainKey(io, options, url));
   if (isUnprotected(url))
@@ -78,7 +77,7 @@ async function login(context: Context, options: LoginOptions): Promise<void> {
   );
 }
 
-// A damaged file is no obstacle here: it is about to be replaced.
+// Errors are ignored: a damaged file is about to be replaced.
 async function storedUrl({ config }: Context): Promise<string | undefined> {
   const stored = await config.read().catch(() => undefined);
   return stored?.url;
@@ -90,7 +89,7 @@ async function obtainKey(io: Io, options: LoginOptions, url: string): Promise<st
   if (io.env.EDGECTL_API_KEY) return io.env.EDGECTL_API_KEY;
   if (io.stdin.isTTY) return io.stdin.readSecret(`API key for ${url}: `);
   throw usageFailure(
-    "There is no API key, and nobody to ask for one.",
+    "No API key is given, and there is no terminal to ask for one.",
     "Give --key-file FILE (- for standard input), or set EDGECTL_API_KEY.",
   );
 }

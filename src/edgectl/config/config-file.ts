@@ -10,20 +10,20 @@ import type { Io } from "../io.ts";
 const configSchema = z.object({ url: z.string().min(1), api_key: z.string().min(1) });
 export type StoredLogin = z.output<typeof configSchema>;
 
-/** The file that holds who one is logged in as: readable by its owner alone, replaced as a whole or not at all. */
+/** The file with the stored login. Only its owner can read it; it is replaced atomically. */
 export class ConfigFile {
   readonly path: string;
   readonly #directory: string;
 
   constructor(io: Pick<Io, "env" | "homeDirectory">) {
     const xdg = io.env.XDG_CONFIG_HOME;
-    // The XDG base directory specification: a relative path is to be ignored.
+    // The XDG base directory specification requires a relative path to be ignored.
     const base = xdg && isAbsolute(xdg) ? xdg : join(io.homeDirectory, ".config");
     this.#directory = join(base, "edgectl");
     this.path = join(this.#directory, "config.json");
   }
 
-  /** `undefined` where there is none. Errors: exit code 3 where it cannot be read or understood. */
+  /** Returns the stored login; `undefined` without a file. Errors: exit code 3 for an unusable file. */
   async read(): Promise<StoredLogin | undefined> {
     let text: string;
     try {
@@ -33,12 +33,12 @@ export class ConfigFile {
       throw this.#unusable(`cannot be read (${reasonOf(error)})`, error);
     }
     const result = configSchema.safeParse(parseJson(text));
-    // Neither the parser's nor the schema's words are repeated: they may quote the key.
+    // Messages of the parser and the schema are not repeated: they may quote the key.
     if (!result.success) throw this.#unusable("is damaged");
     return result.data;
   }
 
-  /** Whether somebody else on this machine may read the key. */
+  /** Whether other users of this machine may read the key. */
   async isExposed(): Promise<boolean> {
     try {
       return ((await stat(this.path)).mode & 0o077) !== 0;
@@ -61,7 +61,7 @@ export class ConfigFile {
     }
   }
 
-  /** Removes the file. @returns whether there was one */
+  /** Removes the file. @returns whether it existed */
   async remove(): Promise<boolean> {
     try {
       await rm(this.path);

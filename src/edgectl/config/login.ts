@@ -3,11 +3,11 @@ import { Failure } from "../failure.ts";
 import { parseBaseUrl } from "./base-url.ts";
 import type { ConfigFile } from "./config-file.ts";
 
-/** Which server to speak to, and as whom. */
+/** The server and the API key to use. */
 export interface Login {
   readonly url: string;
   readonly apiKey: string;
-  /** Where each of the two came from, for those who wonder. */
+  /** Where each of the two comes from, for `whoami`. */
   readonly urlFrom: "--url" | "EDGECTL_URL" | "login";
   readonly keyFrom: "EDGECTL_API_KEY" | "login";
 }
@@ -19,8 +19,8 @@ interface LoginSources {
 }
 
 /**
- * Address and key: the option before the environment before the stored login. The stored key goes to the server it
- * was stored for and to no other. Errors: exit code 3 where either is missing.
+ * Resolves address and key. The option takes precedence over the environment, and that over the stored login. The
+ * stored key is only used for the server it was stored for. Errors: exit code 3 if either is missing.
  */
 export async function resolveLogin({ urlOption, env, config }: LoginSources): Promise<Login> {
   const envUrl = env.EDGECTL_URL || undefined;

@@ -76,7 +76,7 @@ function toDeploymentFailure(event: StreamedEvent): Failure {
   return new Failure(message, { exitCode: EXIT.failed, code, details, hint: hintFor(code) });
 }
 
-/** Adds how to get back to a deployment that goes on without this command. */
+/** Adds the commands that watch or cancel the deployment, which continues after this command ends. */
 function withResumeHint(error: unknown, interrupted: AbortSignal, asset: string, id: string | undefined): unknown {
   const hint = resumeHint(asset, id);
   if (interrupted.aborted) {
@@ -103,7 +103,7 @@ function detachedText(asset: string, id: string | undefined): string {
   return `Accepted.\n${resumeHint(asset, id)}`;
 }
 
-/** A word as it has to be typed into a shell. */
+/** Quotes a word for a shell, if necessary. */
 function quote(word: string): string {
   return /^[\w.:@%+=,/-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -6,7 +6,9 @@ import type { Theme } from "../../lib/terminal/theme.ts";
 
 const PURPOSES = ["control", "telemetry", "logs", "pulls"] as const;
 
-/** A line a day: what the agent moved by purpose, what went over the interfaces in all, and what the SIM was charged. */
+/**
+ * Renders one line per day: the agent's traffic by purpose, the device's traffic, and the usage the operator counted.
+ */
 export function renderDataUsage(usage: DataUsage, theme: Theme, width: number | undefined): string {
   const range = `${sanitizeLine(usage.from)} to ${sanitizeLine(usage.to)} (UTC)`;
   const days = allDays(usage);

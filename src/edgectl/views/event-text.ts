@@ -29,8 +29,8 @@ export function fractionOf(event: StreamedEvent): number {
 }
 
 /**
- * Renders bar, percentage, bytes, rate and time left in at most `width` columns. On a narrow terminal the last parts are
- * left out. @param rate bytes per second
+ * Renders bar, percentage, bytes, rate and time left in at most `width` columns. The last parts are omitted on a narrow
+ * terminal. @param rate bytes per second
  */
 export function renderProgress(event: StreamedEvent, rate: number | undefined, width: number, theme: Theme): string {
   const fraction = fractionOf(event);

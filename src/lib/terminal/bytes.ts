@@ -1,6 +1,8 @@
 const UNITS = ["B", "kB", "MB", "GB", "TB", "PB"];
 
-/** Formats bytes in decimal units, as data plans count them: `1.50 MB`, `15.0 MB`. At least three significant digits. */
+/**
+ * Formats bytes in decimal units, as data plans count them: `1.50 MB`, `15.0 MB`. At least three significant digits.
+ */
 export function formatBytes(bytes: number): string {
   let value = bytes;
   let unit = 0;

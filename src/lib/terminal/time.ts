@@ -29,8 +29,8 @@ export function formatDuration(seconds: number): string {
 }
 
 /**
- * Reads a point in time: Unix seconds, `2026-11-01`, `2026-11-01T12:00` (UTC unless it says otherwise), or how long ago:
- * `24h`, `7d`. `undefined` when it is none of them.
+ * Parses a point in time: Unix seconds, `2026-11-01`, `2026-11-01T12:00` (UTC without an offset), or a time ago: `24h`,
+ * `7d`. Returns `undefined` for any other text.
  *
  * @param now milliseconds since the Unix epoch
  * @returns Unix seconds
@@ -42,7 +42,7 @@ export function parseTime(text: string, now: number): number | undefined {
   const iso = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2})?)(Z|[+-]\d{2}:\d{2})?)?$/.exec(text);
   if (!iso) return undefined;
   const time = Date.parse(`${iso[1]}T${iso[2] ?? "00:00"}${iso[3] ?? "Z"}`);
-  // Date.parse takes 2026-02-30 for 2 March.
+  // Date.parse accepts 2026-02-30 as 2 March.
   const midnight = Date.parse(`${iso[1]}T00:00Z`);
   const isRealDay = utcDay(midnight / 1000) === iso[1];
   return Number.isNaN(time) || !isRealDay ? undefined : Math.floor(time / 1000);
@@ -52,7 +52,7 @@ function joined(large: number, largeUnit: string, small: number, smallUnit: stri
   return small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`;
 }
 
-/** `undefined` for a number that is no time of day. */
+/** Returns `undefined` for a number outside the range of `Date`. */
 function isoTime(unixSeconds: number): string | undefined {
   const date = new Date(unixSeconds * 1000);
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString();

@@ -16,7 +16,7 @@ describe("the reader of the deploy stream", () => {
   const text = 'data: {"message":"größer ⚙ 🚀"}\n\n\ndata:{"a":1}\r\n\r\n: comment\nevent: x\ndata: {"b":2}\n';
   const expected = ['{"message":"größer ⚙ 🚀"}', '{"a":1}', '{"b":2}'];
 
-  test("reads the same whichever byte the stream is split at", () => {
+  test("reads the same for a split at any byte", () => {
     const bytes = encoder.encode(text);
     for (let cut = 0; cut <= bytes.length; cut++) {
       expect(readAll([bytes.subarray(0, cut), bytes.subarray(cut)]), `cut at ${cut}`).toEqual(expected);
@@ -27,7 +27,7 @@ describe("the reader of the deploy stream", () => {
     expect(readAll([...encoder.encode(text)].map((byte) => Uint8Array.of(byte)))).toEqual(expected);
   });
 
-  test("any events in any cuts come out as they went in", () => {
+  test("returns the same events for any chunks", () => {
     const chunked = fc.tuple(fc.array(fc.json(), { maxLength: 8 }), fc.array(fc.nat(400), { maxLength: 6 }));
     fc.assert(
       fc.property(chunked, ([events, cuts]) => {
@@ -39,7 +39,7 @@ describe("the reader of the deploy stream", () => {
     );
   });
 
-  test("a line without end is refused instead of held for ever", () => {
+  test("a line that is too long is refused", () => {
     const splitter = new LineSplitter();
     const chunk = encoder.encode("x".repeat(600_000));
     splitter.push(chunk);
@@ -48,7 +48,7 @@ describe("the reader of the deploy stream", () => {
 });
 
 describe("an event from the stream", () => {
-  test("keeps what this version does not know, and drops what has the wrong form", () => {
+  test("keeps unknown fields, and drops known fields of the wrong type", () => {
     const json = '{"status":"Running","message":"m","step":"later","bytes":"odd","new":1}';
     expect(parseStreamedEvent(json)).toMatchObject({ status: "Running", message: "m", step: "later", new: 1 });
     expect(parseStreamedEvent(json).bytes).toBeUndefined();
