@@ -9,7 +9,7 @@ const CHECKS = {
   "dead code": () => spawnSync("knip", ["--no-progress"], TEXT),
 };
 
-// All of them run, so that one run shows everything there is to mend.
+// All checks run, so that one run shows every problem.
 const failed = Object.entries(CHECKS).filter(([name, check]) => {
   const start = performance.now();
   const result = check();

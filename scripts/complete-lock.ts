@@ -6,14 +6,14 @@ import { completeLock } from "./lock/complete.ts";
 import type { PackageLock } from "./lock/missing-packages.ts";
 
 /*
- * Completes package-lock.json with the packages of other platforms, so that `npm ci` accepts it. For a maintainer whose
- * registry has all of them; with one that does not, it says which are missing and leaves the file as it is.
+ * Completes package-lock.json with the packages of other platforms, so that `npm ci` accepts it. Needs a registry that
+ * has all of them; otherwise lists the missing packages and leaves the file unchanged.
  */
 
 const LOCK = "package-lock.json";
 const QUIET = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
 
-/** Of what npm says when it fails; the rest is how it is used. */
+/** Lines of npm's error output to show; the others are usage hints. */
 const MAX_ERROR_LINES = 4;
 
 function npm(directory: string, ...args: readonly string[]): void {
@@ -23,7 +23,7 @@ function npm(directory: string, ...args: readonly string[]): void {
   throw new Error(`npm ${args.join(" ")} failed: ${lines.filter(Boolean).slice(0, MAX_ERROR_LINES).join(" ")}`);
 }
 
-/** Resolves packages in a project of their own, where they are optional: those that are not to be had are left out. */
+/** Resolves packages as optional dependencies of a temporary project: unavailable packages are omitted. */
 function resolvePackages(work: string, wanted: Readonly<Record<string, string>>): PackageLock["packages"] {
   const project = mkdtempSync(join(work, "packages-"));
   writeFileSync(join(project, "package.json"), JSON.stringify({ private: true, optionalDependencies: wanted }));
@@ -31,7 +31,7 @@ function resolvePackages(work: string, wanted: Readonly<Record<string, string>>)
   return (JSON.parse(readFileSync(join(project, LOCK), "utf8")) as PackageLock).packages;
 }
 
-/** Throws where `npm ci` would refuse it. */
+/** Throws if `npm ci` refuses the lock file. */
 function verify(work: string, text: string): void {
   const project = mkdtempSync(join(work, "verify-"));
   cpSync("package.json", join(project, "package.json"));
@@ -46,7 +46,7 @@ try {
   if (result.kind === "lacking") {
     const names = result.packages.map(({ name, range }) => `${name}@${range}`);
     console.error(
-      `${LOCK} is left as it is: the registry in use lacks ${names.length} packages of other platforms: ${names.join(", ")}`,
+      `${LOCK} is unchanged: the registry in use lacks ${names.length} packages of other platforms: ${names.join(", ")}`,
     );
     process.exitCode = 1;
   } else {
@@ -59,7 +59,7 @@ try {
     console.log(`${LOCK} is complete: ${result.added.length} packages added; npm ci accepts it`);
   }
 } catch (error) {
-  console.error(`${LOCK} is left as it is: ${error instanceof Error ? error.message : String(error)}`);
+  console.error(`${LOCK} is unchanged: ${error instanceof Error ? error.message : String(error)}`);
   process.exitCode = 1;
 } finally {
   rmSync(work, { recursive: true, force: true });

@@ -6,7 +6,7 @@ import { ARCHITECTURES } from "./packaging/architectures.ts";
 import { buildPackage } from "./packaging/build-package.ts";
 
 const FOLDER = "dist/packages";
-/** A package goes over a metered link to thousands of devices. */
+/** Limit for packages: they are sent to thousands of devices over metered links. */
 const MAX_PACKAGE_BYTES = 35_000_000;
 
 await build({ onlyIfChanged: true });

@@ -15,14 +15,14 @@ mkdirSync(".cache", { recursive: true });
 rmSync(SUMMARY, { force: true });
 const result = spawnSync("vitest", ["run", "--reporter=default", `--reporter=${REPORTER}`, ...args], {
   stdio: "inherit",
-  // Ryuk, the container that cleans up after testcontainers, is an image of Docker Hub; the tests clean up themselves.
+  // Ryuk, the clean-up container of testcontainers, is an image of Docker Hub; the tests clean up themselves.
   env: { ...process.env, TEST_SUMMARY: SUMMARY, TESTCONTAINERS_RYUK_DISABLED: "true" },
 });
 
 const summary = readSummary();
 for (const { name, reason } of summary.skipped) console.log(`skipped: ${name}: ${reason}`);
 for (const name of skippedForMissingProgram(summary))
-  console.log(`broken: ${name}: the set-up did not install what it needs`);
+  console.log(`broken: ${name}: the set-up did not install a required program`);
 for (const reason of summary.broken) console.log(`broken: ${reason}`);
 process.exitCode = result.status === 0 && isSuccessful(summary) ? 0 : 1;
 console.log(countsLine(summary));

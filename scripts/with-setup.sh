@@ -1,8 +1,8 @@
 #!/bin/sh
 # Usage: sh scripts/with-setup.sh node|engine|package|tests FILE.ts [ARGUMENT...]
 #
-# Runs a script of this project with the Node.js it was made for, after making sure that everything the script needs
-# is there. Needs nothing but npm and the Node.js, however old, that came with it.
+# Runs a script of this project with the project's Node.js, after installing everything the script needs. Requires only
+# npm with its own Node.js 20 or newer.
 set -eu
 
 level=$1
@@ -12,15 +12,15 @@ cd "$(dirname "$0")/.."
 
 dependencies_are_current() {
   node scripts/setup/dependencies-current.mjs && return
-  # Installing would not mend this; what is wrong has been said.
+  # Installing would not help; the script has printed the problem.
   if [ $? = 2 ]; then exit 1; fi
   return 1
 }
 
-# Not `npm ci`: it wants an entry in the lock file for every platform a dependency is published for, which registries
-# that mirror only some cannot give, and it empties node_modules under the feet of whatever runs from there.
+# Not `npm ci`: it requires lock entries for every platform of a dependency, which registries that mirror only some
+# platforms cannot provide, and it empties node_modules while other processes use it.
 install_dependencies() {
-  # Asked again under the lock: another run may have installed them meanwhile.
+  # Checked again under the lock: another run may have installed them meanwhile.
   if dependencies_are_current; then return; fi
   echo "set-up: installing the packages of package-lock.json" >&2
   npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error >&2

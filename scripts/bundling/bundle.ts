@@ -1,20 +1,18 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "rolldown";
-import { isLazyBuiltin, lazyBuiltins } from "./builtins.ts";
 import type { Executable } from "./executables.ts";
-import { lazySegmenter } from "./lazy-segmenter.ts";
-import { stubPackages } from "./stubbed-packages.ts";
+import { isLazyBuiltin, lazyBuiltins, lazySegmenter, stubPackages } from "./plugins.ts";
 
 /**
- * What every part uses, in one file: one of a few lines takes as long to open and to link as one of a hundred, and there
- * would be dozens. None of it does anything when it is loaded.
+ * Puts the small modules that all chunks share into one file: opening and linking a file costs the same for any size,
+ * and there would be dozens. Loading them has no side effects.
  */
 const COMMON = { name: "common", test: isLazyBuiltin, includeDependenciesRecursively: false };
 
 /**
- * Bundles a program with all it imports into ES modules, readable in stack traces, beside source maps: one, `NAME.mjs`,
- * or with `splits` that and a `NAME.HASH.mjs` for each part that is loaded later.
+ * Bundles a program with its imports into readable ES modules with source maps: `NAME.mjs`, and with `splits` a
+ * `NAME.HASH.mjs` for each lazily loaded part.
  */
 export async function bundle(executable: Executable, folder: string): Promise<void> {
   const { output } = await build({
@@ -22,7 +20,7 @@ export async function bundle(executable: Executable, folder: string): Promise<vo
     platform: "node",
     preserveEntrySignatures: false,
     plugins: [lazyBuiltins(), stubPackages(executable.stubbed), lazySegmenter()],
-    // An import that is not found would only show on the device.
+    // Otherwise an unresolved import would only fail on the device.
     onLog: (level, log, handle) => handle(log.code === "UNRESOLVED_IMPORT" ? "error" : level, log),
     output: {
       dir: folder,
@@ -42,10 +40,9 @@ export async function bundle(executable: Executable, folder: string): Promise<vo
 }
 
 /**
- * Writes every character beyond ASCII as an escape: a single one of them makes the engine keep the whole text of the
- * module with two bytes a character.
+ * Escapes every non-ASCII character: a single one makes V8 keep the module's whole text with two bytes per character.
  */
 function toAscii(code: string): string {
-  // Without the u flag the expression sees the two halves of a surrogate pair one by one, as an escape needs them.
+  // Without the u flag the expression matches the halves of a surrogate pair one by one, as the escapes require.
   return code.replaceAll(/[^\0-\x7F]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

@@ -1,23 +1,24 @@
-import type { StubbedPackages } from "./stubbed-packages.ts";
+import type { StubbedPackages } from "./plugins.ts";
 
-/** A program of this project, as it is bundled. */
+/** A program of this project and how to bundle it. */
 export interface Executable {
   readonly name: string;
   readonly entry: string;
   readonly stubbed: StubbedPackages;
-  /** Puts what it imports when it needs it into files of their own, so that nothing else waits for that to be read. */
+  /** Whether dynamic imports become files of their own, so that they do not delay the start. */
   readonly splits: boolean;
-  /** The command that stays, and the options of Node.js it runs with. The others are over before they would help. */
+  /**
+   * The command that runs as a daemon, and its options of Node.js. Other commands end before the options would help.
+   */
   readonly daemon?: { readonly command: string; readonly nodeOptions: readonly string[] };
-  /** Variables it runs with, unless the environment says otherwise. */
+  /** Default values of environment variables. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
-// ws uses these native modules when they happen to be installed; Node.js has the same built in by now.
+// Optional native modules of ws; Node.js now has the same functions built in.
 const WS_NATIVES = ["bufferutil", "utf-8-validate"];
 
-// dockerode's ways to an engine over ssh and to BuildKit over gRPC, and what it builds images with. The agent speaks to
-// a unix socket and builds none.
+// Used by dockerode for ssh, BuildKit (gRPC) and image builds. The agent uses a unix socket and builds no images.
 const DOCKERODE_EXTRAS = [
   "ssh2",
   "@grpc/grpc-js",
@@ -27,10 +28,10 @@ const DOCKERODE_EXTRAS = [
   "@balena/dockerignore",
 ];
 
-// Workers for pino's transports; the logs go straight to a descriptor.
+// Workers for pino's transports; the logs are written directly to a descriptor.
 const PINO_WORKERS = ["thread-stream"];
 
-// Of Node.js's experiments the calls to the C library are used, under systemd; that concerns nobody who reads the log.
+// Under systemd, Node.js's experimental FFI is used; its warning would only clutter the log.
 const QUIET = "--disable-warning=ExperimentalWarning";
 
 // The agent mostly waits, on a machine with little memory. A small young generation, V8's lite mode (no optimizing

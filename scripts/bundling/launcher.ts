@@ -1,18 +1,18 @@
 import type { Executable } from "./executables.ts";
 
-/** Major version of Node.js the programs are made for: they use its SQLite and syntax it does not have to translate. */
+/** Minimum major version of Node.js: the programs use its SQLite and its syntax. */
 const NODE_MAJOR = 26;
 
-/** The shell script that starts a program with a Node.js that fits: the one beside it, the project's, or the system's. */
+/** Returns the shell script that starts a program with Node.js: the one beside it, the project's, or the system's. */
 export function launcher({ name, daemon, environment }: Executable): string {
   const options = daemon
     ? `options=\nif [ "\${1-}" = ${daemon.command} ]; then options="${daemon.nodeOptions.join(" ")}"; fi\n`
     : "";
-  // Unquoted: each is a word of its own.
+  // $options is unquoted: each option is a word.
   const node = `exec "$node" ${daemon ? "$options " : ""}"$here/${name}.mjs" "$@"`;
   const variables = Object.entries(environment).map(([key, value]) => `export ${key}="\${${key}:-${value}}"\n`);
   return `#!/bin/sh
-# Starts ${name} with the Node.js that came with it, otherwise with the one on the PATH.
+# Starts ${name} with its own Node.js, otherwise with the one on the PATH.
 self=$(readlink -f -- "$0")
 here=\${self%/*}
 ${variables.join("")}${options}for node in "$here/node" "$here/../node_modules/.bin/node"; do

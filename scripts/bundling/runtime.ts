@@ -2,15 +2,15 @@ import { execFileSync } from "node:child_process";
 import { constants, copyFile, link, mkdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 
-// Part of the C library, which every base has, and which must be the base's own.
+// Parts of the C library: every base image has its own, which must be used.
 const C_LIBRARY = /^(linux-vdso|ld-linux|libc|libm|libdl|libpthread)[.-]/;
 
-/** Folder for the libraries that go with Node.js. */
+/** Folder beside Node.js for its libraries, which it searches first. */
 export const LIBRARIES = "lib";
 
 /**
- * Puts this machine's Node.js into the folder, with those libraries it needs that a small system may lack, for the
- * container image and packages for devices.
+ * Copies this machine's Node.js into the folder, with the libraries that a small system may lack. For the container
+ * image and device packages.
  */
 export async function addRuntime(folder: string): Promise<void> {
   await linkOrCopy(process.execPath, join(folder, "node"));
@@ -25,7 +25,7 @@ function sharedLibraries(program: string): string[] {
   return paths.filter((path) => !C_LIBRARY.test(basename(path)));
 }
 
-// A link costs neither time nor space, but works only within one file system.
+// A hard link needs no time and space, but only works within one file system.
 async function linkOrCopy(from: string, to: string): Promise<void> {
   try {
     await link(from, to);

@@ -15,13 +15,13 @@ interface Node {
   readonly required?: readonly string[];
 }
 
-/** Every key of a configuration as a Markdown table, sections flattened. */
+/** Returns a Markdown table of all keys of a configuration, with nested keys flattened. */
 export function configReference(schema: z.ZodType): string {
   const rows = flatten("", z.toJSONSchema(schema, { io: "input" }) as Node);
   return ["| key | values | default | meaning |", "| --- | --- | --- | --- |", ...rows].join("\n");
 }
 
-/** The JSON Schema of a configuration, for editors that check while one types. */
+/** Returns the JSON Schema of a configuration, for validation in editors. */
 export function configJsonSchema(schema: z.ZodType): string {
   return JSON.stringify(z.toJSONSchema(schema, { io: "input" }), undefined, 2);
 }

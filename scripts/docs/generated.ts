@@ -1,13 +1,13 @@
 import { format } from "oxfmt";
 import { configSchema as agentConfig } from "../../src/agent/config/schema.ts";
 import { configSchema as controlConfig } from "../../src/control-plane/config.ts";
-import { agentExample } from "./agent-example.ts";
+import { ERRORS, type ErrorEntry } from "../../src/protocol/errors.ts";
 import { configJsonSchema, configReference } from "./config-reference.ts";
-import { errorTable } from "./error-table.ts";
 import { manPage } from "./man-page.ts";
-import { replaceSection } from "./sections.ts";
 
-/** A part of a document that is made from the source. To add one: an entry here, and its two markers in the page. */
+/**
+ * A section of a document that is generated from the source. To add one: an entry below, and two markers in the page.
+ */
 interface GeneratedSection {
   readonly page: string;
   readonly name: string;
@@ -20,7 +20,7 @@ export const GENERATED_SECTIONS: readonly GeneratedSection[] = [
   { page: "docs/configuration.md", name: "control", generate: () => configReference(controlConfig) },
 ];
 
-/** A file that is made from the source as a whole. */
+/** A file that is generated as a whole. */
 interface GeneratedFile {
   readonly path: string;
   readonly generate: () => string | Promise<string>;
@@ -32,7 +32,7 @@ export const GENERATED_FILES: readonly GeneratedFile[] = [
   { path: "man/edge-agent.8", generate: manPage },
 ];
 
-/** The file as the source says it should be now, formatted as the check wants it. */
+/** Returns the current content of the file, formatted as `npm run check` requires. */
 export async function regenerateFile({ path, generate }: GeneratedFile): Promise<string> {
   const content = await generate();
   if (!path.endsWith(".json")) return content;
@@ -40,9 +40,41 @@ export async function regenerateFile({ path, generate }: GeneratedFile): Promise
   return code;
 }
 
-/** The page with its generated section as the source says it should be now, formatted as the check wants it. */
+/** Returns the page with the current content of its generated section, formatted as `npm run check` requires. */
 export async function regenerate(section: GeneratedSection, text: string): Promise<string> {
   const page = replaceSection(text, section.name, section.generate());
   const { code } = await format(section.page, page);
   return code;
+}
+
+/**
+ * Replaces the text between `<!-- generated: NAME -->` and `<!-- end: NAME -->`. Throws when a marker is missing, since
+ * the section would silently be missing from the page.
+ */
+export function replaceSection(text: string, name: string, content: string): string {
+  const [start, end] = [`<!-- generated: ${name} -->`, `<!-- end: ${name} -->`];
+  const from = text.indexOf(start);
+  const to = text.indexOf(end);
+  if (from === -1 || to < from) throw new Error(`the markers ${start} and ${end} are missing`);
+  return `${text.slice(0, from + start.length)}\n\n${content}\n\n${text.slice(to)}`;
+}
+
+/** Returns the error table as Markdown, in the order of the source. */
+function errorTable(): string {
+  const rows = Object.entries<ErrorEntry>(ERRORS).map(([code, entry]) => row(code, entry));
+  return ["| code | HTTP | retry | message | what to do |", "| --- | --- | --- | --- | --- |", ...rows].join("\n");
+}
+
+function row(code: string, entry: ErrorEntry): string {
+  const cells = [`\`${code}\``, entry.http, entry.retryable ? "yes" : "no", entry.message, entry.hint];
+  return `| ${cells.map((cell) => String(cell).replaceAll("|", String.raw`\|`)).join(" | ")} |`;
+}
+
+/** Returns the agent's example configuration: the required keys, and every default. */
+function agentExample(): string {
+  const { device_token: _token, ...config } = agentConfig.parse({
+    control_plane_url: "wss://control.example.com/v1/agent",
+    device_token_file: "/etc/edge-agent/token",
+  });
+  return JSON.stringify(config, undefined, 2);
 }

@@ -5,15 +5,15 @@ import { createProgram } from "../../src/agent/program.ts";
 import { FILES, INTRODUCTION, JOURNAL, SEE_ALSO, SIGNALS, VARIABLES } from "./man-texts.ts";
 import { paragraphs, quoted, roff, tagged } from "./roff.ts";
 
-/** Options every command for people has, which are told once. */
+/** Options of every command, documented once. */
 const COMMON = new Set(["--json", "--config", "--socket", "--help"]);
 
-/** The manual page edge-agent(8), from the commands as they are. */
+/** Returns the manual page edge-agent(8), generated from the definitions of the commands. */
 export async function manPage(): Promise<string> {
   const program = createProgram();
   await addLocalCommands(program, undefined as never, undefined, () => undefined);
   const status = program.commands.find((command) => command.name() === "status");
-  if (!status) throw new Error("there is no command status, whose options stand for those of all");
+  if (!status) throw new Error("there is no command status, from which the common options are taken");
   const lines = [
     '.\\" Made by npm run docs. Do not edit.',
     `.TH EDGE-AGENT 8 "" "edge-agent" "System Administration"`,
@@ -40,7 +40,7 @@ export async function manPage(): Promise<string> {
   return `${lines.join("\n")}\n`;
 }
 
-/** Commands a person sees, in the order they are told of. */
+/** Returns the commands that help shows, in their order of definition. */
 function visible(command: Command): readonly Command[] {
   const shown = command.createHelp().visibleCommands(command);
   return command.commands.filter((one) => shown.includes(one));
@@ -82,7 +82,7 @@ function optionsOf(command: Command, isWanted: (long: string) => boolean): strin
     });
 }
 
-/** What help shows behind the options. */
+/** Returns the text that help shows after the options. */
 function notes(command: Command): string {
   let shown = "";
   command.configureOutput({ writeOut: (text) => (shown += text) });

@@ -1,20 +1,20 @@
-/** Text as it may stand in a line of a manual page. */
+/** Escapes text for a line of a manual page. */
 export function roff(text: string): string {
   const escaped = text.replaceAll("\\", "\\e").replaceAll("-", "\\-").replaceAll("'", "\\(aq").replaceAll('"', "\\(dq");
   return escaped.replace(/^\./, "\\&.");
 }
 
-/** The same as one argument of a macro. */
+/** Escapes and quotes text for one argument of a macro. */
 export function quoted(text: string): string {
   return `"${roff(text)}"`;
 }
 
-/** A term with what it means behind it. */
+/** Formats a term with its explanation. */
 export function tagged(term: string, text: string): string[] {
   return [".TP", `.B ${roff(term)}`, ...text.split("\n").map(roff)];
 }
 
-/** Paragraphs; blocks that are indented stay as they are, line by line. */
+/** Formats paragraphs. Indented lines are kept verbatim. */
 export function paragraphs(text: string): string[] {
   if (text === "") return [];
   return text.split(/\n{2,}/).flatMap((block) => [".PP"].concat(lines(block)));

@@ -3,8 +3,8 @@ import { type PackageLock, type LockEntry, type MissingPackage, nestedPath } fro
 type Entries = Readonly<Record<string, LockEntry>>;
 
 /**
- * A lock file with entries for missing packages. Nothing that is there changes. No entry says where it was downloaded
- * from, since that is for each machine's own configuration to say.
+ * Returns the lock file with entries added for missing packages. Existing entries do not change. New entries have no
+ * `resolved` URL, since each machine configures its own registry.
  *
  * @param missing one version of each name
  * @param found entries by name, as npm resolved them
@@ -15,7 +15,7 @@ export function addEntries<L extends PackageLock>(lock: L, missing: readonly Mis
     const entry = found[name];
     if (!entry) continue;
     const shared = nestedPath("", name);
-    // Where another version has the place that all share, it goes below the one that asks.
+    // If another version has the shared path, the entry is nested below the requiring package.
     const isTaken = (packages[shared]?.version ?? entry.version) !== entry.version;
     packages[isTaken ? nestedPath(requiredBy, name) : shared] = sortFields({
       ...entry,
@@ -26,7 +26,7 @@ export function addEntries<L extends PackageLock>(lock: L, missing: readonly Mis
   return { ...lock, packages: Object.fromEntries(sorted) };
 }
 
-/** What the one that asks is only for development, or optional, its own are too. */
+/** The flags of a package follow from those of the package that requires it. */
 function flagsOf(lock: PackageLock, by: string, name: string, range: string): Partial<LockEntry> {
   const parent = lock.packages[by];
   const isOptional = parent?.optional === true || parent?.optionalDependencies?.[name] === range;
@@ -39,7 +39,9 @@ function flagsOf(lock: PackageLock, by: string, name: string, range: string): Pa
 
 const FIRST_FIELDS = ["version", "integrity"];
 
-/** As npm writes it: version and integrity, then what is short, then objects, each by name; no flag that is false. */
+/**
+ * Sorts fields as npm does: version and integrity, then scalars and arrays, then objects, by name. Drops false flags.
+ */
 function sortFields({ resolved: _address, ...entry }: LockEntry): LockEntry {
   const fields = Object.entries(entry).filter(([, value]) => value !== false && value !== undefined);
   return Object.fromEntries(

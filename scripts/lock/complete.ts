@@ -7,10 +7,10 @@ import {
   findMissingPackages,
 } from "./missing-packages.ts";
 
-/** Packages that are added may name others; platform packages do so once or twice. */
+/** Added packages may require others; for platform packages one or two rounds suffice. */
 const MAX_ROUNDS = 10;
 
-/** What npm resolves of these, by name; those that the registry in use does not have are left out. */
+/** Resolves packages with npm. Packages that the registry lacks are omitted. */
 export type ResolvePackages = (wanted: Readonly<Record<string, string>>) => Promise<PackageLock["packages"]>;
 
 export type CompletionResult<L extends PackageLock> =
@@ -18,7 +18,7 @@ export type CompletionResult<L extends PackageLock> =
   /** The registry in use lacks these. */
   | { readonly kind: "lacking"; readonly packages: readonly MissingPackage[] };
 
-/** Adds what `npm ci` misses in a lock file, or tells what the registry in use does not have. */
+/** Adds the packages that `npm ci` misses in a lock file, or returns those the registry lacks. */
 export async function completeLock<L extends PackageLock>(
   lock: L,
   resolve: ResolvePackages,
@@ -33,9 +33,9 @@ export async function completeLock<L extends PackageLock>(
         added: Object.keys(current.packages).filter((path) => current.packages[path] !== lock.packages[path]),
       };
     }
-    // One version of each name at a time: npm installs one under one name.
+    // One version of each name per round, since npm resolves one version for a name.
     const wanted = Object.fromEntries(missing.toReversed().map(({ name, range }) => [name, range]));
-    const asked = missing.filter(({ name, range }) => wanted[name] === range);
+    const requested = missing.filter(({ name, range }) => wanted[name] === range);
     const resolved = await resolve(wanted);
     const found = Object.fromEntries(
       Object.keys(wanted).flatMap((name): [string, LockEntry][] => {
@@ -43,9 +43,9 @@ export async function completeLock<L extends PackageLock>(
         return entry?.version === undefined ? [] : [[name, entry]];
       }),
     );
-    const lacking = asked.filter(({ name }) => !(name in found));
+    const lacking = requested.filter(({ name }) => !(name in found));
     if (lacking.length > 0) return { kind: "lacking", packages: lacking };
-    current = addEntries(current, asked, found);
+    current = addEntries(current, requested, found);
   }
   throw new Error(`the lock file is not complete after ${MAX_ROUNDS} rounds`);
 }

@@ -1,4 +1,4 @@
-/** An entry of `packages` in a lock file, as far as it matters here. */
+/** The fields used here of an entry of `packages` in a lock file. */
 export interface LockEntry {
   readonly version?: string;
   readonly resolved?: string;
@@ -16,20 +16,20 @@ export interface PackageLock {
   readonly packages: Readonly<Record<string, LockEntry>>;
 }
 
-/** A package that another one names, and that has no entry. */
+/** A dependency without an entry. */
 export interface MissingPackage {
   readonly name: string;
   readonly range: string;
-  /** Path of the one that names it. */
+  /** Path of the package that requires it. */
   readonly requiredBy: string;
 }
 
 const EXACT_VERSION = /^\d+\.\d+\.\d+(?:[-+].*)?$/;
 
 /**
- * What `npm ci` misses: it wants an entry for each package that an entry names, also for one of another platform. An
- * installation leaves out, or leaves at an older version, what the registry does not have. Packages of platforms are
- * named by an exact version; whether another fits its range npm itself has to say.
+ * Returns the packages that `npm ci` misses: it requires an entry for each dependency of an entry, also for other
+ * platforms. An installation omits packages that the registry lacks, or keeps an older version. Only exact versions are
+ * compared, as platform packages use them; npm itself checks other ranges.
  */
 export function findMissingPackages({ packages }: PackageLock): MissingPackage[] {
   return Object.entries(packages).flatMap(([requiredBy, entry]) => {
@@ -43,8 +43,8 @@ export function findMissingPackages({ packages }: PackageLock): MissingPackage[]
 }
 
 /**
- * Path of the entry that a package gets when it asks for another: the nearest one above it. Where there is none, the path
- * it would have. One without a version is what npm writes for a package that the registry does not have.
+ * Returns the path of the entry that a package's dependency resolves to: the nearest one up the tree, or the shared
+ * path if there is none. Entries without a version are ignored: npm writes them for packages that the registry lacks.
  */
 export function findEntryPath(packages: PackageLock["packages"], by: string, name: string): string {
   for (let from = by; ; from = parentOf(from)) {
@@ -53,7 +53,7 @@ export function findEntryPath(packages: PackageLock["packages"], by: string, nam
   }
 }
 
-/** Path of a package that is installed for another one alone, or for all where that is the project. */
+/** Returns the path of a package installed below another one, or at the top for the project (`""`). */
 export function nestedPath(by: string, name: string): string {
   return by === "" ? `node_modules/${name}` : `${by}/node_modules/${name}`;
 }

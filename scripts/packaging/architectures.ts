@@ -1,12 +1,12 @@
-/** A processor architecture that packages are made for, in the words of everyone concerned. */
+/** A processor architecture of device packages, with its name in each tool. */
 export interface Architecture {
   /** Debian's name. */
   readonly debian: "amd64" | "arm64";
   /** Node.js's name, as in `process.arch`. */
   readonly node: "x64" | "arm64";
-  /** Package of the npm registry that carries Node.js for it. */
+  /** Package of the npm registry that contains Node.js for it. */
   readonly npmPackage: string;
-  /** Prefix of the GNU tools that work on its files. */
+  /** Prefix of the GNU tools for it. */
   readonly triplet: string;
 }
 

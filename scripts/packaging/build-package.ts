@@ -1,20 +1,20 @@
+import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Architecture } from "./architectures.ts";
 import { type Compression, writeDeb } from "./deb.ts";
-import { sourceEpoch } from "./epoch.ts";
 import { packagedFiles } from "./layout.ts";
 import { nodeRuntime } from "./node-runtime.ts";
 
 export interface PackageOptions {
   readonly architecture: Architecture;
   readonly version: string;
-  /** Folder for the package, made if missing. */
+  /** Folder for the package, created if missing. */
   readonly folder: string;
   readonly compression: Compression;
 }
 
-/** Makes a package out of what is in dist/, and answers its path. */
+/** Builds a package from dist/ and returns its path. */
 export async function buildPackage({ architecture, version, folder, compression }: PackageOptions): Promise<string> {
   const files = await packagedFiles(await nodeRuntime(architecture), "dist");
   await mkdir(folder, { recursive: true });
@@ -29,5 +29,20 @@ export async function buildPackage({ architecture, version, folder, compression 
     return join(folder, name);
   } finally {
     await rm(work, { recursive: true, force: true });
+  }
+}
+
+/** Returns the date of all packaged files in Unix seconds: `SOURCE_DATE_EPOCH`, or the time of the last commit. */
+function sourceEpoch(environment: Readonly<Record<string, string | undefined>>): number {
+  const text = environment["SOURCE_DATE_EPOCH"] ?? lastCommit();
+  if (!/^\d+$/.test(text)) throw new Error(`SOURCE_DATE_EPOCH must be a number of seconds, and is ${text}`);
+  return Number(text);
+}
+
+function lastCommit(): string {
+  try {
+    return execFileSync("git", ["log", "-1", "--format=%ct"], { encoding: "utf8" }).trim();
+  } catch (error) {
+    throw new Error("the sources are not in git: set SOURCE_DATE_EPOCH to the date of the files", { cause: error });
   }
 }

@@ -8,7 +8,7 @@ import { CONFIG, INSTALL_DIR, type PackagedFile } from "./layout.ts";
 
 const MAINTAINER_SCRIPTS = ["postinst", "prerm", "postrm"];
 
-/** Small takes a minute, quick some seconds and a quarter more space. */
+/** `small` takes a minute; `quick` takes seconds and a quarter more space. */
 export type Compression = "small" | "quick";
 
 const LEVELS: Readonly<Record<Compression, readonly string[]>> = { small: ["-z9", "-Sextreme"], quick: ["-z0"] };
@@ -17,22 +17,22 @@ export interface DebOptions {
   readonly version: string;
   readonly architecture: Architecture;
   readonly files: readonly PackagedFile[];
-  /** Folder that is there and empty, for the files as they will be on the device. */
+  /** Existing empty folder, in which the files are laid out as on the device. */
   readonly staging: string;
   readonly output: string;
-  /** Seconds since the epoch that every file is dated, so that the same content makes the same package. */
+  /** Date of every file in Unix seconds, so that builds are reproducible. */
   readonly epoch: number;
   readonly compression: Compression;
 }
 
-/** Writes a package for Debian and its kin. */
+/** Writes a package for Debian and derived systems. */
 export async function writeDeb({ staging, output, epoch, compression, ...content }: DebOptions): Promise<void> {
   await stage(content.files, staging);
   await mkdir(join(staging, "usr/bin"), { recursive: true });
   await symlink(`..${INSTALL_DIR.slice("/usr".length)}/edge-agent`, join(staging, "usr/bin/edge-agent"));
   await writeControl(content, staging);
   await setFolderModes(staging);
-  // Threads would cut the content into pieces that depend on their number.
+  // With threads, the compressed blocks would depend on their number.
   const xz = ["-Zxz", ...LEVELS[compression], "--threads-max=1"];
   await promisify(execFile)("dpkg-deb", ["--root-owner-group", ...xz, "--build", staging, output], {
     env: { ...process.env, SOURCE_DATE_EPOCH: String(epoch) },
@@ -49,7 +49,7 @@ async function stage(files: readonly PackagedFile[], staging: string): Promise<v
   }
 }
 
-/** Whatever the umask of whoever packs it. */
+/** Sets folder modes independent of the umask. */
 async function setFolderModes(staging: string): Promise<void> {
   for (const entry of await readdir(staging, { recursive: true, withFileTypes: true })) {
     if (entry.isDirectory()) await chmod(join(entry.parentPath, entry.name), 0o755);

@@ -1,23 +1,25 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { LIBRARIES } from "./node-runtime.ts";
+import { LIBRARIES } from "../bundling/runtime.ts";
 
 /** A file of the package. */
 export interface PackagedFile {
-  /** Where it is taken from. */
+  /** Source path. */
   readonly from: string;
-  /** Where it is on the device. */
+  /** Path on the device. */
   readonly to: string;
   readonly mode: number;
-  /** Packed with gzip, as Debian keeps manual pages and changelogs. */
+  /** Whether to compress with gzip, as Debian requires for manual pages and changelogs. */
   readonly compress?: boolean;
 }
 
-/** The folder on the device that holds the program with everything it needs. */
+/** Folder on the device for the program and its runtime. */
 export const INSTALL_DIR = "/usr/lib/edge-agent";
 export const CONFIG = "/etc/edge-agent/config.json";
 
-/** Every file of the package. @param runtime folder with Node.js for the device @param dist folder with the bundles */
+/**
+ * Lists the files of the package. @param runtime folder with Node.js for the device @param dist folder with the bundles
+ */
 export async function packagedFiles(runtime: string, dist: string): Promise<PackagedFile[]> {
   const program = (await readdir(dist)).filter((name) => /^edge-agent\..*mjs$/.test(name)).toSorted();
   const libraries = (await readdir(join(runtime, LIBRARIES))).toSorted();

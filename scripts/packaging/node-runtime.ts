@@ -2,20 +2,18 @@ import { execFile } from "node:child_process";
 import { access, copyFile, mkdir, mkdtemp, realpath, rename, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { LIBRARIES } from "../bundling/runtime.ts";
 import type { Architecture } from "./architectures.ts";
 import { fetchPackage } from "./npm-package.ts";
 
 const execute = promisify(execFile);
 
-/** The one library Node.js needs that no system can be relied on to have; libstdc++ and libgcc are with every `apt`. */
+/** The one library of Node.js that a system may lack; libstdc++ and libgcc are dependencies of `apt`. */
 const LIBRARY = "libatomic.so.1";
 
-/** Folder, beside Node.js, in which it looks for libraries first. */
-export const LIBRARIES = "lib";
-
 /**
- * Answers a folder with Node.js for the architecture as it goes onto devices: `node` without symbols, and beside it, in
- * `lib`, what it needs of libraries; and its `LICENSE`. Made once for each version and kept in .cache.
+ * Returns a folder with Node.js for devices of the architecture: `node` without symbols, its libraries in `lib`, and
+ * its `LICENSE`. Built once for each version and kept in .cache.
  */
 export async function nodeRuntime({ npmPackage, triplet }: Architecture): Promise<string> {
   const archive = await fetchPackage(npmPackage);
@@ -40,7 +38,7 @@ export async function nodeRuntime({ npmPackage, triplet }: Architecture): Promis
     await mkdir(join(staging, LIBRARIES));
     await copyFile(await findLibrary(triplet), join(staging, LIBRARIES, LIBRARY));
     await rename(staging, folder).catch(async (error: unknown) => {
-      // Another run made the same meanwhile.
+      // Another run created the same folder meanwhile.
       if (!(await exists(folder))) throw error;
     });
   } finally {
@@ -49,7 +47,7 @@ export async function nodeRuntime({ npmPackage, triplet }: Architecture): Promis
   return folder;
 }
 
-/** In the folder of Debian's packages for the machine's own architecture, or of those for another one. */
+/** Searches the folders of Debian's native packages and of its cross packages. */
 async function findLibrary(triplet: string): Promise<string> {
   for (const folder of [`/usr/lib/${triplet}`, `/usr/${triplet}/lib`]) {
     const path = join(folder, LIBRARY);

@@ -11,13 +11,13 @@ interface Lock {
 }
 
 /**
- * Fetches a package of `package-lock.json` from the registry npm is set up with, and answers the path of its archive.
- * Not a byte is used that the lock file does not vouch for. Kept in .cache, so that the next time needs no network.
+ * Fetches a package of `package-lock.json` from npm's configured registry and returns the path of its archive. The
+ * content is verified with the lock file's integrity. Kept in .cache, so that the next call needs no network.
  */
 export async function fetchPackage(name: string): Promise<string> {
   const lock = JSON.parse(await readFile("package-lock.json", "utf8")) as Lock;
   const { version, integrity } = lock.packages[`node_modules/${name}`] ?? {};
-  if (version === undefined || integrity === undefined) throw new Error(`package-lock.json does not know ${name}`);
+  if (version === undefined || integrity === undefined) throw new Error(`package-lock.json has no entry for ${name}`);
   await mkdir(CACHE, { recursive: true });
   const path = join(CACHE, `${name}-${version}.tgz`);
   if (await matches(path, integrity)) return path;
@@ -27,7 +27,8 @@ export async function fetchPackage(name: string): Promise<string> {
     const args = ["pack", "--silent", "--ignore-scripts", "--pack-destination", folder, `${name}@${version}`];
     await promisify(execFile)("npm", args);
     const fetched = join(folder, `${name}-${version}.tgz`);
-    if (!(await matches(fetched, integrity))) throw new Error(`${name} ${version} is not what package-lock.json names`);
+    if (!(await matches(fetched, integrity)))
+      throw new Error(`${name} ${version} does not match its integrity in package-lock.json`);
     await rename(fetched, path);
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -15,10 +15,7 @@ EXPOSE ${APP_PORT}
 CMD ["/bin/busybox", "httpd", "-f", "-p", "${APP_PORT}", "-h", "/www"]
 `;
 
-/**
- * Builds a small web server as an image of the machine's engine: from the machine's own busybox, or where it has none
- * that runs in an empty container, from the one of Docker Hub.
- */
+/** Builds the image of a small web server: from this machine's static busybox, or from Docker Hub's busybox image. */
 export async function buildAppImage(tag: string): Promise<void> {
   const busybox = findStaticBusybox();
   const context = pack();

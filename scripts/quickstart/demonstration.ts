@@ -1,27 +1,26 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import Docker from "dockerode";
 import { build } from "../bundling/build.ts";
 import { startAgent, waitUntilOnline } from "../system/agent.ts";
-import { type AppRequest, type Target, deploy } from "../system/client.ts";
+import { type AppRequest, deploy, deployUrl, listDeployments, type Target } from "../system/client.ts";
 import { startControlPlane } from "../system/control-plane.ts";
 import { freeHostPort } from "../system/ports.ts";
 import { APP_PORT, buildAppImage } from "./app-image.ts";
-import { removeApps, removeImage } from "./clean-up.ts";
-import { printHints } from "./hints.ts";
 import { heading, printEvent, step } from "./terminal.ts";
 
 const SERIAL_NUMBER = "GW-0001";
 const PREFERRED_PORT = 30_080;
 
 /**
- * Brings up the whole system on this machine, deploys an app through its public endpoint and shows each step. What it
- * starts and makes is handed to `owner`, in the order in which it has to go again in reverse.
+ * Starts the whole system on this machine, deploys an app through the public API and shows each step. Everything
+ * created is registered with `owner` for disposal in reverse order.
  */
 export async function demonstrate(owner: AsyncDisposableStack, signal: AbortSignal): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "edge-quickstart-"));
   owner.defer(() => rm(folder, { recursive: true, force: true }));
-  // Names of its own: an earlier demonstration may not have been able to clean up.
+  // Unique names: an earlier demonstration may not have cleaned up.
   const id = folder.slice(-6).toLowerCase();
   const image = `edge-quickstart-${id}:1`;
 
@@ -91,4 +90,51 @@ async function showDeployment(target: Target, app: AppRequest, signal: AbortSign
 async function fetchTitle(url: string): Promise<string> {
   const text = await (await fetch(url)).text();
   return /<title>(.*)<\/title>/.exec(text)?.[1] ?? text;
+}
+
+interface HintOptions {
+  readonly target: Target;
+  readonly image: string;
+  readonly appPort: number;
+  readonly hostPort: number;
+  /** Another free port. */
+  readonly nextPort: number;
+  readonly logs: string;
+}
+
+/** Prints what to try next. Showing the key is safe: it is deleted with this demonstration. */
+function printHints({ target, image, appPort, hostPort, nextPort, logs }: HintOptions): void {
+  const second = { name: "second", image, ports: [{ host_port: nextPort, target_port: appPort }] };
+  heading("Deploy another app, from another terminal:");
+  console.log(`
+curl -N ${deployUrl(target)} \\
+  -H 'X-API-Key: ${target.apiKey}' -H 'Content-Type: application/json' \\
+  -d '${JSON.stringify(second)}'`);
+  heading("Or with the operator's command:");
+  console.log(`
+EDGECTL_URL=${target.url} EDGECTL_API_KEY=${target.apiKey}
+dist/edgectl deploy ${target.asset} --name second --image ${image} --port ${nextPort}:${appPort}`);
+  heading("Look around:");
+  console.log(`
+  the app        http://127.0.0.1:${hostPort}/
+  API reference  ${target.url}/docs
+  logs           ${logs}
+
+Ctrl-C stops everything and removes it.`);
+}
+
+/** Removes the containers of every app that was deployed to the asset. */
+async function removeApps(target: Target): Promise<void> {
+  const docker = new Docker();
+  const deployments = new Set(await listDeployments(target));
+  const containers = await docker.listContainers({ all: true, filters: { label: ["io.edge-agent.deployment"] } });
+  const ours = containers.filter(({ Labels }) => deployments.has(Labels["io.edge-agent.deployment"] ?? ""));
+  for (const { Id } of ours) await docker.getContainer(Id).remove({ force: true, v: true });
+}
+
+/** Removes an image if it exists. */
+async function removeImage(reference: string): Promise<void> {
+  const docker = new Docker();
+  const images = await docker.listImages({ filters: { reference: [reference] } });
+  if (images.length > 0) await docker.getImage(reference).remove();
 }

@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { demonstrate } from "./demonstration.ts";
-import { interruption, untilAborted } from "./interruption.ts";
+
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 const { once } = readOptions();
 using interrupted = interruption();
@@ -13,7 +14,7 @@ try {
   process.exitCode = 1;
   if (!signal.aborted) console.error(error instanceof Error ? error.message : error);
 } finally {
-  console.log("\nStopping, and removing what was made …");
+  console.log("\nStopping and cleaning up …");
   await owner.disposeAsync();
 }
 
@@ -22,8 +23,32 @@ function readOptions(): { readonly once: boolean } {
     return parseArgs({ options: { once: { type: "boolean", default: false } } }).values;
   } catch (error) {
     console.error(
-      `quickstart: ${(error as Error).message.split(". ")[0]}. Its one option is --once: show everything, then end.`,
+      `quickstart: ${(error as Error).message.split(". ")[0]}. The only option is --once: exit after the demonstration.`,
     );
     process.exit(2);
   }
+}
+
+/** Aborts on a signal that would end this process. Until disposed, the signals have no other effect. */
+function interruption(): { readonly signal: AbortSignal } & Disposable {
+  const controller = new AbortController();
+  const abort = (): void => controller.abort(new DOMException("interrupted", "AbortError"));
+  for (const name of SIGNALS) process.on(name, abort);
+  return {
+    signal: controller.signal,
+    [Symbol.dispose]() {
+      for (const name of SIGNALS) process.off(name, abort);
+    },
+  };
+}
+
+/** Resolves when the signal aborts. */
+async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  // Signal listeners do not keep the process alive.
+  const timer = setInterval(() => {}, 2 ** 30);
+  signal.addEventListener("abort", () => resolve(), { once: true });
+  await promise;
+  clearInterval(timer);
 }

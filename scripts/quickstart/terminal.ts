@@ -3,7 +3,7 @@ import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
 
 const COLOURS = { Running: "cyan", Success: "green", Fail: "red" } as const;
 
-/** Does one step, unless the signal has aborted, and prints a line for it: what it was, what came of it, and how long it took. */
+/** Runs one step unless the signal has aborted, and prints its title, outcome and duration. */
 export async function step<T>(
   signal: AbortSignal,
   title: string,
@@ -18,13 +18,13 @@ export async function step<T>(
   return result;
 }
 
-/** One line for one event of a deployment. */
+/** Prints one line for an event of a deployment. */
 export function printEvent({ status, step, message, bytes, progress }: DeploymentEvent): void {
   const pulled = bytes && progress !== undefined ? ` (${progress} %, ${(bytes.done / 1e6).toFixed(1)} MB)` : "";
   console.log(`    ${styleText(COLOURS[status], status.padEnd(8))} ${step.padEnd(10)} ${message}${pulled}`);
 }
 
-/** A heading between two blocks of output. */
+/** Prints a heading. */
 export function heading(text: string): void {
   console.log(`\n${styleText("bold", text)}`);
 }

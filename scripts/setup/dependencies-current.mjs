@@ -1,5 +1,5 @@
-// Exits 0 when node_modules holds what package-lock.json asks for, 1 when it does not, 2 when the lock file itself is
-// out of date. Runs on any Node.js from 20 on, since it decides whether the right one gets installed.
+// Exits with 0 when node_modules matches package-lock.json, 1 when it does not, 2 when the lock file itself is out of
+// date. Runs on Node.js 20 and newer: it runs before the right version is installed.
 import { readFileSync } from "node:fs";
 
 const root = new URL("../../", import.meta.url);
@@ -20,22 +20,22 @@ function lockFitsManifest(lock, manifest) {
   return DEPENDENCY_FIELDS.every((field) => sorted(lock.packages[""][field]) === sorted(manifest[field]));
 }
 
-// npm writes this file last, so that it is missing after an interrupted installation.
+// npm writes node_modules/.package-lock.json last: it is missing after an interrupted installation.
 function installedFitsLock(installed, lock) {
   const wanted = Object.entries(lock.packages).filter(([path]) => path !== "");
-  const isHere = ([path, entry]) => {
-    const here = installed.packages[path];
-    if (here) return here.version === entry.version && here.integrity === entry.integrity;
+  const isInstalled = ([path, entry]) => {
+    const found = installed.packages[path];
+    if (found) return found.version === entry.version && found.integrity === entry.integrity;
     return entry.optional === true || entry.devOptional === true;
   };
-  return wanted.every(isHere) && Object.keys(installed.packages).every((path) => path in lock.packages);
+  return wanted.every(isInstalled) && Object.keys(installed.packages).every((path) => path in lock.packages);
 }
 
 const lock = readJson("package-lock.json");
 const manifest = readJson("package.json");
 const installed = readJson("node_modules/.package-lock.json");
 if (!lock || !manifest || !lockFitsManifest(lock, manifest)) {
-  console.error("set-up: package-lock.json does not fit package.json; mend it with: npm install --ignore-scripts");
+  console.error("set-up: package-lock.json does not match package.json; update it with: npm install --ignore-scripts");
   process.exitCode = 2;
 } else if (!installed || !installedFitsLock(installed, lock)) {
   process.exitCode = 1;

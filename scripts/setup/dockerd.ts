@@ -7,15 +7,15 @@ const LOG = "/var/log/dockerd.log";
 const PID_FILE = "/var/run/docker.pid";
 const CONTAINERD_PID_FILE = "/var/run/docker/containerd/containerd.pid";
 
-/** An engine on its way up. Disposing of it lets go of it: it goes on running. */
+/** An engine that is starting. Disposing of it detaches from it: the engine keeps running. */
 interface StartingEngine extends Disposable {
-  /** Where to read what it says. */
+  /** Where to read its log. */
   readonly log: string;
-  /** Whether it gave up. */
+  /** Whether it has failed to start. */
   hasFailed(): boolean;
 }
 
-/** Starts Docker, as a systemd service where systemd runs, otherwise in the background by itself. */
+/** Starts Docker: as a systemd service if systemd runs, otherwise as a background process. */
 export function startEngine(): StartingEngine {
   if (process.getuid?.() !== 0) {
     throw new SetupError("no container engine answers; as root: start it, for example with systemctl start docker");
@@ -37,18 +37,18 @@ function startDaemon(): StartingEngine {
   removeStalePidFile(CONTAINERD_PID_FILE, "containerd");
   logSetup(`no container engine answers and there is no systemd: starting ${program} in the background`);
   const log = openSync(LOG, "a");
-  // Debian's dockerd finds runc and containerd in folders that a user's PATH may leave out.
+  // Debian's dockerd needs runc and containerd from folders that a user's PATH may lack.
   const PATH = `${process.env["PATH"] ?? ""}:/usr/local/sbin:/usr/sbin:/sbin`;
   const daemon = spawn(program, [], { detached: true, stdio: ["ignore", log, log], env: { ...process.env, PATH } });
   closeSync(log);
   let failed = false;
   daemon.on("error", () => (failed = true));
-  // It also gives up when another one was faster; then that one is waited for.
+  // It also exits when another dockerd was faster; that one counts instead.
   daemon.on("exit", () => (failed = !isRunning(PID_FILE, "dockerd")));
   return { log: LOG, hasFailed: () => failed, [Symbol.dispose]: () => daemon.unref() };
 }
 
-// After a hard stop the file stays, and once another process has that pid the daemon believes it is running already.
+// After a hard stop the file remains. If another process has that pid, the daemon assumes it is already running.
 function removeStalePidFile(path: string, program: string): void {
   if (!existsSync(path) || isRunning(path, program)) return;
   logSetup(`removing ${path}: no ${program} runs under that pid`);

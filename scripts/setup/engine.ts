@@ -6,7 +6,7 @@ import { SetupError, logSetup } from "./errors.ts";
 const SOCKET = "/var/run/docker.sock";
 const START_TIMEOUT_MS = 60_000;
 
-/** Makes sure that a container engine answers: the one of DOCKER_HOST or of Docker's usual socket, started if need be. */
+/** Ensures that a container engine responds at DOCKER_HOST or Docker's default socket. Starts Docker if necessary. */
 export async function ensureEngine(): Promise<void> {
   const failure = await ping();
   if (failure === undefined) return;
@@ -28,7 +28,7 @@ export async function ensureEngine(): Promise<void> {
   logSetup(`the container engine is up and stays so; its log is ${engine.log}`);
 }
 
-/** Whether a container engine answers now. */
+/** Whether a container engine responds. */
 export async function isEngineReachable(): Promise<boolean> {
   return (await ping()) === undefined;
 }

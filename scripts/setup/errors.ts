@@ -1,7 +1,7 @@
-/** Something is missing that the set-up cannot bring. The message is one line that says what and what to do. */
+/** A requirement that the set-up cannot install. The message is one line with the problem and its solution. */
 export class SetupError extends Error {}
 
-/** Tells the person at the terminal what the set-up does, on standard error. */
+/** Prints a step of the set-up to standard error. */
 export function logSetup(text: string): void {
   console.error(`set-up: ${text}`);
 }

@@ -4,7 +4,7 @@ import { SetupError, logSetup } from "./errors.ts";
 import { findProgram } from "./programs.ts";
 import type { Requirement } from "./requirements.ts";
 
-/** Installs the Debian packages of the requirements that are not met. Throws a SetupError where that is impossible. */
+/** Installs the Debian packages of missing requirements. Throws a `SetupError` if that is impossible. */
 export async function ensurePackages(requirements: readonly Requirement[]): Promise<void> {
   const missing = requirements.filter((requirement) => !requirement.isPresent());
   if (missing.length === 0) return;
@@ -54,7 +54,7 @@ function aptGet(args: readonly string[]): void {
 
 const POLICY = "/usr/sbin/policy-rc.d";
 
-// Units that come with these packages and that nothing here uses: tests start their own registry and Podman.
+// Units of these packages that are not used: tests start their own registry and Podman.
 const UNWANTED_UNITS = [
   "docker-registry.service",
   "podman.socket",
@@ -62,7 +62,7 @@ const UNWANTED_UNITS = [
   "podman-restart.service",
 ];
 
-/** Keeps packages from starting services while they are installed, and at the next boot. */
+/** Prevents packages from starting services during installation and at the next boot. */
 function withoutServices(work: () => void): void {
   const existing = new Set(UNWANTED_UNITS.filter(unitExists));
   const policyIsOurs = !existsSync(POLICY);
@@ -74,13 +74,13 @@ function withoutServices(work: () => void): void {
     if (policyIsOurs) rmSync(POLICY, { force: true });
     process.off("SIGINT", ignoreSignal);
   }
-  const brought = UNWANTED_UNITS.filter((unit) => !existing.has(unit) && unitExists(unit));
-  if (brought.length === 0 || !existsSync("/run/systemd/system")) return;
-  logSetup(`switching off services that came with them and that nothing here needs: ${brought.join(", ")}`);
-  spawnSync("systemctl", ["disable", "--quiet", ...brought]);
+  const added = UNWANTED_UNITS.filter((unit) => !existing.has(unit) && unitExists(unit));
+  if (added.length === 0 || !existsSync("/run/systemd/system")) return;
+  logSetup(`disabling services of these packages that are not needed: ${added.join(", ")}`);
+  spawnSync("systemctl", ["disable", "--quiet", ...added]);
 }
 
-// Without a listener, Ctrl-C would end this process before it has cleaned up.
+// Without a listener, Ctrl-C would end this process before it cleans up.
 function ignoreSignal(): void {}
 
 function unitExists(unit: string): boolean {

@@ -1,10 +1,10 @@
 import { accessSync, constants, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-// Daemons live in the sbin folders, which the PATH of an ordinary user often leaves out.
+// Daemons are in the sbin folders, which a user's PATH often lacks.
 const SYSTEM_FOLDERS = ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin"];
 
-/** Path of an executable, searched on the PATH and in the system's folders. */
+/** Returns the path of an executable, searched in the PATH and the system's folders. */
 export function findProgram(name: string): string | undefined {
   const folders = [...(process.env["PATH"] ?? "").split(":").filter((folder) => folder !== ""), ...SYSTEM_FOLDERS];
   return folders.map((folder) => join(folder, name)).find(isExecutable);
@@ -19,7 +19,7 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** Path of a busybox that runs in an otherwise empty container, that is, one linked statically. */
+/** Returns the path of a statically linked busybox, which runs in an otherwise empty container. */
 export function findStaticBusybox(): string | undefined {
   const path = findProgram("busybox");
   return path !== undefined && isStaticExecutable(readFileSync(path)) ? path : undefined;
@@ -27,7 +27,7 @@ export function findStaticBusybox(): string | undefined {
 
 const PT_INTERP = 3;
 
-// A program that needs a loader names it in a program header of this type (64-bit little-endian ELF).
+// A dynamically linked program has a program header of type PT_INTERP (64-bit little-endian ELF).
 function isStaticExecutable(file: Buffer): boolean {
   const isElf64 = file.subarray(0, 6).equals(Buffer.from([0x7f, 0x45, 0x4c, 0x46, 2, 1]));
   if (!isElf64) return false;
@@ -37,7 +37,7 @@ function isStaticExecutable(file: Buffer): boolean {
   return !headers.includes(PT_INTERP);
 }
 
-/** Path of the library that gives a program another time of day. */
+/** Returns the path of libfaketime, which changes a program's time of day. */
 export function findFakeTime(): string | undefined {
   const triplets = ["x86_64-linux-gnu", "aarch64-linux-gnu"];
   return triplets.map((triplet) => `/usr/lib/${triplet}/faketime/libfaketime.so.1`).find((path) => existsSync(path));

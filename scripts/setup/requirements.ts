@@ -3,12 +3,12 @@ import { isEngineReachable } from "./engine.ts";
 import { canInstall } from "./packages.ts";
 import { findFakeTime, findProgram, findStaticBusybox } from "./programs.ts";
 
-/** Something this project needs from the machine, and the Debian packages that bring it. */
+/** A requirement on the machine, and the Debian packages that provide it. */
 export interface Requirement {
   readonly name: string;
   readonly purpose: string;
   readonly isPresent: () => boolean;
-  /** The first one the machine's package lists know is installed. */
+  /** Alternatives: the first one in the machine's package lists is installed. */
   readonly packages: readonly string[];
 }
 
@@ -41,7 +41,7 @@ const PACKAGING = [
   libatomic("aarch64-linux-gnu", "arm64"),
 ];
 
-/** A library Node.js needs, for the packages of an architecture: the machine's own, or one made for cross-compiling. */
+/** A library of Node.js for device packages: this machine's own, or from a cross-compilation package. */
 function libatomic(triplet: string, architecture: "amd64" | "arm64"): Requirement {
   const isOwn = process.arch === (architecture === "amd64" ? "x64" : "arm64");
   return {
@@ -65,14 +65,14 @@ const DEVICES = [
   {
     name: "qemu for arm64",
     purpose: "runs a device with an ARM processor",
-    // The kernel is told by this file how to run its programs.
+    // This file registers qemu with the kernel.
     isPresent: () => process.arch === "arm64" || existsSync("/usr/lib/binfmt.d/qemu-aarch64.conf"),
     packages: ["qemu-user-static", "qemu-user-binfmt"],
   },
 ] satisfies Requirement[];
 
 const TESTS = [
-  // Debian 13 has the engine's command in a package of its own.
+  // In Debian 13 the docker command is a separate package.
   program("docker", "the engine's command, to compare with", ["docker-cli", "docker.io"]),
   program("docker-registry", "the registry that tests pull from"),
   program("podman", "the second engine"),
@@ -82,14 +82,14 @@ const TESTS = [
   ...DEVICES,
 ];
 
-/** How much of the machine a script needs. */
+/** The set of requirements of a script. */
 export type Level = "engine" | "package" | "tests";
 
-/** What the level needs. An engine that answers is taken as it is, whatever it was installed from. */
+/** Returns the requirements of a level. An engine that already responds is used as it is. */
 export async function requirementsFor(level: Level): Promise<Requirement[]> {
   if (level === "package") return PACKAGING;
   const engine = (await isEngineReachable()) ? [] : ENGINE;
   if (level === "tests") return [...engine, STATIC_BUSYBOX, ...TESTS];
-  // The quickstart pulls a busybox where none can be installed.
+  // The quickstart pulls a busybox image if none can be installed.
   return canInstall() ? [...engine, STATIC_BUSYBOX] : engine;
 }

@@ -4,23 +4,23 @@ import { type RunningProgram, startProgram } from "./program.ts";
 
 const EXECUTABLE = "dist/edge-agent";
 
-/** What the agent connects to, and anything else for its configuration file. */
+/** Settings for the agent's configuration file. */
 export interface AgentSettings {
   readonly controlPlaneUrl: string;
   readonly deviceToken: string;
   readonly config?: Readonly<Record<string, unknown>>;
-  /** A command that runs the one after it somewhere else, such as in another network namespace. */
+  /** A command prefix, for example to run the agent in another network namespace. */
   readonly wrapperCommand?: readonly string[];
 }
 
-/** Starts an agent with its state, configuration and log in `folder`. It is online once it says so, see `untilOnline`. */
+/** Starts an agent with state, configuration and log in `folder`. Does not wait: see `waitUntilOnline`. */
 export async function startAgent(folder: string, settings: AgentSettings): Promise<RunningProgram> {
   const configFile = await writeConfig(folder, settings);
   const [program, ...args] = [...(settings.wrapperCommand ?? []), EXECUTABLE, "run", "--config", configFile] as const;
   return startProgram(program, args, { log: join(folder, "edge-agent.log") });
 }
 
-/** Waits until the agent is linked to its control plane. Answers the milliseconds since it was started. */
+/** Waits until the agent is connected to its control plane. Returns the milliseconds since its start. */
 export async function waitUntilOnline(agent: RunningProgram): Promise<number> {
   await agent.waitForMessage("online");
   return performance.now() - agent.startedAt;

@@ -9,20 +9,20 @@ export interface Target {
   readonly asset: string;
 }
 
-/** An app as a client asks for it, with only the fields it sets. */
+/** The body of a deploy request; fields may be omitted. */
 export type AppRequest = Pick<AppSpec, "name" | "image"> & Partial<AppSpec>;
 
-/** Address of the deploy endpoint. */
+/** Returns the URL of the deploy endpoint. */
 export function deployUrl({ url, asset }: Pick<Target, "url" | "asset">): string {
   return `${url}/v1/assets/${asset}/edge/apps`;
 }
 
-/** Deploys an app through the public endpoint and answers its events as they come. */
+/** Deploys an app through the public API and yields its events as they arrive. */
 export function deploy(target: Target, app: AppRequest, signal?: AbortSignal): AsyncGenerator<DeploymentEvent> {
   return streamEvents(target, deployUrl(target), { method: "POST", body: JSON.stringify(app), signal: signal ?? null });
 }
 
-/** Changes an app that is there, likewise. @param path the app's name, and what is to be done to it */
+/** Sends a request for an existing app and yields its events. @param path the app's name and the action */
 export function change(target: Target, method: string, path: string, body?: unknown): AsyncGenerator<DeploymentEvent> {
   return streamEvents(target, `${deployUrl(target)}/${path}`, {
     method,
@@ -40,7 +40,7 @@ async function* streamEvents(target: Target, url: string, request: RequestInit):
   for await (const { data } of events) yield JSON.parse(data) as DeploymentEvent;
 }
 
-/** Identifiers of every deployment the asset has had, the latest page of them. */
+/** Returns the ids of the asset's latest deployments (one page). */
 export async function listDeployments({ url, apiKey, asset }: Target): Promise<string[]> {
   const response = await fetch(`${url}/v1/assets/${asset}/edge/deployments`, { headers: { "X-API-Key": apiKey } });
   if (!response.ok) throw new Error(`HTTP ${response.status}: ${await response.text()}`);

@@ -5,13 +5,13 @@ import { type RunningProgram, startProgram } from "./program.ts";
 
 const EXECUTABLE = "dist/edge-control";
 
-/** An edge-control that serves on a free port of the loopback interface. */
+/** A running edge-control on a free loopback port. */
 export interface ControlPlane extends AsyncDisposable {
   readonly url: string;
-  /** Where agents connect. */
+  /** URL for agents. */
   readonly agentUrl: string;
   readonly program: RunningProgram;
-  /** Creates an account with an API key and one asset, through the administration commands. */
+  /** Creates an account with an API key and one asset through the administration commands. */
   register(account: string, serialNumber: string): Promise<Registration>;
 }
 

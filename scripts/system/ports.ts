@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import { MAX_HOST_PORT, MIN_HOST_PORT } from "../../src/protocol/limits.ts";
 
-/** A free port of the range apps may use: the preferred one, or any other where that is taken. */
+/** Returns a free port of the range for apps: the preferred one, or a random one. */
 export async function freeHostPort(preferred: number): Promise<number> {
   for (let port = preferred; ; port = MIN_HOST_PORT + Math.floor(Math.random() * (MAX_HOST_PORT - MIN_HOST_PORT + 1))) {
     if (await isFree(port)) return port;

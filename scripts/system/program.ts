@@ -7,24 +7,23 @@ const MESSAGE_TIMEOUT_MS = 30_000;
 const LAST_LINES = 20;
 
 /**
- * An executable of this project that runs beside this process, and not longer. Disposing of it stops it and waits for
- * its end.
+ * A running executable of this project. It ends with this process at the latest. Disposing of it stops it and waits.
  */
 export interface RunningProgram extends AsyncDisposable {
   readonly pid: number;
-  /** Milliseconds of `performance.now()` when it was started. */
+  /** Start time on the scale of `performance.now()`. */
   readonly startedAt: number;
-  /** Waits for a line of its log whose `msg` begins so. Fails when the program ends before, or after half a minute. */
+  /** Waits for a log line whose `msg` begins with `prefix`. Rejects when the program ends, or after 30 s. */
   waitForMessage(prefix: string): Promise<Record<string, unknown>>;
 }
 
 interface ProgramOptions {
-  /** File its output goes to. */
+  /** File for its output. */
   readonly log: string;
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** Starts an executable in a process group of its own, so that Ctrl-C reaches only this process, which stops it in order. */
+/** Starts an executable in its own process group: Ctrl-C reaches only this process, which then stops it. */
 export function startProgram(path: string, args: readonly string[], options: ProgramOptions): RunningProgram {
   const startedAt = performance.now();
   const env = { ...process.env, ...options.environment };
@@ -73,7 +72,7 @@ class Program implements RunningProgram {
     if (this.#hasEnded) return Promise.reject(this.#failure("has ended"));
     const waiting = { prefix, ...Promise.withResolvers<Record<string, unknown>>() };
     this.#waiting.add(waiting);
-    const timer = setTimeout(() => waiting.reject(this.#failure(`did not say “${prefix}”`)), MESSAGE_TIMEOUT_MS);
+    const timer = setTimeout(() => waiting.reject(this.#failure(`did not log “${prefix}”`)), MESSAGE_TIMEOUT_MS);
     return waiting.promise.finally(() => {
       clearTimeout(timer);
       this.#waiting.delete(waiting);
@@ -88,7 +87,7 @@ class Program implements RunningProgram {
   }
 
   #failure(what: string): Error {
-    return new Error(`${this.#name} ${what}; it said last:\n${this.#lastLines.join("\n")}`);
+    return new Error(`${this.#name} ${what}; last lines:\n${this.#lastLines.join("\n")}`);
   }
 
   #read(line: string): void {

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import type { Reporter, TestCase, TestModule } from "vitest/node";
 import type { TestSummary } from "./summary.ts";
 
-/** Writes the run's summary as JSON to the file that TEST_SUMMARY names. Beside the counts it has why tests are skipped. */
+/** Writes the run's summary as JSON to the file named by TEST_SUMMARY, with the reasons of skipped tests. */
 export default class SummaryReporter implements Reporter {
   onTestRunEnd: NonNullable<Reporter["onTestRunEnd"]> = (modules, unhandledErrors) => {
     const path = process.env["TEST_SUMMARY"];

@@ -1,7 +1,7 @@
 /** Test projects that run the built executables. */
 const PROJECTS_WITH_EXECUTABLES: ReadonlySet<string> = new Set(["e2e", "adversary", "device", "chaos"]);
 
-/** Whether a vitest command line selects tests that run the executables in dist/. In doubt, it does. */
+/** Whether a vitest command line may select tests that run the executables in dist/. */
 export function needsExecutables(args: readonly string[]): boolean {
   const projects = selectedProjects(args);
   if (projects.length > 0) return projects.some((project) => PROJECTS_WITH_EXECUTABLES.has(project));

@@ -1,4 +1,4 @@
-/** What a test run came to. */
+/** The outcome of a test run. */
 export interface TestSummary {
   readonly passed: number;
   readonly failed: number;
@@ -7,18 +7,18 @@ export interface TestSummary {
   readonly broken: readonly string[];
 }
 
-/** The counts alone, as the last line of a run. */
+/** Returns the counts, for the last line of a run. */
 export function countsLine(summary: TestSummary): string {
   const skipped = summary.skipped.length > 0 ? `, ${summary.skipped.length} skipped` : "";
   return `${summary.passed} passed, ${summary.failed} failed${skipped}`;
 }
 
-/** Tests that were skipped for want of a program: the set-up before them has to install what they need. */
+/** Returns the tests skipped for a missing program, which the set-up should have installed. */
 export function skippedForMissingProgram(summary: TestSummary): string[] {
   return summary.skipped.filter(({ reason }) => reason.includes("not installed")).map(({ name }) => name);
 }
 
-/** Whether the run is a success: something ran, nothing failed inside or outside a test, and nothing was left out. */
+/** Whether the run is a success: tests ran, nothing failed, and nothing was skipped for a missing program. */
 export function isSuccessful(summary: TestSummary): boolean {
   const { passed, failed, broken } = summary;
   return passed > 0 && failed === 0 && broken.length === 0 && skippedForMissingProgram(summary).length === 0;

@@ -5,13 +5,13 @@ import { resolveLogin, type Login } from "./config/login.ts";
 import type { Io } from "./io.ts";
 import { Printer } from "./printer.ts";
 
-/** Options that every command understands. */
+/** Options of every command. */
 interface GlobalOptions {
   readonly json?: boolean;
   readonly url?: string;
 }
 
-/** What a command works with. */
+/** The environment of one command. */
 export interface Context {
   readonly io: Io;
   readonly printer: Printer;
@@ -24,24 +24,24 @@ export function createContext(io: Io, command: Command): Context {
   return { io, printer: new Printer(io, json ?? false), config: new ConfigFile(io), urlOption: url };
 }
 
-/** A client for the server and key in force. Errors: exit code 3 where one is not logged in. */
+/** Creates a client for the server and key in effect. Errors: exit code 3 without a login. */
 export async function connect(context: Context): Promise<ApiClient> {
   return createClient(context.io, await loadLogin(context));
 }
 
-/** Which server and key are in force; says so when others on this machine can read the key. */
+/** Loads the server and key in effect. Prints a note when other users of this machine can read the stored key. */
 export async function loadLogin({ io, printer, config, urlOption }: Context): Promise<Login> {
-  const session = await resolveLogin({ urlOption, env: io.env, config });
-  if (session.keyFrom === "login" && (await config.isExposed())) {
+  const login = await resolveLogin({ urlOption, env: io.env, config });
+  if (login.keyFrom === "login" && (await config.isExposed())) {
     printer.note(`Others on this machine can read ${config.path}. Correct it with: chmod 600 ${config.path}`);
   }
-  return session;
+  return login;
 }
 
-export function createClient(io: Io, session: Pick<Login, "url" | "apiKey">): ApiClient {
+export function createClient(io: Io, login: Pick<Login, "url" | "apiKey">): ApiClient {
   return new ApiClient({
-    baseUrl: session.url,
-    apiKey: session.apiKey,
+    baseUrl: login.url,
+    apiKey: login.apiKey,
     fetch: io.fetch,
     clock: io.clock,
     signal: io.interrupted,

@@ -1,15 +1,15 @@
-/** Exit codes of edgectl. They are part of its interface: scripts branch on them. */
+/** Exit codes of edgectl. Part of its interface: scripts depend on them. */
 export const EXIT = {
   ok: 0,
-  /** The service or the device refused, or the deployment ended in `Fail`. */
+  /** The service or the device refused the request, or the deployment ended in `Fail`. */
   failed: 1,
-  /** The command line or a file it names is wrong; nothing was sent. */
+  /** The command line or a file named on it is invalid; nothing was sent. */
   usage: 2,
   /** Not logged in, or the key was refused. */
   unauthorized: 3,
   /** No such asset, SIM, app or deployment. */
   notFound: 4,
-  /** No usable answer from the server: network, TLS, proxy, or not the service at all. */
+  /** No usable response from the server: network, TLS or proxy error, or another service. */
   unreachable: 5,
   /** Ctrl-C. */
   interrupted: 130,
@@ -17,7 +17,7 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** The table for the help text. */
+/** The exit codes for the help text. */
 export const EXIT_CODE_HELP = `Exit codes:
   0    done; for deploy and watch: the deployment ended in Success
   1    the operation failed; for deploy and watch: it ended in Fail

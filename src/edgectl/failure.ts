@@ -2,16 +2,16 @@ import { EXIT, type ExitCode } from "./exit-code.ts";
 
 export interface FailureOptions {
   readonly exitCode: ExitCode;
-  /** Code of the error table, where the service gave one. */
+  /** Code of the error table, if the service sent one. */
   readonly code?: string | undefined;
-  /** What the person at the shell can do. */
+  /** What the user can do. */
   readonly hint?: string | undefined;
-  /** Facts from the service, printed as they are but for control characters. */
+  /** Details from the service, printed with control characters escaped. */
   readonly details?: Readonly<Record<string, unknown>> | undefined;
   readonly cause?: unknown;
 }
 
-/** A command's expected way to fail: what happened, why, and what to do. Anything else that is thrown is a defect. */
+/** An expected failure: what happened, why, and what to do. Any other exception is a defect. */
 export class Failure extends Error {
   readonly exitCode: ExitCode;
   readonly code: string | undefined;
@@ -28,7 +28,7 @@ export class Failure extends Error {
   }
 }
 
-/** The command line, or a file it names, is wrong. */
+/** A failure for an invalid command line, or an invalid file named on it. */
 export function usageFailure(message: string, hint?: string): Failure {
   return new Failure(message, { exitCode: EXIT.usage, hint });
 }

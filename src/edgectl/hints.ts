@@ -1,6 +1,6 @@
 import { errorEntry, isErrorCode } from "../protocol/errors.ts";
 
-/** What to do about a code, where the table's own advice is meant for those who speak HTTP themselves. */
+/** Hints for codes whose hint in the error table is meant for HTTP clients. */
 const SHELL_HINTS: Readonly<Record<string, string>> = {
   Unauthorized: "Log in with `edgectl login`, or set EDGECTL_API_KEY.",
   AssetNotFound: "`edgectl assets list` shows the assets of your account.",
@@ -23,7 +23,7 @@ const SHELL_HINTS: Readonly<Record<string, string>> = {
   DeviceNotReachable: "Check the device's power and its link, then deploy again.",
 };
 
-/** Advice for an error code of the service; `undefined` for a code this version does not know. */
+/** Returns the hint for an error code of the service; `undefined` for a code this version does not know. */
 export function hintFor(code: string | undefined): string | undefined {
   if (code === undefined) return undefined;
   return SHELL_HINTS[code] ?? (isErrorCode(code) ? errorEntry(code).hint : undefined);

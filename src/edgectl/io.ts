@@ -3,13 +3,13 @@ import type { Output } from "../lib/terminal/output.ts";
 
 export interface Input {
   readonly isTTY: boolean;
-  /** Everything up to the end of the input. */
+  /** Reads to the end of the input. */
   readAll(): Promise<string>;
-  /** Shows `question` and reads one line that is not shown. Only where `isTTY`. Rejects when interrupted. */
+  /** Prompts with `question` and reads one line without echo. Requires `isTTY`. Rejects when interrupted. */
   readSecret(question: string): Promise<string>;
 }
 
-/** Everything a command touches outside itself, so that a test can hand it something else. */
+/** Everything a command uses outside this process's memory. Tests replace it. */
 export interface Io {
   readonly stdin: Input;
   readonly stdout: Output;
@@ -17,11 +17,11 @@ export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly homeDirectory: string;
   readonly fetch: typeof globalThis.fetch;
-  /** Sleeping on it keeps the process alive. */
+  /** Its `sleep` keeps the process alive. */
   readonly clock: Clock;
   /** A number in [0, 1). */
   readonly random: () => number;
   readonly randomId: () => string;
-  /** Aborts at Ctrl-C. */
+  /** Aborts on Ctrl-C. */
   readonly interrupted: AbortSignal;
 }

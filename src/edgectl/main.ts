@@ -3,15 +3,15 @@ import { homedir } from "node:os";
 import { foregroundClock as clock } from "../lib/clock.ts";
 import type { Io } from "./io.ts";
 import { run } from "./run.ts";
-import { createInput } from "./ui/terminal-input.ts";
+import { createInput } from "./terminal-input.ts";
 
 const interruption = new AbortController();
 const interrupt = (): void => interruption.abort(new Error("interrupted"));
-// Once: whoever presses Ctrl-C again wants it to end at once.
+// Once: a second Ctrl-C ends the process immediately.
 process.once("SIGINT", interrupt);
 process.once("SIGTERM", interrupt);
 
-// Whoever reads has gone, as `head` does when it has enough: nothing is left to be said to anyone.
+// The reader closed the pipe, as `head` does: nothing more can be printed.
 const SIGPIPE_EXIT_CODE = 141;
 for (const output of [process.stdout, process.stderr]) {
   output.on("error", (error: NodeJS.ErrnoException) => {

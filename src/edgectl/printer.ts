@@ -10,10 +10,10 @@ const DEFAULT_WIDTH = 80;
 const INDENT = "  ";
 const LABEL = "Error:";
 
-/** Where a command's output goes: results to standard output, everything else to standard error. */
+/** Prints a command's output: results to standard output, everything else to standard error. */
 export class Printer {
   readonly json: boolean;
-  /** Of standard output. */
+  /** The theme of standard output. */
   readonly theme: Theme;
   readonly #io: Io;
   readonly #errorTheme: Theme;
@@ -25,28 +25,28 @@ export class Printer {
     this.#errorTheme = createTheme(io.stderr, io.env);
   }
 
-  /** Columns results have to fit in; `undefined` where they go to a file or another program. */
+  /** Width of standard output in columns; `undefined` for a file or a pipe. */
   get width(): number | undefined {
     return isTerminal(this.#io.stdout, this.#io.env) ? (this.#io.stdout.columns ?? DEFAULT_WIDTH) : undefined;
   }
 
-  /** Prints a result: the document with `--json`, else what `render` makes of it. */
+  /** Prints a result: `document` with `--json`, otherwise the text from `render`. */
   result(document: unknown, render: () => string): void {
     if (this.json) this.#io.stdout.write(`${safeJson(document, 2)}\n`);
     else this.line(render());
   }
 
-  /** Prints text that is laid out already, and a line end. */
+  /** Prints text that is already laid out, with a line break. */
   line(text: string): void {
     this.#io.stdout.write(`${sanitizeOutput(text, this.theme.hasColour)}\n`);
   }
 
-  /** One document of a stream of them. */
+  /** Prints one document of a stream as one line of JSON. */
   jsonLine(document: unknown): void {
     this.#io.stdout.write(`${safeJson(document)}\n`);
   }
 
-  /** Something worth knowing that is neither a result nor a failure. */
+  /** Prints a notice that is neither a result nor a failure. */
   note(message: string): void {
     if (this.json) this.#io.stderr.write(`${safeJson({ note: message })}\n`);
     else this.#io.stderr.write(`${this.#errorTheme.yellow("Note:")} ${sanitizeLine(message)}\n`);
@@ -60,7 +60,7 @@ export class Printer {
   #failureAsText(failure: Failure): string {
     const theme = this.#errorTheme;
     const { stderr, env } = this.#io;
-    // In a file a message stays on one line, so that it can be searched for.
+    // In a file a message stays on one line, so that it can be searched.
     const width = isTerminal(stderr, env) ? (stderr.columns ?? DEFAULT_WIDTH) - INDENT.length : Infinity;
     const code = failure.code === undefined ? "" : ` (${sanitizeLine(failure.code)})`;
     const [first, ...rest] = wrap(`${sanitizeLine(failure.message)}${code}`, width - LABEL.length);
@@ -73,7 +73,7 @@ export class Printer {
   }
 }
 
-/** Lines that begin with a space are commands to be copied: they are left in one piece. */
+/** Wraps a hint. Lines that begin with a space are commands to copy and stay whole. */
 function wrapHint(hint: string, width: number): string[] {
   if (hint === "") return [];
   return hint.split("\n").flatMap((line) => (line.startsWith(" ") ? [line] : wrap(line, width)).map(sanitizeLine));

@@ -3,9 +3,7 @@ import { addAppsLifecycle } from "./commands/apps-lifecycle.ts";
 import { addAppsLogs } from "./commands/apps-logs.ts";
 import { addAppsList, addAppsShow } from "./commands/apps-read.ts";
 import { addAppsUpdate } from "./commands/apps-update.ts";
-import { addAssetsList } from "./commands/assets-list.ts";
-import { addAssetsShow } from "./commands/assets-show.ts";
-import { addAssetsUpdate } from "./commands/assets-update.ts";
+import { addAssetsList, addAssetsShow, addAssetsUpdate } from "./commands/assets.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addDataUsage } from "./commands/data-usage.ts";
 import { addDeploy } from "./commands/deploy.ts";
@@ -16,10 +14,8 @@ import {
   addDeploymentsWatch,
 } from "./commands/deployments.ts";
 import { addDevice } from "./commands/device.ts";
-import { addLogin } from "./commands/login.ts";
-import { addLogout } from "./commands/logout.ts";
+import { addLogin, addLogout, addWhoami } from "./commands/login.ts";
 import { addUsage } from "./commands/usage.ts";
-import { addWhoami } from "./commands/whoami.ts";
 import { EXIT_CODE_HELP } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 import { isTerminal } from "../lib/terminal/theme.ts";
@@ -33,10 +29,10 @@ Environment:
 
 ${EXIT_CODE_HELP}`;
 
-/** The whole command line. Parsing it runs a command; whatever goes wrong is thrown. */
+/** Creates the command line. Parsing runs a command; all errors are thrown. */
 export function createProgram(io: Io): Command {
   const program = new Command("edgectl");
-  // Settings are inherited by the commands made afterwards, so they come first.
+  // Commands inherit these settings when they are created, so the settings come first.
   program
     .description("Manage connected assets and deploy apps to their edge devices.")
     .version(VERSION, "-V, --version", "show the version")
@@ -47,7 +43,7 @@ export function createProgram(io: Io): Command {
     .configureOutput({
       writeOut: (text) => void io.stdout.write(text),
       writeErr: (text) => void io.stderr.write(text),
-      // Reported together with all other failures.
+      // Printed by `run` together with all other failures.
       outputError: () => undefined,
       getOutHelpWidth: () => (isTerminal(io.stdout, io.env) ? (io.stdout.columns ?? 80) : 80),
       getOutHasColors: () => false,

@@ -5,14 +5,14 @@ import type { Io } from "./io.ts";
 import { createProgram } from "./program.ts";
 import { Printer } from "./printer.ts";
 
-/** Runs one command line, without the program's name. Never throws; whatever goes wrong is on standard error. */
+/** Runs one command line. Never throws: errors are printed to standard error. @param args without the program's name */
 export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
   const program = createProgram(io);
   try {
     await program.parseAsync(args, { from: "user" });
     return EXIT.ok;
   } catch (error) {
-    // Commander has shown help or version: because it was asked to, or because a command is missing.
+    // Commander has printed help or version, on request or because the command is missing.
     if (error instanceof CommanderError && HELP_CODES.has(error.code))
       return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
     const failure = toFailure(error, io, program, args);
@@ -32,9 +32,9 @@ function toFailure(error: unknown, io: Io, program: Command, args: readonly stri
   if (error instanceof Failure) return error;
   if (io.interrupted.aborted) return new Failure("Interrupted.", { exitCode: EXIT.interrupted });
   const what = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return new Failure("edgectl met something it was not made for.", {
+  return new Failure("edgectl failed with an unexpected error.", {
     exitCode: EXIT.failed,
-    hint: "This is a defect; please report it with what stands above.",
+    hint: "This is a defect; please report it with the text above.",
     details: { what },
   });
 }

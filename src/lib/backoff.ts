@@ -5,10 +5,11 @@ export interface BackoffOptions {
 }
 
 /**
- * Delay before attempt number `attempt` (0 for the first retry): full jitter, anywhere between nothing and the
- * exponential bound, so that a fleet that lost its control plane does not come back in step.
- * Source: "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
+ * Returns the delay before a retry in milliseconds: full jitter, between 0 and the exponential bound, so that the
+ * devices of a fleet do not reconnect at the same time. Source: "Exponential Backoff And Jitter", AWS Architecture
+ * Blog, 2015.
  *
+ * @param attempt number of the retry, from 0
  * @param random a number in [0, 1)
  */
 export function fullJitter(attempt: number, options: BackoffOptions, random: number): number {

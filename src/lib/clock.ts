@@ -1,30 +1,30 @@
 /**
- * Time, injected so that tests can hold it. Whatever measures a duration uses `monotonic`: a gateway without a
- * real-time clock may find out in mid-flight that it is years later than it thought.
+ * Time, injected so that tests can control it. Durations are measured with `monotonic`: on a gateway without a
+ * real-time clock the time of day may jump by years.
  */
 export interface Clock {
   /** Time of day in milliseconds since the Unix epoch. May jump in both directions. */
   now(): number;
-  /** Milliseconds since the machine booted. Never goes back while the machine is up. */
+  /** Milliseconds since the machine booted. Never goes back while the machine runs. */
   monotonic(): number;
-  /** Calls `callback` once after `ms` milliseconds, unless disposed before. Does not keep the process alive by itself. */
+  /** Calls `callback` once after `ms` milliseconds, unless disposed before. Does not keep the process alive. */
   timer(ms: number, callback: () => void): Disposable;
   /** Resolves after `ms` milliseconds; rejects with the signal's reason when aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-// setTimeout fires at once for anything above 2^31-1 ms, 24.8 days. Longer waits, as for a month's budget, take several.
+// setTimeout fires at once for more than 2^31-1 ms (24.8 days). Longer waits, as for a month's budget, are split.
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => Number(process.hrtime.bigint() / 1000n) / 1000,
   timer(ms, callback) {
-    let left = Math.max(0, ms);
+    let remaining = Math.max(0, ms);
     const arm = (): NodeJS.Timeout => {
-      const part = Math.min(left, MAX_TIMER_MS);
-      left -= part;
-      return setTimeout(left > 0 ? () => void (handle = arm()) : callback, part).unref();
+      const part = Math.min(remaining, MAX_TIMER_MS);
+      remaining -= part;
+      return setTimeout(remaining > 0 ? () => void (handle = arm()) : callback, part).unref();
     };
     let handle = arm();
     return { [Symbol.dispose]: () => clearTimeout(handle) };
@@ -34,7 +34,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** The machine's clock for a command: while it sleeps, the process stays alive. */
+/** The system clock for a command: `sleep` keeps the process alive. */
 export const foregroundClock: Clock = {
   ...systemClock,
   async sleep(ms, signal) {
@@ -47,7 +47,7 @@ export const foregroundClock: Clock = {
   },
 };
 
-/** `sleep` in terms of `timer`, for every implementation of `Clock`. */
+/** Implements `Clock.sleep` with `Clock.timer`. */
 export function sleepWithTimer(clock: Pick<Clock, "timer">, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
@@ -63,7 +63,7 @@ export function sleepWithTimer(clock: Pick<Clock, "timer">, ms: number, signal?:
   });
 }
 
-/** Aborts when `parent` does, or after `ms` milliseconds with a `TimeoutError`. Dispose it to stop the timer. */
+/** Aborts when `parent` aborts, or with a `TimeoutError` after `ms` milliseconds. Dispose it to stop the timer. */
 export function deadline(
   clock: Clock,
   ms: number,

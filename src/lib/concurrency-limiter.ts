@@ -1,34 +1,34 @@
 import { EdgeError } from "../protocol/errors.ts";
 
-/** Lets each holder have at most so many of something at once. */
+/** Limits how many leases each holder has at the same time. */
 export class ConcurrencyLimiter {
   readonly #limit: number;
   readonly #message: string;
-  readonly #taken = new Map<string, number>();
+  readonly #counts = new Map<string, number>();
 
-  /** @param message what one who wants more is told */
+  /** @param message of the error above the limit */
   constructor(limit: number, message: string) {
     this.#limit = limit;
     this.#message = message;
   }
 
-  /** Error: `TooManyRequests`. */
+  /** Acquires a lease, released on disposal. Throws `TooManyRequests` when the holder has reached the limit. */
   acquire(holder: string): Disposable {
-    const count = this.#taken.get(holder) ?? 0;
+    const count = this.#counts.get(holder) ?? 0;
     if (count >= this.#limit) throw new EdgeError("TooManyRequests", this.#message, { limit: this.#limit });
-    this.#taken.set(holder, count + 1);
-    let held = true;
+    this.#counts.set(holder, count + 1);
+    let isHeld = true;
     return {
       [Symbol.dispose]: () => {
-        if (held) this.#release(holder);
-        held = false;
+        if (isHeld) this.#release(holder);
+        isHeld = false;
       },
     };
   }
 
   #release(holder: string): void {
-    const left = (this.#taken.get(holder) ?? 1) - 1;
-    if (left > 0) this.#taken.set(holder, left);
-    else this.#taken.delete(holder);
+    const remaining = (this.#counts.get(holder) ?? 1) - 1;
+    if (remaining > 0) this.#counts.set(holder, remaining);
+    else this.#counts.delete(holder);
   }
 }

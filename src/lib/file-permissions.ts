@@ -8,11 +8,11 @@ const GROUP_OTHER_WRITE = 0o022;
 
 export interface PermissionLimits {
   readonly directory: string;
-  /** Permissions the directory may keep. 0777 leaves it as it is. */
+  /** Maximum permissions of the directory. 0777 leaves it unchanged. */
   readonly directoryMode: number;
-  /** Permissions its files may keep. */
+  /** Maximum permissions of its files. */
   readonly fileMode: number;
-  /** Which of its entries to look at, by name. */
+  /** Selects the directory's entries to restrict, by name. */
   readonly isManaged: (name: string) => boolean;
 }
 
@@ -24,10 +24,10 @@ export interface PermissionChange {
 }
 
 /**
- * Takes permissions away from a directory and the regular files directly in it, and returns what had more. Never adds
- * any, never follows a symbolic link, and leaves alone what has a second name (hard link), what belongs to somebody else,
- * and directories with the sticky bit, which others share. Opens no file: closing one would release the locks that this
- * process has on it.
+ * Removes excess permissions from a directory and the regular files directly in it, and returns the changes. Never adds
+ * permissions and never follows symbolic links. Skips files with several hard links, files of other users, and
+ * directories with the sticky bit, which are shared. Opens no file: closing it would release this process's locks on
+ * it.
  */
 export function restrictPermissions({
   directory,
@@ -35,38 +35,41 @@ export function restrictPermissions({
   fileMode,
   isManaged,
 }: PermissionLimits): PermissionChange[] {
-  const mended = restrictDirectory(directory, directoryMode);
-  // While others can exchange its entries, what is looked at may not be what is changed.
-  if (!isTrustedDirectory(directory)) return mended;
+  const changes = restrictDirectory(directory, directoryMode);
+  // If others can replace entries, the checked file may not be the changed one.
+  if (!isTrustedDirectory(directory)) return changes;
   const names = listNames(directory).filter(isManaged);
-  return [...mended, ...names.flatMap((name) => restrictFile(join(directory, name), fileMode))];
+  return [...changes, ...names.flatMap((name) => restrictFile(join(directory, name), fileMode))];
 }
 
-/** Creates an empty file for its owner alone, where there is nothing of that name. What cannot be created its user tells. */
+/**
+ * Creates an empty file that only its owner can access, unless the path exists. Errors are ignored: the next use
+ * reports them.
+ */
 export function createPrivateFile(path: string): void {
   try {
     closeSync(openSync(path, "wx", 0o600));
   } catch {
-    // Mostly: it is there.
+    // Usually: the file exists.
   }
 }
 
-/** `agent.db 0644 -> 0600`, for a log. At most `limit`, and then how many more. */
-export function describePermissionChanges(mended: readonly PermissionChange[], limit = 20): string[] {
-  const shown = mended.slice(0, limit).map(({ path, before, after }) => `${path} ${octal(before)} -> ${octal(after)}`);
-  return mended.length > limit ? [...shown, `and ${mended.length - limit} more`] : shown;
+/** Formats changes for a log: `agent.db 0644 -> 0600`. At most `limit`, then the number of the others. */
+export function describePermissionChanges(changes: readonly PermissionChange[], limit = 20): string[] {
+  const shown = changes.slice(0, limit).map(({ path, before, after }) => `${path} ${octal(before)} -> ${octal(after)}`);
+  return changes.length > limit ? [...shown, `and ${changes.length - limit} more`] : shown;
 }
 
 function octal(mode: number): string {
   return (mode & 0o7777).toString(8).padStart(4, "0");
 }
 
-function restrictDirectory(path: string, keep: number): PermissionChange[] {
+function restrictDirectory(path: string, maxMode: number): PermissionChange[] {
   try {
     const fd = openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     try {
       const before = fstatSync(fd).mode & 0o7777;
-      const after = before & (keep | 0o7000);
+      const after = before & (maxMode | 0o7000);
       if (after === before || (before & STICKY_BIT) !== 0) return [];
       fchmodSync(fd, after);
       return [{ path, before, after }];
@@ -74,31 +77,32 @@ function restrictDirectory(path: string, keep: number): PermissionChange[] {
       closeSync(fd);
     }
   } catch {
-    // There is none, or it belongs to somebody else.
+    // Missing, or owned by another user.
     return [];
   }
 }
 
 function isTrustedDirectory(path: string): boolean {
-  const facts = lstatSync(path, { throwIfNoEntry: false });
-  const isTrusted = facts !== undefined && (facts.uid === 0 || facts.uid === process.geteuid?.());
-  return isTrusted && facts.isDirectory() && (facts.mode & GROUP_OTHER_WRITE) === 0;
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  const isTrusted = stat !== undefined && (stat.uid === 0 || stat.uid === process.geteuid?.());
+  return isTrusted && stat.isDirectory() && (stat.mode & GROUP_OTHER_WRITE) === 0;
 }
 
-function restrictFile(path: string, keep: number): PermissionChange[] {
+function restrictFile(path: string, maxMode: number): PermissionChange[] {
   try {
-    const facts = lstatSync(path);
-    const mode = facts.mode & 0o7777;
-    if (!facts.isFile() || facts.nlink !== 1 || (mode & ~keep) === 0) return [];
-    chmodSync(path, mode & keep);
-    return [{ path, before: mode, after: mode & keep }];
+    const stat = lstatSync(path);
+    const mode = stat.mode & 0o7777;
+    if (!stat.isFile() || stat.nlink !== 1 || (mode & ~maxMode) === 0) return [];
+    chmodSync(path, mode & maxMode);
+    return [{ path, before: mode, after: mode & maxMode }];
   } catch {
-    // It has gone meanwhile, or belongs to somebody else.
+    // Removed meanwhile, or owned by another user.
     return [];
   }
 }
 
-function listNames(directory: string): string[] {
+/** Returns the names in a directory; none if it cannot be read. */
+export function listNames(directory: string): string[] {
   try {
     return readdirSync(directory);
   } catch {

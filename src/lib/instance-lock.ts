@@ -2,10 +2,10 @@ import { DatabaseSync } from "node:sqlite";
 import { createPrivateFile } from "./file-permissions.ts";
 
 /**
- * Takes a directory for this process alone, or answers `undefined` when another process has it. The lock is one of the
- * kernel's on an open file, held through SQLite: it goes with the process, however that ends.
+ * Locks a directory for this process. Returns `undefined` if another process has the lock. It is a kernel lock on an
+ * open file, taken through SQLite, and is released when the process ends in any way.
  *
- * @param path of the lock file, created if missing; its content means nothing
+ * @param path of the lock file, created if missing; its content has no meaning
  */
 export function tryLock(path: string): Disposable | undefined {
   createPrivateFile(path);

@@ -1,17 +1,17 @@
 import type { Clock } from "./clock.ts";
 
-/** Remembers that it was set until somebody has waited for it. */
+/** A flag that one caller waits for. Stays set until a `wait` resets it, unlike Java's latch. */
 export class Latch {
   #isSet = false;
   #resolve: (() => void) | undefined;
 
-  /** Usable as a callback. */
+  /** Sets the latch. Usable as a callback. */
   readonly set = (): void => {
     this.#isSet = true;
     this.#resolve?.();
   };
 
-  /** Resolves once it is set, or after `ms` milliseconds; answers whether it was set, and resets it. */
+  /** Resolves when the latch is set or after `ms` milliseconds, to whether it was set, and resets it. */
   async wait(clock: Clock, ms: number): Promise<boolean> {
     if (!this.#isSet) {
       await new Promise<void>((resolve) => {

@@ -2,7 +2,7 @@ import { type DestinationStream, type Logger, pino } from "pino";
 import type { Clock } from "./clock.ts";
 import { BurstFilter } from "./log/burst-filter.ts";
 import { isJournalStream } from "./log/journal.ts";
-import { journalTarget } from "./log/journal-target.ts";
+import { journalTarget } from "./log/journal-entry.ts";
 import type { LogLevel } from "./log/levels.ts";
 import { MASK, maskTokens } from "./redact.ts";
 import { escapeJson, sanitizeLine, sanitizeLines } from "./terminal/sanitize.ts";
@@ -15,19 +15,19 @@ export interface LoggerOptions {
   /** File descriptor of the log, 1 (standard output) by default. */
   readonly fd?: number;
   /**
-   * Writes lines in the background, for a server that logs every request. Those of the last moment are lost when the
-   * process is killed. By default each line is written before the call returns.
+   * Writes lines asynchronously, for a server that logs every request. The last lines are lost when the process is
+   * killed. By default each line is written before the call returns.
    */
   readonly background?: boolean;
   /** Readable lines with colour instead of JSON; by default when the descriptor is a terminal. */
   readonly pretty?: boolean;
-  /** Given every line of JSON as it is written, secrets masked. */
+  /** Called with every line of JSON, secrets masked. */
   readonly tap?: (line: string) => void;
-  /** Sums up bursts of lines that are alike, in time as this clock has it. By default every line is written. */
+  /** Clock for the summary of repeated lines. By default every line is written. */
   readonly burstClock?: Clock;
 }
 
-// The second net: nothing in the code logs these, and if something does, the value is masked.
+// Defence in depth: no code logs these fields; if some does, the value is masked.
 const SECRET_FIELDS = [
   "environments",
   "device_token",
@@ -39,9 +39,9 @@ const SECRET_FIELDS = [
 ];
 
 /**
- * The process's logger: one JSON object a line; readable lines on a terminal; entries with fields in the journal, where
- * the environment says that it is what the descriptor leads to. Known secret fields are masked by
- * name, keys and tokens by their form, whatever field or message they stand in. Control characters are escaped.
+ * Creates the process's logger: JSON lines, readable lines on a terminal, or entries with fields if the descriptor
+ * leads to the journal. Known secret fields are masked by name, keys and tokens by their form in any field or message.
+ * Control characters are escaped.
  */
 export async function createLogger(options: LoggerOptions): Promise<Logger> {
   const fd = options.fd ?? 1;
@@ -54,7 +54,7 @@ export async function createLogger(options: LoggerOptions): Promise<Logger> {
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]), censor: MASK },
-      // What a terminal would obey is escaped, wherever the line ends up: it is still the same JSON.
+      // Terminal control sequences are escaped, whatever the target: the JSON value is the same.
       hooks: { streamWrite: (line) => escapeJson(maskTokens(line)) },
     },
     wrapTarget(target, options),
@@ -77,7 +77,7 @@ function wrapTarget(target: Target, { tap, burstClock }: LoggerOptions): Target 
   };
   if (!burstClock) return { write };
   const filter = new BurstFilter(burstClock, write);
-  // Synchronous to the end: a count must not be lost because the process stops.
+  // Synchronous, so that no count is lost when the process ends.
   process.once("exit", () => filter.flush());
   return { write: (line) => filter.push(line) };
 }
@@ -99,12 +99,12 @@ async function prettyStream(fd: number) {
   return { write: (line: string) => void pretty.write(sanitizeLogLine(line)) };
 }
 
-/** A line whose texts may be printed: JSON escapes what a terminal would obey, and printing it takes that back. */
+/** Makes the texts of a JSON line safe to print: printing undoes JSON's own escapes of control characters. */
 function sanitizeLogLine(line: string): string {
   const safe = JSON.stringify(JSON.parse(line), (name, field: unknown) => {
     if (typeof field === "object" && field !== null && !Array.isArray(field)) return sanitizeFieldNames(field);
     if (typeof field !== "string") return field;
-    // Only the stack of an error is laid out in lines.
+    // Only the stack of an error has several lines.
     return name === "stack" ? sanitizeLines(field).join("\n") : sanitizeLine(field);
   });
   return `${safe}\n`;

@@ -1,20 +1,17 @@
 import type { Clock } from "./clock.ts";
 
-/**
- * Wraps a question whose answer rarely changes and costs something to ask: an answer serves for `ms` milliseconds, an
- * error is never kept.
- */
+/** Caches the result of an expensive function for `ms` milliseconds. Errors are not cached. */
 export function memoize<T>(
   clock: Clock,
   ms: number,
-  ask: (signal: AbortSignal) => Promise<T>,
+  compute: (signal: AbortSignal) => Promise<T>,
 ): (signal: AbortSignal) => Promise<T> {
-  let answer: { readonly value: T; readonly until: number } | undefined;
+  let cached: { readonly value: T; readonly until: number } | undefined;
   return async (signal) => {
-    if (answer && clock.monotonic() < answer.until) return answer.value;
-    answer = undefined;
-    const value = await ask(signal);
-    answer = { value, until: clock.monotonic() + ms };
+    if (cached && clock.monotonic() < cached.until) return cached.value;
+    cached = undefined;
+    const value = await compute(signal);
+    cached = { value, until: clock.monotonic() + ms };
     return value;
   };
 }

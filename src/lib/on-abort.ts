@@ -1,4 +1,4 @@
-/** Calls the listener once, when the signal aborts or at once where it has; not any more after it is disposed of. */
+/** Calls `listener` when the signal aborts, at once if it already has. Dispose it to remove the listener. */
 export function onAbort(signal: AbortSignal, listener: () => void): Disposable {
   if (signal.aborted) listener();
   else signal.addEventListener("abort", listener, { once: true });

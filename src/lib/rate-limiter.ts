@@ -1,11 +1,11 @@
 import type { Clock } from "./clock.ts";
 
-/** Lets through so many at once and so many a second after that; who comes too fast waits. */
+/** Limits a rate (GCRA): `burst` at once, then `perSecond`. Callers above the rate wait. */
 export class RateLimiter {
   readonly #clock: Clock;
   readonly #burst: number;
   readonly #perSecond: number;
-  /** When the last one that was let through is paid for, by the monotonic clock. */
+  /** GCRA's theoretical arrival time, in monotonic milliseconds: when all admitted units are within the rate. */
   #theoreticalArrivalMs = 0;
 
   constructor(clock: Clock, burst: number, perSecond: number) {
@@ -14,16 +14,15 @@ export class RateLimiter {
     this.#perSecond = perSecond;
   }
 
-  /** Whether all that was let through is paid for. */
+  /** Whether the full burst is available. */
   get isIdle(): boolean {
     return this.#theoreticalArrivalMs <= this.#clock.monotonic();
   }
 
   /**
-   * Resolves when it is this one's turn.
+   * Resolves when `count` units are within the rate.
    *
-   * @param count for how many it counts
-   * @param signal when it aborts, it resolves at once, and who still waited then counts for nothing
+   * @param signal resolves the call at once when it aborts; units still waiting are given back
    */
   async acquire(count = 1, signal?: AbortSignal): Promise<void> {
     const waitMs = this.charge(count);
@@ -36,7 +35,10 @@ export class RateLimiter {
     }
   }
 
-  /** Lets so many through at once; who comes next waits for them. Answers for how long, in milliseconds, if it is above 0. */
+  /**
+   * Admits `count` units at once; later ones wait for them. Returns the time above the rate in milliseconds, if
+   * positive.
+   */
   charge(count: number): number {
     const now = this.#clock.monotonic();
     this.#theoreticalArrivalMs = Math.max(this.#theoreticalArrivalMs, now) + count * this.#intervalMs;

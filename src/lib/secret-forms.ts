@@ -1,17 +1,17 @@
-/** Shorter values ("1", "on") are no secrets, and masking them would make text unreadable. */
+/** Shorter values ("1", "on") are not secrets; masking them would make text unreadable. */
 export const MIN_SECRET_LENGTH = 4;
 
-/** Lines of a longer value that are shorter than this ("}", "debug: 1") may stand in any text. */
+/** Shorter lines of a multi-line value ("}", "debug: 1") are too common to mask. */
 const MIN_LINE_LENGTH = 8;
-/** Below this, what a value has in base64 whatever stands before and behind it is too little to tell it by. */
+/** Shorter base64 fragments are too common to mask. */
 const MIN_BASE64_LENGTH = 5;
-/** Longer values are looked for as they are, as JSON and by their lines only: encoded they would take megabytes. */
+/** Longer values are only masked verbatim, as JSON and by line: their encodings would take megabytes. */
 const MAX_ENCODED_LENGTH = 4096;
 
 /**
- * The forms in which a secret may stand in a text: as it is, line by line, escaped for JSON and shells, encoded for web
- * addresses and forms, and in base64, also as a part of something longer (`user:password`). In two encodings at once, in
- * hexadecimal, or in base64 that is broken into lines, it is not found.
+ * Returns the forms in which a secret may appear in a text: verbatim, line by line, escaped for JSON and shells,
+ * encoded for URLs and forms, and in base64, also as part of a longer value (`user:password`). Not covered: two
+ * encodings at once, hexadecimal, and base64 with line breaks.
  */
 export function secretForms(secret: string): Set<string> {
   const forms = new Set([secret, ...escaped(secret)]);
@@ -25,7 +25,7 @@ export function secretForms(secret: string): Set<string> {
 function linesOf(secret: string): string[] {
   const lines = secret.split(/[\r\n]+/);
   if (lines.length === 1) return [];
-  // Engines tell what went wrong on one line.
+  // Engines report errors on one line.
   const onOneLine = secret.replaceAll(/[\p{Cc}\s]+/gu, " ");
   return [...lines, onOneLine].map((line) => line.trim()).filter((line) => line.length >= MIN_LINE_LENGTH);
 }
@@ -34,16 +34,16 @@ function escaped(secret: string): string[] {
   const json = JSON.stringify(secret).slice(1, -1);
   return [
     json,
-    // As a text within JSON.
+    // JSON within JSON.
     JSON.stringify(json).slice(1, -1),
-    // Of Python, Java, Go and PHP.
+    // As escaped by Python, Java, Go and PHP.
     json.replaceAll(/[^\0-\x7f]/g, (character) => `\\u${hex(character)}`),
     json.replaceAll(/[^\0-\x7f]/g, (character) => `\\u${hex(character).toUpperCase()}`),
     json.replaceAll(/[<>&\u2028\u2029]/g, (character) => `\\u${hex(character)}`),
     json.replaceAll("/", "\\/"),
     json.replaceAll('\\"', '"'),
     json.replaceAll('\\"', '"').replaceAll("'", "\\'"),
-    // What shells make of it where they repeat a command.
+    // As shells quote it when they print a command.
     secret.replaceAll("'", `'\\''`),
   ];
 }
@@ -60,7 +60,7 @@ function urlEncoded(secret: string): string[] {
     strict,
     strict.replaceAll("%2F", "/"),
     encodeURI(wellFormed),
-    // As browsers send a form, and as others do, who do not encode the tilde.
+    // Form encoding as in browsers, and in clients that do not encode the tilde.
     new URLSearchParams([["", wellFormed]]).toString().slice(1),
     strict.replaceAll("%20", "+"),
   ];
@@ -72,8 +72,8 @@ function percent(character: string): string {
 }
 
 /**
- * What base64 makes of the secret alone, whatever stands before and behind it: three forms, for the three places it may
- * begin at. At either end up to four bits of it are in a character that depends on its neighbour too.
+ * Returns the base64 characters that depend on the secret alone, independent of its neighbours, for each of the three
+ * alignments. A character at either end that also encodes bits of a neighbour is omitted.
  */
 function base64(secret: string): string[] {
   const bytes = Buffer.from(secret);

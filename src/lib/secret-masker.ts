@@ -1,31 +1,31 @@
 import { secretForms, MIN_SECRET_LENGTH } from "./secret-forms.ts";
 
-/** What stands in place of a secret. */
+/** Replaces a secret. */
 export const MASK = "***";
 
-/** Beyond so many forms secrets are looked for as they are only, so that the last of thousands costs no more memory. */
+/** Above this number of forms further secrets are only masked verbatim, to bound memory. */
 const MAX_FORMS = 4_096;
-/** Forms are found by their first characters. */
+/** Forms are indexed by this many first characters. */
 const KEY_LENGTH = MIN_SECRET_LENGTH;
-/** Where a text may begin in the middle of a secret, by what it is told from a word that happens to be like its end. */
+/** A shorter end of a secret at the start of a text may be a common word and is not masked. */
 const MIN_TAIL_LENGTH = 8;
 const FILTER_ENTRIES = 65_536;
 
 export interface Truncation {
-  /** The text was cut at its end, or may have been where it ends with an ellipsis: what a secret begins with there is masked too. */
+  /** The text is truncated at its end, or if it ends with an ellipsis: the start of a secret there is masked too. */
   readonly atEnd?: boolean | "if_ellipsis";
-  /** The text may begin in the middle of a secret: what one ends with there is masked too. */
+  /** The text may begin within a secret: the end of a secret there is masked too. */
   readonly atStart?: boolean;
 }
 
 /**
- * Finds a set of secrets in texts, in every form of `formsOf`. Made once for many texts; looking at one takes a time that
- * depends on its length, and hardly on the number of secrets.
+ * Masks a set of secrets in texts, in all forms of `secretForms`. Created once for many texts. The time for a text
+ * depends on its length and hardly on the number of secrets.
  */
 export class SecretMasker {
-  /** By the first characters of a form, those that begin so, the longest first. */
+  /** Forms by the key of their first characters, the longest first. */
   readonly #forms = new Map<number, string[]>();
-  /** Says of most places of a text at once that nothing begins there. */
+  /** A Bloom filter of the keys: excludes most positions of a text without a lookup. */
   readonly #filter = new Uint8Array(FILTER_ENTRIES);
 
   constructor(secrets: readonly string[]) {
@@ -38,13 +38,13 @@ export class SecretMasker {
     for (const form of [...forms].toSorted((a, b) => b.length - a.length)) {
       const key = keyOf(form);
       this.#filter[filterIndex(key)] = 1;
-      const alike = this.#forms.get(key);
-      if (alike) alike.push(form);
+      const sameKey = this.#forms.get(key);
+      if (sameKey) sameKey.push(form);
       else this.#forms.set(key, [form]);
     }
   }
 
-  /** The text with every secret replaced. */
+  /** Returns the text with every secret replaced. */
   mask(text: string, { atEnd = false, atStart = false }: Truncation = {}): string {
     if (this.#forms.size === 0 || text.length < KEY_LENGTH) return text;
     const end = text.length - (atEnd === "if_ellipsis" ? ellipsisLength(text) : 0);
@@ -70,7 +70,7 @@ export class SecretMasker {
     return spans;
   }
 
-  /** Where the text ends with what a form begins with. */
+  /** Returns the position at which the text ends with the start of a form. */
   #findCutAtEnd(text: string): number | undefined {
     let first: number | undefined;
     for (const form of this.#allForms()) {
@@ -85,7 +85,7 @@ export class SecretMasker {
     return first;
   }
 
-  /** How far the text begins with what a form ends with. */
+  /** Returns the length of the longest end of a form that the text begins with. */
   #findCutAtStart(text: string): number {
     let longest = 0;
     for (const form of this.#allForms()) {
@@ -110,7 +110,7 @@ function replaceSpans(text: string, spans: readonly (readonly [from: number, to:
   let masked = "";
   let end = 0;
   for (const [from, to] of spans.toSorted((a, b) => a[0] - b[0])) {
-    // Secrets that overlap or touch are masked as one.
+    // Overlapping or adjacent secrets are masked as one.
     if (from > end || masked === "") masked += text.slice(end, from) + MASK;
     end = Math.max(end, to);
   }
@@ -121,7 +121,7 @@ function ellipsisLength(text: string): number {
   return ["…", "..."].find((dots) => text.endsWith(dots))?.length ?? 0;
 }
 
-/** The low halves of the first characters: characters beyond Latin may share one, which costs a comparison. */
+/** Combines the low bytes of the first characters. Others may have the same key, which costs a comparison. */
 function keyOf(form: string): number {
   let key = 0;
   for (let at = 0; at < KEY_LENGTH; at++) key = (key << 8) | (form.charCodeAt(at) & 0xff);

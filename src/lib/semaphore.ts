@@ -1,4 +1,4 @@
-/** Lets at most `limit` holders in at once; the others wait in order of arrival. */
+/** A counting semaphore, granted in order of arrival. */
 export class Semaphore {
   readonly #waiting: (() => void)[] = [];
   #available: number;
@@ -12,7 +12,7 @@ export class Semaphore {
     return this.#available <= 0;
   }
 
-  /** Resolves to a holder to dispose of. Rejects with the signal's reason when aborted while waiting. */
+  /** Resolves to a lease, released on disposal. Rejects with the signal's reason when aborted while waiting. */
   async acquire(signal?: AbortSignal): Promise<Disposable> {
     signal?.throwIfAborted();
     if (this.#available > 0) this.#available--;
@@ -20,18 +20,18 @@ export class Semaphore {
     return this.#createLease();
   }
 
-  /** Lets one more in at once, whatever the limit: nobody else enters until there are fewer again. */
+  /** Acquires a lease at once, even above the limit. Others wait until the number is below the limit again. */
   forceAcquire(): Disposable {
     this.#available--;
     return this.#createLease();
   }
 
   #createLease(): Disposable {
-    let held = true;
+    let isHeld = true;
     return {
       [Symbol.dispose]: () => {
-        if (held) this.#release();
-        held = false;
+        if (isHeld) this.#release();
+        isHeld = false;
       },
     };
   }
@@ -52,7 +52,7 @@ export class Semaphore {
   }
 
   #release(): void {
-    // Above the limit by force: nobody takes the place of who leaves.
+    // Above the limit after `forceAcquire`: the released lease is not passed on.
     const next = this.#available < 0 ? undefined : this.#waiting.shift();
     if (next) next();
     else this.#available++;

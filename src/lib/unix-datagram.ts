@@ -1,15 +1,15 @@
-/** Sends datagrams to unix sockets, which Node.js itself cannot: systemd's two protocols are made of them. */
+/** Sends datagrams to unix sockets, as two of systemd's protocols require and Node.js does not support. */
 export interface DatagramSender extends Disposable {
   /**
-   * Sends one datagram, without waiting for a receiver whose queue is full.
+   * Sends one datagram. Does not wait for a receiver whose queue is full.
    *
-   * @param path of the receiver's socket; a leading `@` stands for Linux's abstract names
-   * @returns whether the kernel took it: not when nobody listens, the queue is full, or it is too long (about 200 KiB)
+   * @param path of the receiver's socket; a leading `@` denotes Linux's abstract namespace
+   * @returns whether the kernel accepted it: not without a receiver, with a full queue, or above about 200 KiB
    */
   send(path: string, message: Uint8Array): boolean;
 }
 
-// Of Linux on amd64, arm64 and most others. MIPS numbers them differently.
+// Linux on amd64, arm64 and most others. MIPS has other numbers.
 const AF_UNIX = 1;
 const SOCK_DGRAM = 2;
 const SOCK_CLOEXEC = 0o2000000;
@@ -19,32 +19,32 @@ const MSG_NOSIGNAL = 0x4000;
 const FAMILY_BYTES = 2;
 const PATH_BYTES = 108;
 
-/** Opens a sender; `undefined` where this Node.js cannot call the C library, or the kernel refuses a socket. */
+/** Opens a sender; `undefined` if this Node.js cannot call the C library or the kernel refuses a socket. */
 export function openDatagramSender(): DatagramSender | undefined {
   const library = loadLibc();
   if (!library) return undefined;
   const { socket, sendto, close } = library.functions;
   const fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return undefined;
-  let open = true;
+  let isOpen = true;
   return {
     send(path, message) {
       const address = socketAddress(path);
-      if (!open || !address) return false;
+      if (!isOpen || !address) return false;
       const flags = MSG_DONTWAIT | MSG_NOSIGNAL;
       return sendto(fd, message, BigInt(message.length), flags, address, address.length) === BigInt(message.length);
     },
     [Symbol.dispose]() {
-      if (open) close(fd);
-      open = false;
+      if (isOpen) close(fd);
+      isOpen = false;
     },
   };
 }
 
-// The library is never closed: it is the process's own C library, whatever that is called on this system.
+// Never closed: this is the libc already loaded into the process.
 function loadLibc() {
   try {
-    // Not imported: loading it costs a megabyte, which only a process under systemd has a use for.
+    // Not imported: loading it costs a megabyte, and only a process under systemd needs it.
     return process.getBuiltinModule("node:ffi").dlopen(null, {
       socket: { arguments: ["i32", "i32", "i32"], return: "i32" },
       sendto: { arguments: ["i32", "pointer", "u64", "i32", "pointer", "u32"], return: "i64" },
@@ -55,7 +55,7 @@ function loadLibc() {
   }
 }
 
-/** A `sockaddr_un`, or nothing when the path does not fit into one. */
+/** Encodes a `sockaddr_un`; `undefined` if the path is too long. */
 function socketAddress(path: string): Uint8Array | undefined {
   const isAbstract = path.startsWith("@");
   const name = Buffer.from(isAbstract ? `\0${path.slice(1)}` : `${path}\0`);

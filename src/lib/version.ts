@@ -1,2 +1,2 @@
-/** Version of this project: the same as in package.json, which a test holds. */
+/** Version of this project. A test compares it with package.json. */
 export const VERSION = "0.1.0";

@@ -2,20 +2,17 @@ import { chownSync, closeSync, fchmodSync, fsyncSync, openSync, renameSync, rmSy
 import { dirname } from "node:path";
 
 export interface WriteOptions {
-  /** Permissions, whatever the umask says. */
+  /** Permissions, independent of the umask. */
   readonly mode: number;
-  /** Who it is to belong to; by default whoever writes it. */
+  /** Owner; by default this process's user. */
   readonly owner?: { readonly uid: number; readonly gid: number };
 }
 
-/**
- * Writes a file so that, whatever happens, there is either the old one or the whole new one under its name. On disk
- * when this returns. Throws where it cannot be written.
- */
+/** Replaces a file atomically: after a crash or power cut it is the old or the new one. On disk when this returns. */
 export function writeAtomically(path: string, content: string | Uint8Array, { mode, owner }: WriteOptions): void {
   const temporary = `${path}.${process.pid}.tmp`;
   try {
-    // Removed first: one that somebody else left must not lend its permissions.
+    // Removed first: an existing file would keep its owner and permissions.
     rmSync(temporary, { force: true });
     const file = openSync(temporary, "wx", mode);
     try {

@@ -73,7 +73,7 @@ export const legacySimUpdateSchema = z
 export type LegacySimUpdate = z.output<typeof legacySimUpdateSchema>;
 
 /** Most assets one page may hold, and how many it holds unless asked. */
-const MAX_PAGE_SIZE = 200;
+export const MAX_PAGE_SIZE = 200;
 export const DEFAULT_PAGE_SIZE = 50;
 
 /** Query of Get Assets. */

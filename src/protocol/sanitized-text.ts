@@ -1,7 +1,7 @@
 import { z } from "zod";
 
-const UNSAFE = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
-const UNSAFE_EXCEPT_LINE_BREAKS = /[^\P{Cc}\n\t]|[\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
+const CONTROL_OR_BIDI = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
+const CONTROL_OR_BIDI_EXCEPT_LINE_BREAKS = /[^\P{Cc}\n\t]|[\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
 
 /**
  * A name, a version or the like from a device: one line, in which characters that a terminal would act on become
@@ -12,7 +12,7 @@ export function sanitizedLine(maxLength: number) {
   return z
     .string()
     .max(maxLength)
-    .overwrite((text) => text.replaceAll(UNSAFE, "\u{fffd}"));
+    .overwrite((text) => text.replaceAll(CONTROL_OR_BIDI, "\u{fffd}"));
 }
 
 /** The same for sentences, which may have several lines. */
@@ -20,5 +20,5 @@ export function sanitizedText(maxLength: number) {
   return z
     .string()
     .max(maxLength)
-    .overwrite((text) => text.replaceAll(UNSAFE_EXCEPT_LINE_BREAKS, "\u{fffd}"));
+    .overwrite((text) => text.replaceAll(CONTROL_OR_BIDI_EXCEPT_LINE_BREAKS, "\u{fffd}"));
 }

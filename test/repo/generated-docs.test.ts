@@ -1,7 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
-import { GENERATED_FILES, GENERATED_SECTIONS, regenerate, regenerateFile } from "../../scripts/docs/generated.ts";
-import { replaceSection } from "../../scripts/docs/sections.ts";
+import {
+  GENERATED_FILES,
+  GENERATED_SECTIONS,
+  regenerate,
+  regenerateFile,
+  replaceSection,
+} from "../../scripts/docs/generated.ts";
 
 describe("generated parts of the documentation", () => {
   it.each(GENERATED_SECTIONS)("$page: $name is as the source says (npm run docs)", async (section) => {

@@ -1,4 +1,4 @@
-import { formatBytes } from "../../lib/terminal/bytes.ts";
+import { formatBytes, formatBytesOrDash } from "../../lib/terminal/bytes.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
@@ -79,19 +79,19 @@ function renderApps(apps: readonly AppRates[], theme: Theme, width: number | und
         paint: (text, { trouble }) => (trouble === null ? theme.green(text) : theme.red(text)),
       },
       { header: "CPU %", cell: ({ cpu_percent }) => cpu_percent?.toFixed(1) ?? "-", align: "right" },
-      { header: "MEMORY", cell: ({ memory_bytes }) => bytesOf(memory_bytes), align: "right" },
-      { header: "RECEIVED/s", cell: ({ received_bytes_per_s }) => bytesOf(received_bytes_per_s), align: "right" },
-      { header: "SENT/s", cell: ({ sent_bytes_per_s }) => bytesOf(sent_bytes_per_s), align: "right" },
+      { header: "MEMORY", cell: ({ memory_bytes }) => formatBytesOrDash(memory_bytes), align: "right" },
+      {
+        header: "RECEIVED/s",
+        cell: ({ received_bytes_per_s }) => formatBytesOrDash(received_bytes_per_s),
+        align: "right",
+      },
+      { header: "SENT/s", cell: ({ sent_bytes_per_s }) => formatBytesOrDash(sent_bytes_per_s), align: "right" },
       { header: "RESTARTS", cell: ({ restarts }) => (restarts === null ? "-" : String(restarts)), align: "right" },
     ],
     apps,
     theme,
     width,
   );
-}
-
-function bytesOf(bytes: number | null): string {
-  return bytes === null ? "-" : formatBytes(bytes);
 }
 
 function rounded(value: number | null): number | null {

@@ -1,5 +1,6 @@
-import { readdirSync, realpathSync, statSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { listNames } from "../../lib/file-permissions.ts";
 import { configSecrets } from "../config/masked.ts";
 import { agentFiles } from "../config/agent-files.ts";
 import type { Config } from "../config/load.ts";
@@ -103,13 +104,5 @@ function readFileStat(path: string): FileStat | undefined {
     return { path, isDirectory: facts.isDirectory(), mode: facts.mode & 0o7777, uid: facts.uid, gid: facts.gid };
   } catch {
     return undefined;
-  }
-}
-
-function listNames(directory: string): string[] {
-  try {
-    return readdirSync(directory);
-  } catch {
-    return [];
   }
 }

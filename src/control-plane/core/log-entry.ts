@@ -41,7 +41,7 @@ function omission({ omitted_lines: lines, omitted_bytes: bytes }: Omission): str
 }
 
 const COLOUR = "\\u001b\\[[\\d;]*m";
-const UNSAFE = new RegExp(`(${COLOUR}|\\t)|[\\p{Cc}\\p{Bidi_Control}\\p{Zl}\\p{Zp}]`, "gu");
+const COLOUR_OR_CONTROL = new RegExp(`(${COLOUR}|\\t)|[\\p{Cc}\\p{Bidi_Control}\\p{Zl}\\p{Zp}]`, "gu");
 
 /**
  * A line must not be able to pass for several, nor tell the reader's terminal anything but colours, whatever the device
@@ -49,5 +49,5 @@ const UNSAFE = new RegExp(`(${COLOUR}|\\t)|[\\p{Cc}\\p{Bidi_Control}\\p{Zl}\\p{Z
  */
 function singleLine(text: string): string {
   const oneLine = text.replaceAll(/\r\n|[\r\n]/g, "\\n");
-  return oneLine.replaceAll(UNSAFE, (_found, harmless: string | undefined) => harmless ?? "\u{fffd}");
+  return oneLine.replaceAll(COLOUR_OR_CONTROL, (_found, harmless: string | undefined) => harmless ?? "\u{fffd}");
 }

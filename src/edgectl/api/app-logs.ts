@@ -1,11 +1,14 @@
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
+import { parseJson } from "../../lib/parse-json.ts";
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
 import { hintFor } from "../hints.ts";
 import { appsPath } from "./apps.ts";
 import type { ApiClient } from "./client.ts";
-import { readLines } from "./line-stream.ts";
+import { openLines } from "./line-stream.ts";
+
+const CONTENT_TYPE = "application/x-ndjson";
 
 const entrySchema = z.union([
   z.looseObject({ stream: z.string(), timestamp: z.string(), text: z.string() }),
@@ -14,7 +17,7 @@ const entrySchema = z.union([
 ]);
 type Entry = z.output<typeof entrySchema>;
 
-/** A line an app wrote, or how much was left out before the next one. */
+/** A line of an app's log, or how much was left out before the next line. */
 export type LogEntry = Exclude<Entry, { error: unknown }>;
 
 export interface LogsQuery {
@@ -25,8 +28,8 @@ export interface LogsQuery {
 }
 
 /**
- * What an app wrote. Ends when there is no more, with `follow` only when the app is gone. Errors: `ServiceFailure` where
- * it is refused; a `Failure` where it breaks off on the way.
+ * Reads an app's log. Ends after the last line, with `follow` when the app is gone. Errors: `ServiceFailure` when the
+ * request is refused, another `Failure` when the stream breaks.
  */
 export async function* readAppLogs(
   client: ApiClient,
@@ -38,10 +41,13 @@ export async function* readAppLogs(
   const request = {
     path: appsPath(asset, app, "logs"),
     query: { tail: query.tail, since: query.since, follow: query.follow ? "true" : undefined },
-    headers: { Accept: "application/x-ndjson" },
+    headers: { Accept: CONTENT_TYPE },
   };
-  for await (const line of readLines(client, request, { clock, signal, type: "application/x-ndjson" })) {
-    const entry = parseEntry(line);
+  using stream = await openLines(client, request, { clock, signal, contentType: CONTENT_TYPE });
+  for await (const { text } of stream.lines) {
+    // Empty lines keep the connection alive.
+    if (text.trim() === "") continue;
+    const entry = parseEntry(text);
     if (!("error" in entry)) {
       yield entry;
       continue;
@@ -52,13 +58,7 @@ export async function* readAppLogs(
 }
 
 function parseEntry(line: string): Entry {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    value = undefined;
-  }
-  const parsed = entrySchema.safeParse(value);
+  const parsed = entrySchema.safeParse(parseJson(line));
   if (parsed.success) return parsed.data;
-  throw new Failure("The service sent something that is no line of a log.", { exitCode: EXIT.unreachable });
+  throw new Failure("The service sent a line that is not a log entry.", { exitCode: EXIT.unreachable });
 }

@@ -24,9 +24,9 @@ const appSchema = z.looseObject({
 });
 export type App = z.output<typeof appSchema>;
 
-/** How far what is shown can be believed. */
+/** How current the data is. */
 const freshness = {
-  /** Unix seconds; null where the device never reported. */
+  /** Unix seconds; null if the device has never reported. */
   reported_at: z.number().nullable(),
   reachable: z.boolean(),
 };
@@ -37,7 +37,7 @@ export type AppList = z.output<typeof appListSchema>;
 const appDetailSchema = appSchema.extend(freshness);
 export type AppDetail = z.output<typeof appDetailSchema>;
 
-/** Path of an asset's apps, of one of them, or of something below it. */
+/** Returns the path of an asset's apps, of one app, or of a resource below it. */
 export function appsPath(asset: string, ...rest: readonly string[]): string {
   return apiPath("v1", "assets", asset, "edge", "apps", ...rest);
 }
@@ -46,7 +46,7 @@ export function listApps(client: ApiClient, asset: string): Promise<AppList> {
   return client.json({ path: appsPath(asset) }, appListSchema);
 }
 
-/** @param reveal asks the device for the values of the app's environment, which are masked otherwise */
+/** @param reveal requests the values of the app's environment from the device; they are masked otherwise */
 export function getApp(client: ApiClient, asset: string, app: string, reveal: boolean): Promise<AppDetail> {
   const query = { reveal: reveal ? "environments" : undefined };
   return client.json({ path: appsPath(asset, app), query }, appDetailSchema);

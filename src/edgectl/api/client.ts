@@ -1,9 +1,9 @@
 import type { z } from "zod";
 import { deadline, type Clock } from "../../lib/clock.ts";
-import { EXIT } from "../exit-code.ts";
-import { Failure } from "../failure.ts";
 import { parseJson } from "../../lib/parse-json.ts";
 import { VERSION } from "../../lib/version.ts";
+import { EXIT } from "../exit-code.ts";
+import { Failure } from "../failure.ts";
 import { NetworkFailure, toNetworkFailure } from "./network-failure.ts";
 import { toServiceFailure } from "./service-failure.ts";
 
@@ -14,20 +14,20 @@ export interface ApiClientOptions {
   readonly apiKey: string;
   readonly fetch: typeof globalThis.fetch;
   readonly clock: Clock;
-  /** Aborts whatever is under way. */
+  /** Aborts all pending requests. */
   readonly signal: AbortSignal;
 }
 
 export interface ApiRequest {
   readonly method?: "GET" | "POST" | "PATCH" | "DELETE";
-  /** Made with `apiPath`, so that no part of it changes its meaning. */
+  /** Built with `apiPath`, which encodes each segment. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The service's public HTTP interface. Every failure it meets is a `Failure`; a Ctrl-C is the signal's reason. */
+/** Client of the service's public HTTP API. Errors: `Failure`; after Ctrl-C the signal's reason. */
 export class ApiClient {
   readonly baseUrl: string;
   readonly #options: ApiClientOptions;
@@ -37,7 +37,7 @@ export class ApiClient {
     this.#options = options;
   }
 
-  /** Sends a request that is answered with one JSON document of the given shape. */
+  /** Sends a request and returns the JSON document of the response. */
   async json<T>(request: ApiRequest, schema: z.ZodType<T>): Promise<T> {
     using limit = deadline(this.#options.clock, RESPONSE_TIMEOUT_MS, this.#options.signal);
     const response = await this.send(request, limit.signal);
@@ -48,7 +48,7 @@ export class ApiClient {
     return result.data;
   }
 
-  /** Sends a request and answers as soon as the headers are there, whatever the status. */
+  /** Sends a request and resolves when the response's headers arrive, with any status. */
   async send(request: ApiRequest, signal: AbortSignal): Promise<Response> {
     const headers: Record<string, string> = {
       ...request.headers,
@@ -61,7 +61,7 @@ export class ApiClient {
         method: request.method ?? "GET",
         headers,
         signal,
-        // Followed blindly, a redirect would take the key to another host.
+        // Following a redirect would send the key to another host.
         redirect: "manual",
         ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
       });
@@ -70,7 +70,7 @@ export class ApiClient {
     }
   }
 
-  /** The whole text of an answer. */
+  /** Reads the whole text of a response. */
   async text(response: Response): Promise<string> {
     try {
       return await response.text();
@@ -79,7 +79,7 @@ export class ApiClient {
     }
   }
 
-  /** What a broken exchange means: the reason of an interrupt, or a `NetworkFailure`. */
+  /** Converts an error of a request: to the signal's reason after Ctrl-C, otherwise to a `NetworkFailure`. */
   toFailure(error: unknown): unknown {
     if (this.#options.signal.aborted) return this.#options.signal.reason;
     return error instanceof NetworkFailure ? error : toNetworkFailure(this.baseUrl, error);

@@ -37,7 +37,7 @@ const dataUsageSchema = z.looseObject({
 });
 export type DataUsage = z.output<typeof dataUsageSchema>;
 
-/** What the platform itself and the device as a whole moved. Days are those of UTC, `YYYY-MM-DD`, both included. */
+/** Fetches the traffic of the agent and of the whole device. Days are in UTC, `YYYY-MM-DD`, both included. */
 export function getDataUsage(
   client: ApiClient,
   asset: string,

@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { deploymentStatusSchema } from "../../protocol/deployment-event.ts";
-import { StreamFormatError } from "./event-lines.ts";
+import { parseJson } from "../../lib/parse-json.ts";
+import { StreamFormatError } from "./line-stream.ts";
 
 /**
- * An event as this command needs it: the fields of the specification are held to, the rest is taken as it comes, so
- * that a newer service may add steps, codes and fields.
+ * An event as edgectl needs it. Strict about the fields of the specification and lenient about all others, so that a
+ * newer service may add steps, codes and fields.
  */
 const streamedEventSchema = z.looseObject({
   status: deploymentStatusSchema,
@@ -23,14 +24,10 @@ const streamedEventSchema = z.looseObject({
 
 export type StreamedEvent = z.output<typeof streamedEventSchema>;
 
-/** Reads one event. Errors: `StreamGrammarError` where the text is not one. */
+/** Parses one event. Errors: `StreamFormatError`. */
 export function parseStreamedEvent(json: string): StreamedEvent {
-  let value: unknown;
-  try {
-    value = JSON.parse(json);
-  } catch {
-    throw new StreamFormatError("a line of the stream is not JSON");
-  }
+  const value = parseJson(json);
+  if (value === undefined) throw new StreamFormatError("a line of the stream is not JSON");
   const result = streamedEventSchema.safeParse(value);
   if (!result.success) throw new StreamFormatError("a line of the stream is not a deployment event");
   return result.data;

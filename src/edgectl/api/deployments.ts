@@ -28,7 +28,7 @@ export interface DeploymentQuery {
   readonly cursor?: string | undefined;
 }
 
-/** Path of an asset's deployments, of one of them, or of something below it. */
+/** Returns the path of an asset's deployments, of one deployment, or of a resource below it. */
 export function deploymentsPath(asset: string, ...rest: readonly string[]): string {
   return apiPath("v1", "assets", asset, "edge", "deployments", ...rest);
 }
@@ -41,7 +41,7 @@ export function getDeployment(client: ApiClient, asset: string, id: string): Pro
   return client.json({ path: deploymentsPath(asset, id) }, deploymentSchema);
 }
 
-/** Asks for the deployment to be stopped and undone. */
+/** Requests that the deployment is stopped and undone. */
 export function cancelDeployment(client: ApiClient, asset: string, id: string): Promise<Deployment> {
   return client.json({ method: "DELETE", path: deploymentsPath(asset, id) }, deploymentSchema);
 }

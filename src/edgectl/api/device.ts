@@ -39,16 +39,16 @@ const deviceSchema = z.looseObject({
 });
 export type Device = z.output<typeof deviceSchema>;
 
-const deviceAnswerSchema = z.looseObject({
+const deviceResponseSchema = z.looseObject({
   reachable: z.boolean(),
   last_seen: optional,
   live: z.boolean().default(false),
   reported_at: z.number().nullable().default(null),
   device: deviceSchema.nullable(),
 });
-export type DeviceAnswer = z.output<typeof deviceAnswerSchema>;
+export type DeviceResponse = z.output<typeof deviceResponseSchema>;
 
-/** The device as it is now where it can be asked, else as it last reported. */
-export function getDevice(client: ApiClient, asset: string): Promise<DeviceAnswer> {
-  return client.json({ path: apiPath("v1", "assets", asset, "edge", "device") }, deviceAnswerSchema);
+/** Fetches the device's current state if it is reachable, otherwise its last report. */
+export function getDevice(client: ApiClient, asset: string): Promise<DeviceResponse> {
+  return client.json({ path: apiPath("v1", "assets", asset, "edge", "device") }, deviceResponseSchema);
 }

@@ -1,22 +1,21 @@
 import type { Clock } from "../../lib/clock.ts";
-import { IdleTimeout } from "./idle-timeout.ts";
 import type { ApiClient, ApiRequest } from "./client.ts";
 import { parseStreamedEvent, type StreamedEvent } from "./deployment-event.ts";
-import { EventLineReader, StreamFormatError } from "./event-lines.ts";
-import { NetworkFailure } from "./network-failure.ts";
-import { toServiceFailure } from "./service-failure.ts";
+import { type Line, openLines, StreamFormatError, toFormatFailure } from "./line-stream.ts";
 
-/** A stream whose headers have come. Dispose it to let go of the connection. */
+const DATA_PREFIX = "data:";
+
+/** A stream of deployment events whose headers have arrived. Dispose it to close the connection. */
 export interface EventStream extends Disposable {
   /** From the response's headers. */
   readonly deploymentId: string | undefined;
-  /** Ends when the server ends it; throws a `NetworkFailure` when the connection breaks or falls silent. */
+  /** Ends when the server ends it; throws a `NetworkFailure` when the connection breaks or is silent for too long. */
   readonly events: AsyncIterable<StreamedEvent>;
 }
 
 /**
- * Opens a stream of deployment events. Errors: `ServiceFailure` where the answer is an error outside the stream,
- * `NetworkFailure` where there is none.
+ * Opens a stream of deployment events. Errors: `ServiceFailure` for a response that is not a stream, `NetworkFailure`
+ * without a response.
  */
 export async function openEventStream(
   client: ApiClient,
@@ -24,57 +23,37 @@ export async function openEventStream(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<EventStream> {
-  const connection = new IdleTimeout(clock, signal);
-  try {
-    connection.touch();
-    const response = await client.send(request, connection.signal);
-    const type = response.headers.get("content-type") ?? "";
-    if (!type.startsWith("text/event-stream")) throw toServiceFailure(response, await client.text(response));
-    return {
-      deploymentId: response.headers.get("deployment-id") ?? undefined,
-      events: readEvents(client, response, connection),
-      [Symbol.dispose]: () => connection[Symbol.dispose](),
-    };
-  } catch (error) {
-    connection[Symbol.dispose]();
-    throw error;
+  // A refusal is an event in a stream with an error status.
+  const options = { clock, signal, contentType: "text/event-stream", allowsErrorStatus: true };
+  const stream = await openLines(client, request, options);
+  return {
+    deploymentId: stream.headers.get("deployment-id") ?? undefined,
+    events: readEvents(client, stream.lines),
+    [Symbol.dispose]: () => stream[Symbol.dispose](),
+  };
+}
+
+async function* readEvents(client: ApiClient, lines: AsyncIterable<Line>): AsyncGenerator<StreamedEvent> {
+  for await (const { text, isTerminated } of lines) {
+    const json = eventData(text);
+    const event = json === undefined ? undefined : parseEvent(client, json, isTerminated);
+    if (event) yield event;
   }
 }
 
-async function* readEvents(
-  client: ApiClient,
-  response: Response,
-  connection: IdleTimeout,
-): AsyncGenerator<StreamedEvent> {
-  const reader = new EventLineReader();
-  const body = response.body ?? [];
-  try {
-    for await (const chunk of body as AsyncIterable<Uint8Array>) {
-      connection.touch();
-      for (const json of reader.push(chunk)) yield parseStreamedEvent(json);
-    }
-  } catch (error) {
-    if (error instanceof StreamFormatError) throw toGrammarFailure(client, error);
-    throw client.toFailure(error);
-  }
-  const last = reader.end();
-  // A last line without its end was most likely cut off: it counts only if it is whole.
-  const event = last === undefined ? undefined : tryParse(last);
-  if (event) yield event;
-}
-
-function tryParse(json: string): StreamedEvent | undefined {
+function parseEvent(client: ApiClient, json: string, isTerminated: boolean): StreamedEvent | undefined {
   try {
     return parseStreamedEvent(json);
-  } catch {
-    return undefined;
+  } catch (error) {
+    // An unterminated line was most likely truncated: it counts only if it is complete.
+    if (!isTerminated) return undefined;
+    throw error instanceof StreamFormatError ? toFormatFailure(client, error) : error;
   }
 }
 
-function toGrammarFailure(client: ApiClient, error: StreamFormatError): NetworkFailure {
-  return new NetworkFailure(client.baseUrl, error.message, {
-    hint: "Check whether a proxy on the way changes what the service sends.",
-    maybeSent: true,
-    cause: error,
-  });
+/** Returns the JSON text of a `data:` line. Other lines of the event-stream format are ignored: `undefined`. */
+export function eventData(line: string): string | undefined {
+  if (!line.startsWith(DATA_PREFIX)) return undefined;
+  const data = line.slice(DATA_PREFIX.length).trim();
+  return data === "" ? undefined : data;
 }

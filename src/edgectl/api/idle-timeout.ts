@@ -1,9 +1,9 @@
 import type { Clock } from "../../lib/clock.ts";
 
-/** The service sends at least an empty line every 15 s; three missed ones mean that the link is dead. */
+/** The service sends at least an empty line every 15 s. After three missed lines the connection counts as dead. */
 export const MAX_SILENCE_MS = 45_000;
 
-/** Aborts a request when its caller does, when it is disposed of, and when nothing has come for too long. */
+/** Aborts a request when the parent signal aborts, when disposed, and when nothing arrives for `MAX_SILENCE_MS`. */
 export class IdleTimeout implements Disposable {
   readonly #controller = new AbortController();
   readonly #clock: Clock;
@@ -15,11 +15,11 @@ export class IdleTimeout implements Disposable {
     this.signal = AbortSignal.any([parent, this.#controller.signal]);
   }
 
-  /** Something came. */
+  /** Restarts the timeout. Must be called when data arrives, and once at the start. */
   touch(): void {
     this.#watchdog?.[Symbol.dispose]();
     this.#watchdog = this.#clock.timer(MAX_SILENCE_MS, () => {
-      this.#controller.abort(new DOMException("nothing came for too long", "TimeoutError"));
+      this.#controller.abort(new DOMException("nothing arrived in time", "TimeoutError"));
     });
   }
 

@@ -1,38 +1,101 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { ApiClient, ApiRequest } from "./client.ts";
+import { IdleTimeout } from "./idle-timeout.ts";
 import { NetworkFailure } from "./network-failure.ts";
 import { toServiceFailure } from "./service-failure.ts";
-import { IdleTimeout } from "./idle-timeout.ts";
 
+/** In UTF-16 code units. No event and no log line of the service is longer. */
 const MAX_LINE_LENGTH = 1024 * 1024;
 
-/**
- * Lines of an answer that comes bit by bit, without the empty ones that keep it alive. Errors: `ServiceFailure` where
- * the answer is an error, `NetworkFailure` where there is none, or it breaks or falls silent.
- */
-export async function* readLines(
-  client: ApiClient,
-  request: ApiRequest,
-  options: { readonly clock: Clock; readonly signal: AbortSignal; readonly type: string },
-): AsyncGenerator<string> {
-  using connection = new IdleTimeout(options.clock, options.signal);
-  connection.touch();
-  const response = await client.send(request, connection.signal);
-  const type = response.headers.get("content-type") ?? "";
-  if (!response.ok || !type.startsWith(options.type)) throw toServiceFailure(response, await client.text(response));
-  const decoder = new TextDecoder();
-  let rest = "";
+/** The response is not a stream of the expected format. */
+export class StreamFormatError extends Error {
+  override readonly name = "StreamFormatError";
+}
+
+/** A streamed response whose headers have arrived. Dispose it to close the connection. */
+export interface LineStream extends Disposable {
+  readonly headers: Headers;
+  /**
+   * Lines with their line breaks removed. Throws a `NetworkFailure` when the connection breaks or nothing arrives for
+   * `MAX_SILENCE_MS`.
+   */
+  readonly lines: AsyncIterable<Line>;
+}
+
+export interface Line {
+  readonly text: string;
+  /** False for text after the last line break, which may be truncated. */
+  readonly isTerminated: boolean;
+}
+
+export interface StreamOptions {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Media type of the stream. A response of any other type is a `ServiceFailure`. */
+  readonly contentType: string;
+  /** Whether a stream may have an HTTP error status. */
+  readonly allowsErrorStatus?: boolean;
+}
+
+/** Sends a request whose response is a stream of lines. Errors: `ServiceFailure` or `NetworkFailure`. */
+export async function openLines(client: ApiClient, request: ApiRequest, options: StreamOptions): Promise<LineStream> {
+  const connection = new IdleTimeout(options.clock, options.signal);
+  try {
+    connection.touch();
+    const response = await client.send(request, connection.signal);
+    const hasType = response.headers.get("content-type")?.startsWith(options.contentType) === true;
+    const isStream = hasType && (response.ok || options.allowsErrorStatus === true);
+    if (!isStream) throw toServiceFailure(response, await client.text(response));
+    return {
+      headers: response.headers,
+      lines: readLines(client, response, connection),
+      [Symbol.dispose]: () => connection[Symbol.dispose](),
+    };
+  } catch (error) {
+    connection[Symbol.dispose]();
+    throw error;
+  }
+}
+
+/** The failure for a response with the wrong format. */
+export function toFormatFailure(client: ApiClient, error: StreamFormatError): NetworkFailure {
+  return new NetworkFailure(client.baseUrl, error.message, {
+    hint: "Check whether a proxy on the way changes what the service sends.",
+    maybeSent: true,
+    cause: error,
+  });
+}
+
+async function* readLines(client: ApiClient, response: Response, connection: IdleTimeout): AsyncGenerator<Line> {
+  const splitter = new LineSplitter();
   try {
     for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
       connection.touch();
-      const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-      rest = lines.pop() ?? "";
-      if (rest.length > MAX_LINE_LENGTH)
-        throw new NetworkFailure(client.baseUrl, "a line is too long", { maybeSent: true });
-      yield* lines.filter((line) => line.trim() !== "");
+      for (const text of splitter.push(chunk)) yield { text, isTerminated: true };
     }
   } catch (error) {
+    if (error instanceof StreamFormatError) throw toFormatFailure(client, error);
     throw client.toFailure(error);
   }
-  if (rest.trim() !== "") yield rest;
+  const rest = splitter.end();
+  if (rest !== "") yield { text: rest, isTerminated: false };
+}
+
+/** Splits UTF-8 text into lines. Chunks may end anywhere, also within a character. */
+export class LineSplitter {
+  readonly #decoder = new TextDecoder();
+  #rest = "";
+
+  /** Returns the lines that the chunk completes. Throws a `StreamFormatError` when a line is too long. */
+  push(chunk: Uint8Array): string[] {
+    const lines = (this.#rest + this.#decoder.decode(chunk, { stream: true })).split("\n");
+    this.#rest = lines.pop() ?? "";
+    if (this.#rest.length > MAX_LINE_LENGTH) throw new StreamFormatError("a line of the stream is too long");
+    return lines;
+  }
+
+  /** Returns the text after the last line break. Must be called once, after the last chunk. */
+  end(): string {
+    return this.#rest + this.#decoder.decode();
+  }
 }

@@ -4,7 +4,7 @@ import { Failure } from "../failure.ts";
 interface Explanation {
   readonly reason: string;
   readonly hint: string;
-  /** A connection had come about, so the server may have got the request. */
+  /** The connection was established, so the server may have received the request. */
   readonly mayHaveBeenSent?: true;
 }
 
@@ -39,11 +39,11 @@ const EXPLANATIONS: Readonly<Record<string, Explanation>> = {
   ERR_SSL_PACKET_LENGTH_TOO_LONG: { reason: "it does not speak TLS there", hint: "Try http:// instead of https://." },
 };
 
-/** No usable answer came: exit code 5. */
+/** No usable response: exit code 5. */
 export class NetworkFailure extends Failure {
-  /** In a few words, without a full stop. */
+  /** A short phrase without a full stop. */
   readonly reason: string;
-  /** Whether the server may have got the request all the same. */
+  /** Whether the server may still have received the request. */
   readonly mayHaveBeenSent: boolean;
 
   constructor(baseUrl: string, why: string, options: { hint?: string; maybeSent: boolean; cause?: unknown }) {
@@ -57,7 +57,7 @@ export class NetworkFailure extends Failure {
   }
 }
 
-/** Puts what `fetch`, or reading its answer, threw into words. */
+/** Converts an error from `fetch`, or from reading a response. */
 export function toNetworkFailure(baseUrl: string, error: unknown): NetworkFailure {
   const code = findCode(error);
   if (code === undefined && isTimeout(error)) {
@@ -81,7 +81,7 @@ export function toNetworkFailure(baseUrl: string, error: unknown): NetworkFailur
   return new NetworkFailure(baseUrl, why, { maybeSent: true, cause: error });
 }
 
-// The fetch standard blocks ports of other protocols; Node says so with these words and no code.
+// The fetch standard blocks ports of other protocols. Node reports this by message, without a code.
 function isBlockedPort(error: unknown): boolean {
   return error instanceof Error && error.cause instanceof Error && error.cause.message === "bad port";
 }
@@ -90,7 +90,7 @@ function isTimeout(error: unknown): boolean {
   return error instanceof Error && error.name === "TimeoutError";
 }
 
-// The code lies on the cause of what fetch throws, or on the first of several when a name has several addresses.
+// The code is on the cause of fetch's error, or on the first of several errors when a name has several addresses.
 function findCode(error: unknown, depth = 0): string | undefined {
   if (typeof error !== "object" || error === null || depth > 4) return undefined;
   const { code, cause, errors } = error as { code?: unknown; cause?: unknown; errors?: unknown };

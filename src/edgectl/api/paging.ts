@@ -1,12 +1,12 @@
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
 
-interface Page<T> {
+export interface Page<T> {
   readonly items: readonly T[];
   readonly next: string | null;
 }
 
-/** Fetches one page, or with `all` every page from there on. @returns the items and the cursor of what was not fetched */
+/** Fetches one page, or with `all` all pages from the cursor on. @returns the items and the cursor of the next page */
 export async function fetchPages<T>(
   fetchPage: (cursor: string | undefined) => Promise<Page<T>>,
   options: { readonly cursor: string | undefined; readonly all: boolean },

@@ -1,8 +1,8 @@
 import { usageFailure } from "../failure.ts";
 
 /**
- * Builds a path from segments; each is encoded, so that an identifier with a slash stays one segment. Errors: exit
- * code 2 for a segment that a URL would resolve away.
+ * Builds a path from segments. Each is encoded, so that an identifier with a slash stays one segment. Errors: exit
+ * code 2 for a segment that a URL would drop, such as `..`.
  */
 export function apiPath(...segments: readonly string[]): string {
   return segments.map((segment) => `/${encodeSegment(segment)}`).join("");

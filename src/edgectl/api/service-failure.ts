@@ -12,10 +12,10 @@ const errorBodySchema = z.object({
 
 const MAX_RETRY_AFTER_S = 3600;
 
-/** The service answered, and the answer was no. */
+/** The service responded with an error status. */
 export class ServiceFailure extends Failure {
   readonly httpStatus: number;
-  /** How long the service asks to wait, in milliseconds; `undefined` where it does not say. */
+  /** From `Retry-After`, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
@@ -39,7 +39,7 @@ export class ServiceFailure extends Failure {
   }
 }
 
-/** Turns an answer with an error status into a failure. `body` is the answer's whole text. */
+/** Converts a response with an error status. @param body the response's whole text */
 export function toServiceFailure(response: Response, body: string): ServiceFailure {
   const httpStatus = response.status;
   const retryAfterMs = parseRetryAfter(response.headers.get("retry-after"));
@@ -51,12 +51,12 @@ export function toServiceFailure(response: Response, body: string): ServiceFailu
   }
   const location = response.headers.get("location");
   if (httpStatus >= 300 && httpStatus < 400) {
-    return new ServiceFailure(`The server sends the request elsewhere (HTTP ${httpStatus}).`, {
+    return new ServiceFailure(`The server redirects the request (HTTP ${httpStatus}).`, {
       httpStatus,
-      hint: location === null ? undefined : `If you trust that place, log in there: ${location}`,
+      hint: location === null ? undefined : `If you trust the new address, log in there: ${location}`,
     });
   }
-  return new ServiceFailure(`The server answered HTTP ${httpStatus}, but not in the words of this service.`, {
+  return new ServiceFailure(`The server responded with HTTP ${httpStatus}, but not as this service does.`, {
     httpStatus,
     hint: "Check the address (--url), and whether a proxy on the way answers instead of the service.",
     retryAfterMs,
@@ -66,11 +66,11 @@ export function toServiceFailure(response: Response, body: string): ServiceFailu
 function exitCodeFor(httpStatus: number): ExitCode {
   if (httpStatus === 401 || httpStatus === 403) return EXIT.unauthorized;
   if (httpStatus === 404) return EXIT.notFound;
-  // A proxy's way of saying that it could not reach the service.
+  // From a proxy that cannot reach the service.
   return httpStatus === 504 ? EXIT.unreachable : EXIT.failed;
 }
 
-/** Reads a `Retry-After` header in seconds. @returns milliseconds */
+/** Parses a `Retry-After` header in seconds. @returns milliseconds */
 function parseRetryAfter(value: string | null): number | undefined {
   if (value === null || !/^\d{1,9}$/.test(value.trim())) return undefined;
   return Math.min(Number(value), MAX_RETRY_AFTER_S) * 1000;

@@ -1,8 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { parseDevice } from "../deploy/parse-device.ts";
-import { parsePort } from "../deploy/parse-port.ts";
-import { parseSize } from "../deploy/parse-size.ts";
-import { parseVolume } from "../deploy/parse-volume.ts";
+import { parseDevice, parsePort, parseSize, parseVolume } from "../deploy/parse-options.ts";
 import { collect, wholeNumber } from "./options.ts";
 
 const MAX_HEALTH_TIME_S = 3600;
@@ -45,7 +42,7 @@ export function addAppOptions(command: Command): Command {
     );
 }
 
-/** Adds the options that say how a deployment or an update is carried out. */
+/** Adds the options for how a deployment or an update is carried out. */
 export function addExecutionOptions(command: Command): Command {
   return command
     .option("--dry-run", "check everything and show the price; nothing is changed")

@@ -1,12 +1,11 @@
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import { MAX_LOG_TAIL_LINES } from "../../protocol/app-log.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
-import { parseTime } from "../../lib/terminal/time.ts";
 import { type LogEntry, readAppLogs } from "../api/app-logs.ts";
 import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";
 import type { Printer } from "../printer.ts";
-import { APP, ASSET, wholeNumber } from "./options.ts";
+import { APP, ASSET, timeParser, wholeNumber } from "./options.ts";
 
 interface LogsOptions {
   readonly tail?: number;
@@ -16,13 +15,7 @@ interface LogsOptions {
 }
 
 export function addAppsLogs(apps: Command, io: Io): void {
-  const time = (text: string): number => {
-    const parsed = parseTime(text, io.clock.now());
-    if (parsed === undefined) {
-      throw new InvalidArgumentError("Write 2026-11-01T12:00 (UTC), 24h or 7d ago, or Unix seconds.");
-    }
-    return parsed;
-  };
+  const time = timeParser(io.clock, "Write 2026-11-01T12:00 (UTC), 24h or 7d ago, or Unix seconds.");
   apps
     .command("logs")
     .description("show what an app wrote; every line comes over the device's link")
@@ -45,14 +38,14 @@ export function addAppsLogs(apps: Command, io: Io): void {
     });
 }
 
-function show(entry: LogEntry, reporter: Printer, io: Io, timestamps: boolean): void {
-  if (reporter.json) return reporter.jsonLine(entry);
+function show(entry: LogEntry, printer: Printer, io: Io, timestamps: boolean): void {
+  if (printer.json) return printer.jsonLine(entry);
   if ("omitted_lines" in entry) {
-    return reporter.note(`${String(entry.omitted_lines)} lines were left out here, to spare the device's link.`);
+    return printer.note(`${String(entry.omitted_lines)} lines were left out here, to spare the device's link.`);
   }
   const line = `${timestamps ? `${sanitizeLine(entry.timestamp)} ` : ""}${sanitizeLine(entry.text)}`;
   if (entry.stream === "stderr") io.stderr.write(`${line}\n`);
-  else reporter.line(line);
+  else printer.line(line);
 }
 
 const HELP = `

@@ -2,7 +2,8 @@ import type { Command } from "commander";
 import { getApp, listApps } from "../api/apps.ts";
 import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";
-import { freshnessNote, renderApp, renderApps } from "../views/app-view.ts";
+import { renderApp, renderApps } from "../views/app-view.ts";
+import { printDeviceResult } from "../views/freshness.ts";
 import { APP, ASSET } from "./options.ts";
 
 export function addAppsList(apps: Command, io: Io): void {
@@ -14,9 +15,7 @@ export function addAppsList(apps: Command, io: Io): void {
       const context = createContext(io, command);
       const { printer } = context;
       const list = await listApps(await connect(context), asset);
-      printer.result(list, () => renderApps(list.apps, printer.theme, printer.width));
-      const note = freshnessNote(list, io.clock.now());
-      if (note !== undefined && !printer.json) printer.note(note);
+      printDeviceResult(context, list, () => renderApps(list.apps, printer.theme, printer.width));
     });
 }
 
@@ -29,10 +28,7 @@ export function addAppsShow(apps: Command, io: Io): void {
     .option("--reveal", "ask the device for the values of its variables, which are masked otherwise")
     .action(async (asset: string, name: string, { reveal = false }: { reveal?: boolean }, command: Command) => {
       const context = createContext(io, command);
-      const { printer } = context;
       const app = await getApp(await connect(context), asset, name, reveal);
-      printer.result(app, () => renderApp(app, printer.theme));
-      const note = freshnessNote(app, io.clock.now());
-      if (note !== undefined && !printer.json) printer.note(note);
+      printDeviceResult(context, app, () => renderApp(app, context.printer.theme));
     });
 }

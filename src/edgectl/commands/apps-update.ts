@@ -1,6 +1,5 @@
 import { type Command, Option } from "commander";
 import { appsPath, getApp } from "../api/apps.ts";
-import { openEventStream } from "../api/event-stream.ts";
 import { connect, createContext } from "../context.ts";
 import {
   type AppFlags,
@@ -11,14 +10,13 @@ import {
 } from "../deploy/app-request.ts";
 import { type AppOptions, readAppFile, readAppFlags } from "../deploy/read-app.ts";
 import { type ExecutionOptions, readExecutionOptions } from "../deploy/execution-options.ts";
-import { runDeployment } from "../deploy/run-deployment.ts";
+import { type FollowFlags, requestDeployment } from "../deploy/run-deployment.ts";
 import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { addAppOptions, addExecutionOptions } from "./app-options.ts";
-import { APP, ASSET, collect } from "./options.ts";
-import { retryForOption } from "./retry-for.ts";
+import { addFollowOptions, APP, ASSET, collect } from "./options.ts";
 
-/** What can be cleared, and what that is in a request. */
+/** The names for `--clear`, with the field of the request and its cleared value. */
 const CLEARED: Readonly<Record<string, readonly [field: string, value: unknown]>> = {
   env: ["environments", []],
   ports: ["ports", []],
@@ -31,10 +29,8 @@ const CLEARED: Readonly<Record<string, readonly [field: string, value: unknown]>
   restart: ["restart_policy", null],
 };
 
-interface UpdateOptions extends AppOptions, ExecutionOptions {
+interface UpdateOptions extends AppOptions, ExecutionOptions, FollowFlags {
   readonly clear?: readonly string[];
-  readonly detach?: boolean;
-  readonly retryFor: number;
 }
 
 export function addAppsUpdate(apps: Command, io: Io): void {
@@ -45,14 +41,12 @@ export function addAppsUpdate(apps: Command, io: Io): void {
     .argument(...APP)
     .argument("[args...]", "arguments in place of the image's own command; write -- before them")
     .option("-f, --file <file>", "the change as JSON, as the API takes it; - for standard input");
-  addExecutionOptions(addAppOptions(update))
-    .addOption(
-      new Option("--clear <what>", "take away what the app has (repeatable)")
-        .choices(Object.keys(CLEARED))
-        .argParser(collect(String)),
-    )
-    .option("-d, --detach", "return as soon as the service has accepted the update")
-    .addOption(retryForOption())
+  addExecutionOptions(addAppOptions(update)).addOption(
+    new Option("--clear <what>", "take away what the app has (repeatable)")
+      .choices(Object.keys(CLEARED))
+      .argParser(collect(String)),
+  );
+  addFollowOptions(update, "the update")
     .addHelpText("after", HELP)
     .action(
       async (asset: string, name: string, args: string[], options: UpdateOptions, command: Command): Promise<void> => {
@@ -60,21 +54,15 @@ export function addAppsUpdate(apps: Command, io: Io): void {
         const file = options.file === undefined ? {} : await readAppFile(options.file, io);
         const flags = await readAppFlags(options, args, io);
         const base = { ...file, ...cleared(options.clear ?? []) };
-        const carryOut = await readExecutionOptions(options, io);
+        const execution = await readExecutionOptions(options, io);
         const client = await connect(context);
         const missing = listsToExtend(flags, base);
         const current = missing.length > 0 ? (await getApp(client, asset, name, true)).spec : {};
         const kept = Object.fromEntries(missing.map((list) => [list, current[list] ?? []]));
-        const body = { ...buildAppRequest({ ...kept, ...base }, flags), ...carryOut };
-        const headers = { "Idempotency-Key": io.randomId() };
+        const body = { ...buildAppRequest({ ...kept, ...base }, flags), ...execution };
         const query = { dry_run: options.dryRun ? "true" : undefined };
-        const request = { method: "PATCH", path: appsPath(asset, name), query, body, headers } as const;
-        await runDeployment(context, client, {
-          asset,
-          start: () => openEventStream(client, request, io.clock, io.interrupted),
-          ...(options.detach && { detach: true }),
-          retryFor: options.retryFor,
-        });
+        const request = { method: "PATCH", path: appsPath(asset, name), query, body } as const;
+        await requestDeployment(context, client, asset, request, options);
       },
     );
 }
@@ -89,7 +77,7 @@ function cleared(names: readonly string[]): AppRequest {
   );
 }
 
-/** Lists the flags add to that neither the file nor `--clear` says anything of: the service takes a list as a whole. */
+/** Returns the lists that only the flags extend. They must be sent whole: the service replaces lists. */
 function listsToExtend(flags: AppFlags, base: AppRequest): AppListField[] {
   return LIST_FIELDS.filter((list) => flags[list].length > 0 && !(list in base));
 }

@@ -1,10 +1,10 @@
-import { type Command, InvalidArgumentError } from "commander";
-import { parseTime } from "../../lib/terminal/time.ts";
+import type { Command } from "commander";
+import { utcDay } from "../../lib/terminal/time.ts";
 import { getDataUsage } from "../api/data-usage.ts";
 import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";
 import { renderDataUsage } from "../views/data-usage-view.ts";
-import { ASSET } from "./options.ts";
+import { ASSET, timeParser } from "./options.ts";
 
 interface DataUsageOptions {
   readonly from?: string;
@@ -12,11 +12,8 @@ interface DataUsageOptions {
 }
 
 export function addDataUsage(program: Command, io: Io): void {
-  const day = (text: string): string => {
-    const time = parseTime(text, io.clock.now());
-    if (time === undefined) throw new InvalidArgumentError("Write a day such as 2026-11-01 (UTC), or 7d ago.");
-    return new Date(time * 1000).toISOString().slice(0, 10);
-  };
+  const time = timeParser(io.clock, "Write a day such as 2026-11-01 (UTC), or 7d ago.");
+  const day = (text: string): string => utcDay(time(text));
   program
     .command("data-usage")
     .description("show what the device moved day by day: the agent by purpose, all of it, and the SIM's own records")

@@ -1,21 +1,16 @@
 import type { Command } from "commander";
 import { appsPath } from "../api/apps.ts";
-import { openEventStream } from "../api/event-stream.ts";
 import { connect, createContext } from "../context.ts";
 import { buildAppRequest } from "../deploy/app-request.ts";
 import { type AppOptions, readAppFile, readAppFlags } from "../deploy/read-app.ts";
 import { type ExecutionOptions, readExecutionOptions } from "../deploy/execution-options.ts";
-import { runDeployment } from "../deploy/run-deployment.ts";
+import { type FollowFlags, requestDeployment } from "../deploy/run-deployment.ts";
 import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { addAppOptions, addExecutionOptions } from "./app-options.ts";
-import { ASSET } from "./options.ts";
-import { retryForOption } from "./retry-for.ts";
+import { addFollowOptions, ASSET } from "./options.ts";
 
-interface DeployOptions extends AppOptions, ExecutionOptions {
-  readonly detach?: boolean;
-  readonly retryFor: number;
-}
+type DeployOptions = AppOptions & ExecutionOptions & FollowFlags;
 
 export function addDeploy(program: Command, io: Io): void {
   const deploy = program
@@ -25,31 +20,22 @@ export function addDeploy(program: Command, io: Io): void {
     .argument("[args...]", "arguments in place of the image's own command; write -- before them")
     .option("-f, --file <file>", "the app as JSON, as the API takes it; - for standard input")
     .option("--name <name>", "name of the app");
-  addExecutionOptions(addAppOptions(deploy))
-    .option("-d, --detach", "return as soon as the service has accepted the deployment")
-    .addOption(retryForOption())
+  addFollowOptions(addExecutionOptions(addAppOptions(deploy)), "the deployment")
     .addHelpText("after", HELP)
     .action(async (asset: string, args: string[], options: DeployOptions, command: Command) => {
       const context = createContext(io, command);
       const { file, image, name } = options;
       if (file === undefined && (image === undefined || name === undefined)) {
-        throw usageFailure("It is not said what to deploy.", "Give an app file with -f, or both --name and --image.");
+        throw usageFailure("No app to deploy is given.", "Give an app file with -f, or both --name and --image.");
       }
       const app = buildAppRequest(file === undefined ? undefined : await readAppFile(file, io), {
         ...(await readAppFlags(options, args, io)),
       });
       const body = { ...app, ...(await readExecutionOptions(options, io)) };
       const client = await connect(context);
-      // The same key at every attempt: the service takes a repeated request for the one it knows.
-      const headers = { "Idempotency-Key": io.randomId() };
       const query = { dry_run: options.dryRun ? "true" : undefined };
-      const request = { method: "POST", path: appsPath(asset), query, body, headers } as const;
-      await runDeployment(context, client, {
-        asset,
-        start: () => openEventStream(client, request, io.clock, io.interrupted),
-        ...(options.detach && { detach: true }),
-        retryFor: options.retryFor,
-      });
+      const request = { method: "POST", path: appsPath(asset), query, body } as const;
+      await requestDeployment(context, client, asset, request, options);
     });
 }
 

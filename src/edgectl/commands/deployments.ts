@@ -1,52 +1,34 @@
 import type { Command } from "commander";
 import { cancelDeployment, getDeployment, listDeployments } from "../api/deployments.ts";
-import { fetchPages } from "../api/paging.ts";
 import { connect, createContext } from "../context.ts";
 import { runDeployment } from "../deploy/run-deployment.ts";
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { renderDeployment, renderDeployments } from "../views/deployment-table.ts";
-import { ASSET, wholeNumber } from "./options.ts";
-import { retryForOption } from "./retry-for.ts";
+import { ASSET, retryForOption } from "./options.ts";
+import { addPagingOptions, listPages, noteMorePages, type PagingOptions } from "./paging.ts";
 
-interface ListOptions {
-  readonly limit?: number;
-  readonly cursor?: string;
-  readonly all?: boolean;
-}
-
-const MAX_PAGE_SIZE = 200;
 const ID = ["<deployment>", "id of the deployment"] as const;
 
 export function addDeploymentsList(deployments: Command, io: Io): void {
-  deployments
+  const list = deployments
     .command("list")
     .description("list the deployments of an asset, the newest first")
-    .argument(...ASSET)
-    .option("--limit <n>", `how many at most, 1 to ${MAX_PAGE_SIZE} (50 if not given)`, wholeNumber(1, MAX_PAGE_SIZE))
-    .option("--cursor <cursor>", "go on where an earlier list ended")
-    .option("--all", "all of them, however many")
-    .action(async (asset: string, { limit, cursor, all = false }: ListOptions, command: Command) => {
-      const context = createContext(io, command);
-      const { printer } = context;
-      const client = await connect(context);
-      const { items, next } = await fetchPages(
-        async (from) => {
-          const page = await listDeployments(client, asset, {
-            limit: limit ?? (all ? MAX_PAGE_SIZE : undefined),
-            cursor: from,
-          });
-          return { items: page.deployments, next: page.next_cursor };
-        },
-        { cursor, all },
-      );
-      printer.result({ deployments: items, next_cursor: next }, () =>
-        renderDeployments(items, printer.theme, printer.width),
-      );
-      if (next !== null && !printer.json)
-        printer.note(`There are more. All of them: --all. The next ones: --cursor ${next}`);
+    .argument(...ASSET);
+  addPagingOptions(list).action(async (asset: string, options: PagingOptions, command: Command) => {
+    const context = createContext(io, command);
+    const { printer } = context;
+    const client = await connect(context);
+    const { items, next } = await listPages(options, async (position) => {
+      const page = await listDeployments(client, asset, position);
+      return { items: page.deployments, next: page.next_cursor };
     });
+    printer.result({ deployments: items, next_cursor: next }, () =>
+      renderDeployments(items, printer.theme, printer.width),
+    );
+    noteMorePages(printer, next);
+  });
 }
 
 export function addDeploymentsShow(deployments: Command, io: Io): void {

@@ -2,8 +2,8 @@ import type { Command } from "commander";
 import { getDevice } from "../api/device.ts";
 import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";
-import { freshnessNote } from "../views/app-view.ts";
 import { renderDevice } from "../views/device-view.ts";
+import { printDeviceResult } from "../views/freshness.ts";
 import { ASSET } from "./options.ts";
 
 export function addDevice(program: Command, io: Io): void {
@@ -14,9 +14,7 @@ export function addDevice(program: Command, io: Io): void {
     .action(async (asset: string, _options: unknown, command: Command) => {
       const context = createContext(io, command);
       const { printer } = context;
-      const answer = await getDevice(await connect(context), asset);
-      printer.result(answer, () => renderDevice(answer, printer.theme, printer.width));
-      const note = freshnessNote(answer, io.clock.now());
-      if (note !== undefined && !printer.json) printer.note(note);
+      const device = await getDevice(await connect(context), asset);
+      printDeviceResult(context, device, () => renderDevice(device, printer.theme, printer.width));
     });
 }

@@ -1,11 +1,36 @@
-import { InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import type { Clock } from "../../lib/clock.ts";
+import { parseTime } from "../../lib/terminal/time.ts";
 
-/** Makes commander gather a repeated option's values, each read by `parse`. */
+/** The argument that names an asset. */
+export const ASSET = ["<asset>", "serial number, SIM SID, ICCID or UUID"] as const;
+
+/** The argument that names an app of a device. */
+export const APP = ["<app>", "name of the app"] as const;
+
+const DEFAULT_RETRY_S = 300;
+const MAX_RETRY_S = 86_400;
+
+/** Adds the options of commands that start a deployment. @param what the request, in the help text of `--detach` */
+export function addFollowOptions(command: Command, what: string): Command {
+  return command
+    .option("-d, --detach", `return as soon as the service has accepted ${what}`)
+    .addOption(retryForOption());
+}
+
+/** `--retry-for`: how long to retry after a stream breaks, in seconds. */
+export function retryForOption(): Option {
+  return new Option("--retry-for <seconds>", "how long to try again after the connection is lost")
+    .argParser(wholeNumber(0, MAX_RETRY_S))
+    .default(DEFAULT_RETRY_S);
+}
+
+/** Collects the values of a repeatable option, each parsed with `parse`. */
 export function collect<T>(parse: (text: string) => T): (text: string, previous: readonly T[] | undefined) => T[] {
   return (text, previous) => [...(previous ?? []), parse(text)];
 }
 
-/** Reads a whole number within bounds, both included. */
+/** Returns a parser for whole numbers from `min` to `max`, both included. */
 export function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
@@ -14,8 +39,11 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
   };
 }
 
-/** The argument that names an asset. */
-export const ASSET = ["<asset>", "serial number, SIM SID, ICCID or UUID"] as const;
-
-/** The argument that names an app of a device. */
-export const APP = ["<app>", "name of the app"] as const;
+/** Returns a parser for points in time, as Unix seconds. @param hint the error message for any other text */
+export function timeParser(clock: Pick<Clock, "now">, hint: string): (text: string) => number {
+  return (text) => {
+    const time = parseTime(text, clock.now());
+    if (time === undefined) throw new InvalidArgumentError(hint);
+    return time;
+  };
+}

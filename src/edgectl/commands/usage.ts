@@ -1,11 +1,11 @@
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, Option } from "commander";
 import { type SimType, simTypeSchema } from "../../protocol/sim.ts";
 import { type Granularity, granularitySchema } from "../../protocol/usage.ts";
 import { getUsage } from "../api/usage.ts";
 import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";
-import { parseTime } from "../../lib/terminal/time.ts";
 import { renderUsage } from "../views/usage-view.ts";
+import { ASSET, timeParser } from "./options.ts";
 
 interface UsageOptions {
   readonly sim: SimType;
@@ -15,17 +15,11 @@ interface UsageOptions {
 }
 
 export function addUsage(program: Command, io: Io): void {
-  const time = (text: string): number => {
-    const parsed = parseTime(text, io.clock.now());
-    if (parsed === undefined) {
-      throw new InvalidArgumentError("Write 2026-11-01, 2026-11-01T12:00 (UTC), 24h or 7d ago, or Unix seconds.");
-    }
-    return parsed;
-  };
+  const time = timeParser(io.clock, "Write 2026-11-01, 2026-11-01T12:00 (UTC), 24h or 7d ago, or Unix seconds.");
   program
     .command("usage")
     .description("show how much data a SIM of an asset has used")
-    .argument("<asset>", "serial number, SIM SID, ICCID or UUID")
+    .argument(...ASSET)
     .addOption(
       new Option("--sim <type>", "which of the asset's SIMs").choices(simTypeSchema.options).makeOptionMandatory(),
     )

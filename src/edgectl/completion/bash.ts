@@ -1,6 +1,6 @@
 import type { CompletionNode } from "./model.ts";
 
-/** The completion script for bash. */
+/** Returns the completion script for bash. */
 export function bashCompletion(nodes: readonly CompletionNode[]): string {
   const paths = nodes.filter((node) => node.path.length > 0).map((node) => `"${node.path.join(" ")}"`);
   return `# edgectl completion for bash. Try it: eval "$(edgectl completion bash)"
@@ -33,7 +33,7 @@ function valueCases({ path, options }: CompletionNode): string[] {
     });
 }
 
-// No reply at all makes bash fall back to file names (-o default).
+// An empty reply makes bash fall back to file names (-o default).
 function action(value: "none" | "any" | "file" | readonly string[]): string {
   if (typeof value === "string") return value === "file" ? "COMPREPLY=()" : 'COMPREPLY=("$cur")';
   return `mapfile -t COMPREPLY < <(compgen -W "${value.join(" ")}" -- "$cur")`;

@@ -1,6 +1,6 @@
 import type { CompletionNode, CompletionOption } from "./model.ts";
 
-/** The completion script for fish. */
+/** Returns the completion script for fish. */
 export function fishCompletion(nodes: readonly CompletionNode[]): string {
   const paths = nodes.filter((node) => node.path.length > 0).map((node) => quote(node.path.join(" ")));
   return `# edgectl completion for fish. Try it: edgectl completion fish | source

@@ -1,23 +1,23 @@
 import type { Command, Option } from "commander";
 
-/** What a shell can offer at one place of the command line. */
+/** The completions at one position of the command line. */
 export interface CompletionNode {
-  /** Names of the commands that lead here, such as `["assets", "list"]`; empty for edgectl itself. */
+  /** Names of the commands up to here, such as `["assets", "list"]`; empty for edgectl itself. */
   readonly path: readonly string[];
-  /** Commands below this one, and words its argument has to be one of. */
+  /** Subcommands, and the allowed values of the argument. */
   readonly words: readonly { readonly name: string; readonly description: string }[];
   readonly options: readonly CompletionOption[];
 }
 
 export interface CompletionOption {
-  /** `--file`, and `-f` where there is a short form. */
+  /** `--file`, and `-f` if there is a short form. */
   readonly flags: readonly string[];
   readonly description: string;
-  /** What follows the option: one of a few words, a file, anything, or nothing. */
+  /** The option's value: one of a few words, a file, anything, or none. */
   readonly value: "none" | "any" | "file" | readonly string[];
 }
 
-/** Reads what the command line understands out of its definition, so that completion cannot fall behind. */
+/** Derives the completions from the definition of the command line, so that they are always current. */
 export function completionNodes(program: Command): CompletionNode[] {
   return visit(program, [], program.options.map(toOption));
 }

@@ -1,6 +1,6 @@
 import type { CompletionNode, CompletionOption } from "./model.ts";
 
-/** The completion script for zsh. */
+/** Returns the completion script for zsh. */
 export function zshCompletion(nodes: readonly CompletionNode[]): string {
   const paths = nodes.filter((node) => node.path.length > 0).map((node) => quote(node.path.join(" ")));
   return `#compdef edgectl

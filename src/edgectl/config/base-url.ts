@@ -2,7 +2,7 @@ import { usageFailure } from "../failure.ts";
 
 const HINT = "Give the address of the service, such as https://edge.example.com.";
 
-/** The service's address, without a trailing slash. Errors: exit code 2 where it is not one. */
+/** Parses the service's address; removes a trailing slash. Errors: exit code 2. */
 export function parseBaseUrl(text: string): string {
   const trimmed = text.trim();
   let url: URL;
@@ -23,7 +23,7 @@ export function parseBaseUrl(text: string): string {
   return url.href.replace(/\/+$/, "");
 }
 
-/** Whether a key sent to this address could be read on the way. */
+/** Whether a key sent to this address travels unencrypted. */
 export function isUnprotected(baseUrl: string): boolean {
   const url = new URL(baseUrl);
   const isLoopback =

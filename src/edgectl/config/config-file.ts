@@ -1,7 +1,8 @@
-import { chmod, mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
+import { chmod, mkdir, readFile, rm, stat } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
 import { z } from "zod";
 import { parseJson } from "../../lib/parse-json.ts";
+import { writeAtomically } from "../../lib/write-atomically.ts";
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
 import type { Io } from "../io.ts";
@@ -9,22 +10,20 @@ import type { Io } from "../io.ts";
 const configSchema = z.object({ url: z.string().min(1), api_key: z.string().min(1) });
 export type StoredLogin = z.output<typeof configSchema>;
 
-/** The file that holds who one is logged in as: readable by its owner alone, replaced as a whole or not at all. */
+/** The file with the stored login. Only its owner can read it; it is replaced atomically. */
 export class ConfigFile {
   readonly path: string;
   readonly #directory: string;
-  readonly #randomId: () => string;
 
-  constructor(io: Pick<Io, "env" | "homeDirectory" | "randomId">) {
+  constructor(io: Pick<Io, "env" | "homeDirectory">) {
     const xdg = io.env.XDG_CONFIG_HOME;
-    // The XDG base directory specification: a relative path is to be ignored.
+    // The XDG base directory specification requires a relative path to be ignored.
     const base = xdg && isAbsolute(xdg) ? xdg : join(io.homeDirectory, ".config");
     this.#directory = join(base, "edgectl");
     this.path = join(this.#directory, "config.json");
-    this.#randomId = io.randomId;
   }
 
-  /** `undefined` where there is none. Errors: exit code 3 where it cannot be read or understood. */
+  /** Returns the stored login; `undefined` without a file. Errors: exit code 3 for an unusable file. */
   async read(): Promise<StoredLogin | undefined> {
     let text: string;
     try {
@@ -34,12 +33,12 @@ export class ConfigFile {
       throw this.#unusable(`cannot be read (${reasonOf(error)})`, error);
     }
     const result = configSchema.safeParse(parseJson(text));
-    // Neither the parser's nor the schema's words are repeated: they may quote the key.
+    // Messages of the parser and the schema are not repeated: they may quote the key.
     if (!result.success) throw this.#unusable("is damaged");
     return result.data;
   }
 
-  /** Whether somebody else on this machine may read the key. */
+  /** Whether other users of this machine may read the key. */
   async isExposed(): Promise<boolean> {
     try {
       return ((await stat(this.path)).mode & 0o077) !== 0;
@@ -49,16 +48,11 @@ export class ConfigFile {
   }
 
   async write(login: StoredLogin): Promise<void> {
-    const temporary = join(this.#directory, `.config.json.${this.#randomId()}`);
     try {
       await mkdir(this.#directory, { recursive: true, mode: 0o700 });
       await chmod(this.#directory, 0o700);
-      await using file = await open(temporary, "wx", 0o600);
-      await file.writeFile(`${JSON.stringify(login, undefined, 2)}\n`);
-      await file.sync();
-      await rename(temporary, this.path);
+      writeAtomically(this.path, `${JSON.stringify(login, undefined, 2)}\n`, { mode: 0o600 });
     } catch (error) {
-      await rm(temporary, { force: true }).catch(() => undefined);
       throw new Failure(`The login could not be stored in ${this.path} (${reasonOf(error)}).`, {
         exitCode: EXIT.failed,
         hint: "Check the rights on that directory, or set EDGECTL_URL and EDGECTL_API_KEY instead.",
@@ -67,7 +61,7 @@ export class ConfigFile {
     }
   }
 
-  /** Removes the file. @returns whether there was one */
+  /** Removes the file. @returns whether it existed */
   async remove(): Promise<boolean> {
     try {
       await rm(this.path);

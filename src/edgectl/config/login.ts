@@ -1,14 +1,13 @@
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
-import { parseApiKey } from "./api-key.ts";
 import { parseBaseUrl } from "./base-url.ts";
 import type { ConfigFile } from "./config-file.ts";
 
-/** Which server to speak to, and as whom. */
+/** The server and the API key to use. */
 export interface Login {
   readonly url: string;
   readonly apiKey: string;
-  /** Where each of the two came from, for those who wonder. */
+  /** Where each of the two comes from, for `whoami`. */
   readonly urlFrom: "--url" | "EDGECTL_URL" | "login";
   readonly keyFrom: "EDGECTL_API_KEY" | "login";
 }
@@ -20,8 +19,8 @@ interface LoginSources {
 }
 
 /**
- * Address and key: the option before the environment before the stored login. The stored key goes to the server it
- * was stored for and to no other. Errors: exit code 3 where either is missing.
+ * Resolves address and key. The option takes precedence over the environment, and that over the stored login. The
+ * stored key is only used for the server it was stored for. Errors: exit code 3 if either is missing.
  */
 export async function resolveLogin({ urlOption, env, config }: LoginSources): Promise<Login> {
   const envUrl = env.EDGECTL_URL || undefined;
@@ -41,6 +40,22 @@ export async function resolveLogin({ urlOption, env, config }: LoginSources): Pr
     });
   }
   return { url, urlFrom, apiKey: parseApiKey(stored.api_key), keyFrom: "login" };
+}
+
+const HEADER_SAFE = /^[\x21-\x7e]{1,512}$/;
+const KEY_HINT = "Copy the key again: one line beginning with ek_.";
+
+/**
+ * Returns an API key without surrounding white space. Checked here because `fetch` would quote the value in its error.
+ * Errors: exit code 3 for a text that cannot be a key; the message does not repeat the text, which may be a real key.
+ */
+export function parseApiKey(text: string): string {
+  const key = text.trim();
+  if (key === "") throw new Failure("The API key is empty.", { exitCode: EXIT.unauthorized, hint: KEY_HINT });
+  if (!HEADER_SAFE.test(key)) {
+    throw new Failure("The API key holds characters no key has.", { exitCode: EXIT.unauthorized, hint: KEY_HINT });
+  }
+  return key;
 }
 
 function notLoggedIn(): Failure {

@@ -1,11 +1,11 @@
 import type { AppSpec, PortMapping, Volume } from "../../protocol/app-spec.ts";
 import { usageFailure } from "../failure.ts";
-import type { DeviceMapping } from "./parse-device.ts";
 import type { EnvironmentEntry } from "./parse-env.ts";
+import type { DeviceMapping } from "./parse-options.ts";
 
-/** What the command line says about an app. */
+/** The app as given by options. */
 export interface AppFlags {
-  /** Fields with one value, as they stand in a request. Those left out are `undefined`. */
+  /** Fields with one value, as in a request. Options that were not given are `undefined`. */
   readonly scalars: Readonly<Partial<Record<keyof AppSpec, unknown>>>;
   readonly ports: readonly PortMapping[];
   readonly environments: readonly EnvironmentEntry[];
@@ -15,14 +15,14 @@ export interface AppFlags {
 
 export type AppRequest = Readonly<Record<string, unknown>>;
 
-/** The lists of an app. */
+/** The fields of an app that are lists. */
 export const LIST_FIELDS = ["environments", "ports", "volumes", "devices"] as const;
 export type AppListField = (typeof LIST_FIELDS)[number];
 
 /**
- * Puts the file and the command line together. Single values on the command line win. An entry of a list replaces the
- * file's entry for the same thing - the variable of that name, the container port, the path in the container - or
- * comes in addition. Whether the outcome is a valid app is for the service to say, which may know more than this version.
+ * Merges the app file and the options. Single values of the options take precedence. An entry of a list replaces the
+ * file's entry with the same key (variable name, container port or container path) or is appended. The result is not
+ * validated: the service may know more fields than this version.
  */
 export function buildAppRequest(file: AppRequest | undefined, flags: AppFlags): AppRequest {
   const given = Object.entries(flags.scalars).filter(([, value]) => value !== undefined);
@@ -34,7 +34,7 @@ export function buildAppRequest(file: AppRequest | undefined, flags: AppFlags): 
   return request;
 }
 
-/** Reads the text of an app file. Errors: exit code 2 where it is not one JSON object; its content is not repeated. */
+/** Parses an app file. Errors: exit code 2 if it is not one JSON object; the message does not repeat its content. */
 export function parseAppFile(text: string, fileName: string): AppRequest {
   let value: unknown;
   try {
@@ -58,14 +58,14 @@ function mergeList<T extends object>(
 ): void {
   if (entries.length === 0) return;
   const existing = request[field] ?? [];
-  // A file with something else in this place goes to the service as it is, to be refused there.
+  // A value that is not a list is sent unchanged: the service refuses it.
   if (!Array.isArray(existing)) return;
   const replaced = new Set(entries.map(identify));
   const kept = existing.filter((entry: Partial<T> | null) => entry === null || !replaced.has(identify(entry)));
   request[field] = [...kept, ...entries];
 }
 
-// The engine's message quotes the text, which may hold secrets; only the position is taken from it.
+// Only the position is taken from V8's message: it quotes the text, which may contain secrets.
 function positionOf(error: unknown, text: string): string {
   const position = /at position (\d+)/.exec((error as Error).message)?.[1];
   if (position === undefined) return "";

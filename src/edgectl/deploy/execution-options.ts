@@ -1,9 +1,9 @@
 import type { RegistryAuth } from "../../protocol/deploy-options.ts";
 import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
-import { readTextFile } from "./read-app.ts";
+import { readTextOrStdin } from "../read-text.ts";
 
-/** The options that say how a deployment is carried out, as commander hands them over. */
+/** The options for how a deployment is carried out, as commander passes them. */
 export interface ExecutionOptions {
   readonly dryRun?: boolean;
   readonly urgent?: boolean;
@@ -14,7 +14,7 @@ export interface ExecutionOptions {
   readonly registryTokenFile?: string;
 }
 
-/** The fields of the request's body that say how it is carried out. Errors: exit code 2 */
+/** Returns the fields of the request's body for these options. Errors: exit code 2. */
 export async function readExecutionOptions(
   options: ExecutionOptions,
   io: Io,
@@ -46,14 +46,13 @@ async function readRegistryAuth(options: ExecutionOptions, io: Io): Promise<Regi
     return { username: registryUser, password: await io.stdin.readSecret(`Password of ${registryUser}: `) };
   }
   throw usageFailure(
-    "There is no registry password, and nobody to ask for one.",
+    "No registry password is given, and there is no terminal to ask for one.",
     "Give --registry-password-file FILE (- for standard input), or set EDGECTL_REGISTRY_PASSWORD.",
   );
 }
 
 async function readSecret(file: string, io: Io): Promise<string> {
-  const text = file === "-" ? await io.stdin.readAll() : await readTextFile(file);
-  const secret = text.replace(/\r?\n$/, "");
+  const secret = (await readTextOrStdin(file, io)).replace(/\r?\n$/, "");
   if (secret === "") throw usageFailure(`${file === "-" ? "Standard input" : file} is empty.`);
   return secret;
 }

@@ -6,49 +6,49 @@ import type { EventStream } from "../api/event-stream.ts";
 import { NetworkFailure } from "../api/network-failure.ts";
 import { ServiceFailure } from "../api/service-failure.ts";
 
-/** The two ways to get at a deployment's events. */
+/** Opens the event stream of one deployment. */
 export interface DeploymentEventSource {
   /** Opens the stream for the first time. Must be safe to repeat. */
   start(): Promise<EventStream>;
-  /** Opens it again from after the event with number `after`. */
+  /** Opens the stream again, after the event with number `after`. */
   resume(deploymentId: string, after: number): Promise<EventStream>;
 }
 
-/** Who wants to know what happens. */
+/** Receives what happens while a deployment is followed. */
 export interface FollowListener {
-  /** Each event once, in order. */
+  /** Called with each event once, in order. */
   onEvent(event: StreamedEvent): void;
-  /** The connection is gone; the deployment goes on without it. */
+  /** Called when the connection is lost. The deployment continues. */
   onDisconnected(why: string): void;
-  /** It is back. */
+  /** Called when the stream is open again. */
   onReconnected(): void;
 }
 
 export interface FollowOptions {
   readonly source: DeploymentEventSource;
   readonly listener: FollowListener;
-  /** Known beforehand where an existing deployment is watched. */
+  /** Id of an existing deployment to watch. */
   readonly deploymentId?: string;
-  /** Stop at the first event, whatever it is. */
+  /** Return after the first event. */
   readonly detach?: boolean;
-  /** How long to go on trying while there is no connection, in milliseconds. */
+  /** How long to retry without a connection, in milliseconds. */
   readonly giveUpAfterMs: number;
   readonly clock: Clock;
   readonly random: () => number;
   readonly signal: AbortSignal;
-  /** Told as soon as it is known. */
+  /** Called once, as soon as the id is known. */
   readonly onDeploymentId?: (id: string) => void;
 }
 
 const BACKOFF: BackoffOptions = { baseMs: 500, maxMs: 10_000 };
 
-/** HTTP statuses that say nothing about the deployment: the service, or a proxy before it, cannot answer right now. */
+/** HTTP statuses of a service, or a proxy before it, that is temporarily unavailable. */
 const RETRYABLE_STATUSES = new Set([429, 500, 502, 503, 504]);
 
 /**
- * Follows a deployment to its final event, over as many connections as it takes.
+ * Follows a deployment to its final event, reconnecting as needed.
  *
- * @returns the final event, or with `detach` the first one. Errors: whatever the first request meets; later only a
+ * @returns the final event, or with `detach` the first one. Errors: any error of the first request; later only a
  *   refusal, an outage longer than `giveUpAfterMs`, or the reason of `signal`
  */
 export async function followDeployment(options: FollowOptions): Promise<StreamedEvent> {
@@ -92,13 +92,13 @@ async function readUntilFinal(
   return undefined;
 }
 
-/** How far a deployment has been followed. */
+/** The position in a deployment's event stream. */
 class Position {
   readonly #options: FollowOptions;
   #deploymentId: string | undefined;
   #seq = 0;
   #attempts = 0;
-  /** Whether the service may have begun the deployment. */
+  /** Whether the service may have started the deployment. */
   mayHaveStarted = false;
 
   constructor(options: FollowOptions) {
@@ -120,7 +120,7 @@ class Position {
     }
   }
 
-  /** Notes an event. @returns whether it is new */
+  /** Moves past an event. @returns whether the event is new */
   advance(stream: EventStream, event: StreamedEvent): boolean {
     this.#learnId(stream.deploymentId || event.deployment_id);
     if (event.seq !== undefined && event.seq <= this.#seq) return false;
@@ -129,27 +129,27 @@ class Position {
     return true;
   }
 
-  /** How long to wait before the next attempt, in milliseconds: as long as the service asks for, where it does. */
+  /** Returns the delay before the next attempt in milliseconds: at least the service's `Retry-After`. */
   nextDelay(problem: unknown, random: number): number {
-    const asked = problem instanceof ServiceFailure ? (problem.retryAfterMs ?? 0) : 0;
-    const delay = Math.max(asked, fullJitter(this.#attempts, BACKOFF, random));
+    const retryAfterMs = problem instanceof ServiceFailure ? (problem.retryAfterMs ?? 0) : 0;
+    const delay = Math.max(retryAfterMs, fullJitter(this.#attempts, BACKOFF, random));
     this.#attempts += 1;
     return delay;
   }
 
   #learnId(id: string | undefined): void {
-    // A refusal that came to no deployment carries an empty one.
+    // A refusal without a deployment has an empty id.
     if (!id || this.#deploymentId !== undefined) return;
     this.#deploymentId = id;
     this.#options.onDeploymentId?.(id);
   }
 }
 
-/** The server ended the stream before the final event, as it does when it restarts. */
+/** The server ended the stream before the final event, for example because it restarts. */
 class ConnectionEnded extends Error {}
 
-function isRetryable(error: unknown, hasBegun: boolean): boolean {
-  if (!hasBegun) return false;
+function isRetryable(error: unknown, mayHaveStarted: boolean): boolean {
+  if (!mayHaveStarted) return false;
   return (
     error instanceof NetworkFailure || (error instanceof ServiceFailure && RETRYABLE_STATUSES.has(error.httpStatus))
   );

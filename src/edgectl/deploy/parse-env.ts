@@ -8,16 +8,16 @@ export interface EnvironmentEntry {
 type Env = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads one `--env`: `KEY=VALUE`, or `KEY` alone for the value it has in this shell, which keeps a secret out of the
- * process list. Errors name the key at most, never the value.
+ * Parses one `--env`: `KEY=VALUE`, or `KEY` alone for its value in this shell, which keeps a secret out of the process
+ * list. Errors may contain the key, never the value.
  */
 export function parseEnv(text: string, env: Env): EnvironmentEntry {
   return parseAssignment(text, env, "--env");
 }
 
 /**
- * Reads an environment file in the format of `docker run --env-file`: a line is `KEY=VALUE`, taken literally without
- * quoting, or `KEY` alone; empty lines and those beginning with `#` are passed over.
+ * Parses an environment file in the format of `docker run --env-file`: a line is `KEY=VALUE`, literal and without
+ * quoting, or `KEY` alone. Empty lines and lines that begin with `#` are ignored.
  */
 export function parseEnvFile(text: string, env: Env, fileName: string): EnvironmentEntry[] {
   return text

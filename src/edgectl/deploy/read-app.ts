@@ -1,12 +1,12 @@
-import { readFile } from "node:fs/promises";
 import type { PortMapping, Volume } from "../../protocol/app-spec.ts";
 import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
+import { readTextFile, readTextOrStdin } from "../read-text.ts";
 import { type AppFlags, type AppRequest, parseAppFile } from "./app-request.ts";
-import type { DeviceMapping } from "./parse-device.ts";
 import { type EnvironmentEntry, parseEnv, parseEnvFile } from "./parse-env.ts";
+import type { DeviceMapping } from "./parse-options.ts";
 
-/** The options that describe an app, as commander hands them over. Durations in seconds, sizes in bytes. */
+/** The options that describe an app, as commander passes them. Durations in seconds, sizes in bytes. */
 export interface AppOptions {
   readonly file?: string;
   readonly name?: string;
@@ -28,7 +28,7 @@ export interface AppOptions {
   readonly healthStartPeriod?: number;
 }
 
-/** What the options and the arguments after `--` say of an app. Errors: exit code 2 */
+/** Reads an app from the options and the arguments after `--`. Errors: exit code 2. */
 export async function readAppFlags(options: AppOptions, command: readonly string[], io: Io): Promise<AppFlags> {
   return {
     scalars: {
@@ -49,19 +49,9 @@ export async function readAppFlags(options: AppOptions, command: readonly string
   };
 }
 
-/** The app file that `-f` names, `-` for standard input. Errors: exit code 2 */
+/** Reads the app file named by `-f`, or standard input for `-`. Errors: exit code 2. */
 export async function readAppFile(name: string, io: Io): Promise<AppRequest> {
-  if (name === "-") return parseAppFile(await io.stdin.readAll(), "Standard input");
-  return parseAppFile(await readTextFile(name), name);
-}
-
-/** The text of a file somebody named. Errors: exit code 2 */
-export async function readTextFile(name: string): Promise<string> {
-  try {
-    return await readFile(name, "utf8");
-  } catch (error) {
-    throw usageFailure(`${name} cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown reason"}).`);
-  }
+  return parseAppFile(await readTextOrStdin(name, io), name === "-" ? "Standard input" : name);
 }
 
 async function readEnvironments(options: AppOptions, io: Io): Promise<EnvironmentEntry[]> {
@@ -82,6 +72,7 @@ function healthcheckOf(options: AppOptions): Record<string, unknown> | undefined
     ...(healthStartPeriod !== undefined && { start_period_s: healthStartPeriod }),
   };
   if (healthCmd !== undefined) return { command: ["sh", "-c", healthCmd], ...times };
-  if (Object.keys(times).length > 0) throw usageFailure("There is no health check to time.", "Give --health-cmd too.");
+  if (Object.keys(times).length > 0)
+    throw usageFailure("Health check options need a health check.", "Give --health-cmd too.");
   return undefined;
 }

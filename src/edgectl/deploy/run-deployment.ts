@@ -1,4 +1,4 @@
-import type { ApiClient } from "../api/client.ts";
+import type { ApiClient, ApiRequest } from "../api/client.ts";
 import type { StreamedEvent } from "../api/deployment-event.ts";
 import { deploymentsPath } from "../api/deployments.ts";
 import { openEventStream } from "../api/event-stream.ts";
@@ -6,39 +6,60 @@ import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
 import { hintFor } from "../hints.ts";
-import { createDeploymentView } from "../views/create-view.ts";
+import { createDeploymentView } from "../views/deployment-view.ts";
 import { type DeploymentEventSource, followDeployment } from "./follow.ts";
 
-interface RunOptions {
-  readonly asset: string;
-  /** Sends the deploy request; left out where an existing deployment is watched. */
-  readonly start?: DeploymentEventSource["start"];
-  readonly deploymentId?: string;
+/** How to follow a deployment, as commander passes it. */
+export interface FollowFlags {
+  /** Return after the first event. */
   readonly detach?: boolean;
-  /** How long to go on trying without a connection, in seconds. */
+  /** How long to retry without a connection, in seconds. */
   readonly retryFor: number;
 }
 
-/** Shows a deployment up to its end. Errors: exit code 1 for `Fail`, 130 for Ctrl-C, else what the client meets. */
+/** The deployment to show: one that `start` requests, or an existing one. */
+type RunOptions = FollowFlags & { readonly asset: string } & (
+    | { readonly start: DeploymentEventSource["start"] }
+    | { readonly deploymentId: string }
+  );
+
+/**
+ * Sends a request that creates a deployment and shows the deployment until it ends. Retries reuse one
+ * `Idempotency-Key`, so that the service joins them to the first request. Errors: as `runDeployment`.
+ */
+export async function requestDeployment(
+  context: Context,
+  client: ApiClient,
+  asset: string,
+  request: ApiRequest,
+  { detach = false, retryFor }: FollowFlags,
+): Promise<void> {
+  const { io } = context;
+  const keyed = { ...request, headers: { "Idempotency-Key": io.randomId() } };
+  const start = () => openEventStream(client, keyed, io.clock, io.interrupted);
+  await runDeployment(context, client, { asset, start, detach, retryFor });
+}
+
+/** Shows a deployment until it ends. Errors: exit code 1 for `Fail`, 130 for Ctrl-C, otherwise the client's. */
 export async function runDeployment(context: Context, client: ApiClient, options: RunOptions): Promise<void> {
   const { io } = context;
-  const { asset } = options;
-  let deploymentId = options.deploymentId;
+  const { asset, detach = false, retryFor } = options;
+  let deploymentId = "deploymentId" in options ? options.deploymentId : undefined;
   using view = createDeploymentView(io, context.printer);
   const resume: DeploymentEventSource["resume"] = (id, after) =>
     openEventStream(client, { path: deploymentsPath(asset, id, "events"), query: { after } }, io.clock, io.interrupted);
   let event: StreamedEvent;
   try {
     event = await followDeployment({
-      source: { resume, start: options.start ?? (() => resume(options.deploymentId ?? "", 0)) },
+      source: { resume, start: "start" in options ? options.start : () => resume(options.deploymentId, 0) },
       listener: view,
-      giveUpAfterMs: options.retryFor * 1000,
+      giveUpAfterMs: retryFor * 1000,
       clock: io.clock,
       random: io.random,
       signal: io.interrupted,
       onDeploymentId: (id) => (deploymentId = id),
-      ...(options.deploymentId !== undefined && { deploymentId: options.deploymentId }),
-      ...(options.detach && { detach: true }),
+      ...(deploymentId !== undefined && { deploymentId }),
+      detach,
     });
   } catch (error) {
     view[Symbol.dispose]();
@@ -55,7 +76,7 @@ function toDeploymentFailure(event: StreamedEvent): Failure {
   return new Failure(message, { exitCode: EXIT.failed, code, details, hint: hintFor(code) });
 }
 
-/** Adds how to get back to a deployment that goes on without this command. */
+/** Adds the commands that watch or cancel the deployment, which continues after this command ends. */
 function withResumeHint(error: unknown, interrupted: AbortSignal, asset: string, id: string | undefined): unknown {
   const hint = resumeHint(asset, id);
   if (interrupted.aborted) {
@@ -82,7 +103,7 @@ function detachedText(asset: string, id: string | undefined): string {
   return `Accepted.\n${resumeHint(asset, id)}`;
 }
 
-/** A word as it has to be typed into a shell. */
+/** Quotes a word for a shell, if necessary. */
 function quote(word: string): string {
   return /^[\w.:@%+=,/-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

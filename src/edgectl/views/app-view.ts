@@ -1,8 +1,8 @@
-import type { App, AppDetail, AppList } from "../api/apps.ts";
+import type { App, AppDetail } from "../api/apps.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { type Column, renderFields, renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
-import { formatDuration, formatTime } from "../../lib/terminal/time.ts";
+import { formatMinute, formatTime } from "../../lib/terminal/time.ts";
 import { specFields } from "./spec-fields.ts";
 
 export function renderApps(apps: readonly App[], theme: Theme, width: number | undefined): string {
@@ -16,7 +16,7 @@ export function renderApps(apps: readonly App[], theme: Theme, width: number | u
     },
     { header: "PORTS", cell: portsOf, canShrink: true },
     { header: "RESTARTS", cell: (app) => String(app.restarts ?? "-"), align: "right" },
-    { header: "SINCE (UTC)", cell: (app) => (app.since ? formatTime(app.since).slice(0, 16) : "-") },
+    { header: "SINCE (UTC)", cell: (app) => (app.since ? formatMinute(app.since) : "-") },
     { header: "IMAGE", cell: (app) => sanitizeLine(app.image), canShrink: true },
   ];
   return renderTable(columns, apps, theme, width);
@@ -24,10 +24,10 @@ export function renderApps(apps: readonly App[], theme: Theme, width: number | u
 
 export function renderApp(app: AppDetail, theme: Theme): string {
   const state = paintState(sanitizeLine(app.state), app.state, theme);
-  const told = app.desired_state === "stopped" ? " (it was told to stop)" : "";
+  const desired = app.desired_state === "stopped" ? " (it was told to stop)" : "";
   const fields: [string, string][] = [
     ["App", sanitizeLine(app.name)],
-    ["State", state + told],
+    ["State", state + desired],
     ["Image", sanitizeLine(app.image)],
   ];
   if (app.image_digest) fields.push(["Digest", sanitizeLine(app.image_digest)]);
@@ -41,17 +41,6 @@ export function renderApp(app: AppDetail, theme: Theme): string {
     fields.push(["Last deployment", `${sanitizeLine(last.deployment_id)} (${what})`]);
   }
   return renderFields(fields, theme);
-}
-
-/** What must be known of what is shown; `undefined` where it is as fresh as can be. */
-export function freshnessNote(
-  { reported_at: at, reachable }: Pick<AppList, "reported_at" | "reachable">,
-  nowMs: number,
-): string | undefined {
-  if (reachable) return undefined;
-  if (at === null) return "The device is not reachable, and has never reported.";
-  const age = formatDuration(nowMs / 1000 - at);
-  return `The device is not reachable. This is what it reported ${age} ago, at ${formatTime(at)} UTC.`;
 }
 
 function portsOf({ ports }: App): string {

@@ -1,12 +1,14 @@
 import type { DataUsage, DataUsageDay } from "../api/data-usage.ts";
-import { formatBytes } from "../../lib/terminal/bytes.ts";
+import { formatBytes, formatBytesOrDash } from "../../lib/terminal/bytes.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { type Column, renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
 
 const PURPOSES = ["control", "telemetry", "logs", "pulls"] as const;
 
-/** A line a day: what the agent moved by purpose, what went over the interfaces in all, and what the SIM was charged. */
+/**
+ * Renders one line per day: the agent's traffic by purpose, the device's traffic, and the usage the operator counted.
+ */
 export function renderDataUsage(usage: DataUsage, theme: Theme, width: number | undefined): string {
   const range = `${sanitizeLine(usage.from)} to ${sanitizeLine(usage.to)} (UTC)`;
   const days = allDays(usage);
@@ -94,8 +96,4 @@ function total({ sent_bytes, received_bytes }: { sent_bytes: number; received_by
 
 function sum(values: readonly number[]): number {
   return values.reduce((before, value) => before + value, 0);
-}
-
-function formatBytesOrDash(bytes: number | undefined): string {
-  return bytes === undefined ? "-" : formatBytes(bytes);
 }

@@ -2,7 +2,7 @@ import type { Deployment } from "../api/deployments.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { type Column, renderFields, renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
-import { formatDuration, formatTime } from "../../lib/terminal/time.ts";
+import { formatDuration, formatMinute, formatTime } from "../../lib/terminal/time.ts";
 
 export function renderDeployments(rows: readonly Deployment[], theme: Theme, width: number | undefined): string {
   if (rows.length === 0) return "No deployments.";
@@ -16,7 +16,7 @@ export function renderDeployments(rows: readonly Deployment[], theme: Theme, wid
       canShrink: true,
       paint: (text, row) => paintStatus(text, row.status, theme),
     },
-    { header: "STARTED (UTC)", cell: (row) => formatTime(row.created_at).slice(0, 16) },
+    { header: "STARTED (UTC)", cell: (row) => formatMinute(row.created_at) },
   ];
   return renderTable(columns, rows, theme, width);
 }

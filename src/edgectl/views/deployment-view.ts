@@ -1,29 +1,47 @@
+import { isTerminal } from "../../lib/terminal/theme.ts";
 import type { StreamedEvent } from "../api/deployment-event.ts";
 import type { FollowListener } from "../deploy/follow.ts";
+import type { Io } from "../io.ts";
+import type { Printer } from "../printer.ts";
+import { CONNECTION_LOST_TEXT } from "./event-text.ts";
+import { PlainView } from "./plain-view.ts";
+import { TerminalView } from "./terminal-view.ts";
 
-/** Shows a deployment while it goes on. The failure itself, if it comes to that, is reported like any other. */
+/** Shows a running deployment. Failures are not shown here but printed as those of any command. */
 export interface DeploymentView extends FollowListener, Disposable {
-  /** Shows how a deployment ended well. */
+  /** Shows a successful end. */
   success(event: StreamedEvent): void;
 }
 
-const STEP_LABELS: Readonly<Record<string, string>> = { rolling_back: "rolling back" };
-
-/** A step's name for a person. Names this version does not know are shown as they are. */
-export function stepLabel(event: StreamedEvent): string {
-  return STEP_LABELS[event.step ?? ""] ?? event.step ?? "running";
+/** Returns the view for `--json`, a terminal or a file. */
+export function createDeploymentView(io: Io, printer: Printer): DeploymentView {
+  if (printer.json) return new JsonView(printer);
+  if (!isTerminal(io.stdout, io.env)) return new PlainView(printer);
+  return new TerminalView({ output: io.stdout, theme: printer.theme, clock: io.clock });
 }
 
-/** Whether an event only moves the progress bar. */
-export function isProgress(event: StreamedEvent): boolean {
-  return event.status === "Running" && (event.bytes !== undefined || event.progress !== undefined);
-}
+/** Prints each event as one line of JSON, as the service sent it. */
+class JsonView implements DeploymentView {
+  readonly #printer: Printer;
 
-/** How much is done, from 0 to 1. */
-export function fractionOf(event: StreamedEvent): number {
-  if (event.progress !== undefined) return event.progress / 100;
-  const { done, total } = event.bytes ?? { done: 0, total: 0 };
-  return total > 0 ? Math.min(1, done / total) : 0;
-}
+  constructor(printer: Printer) {
+    this.#printer = printer;
+  }
 
-export const CONNECTION_LOST_TEXT = "The deployment goes on without it; trying to take the stream up again.";
+  onEvent(event: StreamedEvent): void {
+    this.#printer.jsonLine(event);
+  }
+
+  onDisconnected(why: string): void {
+    this.#printer.note(`Connection lost: ${why}. ${CONNECTION_LOST_TEXT}`);
+  }
+
+  onReconnected(): void {
+    this.#printer.note("Connected again.");
+  }
+
+  // The final event is already printed.
+  success(): void {}
+
+  [Symbol.dispose](): void {}
+}

@@ -2,7 +2,7 @@ import { sanitizeLine, sanitizeLines } from "../../lib/terminal/sanitize.ts";
 
 const MAX_LINES = 40;
 
-/** Facts of an error as indented lines, safe to print. Objects in a list become one line each. */
+/** Renders an error's details as lines, safe to print. Objects in a list become one line each. */
 export function renderDetails(details: Readonly<Record<string, unknown>>): string[] {
   const lines = Object.entries(details).flatMap(([name, value]) => renderEntry(sanitizeLine(name), value));
   if (lines.length <= MAX_LINES) return lines;

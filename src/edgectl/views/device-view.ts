@@ -1,12 +1,12 @@
-import type { Device, DeviceAnswer, DeviceInterface } from "../api/device.ts";
-import { formatBytes } from "../../lib/terminal/bytes.ts";
+import type { Device, DeviceResponse, DeviceInterface } from "../api/device.ts";
+import { formatBytes, formatBytesOrDash } from "../../lib/terminal/bytes.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { renderFields, renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
 import { formatDuration, formatTime } from "../../lib/terminal/time.ts";
 
-export function renderDevice(answer: DeviceAnswer, theme: Theme, width: number | undefined): string {
-  const { device, reachable, last_seen } = answer;
+export function renderDevice(response: DeviceResponse, theme: Theme, width: number | undefined): string {
+  const { device, reachable, last_seen } = response;
   const link = reachable ? theme.green("online") : theme.red("not reachable");
   const seen = last_seen ? `, last seen ${formatTime(last_seen)} UTC` : "";
   const fields: [string, string][] = [["Link", link + (reachable ? "" : seen)]];
@@ -63,10 +63,6 @@ function renderContainers(device: Device, theme: Theme, width: number | undefine
     theme,
     width,
   );
-}
-
-function formatBytesOrDash(bytes: number | null | undefined): string {
-  return bytes == null ? "-" : formatBytes(bytes);
 }
 
 function upFor(seconds: number | null | undefined): string | undefined {

@@ -1,18 +1,18 @@
 import type { StreamedEvent } from "../api/deployment-event.ts";
 import type { Printer } from "../printer.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
-import { type DeploymentView, fractionOf, isProgress, CONNECTION_LOST_TEXT, stepLabel } from "./deployment-view.ts";
-import { bytesParts, linkCutParts } from "./progress-text.ts";
+import type { DeploymentView } from "./deployment-view.ts";
+import { bytesParts, CONNECTION_LOST_TEXT, fractionOf, isProgress, linkCutParts, stepLabel } from "./event-text.ts";
 
 const PROGRESS_STEP = 0.1;
 
-/** Lines for a file or another program: progress every tenth, nothing is rewritten. */
+/** Prints lines for a file or another program. Progress is one line for every tenth. */
 export class PlainView implements DeploymentView {
-  readonly #reporter: Printer;
+  readonly #printer: Printer;
   #nextFraction = 0;
 
-  constructor(reporter: Printer) {
-    this.#reporter = reporter;
+  constructor(printer: Printer) {
+    this.#printer = printer;
   }
 
   onEvent(event: StreamedEvent): void {
@@ -22,19 +22,19 @@ export class PlainView implements DeploymentView {
       return;
     }
     this.#nextFraction = 0;
-    this.#reporter.line(`${stepLabel(event)}: ${sanitizeLine(event.message)}`);
+    this.#printer.line(`${stepLabel(event)}: ${sanitizeLine(event.message)}`);
   }
 
   onDisconnected(why: string): void {
-    this.#reporter.note(`Connection lost: ${why}. ${CONNECTION_LOST_TEXT}`);
+    this.#printer.note(`Connection lost: ${why}. ${CONNECTION_LOST_TEXT}`);
   }
 
   onReconnected(): void {
-    this.#reporter.note("Connected again.");
+    this.#printer.note("Connected again.");
   }
 
   success(event: StreamedEvent): void {
-    this.#reporter.line(sanitizeLine(event.message));
+    this.#printer.line(sanitizeLine(event.message));
   }
 
   [Symbol.dispose](): void {}
@@ -47,6 +47,6 @@ export class PlainView implements DeploymentView {
     const rate = details?.["bytes_per_second"];
     const facts = bytes ? bytesParts({ bytes }, typeof rate === "number" ? rate : undefined) : [];
     const text = [...facts, ...linkCutParts(event)].join(", ");
-    this.#reporter.line(`${stepLabel(event)}: ${Math.floor(fraction * 100)} %${text === "" ? "" : ` (${text})`}`);
+    this.#printer.line(`${stepLabel(event)}: ${Math.floor(fraction * 100)} %${text === "" ? "" : ` (${text})`}`);
   }
 }

@@ -4,7 +4,7 @@ import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 type Row = [name: string, value: string];
 type Spec = Readonly<Record<string, unknown>>;
 
-/** What a specification says beside name, image and ports, for people. Fields this version does not know are left out. */
+/** Renders a specification's fields other than name, image and ports. Fields unknown to this version are omitted. */
 export function specFields(spec: Spec): Row[] {
   const rows: Row[] = [
     ["Variables", lines(spec["environments"], ({ key, value }) => `${text(key)}=${text(value)}`)],

@@ -2,18 +2,18 @@ import type { Clock } from "../../lib/clock.ts";
 import type { StreamedEvent } from "../api/deployment-event.ts";
 import type { Output } from "../../lib/terminal/output.ts";
 import { formatBytes } from "../../lib/terminal/bytes.ts";
-import { LiveLine } from "../ui/live-line.ts";
-import { RateMeter } from "../ui/rate-meter.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
 import { formatDuration } from "../../lib/terminal/time.ts";
 import { padEnd, truncate, wrap } from "../../lib/terminal/width.ts";
-import { type DeploymentView, isProgress, CONNECTION_LOST_TEXT, stepLabel } from "./deployment-view.ts";
-import { renderProgress } from "./progress-text.ts";
+import type { DeploymentView } from "./deployment-view.ts";
+import { CONNECTION_LOST_TEXT, isProgress, renderProgress, stepLabel } from "./event-text.ts";
+import { LiveLine } from "./live-line.ts";
+import { RateMeter } from "./rate-meter.ts";
 
 const TICK_MS = 250;
 const DEFAULT_WIDTH = 80;
-/** Room for the longest step, and for the mark before it. */
+/** Columns for the longest step name, and for the mark before it. */
 const LABEL_WIDTH = 12;
 const MARK_WIDTH = 2;
 
@@ -23,15 +23,16 @@ export interface TerminalViewOptions {
   readonly clock: Clock;
 }
 
-/** What goes on right now, and since when (monotonic milliseconds). */
+/** The current activity. */
 interface Activity {
   readonly label: string;
+  /** Monotonic milliseconds. */
   readonly since: number;
   progress: StreamedEvent | undefined;
   readonly meter: RateMeter;
 }
 
-/** Lines for what is done, and below them a line that moves for what goes on: a progress bar while bytes come in. */
+/** Prints a line for each finished step, and below them a live line with a spinner or a progress bar. */
 export class TerminalView implements DeploymentView {
   readonly #options: TerminalViewOptions;
   readonly #line: LiveLine;
@@ -93,7 +94,7 @@ export class TerminalView implements DeploymentView {
     this.#stop();
   }
 
-  /** Leaves behind what the progress bar came to. */
+  /** Prints a permanent line with the total of the progress bar. */
   #printFinishedProgress(): void {
     const { progress, since, label } = this.#activity;
     this.#activity.progress = undefined;
@@ -108,7 +109,7 @@ export class TerminalView implements DeploymentView {
     const indent = " ".repeat(MARK_WIDTH + LABEL_WIDTH);
     const [first = "", ...rest] = wrap(sanitizeLine(message), this.#width - indent.length);
     this.#line.clear();
-    // A step is named once, however many lines it has.
+    // Consecutive lines of one step show its name once.
     const shown = label === this.#lastLabel ? "" : sanitizeLine(label);
     this.#lastLabel = label;
     const head = `${padEnd(mark, MARK_WIDTH)}${theme.dim(padEnd(shown, LABEL_WIDTH))}`;

@@ -1,6 +1,6 @@
 import type { Granularity } from "../../protocol/usage.ts";
 import type { Usage, UsageEntry } from "../api/usage.ts";
-import { renderChartBar } from "../ui/bar.ts";
+import { renderChartBar } from "./bar.ts";
 import { formatBytes } from "../../lib/terminal/bytes.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { type Column, renderTable } from "../../lib/terminal/table.ts";
@@ -9,7 +9,7 @@ import { formatPeriod, formatTime } from "../../lib/terminal/time.ts";
 
 const CHART_WIDTH = 24;
 
-/** Usage as a table with a bar for each total, the longest for the largest one. */
+/** Renders usage as a table with a bar chart, scaled to the largest total. */
 export function renderUsage(usage: Usage, granularity: Granularity, theme: Theme, width: number | undefined): string {
   const range = `${formatTime(usage.start_time)} to ${formatTime(usage.end_time)} UTC`;
   if (usage.usages.length === 0) return `${range}\n\nNo usage in this time.`;

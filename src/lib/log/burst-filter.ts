@@ -1,10 +1,10 @@
 import type { Clock } from "../clock.ts";
 
-/** How many lines alike are written before the others are only counted. */
+/** Equal lines written before the others are only counted. */
 const MAX_WRITTEN_LINES = 3;
-/** How long lines alike count as one burst, in milliseconds. */
+/** Equal lines within this time are one burst. */
 const WINDOW_MS = 10_000;
-/** How many different lines are told apart at a time; beyond that they are all written. */
+/** Different lines tracked at a time; further lines are all written. */
 const MAX_TRACKED_LINES = 200;
 
 interface Burst {
@@ -14,8 +14,8 @@ interface Burst {
 }
 
 /**
- * Sums up bursts: of lines that differ in nothing but the time, the first few are written as they come, and the others,
- * when the burst is over, as one that says how many there were. Nothing is left out without being counted.
+ * Summarizes repeated lines. Of lines that differ only in their time, the first few are written at once; the others are
+ * written as one line with their number when the burst ends.
  */
 export class BurstFilter {
   readonly #clock: Clock;
@@ -27,7 +27,7 @@ export class BurstFilter {
     this.#write = write;
   }
 
-  /** Takes one line of JSON. */
+  /** Writes or counts one line of JSON. */
   push(line: string): void {
     const kind = line.replace(/"time":"[^"]*",?/, "");
     const burst = this.#bursts.get(kind);
@@ -44,7 +44,7 @@ export class BurstFilter {
     this.#write(line);
   }
 
-  /** Writes what was held back so far. */
+  /** Ends all bursts and writes their summaries. */
   flush(): void {
     for (const [kind, { timer }] of this.#bursts) {
       timer[Symbol.dispose]();
@@ -61,6 +61,6 @@ export class BurstFilter {
 }
 
 function withCount(line: string, repeated: number): string {
-  // The line is one JSON object, written by this program.
+  // The line is one JSON object from this program's logger.
   return line.replace(/\}\s*$/, `,"repeated":${repeated}}\n`);
 }

@@ -1,27 +1,50 @@
 import { sanitizeLines } from "../terminal/sanitize.ts";
-import { priorityOf } from "./journal.ts";
+import { type DatagramSender, openDatagramSender } from "../unix-datagram.ts";
+import { formatJournalLine, priorityOf } from "./journal.ts";
 import { parseLogFields, type LogFields, formatLogText } from "./readable-line.ts";
 
-/** Where the journal takes entries. */
-export const JOURNAL_SOCKET = "/run/systemd/journal/socket";
+/** The journal's socket. */
+const JOURNAL_SOCKET = "/run/systemd/journal/socket";
 
-/** One datagram may be longer, but not on every kernel and with every setting. */
+/** Longer datagrams are not accepted by every kernel and configuration. */
 export const MAX_ENTRY_BYTES = 128 * 1024;
 
-/** Room for what is left when every field but the necessary ones has been cut. */
 const MAX_MESSAGE_BYTES = 32 * 1024;
 const MAX_FIELD_BYTES = 8 * 1024;
 const MAX_FIELDS = 60;
 
-/** Two names for one thing: what is searched for has one. */
+/** Log fields that share one journal field. */
 const ALIASES: ReadonlyMap<string, string> = new Map([["deployment_id", "deployment"]]);
 
 const HEADER_FIELDS: ReadonlySet<string> = new Set(["level", "time", "name", "msg", "err"]);
 
+interface Target {
+  write(line: string): void;
+}
+
 /**
- * A line of the log, which is JSON, as an entry in the journal's own protocol: MESSAGE as a person reads it, PRIORITY,
- * and every field of the line by its name: `app` is EDGE_APP, to be searched with `journalctl EDGE_APP=node-red`. What
- * is too long is cut, and says so. `undefined` for what is no line of a log.
+ * Writes log lines to the journal with their fields. Falls back to `stream` when the journal's socket does not take an
+ * entry (journal busy or restarting) or when this Node.js cannot send datagrams.
+ *
+ * @param stream standard output, connected to the journal by systemd
+ */
+export function journalTarget(
+  stream: Target,
+  sender: DatagramSender | undefined = openDatagramSender(),
+  path: string = JOURNAL_SOCKET,
+): Target {
+  return {
+    write(line) {
+      const entry = sender && journalEntry(line);
+      if (!entry || !sender.send(path, entry)) stream.write(formatJournalLine(line));
+    },
+  };
+}
+
+/**
+ * Converts a line of the log (JSON) to an entry in the journal's native protocol: MESSAGE as readable text, PRIORITY,
+ * and every field under its own name. `app` becomes EDGE_APP, for `journalctl EDGE_APP=node-red`. Values that are too
+ * long are truncated and marked. Returns `undefined` for a line that is not a log entry.
  */
 export function journalEntry(line: string): Uint8Array | undefined {
   const entry = parseLogFields(line);
@@ -46,7 +69,7 @@ function* journalFields(entry: LogFields): Generator<readonly [name: string, val
   const error = entry["err"];
   if (typeof error !== "object" || error === null) return;
   for (const [name, value] of Object.entries(error)) {
-    // The stack has lines of its own, for which the journal has room where a person does not look at once.
+    // The stack is a field of its own: the message stays on one line.
     if (name === "stack" || name === "code" || name === "type") yield [fieldName(`error_${name}`), textOf(value)];
   }
 }
@@ -62,7 +85,7 @@ function textOf(value: unknown): string {
   return sanitizeLines(text).join("\n");
 }
 
-/** Fields of one line as `NAME=value`; others with their length in front, since they may hold line ends. */
+/** Encodes single-line values as `NAME=value`, others with their length, as the protocol requires. */
 function encodeFields(fields: ReadonlyMap<string, string>): Uint8Array {
   const parts: Buffer[] = [];
   let length = 0;
@@ -82,11 +105,11 @@ function encodeMultilineField(name: string, value: string): Buffer {
   return Buffer.concat([Buffer.from(`${name}\n`), length, content, Buffer.from("\n")]);
 }
 
-/** At most `most` bytes of UTF-8, with a word on how many were left out. */
-function truncateBytes(text: string, most: number): string {
-  // Surrogates that stand alone would take more bytes than they seem to.
+/** Truncates a text to `maxBytes` of UTF-8, followed by a note with the number of bytes left out. */
+function truncateBytes(text: string, maxBytes: number): string {
+  // A lone surrogate would become a replacement character of three bytes.
   const content = Buffer.from(text.toWellFormed());
-  if (content.length <= most) return content.toString();
-  const note = ` [${content.length - most} bytes left out]`;
-  return `${content.toString("utf8", 0, most).replace(/\uFFFD$/, "")}${note}`;
+  if (content.length <= maxBytes) return content.toString();
+  const note = ` [${content.length - maxBytes} bytes left out]`;
+  return `${content.toString("utf8", 0, maxBytes).replace(/\uFFFD$/, "")}${note}`;
 }

@@ -2,7 +2,7 @@ import { fstatSync } from "node:fs";
 import { sanitizeLine } from "../terminal/sanitize.ts";
 import { parseLogEntry } from "./readable-line.ts";
 
-// Priorities of syslog, which journalctl -p selects by.
+// Syslog priorities, as used by journalctl -p.
 const PRIORITIES: ReadonlyMap<string, number> = new Map([
   ["fatal", 2],
   ["error", 3],
@@ -14,14 +14,14 @@ const PRIORITIES: ReadonlyMap<string, number> = new Map([
 
 const DEFAULT_PRIORITY = 6;
 
-/** The priority a level of the log has in syslog and the journal. */
+/** Returns the syslog priority of a log level. */
 export function priorityOf(level: string): number {
   return PRIORITIES.get(level) ?? DEFAULT_PRIORITY;
 }
 
 /**
- * Whether what is written to the descriptor goes to the journal: systemd says which stream it connected, and a
- * program that was started with another one inherits the variable all the same.
+ * Whether a descriptor is connected to the journal. Compares it with the stream that systemd names in JOURNAL_STREAM:
+ * the variable is inherited also by programs with other output.
  */
 export function isJournalStream(fd: number, env: Readonly<Record<string, string | undefined>>): boolean {
   const named = /^(\d+):(\d+)$/.exec(env["JOURNAL_STREAM"] ?? "");
@@ -34,7 +34,7 @@ export function isJournalStream(fd: number, env: Readonly<Record<string, string 
   }
 }
 
-/** A line of JSON as the journal takes it: the priority in front, then what a person reads. The journal has the time. */
+/** Converts a line of JSON to a line for the journal: priority prefix and readable text, without the time. */
 export function formatJournalLine(line: string): string {
   const entry = parseLogEntry(line);
   return entry ? `<${priorityOf(entry.level)}>${entry.text}\n` : `${sanitizeLine(line.trimEnd())}\n`;

@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 
-/** The last lines of a rotated log, oldest first; `undefined` where there is no such file, or it cannot be read. */
+/** Returns the last lines of a rotated log, oldest first; `undefined` if there is no readable file. */
 export function readLogFiles(path: string, lines: number, maxFiles: number): string[] | undefined {
   const found: string[] = [];
   for (let number = 0; number < maxFiles && found.length < lines; number++) {
     const content = read(number === 0 ? path : `${path}.${number}`);
-    // While it is being rotated, the newest is missing for a moment.
+    // The newest file is missing for a moment during rotation.
     if (content === undefined && number > 0) break;
     found.unshift(...(content ?? "").split("\n").filter((line) => line !== ""));
     if (content === undefined && read(`${path}.1`) === undefined) return undefined;

@@ -1,18 +1,19 @@
+import { parseJson } from "../parse-json.ts";
 import { sanitizeLine } from "../terminal/sanitize.ts";
 
 const HEADER_FIELDS = new Set(["level", "time", "name", "msg"]);
 
-/** A line of a log, parsed. */
+/** The fields of a log line. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 export interface LogEntry {
   readonly level: string;
   readonly time: string;
-  /** The message, with the other fields behind it as `name=value`. One line. */
+  /** The message, followed by the other fields as `name=value`. One line. */
   readonly text: string;
 }
 
-/** Reads a line of a log, which is JSON; `undefined` for anything else. */
+/** Parses a log line (JSON); `undefined` for any other text. */
 export function parseLogEntry(line: string): LogEntry | undefined {
   const fields = parseLogFields(line);
   if (!fields) return undefined;
@@ -24,17 +25,13 @@ export function parseLogEntry(line: string): LogEntry | undefined {
   };
 }
 
-/** The fields of a line of a log; `undefined` for what is none. */
+/** Parses the fields of a log line (JSON); `undefined` for any other text. */
 export function parseLogFields(line: string): LogFields | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as LogFields) : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(line);
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as LogFields) : undefined;
 }
 
-/** The message, with the other fields behind it as `name=value`. One line. */
+/** Formats the message, followed by the other fields as `name=value`. One line. */
 export function formatLogText(fields: LogFields): string {
   const { msg = "" } = fields;
   const others = Object.entries(fields).flatMap(([name, value]) =>
@@ -44,7 +41,7 @@ export function formatLogText(fields: LogFields): string {
   return sanitizeLine(text);
 }
 
-/** A line of a log as a person reads it; what is no line of a log is made safe to print. */
+/** Formats a log line for people. Other text is only made safe to print. */
 export function formatLogLine(line: string): string {
   const entry = parseLogEntry(line);
   return entry
@@ -58,7 +55,7 @@ function formatValue(value: unknown): string {
   return /^[^\s"=]+$/.test(text) ? text : JSON.stringify(text);
 }
 
-/** Of an error what it says; where it came from is in the log, and would bury the line. */
+/** Returns an error's message. Its stack is in the log and would hide the rest of the line. */
 function messageOf(value: unknown): string | undefined {
   const isError = typeof value === "object" && value !== null && "message" in value && "stack" in value;
   return isError && typeof value.message === "string" ? value.message : undefined;

@@ -5,24 +5,24 @@ export interface RotatingFileOptions {
   readonly path: string;
   /** Size of one file. */
   readonly maxBytes: number;
-  /** Files in all, at least 1: the one that is written to, and older ones as `path.1`, `path.2` … */
+  /** Number of files, at least 1: the current one, and older ones as `path.1`, `path.2` … */
   readonly maxFiles: number;
   readonly clock: Clock;
 }
 
 const MODE = 0o600;
-/** What is held in memory: written at once in one go, it wears the flash less. */
+/** Lines are buffered up to this size: fewer writes wear the flash less. */
 const MAX_BUFFER_BYTES = 16 * 1024;
 const FLUSH_INTERVAL_MS = 30_000;
-/** How long a file that cannot be written is left alone. */
+/** Pause before the next attempt to write after an error. */
 const RETRY_PAUSE_MS = 60_000;
 const MAX_LINE_LENGTH = 16 * 1024;
 
 const URGENT = /"level":"(?:warn|error|fatal)"/;
 
 /**
- * A log on disk that never takes more than `maxBytes * maxFiles`. Lines are held back for a while; a warning takes them
- * along. A disk that is full or read-only costs lines, which are counted, and nothing else: this never throws.
+ * A log on disk of at most `maxBytes * maxFiles`. Lines are buffered; a warning flushes them. Never throws: lines that
+ * cannot be written are dropped and counted.
  */
 export class RotatingFile implements Disposable {
   readonly #options: RotatingFileOptions;
@@ -38,7 +38,7 @@ export class RotatingFile implements Disposable {
     this.#options = options;
   }
 
-  /** Takes one line of JSON. */
+  /** Appends one line of JSON, including its line break. */
   write(line: string): void {
     const content = Buffer.from(line.length > MAX_LINE_LENGTH ? `${line.slice(0, MAX_LINE_LENGTH)}\n` : line);
     this.#buffer.push(content);
@@ -47,7 +47,7 @@ export class RotatingFile implements Disposable {
     else this.#timer ??= this.#options.clock.timer(FLUSH_INTERVAL_MS, () => this.flush());
   }
 
-  /** Writes what is held back. */
+  /** Writes the buffered lines. */
   flush(): void {
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;
@@ -98,7 +98,7 @@ export class RotatingFile implements Disposable {
     const fd = openSync(this.#options.path, "a+", MODE);
     this.#size = fstatSync(fd).size;
     const last = Buffer.alloc(1);
-    // Power failed in the middle of a line: what follows is to be a line of its own.
+    // The last line was truncated by a power cut: start a new line.
     const isTorn = this.#size > 0 && readSync(fd, last, 0, 1, this.#size - 1) === 1 && last[0] !== 10;
     if (isTorn) this.#size += writeSync(fd, "\n");
     return fd;

@@ -1,23 +1,23 @@
 import { stripVTControlCharacters } from "node:util";
 
 /**
- * Control characters of both blocks, those that change the direction of writing, break lines or take no place at all, and
- * halves of characters. What joins letters and emoji stays.
+ * Control characters (C0 and C1), line and paragraph separators, lone surrogates, and format characters, which change
+ * the writing direction or are invisible. Excepted are soft hyphen and the joiners of letters and emoji.
  */
-const UNSAFE = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}[\p{Cf}--[\u00ad\u200c\u200d]]]/gv;
-/** A change of colour or weight. */
+const TERMINAL_UNSAFE = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}[\p{Cf}--[\u00ad\u200c\u200d]]]/gv;
+/** An SGR sequence: colour or weight. */
 const COLOUR = "\\u001b\\[[\\d;]*m";
 const COLOURS = new RegExp(`(${COLOUR})`);
 
 /**
- * Makes text from outside safe to print on one line: terminal sequences are dropped, what is left of control,
- * direction and line-breaking characters is shown as an escape instead of acted on.
+ * Makes text from outside safe to print on one line: removes terminal sequences, and escapes the remaining control,
+ * direction and line-breaking characters.
  */
 export function sanitizeLine(text: string): string {
-  return stripVTControlCharacters(text).replaceAll("\t", " ").replaceAll(UNSAFE, escape);
+  return stripVTControlCharacters(text).replaceAll("\t", " ").replaceAll(TERMINAL_UNSAFE, escape);
 }
 
-/** The same for text of several lines. */
+/** `sanitizeLine` for each line of a text. */
 export function sanitizeLines(text: string): string[] {
   const lines = text.split(/\r?\n/);
   if (lines.at(-1) === "") lines.pop();
@@ -25,35 +25,34 @@ export function sanitizeLines(text: string): string[] {
 }
 
 /**
- * The last look at text that goes to a terminal, laid out in lines already: whatever was not made safe where it was laid
- * out is shown as an escape.
+ * Escapes unsafe characters in a complete output of several lines, in case a part of it was not sanitized.
  *
- * @param allowsColour the program's own colours are in it
+ * @param allowsColour keeps the program's own colours
  */
 export function sanitizeOutput(text: string, allowsColour: boolean): string {
   const parts = allowsColour ? text.split(COLOURS) : [text];
   return parts
     .map((part, index) =>
-      index % 2 === 1 ? part : part.replaceAll(UNSAFE, (one) => (one === "\n" ? one : escape(one))),
+      index % 2 === 1 ? part : part.replaceAll(TERMINAL_UNSAFE, (one) => (one === "\n" ? one : escape(one))),
     )
     .join("");
 }
 
-/** A value as JSON has it, with every text in it safe to print on one line. */
+/** Copies a JSON value with every string sanitized. */
 export function sanitizeValue<T>(value: T): T {
   return JSON.parse(JSON.stringify(value), (_name, field: unknown) => {
     return typeof field === "string" ? sanitizeLine(field) : field;
   }) as T;
 }
 
-/** JSON on one line, or indented, with everything escaped that a terminal might act on. Still the same JSON value. */
+/** `JSON.stringify` with characters escaped that a terminal might act on. The JSON value is the same. */
 export function safeJson(value: unknown, indent?: number): string {
   return escapeJson(JSON.stringify(value, undefined, indent));
 }
 
-/** The same for a text that is JSON already, or lines of it. */
+/** The same escapes for a text that is already JSON, or lines of JSON. */
 export function escapeJson(json: string): string {
-  return json.replaceAll(UNSAFE, (character) => (character === "\n" ? character : escapeForJson(character)));
+  return json.replaceAll(TERMINAL_UNSAFE, (character) => (character === "\n" ? character : escapeForJson(character)));
 }
 
 function escape(character: string): string {
@@ -61,7 +60,7 @@ function escape(character: string): string {
   return code <= 0xff ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u{${code.toString(16)}}`;
 }
 
-/** Characters beyond the basic plane have two escapes. */
+/** Escapes each UTF-16 code unit. */
 function escapeForJson(character: string): string {
   let escapes = "";
   for (let at = 0; at < character.length; at++) {

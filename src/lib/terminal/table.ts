@@ -6,7 +6,7 @@ export interface Column<Row> {
   /** Plain text, already safe to print. */
   readonly cell: (row: Row) => string;
   readonly align?: "right";
-  /** May be cut where the table would be wider than the terminal. */
+  /** May be truncated when the table is wider than the terminal. */
   readonly canShrink?: true;
   readonly paint?: (text: string, row: Row) => string;
 }
@@ -14,7 +14,7 @@ export interface Column<Row> {
 const GAP = 2;
 const MIN_COLUMN_WIDTH = 8;
 
-/** Lays rows out in columns. @param width columns of the terminal; `undefined` where nothing is to be cut */
+/** Renders a table. @param width of the terminal; `undefined` for no limit */
 export function renderTable<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
@@ -32,7 +32,7 @@ export function renderTable<Row>(
         const cut = truncate(cell, widths[index] ?? 0);
         const isLast = index === cells.length - 1;
         const pad = columns[index]?.align === "right" ? padStart : isLast ? (text: string) => text : padEnd;
-        // Painted after padding: escape sequences take no columns.
+        // Painted after padding, since escape sequences have no width.
         return paint(pad(cut, widths[index] ?? 0), index);
       })
       .join(" ".repeat(GAP))
@@ -51,7 +51,7 @@ function shrink<Row>(columns: readonly Column<Row>[], natural: readonly number[]
   const widths = [...natural];
   let excess = widths.reduce((sum, value) => sum + value, GAP * (widths.length - 1)) - width;
   while (excess > 0) {
-    // Take from the widest, one column at a time, so that no single one pays for all.
+    // Shrink the widest column by one at a time, so that all shrink evenly.
     let widest = -1;
     for (const [index, column] of columns.entries()) {
       const value = widths[index] ?? 0;
@@ -65,7 +65,7 @@ function shrink<Row>(columns: readonly Column<Row>[], natural: readonly number[]
   return widths;
 }
 
-/** Names and values below each other. Values may have several lines. */
+/** Renders names and values in two columns. Values may have several lines. */
 export function renderFields(fields: readonly (readonly [name: string, value: string])[], theme: Theme): string {
   const width = Math.max(...fields.map(([name]) => displayWidth(name)));
   return fields

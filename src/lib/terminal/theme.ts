@@ -3,9 +3,9 @@ import type { Output } from "./output.ts";
 
 type Paint = (text: string) => string;
 
-/** How things look on one output: colours where it takes them, and characters its locale can show. */
+/** Colours and characters for one output, as far as its terminal and locale support them. */
 export interface Theme {
-  /** Whether the others add escape sequences. */
+  /** Whether the paint functions add escape sequences. */
   readonly hasColour: boolean;
   readonly bold: Paint;
   readonly dim: Paint;
@@ -22,7 +22,7 @@ export interface Theme {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** The theme for an output: colour only on a terminal and without NO_COLOR (https://no-color.org). */
+/** Creates the theme of an output: colour only on a terminal and without NO_COLOR (https://no-color.org). */
 export function createTheme(output: Output, env: Env): Theme {
   const colour = isTerminal(output, env) && !env.NO_COLOR;
   const paint = (format: Parameters<typeof styleText>[0]): Paint =>
@@ -49,7 +49,7 @@ export function isTerminal(output: Output, env: Env): boolean {
   return output.isTTY === true && env.TERM !== "dumb";
 }
 
-// The order in which POSIX looks them up: the first one that is set decides.
+// In POSIX's order: the first variable that is set decides.
 function supportsUnicode(env: Env): boolean {
   return /utf-?8/i.test(env.LC_ALL || env.LC_CTYPE || env.LANG || "");
 }

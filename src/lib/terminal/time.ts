@@ -3,11 +3,21 @@ export function formatTime(unixSeconds: number): string {
   return isoTime(unixSeconds)?.slice(0, 19).replace("T", " ") ?? String(unixSeconds);
 }
 
+/** Unix seconds as `2026-11-20 12:00` in UTC. */
+export function formatMinute(unixSeconds: number): string {
+  return formatTime(unixSeconds).slice(0, 16);
+}
+
+/** Unix seconds as a day in UTC: `2026-11-20`. */
+export function utcDay(unixSeconds: number): string {
+  return formatTime(unixSeconds).slice(0, 10);
+}
+
 /** Unix seconds as the start of a period of the given granularity, in UTC. */
 export function formatPeriod(unixSeconds: number, granularity: "hour" | "day" | "month"): string {
-  const iso = isoTime(unixSeconds) ?? String(unixSeconds);
-  if (granularity === "month") return iso.slice(0, 7);
-  return granularity === "day" ? iso.slice(0, 10) : iso.slice(0, 16).replace("T", " ");
+  if (granularity === "hour") return formatMinute(unixSeconds);
+  const day = utcDay(unixSeconds);
+  return granularity === "day" ? day : day.slice(0, 7);
 }
 
 /** A duration in seconds as `42 s`, `3 min 5 s` or `2 h 10 min`. */
@@ -19,8 +29,8 @@ export function formatDuration(seconds: number): string {
 }
 
 /**
- * Reads a point in time: Unix seconds, `2026-11-01`, `2026-11-01T12:00` (UTC unless it says otherwise), or how long ago:
- * `24h`, `7d`. `undefined` when it is none of them.
+ * Parses a point in time: Unix seconds, `2026-11-01`, `2026-11-01T12:00` (UTC without an offset), or a time ago: `24h`,
+ * `7d`. Returns `undefined` for any other text.
  *
  * @param now milliseconds since the Unix epoch
  * @returns Unix seconds
@@ -32,9 +42,9 @@ export function parseTime(text: string, now: number): number | undefined {
   const iso = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2})?)(Z|[+-]\d{2}:\d{2})?)?$/.exec(text);
   if (!iso) return undefined;
   const time = Date.parse(`${iso[1]}T${iso[2] ?? "00:00"}${iso[3] ?? "Z"}`);
-  // Date.parse takes 2026-02-30 for 2 March.
+  // Date.parse accepts 2026-02-30 as 2 March.
   const midnight = Date.parse(`${iso[1]}T00:00Z`);
-  const isRealDay = isoTime(midnight / 1000)?.slice(0, 10) === iso[1];
+  const isRealDay = utcDay(midnight / 1000) === iso[1];
   return Number.isNaN(time) || !isRealDay ? undefined : Math.floor(time / 1000);
 }
 
@@ -42,7 +52,7 @@ function joined(large: number, largeUnit: string, small: number, smallUnit: stri
   return small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`;
 }
 
-/** `undefined` for a number that is no time of day. */
+/** Returns `undefined` for a number outside the range of `Date`. */
 function isoTime(unixSeconds: number): string | undefined {
   const date = new Date(unixSeconds * 1000);
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString();

@@ -2,22 +2,22 @@ import stringWidth from "string-width";
 
 const ELLIPSIS = "…";
 
-/** Columns a text takes on a terminal. */
+/** Returns the width of a text on a terminal, in columns. */
 export function displayWidth(text: string): number {
   return stringWidth(text);
 }
 
-/** Fills a text up to `width` columns; a longer one is left as it is. */
+/** Pads a text at its end to `width` columns. */
 export function padEnd(text: string, width: number): string {
   return text + " ".repeat(Math.max(0, width - displayWidth(text)));
 }
 
-/** The same with the text at the right. */
+/** Pads a text at its start to `width` columns. */
 export function padStart(text: string, width: number): string {
   return " ".repeat(Math.max(0, width - displayWidth(text))) + text;
 }
 
-/** Cuts a text without styling to `width` columns, never inside a character, with an ellipsis where it was cut. */
+/** Truncates a text without styling to `width` columns, with an ellipsis. Never splits a character. */
 export function truncate(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;
   let result = "";
@@ -31,7 +31,7 @@ export function truncate(text: string, width: number): string {
   return width <= 0 ? "" : result + ELLIPSIS;
 }
 
-/** Breaks a text into lines of at most `width` columns at spaces; a longer word gets a line of its own. */
+/** Wraps a text at spaces to lines of at most `width` columns. A longer word has its own line. */
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = "";

@@ -70,7 +70,7 @@ function ndjson(entries: readonly unknown[], options: { readonly open?: true } =
 }
 
 describe("edgectl apps list and show", () => {
-  test("show how the apps are, and say when that is an old report", async () => {
+  test("show the apps' state, and say when it is from an old report", async () => {
     await using rig = await setUp();
     rig.service.on(`GET ${APPS}`, json(200, { apps: [APP], reported_at: REPORTED_AT, reachable: false }));
     rig.service.on(`GET ${WEB}`, json(200, { ...APP, reported_at: REPORTED_AT, reachable: true }));
@@ -92,7 +92,7 @@ describe("edgectl apps list and show", () => {
     expect(rig.service.requests.at(-1)?.path).toBe(`${WEB}?reveal=environments`);
   });
 
-  test("an app that is not there is exit code 4", async () => {
+  test("an unknown app is exit code 4", async () => {
     await using rig = await setUp();
     rig.service.on(`GET ${WEB}`, json(404, { code: "AppNotFound", message: "There is no app of this name." }));
     const { code, stderr } = await rig.run(["apps", "show", "GW-1", "web"]);
@@ -120,7 +120,7 @@ describe("edgectl apps update", () => {
     expect(rig.service.requests[0]?.headers["idempotency-key"]).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  test("adds to a list what the app has already, asked of the device with its values", async () => {
+  test("extends a list that the app already has, fetched from the device with its values", async () => {
     await using rig = await setUp();
     const environments = [
       { key: "TOKEN", value: "secret" },
@@ -165,7 +165,7 @@ describe("edgectl apps update", () => {
 });
 
 describe("edgectl deploy", () => {
-  test("--dry-run, bounds and credentials go along; the password comes from where nobody sees it", async () => {
+  test("--dry-run, limits and credentials are sent; the password is not on the command line", async () => {
     await using rig = await setUp();
     rig.service.on(`POST ${APPS}`, stream([event(1, { ...SUCCESS, message: "Nothing was changed." })]));
     const flags = ["--dry-run", "--urgent", "--max-download", "50MB", "--registry-user", "u"];
@@ -184,7 +184,7 @@ describe("edgectl deploy", () => {
     });
   });
 
-  test("a user without a password, and nobody to ask, is wrong usage", async () => {
+  test("a user without a password and without a terminal is wrong usage", async () => {
     await using rig = await setUp();
     const { code, stderr } = await rig.run(
       ["deploy", "GW-1", "--name", "a", "--image", "b", "--registry-user", "u"],
@@ -249,7 +249,7 @@ describe("edgectl apps logs", () => {
     expect(stderr).toContain("Device not reachable (DeviceNotReachable)");
   });
 
-  test("follows until Ctrl-C, and then lets go of the connection", async () => {
+  test("follows until Ctrl-C, then closes the connection", async () => {
     await using rig = await setUp();
     let isGone = false;
     rig.service.on(`GET ${WEB}/logs`, (response, request) => {
@@ -269,7 +269,7 @@ function both(bytes: number) {
 }
 
 describe("edgectl device and data-usage", () => {
-  test("show what the device said, without what it could not say", async () => {
+  test("show what the device reported, without unknown values", async () => {
     await using rig = await setUp();
     const device = {
       agent_version: "1.2.3",

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { succeed } from "../../support/command.ts";
 import { edgectlUser } from "../../support/edgectl/process.ts";
 
-/** What bash offers for the last word of a command line. */
+/** Returns bash's completions of the last word of a command line. */
 async function complete(script: string, ...words: string[]): Promise<string[]> {
   const line = words.map((word) => `'${word}'`).join(" ");
   const ask = `COMP_WORDS=(${line}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _edgectl; printf '%s\\n' "\${COMPREPLY[@]}"`;
@@ -34,7 +34,7 @@ describe("edgectl completion", () => {
       expect(stdout).toContain(word);
   });
 
-  test("a shell there is no script for is wrong usage", async () => {
+  test("an unsupported shell is wrong usage", async () => {
     await using user = await edgectlUser();
     expect((await user.run(["completion", "cmd"])).code).toBe(2);
   });

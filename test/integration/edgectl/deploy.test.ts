@@ -104,7 +104,7 @@ describe("edgectl deploy", () => {
     expect(JSON.parse(stderr)).toEqual({ error: { message: "no", code: "NewCode", exit_code: 1 } });
   });
 
-  test("a refusal before any deployment came about is reported from its one event", async () => {
+  test("a refusal without a deployment is reported from its one event", async () => {
     await using rig = await setUp();
     const fail = { status: "Fail", message: "Asset not found", code: "AssetNotFound", seq: 1 };
     rig.service.on(POST, stream([fail], { status: 404 }));
@@ -114,7 +114,7 @@ describe("edgectl deploy", () => {
     expect(stderr).toContain("edgectl assets list");
   });
 
-  test("takes up a cut stream where it was, as often as it is cut, and shows each event once", async () => {
+  test("resumes a cut stream any number of times, and shows each event once", async () => {
     await using rig = await setUp();
     rig.service.on(POST, stream([event(1), event(2)], { cut: true }));
     rig.service.on(
@@ -133,7 +133,7 @@ describe("edgectl deploy", () => {
     expect(resumed).toEqual(["after=2", "after=2", "after=3", "after=3"]);
   });
 
-  test("repeats the request under the same Idempotency-Key when the answer never came", async () => {
+  test("repeats the request with the same Idempotency-Key when there was no response", async () => {
     await using rig = await setUp();
     rig.service.on(POST, (response) => void response.destroy(), stream([event(1, SUCCESS)]));
     expect((await rig.deploy(...APP)).code).toBe(0);
@@ -142,7 +142,7 @@ describe("edgectl deploy", () => {
     expect(new Set(keys).size).toBe(1);
   });
 
-  test("gives up after --retry-for, and says how to come back", async () => {
+  test("gives up after --retry-for, and says how to watch the deployment again", async () => {
     await using rig = await setUp();
     rig.service.on(POST, stream([event(1)], { cut: true }));
     rig.service.on(EVENTS, (response) => void response.destroy());
@@ -182,7 +182,7 @@ describe("edgectl deploy", () => {
     expect(stdout).toContain("edgectl deployments watch GW-1 dep_1");
   });
 
-  test("what is no event stream is not taken for a success", async () => {
+  test("a response that is not an event stream is not a success", async () => {
     await using rig = await setUp();
     rig.service.on(POST, (response) => void response.end("<html>"));
     expect((await rig.deploy(...APP)).code).toBe(1);
@@ -190,7 +190,7 @@ describe("edgectl deploy", () => {
     expect((await rig.deploy(...APP)).code).toBe(3);
   });
 
-  test("nothing is sent when it is not said what to deploy, or a file cannot be understood", async () => {
+  test("nothing is sent without an app to deploy, or with an invalid file", async () => {
     await using rig = await setUp();
     expect((await rig.deploy("--name", "web")).code).toBe(2);
     expect((await rig.deploy("-f", "/nonexistent.json")).code).toBe(2);
@@ -212,7 +212,7 @@ describe("edgectl deployments", () => {
     expect(rig.service.requests[0]?.path).toContain("after=0");
   });
 
-  test("watching what does not exist is exit code 4", async () => {
+  test("watching an unknown deployment is exit code 4", async () => {
     await using rig = await setUp();
     rig.service.on(EVENTS, json(404, { code: "DeploymentNotFound", message: "This asset has no such deployment." }));
     const { code, stderr } = await rig.user.run(["deployments", "watch", "GW-1", "dep_1"], { env: rig.env });

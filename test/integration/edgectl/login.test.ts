@@ -76,7 +76,7 @@ describe("edgectl login", () => {
     expect(stderr).not.toContain("secret");
   });
 
-  test("a server that is not there: exit code 5, and what to check", async () => {
+  test("an unreachable server: exit code 5, and what to check", async () => {
     await using rig = await setUp();
     const { url } = rig.service;
     await rig.service[Symbol.asyncDispose]();
@@ -90,7 +90,7 @@ describe("edgectl login", () => {
     expect(JSON.parse(asJson.stderr)).toMatchObject({ error: { exit_code: 5 } });
   });
 
-  test("a server that is something else is told apart from one that refuses", async () => {
+  test("another kind of server is distinguished from one that refuses", async () => {
     await using rig = await setUp();
     rig.service.on("GET /v1/assets", (response) => void response.end("<html>hello</html>"));
     const { code, stderr } = await rig.user.run(["login", "--url", rig.service.url, "--key", KEY]);
@@ -110,7 +110,7 @@ describe("edgectl login", () => {
 });
 
 describe("the stored login", () => {
-  test("is used, goes to no other server, and is forgotten at logout", async () => {
+  test("is used, is sent to no other server, and is removed at logout", async () => {
     await using rig = await setUp();
     await using other = await startScriptedService();
     await rig.user.run(["login", "--url", rig.service.url, "--key", KEY]);
@@ -131,14 +131,14 @@ describe("the stored login", () => {
     expect(after.stderr).toContain("You are not logged in.");
   });
 
-  test("yields to EDGECTL_URL and EDGECTL_API_KEY", async () => {
+  test("is overridden by EDGECTL_URL and EDGECTL_API_KEY", async () => {
     await using rig = await setUp();
     const env = { EDGECTL_URL: rig.service.url, EDGECTL_API_KEY: KEY };
     expect((await rig.user.run(["assets", "list"], { env })).code).toBe(0);
     expect(rig.service.requests.map(({ headers }) => headers["x-api-key"])).toEqual([KEY]);
   });
 
-  test("a file that others can read is pointed out; a damaged one is named and its content is not shown", async () => {
+  test("a file that others can read causes a note; a damaged one is named and its content is not shown", async () => {
     await using rig = await setUp();
     await mkdir(join(rig.user.configDirectory, "edgectl"));
     await writeFile(rig.configFile, JSON.stringify({ url: rig.service.url, api_key: KEY }), { mode: 0o644 });

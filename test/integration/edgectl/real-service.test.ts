@@ -15,14 +15,14 @@ interface Rig extends AsyncDisposable {
   readonly plane: ControlPlane;
   readonly account: TestAccount;
   readonly user: EdgectlUser;
-  /** Connections between edgectl and the service go through it. */
+  /** Relays the connections between edgectl and the service. */
   readonly relay: TcpRelay;
   readonly deviceToken: string;
-  /** Runs a command with `--json` that has to succeed, and answers its one document. */
+  /** Runs a command with `--json`, which must succeed, and returns its document. */
   json(...args: string[]): Promise<unknown>;
 }
 
-/** A service with one asset, and a user who has logged in to it. */
+/** A service with one asset, and a user who is logged in. */
 async function setUp(): Promise<Rig> {
   await using owner = new AsyncDisposableStack();
   const plane = owner.use(await startControlPlane());
@@ -94,7 +94,7 @@ describe("edgectl against the service: assets", () => {
     expect(table.stdout).toContain("Pump house 8");
   });
 
-  test("an asset that is not there is exit code 4; what the service refuses is exit code 1, with the reason", async () => {
+  test("an unknown asset is exit code 4; a refusal by the service is exit code 1, with the reason", async () => {
     await using rig = await setUp();
     const missing = await rig.user.run(["assets", "show", "../../etc"]);
     expect(missing).toMatchObject({ code: 4, stdout: "" });
@@ -114,7 +114,7 @@ describe("edgectl against the service: assets", () => {
     expect(stderr).not.toContain(rig.account.apiKey);
   });
 
-  test("usage is read for the time asked for", async () => {
+  test("usage is fetched for the given time", async () => {
     await using rig = await setUp();
     await rig.plane.store.usage.recordUsage(usageRecords());
     const range = ["--sim", "supersim", "--granularity", "day", "--from", "2026-01-01", "--to", "2026-01-02"];
@@ -161,7 +161,7 @@ describe("edgectl against the service: deployments", () => {
     expect((await rig.user.run(["deployments", "show", SERIAL, "none-such"])).code).toBe(4);
   });
 
-  test("takes the stream up again after a cut, with no event missing and none twice", async () => {
+  test("resumes the stream after a cut, with no event missing or repeated", async () => {
     await using rig = await setUp();
     await using device = await FakeDevice.connect(rig.plane.agentUrl, rig.deviceToken);
     await using command = rig.user.start(["deploy", SERIAL, "--name", "web", "--image", "web:1", "--json"]);
@@ -196,7 +196,7 @@ describe("edgectl against the service: deployments", () => {
     expect(invalid.stderr).toContain("volumes[0].local: must not contain a '..' segment");
   });
 
-  test("cancel ends a running deployment, and whoever watches it learns why", async () => {
+  test("cancel ends a running deployment, and watchers are told why", async () => {
     await using rig = await setUp();
     await using device = await FakeDevice.connect(rig.plane.agentUrl, rig.deviceToken);
     await using command = rig.user.start(["deploy", SERIAL, "--name", "web", "--image", "web:1"]);

@@ -1,11 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { buildAppRequest, parseAppFile } from "../../../src/edgectl/deploy/app-request.ts";
-import { parseDevice } from "../../../src/edgectl/deploy/parse-device.ts";
 import { parseEnv, parseEnvFile } from "../../../src/edgectl/deploy/parse-env.ts";
-import { parsePort } from "../../../src/edgectl/deploy/parse-port.ts";
-import { parseSize } from "../../../src/edgectl/deploy/parse-size.ts";
-import { parseVolume } from "../../../src/edgectl/deploy/parse-volume.ts";
+import { parseDevice, parsePort, parseSize, parseVolume } from "../../../src/edgectl/deploy/parse-options.ts";
 import { Failure } from "../../../src/edgectl/failure.ts";
 
 const NO_FLAGS = { scalars: {}, ports: [], environments: [], volumes: [], devices: [] };
@@ -66,7 +63,7 @@ describe("sizes", () => {
 });
 
 describe("--env and --env-file", () => {
-  test("everything after the first = is the value, whatever it is", () => {
+  test("everything after the first = is the value", () => {
     const key = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]*$/);
     fc.assert(
       fc.property(key, fc.string(), (key, value) => {
@@ -75,7 +72,7 @@ describe("--env and --env-file", () => {
     );
   });
 
-  test("a name alone takes this shell's value, and is refused where there is none", () => {
+  test("a name alone takes this shell's value, and is refused if there is none", () => {
     expect(parseEnv("TOKEN", { TOKEN: "t" })).toEqual({ key: "TOKEN", value: "t" });
     expect(() => parseEnv("TOKEN", {})).toThrow("TOKEN has no value");
   });
@@ -86,7 +83,7 @@ describe("--env and --env-file", () => {
     expect(`${failure.message}${failure.hint}`).not.toContain("planted");
   });
 
-  test("a file is read as docker reads it: no quoting, comments and empty lines passed over", () => {
+  test("a file is read as docker reads it: no quoting, comments and empty lines ignored", () => {
     expect(parseEnvFile('\uFEFFA=1\r\n#B=2\n\n  C="x # y"\nD=\n', {}, "f")).toEqual([
       { key: "A", value: "1" },
       { key: "C", value: '"x # y"' },
@@ -108,11 +105,11 @@ describe("file and flags together", () => {
     unknown_field: 1,
   };
 
-  test("without flags the file goes to the service as it is", () => {
+  test("without flags the file is sent unchanged", () => {
     expect(buildAppRequest(file, NO_FLAGS)).toEqual(file);
   });
 
-  test("flags win: single values, and entries for the same thing", () => {
+  test("flags take precedence: single values, and list entries with the same key", () => {
     const request = buildAppRequest(file, {
       ...NO_FLAGS,
       scalars: { image: "web:2", privileged: false, memory_limit: undefined },
@@ -139,7 +136,7 @@ describe("file and flags together", () => {
     });
   });
 
-  test("TCP and UDP of one port are two things, and a device is known by its path in the container", () => {
+  test("TCP and UDP of one port are different keys; a device's key is its path in the container", () => {
     const ports = [{ host_port: 30053, target_port: 53, protocol: "udp" as const }];
     const devices = [{ local: "/dev/ttyUSB1", target: "/dev/serial" }];
     const given = {

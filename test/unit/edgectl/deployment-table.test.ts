@@ -6,7 +6,7 @@ import { MemoryOutput } from "../../support/edgectl/memory-output.ts";
 const theme = createTheme(new MemoryOutput(), {});
 const row = { deployment_id: "dep_1", app: "web", action: "update", status: "Success", created_at: 1_800_000_000 };
 
-test("a dry run is told from what was carried out", () => {
+test("a dry run is marked", () => {
   expect(renderDeployments([row], theme, undefined)).not.toContain("dry run");
   expect(renderDeployments([{ ...row, dry_run: true }], theme, undefined)).toContain("update (dry run)");
   expect(renderDeployment({ ...row, dry_run: true }, theme)).toMatch(/Action +update \(dry run\)/);

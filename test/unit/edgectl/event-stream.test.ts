@@ -5,7 +5,7 @@ import { type EventStream, openEventStream } from "../../../src/edgectl/api/even
 import { NetworkFailure } from "../../../src/edgectl/api/network-failure.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 
-/** A server on which the test sends, and which knows whether the client gave the connection up. */
+/** A server whose output the test controls, and which records whether the client aborted. */
 class Connection {
   readonly clock = new FakeClock();
   isAborted = false;
@@ -34,7 +34,7 @@ class Connection {
 }
 
 describe("a stream of events", () => {
-  test("counts as lost when nothing has come for the limit, and empty lines keep it alive", async () => {
+  test("fails after the maximum silence; empty lines keep it alive", async () => {
     const connection = new Connection();
     const { clock } = connection;
     using stream = await connection.open();
@@ -52,7 +52,7 @@ describe("a stream of events", () => {
     expect(await failure).toMatchObject({ reason: "it did not answer in time", exitCode: 5 });
   });
 
-  test("lets go of connection and timer when it is disposed of", async () => {
+  test("releases connection and timer on disposal", async () => {
     const connection = new Connection();
     const { clock } = connection;
     const stream = await connection.open();

@@ -9,7 +9,7 @@ import { FakeClock } from "../../support/fake-clock.ts";
 
 type Break = "reset" | "ended" | "refused" | "unavailable";
 
-/** A service that holds `count` events and breaks each connection, after some of them, in the ways given. */
+/** A service with `count` events that breaks each connection in the given ways. */
 class BreakingService {
   readonly opened: number[] = [];
   readonly #events: readonly StreamedEvent[];
@@ -29,7 +29,7 @@ class BreakingService {
     const broken = this.#breaks.shift();
     if (broken?.how === "refused") throw new NetworkFailure("http://x", "nothing listens there", { maybeSent: true });
     if (broken?.how === "unavailable") throw new ServiceFailure("no", { httpStatus: 503, retryAfterMs: 7000 });
-    // A service that repeats events it sent before must not make them be shown twice.
+    // Repeated events must not be shown twice.
     const from = Math.max(0, after - (broken?.repeats ?? 0));
     const events = this.#events.slice(from, broken ? from + broken.after : undefined);
     return { deploymentId: "dep_1", events: this.#stream(events, broken?.how), [Symbol.dispose]: () => undefined };
@@ -67,7 +67,7 @@ async function follow(service: BreakingService, giveUpAfterMs = 1e9): Promise<Fo
   }).finally(() => {
     progress.isDone = true;
   });
-  // Lets time pass for as long as it is waited for.
+  // Advances the clock until the result is there.
   const passing = (async () => {
     while (!progress.isDone) await clock.advance(1000);
   })();
@@ -86,10 +86,10 @@ const breaks = fc.array(
 );
 
 describe("following a deployment", () => {
-  test("shows every event once and in order, however the connections break", async () => {
+  test("shows every event once and in order, over broken connections", async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 9 }), breaks, async (count, breaks) => {
-        // A first connection that is refused outright ends the command instead: see below.
+        // A refused first connection ends the command: see below.
         const service = new BreakingService(count, [{ how: "reset", after: 0, repeats: 0 }, ...breaks]);
         const { shown, last, notes } = await follow(service);
         expect(shown).toEqual(Array.from({ length: count }, (_none, index) => index + 1));
@@ -109,7 +109,7 @@ describe("following a deployment", () => {
     expect(clock.monotonic()).toBeGreaterThanOrEqual(7000);
   });
 
-  test("gives up when there was no connection for long enough, and not before", async () => {
+  test("gives up after the configured time without a connection, not before", async () => {
     const refusals = Array.from({ length: 500 }, () => ({ how: "refused" as const, after: 0, repeats: 0 }));
     const service = new BreakingService(2, [{ how: "reset", after: 1, repeats: 0 }, ...refusals]);
     await expect(follow(service, 60_000)).rejects.toThrow("nothing listens there");
@@ -118,7 +118,7 @@ describe("following a deployment", () => {
     expect(service.opened.length).toBeLessThan(40);
   });
 
-  test("what the service refuses outright is not tried again", async () => {
+  test("a refused first request is not retried", async () => {
     const refusal = new ServiceFailure("no", { httpStatus: 503 });
     const source = { start: () => Promise.reject(refusal), resume: () => Promise.reject(refusal) };
     const listener = { onEvent: () => undefined, onDisconnected: () => undefined, onReconnected: () => undefined };

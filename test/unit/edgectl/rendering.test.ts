@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { formatBytes } from "../../../src/lib/terminal/bytes.ts";
-import { RateMeter } from "../../../src/edgectl/ui/rate-meter.ts";
+import { RateMeter } from "../../../src/edgectl/views/rate-meter.ts";
 import { safeJson, sanitizeLine, sanitizeLines } from "../../../src/lib/terminal/sanitize.ts";
 import { renderTable } from "../../../src/lib/terminal/table.ts";
 import { createTheme } from "../../../src/lib/terminal/theme.ts";
@@ -16,7 +16,7 @@ const plain = createTheme(new MemoryOutput(), UTF8);
 const CONTROL = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/u;
 
 describe("text from outside", () => {
-  test("holds nothing a terminal would act on, whatever it was", () => {
+  test("contains nothing that a terminal acts on", () => {
     const hostile = fc.string({
       unit: fc.constantFrom(
         "\u001B",
@@ -44,12 +44,12 @@ describe("text from outside", () => {
     );
   });
 
-  test("ordinary text of any script is left alone; colours go, other control characters are shown", () => {
+  test("ordinary text of any script is unchanged; colours are removed, other control characters escaped", () => {
     expect(sanitizeLine("Größe 東京 👩‍🔧 ok")).toBe("Größe 東京 👩‍🔧 ok");
     expect(sanitizeLine("\u001B[31mred\u001B[0m\u0007 \u202Etxt")).toBe("red\\x07 \\u{202e}txt");
   });
 
-  test("JSON for programs stays the same value and holds no control character but line ends", () => {
+  test("JSON for programs keeps its value and contains no control characters except line breaks", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = safeJson(value, 2);
@@ -60,7 +60,7 @@ describe("text from outside", () => {
     expect(safeJson("\u009B\u007F")).toBe(String.raw`"\u009b\u007f"`);
   });
 
-  test("details are shown whole but bounded, issues one a line", () => {
+  test("details are shown completely up to a limit, one issue per line", () => {
     const issues = [
       { path: "ports[0].host_port", reason: "must be a number" },
       { path: "", reason: "no" },
@@ -96,7 +96,7 @@ describe("numbers", () => {
     [7800, "2 h 10 min"],
   ])("%d seconds are %s", (seconds, text) => expect(formatDuration(seconds)).toBe(text));
 
-  test("times are shown in UTC, and a number that is none does not throw", () => {
+  test("times are shown in UTC, and an invalid number does not throw", () => {
     expect(formatTime(1_767_225_600)).toBe("2026-01-01 00:00:00");
     expect(formatPeriod(1_767_229_200, "hour")).toBe("2026-01-01 01:00");
     expect(formatPeriod(1_767_229_200, "month")).toBe("2026-01");
@@ -120,7 +120,7 @@ describe("numbers", () => {
     },
   );
 
-  test("the rate is that of the last seconds, and starts afresh with a new attempt", () => {
+  test("the rate is that of the last seconds, and restarts with a new attempt", () => {
     const meter = new RateMeter();
     meter.add(0, 0);
     expect(meter.bytesPerSecond).toBeUndefined();
@@ -132,7 +132,7 @@ describe("numbers", () => {
 });
 
 describe("layout", () => {
-  test("a cut text never takes more columns than it may, and is never cut inside a character", () => {
+  test("a truncated text never exceeds its width, and is never cut within a character", () => {
     const text = fc.string({ unit: fc.constantFrom("a", "東", "👩‍🔧", "é", "e\u0301") });
     fc.assert(
       fc.property(text, fc.nat(12), (text, width) => {
@@ -157,7 +157,7 @@ describe("layout", () => {
     );
   });
 
-  test("a table fits the terminal by cutting what may be cut, and is whole in a file", () => {
+  test("a table shrinks to the terminal's width, and is complete in a file", () => {
     const columns = [
       { header: "ID", cell: (row: { id: string }) => row.id },
       { header: "NAME", cell: () => "東京".repeat(30), canShrink: true as const },
@@ -169,7 +169,7 @@ describe("layout", () => {
     expect(renderTable(columns, rows, plain, undefined)).toContain("東京".repeat(30));
   });
 
-  test("colour is for terminals that want it, and characters for locales that have them", () => {
+  test("colour depends on the terminal, and characters on the locale", () => {
     const terminal = new MemoryOutput(80);
     expect(createTheme(terminal, UTF8).red("x")).toBe("\u001B[31mx\u001B[39m");
     expect(createTheme(terminal, { ...UTF8, NO_COLOR: "1" }).red("x")).toBe("x");

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { StreamedEvent } from "../../../src/edgectl/api/deployment-event.ts";
 import { createTheme } from "../../../src/lib/terminal/theme.ts";
 import { displayWidth } from "../../../src/lib/terminal/width.ts";
-import { renderProgress } from "../../../src/edgectl/views/progress-text.ts";
+import { renderProgress } from "../../../src/edgectl/views/event-text.ts";
 import { TerminalView } from "../../../src/edgectl/views/terminal-view.ts";
 import { MemoryOutput } from "../../support/edgectl/memory-output.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
@@ -24,13 +24,13 @@ function setUp(columns = 80) {
   return { output, clock, view, screen: () => screenOf(output.text) };
 }
 
-/** What is left on a screen on which only the last line is ever rewritten. */
+/** Returns the final content of a screen on which only the last line is rewritten. */
 function screenOf(text: string): string[] {
   return text.split("\n").map((line) => stripVTControlCharacters(line.split("\u001B[2K").at(-1) ?? "").trimEnd());
 }
 
 describe("a deployment on a terminal", () => {
-  test("leaves a line for each thing done, with the pull summed up", async () => {
+  test("prints a line for each finished step, with the total of the pull", async () => {
     const { view, clock, screen } = setUp();
     view.onEvent({ status: "Running", message: "Checking ports", step: "checking" });
     await clock.advance(1000);
@@ -61,14 +61,14 @@ describe("a deployment on a terminal", () => {
     view[Symbol.dispose]();
   });
 
-  test("shows how often the link was cut, where the device says so", async () => {
+  test("shows how often the link was cut, if the device reports it", async () => {
     const { view, screen } = setUp();
     view.onEvent({ ...PULL, details: { cuts: 4 } });
     expect(screen().at(-1)).toContain("link cut 4 times");
     view[Symbol.dispose]();
   });
 
-  test.each([20, 40, 60, 80, 120])("the line that moves never takes more than %d columns", (columns) => {
+  test.each([20, 40, 60, 80, 120])("the live line never takes more than %d columns", (columns) => {
     const theme = createTheme(new MemoryOutput(columns), {});
     for (const rate of [undefined, 1, 999_999_999]) {
       const room = columns - 15;
@@ -86,7 +86,7 @@ describe("a deployment on a terminal", () => {
     expect(output.text).toContain("evil\\x0d\\x0aline");
   });
 
-  test("a lost connection and its return stay on the screen, and the cursor comes back in the end", () => {
+  test("a lost and restored connection stay on the screen, and the cursor is shown again at the end", () => {
     const { view, screen, output } = setUp();
     view.onDisconnected("the connection broke (ECONNRESET)");
     view.onReconnected();

@@ -10,7 +10,7 @@ import { escapeJson, sanitizeOutput, safeJson, sanitizeValue } from "../../../sr
 import { sanitizedText, sanitizedLine } from "../../../src/protocol/sanitized-text.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
-const OBEYED = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}\u200b\u2060\ufeff]/u;
+const ACTED_ON = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}\u200b\u2060\ufeff]/u;
 const evil = fc.string({
   unit: fc.oneof(
     fc.constantFrom(
@@ -35,14 +35,14 @@ const logLine = (msg: string, field: string): string =>
   `${JSON.stringify({ level: "info", time: "t", name: "edge-agent", msg, field, [field]: 1, err: { message: msg, stack: `${msg}\n at` } })}\n`;
 
 describe("the log", () => {
-  test("has one line for each, and nothing a terminal obeys, wherever it is read", () => {
+  test("has one line for each, and nothing a terminal acts on, in every format", () => {
     fc.assert(
       fc.property(evil, evil, (msg, field) => {
         const line = logLine(msg, field);
-        expect(formatLogLine(line.trimEnd())).not.toMatch(OBEYED);
+        expect(formatLogLine(line.trimEnd())).not.toMatch(ACTED_ON);
         expect(formatJournalLine(line)).toMatch(/^<6>[^\n]*\n$/);
-        expect(formatJournalLine(line).trimEnd()).not.toMatch(OBEYED);
-        expect(formatJournalLine(`${field}\n`).replace(/\n$/, "")).not.toMatch(OBEYED);
+        expect(formatJournalLine(line).trimEnd()).not.toMatch(ACTED_ON);
+        expect(formatJournalLine(`${field}\n`).replace(/\n$/, "")).not.toMatch(ACTED_ON);
       }),
     );
   });
@@ -54,13 +54,13 @@ describe("the log", () => {
         const [first, ...others] = fields;
         expect(first?.[0]).toBe("MESSAGE");
         for (const [name] of others) expect(name).toMatch(/^(?:PRIORITY|SYSLOG_(?:IDENTIFIER|PID)|EDGE_[A-Z0-9_]*)$/);
-        for (const [, value] of fields) expect(value.replaceAll("\n", "")).not.toMatch(OBEYED);
+        for (const [, value] of fields) expect(value.replaceAll("\n", "")).not.toMatch(ACTED_ON);
         expect(first?.[1]).not.toContain("\n");
       }),
     );
   });
 
-  test.each([true, false])("has nothing of it in its file or on a terminal (pretty: %s)", async (pretty) => {
+  test.each([true, false])("has no control characters in its file or on a terminal (pretty: %s)", async (pretty) => {
     await using directory = await tempDir();
     const path = join(directory.path, "log");
     const fd = openSync(path, "w");
@@ -69,7 +69,7 @@ describe("the log", () => {
     for (const text of texts) logger.info({ field: text, [text]: 1, err: new Error(text) }, `begin ${text}`);
     closeSync(fd);
     const written = readFileSync(path, "utf8").replaceAll(new RegExp(COLOUR, "g"), "");
-    expect(written.split("\n").filter((line) => OBEYED.test(line))).toEqual([]);
+    expect(written.split("\n").filter((line) => ACTED_ON.test(line))).toEqual([]);
     expect(written.split("\n").filter((line) => /^(?:MESSAGE|READY|<0>|forged)/.test(line))).toEqual([]);
     if (pretty) return;
     const read = written
@@ -82,7 +82,7 @@ describe("the log", () => {
 
 const COLOUR = "\\u001b\\[[\\d;]*m";
 
-/** Fields of an entry in the journal's own protocol. */
+/** Decodes the fields of an entry in the journal's native protocol. */
 function readEntry(entry: Uint8Array): (readonly [name: string, value: string])[] {
   const fields: [string, string][] = [];
   let rest = Buffer.from(entry);
@@ -103,13 +103,13 @@ function readEntry(entry: Uint8Array): (readonly [name: string, value: string])[
 }
 
 describe("output", () => {
-  test("has nothing but lines, and colours where they are the program's", () => {
+  test("has only lines, and the program's own colours", () => {
     fc.assert(
       fc.property(evil, (text) => {
-        expect(sanitizeOutput(text, false).replaceAll("\n", "")).not.toMatch(OBEYED);
+        expect(sanitizeOutput(text, false).replaceAll("\n", "")).not.toMatch(ACTED_ON);
         const coloured = sanitizeOutput(`\u001b[1m${text}\u001b[0m`, true).replaceAll(new RegExp(COLOUR, "g"), "");
-        expect(coloured.replaceAll("\n", "")).not.toMatch(OBEYED);
-        expect(JSON.stringify(sanitizeValue({ text, list: [text] }))).not.toMatch(OBEYED);
+        expect(coloured.replaceAll("\n", "")).not.toMatch(ACTED_ON);
+        expect(JSON.stringify(sanitizeValue({ text, list: [text] }))).not.toMatch(ACTED_ON);
       }),
     );
     expect(sanitizeOutput("\u001b[1mbold\u001b[0m\nGröße 👩‍🔧", true)).toBe("\u001b[1mbold\u001b[0m\nGröße 👩‍🔧");
@@ -119,7 +119,7 @@ describe("output", () => {
   test("in JSON is the same JSON", () => {
     fc.assert(
       fc.property(evil, (text) => {
-        expect(safeJson({ text })).not.toMatch(OBEYED);
+        expect(safeJson({ text })).not.toMatch(ACTED_ON);
         expect(JSON.parse(safeJson({ text }))).toEqual({ text });
         expect(JSON.parse(escapeJson(JSON.stringify({ text }, undefined, 2)))).toEqual({ text });
       }),
@@ -127,8 +127,8 @@ describe("output", () => {
   });
 });
 
-describe("what a device says of itself", () => {
-  test("is kept without what a terminal obeys, as long as it was", () => {
+describe("text reported by a device", () => {
+  test("is kept without control characters, at the same length", () => {
     fc.assert(
       fc.property(evil, (text) => {
         expect(sanitizedLine(100).parse(text)).not.toMatch(/[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/u);

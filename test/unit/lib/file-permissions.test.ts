@@ -30,14 +30,14 @@ const put = (name: string, mode: number): string => {
 };
 const mode = (path: string): number => statSync(path).mode & 0o7777;
 
-it("takes permissions away, adds none, and does so once", () => {
+it("removes permissions, adds none, and has nothing left to do the second time", () => {
   const files = [put("a", 0o666), put("b", 0o400), put("c", 0o4755)];
   expect(mend()).toEqual(["d 0755 -> 0700", "d/a 0666 -> 0600", "d/c 4755 -> 0600"]);
   expect(files.map(mode)).toEqual([0o600, 0o400, 0o600]);
   expect(mend()).toEqual([]);
 });
 
-it("touches neither what a link leads to, nor a file with a second name, nor what is not the program's", () => {
+it("does not change targets of links, files with hard links, or unmanaged files", () => {
   const victim = join(home.path, "victim");
   writeFileSync(victim, "");
   chmodSync(victim, 0o644);
@@ -48,7 +48,7 @@ it("touches neither what a link leads to, nor a file with a second name, nor wha
   expect([mode(victim), mode(other)]).toEqual([0o644, 0o644]);
 });
 
-it("leaves alone a directory that others share, and its files, which could be exchanged meanwhile", () => {
+it("does not change a shared directory or its files, which could be replaced meanwhile", () => {
   const file = put("a", 0o644);
   chmodSync(directory, 0o1777);
   expect(mend()).toEqual([]);
@@ -58,7 +58,7 @@ it("leaves alone a directory that others share, and its files, which could be ex
   expect(mend({ directory: join(home.path, "none") })).toEqual([]);
 });
 
-it("says so many, and how many more", () => {
+it("lists up to the limit, and the number of the others", () => {
   for (const name of ["a", "b", "c"]) put(name, 0o644);
   const mended = restrictPermissions({ directory, directoryMode: 0o700, fileMode: 0o600, isManaged: () => true });
   expect(describePermissionChanges(mended, 2)).toEqual([expect.any(String), expect.any(String), "and 2 more"]);

@@ -12,7 +12,7 @@ import { FakeClock } from "../../support/fake-clock.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
 describe("full jitter", () => {
-  it("stays between nothing and the bound, which doubles up to the limit", () => {
+  it("stays between 0 and the bound, which doubles up to the limit", () => {
     fc.assert(
       fc.property(fc.nat(200), fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), (attempt, random) => {
         const delay = fullJitter(attempt, { baseMs: 1_000, maxMs: 300_000 }, random);
@@ -24,7 +24,7 @@ describe("full jitter", () => {
 });
 
 describe("semaphore", () => {
-  it("lets in as many as its limit, the others in order, and forgets those that gave up", async () => {
+  it("grants up to its limit, then in order, and forgets aborted waiters", async () => {
     const semaphore = new Semaphore(1);
     const first = await semaphore.acquire();
     expect(semaphore.isFull).toBe(true);
@@ -44,7 +44,7 @@ describe("semaphore", () => {
     expect(semaphore.isFull).toBe(false);
   });
 
-  it("takes one more in by force, and nobody else until there are fewer again", async () => {
+  it("forceAcquire exceeds the limit, and others wait until it is below the limit again", async () => {
     const semaphore = new Semaphore(1);
     const first = await semaphore.acquire();
     const second = semaphore.forceAcquire();
@@ -60,7 +60,7 @@ describe("semaphore", () => {
 });
 
 describe("redaction", () => {
-  it("finds keys and tokens by their form, wherever they stand", () => {
+  it("finds keys and tokens by their form", () => {
     const key = `ek_${"Ab-_9".repeat(9)}`;
     expect(maskTokens(`{"msg":"GET ?key=${key}&x=ed_${"z".repeat(43)}"}`)).toBe('{"msg":"GET ?key=ek_***&x=ed_***"}');
     expect(maskTokens("ek_short is none")).toBe("ek_short is none");
@@ -87,7 +87,7 @@ describe("redaction", () => {
 });
 
 describe("deadline", () => {
-  it("aborts in time, with its parent, and not once it is disposed of", async () => {
+  it("aborts after its time, with its parent, and not after disposal", async () => {
     const clock = new FakeClock();
     const parent = new AbortController();
     const timed = deadline(clock, 1_000);
@@ -104,8 +104,8 @@ describe("deadline", () => {
   });
 });
 
-describe("remember", () => {
-  it("asks again after a while, and keeps no error", async () => {
+describe("memoize", () => {
+  it("computes again after a while, and does not cache errors", async () => {
     const clock = new FakeClock();
     let asked = 0;
     const ask = memoize(clock, 1_000, async () => {
@@ -121,7 +121,7 @@ describe("remember", () => {
 });
 
 describe("instance lock", () => {
-  it("is had by one process at a time, and goes with it", async () => {
+  it("is held by one process at a time, and released when it ends", async () => {
     await using directory = await tempDir();
     const path = join(directory.path, "lock");
     const module = new URL("../../../src/lib/instance-lock.ts", import.meta.url).href;

@@ -20,12 +20,12 @@ describe("a secret of several lines", () => {
     expect(mask(`    ${KEY[1]}`, `a:\n    ${KEY[1]}\n`)).toBe("    ***");
   });
 
-  test("is masked where an engine has made one line of it", () => {
+  test("is masked when an engine joins its lines", () => {
     expect(mask(`invalid value: ${PEM.replaceAll("\n", " ")}`, PEM)).toBe("invalid value: *** ");
     expect(mask("no: x: 1 y: 2 z", "x: 1\ny: 2\nz")).toBe("no: ***");
   });
 
-  test("does not have its short lines masked, which stand in any text", () => {
+  test("does not have its short lines masked, which are too common", () => {
     expect(mask("{ debug: 1 }", '{\ndebug: 1\n}\n"password": "abcdefgh"')).toBe("{ *** }");
     expect(mask("{ a: 1 }", '{\na: 1\n}\n"password": "abcdefgh"')).toBe("{ a: 1 }");
   });
@@ -56,7 +56,7 @@ describe("a secret in another form", () => {
     expect(mask(`before ${form} after`, SECRET)).toMatch(/^before \*\*\*={0,2} after$/);
   });
 
-  test("is masked in the base64 of something longer, but for a character at either end", () => {
+  test("is masked in the base64 of a longer text, except for a character at either end", () => {
     for (const user of ["", "a", "ab", "abc", "user:", "user1:", "user12:"]) {
       const text = base64(`${user}hunter2 correct horse${user}`);
       const masked = mask(`Authorization: Basic ${text}`, "hunter2 correct horse");
@@ -68,7 +68,7 @@ describe("a secret in another form", () => {
     }
   });
 
-  test("is not taken for anything shorter than it: what is no secret stays as it is", () => {
+  test("is not found in shorter text: other text is unchanged", () => {
     expect(mask("on 1 yes true", "on", "1", "yes")).toBe("on 1 yes true");
     expect(mask("production", "prod")).toBe("***uction");
     expect(mask("https://example.com/a", "https://example.com/b")).toBe("https://example.com/a");
@@ -76,20 +76,20 @@ describe("a secret in another form", () => {
   });
 });
 
-test("secrets that overlap leave nothing of either", () => {
+test("overlapping secrets are masked completely", () => {
   expect(mask("x abcdef y", "abcd", "cdef")).toBe("x *** y");
   expect(mask("x abcdabcd y", "abcd")).toBe("x *** y");
   expect(mask("abcd", "abcd")).toBe("***");
   expect(mask("x abcdefgh y", "abcdefgh", "cdef")).toBe("x *** y");
 });
 
-test("what an ellipsis has left of a secret is masked in messages", () => {
+test("a secret truncated by an ellipsis is masked in messages", () => {
   expect(maskSecrets("invalid: correct hor…", ["correct horse battery"])).toBe("invalid: ***…");
   expect(maskSecrets("invalid: correct hor...", ["correct horse battery"])).toBe("invalid: ***...");
   expect(maskSecrets("invalid: correct hor", ["correct horse battery"])).toBe("invalid: correct hor");
 });
 
-// Letters of the text around are none of a secret's, so that what is left of one can be told.
+// The surrounding text has no letters of a secret, so that remaining parts can be recognized.
 const around = fc.string({ unit: fc.constantFrom("ж", " ", "щ", "→", "\t", "\u{1f600}"), maxLength: 40 });
 const character = fc.oneof(
   fc.constantFrom(...Array.from("abcXYZ019+/=%\"'\\.*[](){}^$|?-_~&<>!éß\u{10348}")),
@@ -97,7 +97,7 @@ const character = fc.oneof(
 );
 const secret = fc.string({ unit: character, minLength: 8, maxLength: 80 }).filter((text) => !text.includes("***"));
 
-/** Whether any run of so many characters of the secret, within one line of it, is in the text. */
+/** Whether the text contains `length` consecutive characters of the form. */
 function showsPartOf(text: string, form: string, length: number): boolean {
   for (let at = 0; at + length <= form.length; at++) if (text.includes(form.slice(at, at + length))) return true;
   return false;
@@ -112,7 +112,7 @@ const forms = (value: string): string[] => [
   Buffer.from(value).toString("base64url"),
 ];
 
-describe("whatever the secret, what surrounds it and where it is cut", () => {
+describe("for any secret, surrounding text and truncation", () => {
   test("no form of it is left", () => {
     fc.assert(
       fc.property(fc.array(secret, { minLength: 1, maxLength: 4 }), around, around, (secrets, before, after) => {
@@ -128,7 +128,7 @@ describe("whatever the secret, what surrounds it and where it is cut", () => {
     );
   });
 
-  test("no line of it is left where every line is looked at alone", () => {
+  test("no line of it is left when lines are masked one by one", () => {
     fc.assert(
       fc.property(secret, around, (value, before) => {
         const masker = new SecretMasker([value]);
@@ -161,7 +161,7 @@ describe("whatever the secret, what surrounds it and where it is cut", () => {
   });
 });
 
-test("thousands of secrets, and long ones, take neither much memory nor much time", () => {
+test("thousands of secrets, and long ones, take little memory and time", () => {
   const many = Array.from({ length: 20_000 }, (_, index) => `value-${index}-${"x".repeat(index % 7)}`);
   const long = "0123456789abcdef".repeat(16_000);
   const masker = new SecretMasker([...many, long]);

@@ -3,10 +3,10 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { deadline, foregroundClock, systemClock } from "../../../src/lib/clock.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
-/** The longest that a timer of the runtime lasts; a longer one fires at once. */
+/** Maximum of setTimeout; a longer timer fires at once. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-describe("the machine's clock, for waits longer than a timer of the runtime lasts", () => {
+describe("the system clock, for waits longer than the maximum of setTimeout", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
@@ -21,7 +21,7 @@ describe("the machine's clock, for waits longer than a timer of the runtime last
     expect(fired).toBe(1);
   });
 
-  it("fires at the moment it is due, wherever the borders are", () => {
+  it("fires exactly when due, around the boundaries of the parts", () => {
     const waits = fc.oneof(
       fc.integer({ min: 0, max: 10_000 }),
       fc.tuple(fc.integer({ min: 1, max: 4 }), fc.integer({ min: -2, max: 2 })).map(([n, by]) => n * LONGEST_MS + by),
@@ -38,7 +38,7 @@ describe("the machine's clock, for waits longer than a timer of the runtime last
     );
   });
 
-  it("does not fire once it was disposed, at any time", () => {
+  it("does not fire after disposal at any time", () => {
     for (const after of [0, LONGEST_MS + 1, 50 * DAY_MS]) {
       const timer = systemClock.timer(60 * DAY_MS, () => expect.unreachable());
       vi.advanceTimersByTime(after);
@@ -48,7 +48,7 @@ describe("the machine's clock, for waits longer than a timer of the runtime last
     }
   });
 
-  it("never fires where there is no end", () => {
+  it("never fires for an infinite time", () => {
     const timer = systemClock.timer(Infinity, () => expect.unreachable());
     vi.advanceTimersByTime(3_650 * DAY_MS);
     timer[Symbol.dispose]();
@@ -74,7 +74,7 @@ describe("the machine's clock, for waits longer than a timer of the runtime last
 
   it("keeps a command alive for so long, and no longer", async () => {
     let slept = false;
-    // A service may ask for any pause before it is asked again.
+    // A service may request any pause with Retry-After.
     const sleeping = foregroundClock.sleep(40 * DAY_MS).then(() => (slept = true));
     await vi.advanceTimersByTimeAsync(40 * DAY_MS - 1);
     expect([slept, vi.getTimerCount()]).toEqual([false, 2]);

@@ -22,7 +22,7 @@ it("sends each message as one datagram, byte for byte", async () => {
   expect(receiver.take()).toBeUndefined();
 });
 
-it("says when nothing was sent: no listener, a name no socket can have, too long, closed", async () => {
+it("returns false if nothing was sent: no listener, invalid path, too long, closed", async () => {
   await using dir = await tempDir();
   using receiver = new DatagramReceiver(join(dir.path, "s"));
   using sender = open();

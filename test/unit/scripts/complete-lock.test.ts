@@ -15,13 +15,13 @@ const TOOL = {
 };
 const PARTIAL = lockOf({
   "": { devDependencies: { tool: "^2.0.0" } },
-  // What an installation writes for a package that the registry lacks.
+  // The entry that npm writes for a package the registry lacks.
   "node_modules/@tool/darwin": { dev: true, optional: true },
   "node_modules/@tool/linux": { version: "2.0.0", integrity: "sha512-linux", dev: true, optional: true },
   "node_modules/tool": TOOL,
 });
 
-/** A registry of these packages; what it was asked for is noted. */
+/** A registry with these packages, which records the requests. */
 function registry(has: PackageLock["packages"]): {
   readonly resolve: ResolvePackages;
   readonly asked: Record<string, string>[];
@@ -33,7 +33,7 @@ function registry(has: PackageLock["packages"]): {
       const entry = has[`${name}@${range}`];
       return entry ? [[`node_modules/${name}`, entry] as const] : [];
     });
-    // As npm does: what is not to be had gets an entry that says nothing.
+    // As npm does: an unavailable package gets an empty entry.
     const absent = Object.keys(wanted).map((name) => [`node_modules/${name}`, { optional: true }]);
     return { "": {}, ...Object.fromEntries(absent), ...Object.fromEntries(found) };
   };
@@ -49,7 +49,7 @@ const platform = (name: string, more: object = {}): object => ({
 });
 
 describe("a lock file", () => {
-  it("misses what an entry names and nothing above it holds, the project's own packages included", () => {
+  it("misses dependencies that do not resolve, including the project's own", () => {
     const nested = lockOf({
       "": { dependencies: { a: "1", absent: "1" }, optionalDependencies: { platform: "3" } },
       "node_modules/a": { version: "1.0.0", dependencies: { b: "1", c: "1" } },
@@ -61,13 +61,13 @@ describe("a lock file", () => {
       ": platform",
       "node_modules/a/node_modules/b: d",
     ]);
-    // What is somewhere else in the tree is not what is looked for.
+    // An entry elsewhere in the tree does not count.
     expect(
       findMissingPackages(lockOf({ ...nested.packages, "node_modules/a/node_modules/absent": { version: "1.0.0" } })),
     ).toHaveLength(3);
   });
 
-  it("gets the missing packages and theirs, as npm writes them, without any address; the rest stays", async () => {
+  it("gets the missing packages and their dependencies, as npm writes them, without URLs; the rest is unchanged", async () => {
     const { resolve, asked } = registry({
       "@tool/darwin@2.0.0": platform("darwin", { cpu: ["arm64"], license: "MIT", engines: { node: ">=20" } }),
       "@tool/wasm@2.0.0": platform("wasm", { dependencies: { runtime: "^1.0.0" } }),
@@ -94,7 +94,7 @@ describe("a lock file", () => {
     ]);
   });
 
-  it("is not touched where the registry lacks a platform, and each that it lacks is named", async () => {
+  it("is not changed if the registry lacks packages, and each is named", async () => {
     const before = JSON.stringify(PARTIAL);
     const result = await completeLock(PARTIAL, registry({ "@tool/darwin@2.0.0": platform("darwin") }).resolve);
     expect(result).toEqual({
@@ -104,14 +104,14 @@ describe("a lock file", () => {
     expect(JSON.stringify(PARTIAL)).toBe(before);
   });
 
-  it("that is complete asks nobody for anything", async () => {
+  it("that is complete needs no resolution", async () => {
     const { resolve, asked } = registry({});
     const lock = lockOf({ "": { dependencies: { a: "1" } }, "node_modules/a": { version: "1.0.0" } });
     expect(await completeLock(lock, resolve)).toEqual({ kind: "complete", lock, added: [] });
     expect(asked).toEqual([]);
   });
 
-  it("holds two versions of one package where two ask for them", async () => {
+  it("has two versions of one package if both are required", async () => {
     const lock = lockOf({
       "": { dependencies: { a: "1", b: "1" } },
       "node_modules/a": { version: "1.0.0", optionalDependencies: { watcher: "1.0.9" } },
@@ -127,7 +127,7 @@ describe("a lock file", () => {
     expect(got).toEqual(["1.0.9", "2.0.9"]);
   });
 
-  it("keeps an older version that another package uses, and puts the missing one below the one that asks", async () => {
+  it("keeps an older version that another package uses, and nests the missing one below its parent", async () => {
     const lock = lockOf({
       "": { dependencies: { old: "1", tool: "2" } },
       "node_modules/@tool/darwin": { version: "1.0.0", optional: true },

@@ -7,7 +7,7 @@ import { run } from "../../support/command.ts";
 const PAGE = "man/edge-agent.8";
 
 describe("the manual page", () => {
-  it("tells of every command, and of none that is not for people", async () => {
+  it("describes every command that help shows, and no hidden one", async () => {
     const page = await manPage();
     for (const command of ["run", "status", "app", "logs", "doctor", "enroll", "config check", "config show"]) {
       expect(page).toContain(`.SS "edge\\-agent ${roff(command)} `);
@@ -27,7 +27,7 @@ describe("the manual page", () => {
     expect(stdout).toContain("journalctl EDGE_APP=node-red");
   });
 
-  it("shows what looks like a request as it is written", () => {
+  it("escapes lines that look like roff requests", () => {
     expect(paragraphs(".SH x\n  'a' \\b")).toEqual([".PP", "\\&.SH x", ".RS 4\n.nf", "\\(aqa\\(aq \\eb", ".fi\n.RE"]);
   });
 });

@@ -12,7 +12,7 @@ describe("median", () => {
 });
 
 describe("paired measurement", () => {
-  it("takes turns, lets each go first, and leaves out the first round", async () => {
+  it("alternates, lets each go first, and discards the first round", async () => {
     const order: string[] = [];
     const result = await paired(
       2,

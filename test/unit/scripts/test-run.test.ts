@@ -21,7 +21,7 @@ describe("the outcome of a test run", () => {
   const good: TestSummary = { passed: 3, failed: 0, skipped: [], broken: [] };
   const skipped = [{ name: "a", reason: "no root" }];
 
-  it("is told in one line", () => {
+  it("is printed in one line", () => {
     expect(countsLine(good)).toBe("3 passed, 0 failed");
     expect(countsLine({ ...good, skipped })).toBe("3 passed, 0 failed, 1 skipped");
   });

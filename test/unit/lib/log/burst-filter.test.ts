@@ -13,13 +13,13 @@ function filter(clock = new FakeClock()) {
 }
 
 describe("bursts in the log", () => {
-  it("lines that differ pass as they come", () => {
+  it("different lines are written at once", () => {
     const { burst, written } = filter();
     for (const msg of ["a", "b", "c", "a"]) burst.push(line(msg));
     expect(written.map(({ msg }) => msg)).toEqual(["a", "b", "c", "a"]);
   });
 
-  it("the first of many alike pass; the others are one line that counts them, whatever their time", async () => {
+  it("the first equal lines are written; the others are one line with their number, whatever their time", async () => {
     const { burst, clock, written } = filter();
     for (let second = 10; second < 60; second++) burst.push(line("again", `2026-11-20T12:00:${second}.000Z`));
     expect(written).toHaveLength(3);
@@ -28,7 +28,7 @@ describe("bursts in the log", () => {
     expect(written.at(-1)).toMatchObject({ msg: "again", time: "2026-11-20T12:00:59.000Z", repeated: 47 });
   });
 
-  it("after a burst a line alike is new again", async () => {
+  it("after a burst an equal line is new again", async () => {
     const { burst, clock, written } = filter();
     burst.push(line("a"));
     await clock.advance(10_000);
@@ -36,7 +36,7 @@ describe("bursts in the log", () => {
     expect(written).toHaveLength(2);
   });
 
-  it("whatever comes, nothing is left out without being counted", async () => {
+  it("every line is written or counted", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(fc.integer({ min: 0, max: 300 }), fc.nat({ max: 3_000 }))), async (steps) => {
         const { burst, clock, written } = filter();

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { journalEntry, MAX_ENTRY_BYTES } from "../../../../src/lib/log/journal-entry.ts";
-import { journalTarget } from "../../../../src/lib/log/journal-target.ts";
+import { journalEntry, journalTarget, MAX_ENTRY_BYTES } from "../../../../src/lib/log/journal-entry.ts";
 import { openDatagramSender } from "../../../../src/lib/unix-datagram.ts";
 import { DatagramReceiver } from "../../../support/datagram-receiver.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
@@ -10,7 +9,7 @@ import { tempDir } from "../../../support/temp-dir.ts";
 const line = (fields: Readonly<Record<string, unknown>>): string =>
   `${JSON.stringify({ level: "warn", time: "2026-11-20T12:00:00.000Z", name: "edge-agent", ...fields })}\n`;
 
-/** Reads an entry back as the journal does. */
+/** Decodes an entry as the journal does. */
 function parse(entry: Uint8Array | undefined): Map<string, string> {
   const rest = Buffer.from(entry ?? new Uint8Array());
   const fields = new Map<string, string>();
@@ -33,7 +32,7 @@ function parse(entry: Uint8Array | undefined): Map<string, string> {
 }
 
 describe("an entry for the journal", () => {
-  it("has the message as a person reads it, and the fields to search by", () => {
+  it("has the readable message, and the fields to search by", () => {
     const fields = parse(
       journalEntry(
         line({ deployment: "dep_1", app: "node-red", step: "pulling", code: "ImagePullBackOff", msg: "no" }),
@@ -51,7 +50,7 @@ describe("an entry for the journal", () => {
     });
   });
 
-  it("names one thing in one way", () => {
+  it("uses one name for aliases", () => {
     expect(parse(journalEntry(line({ deployment_id: "dep_1", msg: "" }))).get("EDGE_DEPLOYMENT")).toBe("dep_1");
   });
 
@@ -62,7 +61,7 @@ describe("an entry for the journal", () => {
     expect(fields.get("EDGE_ERROR_STACK")).toBe(err.stack);
   });
 
-  it("is no entry where the line is none of a log", () => {
+  it("is undefined for text that is not a log line", () => {
     expect(journalEntry("plain")).toBeUndefined();
     expect(journalEntry("[1]")).toBeUndefined();
   });
@@ -74,7 +73,7 @@ describe("an entry for the journal", () => {
     expect(Number(leftOut) + Buffer.byteLength(message.replace(/ \[.*/, ""))).toBe(200_000);
   });
 
-  it("can be read back whatever stands in it, and is never too long", () => {
+  it("can be decoded for any content, and is never too long", () => {
     const text = fc.string({ unit: "binary", maxLength: 40_000 });
     fc.assert(
       fc.property(
@@ -93,7 +92,7 @@ describe("an entry for the journal", () => {
 });
 
 describe("writing into the journal", () => {
-  it("by datagram while somebody takes them, else as everything on standard output goes", async () => {
+  it("uses datagrams, and standard output as a fallback", async () => {
     await using directory = await tempDir();
     const path = join(directory.path, "journal");
     using sender = openDatagramSender();
@@ -113,7 +112,7 @@ describe("writing into the journal", () => {
     expect(written).toEqual(["<4>nobody there app=web\n", "<4>gone for a restart\n", "no line of a log\n"]);
   });
 
-  it("without a way to send datagrams, too", () => {
+  it("uses standard output if datagrams cannot be sent", () => {
     const written: string[] = [];
     journalTarget({ write: (text) => void written.push(text) }, undefined).write(line({ msg: "hello" }));
     expect(written).toEqual(["<4>hello\n"]);

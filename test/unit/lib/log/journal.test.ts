@@ -20,12 +20,12 @@ describe("lines for the journal", () => {
     expect(formatJournalLine(line({ level, msg: "hello" }))).toBe(`<${priority}>hello\n`);
   });
 
-  it("are one readable line, with the fields behind the message", () => {
+  it("are one readable line, with the fields after the message", () => {
     const text = formatJournalLine(line({ app: "web", reason: "two words", count: 3, msg: "first\nsecond" }));
     expect(text).toBe('<4>first second app=web reason="two words" count=3\n');
   });
 
-  it("keep what is no line of a log", () => {
+  it("keep text that is not a log line", () => {
     expect(formatJournalLine("plain\n")).toBe("plain\n");
     expect(formatLogLine("plain")).toBe("plain");
   });

@@ -23,7 +23,7 @@ async function setUp(sizes: { maxBytes?: number; maxFiles?: number } = {}) {
 }
 
 describe("a log file", () => {
-  it("is written when enough has come together, after half a minute, with a warning, and at the end", async () => {
+  it("is flushed when the buffer is full, after half a minute, with a warning, and at the end", async () => {
     await using test = await setUp({ maxBytes: 100_000 });
     {
       using file = test.open();
@@ -44,7 +44,7 @@ describe("a log file", () => {
     expect(statSync(test.path).mode & 0o007).toBe(0);
   });
 
-  it("never takes more than its share, and keeps the newest", async () => {
+  it("never exceeds its size limit, and keeps the newest lines", async () => {
     await using test = await setUp();
     using file = test.open();
     for (let number = 0; number < 500; number++) file.write(line("warn", `m${number}`));
@@ -56,7 +56,7 @@ describe("a log file", () => {
     expect(messages(test.path, 1).length).toBeLessThan(kept.length);
   });
 
-  it("of one file alone begins anew", async () => {
+  it("with a single file is truncated", async () => {
     await using test = await setUp({ maxFiles: 1 });
     using file = test.open();
     for (let number = 0; number < 100; number++) file.write(line("warn", `m${number}`));
@@ -64,7 +64,7 @@ describe("a log file", () => {
     expect(messages(test.path).at(-1)).toBe("m99");
   });
 
-  it("goes on behind a line that a power cut tore", async () => {
+  it("continues after a line that a power cut truncated", async () => {
     await using test = await setUp();
     appendFileSync(test.path, '{"level":"info","ms');
     using file = test.open();
@@ -76,7 +76,7 @@ describe("a log file", () => {
     ]);
   });
 
-  it("that cannot be written costs lines, which are counted, and is tried again", async () => {
+  it("that cannot be written drops and counts lines, and is retried", async () => {
     await using test = await setUp();
     mkdirSync(test.path);
     using file = test.open();
@@ -104,7 +104,7 @@ describe("a log file", () => {
   });
 });
 
-it("a log that is not there is no empty one", async () => {
+it("a missing log is not an empty one", async () => {
   await using directory = await tempDir();
   expect(readLogFiles(join(directory.path, "none"), 10, 3)).toBeUndefined();
 });

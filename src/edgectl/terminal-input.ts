@@ -1,13 +1,13 @@
 import { createInterface } from "node:readline/promises";
 import { type Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
-import type { Output } from "../../lib/terminal/output.ts";
-import type { Input } from "../io.ts";
+import type { Output } from "../lib/terminal/output.ts";
+import type { Input } from "./io.ts";
 
 /** A stream that may be a terminal. `process.stdin` fits. */
 type Stdin = Readable & { readonly isTTY?: boolean };
 
-/** Standard input. The question goes to `output`; what is typed goes nowhere. */
+/** Creates the standard input. Prompts go to `output`; typed secrets are not echoed. */
 export function createInput(stdin: Stdin, output: Output, interrupt: () => void, interrupted: AbortSignal): Input {
   return {
     isTTY: stdin.isTTY === true,

@@ -1,16 +1,36 @@
 import type { StreamedEvent } from "../api/deployment-event.ts";
-import { renderBar } from "../ui/bar.ts";
 import { formatBytes } from "../../lib/terminal/bytes.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
 import { formatDuration } from "../../lib/terminal/time.ts";
-import { fractionOf } from "./deployment-view.ts";
+import { renderBar } from "./bar.ts";
 
 const MAX_BAR_WIDTH = 30;
 const MIN_BAR_WIDTH = 5;
 
+const STEP_LABELS: Readonly<Record<string, string>> = { rolling_back: "rolling back" };
+
+export const CONNECTION_LOST_TEXT = "The deployment goes on without it; trying to take the stream up again.";
+
+/** A step's name for people. Steps this version does not know keep the service's name. */
+export function stepLabel(event: StreamedEvent): string {
+  return STEP_LABELS[event.step ?? ""] ?? event.step ?? "running";
+}
+
+/** Whether an event only moves the progress bar. */
+export function isProgress(event: StreamedEvent): boolean {
+  return event.status === "Running" && (event.bytes !== undefined || event.progress !== undefined);
+}
+
+/** The completed share, from 0 to 1. */
+export function fractionOf(event: StreamedEvent): number {
+  if (event.progress !== undefined) return event.progress / 100;
+  const { done, total } = event.bytes ?? { done: 0, total: 0 };
+  return total > 0 ? Math.min(1, done / total) : 0;
+}
+
 /**
- * Bar, percent, bytes, rate and time left in at most `width` columns; on a narrow terminal the bar gets shorter, then
- * the parts at the end are left out.
+ * Renders bar, percentage, bytes, rate and time left in at most `width` columns. The last parts are omitted on a narrow
+ * terminal. @param rate bytes per second
  */
 export function renderProgress(event: StreamedEvent, rate: number | undefined, width: number, theme: Theme): string {
   const fraction = fractionOf(event);
@@ -21,7 +41,7 @@ export function renderProgress(event: StreamedEvent, rate: number | undefined, w
   return [renderBar(fraction, bar, theme), ...parts].join("  ");
 }
 
-/** Bytes of bytes, and where the rate is known, that and the time left. @param rate bytes per second */
+/** Bytes done of the total; with a known rate also the rate and the time left. @param rate bytes per second */
 export function bytesParts({ bytes }: Pick<StreamedEvent, "bytes">, rate: number | undefined): string[] {
   if (!bytes) return [];
   const parts = [`${formatBytes(bytes.done)} of ${formatBytes(bytes.total)}`];
@@ -31,7 +51,7 @@ export function bytesParts({ bytes }: Pick<StreamedEvent, "bytes">, rate: number
   return parts;
 }
 
-/** How often the link broke while the device downloaded, where it says so. */
+/** How often the device's link broke during the download, if the device reports it. */
 export function linkCutParts({ details }: StreamedEvent): string[] {
   const cuts = details?.["cuts"];
   if (typeof cuts !== "number" || !Number.isSafeInteger(cuts) || cuts < 1) return [];

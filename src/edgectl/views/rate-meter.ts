@@ -5,21 +5,21 @@ interface Sample {
   readonly bytes: number;
 }
 
-/** Bytes per second over the last seconds, from samples of a running total. */
+/** Measures bytes per second over the last seconds, from samples of a running total. */
 export class RateMeter {
   #samples: Sample[] = [];
 
   /** @param atMs monotonic milliseconds */
   add(atMs: number, bytes: number): void {
     const last = this.#samples.at(-1);
-    // A total that goes back belongs to a new attempt.
+    // A lower total belongs to a new attempt.
     if (last && bytes < last.bytes) this.#samples = [];
     this.#samples.push({ atMs, bytes });
-    // One sample beyond the window stays, so that a slow stream still has a rate.
+    // One sample before the window is kept, so that a slow stream still has a rate.
     while (this.#samples.length > 2 && (this.#samples[1]?.atMs ?? 0) <= atMs - WINDOW_MS) this.#samples.shift();
   }
 
-  /** `undefined` until two samples make a rate. */
+  /** `undefined` until there are two samples. */
   get bytesPerSecond(): number | undefined {
     const first = this.#samples[0];
     const last = this.#samples.at(-1);

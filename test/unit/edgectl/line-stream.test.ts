@@ -1,22 +1,22 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { EventLineReader, StreamFormatError } from "../../../src/edgectl/api/event-lines.ts";
 import { parseStreamedEvent } from "../../../src/edgectl/api/deployment-event.ts";
+import { eventData } from "../../../src/edgectl/api/event-stream.ts";
+import { LineSplitter, StreamFormatError } from "../../../src/edgectl/api/line-stream.ts";
 
 const encoder = new TextEncoder();
 
 function readAll(chunks: readonly Uint8Array[]): string[] {
-  const reader = new EventLineReader();
-  const lines = chunks.flatMap((chunk) => reader.push(chunk));
-  const last = reader.end();
-  return last === undefined ? lines : [...lines, last];
+  const splitter = new LineSplitter();
+  const lines = chunks.flatMap((chunk) => splitter.push(chunk));
+  return [...lines, splitter.end()].map(eventData).filter((data) => data !== undefined);
 }
 
 describe("the reader of the deploy stream", () => {
   const text = 'data: {"message":"größer ⚙ 🚀"}\n\n\ndata:{"a":1}\r\n\r\n: comment\nevent: x\ndata: {"b":2}\n';
   const expected = ['{"message":"größer ⚙ 🚀"}', '{"a":1}', '{"b":2}'];
 
-  test("reads the same whichever byte the stream is split at", () => {
+  test("reads the same for a split at any byte", () => {
     const bytes = encoder.encode(text);
     for (let cut = 0; cut <= bytes.length; cut++) {
       expect(readAll([bytes.subarray(0, cut), bytes.subarray(cut)]), `cut at ${cut}`).toEqual(expected);
@@ -27,7 +27,7 @@ describe("the reader of the deploy stream", () => {
     expect(readAll([...encoder.encode(text)].map((byte) => Uint8Array.of(byte)))).toEqual(expected);
   });
 
-  test("any events in any cuts come out as they went in", () => {
+  test("returns the same events for any chunks", () => {
     const chunked = fc.tuple(fc.array(fc.json(), { maxLength: 8 }), fc.array(fc.nat(400), { maxLength: 6 }));
     fc.assert(
       fc.property(chunked, ([events, cuts]) => {
@@ -39,16 +39,16 @@ describe("the reader of the deploy stream", () => {
     );
   });
 
-  test("a line without end is refused instead of held for ever", () => {
-    const reader = new EventLineReader();
+  test("a line that is too long is refused", () => {
+    const splitter = new LineSplitter();
     const chunk = encoder.encode("x".repeat(600_000));
-    reader.push(chunk);
-    expect(() => reader.push(chunk)).toThrow(StreamFormatError);
+    splitter.push(chunk);
+    expect(() => splitter.push(chunk)).toThrow(StreamFormatError);
   });
 });
 
 describe("an event from the stream", () => {
-  test("keeps what this version does not know, and drops what has the wrong form", () => {
+  test("keeps unknown fields, and drops known fields of the wrong type", () => {
     const json = '{"status":"Running","message":"m","step":"later","bytes":"odd","new":1}';
     expect(parseStreamedEvent(json)).toMatchObject({ status: "Running", message: "m", step: "later", new: 1 });
     expect(parseStreamedEvent(json).bytes).toBeUndefined();

@@ -1,0 +1,85 @@
+import { type Command, Option } from "commander";
+import { assetStatusSchema } from "../../protocol/asset.ts";
+import { type AssetChange, getAsset, listAssets, updateAsset } from "../api/assets.ts";
+import { connect, createContext } from "../context.ts";
+import { usageFailure } from "../failure.ts";
+import type { Io } from "../io.ts";
+import { renderAsset, renderAssets } from "../views/asset-view.ts";
+import { ASSET } from "./options.ts";
+import { addPagingOptions, listPages, noteMorePages, type PagingOptions } from "./paging.ts";
+
+interface ListOptions extends PagingOptions {
+  readonly status?: string;
+  readonly type?: string;
+  readonly q?: string;
+}
+
+interface UpdateOptions {
+  readonly name?: string;
+  readonly status?: string;
+  readonly networkGroup?: string;
+}
+
+export function addAssetsList(assets: Command, io: Io): void {
+  const list = assets
+    .command("list")
+    .description("list the assets of your account")
+    .addOption(new Option("--status <status>", "only those with this status").choices(assetStatusSchema.options))
+    .option("--type <type>", "only those of this type")
+    .option("--q <text>", "only those with this text in the name or serial number");
+  addPagingOptions(list).action(async (options: ListOptions, command: Command) => {
+    const context = createContext(io, command);
+    const { printer } = context;
+    const client = await connect(context);
+    const { status, type, q } = options;
+    const { items, next } = await listPages(options, async (position) => {
+      const page = await listAssets(client, { status, type, q, ...position });
+      return { items: page.assets, next: page.next_cursor };
+    });
+    printer.result({ assets: items, next_cursor: next }, () => renderAssets(items, printer.theme, printer.width));
+    noteMorePages(printer, next);
+  });
+}
+
+export function addAssetsShow(assets: Command, io: Io): void {
+  assets
+    .command("show")
+    .description("show one asset and its SIMs")
+    .argument(...ASSET)
+    .action(async (asset: string, _options: unknown, command: Command) => {
+      const context = createContext(io, command);
+      const found = await getAsset(await connect(context), asset);
+      context.printer.result(found, () => renderAsset(found, context.printer.theme));
+    });
+}
+
+export function addAssetsUpdate(assets: Command, io: Io): void {
+  assets
+    .command("update")
+    .description("change an asset: everything that is given, or nothing")
+    .argument(...ASSET)
+    .option("--name <name>", "display name")
+    .addOption(
+      new Option("--status <status>", "activate or deactivate all SIMs of the asset").choices(
+        assetStatusSchema.options,
+      ),
+    )
+    .option("--network-group <group>", "network group of the Super SIM")
+    .action(async (asset: string, options: UpdateOptions, command: Command) => {
+      const context = createContext(io, command);
+      const change = toChange(options);
+      const updated = await updateAsset(await connect(context), asset, change);
+      context.printer.result(updated, () => renderAsset(updated, context.printer.theme));
+    });
+}
+
+function toChange({ name, status, networkGroup }: UpdateOptions): AssetChange {
+  const change: AssetChange = {};
+  if (name !== undefined) change.name = name;
+  if (status !== undefined) change.status = status;
+  if (networkGroup !== undefined) change.supersim = { network_group: networkGroup };
+  if (Object.keys(change).length === 0) {
+    throw usageFailure("Nothing to change is given.", "Give at least one of --name, --status and --network-group.");
+  }
+  return change;
+}

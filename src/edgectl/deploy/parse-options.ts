@@ -1,0 +1,52 @@
+import { InvalidArgumentError } from "commander";
+import type { AppSpec, PortMapping, Volume } from "../../protocol/app-spec.ts";
+
+export type DeviceMapping = NonNullable<AppSpec["devices"]>[number];
+
+const SIZE_FACTORS: Readonly<Record<string, number>> = {
+  B: 1,
+  kB: 1000,
+  MB: 1000 ** 2,
+  GB: 1000 ** 3,
+  KiB: 1024,
+  MiB: 1024 ** 2,
+  GiB: 1024 ** 3,
+};
+
+/** Parses `HOST:TARGET` or `HOST:TARGET/udp`, such as `30080:80`. The service checks the range. */
+export function parsePort(text: string): PortMapping {
+  const match = /^(\d{1,5}):(\d{1,5})(?:\/(tcp|udp))?$/.exec(text);
+  if (!match) throw new InvalidArgumentError("Write HOST:TARGET, such as 30080:80, or HOST:TARGET/udp.");
+  const ports = { host_port: Number(match[1]), target_port: Number(match[2]) };
+  return match[3] === "udp" ? { ...ports, protocol: "udp" } : ports;
+}
+
+/** Parses `LOCAL:TARGET[:ro|rw]`, such as `/var/lib/web:/data:ro`. Paths with a colon need an app file. */
+export function parseVolume(text: string): Volume {
+  const [local = "", target = "", mode = "rw", ...rest] = text.split(":");
+  if (rest.length > 0 || !local.startsWith("/") || !target.startsWith("/")) {
+    throw new InvalidArgumentError("Write LOCAL:TARGET or LOCAL:TARGET:ro with absolute paths.");
+  }
+  if (mode !== "ro" && mode !== "rw") throw new InvalidArgumentError("The third part is ro or rw.");
+  return { local, target, readonly: mode === "ro" };
+}
+
+/** Parses `LOCAL[:TARGET[:PERMISSIONS]]`, such as `/dev/ttyUSB0` or `/dev/ttyUSB0:/dev/serial:rw`. */
+export function parseDevice(text: string): DeviceMapping {
+  const [local = "", target, permissions, ...rest] = text.split(":");
+  if (rest.length > 0 || !local.startsWith("/") || (target !== undefined && !target.startsWith("/"))) {
+    throw new InvalidArgumentError("Write LOCAL, LOCAL:TARGET or LOCAL:TARGET:rw with absolute paths.");
+  }
+  return { local, ...(target !== undefined && { target }), ...(permissions !== undefined && { permissions }) };
+}
+
+/** Parses a number of bytes: `500000`, `50MB` (decimal) or `256MiB` (binary). */
+export function parseSize(text: string): number {
+  const match = /^(\d{1,15}(?:\.\d{1,6})?) ?([A-Za-z]{0,3})$/.exec(text.trim());
+  const factor = SIZE_FACTORS[match?.[2] || "B"];
+  const bytes = Math.round(Number(match?.[1]) * (factor ?? Number.NaN));
+  if (!Number.isSafeInteger(bytes)) {
+    throw new InvalidArgumentError("Write a size such as 50MB (50,000,000 bytes) or 256MiB (268,435,456 bytes).");
+  }
+  return bytes;
+}
