@@ -4,10 +4,8 @@ import { EdgeError } from "../../protocol/errors.ts";
 import type { SimType } from "../../protocol/sim.ts";
 import { changedFieldName, type SimChange, type UpdatePlan } from "../core/asset-update.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";
-import { toOperatorSim } from "../sim-operator/operator-sim.ts";
-import type { OperatorSim, SimOperator } from "../sim-operator/sim-operator.ts";
-import type { Asset } from "../core/asset.ts";
-import type { SimState } from "../store/sims.ts";
+import { type OperatorSim, type SimOperator, toOperatorSim } from "../sim-operator/sim-operator.ts";
+import type { Asset, SimState } from "../core/asset.ts";
 import type { Store } from "../store/store.ts";
 import { KeyedLock } from "../../lib/keyed-lock.ts";
 

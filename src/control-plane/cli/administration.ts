@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { safeJson, sanitizeValue } from "../../lib/terminal/sanitize.ts";
 import { loadConfig } from "../load-config.ts";
 import type { Store } from "../store/store.ts";
-import type { CliContext } from "./context.ts";
+import { type CliContext, CommandError } from "./context.ts";
 
 export interface AdministrationOptions {
   readonly config?: string;
@@ -33,6 +33,12 @@ export async function runAdministration<T>(
 export function dataDirOf(options: AdministrationOptions): string {
   const overrides = options.dataDir === undefined ? {} : { data_dir: options.dataDir };
   return loadConfig(options.config, overrides).data_dir;
+}
+
+/** Throws `CommandError` when there is no such account. */
+export async function requireAccount(store: Pick<Store, "accounts">, id: string): Promise<void> {
+  if (await store.accounts.findAccount(id)) return;
+  throw new CommandError(`there is no account ${id}; see \`edge-control account list\``);
 }
 
 /** Prints what came of a command, in JSON or for the reader. */

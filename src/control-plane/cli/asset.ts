@@ -2,10 +2,14 @@ import type { Command } from "commander";
 import { assetRegistrationSchema } from "../../protocol/asset-request.ts";
 import { listIssues } from "../../protocol/request-error.ts";
 import { type IdentifierConflict, registerAsset } from "../assets/register-asset.ts";
-import { type AdministrationOptions, runAdministration, withAdministrationOptions } from "./administration.ts";
+import {
+  type AdministrationOptions,
+  requireAccount,
+  runAdministration,
+  withAdministrationOptions,
+} from "./administration.ts";
 import { addEnrolmentCodeCommand } from "./enrolment-code.ts";
 import { type CliContext, CommandError } from "./context.ts";
-import { requireAccount } from "./require-account.ts";
 
 interface AssetOptions extends AdministrationOptions {
   readonly account: string;

@@ -3,12 +3,12 @@ import { formatEnrolmentCode } from "../../protocol/enrolment.ts";
 import { issueCode } from "../enrolment/codes.ts";
 import {
   type AdministrationOptions,
+  requireAccount,
   runAdministration,
   formatTimeOrNever,
   withAdministrationOptions,
 } from "./administration.ts";
 import { type CliContext, CommandError } from "./context.ts";
-import { requireAccount } from "./require-account.ts";
 
 const SECONDS: Readonly<Record<string, number>> = { m: 60, h: 3600, d: 24 * 3600 };
 const MAX_VALIDITY_S = 30 * 24 * 3600;

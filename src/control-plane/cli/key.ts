@@ -3,13 +3,13 @@ import { createId, createSecret, hashSecret } from "../secrets.ts";
 import type { ApiKey } from "../store/accounts.ts";
 import {
   type AdministrationOptions,
+  requireAccount,
   runAdministration,
   formatTable,
   formatTimeOrNever,
   withAdministrationOptions,
 } from "./administration.ts";
 import { type CliContext, CommandError } from "./context.ts";
-import { requireAccount } from "./require-account.ts";
 
 /** Most keys of one account that are not revoked. */
 export const MAX_KEYS_PER_ACCOUNT = 1_000;

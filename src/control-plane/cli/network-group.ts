@@ -1,9 +1,13 @@
 import type { Command } from "commander";
 import { DEFAULT_NETWORK_GROUPS, networkGroupSchema } from "../../protocol/sim.ts";
 import { isDefaultGroup } from "../core/network-group.ts";
-import { type AdministrationOptions, runAdministration, withAdministrationOptions } from "./administration.ts";
+import {
+  type AdministrationOptions,
+  requireAccount,
+  runAdministration,
+  withAdministrationOptions,
+} from "./administration.ts";
 import { type CliContext, CommandError } from "./context.ts";
-import { requireAccount } from "./require-account.ts";
 
 /** Most network groups one account may have of its own. */
 export const MAX_GROUPS_PER_ACCOUNT = 1_000;

@@ -1,7 +1,7 @@
 import type { SimType } from "../../protocol/sim.ts";
 import type { Granularity } from "../../protocol/usage.ts";
+import type { Asset, SimState } from "../core/asset.ts";
 import type { TimeRange } from "../core/usage-period.ts";
-import type { SimState } from "../store/sims.ts";
 import type { UsageTotal } from "../core/usage-view.ts";
 
 /** A SIM as an operator's API addresses it, with what the control plane last knew about it. */
@@ -11,6 +11,29 @@ export interface OperatorSim {
   /** The operator's own identifier: the SID of a Super SIM, the IMSI of a PRO SIM. */
   readonly operatorId: string;
   readonly state: SimState;
+}
+
+/** The asset's SIM of this type as the operator addresses it; `undefined` when the asset has none. */
+export function toOperatorSim(asset: Asset, type: SimType): OperatorSim | undefined {
+  const { supersim, prosim } = asset;
+  if (type === "supersim") {
+    return (
+      supersim && {
+        type,
+        iccid: supersim.iccid,
+        operatorId: supersim.sid,
+        state: { status: supersim.status, networkGroup: supersim.networkGroup },
+      }
+    );
+  }
+  return (
+    prosim && {
+      type,
+      iccid: prosim.iccid,
+      operatorId: prosim.imsi,
+      state: { status: prosim.status, networkGroup: undefined },
+    }
+  );
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Granularity } from "../../protocol/usage.ts";
 import type { TimeRange } from "../core/usage-period.ts";
-import type { SimState } from "../store/sims.ts";
+import type { SimState } from "../core/asset.ts";
 import type { UsageTotal } from "../core/usage-view.ts";
 import type { UsageStore } from "../store/usage.ts";
 import type { OperatorSim, SimOperator } from "./sim-operator.ts";
