@@ -2,7 +2,7 @@ import { z } from "zod";
 import { deploymentActionSchema } from "./deployment-action.ts";
 import { deploymentStatusSchema, errorCodeSchema } from "./deployment-event.ts";
 import { sanitizedLine } from "./sanitized-text.ts";
-import { unixSeconds } from "./timestamp.ts";
+import { unixSeconds } from "./scalars.ts";
 
 /** What an app does right now. `missing`: its container is gone, and it is being put right. */
 export const appRunStateSchema = z.enum(["running", "restarting", "stopped", "unhealthy", "missing"]);
@@ -15,7 +15,7 @@ const lastDeployment = z
     deployment_id: z.string().max(64),
     action: deploymentActionSchema,
     status: deploymentStatusSchema,
-    code: errorCodeSchema.exactOptional().catch(undefined as never),
+    code: errorCodeSchema.optional().catch(undefined),
     finished_at: unixSeconds("When it ended; null while it goes on, or where the device had no clock.").nullable(),
   })
   .meta({ id: "LastDeployment" });

@@ -7,7 +7,7 @@ import {
   assetTypeSchema,
   serialNumberSchema,
 } from "./asset.ts";
-import { integerString } from "./query-string.ts";
+import { integerString } from "./scalars.ts";
 import { networkGroupSchema, proSimRegistrationSchema, superSimRegistrationSchema } from "./sim.ts";
 
 /** Body of Register Asset. */

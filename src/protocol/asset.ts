@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { proSimSchema, superSimSchema } from "./sim.ts";
-import { unixSeconds } from "./timestamp.ts";
-import { isUuid } from "./uuid.ts";
+import { isUuid, unixSeconds } from "./scalars.ts";
 
 /** Derived: active as soon as one of the asset's SIMs is. */
 export const assetStatusSchema = z.enum(["active", "inactive"]);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { reportDeltaSchema, reportHashSchema } from "./app-report.ts";
-import { deployOptionsSchema } from "./deploy-options.ts";
+import { deployOptionsSchema } from "./deploy-request.ts";
 import { appActionSchema } from "./deployment-action.ts";
 import { deviceEventSchema, errorCodeSchema } from "./deployment-event.ts";
 import { MAX_MESSAGE_LENGTH } from "./limits.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isUuid } from "./uuid.ts";
+import { isUuid } from "./scalars.ts";
 
 /** The two kinds of SIM an asset can hold, as they are named in paths and fields. */
 export const simTypeSchema = z.enum(["supersim", "prosim"]);

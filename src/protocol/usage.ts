@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { integerString } from "./query-string.ts";
-import { MAX_UNIX_SECONDS, unixSeconds } from "./timestamp.ts";
+import { integerString, MAX_UNIX_SECONDS, unixSeconds } from "./scalars.ts";
 
 /** How usage is cut up: `all` gives one sum over the whole range, the others one per period in UTC. */
 export const granularitySchema = z.enum(["all", "hour", "day", "month"]);

@@ -7,16 +7,13 @@ import { EdgeError } from "../../protocol/errors.ts";
 import { authenticate, keyOf } from "./auth.ts";
 import { respondToClientError } from "./client-error.ts";
 import type { Api, ApiContext } from "./context.ts";
-import { jsonErrorHandler } from "./errors.ts";
+import { jsonErrorHandler, validateBy } from "./errors.ts";
 import { serveOpenApi } from "./docs/openapi.ts";
 import { serveReferencePage } from "./docs/reference-page.ts";
 import { enrolDevice } from "./enrolments/enrol-device.ts";
 import { health } from "./health.ts";
-import { trackMethods } from "./method-not-allowed.ts";
-import { limitRate } from "./rate-limit.ts";
-import { logRequest } from "./request-log.ts";
+import { limitRate, logRequest, trackMethods } from "./hooks.ts";
 import { ROUTES } from "./routes.ts";
-import { validateBy } from "./validate.ts";
 
 const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;

@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../../lib/logger.ts";
-import { EdgeError, type ErrorCode } from "../../protocol/errors.ts";
-import { errorStatus } from "./error-status.ts";
+import type { ZodType } from "zod";
+import { EdgeError, type ErrorCode, errorEntry } from "../../protocol/errors.ts";
+import { toInvalidRequest } from "../../protocol/request-error.ts";
 
 /** Body of every error outside a deploy stream. */
 export interface ErrorBody {
@@ -21,7 +22,26 @@ const FRAMEWORK_CODES: Readonly<Record<string, ErrorCode>> = {
 /** When a client that asked too much may try again, in seconds, where nothing better is known. */
 const DEFAULT_RETRY_AFTER_S: Partial<Record<ErrorCode, number>> = { TooManyRequests: 5, QuotaExceeded: 3600 };
 
-/** The typed error for whatever was thrown; anything that is nobody's fault but ours becomes `Internal`. */
+/** HTTP status of a response that consists of this error. */
+export function errorStatus(code: ErrorCode): number {
+  return errorEntry(code).http ?? 500;
+}
+
+/** HTTP status of an event stream that consists of one `Fail` event with this code. */
+export function failureStreamStatus(code: ErrorCode): number {
+  const entry = errorEntry(code);
+  return entry.endsDeployment ? 200 : entry.http;
+}
+
+/** Validates a part of a request by its zod schema. Error: `InvalidRequest` with one issue per problem. */
+export function validateBy(schema: ZodType): (data: unknown) => { value: unknown } | { error: Error } {
+  return (data) => {
+    const result = schema.safeParse(data);
+    return result.success ? { value: result.data } : { error: toInvalidRequest(result.error) };
+  };
+}
+
+/** Converts a thrown value to a typed error. One that the client did not cause becomes `Internal`. */
 function toEdgeError(error: unknown): EdgeError {
   if (error instanceof EdgeError) return error;
   const { code, statusCode } = error as { code?: unknown; statusCode?: unknown };

@@ -2,9 +2,9 @@ import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { DeploymentEvent } from "../../protocol/deployment-event.ts";
 import type { EdgeError } from "../../protocol/errors.ts";
-import { errorEntry } from "../../protocol/errors.ts";
 import type { StoredEvent } from "../store/deployments.ts";
 import type { ApiContext } from "./context.ts";
+import { failureStreamStatus } from "./errors.ts";
 import { streamSignal } from "./stream-signal.ts";
 
 const MEDIA_TYPE = "text/event-stream";
@@ -45,7 +45,7 @@ export function sendFailure(reply: FastifyReply, error: EdgeError, nowMs: number
     ...(error.details && { details: { ...error.details } }),
   };
   void setHeaders(reply)
-    .code(errorEntry(error.code).http)
+    .code(failureStreamStatus(error.code))
     .send(formatEvent(JSON.stringify(event)));
 }
 

@@ -2,10 +2,9 @@ import type { Readable } from "node:stream";
 import { pipeline } from "node:stream";
 import { CsvError, parse } from "csv-parse";
 import { z } from "zod";
-import { integerString } from "../../protocol/query-string.ts";
+import { integerString, MAX_UNIX_SECONDS } from "../../protocol/scalars.ts";
 import { listIssues } from "../../protocol/request-error.ts";
 import { iccidSchema, networkGroupSchema } from "../../protocol/sim.ts";
-import { MAX_UNIX_SECONDS } from "../../protocol/timestamp.ts";
 import { MAX_RECORD_BYTES, type UsageRecord } from "../store/usage.ts";
 
 /** The columns of a usage file, in order. */

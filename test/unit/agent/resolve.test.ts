@@ -3,7 +3,7 @@ import { lastDeployments } from "../../../src/agent/live/last-deployments.ts";
 import type { DeployConfig } from "../../../src/agent/steps/context.ts";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { RegistryError, type RegistryErrorKind } from "../../../src/agent/registry/registry-error.ts";
-import type { DeployOptions } from "../../../src/protocol/deploy-options.ts";
+import type { DeployOptions } from "../../../src/protocol/deploy-request.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 
 const MB = 1_000_000;

@@ -1,4 +1,4 @@
-import type { DeployOptions } from "../../../protocol/deploy-options.ts";
+import type { DeployOptions } from "../../../protocol/deploy-request.ts";
 import type { AppAction } from "../../../protocol/deployment-action.ts";
 import type { EdgeError } from "../../../protocol/errors.ts";
 import type { AppRecord, DeploymentRecord, Failure } from "./record.ts";

@@ -1,5 +1,5 @@
 import type { Api, ApiContext } from "../context.ts";
-import { appParams } from "./app-params.ts";
+import { appParams } from "./app-resource.ts";
 import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";
 import { ignoreContentTypeOfEmptyBody, refuseBody } from "./no-body.ts";
 

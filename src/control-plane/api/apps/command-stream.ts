@@ -1,12 +1,16 @@
+import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { type ErrorCode, errorEntry } from "../../../protocol/errors.ts";
+import type { ErrorCode } from "../../../protocol/errors.ts";
+import { invalidRequest } from "../../../protocol/request-error.ts";
 import type { AppCommand } from "../../core/command.ts";
-import { findAsset } from "../assets/find-asset.ts";
+import { findAsset } from "../assets/asset-resource.ts";
+import type { Idempotency } from "../../store/deployments.ts";
 import type { ApiContext } from "../context.ts";
 import { eventStream, streamErrors } from "../docs/stream.ts";
-import { toPublicError, setRetryAfter, toErrorBody } from "../errors.ts";
+import { errorStatus, setRetryAfter, toErrorBody, toPublicError } from "../errors.ts";
 import { sendEvents, sendFailure } from "../event-stream.ts";
-import { parseIdempotencyKey } from "./idempotency.ts";
+
+const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
 type AssetRequest = FastifyRequest<{ Params: { asset_id: string } }>;
 
@@ -47,7 +51,7 @@ export function streamErrorHandler({ logger, clock }: ApiContext) {
     const shown = toPublicError(error, request, logger);
     setRetryAfter(shown, reply);
     if (request.apiKey) sendFailure(reply, shown, clock.now());
-    else void reply.code(errorEntry(shown.code).http).send(toErrorBody(shown));
+    else void reply.code(errorStatus(shown.code)).send(toErrorBody(shown));
   };
 }
 
@@ -66,4 +70,21 @@ export async function streamCommand(
   const id = await deployments.request(asset, command, idempotency);
   void reply.header("Deployment-Id", id);
   return sendEvents(context, request, reply, { id, after: 0 });
+}
+
+/**
+ * Reads the header `Idempotency-Key`. The hash covers the parsed command without registry credentials, of which nothing
+ * is stored. Error: `InvalidRequest` when the key is not valid.
+ */
+function parseIdempotencyKey(header: unknown, assetUuid: string, command: AppCommand): Idempotency | undefined {
+  if (header === undefined) return undefined;
+  if (typeof header !== "string" || !IDEMPOTENCY_KEY.test(header)) {
+    throw invalidRequest([{ path: "Idempotency-Key", reason: "must be 1 to 255 visible ASCII characters" }]);
+  }
+  const { action, app, spec, options } = command;
+  const { registry_auth: _omitted, ...compared } = options;
+  const requestHash = createHash("sha256")
+    .update(JSON.stringify([assetUuid, action, app, spec, compared]))
+    .digest();
+  return { key: header, requestHash };
 }

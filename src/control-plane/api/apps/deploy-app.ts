@@ -1,11 +1,11 @@
-import { deployRequestSchema } from "../../../protocol/deploy-request.ts";
+import { deployRequestSchema, splitDeployRequest } from "../../../protocol/deploy-request.ts";
 import { toDeployRequestError } from "../../../protocol/request-error.ts";
 import type { ZodType } from "zod";
-import { assetParams } from "../assets/asset-params.ts";
+import { assetParams } from "../assets/asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { validateBy } from "../validate.ts";
+import { validateBy } from "../errors.ts";
 import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";
-import { deployQuerySchema, requireBody, splitDeployRequest } from "./request-options.ts";
+import { deployQuerySchema, requireBody, toDeployOptions } from "./request-options.ts";
 
 /**
  * `POST /v1/assets/{asset_id}/edge/apps`: deploys an app and streams how it goes. Once the key is accepted every answer
@@ -30,7 +30,8 @@ export function deployApp(api: Api, context: ApiContext): void {
         httpPart === "body" ? validateRequest : validateBy(schema as unknown as ZodType),
     },
     async (request, reply) => {
-      const { spec, options } = splitDeployRequest(request.body, request.query.dry_run);
+      const { spec, options: given } = splitDeployRequest(request.body);
+      const options = toDeployOptions(given, request.query.dry_run);
       return streamCommand(context, request, reply, { action: "deploy", app: spec.name, spec, options });
     },
   );

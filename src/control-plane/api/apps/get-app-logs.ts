@@ -3,16 +3,15 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { appLogLineSchema, MAX_LOG_TAIL_LINES } from "../../../protocol/app-log.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
-import { integerString, booleanString } from "../../../protocol/query-string.ts";
-import { MAX_UNIX_SECONDS } from "../../../protocol/timestamp.ts";
+import { booleanString, integerString, MAX_UNIX_SECONDS } from "../../../protocol/scalars.ts";
 import type { LogFormat } from "../../core/log-entry.ts";
 import { onAbort } from "../../../lib/on-abort.ts";
 import type { LogFeed } from "../../queries/log-feed.ts";
-import { findAsset } from "../assets/find-asset.ts";
+import { findAsset } from "../assets/asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
-import { appParams } from "./app-params.ts";
+import { appParams } from "./app-resource.ts";
 import { negotiateLogFormat } from "./log-format.ts";
 
 const query = z.strictObject({

@@ -2,15 +2,14 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { EdgeError } from "../../../protocol/errors.ts";
 import type { Asset } from "../../core/asset.ts";
-import { findAsset } from "../assets/find-asset.ts";
+import { findAsset } from "../assets/asset-resource.ts";
 import { keyOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { presenceFields, presenceOf } from "../device/presence.ts";
-import { requireReportingAgent } from "../device/require-reporting.ts";
+import { requireReportingAgent } from "../device/live-or-stored.ts";
 import { errors, json } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
-import { appParams } from "./app-params.ts";
-import { appSchema, toAppResponse } from "./app-response.ts";
+import { appParams, appSchema, toAppResponse } from "./app-resource.ts";
 
 const query = z.strictObject({
   reveal: z.literal("environments").optional().meta({

@@ -1,11 +1,10 @@
 import { z } from "zod";
-import { assetParams } from "../assets/asset-params.ts";
-import { findAsset } from "../assets/find-asset.ts";
+import { assetParams, findAsset } from "../assets/asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { presenceFields, presenceOf } from "../device/presence.ts";
-import { requireReportingAgent } from "../device/require-reporting.ts";
+import { requireReportingAgent } from "../device/live-or-stored.ts";
 import { errors, json } from "../docs/responses.ts";
-import { appSchema, toAppResponse } from "./app-response.ts";
+import { appSchema, toAppResponse } from "./app-resource.ts";
 
 const listSchema = z.object({ apps: z.array(appSchema), ...presenceFields }).meta({ id: "AppList" });
 

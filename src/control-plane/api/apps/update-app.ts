@@ -1,9 +1,9 @@
 import type { FastifyRequest } from "fastify";
-import { updateRequestSchema } from "../../../protocol/deploy-request.ts";
+import { splitDeployRequest, updateRequestSchema } from "../../../protocol/deploy-request.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { appParams } from "./app-params.ts";
+import { appParams } from "./app-resource.ts";
 import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";
-import { deployQuerySchema, requireBody, splitDeployRequest } from "./request-options.ts";
+import { deployQuerySchema, requireBody, toDeployOptions } from "./request-options.ts";
 
 /** A file an app was deployed from has its name in it: said again, it changes nothing. */
 async function dropUnchangedName({ body, params }: FastifyRequest): Promise<void> {
@@ -33,7 +33,8 @@ export function updateApp(api: Api, context: ApiContext): void {
       preValidation: [requireBody, dropUnchangedName],
     },
     async (request, reply) => {
-      const { spec, options } = splitDeployRequest(request.body, request.query.dry_run);
+      const { spec, options: given } = splitDeployRequest(request.body);
+      const options = toDeployOptions(given, request.query.dry_run);
       return streamCommand(context, request, reply, { action: "update", app: request.params.name, spec, options });
     },
   );

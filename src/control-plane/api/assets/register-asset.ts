@@ -9,8 +9,7 @@ import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy/legacy.ts";
-import { assetPath } from "./asset-path.ts";
-import { toAssetResponse } from "./asset-response.ts";
+import { assetPath, toAssetResponse } from "./asset-resource.ts";
 
 const HEADERS = {
   Location: { type: "string", description: "Path of the new asset." },

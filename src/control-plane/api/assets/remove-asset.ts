@@ -2,8 +2,7 @@ import { z } from "zod";
 import { deviceSubject } from "../../access-watcher.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
-import { assetParams } from "./asset-params.ts";
-import { findAsset } from "./find-asset.ts";
+import { assetParams, findAsset } from "./asset-resource.ts";
 
 /** `DELETE /v1/assets/{asset_id}`: removes the asset; its device is disconnected and not let in again. */
 export function removeAsset(api: Api, { store, deployments, access }: ApiContext): void {

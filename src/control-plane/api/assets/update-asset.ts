@@ -5,8 +5,7 @@ import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy/legacy.ts";
-import { assetParams } from "./asset-params.ts";
-import { toAssetResponse } from "./asset-response.ts";
+import { assetParams, toAssetResponse } from "./asset-resource.ts";
 
 /** `PATCH /v1/assets/{asset_id}`: updates name, status and network group, all or nothing. */
 export function updateAsset(api: Api, context: ApiContext): void {

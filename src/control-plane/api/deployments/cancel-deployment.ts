@@ -2,8 +2,7 @@ import { EdgeError } from "../../../protocol/errors.ts";
 import { isFinished } from "../../core/deployment.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
-import { deploymentParams, deploymentSchema, toDeploymentResponse } from "./deployment-schema.ts";
-import { findDeployment } from "./find-deployment.ts";
+import { deploymentParams, deploymentSchema, findDeployment, toDeploymentResponse } from "./deployment-resource.ts";
 
 /**
  * `DELETE /v1/assets/{asset_id}/edge/deployments/{deployment_id}`: cancels a deployment. 202 while the device undoes

@@ -1,11 +1,10 @@
 import { z } from "zod";
-import { integerString } from "../../../protocol/query-string.ts";
+import { integerString } from "../../../protocol/scalars.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
 import { eventStream } from "../docs/stream.ts";
 import { sendEvents } from "../event-stream.ts";
-import { deploymentParams } from "./deployment-schema.ts";
-import { findDeployment } from "./find-deployment.ts";
+import { deploymentParams, findDeployment } from "./deployment-resource.ts";
 
 const query = z.strictObject({
   after: integerString(0, Number.MAX_SAFE_INTEGER)

@@ -1,18 +1,16 @@
 import { z } from "zod";
 import { type DeviceDataUsage, deviceDataUsageSchema, utcDaySchema } from "../../../protocol/data-usage.ts";
 import { simTypeSchema } from "../../../protocol/sim.ts";
-import { unixSeconds } from "../../../protocol/timestamp.ts";
+import { unixSeconds } from "../../../protocol/scalars.ts";
 import { readDailyUsage } from "../../assets/read-daily-usage.ts";
 import { ledgerInRange } from "../../core/device-ledger.ts";
 import { resolveDays } from "../../core/utc-days.ts";
 import type { Dated } from "../../store/devices.ts";
-import { assetParams } from "../assets/asset-params.ts";
-import { findAsset } from "../assets/find-asset.ts";
+import { assetParams, findAsset } from "../assets/asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
-import { refreshLedger } from "./refresh-ledger.ts";
-import { liveOrStored } from "./live-or-stored.ts";
+import { liveOrStored, refreshLedger } from "./live-or-stored.ts";
 import { presenceFields, presenceOf } from "./presence.ts";
 
 const query = z.strictObject({

@@ -5,13 +5,11 @@ import { deviceStateSchema } from "../../../protocol/device-state.ts";
 import type { Asset } from "../../core/asset.ts";
 import { ledgerInRange } from "../../core/device-ledger.ts";
 import { utcDay } from "../../core/utc-days.ts";
-import { assetParams } from "../assets/asset-params.ts";
-import { findAsset } from "../assets/find-asset.ts";
+import { assetParams, findAsset } from "../assets/asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
-import { refreshLedger } from "./refresh-ledger.ts";
-import { liveOrStored } from "./live-or-stored.ts";
+import { liveOrStored, refreshLedger } from "./live-or-stored.ts";
 import { presenceFields, presenceOf } from "./presence.ts";
 
 const schema = z

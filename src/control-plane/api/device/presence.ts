@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { unixSeconds } from "../../../protocol/timestamp.ts";
+import { unixSeconds } from "../../../protocol/scalars.ts";
 import type { Asset } from "../../core/asset.ts";
 import type { ApiContext } from "../context.ts";
 

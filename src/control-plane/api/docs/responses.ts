@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type ErrorCode, errorEntry } from "../../../protocol/errors.ts";
-import { errorStatus } from "../error-status.ts";
+import { errorStatus } from "../errors.ts";
 
 /** A response header in the OpenAPI document: a JSON Schema with a description. */
 export type HeaderSchema = Readonly<Record<string, unknown>> & { readonly description: string };

@@ -1,9 +1,7 @@
 import { superSimUsageSchema, usageQuerySchema } from "../../../protocol/usage.ts";
 import { readUsage } from "../../assets/read-usage.ts";
 import { toSuperSimUsage } from "../../core/usage-view.ts";
-import { assetParams } from "../assets/asset-params.ts";
-import { assetPath } from "../assets/asset-path.ts";
-import { findAsset } from "../assets/find-asset.ts";
+import { assetParams, assetPath, findAsset } from "../assets/asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "./legacy.ts";

@@ -1,9 +1,12 @@
+import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { deploymentActionSchema } from "../../../protocol/deployment-action.ts";
 import { deploymentStatusSchema } from "../../../protocol/deployment-event.ts";
-import { unixSeconds } from "../../../protocol/timestamp.ts";
+import { EdgeError } from "../../../protocol/errors.ts";
+import { unixSeconds } from "../../../protocol/scalars.ts";
 import type { Deployment } from "../../core/deployment.ts";
-import { assetParams } from "../assets/asset-params.ts";
+import type { Store } from "../../store/store.ts";
+import { assetParams, findAsset } from "../assets/asset-resource.ts";
 
 export const deploymentParams = assetParams.extend({
   deployment_id: z.string().meta({ description: "From the header `Deployment-Id` or any event of the deployment." }),
@@ -35,6 +38,20 @@ export const deploymentSchema = z
     last_seq: z.int().meta({ description: "`seq` of the last event." }),
   })
   .meta({ id: "Deployment" });
+
+/** Finds the deployment that the path names. Errors: `AssetNotFound`, `DeploymentNotFound`. */
+export async function findDeployment(
+  store: Store,
+  request: FastifyRequest<{ Params: { asset_id: string; deployment_id: string } }>,
+): Promise<Deployment> {
+  const { asset_id, deployment_id } = request.params;
+  const asset = await findAsset(store, request, asset_id);
+  const deployment = await store.deployments.findDeployment(deployment_id);
+  if (deployment?.assetUuid !== asset.uuid || deployment.accountId !== asset.accountId) {
+    throw new EdgeError("DeploymentNotFound");
+  }
+  return deployment;
+}
 
 export function toDeploymentResponse(deployment: Deployment): z.output<typeof deploymentSchema> {
   const { id, assetUuid, app, action, spec, options, status, code, createdAtMs, finishedAtMs, cancelRequestedAtMs } =
