@@ -4,7 +4,7 @@ import { appUpdateSchema } from "./app-update.ts";
 
 const secret = z.string().min(1).max(16_384);
 
-/** Credentials for the registry of one deployment's image. Never stored in clear where the service runs, never logged. */
+/** Credentials for the registry of one deployment's image. The control plane never stores them; nothing logs them. */
 export const registryAuthSchema = z
   .union([
     z.strictObject({ username: z.string().min(1).max(256), password: secret }),
@@ -13,24 +13,25 @@ export const registryAuthSchema = z
   .meta({ id: "RegistryAuth" });
 export type RegistryAuth = z.output<typeof registryAuthSchema>;
 
-/** How a deployment or an update is to be carried out, beside what the app is: fields of the request's body. */
+/** The fields of a request's body that say how the deployment is carried out. */
 const deployOptionFields = {
   registry_auth: registryAuthSchema.exactOptional().meta({
     description: "Credentials for the image's registry, for this deployment only.",
   }),
   max_download_bytes: z.int().min(0).exactOptional().meta({
-    description: "Most compressed bytes the device may download for it; a higher price is `DataBudgetExceeded`.",
+    description:
+      "Maximum compressed bytes the device may download; a larger download is refused with `DataBudgetExceeded`.",
   }),
   urgent: z.boolean().exactOptional().meta({
-    description: "Goes ahead outside the hours and budgets the device's configuration sets for downloads.",
+    description: "Downloads also outside the download hours and beyond the data budgets of the device's configuration.",
   }),
 };
 
-/** As the device is told: with `dry_run` everything is checked and priced, and nothing changed. */
+/** The options as sent to the device. With `dry_run` the device checks everything and computes the pull cost only. */
 export const deployOptionsSchema = z.object({ ...deployOptionFields, dry_run: z.boolean().exactOptional() });
 export type DeployOptions = z.output<typeof deployOptionsSchema>;
 
-/** Body of a request that deploys an app: what it is, and how it is to be carried out. */
+/** Body of a request that deploys an app: its specification and the options. */
 export const deployRequestSchema = newAppSpecSchema.extend(deployOptionFields).meta({
   id: "AppDeploymentRequest",
   examples: [
@@ -48,7 +49,7 @@ export const deployRequestSchema = newAppSpecSchema.extend(deployOptionFields).m
 export const updateRequestSchema = appUpdateSchema.extend(deployOptionFields).meta({
   id: "AppUpdateRequest",
   description:
-    "Fields left out keep their values; lists are replaced whole; `null` takes away what is absent by default.",
+    "Omitted fields keep their values; lists are replaced as a whole; `null` removes a field that is absent by default.",
   examples: [{ image: "registry.example.com/team/node-red:4.2" }],
 });
 

@@ -4,14 +4,14 @@ import type { ZodType } from "zod";
 import { EdgeError, type ErrorCode, errorEntry } from "../../protocol/errors.ts";
 import { toInvalidRequest } from "../../protocol/request-error.ts";
 
-/** Body of every error outside a deploy stream. */
+/** Body of every error response that is not an event stream. */
 export interface ErrorBody {
   readonly code: ErrorCode;
   readonly message: string;
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-// Fastify's own errors, and Node's, by their code.
+// Error codes of Fastify.
 const FRAMEWORK_CODES: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: "PayloadTooLarge",
   FST_ERR_CTP_INVALID_MEDIA_TYPE: "UnsupportedMediaType",
@@ -19,7 +19,7 @@ const FRAMEWORK_CODES: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_INVALID_JSON_BODY: "InvalidJson",
 };
 
-/** When a client that asked too much may try again, in seconds, where nothing better is known. */
+/** Default `Retry-After` in seconds, for errors without `details.retry_after_s`. */
 const DEFAULT_RETRY_AFTER_S: Partial<Record<ErrorCode, number>> = { TooManyRequests: 5, QuotaExceeded: 3600 };
 
 /** HTTP status of a response that consists of this error. */
@@ -56,13 +56,13 @@ function toEdgeError(error: unknown): EdgeError {
   return new EdgeError("Internal", undefined, undefined, { cause: error });
 }
 
-/** What an error looks like as a JSON body. */
+/** Converts an error to its JSON body. */
 export function toErrorBody(error: EdgeError): ErrorBody {
   const { code, message, details } = error;
   return { code, message, ...(details && { details }) };
 }
 
-/** The error as it may be shown, with the request's id where only the log knows more; logs what is our own fault. */
+/** Converts a thrown value to an error that clients may see. Logs an internal error, and returns it with the request's id only. */
 export function toPublicError(error: unknown, request: FastifyRequest, logger: Logger): EdgeError {
   const edgeError = toEdgeError(error);
   if (edgeError.code !== "Internal") return edgeError;
@@ -70,14 +70,14 @@ export function toPublicError(error: unknown, request: FastifyRequest, logger: L
   return new EdgeError("Internal", undefined, { request_id: request.id });
 }
 
-/** Sets `Retry-After` where the client asked too much. */
+/** Sets `Retry-After` on `TooManyRequests` and `QuotaExceeded`. */
 export function setRetryAfter({ code, details }: EdgeError, reply: FastifyReply): void {
   const seconds = DEFAULT_RETRY_AFTER_S[code];
   if (seconds === undefined || reply.hasHeader("Retry-After")) return;
   void reply.header("Retry-After", Number(details?.["retry_after_s"] ?? seconds));
 }
 
-/** The error handler of every endpoint that answers with JSON. */
+/** The error handler of every endpoint that responds with JSON. */
 export function jsonErrorHandler(logger: Logger) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const shown = toPublicError(error, request, logger);

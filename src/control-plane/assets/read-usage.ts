@@ -19,8 +19,8 @@ export interface UsageSource {
 }
 
 /**
- * Usage of one SIM of an asset. Errors: `InvalidRequest` for the range, `SimNotFound` when the asset has no SIM of
- * this type, `SimOperatorFailed`.
+ * Reads the usage of one SIM of an asset. Errors: `InvalidRequest` for the range, `SimNotFound` when the asset has no
+ * SIM of this type, `SimOperatorFailed`.
  */
 export async function readUsage(source: UsageSource, asset: Asset, type: SimType, query: UsageQuery): Promise<Usage> {
   const { config, simOperator, clock, logger, stopping } = source;

@@ -4,7 +4,7 @@ import type { Asset, SimState } from "../core/asset.ts";
 import type { TimeRange } from "../core/usage-period.ts";
 import type { UsageTotal } from "../core/usage-view.ts";
 
-/** A SIM as an operator's API addresses it, with what the control plane last knew about it. */
+/** A SIM with the identifiers of the operator's API, and its last known state. */
 export interface OperatorSim {
   readonly type: SimType;
   readonly iccid: string;
@@ -37,16 +37,15 @@ export function toOperatorSim(asset: Asset, type: SimType): OperatorSim | undefi
 }
 
 /**
- * The company that runs the SIMs, shaped like the REST APIs such companies have. Every change is idempotent: asking
- * for what is already so succeeds. Each answers the state the SIM is in afterwards, which is what gets stored.
- * A call that cannot be carried out throws `SimOperatorError`.
+ * The company that runs the SIMs, modelled on the REST APIs of such companies. Every change is idempotent and returns the
+ * SIM's new state, which the caller stores. Throws `SimOperatorError` when a call fails.
  */
 export interface SimOperator {
   activate(sim: OperatorSim, signal: AbortSignal): Promise<SimState>;
   deactivate(sim: OperatorSim, signal: AbortSignal): Promise<SimState>;
   /** Only for Super SIMs. */
   setNetworkGroup(sim: OperatorSim, networkGroup: string, signal: AbortSignal): Promise<SimState>;
-  /** Totals by period and bucket; empty periods are left out. */
+  /** Totals by period and bucket. Empty periods are left out. */
   readUsage(
     sim: OperatorSim,
     range: TimeRange,
@@ -55,9 +54,9 @@ export interface SimOperator {
   ): Promise<readonly UsageTotal[]>;
 }
 
-/** The operator did not do what it was asked. The message is for the operator's log, not for the API's clients. */
+/** A call of the operator failed. The message is for the service's log, not for API clients. */
 export class SimOperatorError extends Error {
-  /** Whether the same call may succeed shortly. */
+  /** Whether the same call may succeed on a retry. */
   readonly retryable: boolean;
 
   constructor(message: string, retryable: boolean, options?: ErrorOptions) {

@@ -6,8 +6,7 @@ import type { UsageStore } from "../store/usage.ts";
 import type { OperatorSim, SimOperator } from "./sim-operator.ts";
 
 /**
- * The operator of an installation that has no other: the SIMs are in whatever state the store says, and usage is what
- * was imported.
+ * The operator of an installation without a real one: state changes always succeed, and usage comes from imports.
  */
 export class StoredSimOperator implements SimOperator {
   readonly #usage: UsageStore;

@@ -15,10 +15,9 @@ const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 type AssetRequest = FastifyRequest<{ Params: { asset_id: string } }>;
 
 /**
- * The part of the document that endpoints have in common which tell a device to do something to an app, and stream how it
- * goes.
+ * The common part of the OpenAPI schemas of endpoints that send a command for an app and stream the deployment.
  *
- * @param codes what this one may be refused with beside what all may
+ * @param codes further refusals of this endpoint
  */
 export function commandSchema(...codes: readonly ErrorCode[]) {
   return {
@@ -39,13 +38,13 @@ export function commandSchema(...codes: readonly ErrorCode[]) {
   };
 }
 
-/** Said of each of them in the document. */
+/** The common part of their descriptions. */
 export const STREAM_DESCRIPTION =
-  "The answer is a stream of events: `Running` any number of times, then `Success` or `Fail`. A request that does not " +
-  "become a deployment is answered with one `Fail` event whose `deployment_id` is empty. With the header " +
-  "`Idempotency-Key` a repeated request joins the first one's stream. A client that leaves stops nothing.";
+  "The response is a stream of events: `Running` any number of times, then `Success` or `Fail`. A request that does not " +
+  "become a deployment gets one `Fail` event with an empty `deployment_id`. With the header `Idempotency-Key`, a " +
+  "repeated request joins the stream of the first one. The deployment continues when the client disconnects.";
 
-/** The error handler of these endpoints: once the key is accepted, refusals are event streams, too. */
+/** The error handler of these endpoints. After authentication, refusals are event streams too. */
 export function streamErrorHandler({ logger, clock }: ApiContext) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const shown = toPublicError(error, request, logger);
@@ -55,7 +54,7 @@ export function streamErrorHandler({ logger, clock }: ApiContext) {
   };
 }
 
-/** Has the device do it and answers with the events. */
+/** Starts the deployment and responds with its events. */
 export async function streamCommand(
   context: ApiContext,
   request: AssetRequest,
@@ -63,7 +62,7 @@ export async function streamCommand(
   command: AppCommand,
 ): Promise<FastifyReply> {
   const { store, deployments, streamLimiter } = context;
-  // Before anything is asked for: a client that can be shown no events asks again later.
+  // First, so that a request whose events cannot be streamed starts no deployment.
   streamLimiter.acquireForAccount(request, reply);
   const asset = await findAsset(store, request, request.params.asset_id);
   const idempotency = parseIdempotencyKey(request.headers["idempotency-key"], asset.uuid, command);

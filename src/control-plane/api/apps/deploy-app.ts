@@ -8,8 +8,8 @@ import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } 
 import { deployQuerySchema, requireBody, toDeployOptions } from "./request-options.ts";
 
 /**
- * `POST /v1/assets/{asset_id}/edge/apps`: deploys an app and streams how it goes. Once the key is accepted every answer
- * is an event stream, also the refusals. A client that leaves does not stop the deployment.
+ * `POST /v1/assets/{asset_id}/edge/apps`: deploys an app and streams the events. After authentication every response is
+ * an event stream, refusals included. The deployment continues when the client disconnects.
  */
 export function deployApp(api: Api, context: ApiContext): void {
   api.post(
@@ -37,7 +37,7 @@ export function deployApp(api: Api, context: ApiContext): void {
   );
 }
 
-/** As the schema does, with error codes of its own for a missing name or image. */
+/** Validates by the schema, with specific error codes for a missing name or image. */
 function validateRequest(data: unknown): ReturnType<ReturnType<typeof validateBy>> {
   const result = deployRequestSchema.safeParse(data);
   return result.success ? { value: result.data } : { error: toDeployRequestError(data, result.error) };

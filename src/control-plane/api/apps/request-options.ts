@@ -8,7 +8,7 @@ import { booleanString } from "../../../protocol/scalars.ts";
 export const deployQuerySchema = z.strictObject({
   dry_run: booleanString()
     .default(false)
-    .meta({ description: "Everything is checked and priced; nothing is changed." }),
+    .meta({ description: "Checks everything and computes the pull cost, without changing anything." }),
 });
 
 /** The options as they are stored and sent to the device: only those that are set. */
@@ -16,7 +16,7 @@ export function toDeployOptions({ urgent, ...given }: DeployOptions, dryRun: boo
   return { ...given, ...(urgent && { urgent }), ...(dryRun && { dry_run: true }) };
 }
 
-/** Refuses a request without the body it needs. */
+/** Refuses a request without a body. Error: `InvalidJson`. */
 export async function requireBody(request: FastifyRequest): Promise<void> {
   if (request.body === undefined) throw new EdgeError("InvalidJson");
 }

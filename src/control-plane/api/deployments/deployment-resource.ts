@@ -9,32 +9,32 @@ import type { Store } from "../../store/store.ts";
 import { assetParams, findAsset } from "../assets/asset-resource.ts";
 
 export const deploymentParams = assetParams.extend({
-  deployment_id: z.string().meta({ description: "From the header `Deployment-Id` or any event of the deployment." }),
+  deployment_id: z.string().meta({ description: "Id from the header `Deployment-Id` or any event of the deployment." }),
 });
 
-/** The record of a deployment as the API shows it. */
+/** The record of a deployment in a response. */
 export const deploymentSchema = z
   .object({
     deployment_id: z.string(),
     asset_uuid: z.string(),
     app: z.string().meta({ description: "Name of the app." }),
-    action: deploymentActionSchema.meta({ description: "What was to be done to the app." }),
-    image: z
-      .string()
+    action: deploymentActionSchema.meta({ description: "What the deployment does to the app." }),
+    image: z.string().optional().meta({ description: "Image of a deployment, or of an update that changes it." }),
+    dry_run: z
+      .literal(true)
       .optional()
-      .meta({ description: "Where one was named: of a deployment, or of an update to another." }),
-    dry_run: z.literal(true).optional().meta({ description: "Nothing was to be changed." }),
-    max_download_bytes: z
-      .int()
+      .meta({ description: "The deployment only checks the request and changes nothing." }),
+    max_download_bytes: z.int().optional().meta({ description: "Maximum bytes the device may download, if set." }),
+    urgent: z
+      .literal(true)
       .optional()
-      .meta({ description: "Most the device was to download, where that was set." }),
-    urgent: z.literal(true).optional().meta({ description: "Was to go ahead outside the device's hours and budgets." }),
+      .meta({ description: "Downloads also outside the device's download hours and data budgets." }),
     status: deploymentStatusSchema,
     message: z.string().meta({ description: "Message of the last event." }),
-    code: z.string().optional().meta({ description: "With `Fail`: what went wrong." }),
-    created_at: unixSeconds("When it was asked for."),
+    code: z.string().optional().meta({ description: "With `Fail`: the error code." }),
+    created_at: unixSeconds("When it was requested."),
     finished_at: unixSeconds("When it ended; absent while it is running.").optional(),
-    cancel_requested_at: unixSeconds("When somebody asked for it to be cancelled.").optional(),
+    cancel_requested_at: unixSeconds("When its cancellation was requested.").optional(),
     last_seq: z.int().meta({ description: "`seq` of the last event." }),
   })
   .meta({ id: "Deployment" });

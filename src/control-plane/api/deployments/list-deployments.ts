@@ -8,13 +8,13 @@ import { deploymentSchema, toDeploymentResponse } from "./deployment-resource.ts
 
 const query = z.strictObject({
   limit: integerString(1, 200).default(50),
-  cursor: z.string().max(200).optional().meta({ description: "`next_cursor` of the page before." }),
+  cursor: z.string().max(200).optional().meta({ description: "`next_cursor` of the previous page." }),
 });
 
 const listSchema = z
   .object({
     deployments: z.array(deploymentSchema),
-    next_cursor: z.string().nullable().meta({ description: "Where to go on; `null` on the last page." }),
+    next_cursor: z.string().nullable().meta({ description: "Cursor of the next page; `null` on the last one." }),
   })
   .meta({ id: "DeploymentList" });
 

@@ -8,7 +8,7 @@ import { errors, json } from "../docs/responses.ts";
 
 const params = assetParams.extend({ sim_type: simTypeSchema.meta({ description: "Which SIM of the asset." }) });
 
-/** `GET /v1/assets/{asset_id}/sims/{sim_type}/usages`: what one SIM used, in bytes. */
+/** `GET /v1/assets/{asset_id}/sims/{sim_type}/usages`: usage of one SIM, in bytes. */
 export function getUsage(api: Api, context: ApiContext): void {
   api.get(
     "/v1/assets/:asset_id/sims/:sim_type/usages",
@@ -18,7 +18,7 @@ export function getUsage(api: Api, context: ApiContext): void {
         summary: "SIM usage details",
         description:
           "Bytes, per network group (Super SIM) or service profile (PRO SIM), and per period unless the granularity is " +
-          "`all`. A record counts where it begins. Usage from `finalized_until` on may still change.",
+          "`all`. A record counts in the period in which it starts. Usage from `finalized_until` on may still change.",
         tags: ["Usage"],
         params,
         querystring: usageQuerySchema,
