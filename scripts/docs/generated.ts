@@ -66,7 +66,8 @@ function errorTable(): string {
 }
 
 function row(code: string, entry: ErrorEntry): string {
-  const cells = [`\`${code}\``, entry.http, entry.retryable ? "yes" : "no", entry.message, entry.hint];
+  const status = entry.endsDeployment ? 200 : entry.http;
+  const cells = [`\`${code}\``, status, entry.retryable ? "yes" : "no", entry.message, entry.hint];
   return `| ${cells.map((cell) => String(cell).replaceAll("|", String.raw`\|`)).join(" | ")} |`;
 }
 

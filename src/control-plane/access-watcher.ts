@@ -4,15 +4,15 @@ import type { Store } from "./store/store.ts";
 
 const POLL_MS = 2_000;
 
-/** After so many questions in a row everything else has its turn. */
+/** Checks in a row after which the event loop gets a turn. */
 const MAX_CHECKS_PER_TURN = 100;
 
-/** What the session of an asset's device is watched under. */
+/** Subject of the session of an asset's device. */
 export function deviceSubject(assetUuid: string): string {
   return `asset ${assetUuid}`;
 }
 
-/** What everything that a key has open is watched under. */
+/** Subject of the streams opened with a key. */
 export function keySubject(keyId: string): string {
   return `key ${keyId}`;
 }
@@ -24,8 +24,8 @@ interface WatchEntry {
 }
 
 /**
- * Notices when a key or a token loses its right while something of it is open: at once where this process revoked it,
- * within seconds where the administration did. As long as nothing is open it does nothing.
+ * Detects the revocation of a key or token that has open streams or sessions: at once through `recheck`, or within
+ * seconds when another process, such as an administration command, revoked it. Polls only while something is watched.
  */
 export class AccessWatcher implements Disposable {
   readonly #store: Pick<Store, "dataVersion">;
@@ -42,9 +42,9 @@ export class AccessWatcher implements Disposable {
   }
 
   /**
-   * Calls `onRevoked` once when `isAllowed` has turned false, until disposed.
+   * Calls `onRevoked` once when `isAllowed` returns false. Stops when disposed.
    *
-   * @param subject by which `recheck` finds it
+   * @param subject the name to pass to `recheck`
    */
   watch(subject: string, isAllowed: () => Promise<boolean>, onRevoked: () => void): Disposable {
     const entry = { subject, isAllowed, onRevoked };
@@ -54,7 +54,7 @@ export class AccessWatcher implements Disposable {
     return { [Symbol.dispose]: () => this.#remove(entry) };
   }
 
-  /** Asks again about what is watched under this subject. Call it after this process has revoked something of it. */
+  /** Checks the subject again. Call it after revoking its access in this process. */
   async recheck(subject: string): Promise<void> {
     for (const entry of this.#watched.get(subject) ?? []) {
       if (await entry.isAllowed()) continue;
@@ -92,19 +92,19 @@ export class AccessWatcher implements Disposable {
   }
 
   async #poll(): Promise<void> {
-    const changes = await this.#store.dataVersion();
-    if (changes === this.#lastDataVersion) return;
+    const version = await this.#store.dataVersion();
+    if (version === this.#lastDataVersion) return;
     await this.#recheckAll();
-    this.#lastDataVersion = changes;
+    this.#lastDataVersion = version;
   }
 
   async #recheckAll(): Promise<void> {
-    let asked = 0;
+    let checked = 0;
     for (const [subject, entries] of this.#watched) {
       await this.recheck(subject);
-      asked += entries.size;
-      if (asked < MAX_CHECKS_PER_TURN) continue;
-      asked = 0;
+      checked += entries.size;
+      if (checked < MAX_CHECKS_PER_TURN) continue;
+      checked = 0;
       await new Promise(setImmediate);
     }
   }

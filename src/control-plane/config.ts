@@ -21,17 +21,17 @@ export const configSchema = z.strictObject({
     .prefault("127.0.0.1:8080")
     .meta({ description: "Address and port to listen on; port 0 takes any free one." }),
   data_dir: z.string().min(1).default("data").meta({ description: "Directory of the database." }),
-  log_level: z.enum(LOG_LEVELS).default("info").meta({ description: "Least severe level that is logged." }),
+  log_level: z.enum(LOG_LEVELS).default("info").meta({ description: "Minimum level of log lines." }),
   rate_limit_per_minute: z
     .int()
     .min(1)
     .default(600)
-    .meta({ description: "Requests one API key may make in a minute." }),
+    .meta({ description: "Maximum requests per minute with one API key." }),
   enrolment_rate_limit_per_minute: z
     .int()
     .min(1)
     .default(30)
-    .meta({ description: "Attempts to enrol a device that one address may make in a minute." }),
+    .meta({ description: "Maximum attempts per minute to enrol a device from one address." }),
   ack_timeout_s: seconds
     .max(600)
     .default(COMMAND_ACK_TIMEOUT_MS / 1000)
@@ -39,7 +39,7 @@ export const configSchema = z.strictObject({
   deployment_timeout_s: seconds
     .max(WEEK_S)
     .default(DEFAULT_DEPLOYMENT_TIMEOUT_MS / 1000)
-    .meta({ description: "How long a deployment may take in all." }),
+    .meta({ description: "How long a deployment may take in total." }),
   deployment_retention_days: z
     .int()
     .min(1)
@@ -51,31 +51,31 @@ export const configSchema = z.strictObject({
     .min(1)
     .max(100_000)
     .default(1_000)
-    .meta({ description: "Event streams one account may have open at once." }),
+    .meta({ description: "Maximum number of concurrent event streams of one account." }),
   storage_mib_per_account: z
     .int()
     .min(1)
     .max(1_048_576)
     .default(4_096)
-    .meta({ description: "What the deployments of one account may take in the database, with their events, in MiB." }),
+    .meta({ description: "Maximum size of one account's deployments and their events in the database, in MiB." }),
   max_assets_per_account: z
     .int()
     .min(1)
     .max(10_000_000)
     .default(250_000)
-    .meta({ description: "Assets one account may have." }),
+    .meta({ description: "Maximum number of assets of one account." }),
   legacy_removal_at: z.iso
     .datetime({ offset: true })
     .default("2026-09-01T00:00:00Z")
-    .meta({ description: "From this instant on the deprecated fields and endpoints are gone." }),
+    .meta({ description: "Time from which the deprecated fields and endpoints are removed." }),
   supersim_finalization_s: seconds
     .default(48 * 3600)
-    .meta({ description: "How long Super SIM usage may still change after the fact." }),
+    .meta({ description: "How long Super SIM usage may still change, in seconds." }),
   prosim_finalization_s: seconds
     .default(72 * 3600)
-    .meta({ description: "How long PRO SIM usage may still change after the fact." }),
+    .meta({ description: "How long PRO SIM usage may still change, in seconds." }),
 });
 
 export type Config = z.output<typeof configSchema>;
-/** Configuration as it is written in a file. */
+/** Configuration as written in a file. */
 export type ConfigInput = z.input<typeof configSchema>;

@@ -2,15 +2,15 @@ import { readFileSync } from "node:fs";
 import { listIssues } from "../protocol/request-error.ts";
 import { type Config, configSchema } from "./config.ts";
 
-/** Settings given on the command line, by their keys in the configuration file; they go before the file. */
+/** Settings from the command line, by configuration key. They take precedence over the file. */
 export type ConfigOverrides = Readonly<Record<string, string | number>>;
 
-/** The configuration cannot be used. The message names each wrong key and what was expected. */
+/** The configuration is not valid. The message names each wrong key and the expected value. */
 class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
 
-/** Reads and checks the configuration: defaults, then the file if there is one, then the overrides. Throws `ConfigError`. */
+/** Loads the configuration from defaults, the file if given, and the overrides. Throws `ConfigError`. */
 export function loadConfig(path: string | undefined, overrides: ConfigOverrides): Config {
   const file = path === undefined ? {} : readObject(path);
   const result = configSchema.safeParse({ ...file, ...overrides });

@@ -12,14 +12,14 @@ import { restore } from "./data/restore.ts";
 import { openStore } from "./store/sqlite/open-store.ts";
 import type { Store } from "./store/store.ts";
 
-/** The composition root: the only place that names concrete implementations. */
+/** The composition root: chooses the implementations of the store, the bus and the SIM operator. */
 async function serve(config: Config): Promise<void> {
   const { database, lock: lockFile, permissionChanges } = prepareDataDir(config.data_dir);
   using lock = tryLock(lockFile);
   if (!lock) {
     throw new CommandError(`another edge-control serves ${config.data_dir}; stop it, or choose another --data-dir`);
   }
-  // Only here: what serves takes longer to load than an administration command to do its work.
+  // Loaded lazily: the server takes longer to load than an administration command takes to run.
   const [{ startServer }, { InProcessBus }, { StoredSimOperator }] = await Promise.all([
     import("./server.ts"),
     import("./bus/in-process-bus.ts"),
@@ -42,7 +42,7 @@ async function serve(config: Config): Promise<void> {
   await server.stop();
 }
 
-/** Resolves on SIGTERM or SIGINT. A second one ends the process at once, as usual. */
+/** Resolves on SIGTERM or SIGINT. A second signal ends the process at once. */
 function waitForStopSignal(): Promise<void> {
   return new Promise((resolve) => {
     const stop = (): void => {
@@ -57,15 +57,15 @@ function waitForStopSignal(): Promise<void> {
 
 const PERMISSIONS_MESSAGE = "permissions were taken from other users, who could read the data directory";
 
-/** The places in a data directory, for one command. Says on standard error what other users could do there. */
+/** Prepares the data directory for a command. Reports corrected permissions on standard error. */
 function prepareDataDirForCommand(path: string): DataDir {
-  const found = prepareDataDir(path);
-  if (found.permissionChanges.length > 0) {
+  const dataDir = prepareDataDir(path);
+  if (dataDir.permissionChanges.length > 0) {
     process.stderr.write(
-      `edge-control: ${PERMISSIONS_MESSAGE}: ${describePermissionChanges(found.permissionChanges).join(", ")}\n`,
+      `edge-control: ${PERMISSIONS_MESSAGE}: ${describePermissionChanges(dataDir.permissionChanges).join(", ")}\n`,
     );
   }
-  return found;
+  return dataDir;
 }
 
 function openDataDir(path: string): Store {
@@ -80,7 +80,7 @@ async function restoreDataDir(path: string, file: string): Promise<string | unde
   return restore(file, database, `.replaced-${now}`);
 }
 
-// Whatever is created here holds hashes of keys, and what clients deploy.
+// Files created here contain hashes of keys and deployed specifications.
 process.umask(0o077);
 const context: CliContext = {
   openStore: openDataDir,

@@ -19,12 +19,12 @@ import { WalTruncator } from "./wal-truncator.ts";
 import type { SimOperator } from "./sim-operator/sim-operator.ts";
 import type { Store } from "./store/store.ts";
 
-/** How long open requests have to end when the server stops, in milliseconds. */
+/** How long open requests may take to end when the server stops. */
 const DRAIN_GRACE_MS = 3_000;
 const DAY_MS = 24 * 3600 * 1000;
 const MIB = 1024 * 1024;
 
-/** What a server is made of. The caller keeps the store and closes it after the server has stopped. */
+/** The parts of a server. The caller owns the store and closes it after the server has stopped. */
 export interface ServerOptions {
   readonly config: Config;
   readonly store: Store;
@@ -37,13 +37,13 @@ export interface ServerOptions {
 export interface RunningServer {
   /** The address it listens on. */
   readonly address: string;
-  /** The actual port, also where the configuration says 0. */
+  /** The actual port, also when the configured port is 0. */
   readonly port: number;
-  /** Stops gracefully: streams and devices are told. Resolves within seconds; calling it again changes nothing. */
+  /** Stops gracefully: ends streams and device sessions in order. Resolves within seconds. Idempotent. */
   stop(): Promise<void>;
 }
 
-/** Starts edge-control and resolves when it listens. Throws when the address cannot be listened on. */
+/** Starts edge-control and resolves when it listens. Throws when it cannot listen on the address. */
 export async function startServer({
   config,
   store,
@@ -71,17 +71,18 @@ export async function startServer({
   const reports = new DeviceReports({ store: store.devices, lastSeen, clock, logger });
   const queries = new DeviceQueries(hub, clock);
   const assetUpdater = new AssetUpdater({ store, simOperator, clock, logger, stopping: stopping.signal });
-  const insight = { devices: hub, queries, lastSeen };
   const streamLimiter = new StreamLimiter({ clock, logger, maxPerAccount: config.max_streams_per_account });
-  const bounds = { conflictRateLimiter: new ConflictRateLimiter(clock), streamLimiter };
   const context = {
     config,
     store,
     simOperator,
     assetUpdater,
     deployments,
-    ...insight,
-    ...bounds,
+    devices: hub,
+    queries,
+    lastSeen,
+    conflictRateLimiter: new ConflictRateLimiter(clock),
+    streamLimiter,
     access,
     clock,
     logger,
@@ -93,11 +94,11 @@ export async function startServer({
   const { address, port } = api.server.address() as AddressInfo;
   logger.info({ address, port }, "listening");
   const retention = new Retention({ store: store.deployments, clock, logger, retentionMs: keepMs });
-  const logUpkeep = new WalTruncator({ store, clock, logger });
+  const walTruncator = new WalTruncator({ store, clock, logger });
   const stop = async (): Promise<void> => {
     logger.info("stopping");
     stopping.abort();
-    logUpkeep[Symbol.dispose]();
+    walTruncator[Symbol.dispose]();
     retention[Symbol.dispose]();
     const closed = closeApi(api, clock);
     await Promise.all([deployments.stop(), hub.stop(), closed]);
@@ -113,7 +114,7 @@ export async function startServer({
   };
 }
 
-/** Stops listening at once, and cuts what has not ended after a while. */
+/** Stops listening at once, and closes the remaining connections after `DRAIN_GRACE_MS`. */
 async function closeApi(api: Api, clock: Clock): Promise<void> {
   using _grace = clock.timer(DRAIN_GRACE_MS, () => api.server.closeAllConnections());
   await api.close();

@@ -3,7 +3,7 @@ import type { Logger } from "../lib/logger.ts";
 import type { Store } from "./store/store.ts";
 
 const TRUNCATE_INTERVAL_MS = 30_000;
-/** Rounds in a row that may fail, such as during a backup, before the log says so. */
+/** Consecutive failures, such as during a backup, after which a warning is logged. */
 const MAX_SILENT_FAILURES = 20;
 
 export interface WalTruncatorOptions {
@@ -13,8 +13,8 @@ export interface WalTruncatorOptions {
 }
 
 /**
- * Empties the database's log every 30 seconds, where anything was written: it holds what environment values were before
- * they were masked, until that is overwritten. From its creation until disposed.
+ * Truncates the database's write-ahead log every 30 seconds, if anything was written, until disposed. Otherwise
+ * environment values would remain in the log after they were masked in the database.
  */
 export class WalTruncator implements Disposable {
   readonly #options: WalTruncatorOptions;

@@ -2,8 +2,7 @@ import { z } from "zod";
 import { absolutePath } from "./app-fields.ts";
 
 /*
- * Fields of an app's specification that the service's first version did not have. Absent by default: without them an
- * app runs as it always did.
+ * Fields of an app's specification added after protocol version 1. They are optional and absent by default.
  */
 
 const NUL = "\0";
@@ -13,19 +12,21 @@ const argument = z
   .max(4096)
   .refine((value) => !value.includes(NUL), "must not contain NUL");
 
-/** Smallest memory limit container engines take, in bytes. */
+/** The smallest memory limit that container engines accept. */
 const MIN_MEMORY_BYTES = 6 * 1024 * 1024;
 
 const device = z
   .strictObject({
     local: absolutePath.meta({ description: "Device file on the device.", examples: ["/dev/ttyUSB0"] }),
-    target: absolutePath.exactOptional().meta({ description: "Path in the container; as `local` unless given." }),
+    target: absolutePath
+      .exactOptional()
+      .meta({ description: "Path in the container; the same as `local` by default." }),
     permissions: z
       .string()
       .max(3)
       .regex(/^(?!.*(.).*\1)[rwm]{1,3}$/, "must be of r (read), w (write) and m (make node), each at most once")
       .exactOptional()
-      .meta({ description: "What the app may do with it: `rwm` unless given.", examples: ["rw"] }),
+      .meta({ description: "What the app may do with it; `rwm` by default.", examples: ["rw"] }),
   })
   .meta({ id: "DeviceMapping" });
 
@@ -36,14 +37,19 @@ const healthcheck = z
       .min(1, "must not be empty")
       .max(64)
       .meta({
-        description: "Run in the container without a shell; exit code 0 is healthy.",
+        description: "Command run in the container without a shell; exit code 0 means healthy.",
         examples: [["curl", "--fail", "http://localhost:1880/"]],
       }),
     interval_s: z.number().min(1).max(3600).default(30).meta({ description: "Seconds between two runs." }),
     timeout_s: z.number().min(1).max(600).default(30).meta({ description: "Seconds one run may take." }),
-    retries: z.int().min(1).max(100).default(3).meta({ description: "Failures in a row that make it unhealthy." }),
+    retries: z
+      .int()
+      .min(1)
+      .max(100)
+      .default(3)
+      .meta({ description: "Consecutive failures after which the app is unhealthy." }),
     start_period_s: z.number().min(0).max(3600).default(0).meta({
-      description: "Seconds after the start in which failures do not count.",
+      description: "Seconds after the start during which failures do not count.",
     }),
   })
   .meta({ id: "Healthcheck" });
@@ -58,19 +64,18 @@ const cpuLimit = z
   .number()
   .min(0.01)
   .max(1024)
-  .meta({ description: "Most processors the app may use; fractions are allowed.", examples: [0.5] });
+  .meta({ description: "Maximum number of processors the app may use; fractions are allowed.", examples: [0.5] });
 
 const memoryLimit = z
   .int()
   .min(MIN_MEMORY_BYTES)
   .max(2 ** 45)
-  .meta({ description: "Most memory the app may use, in bytes.", examples: [268_435_456] });
+  .meta({ description: "Maximum memory the app may use, in bytes.", examples: [268_435_456] });
 
 const devices = z.array(device).max(64);
 
-/** What the engine does when the app ends. */
 const restartPolicy = z.enum(["unless-stopped", "always", "on-failure", "no"]).meta({
-  description: "What happens when the app ends by itself; `unless-stopped` unless given.",
+  description: "What the engine does when the app exits by itself; `unless-stopped` by default.",
 });
 
 export const appExtras = {
@@ -82,7 +87,7 @@ export const appExtras = {
   restart_policy: restartPolicy.exactOptional(),
 };
 
-/** In an update `null` takes such a field away. */
+/** The same fields in an update, where `null` removes a field. */
 export const appExtrasUpdate = {
   command: command.nullable().exactOptional(),
   cpu_limit: cpuLimit.nullable().exactOptional(),

@@ -4,13 +4,13 @@ import { MAX_HOST_PORT, MIN_HOST_PORT, MAX_REQUEST_BYTES } from "./limits.ts";
 import { normalizePath } from "./normalize-path.ts";
 
 /*
- * The fields of an app's specification, without defaults: a deployment fills them in, an update leaves out what is to
- * stay as it is.
+ * The fields of an app's specification, without defaults: a deployment fills them in, and an update omits the fields it
+ * does not change.
  */
 
 const NUL = "\0";
 
-/** Most entries of a list: more than a request can hold, so that whatever was deployed once stays valid. */
+/** Maximum entries of a list. A request cannot hold as many, so a stored specification always stays valid. */
 const MAX_ENTRIES = 16_384;
 
 export const appName = z
@@ -19,19 +19,20 @@ export const appName = z
     /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$/,
     "must be 1 to 63 letters, digits, '_', '.' or '-', beginning with a letter or digit",
   )
-  .meta({ description: "App name; the container carries it too.", examples: ["node-red"] });
+  .meta({ description: "App name, also the name of the container.", examples: ["node-red"] });
 
-/** Endings of the names that containers have during an update: of the new version, and of the old one. */
+/** Suffixes of the container names of the new and the old version during an update. */
 export const VERSION_SUFFIXES = { new: ".edge-agent-new", old: ".edge-agent-old" } as const;
 
-/** The name of an app that is deployed. Apps of releases before may be called otherwise. */
+/** The name of a new app. Apps deployed by earlier releases may have names that are reserved now. */
 export const newAppName = appName
   .refine(
     (name) => !Object.values(VERSION_SUFFIXES).some((ending) => name.endsWith(ending)),
     `must not end with '${VERSION_SUFFIXES.new}' or '${VERSION_SUFFIXES.old}': containers are called so during updates`,
   )
   .meta({
-    description: "App name; the container carries it too. It may not end with `.edge-agent-new` or `.edge-agent-old`.",
+    description:
+      "App name, also the name of the container. It may not end with `.edge-agent-new` or `.edge-agent-old`.",
     examples: ["node-red"],
   });
 
@@ -55,7 +56,7 @@ const environment = z
   })
   .meta({ id: "EnvironmentVariable" });
 
-// The range of host_port is a rule of the device with an error code of its own, so the schema lets any integer pass.
+// The device checks the range of host_port, with its own error code, so the schema accepts any integer.
 const portMapping = z
   .strictObject({
     host_port: z.int().meta({
@@ -67,7 +68,7 @@ const portMapping = z
       .min(1)
       .max(65_535)
       .meta({ description: "Port in the container.", examples: [80] }),
-    protocol: z.enum(["tcp", "udp"]).exactOptional().meta({ description: "`tcp` unless given." }),
+    protocol: z.enum(["tcp", "udp"]).exactOptional().meta({ description: "`tcp` by default." }),
   })
   .meta({ id: "PortMapping" });
 

@@ -1,9 +1,9 @@
 import { z } from "zod";
 
-/** Longest text of one log line on the wire, in characters; the rest is cut off and that is said. */
+/** Maximum text of one log line on the wire, in characters. A longer line is cut and marked as `truncated`. */
 export const MAX_LOG_LINE_LENGTH = 8_192;
 
-/** Most lines that may be asked for from before now. */
+/** Maximum number of past lines that a query may request. */
 export const MAX_LOG_TAIL_LINES = 10_000;
 
 const logStreamSchema = z.enum(["stdout", "stderr"]);
@@ -15,11 +15,11 @@ export const appLogLineSchema = z
       .string()
       .max(64)
       .meta({
-        description: "When the app wrote it, by the device's clock: RFC 3339, as exact as the engine says.",
+        description: "When the app wrote it, by the device's clock: RFC 3339, with the engine's precision.",
         examples: ["2026-11-20T10:00:00.123456789Z"],
       }),
     text: z.string().max(MAX_LOG_LINE_LENGTH),
-    truncated: z.literal(true).exactOptional().meta({ description: "The line was longer." }),
+    truncated: z.literal(true).exactOptional().meta({ description: "The line was longer and has been cut." }),
   })
   .meta({ id: "AppLogLine" });
 export type AppLogLine = z.output<typeof appLogLineSchema>;
@@ -27,7 +27,7 @@ export type AppLogLine = z.output<typeof appLogLineSchema>;
 /** One `answer` to a `logs` query. */
 export const appLogChunkSchema = z.object({
   lines: z.array(appLogLineSchema).max(MAX_LOG_TAIL_LINES),
-  /** Lines left out before these, to keep to the bounds. */
+  /** Lines dropped before these, to stay within the bounds. */
   omitted_lines: z.int().min(0).default(0),
   omitted_bytes: z.int().min(0).default(0),
 });
@@ -37,7 +37,7 @@ export type AppLogChunk = z.output<typeof appLogChunkSchema>;
 export const logsParamsSchema = z.object({
   app: z.string().max(64),
   tail: z.int().min(0).max(MAX_LOG_TAIL_LINES).default(200),
-  /** Unix seconds: only what was written since. */
+  /** Unix seconds; earlier lines are left out. */
   since: z.int().min(0).exactOptional(),
   follow: z.boolean().default(false),
 });

@@ -2,9 +2,9 @@ import { z } from "zod";
 import { deploymentActionSchema } from "./deployment-action.ts";
 import { deploymentStatusSchema, errorCodeSchema } from "./deployment-event.ts";
 import { sanitizedLine } from "./sanitized-text.ts";
-import { unixSeconds } from "./timestamp.ts";
+import { unixSeconds } from "./scalars.ts";
 
-/** What an app does right now. `missing`: its container is gone, and it is being put right. */
+/** The current state of an app. `missing`: its container is gone, and the agent is repairing it. */
 export const appRunStateSchema = z.enum(["running", "restarting", "stopped", "unhealthy", "missing"]);
 export type AppRunState = z.output<typeof appRunStateSchema>;
 
@@ -15,31 +15,33 @@ const lastDeployment = z
     deployment_id: z.string().max(64),
     action: deploymentActionSchema,
     status: deploymentStatusSchema,
-    code: errorCodeSchema.exactOptional().catch(undefined as never),
-    finished_at: unixSeconds("When it ended; null while it goes on, or where the device had no clock.").nullable(),
+    code: errorCodeSchema.optional().catch(undefined),
+    finished_at: unixSeconds(
+      "When it ended; null while it is running, or when the device did not know the time.",
+    ).nullable(),
   })
   .meta({ id: "LastDeployment" });
 
-/** An app as its device sees it. */
+/** An app as its device reports it. */
 export const appReportSchema = z
   .object({
     name: sanitizedLine(64),
     image: sanitizedLine(512),
     image_digest: sanitizedLine(256)
       .nullable()
-      .meta({ description: "Digest the registry knows the image by; null where it came from none." }),
+      .meta({ description: "Digest of the image in its registry; null for an image that came from none." }),
     state: appRunStateSchema,
-    desired_state: z.enum(["running", "stopped"]).meta({ description: "What it was last told to be." }),
-    since: unixSeconds("When it came into this state; null where the device had no clock.").nullable(),
-    restarts: count.nullable().meta({ description: "Restarts by the engine; null where the container is missing." }),
-    /** The specification in force. Values of environments are masked. Checked by whoever acts on it. */
+    desired_state: z.enum(["running", "stopped"]).meta({ description: "The state that was last requested." }),
+    since: unixSeconds("When it entered this state; null when the device did not know the time.").nullable(),
+    restarts: count.nullable().meta({ description: "Restarts by the engine; null when the container is missing." }),
+    /** The current specification, with environment values masked. Not validated here. */
     spec: z.record(z.string(), z.unknown()),
     last_deployment: lastDeployment.nullable(),
   })
   .meta({ id: "AppReport" });
 export type AppReport = z.output<typeof appReportSchema>;
 
-/** What of a device changes seldom, and is therefore told with every change of it. */
+/** Properties of a device that rarely change; sent with the report that follows a change. */
 export const deviceFactsSchema = z
   .object({
     agent_version: sanitizedLine(64),
@@ -48,26 +50,26 @@ export const deviceFactsSchema = z
     os: sanitizedLine(128).nullable().meta({ description: "Name and version of the operating system." }),
     kernel: sanitizedLine(128).nullable(),
     hostname: sanitizedLine(256).nullable(),
-    model: sanitizedLine(128).nullable().meta({ description: "Model of the hardware, where it says so." }),
+    model: sanitizedLine(128).nullable().meta({ description: "Hardware model, where the hardware reports it." }),
     cpus: count.nullable(),
     memory_total_bytes: count.nullable(),
-    disk_total_bytes: count.nullable().meta({ description: "Of the file system the engine keeps images on." }),
+    disk_total_bytes: count.nullable().meta({ description: "Of the file system on which the engine keeps images." }),
   })
   .meta({ id: "DeviceFacts" });
 export type DeviceFacts = z.output<typeof deviceFactsSchema>;
 
-/** Hash of a complete report, as the device computes it; opaque to everyone else. */
+/** Hash of a complete report, computed by the device; opaque to the control plane. */
 export const reportHashSchema = z.string().min(1).max(64);
 
-/** Most apps one report names. */
+/** Maximum number of apps in one report. */
 export const MAX_REPORTED_APPS = 500;
 
-/** What changed since the report whose hash is `base`; complete where that is null. */
+/** The changes since the report with the hash `base`; a complete report where `base` is null. */
 export const reportDeltaSchema = z.object({
   base: reportHashSchema.nullable(),
-  /** Hash of the complete report this leads to. */
+  /** Hash of the complete report after these changes. */
   hash: reportHashSchema,
-  /** Apps that are new or changed, whole. */
+  /** New and changed apps, each complete. */
   apps: z.array(appReportSchema).max(MAX_REPORTED_APPS),
   removed_apps: z.array(sanitizedLine(64)).max(MAX_REPORTED_APPS),
   device: deviceFactsSchema.exactOptional(),

@@ -4,7 +4,7 @@ import { appExtras } from "./app-extras.ts";
 import type { EdgeError } from "./errors.ts";
 import { toDeployRequestError } from "./request-error.ts";
 
-/** An app as it is asked for, with the defaults filled in. What is absent by default stays absent. */
+/** The specification of an app, with defaults filled in. Fields that have no default stay absent. */
 export const appSpecSchema = z
   .strictObject({
     name: appName,
@@ -29,10 +29,9 @@ export const appSpecSchema = z
     ],
   });
 
-/** An app as it is deployed. */
+/** The specification of a new app, whose name must not be a reserved one. */
 export const newAppSpecSchema = appSpecSchema.extend({ name: newAppName });
 
-/** An app as it was asked for, defaults filled in. */
 export type AppSpec = z.output<typeof appSpecSchema>;
 export type PortMapping = AppSpec["ports"][number];
 export type Volume = AppSpec["volumes"][number];
@@ -42,14 +41,14 @@ export type ParsedAppSpec =
   | { readonly ok: false; readonly error: EdgeError };
 
 /**
- * Validates the specification of an app that is there, such as one that is updated. Errors: `ErrorNoName`,
+ * Validates the specification of an installed app, such as after an update. Errors: `ErrorNoName`,
  * `ErrorNoImage` (missing or empty), `InvalidRequest` with `details.issues` for anything else.
  */
 export function parseAppSpec(input: unknown): ParsedAppSpec {
   return parse(appSpecSchema, input);
 }
 
-/** Validates the specification of an app that is to be deployed. Errors: as of `parseAppSpec`. */
+/** Validates the specification of a new app. Errors: as `parseAppSpec`. */
 export function parseNewAppSpec(input: unknown): ParsedAppSpec {
   return parse(newAppSpecSchema, input);
 }

@@ -5,8 +5,8 @@ import type { EdgeError } from "./errors.ts";
 import { toInvalidRequest } from "./request-error.ts";
 
 /**
- * A change of an app's specification. Fields left out keep their values; lists are replaced whole, and an empty one
- * clears; `null` takes a field away that is absent by default. The name cannot change.
+ * A change of an app's specification. Omitted fields keep their values; lists are replaced as a whole, and an empty list
+ * clears; `null` removes a field that is absent by default. The name cannot change.
  */
 export const appUpdateSchema = z
   .strictObject({
@@ -26,7 +26,7 @@ export type ParsedAppUpdate =
   | { readonly ok: true; readonly update: AppUpdate }
   | { readonly ok: false; readonly error: EdgeError };
 
-/** Validates an update from outside. Error: `InvalidRequest` with `details.issues`. */
+/** Validates an update. Error: `InvalidRequest` with `details.issues`. */
 export function parseAppUpdate(input: unknown): ParsedAppUpdate {
   const result = appUpdateSchema.safeParse(input);
   if (result.success) return { ok: true, update: result.data };

@@ -7,15 +7,15 @@ import {
   assetTypeSchema,
   serialNumberSchema,
 } from "./asset.ts";
-import { integerString } from "./query-string.ts";
+import { integerString } from "./scalars.ts";
 import { networkGroupSchema, proSimRegistrationSchema, superSimRegistrationSchema } from "./sim.ts";
 
 /** Body of Register Asset. */
 export const assetRegistrationSchema = z
   .strictObject({
     serial_number: serialNumberSchema,
-    name: assetNameSchema.optional().meta({ description: "Display name; the serial number unless given." }),
-    type: assetTypeSchema.default("").meta({ description: "What kind of device it is; free text." }),
+    name: assetNameSchema.optional().meta({ description: "Display name; the serial number by default." }),
+    type: assetTypeSchema.default("").meta({ description: "Kind of device; free text." }),
     supersim: superSimRegistrationSchema.optional(),
     prosim: proSimRegistrationSchema.optional(),
   })
@@ -40,19 +40,19 @@ export const assetRegistrationSchema = z
   });
 export type AssetRegistration = z.output<typeof assetRegistrationSchema>;
 
-/** Answer of Register Asset: the asset, and the device's token, which is shown this once only. */
+/** Response of Register Asset: the asset and the device token, which is shown only once. */
 export const registeredAssetSchema = z
   .strictObject({
     ...assetSchema.shape,
     device_token: z.string().meta({
-      description: "The device's own credential. Shown once; only its hash is stored.",
+      description: "The device's credential. Shown only once; the service stores its hash.",
       examples: ["ed_…"],
     }),
   })
   .meta({ id: "RegisteredAsset" });
 export type RegisteredAsset = z.output<typeof registeredAssetSchema>;
 
-/** Body of Update Asset. What is left out stays as it is; at least one field is needed. */
+/** Body of Update Asset. Omitted fields keep their values; at least one field is required. */
 export const assetUpdateSchema = z
   .strictObject({
     name: assetNameSchema.optional(),
@@ -81,10 +81,10 @@ export const assetListQuerySchema = z.strictObject({
   limit: integerString(1, MAX_PAGE_SIZE)
     .optional()
     .meta({
-      description: `Assets per page, 1 to ${MAX_PAGE_SIZE}; ${DEFAULT_PAGE_SIZE} unless given.`,
+      description: `Assets per page, 1 to ${MAX_PAGE_SIZE}; ${DEFAULT_PAGE_SIZE} by default.`,
       examples: [50],
     }),
-  cursor: z.string().min(1).max(256).optional().meta({ description: "`next_cursor` of the page before." }),
+  cursor: z.string().min(1).max(256).optional().meta({ description: "`next_cursor` of the previous page." }),
   status: assetListItemSchema.shape.status.optional(),
   type: z.string().max(64).optional().meta({ description: "Only assets of exactly this type." }),
   q: z.string().min(1).max(128).optional().meta({

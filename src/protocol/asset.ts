@@ -1,20 +1,19 @@
 import { z } from "zod";
 import { proSimSchema, superSimSchema } from "./sim.ts";
-import { unixSeconds } from "./timestamp.ts";
-import { isUuid } from "./uuid.ts";
+import { isUuid, unixSeconds } from "./scalars.ts";
 
-/** Derived: active as soon as one of the asset's SIMs is. */
+/** Derived: active if at least one of the asset's SIMs is. */
 export const assetStatusSchema = z.enum(["active", "inactive"]);
 export type AssetStatus = z.output<typeof assetStatusSchema>;
 
-// An identifier stands in a URL path and in log lines, so it is plain ASCII without separators.
+// An identifier is part of URL paths and log lines, so it is plain ASCII without separators.
 export const serialNumberSchema = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/, "must be 1 to 64 letters, digits, '.', '_', ':' or '-'")
   .refine((value) => !isUuid(value), "must not have the form of a UUID")
   .meta({ description: "Serial number of the device, unique in the whole service.", examples: ["GW-2026-000123"] });
 
-/** Text for people: no control characters, so that a list or a log line cannot be forged with it. */
+/** Text for people, without control characters, which could forge entries of a list or a log. */
 const displayText = (min: number, max: number) =>
   z
     .string()
@@ -25,7 +24,7 @@ const displayText = (min: number, max: number) =>
 export const assetNameSchema = displayText(1, 128).meta({ description: "Display name.", examples: ["Pump house 7"] });
 
 export const assetTypeSchema = displayText(0, 64).meta({
-  description: "What kind of device it is; free text.",
+  description: "Kind of device; free text.",
   examples: ["gateway"],
 });
 
@@ -47,11 +46,11 @@ const common = {
   sim: legacySimSchema.optional(),
 };
 
-/** An asset as a list holds it. */
+/** An asset in a list. */
 export const assetListItemSchema = z.strictObject(common).meta({ id: "AssetListItem" });
 export type AssetListItem = z.output<typeof assetListItemSchema>;
 
-/** One asset in full. */
+/** An asset with all its fields. */
 export const assetSchema = z
   .strictObject({
     ...common,
@@ -63,11 +62,11 @@ export const assetSchema = z
   .meta({ id: "Asset" });
 export type AssetBody = z.output<typeof assetSchema>;
 
-/** Answer of Get Assets. */
+/** Response of Get Assets. */
 export const assetListSchema = z
   .strictObject({
     assets: z.array(assetListItemSchema),
-    next_cursor: z.string().nullable().meta({ description: "Where to go on; `null` on the last page." }),
+    next_cursor: z.string().nullable().meta({ description: "Cursor of the next page; `null` on the last one." }),
   })
   .meta({ id: "AssetList" });
 export type AssetList = z.output<typeof assetListSchema>;

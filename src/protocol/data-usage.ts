@@ -1,9 +1,9 @@
 import { z } from "zod";
 
-/** Most apps and network interfaces one day names. */
+/** Maximum number of apps, and of network interfaces, in one day. */
 const MAX_NAMES_PER_DAY = 500;
 
-/** As apps may be called, or ever might. */
+/** Wider than the current rule for app names, for reports of other releases. */
 const reportedAppName = z
   .string()
   .max(64)
@@ -24,7 +24,7 @@ export const utcDaySchema = z
 
 const purposes = z
   .partialRecord(trafficPurposeSchema, z.object(both))
-  .meta({ description: "What the agent itself sent and received, payload and TLS, by purpose." });
+  .meta({ description: "Bytes the agent itself sent and received, payload and TLS, by purpose." });
 
 function hasAllowedSize(names: object): boolean {
   return Object.keys(names).length <= MAX_NAMES_PER_DAY;
@@ -34,14 +34,14 @@ const day = z
   .object({
     day: utcDaySchema,
     by_purpose: purposes,
-    overhead_estimate_bytes: bytes.meta({ description: "Estimate: headers of TCP and IP, handshakes." }),
-    by_app: z
-      .record(reportedAppName, bytes)
-      .refine(hasAllowedSize, "names too many apps")
-      .meta({ maxProperties: MAX_NAMES_PER_DAY, description: "Of that, what was pulled or sent for each app." }),
+    overhead_estimate_bytes: bytes.meta({ description: "Estimated bytes of TCP and IP headers and handshakes." }),
+    by_app: z.record(reportedAppName, bytes).refine(hasAllowedSize, "names too many apps").meta({
+      maxProperties: MAX_NAMES_PER_DAY,
+      description: "The part of these bytes that was pulled or sent for each app.",
+    }),
     interfaces: z.record(z.string().max(64), z.object(both)).refine(hasAllowedSize, "names too many interfaces").meta({
       maxProperties: MAX_NAMES_PER_DAY,
-      description: "The kernel's own counters by network interface: the agent, the apps and all else.",
+      description: "The kernel's counters by network interface: all traffic of the device, including agent and apps.",
     }),
   })
   .meta({ id: "DeviceDataUsageDay" });
@@ -62,9 +62,12 @@ const budget = z
     used_this_month_bytes: bytes,
     used_today_bytes: bytes,
   })
-  .meta({ id: "DataBudget", description: "Limits of the device's own configuration, and what counts against them." });
+  .meta({
+    id: "DataBudget",
+    description: "Limits from the device's configuration, and the bytes counted against them.",
+  });
 
-/** Bytes the agent counted, by day of UTC, oldest first. */
+/** Bytes counted by the agent, by UTC day, oldest first. */
 export const deviceDataUsageSchema = z
   .object({
     days: z.array(day).max(400),
@@ -74,6 +77,6 @@ export const deviceDataUsageSchema = z
   .meta({ id: "DeviceDataUsage" });
 export type DeviceDataUsage = z.output<typeof deviceDataUsageSchema>;
 
-/** Parameters of a `data_usage` query: days of UTC, both included. */
+/** Parameters of a `data_usage` query: UTC days, inclusive. */
 export const dataUsageParamsSchema = z.object({ from: utcDaySchema, to: utcDaySchema });
 export type DataUsageParams = z.output<typeof dataUsageParamsSchema>;

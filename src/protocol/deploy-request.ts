@@ -1,8 +1,37 @@
+import { z } from "zod";
 import { newAppSpecSchema } from "./app-spec.ts";
 import { appUpdateSchema } from "./app-update.ts";
-import { deployOptionFields } from "./deploy-options.ts";
 
-/** Body of a request that deploys an app: what it is, and how it is to be carried out. */
+const secret = z.string().min(1).max(16_384);
+
+/** Credentials for the registry of one deployment's image. The control plane never stores them; nothing logs them. */
+export const registryAuthSchema = z
+  .union([
+    z.strictObject({ username: z.string().min(1).max(256), password: secret }),
+    z.strictObject({ token: secret.meta({ description: "Bearer token for the registry." }) }),
+  ])
+  .meta({ id: "RegistryAuth" });
+export type RegistryAuth = z.output<typeof registryAuthSchema>;
+
+/** The fields of a request's body that say how the deployment is carried out. */
+const deployOptionFields = {
+  registry_auth: registryAuthSchema.exactOptional().meta({
+    description: "Credentials for the image's registry, for this deployment only.",
+  }),
+  max_download_bytes: z.int().min(0).exactOptional().meta({
+    description:
+      "Maximum compressed bytes the device may download; a larger download is refused with `DataBudgetExceeded`.",
+  }),
+  urgent: z.boolean().exactOptional().meta({
+    description: "Downloads also outside the download hours and beyond the data budgets of the device's configuration.",
+  }),
+};
+
+/** The options as sent to the device. With `dry_run` the device checks everything and computes the pull cost only. */
+export const deployOptionsSchema = z.object({ ...deployOptionFields, dry_run: z.boolean().exactOptional() });
+export type DeployOptions = z.output<typeof deployOptionsSchema>;
+
+/** Body of a request that deploys an app: its specification and the options. */
 export const deployRequestSchema = newAppSpecSchema.extend(deployOptionFields).meta({
   id: "AppDeploymentRequest",
   examples: [
@@ -20,6 +49,23 @@ export const deployRequestSchema = newAppSpecSchema.extend(deployOptionFields).m
 export const updateRequestSchema = appUpdateSchema.extend(deployOptionFields).meta({
   id: "AppUpdateRequest",
   description:
-    "Fields left out keep their values; lists are replaced whole; `null` takes away what is absent by default.",
+    "Omitted fields keep their values; lists are replaced as a whole; `null` removes a field that is absent by default.",
   examples: [{ image: "registry.example.com/team/node-red:4.2" }],
 });
+
+type OptionName = keyof typeof deployOptionFields;
+
+/** Splits a request's body into the deployment's options and the specification, or the update. */
+export function splitDeployRequest<T extends object>(
+  body: T,
+): { readonly options: Pick<T, keyof T & OptionName>; readonly spec: Omit<T, OptionName> } {
+  const entries = Object.entries(body);
+  return {
+    options: Object.fromEntries(entries.filter(isOption)) as Pick<T, keyof T & OptionName>,
+    spec: Object.fromEntries(entries.filter((entry) => !isOption(entry))) as Omit<T, OptionName>,
+  };
+}
+
+function isOption([name]: [string, unknown]): boolean {
+  return Object.hasOwn(deployOptionFields, name);
+}

@@ -6,6 +6,6 @@ export const deploymentActionSchema = z
   .meta({ id: "DeploymentAction" });
 export type DeploymentAction = z.output<typeof deploymentActionSchema>;
 
-/** Actions on an app that is there: all but the first deployment. */
+/** Actions on an installed app: all except `deploy`. */
 export const appActionSchema = deploymentActionSchema.exclude(["deploy"]);
 export type AppAction = z.output<typeof appActionSchema>;

@@ -3,7 +3,7 @@ import { ERRORS, type ErrorCode } from "./errors.ts";
 import { MAX_MESSAGE_LENGTH } from "./limits.ts";
 import { sanitizedText } from "./sanitized-text.ts";
 
-/** `Running` any number of times, then exactly one of the two final ones. */
+/** `Running` any number of times, then exactly one of the other two, which are final. */
 export const deploymentStatusSchema = z.enum(["Running", "Success", "Fail"]);
 export type DeploymentStatus = z.output<typeof deploymentStatusSchema>;
 
@@ -30,13 +30,20 @@ const common = {
   status: deploymentStatusSchema,
   message: sanitizedText(MAX_MESSAGE_LENGTH),
   step: deploymentStepSchema,
-  progress: z.int().min(0).max(100).optional().meta({ description: "Percent, while pulling." }),
-  bytes: byteProgressSchema.optional().meta({ description: "Bytes pulled and known so far, while pulling." }),
-  code: errorCodeSchema.optional().meta({ description: "With `Fail`: what went wrong." }),
+  progress: z
+    .int()
+    .min(0)
+    .max(100)
+    .optional()
+    .meta({ description: "Percent of the image pulled, in events of the step `pulling`." }),
+  bytes: byteProgressSchema
+    .optional()
+    .meta({ description: "Bytes pulled, and total bytes known so far, in events of the step `pulling`." }),
+  code: errorCodeSchema.optional().meta({ description: "With `Fail`: the error code." }),
   details: z.record(z.string(), z.unknown()).optional(),
 };
 
-/** One event as the client sees it in the stream. */
+/** One event as sent to clients. */
 export const deploymentEventSchema = z
   .object({
     ...common,
@@ -49,8 +56,8 @@ export type DeploymentEvent = z.output<typeof deploymentEventSchema>;
 
 /**
  * One event as the device sends it. `device_seq` rises strictly within a deployment, with gaps where superseded
- * progress was dropped; the control plane gives the client's `seq`. The device sends no time of day, since it may
- * have no clock worth believing: `age_ms` is how old the event is, left out where that is unknown (a reboot between).
+ * progress was dropped; the control plane assigns the client's `seq`. The device's clock may be wrong, so it sends
+ * `age_ms`, the age of the event, instead of a time; absent where the age is unknown (after a reboot).
  */
 export const deviceEventSchema = z.object({
   ...common,
@@ -59,15 +66,15 @@ export const deviceEventSchema = z.object({
 });
 export type DeviceEvent = z.output<typeof deviceEventSchema>;
 
-/** What an event says, before anybody has numbered it. */
+/** An event before it has a sequence number. */
 export type EventContent = Pick<DeviceEvent, "status" | "message" | "step" | "progress" | "bytes" | "code" | "details">;
 
-/** Whether no event may follow this one. */
+/** Whether this is the last event of its deployment. */
 export function isFinal(event: { readonly status: DeploymentStatus }): boolean {
   return event.status !== "Running";
 }
 
-/** Cuts a text to what an event's message may hold. */
+/** Truncates a text to the maximum length of an event's message, with an ellipsis. */
 export function truncateMessage(text: string): string {
   return text.length <= MAX_MESSAGE_LENGTH ? text : `${text.slice(0, MAX_MESSAGE_LENGTH - 1)}…`;
 }

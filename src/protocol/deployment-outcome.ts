@@ -2,25 +2,25 @@ import { z } from "zod";
 import { deploymentStatusSchema, errorCodeSchema } from "./deployment-event.ts";
 import { MAX_MESSAGE_LENGTH } from "./limits.ts";
 
-/** Most deployments one question names. */
+/** Maximum number of deployments in one query. */
 export const MAX_QUERIED_DEPLOYMENTS = 50;
 
 const deploymentId = z.string().min(1).max(64);
 
-/** The deployments the control plane asks about. */
+/** Parameters of a `deployments` query. */
 export const deploymentsParamsSchema = z.object({
   deployment_ids: z.array(deploymentId).min(1).max(MAX_QUERIED_DEPLOYMENTS),
 });
 
-/** What a device has on record of one deployment. */
+/** The outcome of one deployment by the device's record. */
 export const deploymentOutcomeSchema = z.object({
   deployment_id: deploymentId,
   /**
-   * How it ended; `Running` while the device holds it, its end not acknowledged included; `null` where the device has
-   * nothing on record of it.
+   * How it ended; `Running` also while its final event is not acknowledged; `null` where the device has no record of
+   * it.
    */
   status: deploymentStatusSchema.nullable(),
-  /** What its final event said, where that is still known. */
+  /** Message of its final event, where the device still has it. */
   message: z.string().max(MAX_MESSAGE_LENGTH).optional(),
   code: errorCodeSchema.optional().catch("Internal"),
 });

@@ -7,26 +7,26 @@ import { deploymentOutcomesSchema, deploymentsParamsSchema } from "./deployment-
 import { deviceStateSchema } from "./device-state.ts";
 
 /*
- * What a device can be asked while it is connected. A query is answered any number of times and then ended; it is
- * never stored, and gone with the session.
+ * The queries to a connected device. The device sends any number of `answer` frames and then `query_end`. A query is
+ * never stored and ends with the session.
  */
 
-/** The parameters of each kind of query, and what one `answer` to it holds. */
+/** The schemas of each kind of query: its parameters, and the body of an `answer`. */
 export const QUERIES = {
-  /** Answered once: the complete report. */
+  /** One answer: the complete report. */
   report: { params: z.object({}), answer: reportDeltaSchema },
-  /** Answered once; `AppNotFound` otherwise. `reveal` gives the specification with the values of its environment. */
+  /** One answer, or `AppNotFound`. `reveal` adds the specification with its environment values. */
   app: {
     params: z.object({ app: z.string().max(64), reveal: z.boolean().default(false) }),
     answer: z.object({ app: appReportSchema, spec: appSpecSchema.exactOptional() }),
   },
-  /** Answered once. */
+  /** One answer. */
   device: { params: z.object({}), answer: deviceStateSchema },
-  /** Answered any number of times; `AppNotFound` where there is no such app. */
+  /** Any number of answers, or `AppNotFound`. */
   logs: { params: logsParamsSchema, answer: appLogChunkSchema },
-  /** Answered once. */
+  /** One answer. */
   data_usage: { params: dataUsageParamsSchema, answer: deviceDataUsageSchema },
-  /** Answered once: what the device has on record of these deployments. Asked since 2026-11-29; older agents end it with a code. */
+  /** One answer: the outcomes by the device's record. Added on 2026-11-29; older agents end it with `InvalidRequest`. */
   deployments: { params: deploymentsParamsSchema, answer: deploymentOutcomesSchema },
 } as const satisfies Record<string, { params: z.ZodType; answer: z.ZodType }>;
 
@@ -35,7 +35,7 @@ export type QueryKind = keyof typeof QUERIES;
 export type QueryParams<K extends QueryKind> = z.output<(typeof QUERIES)[K]["params"]>;
 export type QueryAnswer<K extends QueryKind> = z.output<(typeof QUERIES)[K]["answer"]>;
 
-/** Narrows a kind from the wire to one that is known. */
+/** Narrows a string from the wire to a known kind of query. */
 export function isQueryKind(kind: string): kind is QueryKind {
   return Object.hasOwn(QUERIES, kind);
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Without I, L, O and U, which are read or typed as others (Crockford's base 32). */
+/** Crockford's base 32: without I, L, O and U, which are mistaken for other characters. */
 export const ENROLMENT_CODE_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 export const ENROLMENT_CODE_LENGTH = 10;
 
@@ -12,7 +12,7 @@ const LOOK_ALIKES: ReadonlyMap<string, string> = new Map([
   ["L", "1"],
 ]);
 
-/** What a device sends to be enrolled with a code. */
+/** Body of a request to enrol a device. */
 export const enrolmentRequestSchema = z
   .strictObject({
     code: z
@@ -20,7 +20,7 @@ export const enrolmentRequestSchema = z
       .min(1)
       .max(40)
       .meta({
-        description: "The enrolment code as a person typed it: case, blanks and hyphens do not matter.",
+        description: "The enrolment code as typed; case, spaces and hyphens are ignored.",
         examples: ["7K3MQ-XW9TD"],
       }),
     nonce: z
@@ -28,19 +28,21 @@ export const enrolmentRequestSchema = z
       .regex(/^[A-Za-z0-9_-]{22,64}$/, "must be 22 to 64 characters of base64url")
       .meta({
         description:
-          "Random, made by the device and kept until it has its token: the code works once more for whoever sends the same.",
+          "Random value that the device keeps until it has its token. A request with the same code and nonce may be repeated.",
       }),
   })
   .meta({ id: "EnrolmentRequest", examples: [{ code: "7K3MQ-XW9TD", nonce: "q83vASNFZ4mrze8BI0VniQ" }] });
 
-/** What an enrolled device is told, this once. */
+/** Response to an enrolment. The token is shown only once. */
 export const enrolmentSchema = z.object({
-  device_token: z.string().meta({ description: "What the device connects with. The old one works until it does." }),
+  device_token: z.string().meta({
+    description: "The device's new credential. The old one works until the device connects with the new one.",
+  }),
   asset: z.object({ uuid: z.string(), serial_number: z.string(), name: z.string() }),
 });
 export type Enrolment = z.output<typeof enrolmentSchema>;
 
-/** The code that was meant by what somebody typed; `undefined` where it cannot be one. */
+/** Normalizes a typed enrolment code; `undefined` when it is not a valid one. */
 export function parseEnrolmentCode(typed: string): string | undefined {
   const code = typed
     .toUpperCase()
@@ -49,7 +51,7 @@ export function parseEnrolmentCode(typed: string): string | undefined {
   return code.length === ENROLMENT_CODE_LENGTH && CODE.test(code) ? code : undefined;
 }
 
-/** The code in two groups, to be read out and typed. */
+/** Formats a code in two groups, such as `7K3MQ-XW9TD`. */
 export function formatEnrolmentCode(code: string): string {
   return `${code.slice(0, ENROLMENT_CODE_LENGTH / 2)}-${code.slice(ENROLMENT_CODE_LENGTH / 2)}`;
 }

@@ -1,41 +1,53 @@
 import { MAX_HOST_PORT, MIN_HOST_PORT } from "./limits.ts";
 
-/** One row of the error table. */
-export interface ErrorEntry {
-  /** Text for the reader. Callers may replace it with a more precise one unless `fixedMessage` is set. */
+interface ErrorText {
+  /** Default text. Callers may replace it with a more precise one unless `fixedMessage` is set. */
   readonly message: string;
-  /** HTTP status of an answer that consists of this error alone. */
-  readonly http: number;
   /** The specification gives this text to the letter: nothing is added, particulars go to `details`. */
   readonly fixedMessage?: true;
-  /** The same request may succeed later without anybody changing it. */
+  /** The same request may succeed later without a change. */
   readonly retryable: boolean;
-  /** What the person who meets it can do. */
+  /** What the user can do about it. */
   readonly hint: string;
 }
 
-/**
- * Every error code the system uses, once: deploy stream, JSON error bodies, logs and documentation all read this
- * table. HTTP 200 stands for codes that end a deployment: they travel inside a stream that began well.
- */
+/** A code that a response can consist of. */
+interface ResponseError {
+  /** HTTP status of a response that consists of this error. */
+  readonly http: number;
+  readonly endsDeployment?: never;
+}
+
+/** A code that a device fails an accepted deployment with. It is part of an event stream, whose HTTP status is 200. */
+interface DeploymentError {
+  readonly endsDeployment: true;
+  /** HTTP status where the code refuses a request that starts no deployment. Absent where it never does. */
+  readonly http?: number;
+}
+
+/** One row of the error table. */
+export type ErrorEntry = ErrorText & (ResponseError | DeploymentError);
+
+/** Every error code of the system. Event streams, JSON error bodies, logs and the documentation all use this table. */
 export const ERRORS = {
   ErrorNodePortIsNotCorrectRange: {
     message: `Port is not in the correct range. The range of valid ports is ${MIN_HOST_PORT}-${MAX_HOST_PORT}.`,
-    http: 200,
+    endsDeployment: true,
     fixedMessage: true,
     retryable: false,
     hint: "Choose a host_port from 30000 to 32767; details name the one that is not.",
   },
   ErrorPortInUse: {
     message: "The desired port is already in use.",
-    http: 200,
+    endsDeployment: true,
     fixedMessage: true,
     retryable: false,
-    hint: "Choose another host_port or free this one; details name the port and who holds it.",
+    hint: "Choose another host_port or free this one; details name the port and what holds it.",
   },
   DeviceNotReachable: {
     message: "Device not reachable",
-    http: 200,
+    endsDeployment: true,
+    http: 503,
     fixedMessage: true,
     retryable: true,
     hint: "Check the device's power and link; on the device `edge-agent doctor` says what is broken.",
@@ -67,7 +79,7 @@ export const ERRORS = {
   },
   AppExists: {
     message: "An app of this name already exists on the device.",
-    http: 200,
+    endsDeployment: true,
     retryable: false,
     hint: "Remove the app first, or deploy under another name.",
   },
@@ -75,65 +87,66 @@ export const ERRORS = {
     message: "There is no app of this name on the device.",
     http: 404,
     retryable: false,
-    hint: "List the device's apps to see which there are.",
+    hint: "List the device's apps to see their names.",
   },
   ErrorNameExists: {
     message: "A container of this name exists on the device and is not managed by edge-agent.",
-    http: 200,
+    endsDeployment: true,
     retryable: false,
     hint: "Deploy under another name, or remove that container on the device.",
   },
   ErrorDeploymentAlreadyExist: {
     message: "A deployment of this app is already running.",
-    http: 200,
+    endsDeployment: true,
     retryable: true,
     hint: "Wait for the running deployment to end; details name it.",
   },
   ImagePullBackOff: {
     message: "The image could not be pulled.",
-    http: 200,
+    endsDeployment: true,
     retryable: true,
     hint: "The message says whether the image is unknown, denied, for another platform, or the registry unreachable.",
   },
   CrashLoopBackOff: {
     message: "The app stopped or restarted while it was being verified.",
-    http: 200,
+    endsDeployment: true,
     retryable: false,
     hint: "details hold the exit code and the app's last log lines.",
   },
   Unhealthy: {
     message: "The app's health check did not become healthy in time.",
-    http: 200,
+    endsDeployment: true,
     retryable: false,
     hint: "details hold the last output of the health check.",
   },
   InsufficientDisk: {
     message: "There is not enough free disk space on the device.",
-    http: 200,
+    endsDeployment: true,
     retryable: true,
     hint: "Free space on the device; details say how much there is and how much is needed.",
   },
   DataBudgetExceeded: {
     message: "The download is larger than allowed.",
-    http: 200,
+    endsDeployment: true,
     retryable: false,
     hint: "details hold the bytes to download and the limit; raise max_download_bytes, or the device's own limit.",
   },
   PolicyDenied: {
     message: "The device's own policy refuses this app.",
-    http: 200,
+    endsDeployment: true,
     retryable: false,
     hint: "details name the rule; it is set in the device's configuration under `policy`.",
   },
   EngineUnavailable: {
     message: "The container engine on the device does not answer.",
-    http: 200,
+    endsDeployment: true,
+    http: 503,
     retryable: true,
     hint: "On the device, check the engine (`systemctl status docker`) and the agent's right to use its socket.",
   },
   RegistryAuthLost: {
     message: "The service was restarted before the device had the registry credentials; they are never stored.",
-    http: 200,
+    endsDeployment: true,
     retryable: true,
     hint: "Send the request again, with its registry_auth.",
   },
@@ -141,7 +154,7 @@ export const ERRORS = {
     message: "The device could not answer the request.",
     http: 502,
     retryable: true,
-    hint: "The message says why; the agent's log on the device has the particulars.",
+    hint: "The message says why; the agent's log on the device has more.",
   },
   DeviceTooOld: {
     message: "The agent on the device is too old for this request.",
@@ -151,21 +164,21 @@ export const ERRORS = {
   },
   DeploymentTimeout: {
     message: "The deployment did not end in time; the device was told to cancel it.",
-    http: 200,
+    endsDeployment: true,
     retryable: true,
     hint: "Check the device's link and the size of the image, then deploy again.",
   },
   DeploymentCancelled: {
     message: "The deployment was cancelled.",
-    http: 200,
+    endsDeployment: true,
     retryable: false,
-    hint: "Somebody asked for it; deploy again if that was not meant.",
+    hint: "It was cancelled on request; deploy again if that was not intended.",
   },
   Internal: {
     message: "Something went wrong inside the service.",
     http: 500,
     retryable: true,
-    hint: "The log of the side it happened on has the particulars.",
+    hint: "The log of the service, or of the agent on the device, has the cause.",
   },
   InvalidJson: {
     message: "The request body is not valid JSON.",
@@ -201,13 +214,13 @@ export const ERRORS = {
     message: "There is nothing at this address.",
     http: 404,
     retryable: false,
-    hint: "See /openapi.json for the endpoints there are.",
+    hint: "See /openapi.json for the list of endpoints.",
   },
   MethodNotAllowed: {
     message: "This address does not support the method.",
     http: 405,
     retryable: false,
-    hint: "The Allow header lists the methods it does support.",
+    hint: "The Allow header lists the supported methods.",
   },
   TooManyRequests: {
     message: "Too many requests.",
@@ -225,37 +238,37 @@ export const ERRORS = {
     message: "This asset has no such deployment.",
     http: 404,
     retryable: false,
-    hint: "List the asset's deployments to see which there are.",
+    hint: "List the asset's deployments to find its id.",
   },
   IdentifierTaken: {
     message: "An identifier of this asset cannot be used.",
     http: 409,
     retryable: false,
-    hint: "details name the field. GET /v1/assets/{identifier} shows whether an asset of yours has it; if none has, and the device or SIM is yours, turn to the operator of the service.",
+    hint: "details name the field. GET /v1/assets/{identifier} shows whether an asset of yours has it; if none has, and the device or SIM is yours, contact the operator of the service.",
   },
   QuotaExceeded: {
     message: "The account has used up what it may have.",
     http: 429,
     retryable: false,
-    hint: "details name the quota, what is used and the limit. Old deployments are removed with age, assets with DELETE; or have the operator of the service raise the limit.",
+    hint: "details name the quota, what is used and the limit. Old deployments are removed after the retention period, assets with DELETE. The operator of the service can raise the limit.",
   },
   EnrolmentCodeUnknown: {
     message: "There is no such enrolment code.",
     http: 404,
     retryable: false,
-    hint: "Check what was typed; a code that was replaced by a newer one is void: edge-control asset enrolment-code makes one.",
+    hint: "Check the code for typing errors. A newer code makes older ones void; create one with edge-control asset enrolment-code.",
   },
   EnrolmentCodeExpired: {
     message: "The enrolment code has expired.",
     http: 410,
     retryable: false,
-    hint: "Have a new one made: edge-control asset enrolment-code.",
+    hint: "Create a new code with edge-control asset enrolment-code.",
   },
   EnrolmentCodeUsed: {
     message: "The enrolment code has been used already.",
     http: 409,
     retryable: false,
-    hint: "If this device did not use it, tell the operator: another one did. Have a new one made: edge-control asset enrolment-code.",
+    hint: "If this device did not use it, another one did: tell the operator. Create a new code with edge-control asset enrolment-code.",
   },
   AssetHasNoSim: {
     message: "The asset has no SIM, so its status cannot be set.",
@@ -273,7 +286,7 @@ export const ERRORS = {
     message: "The asset has no SIM of this type.",
     http: 404,
     retryable: false,
-    hint: "Asset Details show which SIMs an asset has.",
+    hint: "Asset Details lists the SIMs of an asset.",
   },
   SimOperatorFailed: {
     message: "The SIM operator did not carry out the whole change.",
@@ -296,6 +309,11 @@ export const ERRORS = {
 } as const satisfies Record<string, ErrorEntry>;
 
 export type ErrorCode = keyof typeof ERRORS;
+
+/** The codes with an HTTP status of their own. */
+export type ResponseErrorCode = {
+  [Code in ErrorCode]: (typeof ERRORS)[Code] extends { readonly http: number } ? Code : never;
+}[ErrorCode];
 
 /** Further facts of an error, JSON-safe. Never holds secrets: see `lib/redact.ts`. */
 export type ErrorDetails = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { reportDeltaSchema, reportHashSchema } from "./app-report.ts";
-import { deployOptionsSchema } from "./deploy-options.ts";
+import { deployOptionsSchema } from "./deploy-request.ts";
 import { appActionSchema } from "./deployment-action.ts";
 import { deviceEventSchema, errorCodeSchema } from "./deployment-event.ts";
 import { MAX_MESSAGE_LENGTH } from "./limits.ts";
@@ -8,27 +8,27 @@ import { isNestedTooDeeply } from "./nesting.ts";
 import { sanitizedText, sanitizedLine } from "./sanitized-text.ts";
 
 /*
- * Frames are JSON objects in WebSocket text messages, told apart by `type`. Unknown fields are dropped and unknown
- * types ignored, so that either side may be the newer one.
+ * Frames are JSON objects in WebSocket text messages, with the discriminator `type`. Unknown fields are dropped and
+ * unknown types ignored, so either side may be newer than the other.
  */
 
 const deploymentId = z.string().min(1).max(64);
 const queryId = z.string().min(1).max(64);
 
-/** First frame of the agent, and the first of the session. */
+/** First frame of a session, sent by the agent. */
 const hello = z.object({
   type: z.literal("hello"),
-  /** Highest protocol version the agent speaks. */
+  /** Highest protocol version that the agent supports. */
   protocol: z.int().min(1),
   agent_version: sanitizedLine(64),
-  /** Deployments whose end the control plane has not acknowledged yet: still going on, or final but unacknowledged. */
+  /** Deployments whose final event the control plane has not acknowledged: running or finished. */
   deployments: z.array(z.object({ deployment_id: deploymentId })).max(1000),
 });
 
-/** The agent holds the command on disk: from here on it ends in exactly one final event. */
+/** The agent has stored the command on disk. The deployment will end in exactly one final event. */
 const ack = z.object({ type: z.literal("ack"), deployment_id: deploymentId });
 
-/** The agent cannot take the command: it holds nothing of it, and nothing of it will run. */
+/** The agent rejects the command: it has stored nothing, and will run nothing of it. */
 const refuse = z.object({
   type: z.literal("refuse"),
   deployment_id: deploymentId,
@@ -38,13 +38,13 @@ const refuse = z.object({
 
 const event = z.object({ type: z.literal("event"), deployment_id: deploymentId, event: deviceEventSchema });
 
-/** How the device and its apps are, as differences. Sent when something changed and the control plane has not got it. */
+/** Changes of the device and its apps since the last report. Sent when the control plane's copy is out of date. */
 const report = z.object({ type: z.literal("report"), ...reportDeltaSchema.shape });
 
-/** One answer to a query; `body` is checked by the query's kind. */
+/** One answer to a query. `body` is validated by the schema of the query's kind. */
 const answer = z.object({ type: z.literal("answer"), query_id: queryId, body: z.unknown() });
 
-/** No more answers follow. With `code` the query could not be answered, or not to its end. */
+/** No more answers follow. With `code` the query failed, possibly after some answers. */
 const queryEnd = z.object({
   type: z.literal("query_end"),
   query_id: queryId,
@@ -52,19 +52,19 @@ const queryEnd = z.object({
   message: sanitizedText(MAX_MESSAGE_LENGTH).optional(),
 });
 
-/** Answer to `hello`: the session stands, commands may follow. */
+/** Response to `hello`: the session is established, commands may follow. */
 const welcome = z.object({
   type: z.literal("welcome"),
-  /** Version both sides speak from here on. */
+  /** The protocol version of this session. */
   protocol: z.int().min(1),
   session_id: z.string().max(64),
-  /** Who the control plane takes the device for. */
+  /** The asset that the device token belongs to. */
   asset: z.object({ uuid: z.string(), serial_number: z.string(), name: z.string() }),
-  /** Hash of the device's report that the control plane holds. */
+  /** Hash of the report that the control plane has of the device. */
   report_hash: reportHashSchema.optional(),
 });
 
-/** `spec` is checked by the device itself, with errors of its own, so the frame lets anything pass. */
+/** The device validates `spec`, with its own error codes, so the frame accepts any value. */
 const deploy = z.object({
   type: z.literal("deploy"),
   deployment_id: deploymentId,
@@ -72,18 +72,18 @@ const deploy = z.object({
   options: deployOptionsSchema.optional(),
 });
 
-/** Something is to be done to an app that is there. Acknowledged, reported and cancelled like `deploy`. */
+/** An action on an installed app. Acknowledged, reported and cancelled like `deploy`. */
 const command = z.object({
   type: z.literal("command"),
   deployment_id: deploymentId,
   action: appActionSchema,
   app: z.string().max(512),
-  /** For an update: what is to change. Checked by the device itself. */
+  /** For an update: the changes. Validated by the device. */
   spec: z.unknown().optional(),
   options: deployOptionsSchema.optional(),
 });
 
-/** A question to the device, of a kind of `QUERIES`; `params` are checked by that. A kind not known is ended with a code. */
+/** A query to the device. `what` is a key of `QUERIES`, which validates `params`. An unknown one is ended with a code. */
 const query = z.object({
   type: z.literal("query"),
   query_id: queryId,
@@ -91,12 +91,12 @@ const query = z.object({
   params: z.unknown().optional(),
 });
 
-/** Nobody waits for answers to this query any more. */
+/** The control plane does not need more answers to this query. */
 const queryCancel = z.object({ type: z.literal("query_cancel"), query_id: queryId });
 
 /**
- * The deployment is not wanted any more, or was already reported as failed: whatever of it runs is undone, also when
- * the device had finished it.
+ * The deployment was cancelled, or already reported as failed. The device undoes it, also when it has finished
+ * successfully.
  */
 const cancel = z.object({
   type: z.literal("cancel"),
@@ -104,10 +104,10 @@ const cancel = z.object({
   reason: z.enum(["timeout", "not_reachable", "requested", "unknown"]).catch("unknown"),
 });
 
-/** The control plane holds all events of the deployment up to `device_seq`. */
+/** The control plane has stored all events of the deployment up to `device_seq`. */
 const eventAck = z.object({ type: z.literal("event_ack"), deployment_id: deploymentId, device_seq: z.int().min(1) });
 
-/** The control plane goes away on purpose; come back after about this long. */
+/** Planned stop of the control plane. The agent reconnects after about `retry_after_s`. */
 const goodbye = z.object({
   type: z.literal("goodbye"),
   reason: z.string().max(200),
@@ -144,12 +144,12 @@ export const CLOSE_CODES = {
 
 export type DecodedFrame<F> =
   | { readonly kind: "frame"; readonly frame: F }
-  /** A type this side does not know: from a newer peer, to be ignored. */
+  /** A type from a newer peer; ignored. */
   | { readonly kind: "unknown"; readonly type: string }
-  /** Not a frame of the protocol at all. `reason` repeats nothing of the content. */
+  /** Not a valid frame. `reason` contains nothing of the message. */
   | { readonly kind: "bad"; readonly reason: string };
 
-/** Reads one text message. Never throws. */
+/** Decodes one text message. Never throws. */
 function decodeFrame<F>(schema: z.ZodType<F>, known: ReadonlySet<string>, text: string): DecodedFrame<F> {
   if (isNestedTooDeeply(text)) return { kind: "bad", reason: "nested too deeply" };
   let value: unknown;
@@ -170,12 +170,12 @@ function decodeFrame<F>(schema: z.ZodType<F>, known: ReadonlySet<string>, text: 
 const AGENT_FRAME_TYPES = frameTypes(agentFrameSchema);
 const CONTROL_FRAME_TYPES = frameTypes(controlFrameSchema);
 
-/** Reads a message from an agent. */
+/** Decodes a message from an agent. */
 export function decodeAgentFrame(text: string): DecodedFrame<AgentFrame> {
   return decodeFrame(agentFrameSchema, AGENT_FRAME_TYPES, text);
 }
 
-/** Reads a message from the control plane. */
+/** Decodes a message from the control plane. */
 export function decodeControlFrame(text: string): DecodedFrame<ControlFrame> {
   return decodeFrame(controlFrameSchema, CONTROL_FRAME_TYPES, text);
 }

@@ -1,13 +1,13 @@
 /** A parsed container image reference: `[registry/]repository[:tag][@digest]`. */
 export interface ImageReference {
-  /** Host with optional port. `docker.io` where the reference names none. */
+  /** Host with optional port; `docker.io` by default. */
   readonly registry: string;
   readonly repository: string;
   readonly tag: string | undefined;
   readonly digest: string | undefined;
 }
 
-// The grammar is that of github.com/distribution/reference, which both Docker and Podman follow.
+// The grammar of github.com/distribution/reference, which Docker and Podman use.
 const DOMAIN_PART = "(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])";
 const DOMAIN = new RegExp(`^(?:${DOMAIN_PART}(?:\\.${DOMAIN_PART})*|\\[[0-9a-fA-F:]+\\])(?::[0-9]+)?$`);
 const PATH = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$/;
@@ -17,7 +17,7 @@ const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const DEFAULT_REGISTRY = "docker.io";
 const MAX_NAME_LENGTH = 255;
 
-/** Parses a reference, or answers `undefined` when it does not follow the grammar. */
+/** Parses a reference. Returns `undefined` when it does not follow the grammar. */
 export function parseImageReference(reference: string): ImageReference | undefined {
   const [nameAndTag, digest, ...rest] = reference.split("@") as [string, ...string[]];
   if (rest.length > 0 || (digest !== undefined && !DIGEST.test(digest))) return undefined;
@@ -28,7 +28,7 @@ export function parseImageReference(reference: string): ImageReference | undefin
   return { registry, repository, tag, digest };
 }
 
-/** Whether the registry may serve something new under this reference: no digest, and no tag but `latest`. */
+/** Whether the tag is expected to move: no digest, and the tag is `latest` or absent. */
 export function hasFloatingTag(reference: ImageReference): boolean {
   return reference.digest === undefined && (reference.tag ?? "latest") === "latest";
 }
@@ -42,7 +42,7 @@ function splitTag(nameAndTag: string): { name: string; tag: string | undefined }
 function splitRegistry(name: string): { registry: string; repository: string } {
   const slash = name.indexOf("/");
   const first = slash === -1 ? "" : name.slice(0, slash);
-  // A first part is a host only if it could not be a user name on the default registry.
+  // The first component is a host only if it cannot be a user name on the default registry.
   const isHost = /[.:]/.test(first) || first === "localhost" || first !== first.toLowerCase();
   if (!isHost) {
     const repository = slash === -1 ? `library/${name}` : name;

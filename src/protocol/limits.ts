@@ -1,20 +1,20 @@
-/** Bounds both sides of the protocol keep. Values are part of the contract: change them only with a protocol version. */
+/** Bounds that both sides of the protocol enforce. They are part of the contract: changing one needs a new protocol version. */
 
-/** Lowest and highest `host_port` a deployment may ask for, both included. */
+/** Range of `host_port`, both ends included. */
 export const MIN_HOST_PORT = 30_000;
 export const MAX_HOST_PORT = 32_767;
 
-/** Largest deploy request body, in bytes. */
+/** Maximum size of a deploy request body. */
 export const MAX_REQUEST_BYTES = 256 * 1024;
 
-/** Largest WebSocket frame either side accepts, in bytes. */
+/** Maximum size of a WebSocket message that either side accepts. */
 export const MAX_FRAME_BYTES = 1024 * 1024;
 
-/** Longest human-readable `message` of an event, in characters; longer text is cut with an ellipsis. */
+/** Maximum length of an event's `message`, in characters; longer text is truncated with an ellipsis. */
 export const MAX_MESSAGE_LENGTH = 2_000;
 
-/** How long a device may take to acknowledge a command before it counts as not reachable, in milliseconds. */
+/** How long the control plane waits for a device to acknowledge a command before it counts as not reachable. */
 export const COMMAND_ACK_TIMEOUT_MS = 10_000;
 
-/** How long a deployment may take in all unless the control plane is configured otherwise, in milliseconds. */
+/** Default for how long a deployment may take in total. */
 export const DEFAULT_DEPLOYMENT_TIMEOUT_MS = 15 * 60_000;

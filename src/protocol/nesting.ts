@@ -1,7 +1,7 @@
-/** Deepest nesting of objects and arrays in a frame: more than any frame needs, and little for whoever walks it. */
+/** Maximum nesting of objects and arrays in a frame. Deeper than any frame needs, and safe for recursive code. */
 export const MAX_NESTING_DEPTH = 64;
 
-/** Whether JSON is nested more deeply than that. Of text that is no JSON it may return either. */
+/** Whether JSON exceeds `MAX_NESTING_DEPTH`. The result is undefined for text that is not JSON. */
 export function isNestedTooDeeply(json: string): boolean {
   let depth = 0;
   for (let index = 0; index < json.length; index++) {
@@ -13,7 +13,7 @@ export function isNestedTooDeeply(json: string): boolean {
   return false;
 }
 
-/** Where the quotation mark stands that ends the string which begins here. */
+/** Index of the closing quotation mark of the string that begins at `start`. */
 function endOfString(json: string, start: number): number {
   for (let end = json.indexOf('"', start + 1); end !== -1; end = json.indexOf('"', end + 1)) {
     if (!isEscaped(json, end)) return end;

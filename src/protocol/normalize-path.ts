@@ -1,4 +1,4 @@
-/** An absolute path without doubled or trailing slashes and without `.` segments. */
+/** Removes repeated and trailing slashes and `.` segments from an absolute path. */
 export function normalizePath(path: string): string {
   const segments = path.split("/").filter((segment) => segment !== "" && segment !== ".");
   return `/${segments.join("/")}`;

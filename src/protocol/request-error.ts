@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { EdgeError } from "./errors.ts";
 
-/** One thing wrong with a request: where, and what. */
+/** One problem of a request. */
 export interface RequestIssue {
   /** Path of the field, such as `ports[0].host_port`; empty for the whole body. */
   readonly path: string;
@@ -10,19 +10,19 @@ export interface RequestIssue {
 
 const MAX_ISSUES = 20;
 
-/** The typed error for a deployment request that does not fit the schema. */
+/** Converts the schema errors of a deploy request: `ErrorNoName`, `ErrorNoImage` or `InvalidRequest`. */
 export function toDeployRequestError(input: unknown, error: z.ZodError): EdgeError {
   if (isAbsent(input, "name")) return new EdgeError("ErrorNoName");
   if (isAbsent(input, "image")) return new EdgeError("ErrorNoImage");
   return toInvalidRequest(error);
 }
 
-/** `InvalidRequest` with one issue per problem. The values sent are never repeated: they may be secrets. */
+/** `InvalidRequest` with one issue per problem. The values are never included, since they may be secrets. */
 export function toInvalidRequest(error: z.ZodError): EdgeError {
   return invalidRequest(listIssues(error));
 }
 
-/** `InvalidRequest` for the given problems; the message tells the first. */
+/** `InvalidRequest` for the given issues; the message contains the first. */
 export function invalidRequest(issues: readonly RequestIssue[]): EdgeError {
   const first = issues[0];
   const where = first?.path ? `${first.path}: ` : "";
@@ -32,7 +32,7 @@ export function invalidRequest(issues: readonly RequestIssue[]): EdgeError {
   });
 }
 
-/** Flattens a zod error into issues. Unknown fields are listed one by one, by name. */
+/** Flattens a zod error into issues, with one for each unknown field. */
 export function listIssues(error: z.ZodError): RequestIssue[] {
   return error.issues.flatMap((issue): RequestIssue[] => {
     if (issue.code === "unrecognized_keys") {

@@ -4,9 +4,8 @@ const CONTROL_OR_BIDI = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
 const CONTROL_OR_BIDI_EXCEPT_LINE_BREAKS = /[^\P{Cc}\n\t]|[\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
 
 /**
- * A name, a version or the like from a device: one line, in which characters that a terminal would act on become
- * replacement characters. They are neither refused nor kept: an odd version must not keep a device away, and whoever
- * reads it, by whatever program, must not have to beware of it.
+ * One line of text from a device, such as a name or a version. Control characters, which a terminal would interpret, are
+ * replaced by U+FFFD: they are safe to print then, and an odd value does not get the device refused.
  */
 export function sanitizedLine(maxLength: number) {
   return z
@@ -15,7 +14,7 @@ export function sanitizedLine(maxLength: number) {
     .overwrite((text) => text.replaceAll(CONTROL_OR_BIDI, "\u{fffd}"));
 }
 
-/** The same for sentences, which may have several lines. */
+/** As `sanitizedLine`, for text that may have several lines. */
 export function sanitizedText(maxLength: number) {
   return z
     .string()

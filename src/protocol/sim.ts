@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { isUuid } from "./uuid.ts";
+import { isUuid } from "./scalars.ts";
 
-/** The two kinds of SIM an asset can hold, as they are named in paths and fields. */
+/** The two types of SIM, as named in paths and fields. */
 export const simTypeSchema = z.enum(["supersim", "prosim"]);
 export type SimType = z.output<typeof simTypeSchema>;
 
-/** Groups every account may use beside its own. */
+/** Network groups that every account may use beside its own. */
 export const DEFAULT_NETWORK_GROUPS = ["default_100mb", "default_1gb", "default_10gb", "default_unlimited"] as const;
 
 const label = (what: string) =>
@@ -21,8 +21,8 @@ const serviceProfileSchema = label("service profile").meta({
   examples: ["iot-eu-standard"],
 });
 
-// Operators, test SIMs and private networks number their SIMs in ways no standard lists: what the operator calls a SIM
-// is taken as it is, as long as it can stand in a path.
+// Operators, test SIMs and private networks use identifiers outside any standard, so every text that can be part of a
+// path is accepted.
 const simIdentifier = () =>
   z
     .string()
@@ -30,7 +30,7 @@ const simIdentifier = () =>
     .refine((value) => !isUuid(value), "must not have the form of a UUID");
 
 const simSidSchema = simIdentifier().meta({
-  description: "Identifier the operator gave the Super SIM.",
+  description: "Identifier that the operator assigned to the Super SIM.",
   examples: ["HS0123456789abcdef0123456789abcdef"],
 });
 
@@ -44,17 +44,17 @@ const imsiSchema = simIdentifier().meta({
   examples: ["262011234567890"],
 });
 
-/** A Super SIM as it is registered. */
+/** A Super SIM in the registration of an asset. */
 export const superSimRegistrationSchema = z
   .strictObject({ sid: simSidSchema, iccid: iccidSchema, network_group: networkGroupSchema })
   .meta({ id: "SuperSimRegistration" });
 
-/** A PRO SIM as it is registered. */
+/** A PRO SIM in the registration of an asset. */
 export const proSimRegistrationSchema = z
   .strictObject({ imsi: imsiSchema, iccid: iccidSchema, service_profile: serviceProfileSchema })
   .meta({ id: "ProSimRegistration" });
 
-// What is answered was checked when it came in; a rule that is tightened later must not turn old assets into errors.
+// Stored values were validated on registration. Responses do not repeat that, so a stricter rule does not break old assets.
 const responseField = (schema: z.ZodString) => z.string().meta({ ...schema.meta() });
 
 export const superSimSchema = z

@@ -1,12 +1,11 @@
 import { z } from "zod";
-import { integerString } from "./query-string.ts";
-import { MAX_UNIX_SECONDS, unixSeconds } from "./timestamp.ts";
+import { integerString, MAX_UNIX_SECONDS, unixSeconds } from "./scalars.ts";
 
-/** How usage is cut up: `all` gives one sum over the whole range, the others one per period in UTC. */
+/** Period of each total: `all` is the whole range; the others are periods in UTC. */
 export const granularitySchema = z.enum(["all", "hour", "day", "month"]);
 export type Granularity = z.output<typeof granularitySchema>;
 
-/** Longest range one usage query may span, in days. */
+/** Maximum range of one usage query, in days. */
 export const MAX_USAGE_DAYS = 400;
 
 /** Query of SIM usage. */
@@ -14,16 +13,16 @@ export const usageQuerySchema = z.strictObject({
   start_time: integerString(0, MAX_UNIX_SECONDS)
     .optional()
     .meta({
-      description: "Unix seconds, included; the start of the current month in UTC unless given.",
+      description: "Unix seconds, inclusive; the start of the current month in UTC by default.",
       examples: [1_790_000_000],
     }),
   end_time: integerString(0, MAX_UNIX_SECONDS)
     .optional()
     .meta({
-      description: `Unix seconds, excluded; now unless given. At most ${MAX_USAGE_DAYS} days after start_time.`,
+      description: `Unix seconds, exclusive; now by default. At most ${MAX_USAGE_DAYS} days after start_time.`,
       examples: [1_792_000_000],
     }),
-  granularity: granularitySchema.default("all").meta({ description: "Periods are those of UTC." }),
+  granularity: granularitySchema.default("all").meta({ description: "Period of each entry, in UTC." }),
 });
 export type UsageQuery = z.output<typeof usageQuerySchema>;
 
@@ -44,9 +43,9 @@ const proSimUsageEntry = z
   .meta({ id: "ProSimUsageEntry" });
 
 const range = {
-  start_time: unixSeconds("Start of the range, included."),
-  end_time: unixSeconds("End of the range, excluded."),
-  finalized_until: unixSeconds("Usage before this instant will not change any more."),
+  start_time: unixSeconds("Start of the range, inclusive."),
+  end_time: unixSeconds("End of the range, exclusive."),
+  finalized_until: unixSeconds("Usage before this time is final."),
 };
 
 /** Usage of a Super SIM, split by network group. */

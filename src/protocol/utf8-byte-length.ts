@@ -13,7 +13,7 @@ export function utf8ByteLength(text: string): number {
   return bytes;
 }
 
-/** Whether two UTF-16 units stand for one character, which takes four bytes. */
+/** Whether two UTF-16 units encode one character, which is four bytes in UTF-8. */
 function isSurrogatePair(high: number, low: number): boolean {
   return high >= 0xd8_00 && high <= 0xdb_ff && low >= 0xdc_00 && low <= 0xdf_ff;
 }

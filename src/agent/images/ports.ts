@@ -1,7 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Semaphore } from "../../lib/semaphore.ts";
-import type { DeployOptions } from "../../protocol/deploy-options.ts";
+import type { DeployOptions } from "../../protocol/deploy-request.ts";
 import type { EventContent } from "../../protocol/deployment-event.ts";
 import type { Refusal } from "../core/deployment/check.ts";
 import type { ImageSource } from "../core/image/image.ts";

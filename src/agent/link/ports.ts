@@ -1,4 +1,4 @@
-import type { DeployOptions } from "../../protocol/deploy-options.ts";
+import type { DeployOptions } from "../../protocol/deploy-request.ts";
 import type { ReportDelta } from "../../protocol/app-report.ts";
 import type { DeviceEvent } from "../../protocol/deployment-event.ts";
 import type { ChangeRequest } from "../core/deployment/accept.ts";

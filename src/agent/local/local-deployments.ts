@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type DeployOptions, deployOptionsSchema, splitOptions } from "../../protocol/deploy-options.ts";
+import { type DeployOptions, deployOptionsSchema, splitDeployRequest } from "../../protocol/deploy-request.ts";
 import { listIssues } from "../../protocol/request-error.ts";
 import { appActionSchema } from "../../protocol/deployment-action.ts";
 import { isFinal } from "../../protocol/deployment-event.ts";
@@ -50,10 +50,10 @@ export function localDeployments(services: Services): Routes {
 /** Splits a request into specification and options, as the service's API does. `dry_run` is in the query. */
 function readRequest({ body, query }: LocalRequest): { readonly spec: unknown; readonly options: DeployOptions } {
   if (typeof body !== "object" || body === null) return { spec: body, options: {} };
-  const { options, rest } = splitOptions({ ...body });
+  const { options, spec } = splitDeployRequest(body);
   const dryRun = query.get("dry_run") === "true" ? { dry_run: true } : {};
   const parsed = deployOptionsSchema.safeParse({ ...options, ...dryRun });
-  if (parsed.success) return { spec: rest, options: parsed.data };
+  if (parsed.success) return { spec, options: parsed.data };
   const [issue] = listIssues(parsed.error);
   throw new LocalError(422, "InvalidRequest", `${issue?.path}: ${issue?.reason}`);
 }

@@ -1,4 +1,4 @@
-import type { DeployOptions } from "../../protocol/deploy-options.ts";
+import type { DeployOptions } from "../../protocol/deploy-request.ts";
 import { type AppSpec, parseNewAppSpec } from "../../protocol/app-spec.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { accept, type ChangeRequest, toRequestFailure } from "../core/deployment/accept.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { appSpecSchema } from "../../protocol/app-spec.ts";
-import { deployOptionsSchema } from "../../protocol/deploy-options.ts";
+import { deployOptionsSchema } from "../../protocol/deploy-request.ts";
 import { deploymentActionSchema } from "../../protocol/deployment-action.ts";
 import { deploymentStepSchema } from "../../protocol/deployment-event.ts";
 import { isErrorCode } from "../../protocol/errors.ts";

@@ -8,16 +8,16 @@ import type { Store } from "../store/store.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** The key the request came with. Only set where the endpoint requires one. */
+    /** The request's API key. Set only on endpoints that require one. */
     apiKey: ApiKey | undefined;
   }
 }
 
 const MAX_KEY_LENGTH = 128;
-/** How exact the time of last use is, in seconds: a write for every request would cost more than the request. */
+/** Resolution of the time of last use. A write for every request would cost more than the request. */
 const LAST_USED_RESOLUTION_S = 60;
 
-/** The hook that lets a request pass only with a valid API key. */
+/** Returns a hook that requires a valid API key. Error: `Unauthorized`. */
 export function authenticate(store: Store, clock: Clock) {
   return async (request: FastifyRequest): Promise<void> => {
     const header = request.headers["x-api-key"];
@@ -30,14 +30,14 @@ export function authenticate(store: Store, clock: Clock) {
   };
 }
 
-/** The account the request acts for. */
+/** The account of the request's key. */
 export function accountOf(request: FastifyRequest): string {
   return keyOf(request).accountId;
 }
 
 /** The key of a request that has passed `authenticate`. */
 export function keyOf(request: FastifyRequest): ApiKey {
-  if (!request.apiKey) throw new Error("the endpoint is not behind authentication");
+  if (!request.apiKey) throw new Error("the endpoint does not authenticate requests");
   return request.apiKey;
 }
 

@@ -7,16 +7,13 @@ import { EdgeError } from "../../protocol/errors.ts";
 import { authenticate, keyOf } from "./auth.ts";
 import { respondToClientError } from "./client-error.ts";
 import type { Api, ApiContext } from "./context.ts";
-import { jsonErrorHandler } from "./errors.ts";
+import { jsonErrorHandler, validateBy } from "./errors.ts";
 import { serveOpenApi } from "./docs/openapi.ts";
 import { serveReferencePage } from "./docs/reference-page.ts";
 import { enrolDevice } from "./enrolments/enrol-device.ts";
 import { health } from "./health.ts";
-import { trackMethods } from "./method-not-allowed.ts";
-import { limitRate } from "./rate-limit.ts";
-import { logRequest } from "./request-log.ts";
+import { limitRate, logRequest, trackMethods } from "./hooks.ts";
 import { ROUTES } from "./routes.ts";
-import { validateBy } from "./validate.ts";
 
 const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -26,7 +23,7 @@ const CONNECTIONS_CHECK_MS = 5_000;
 const RETRY_AFTER_S = 5;
 const MAX_HEADER_BYTES = 16 * 1024;
 
-/** The HTTP API with all its endpoints, not listening yet. */
+/** Builds the HTTP API with all its endpoints. The caller makes it listen. */
 export async function buildServer(context: ApiContext): Promise<Api> {
   const { config, logger, store, clock, stopping } = context;
   const onError = jsonErrorHandler(logger);
@@ -35,7 +32,7 @@ export async function buildServer(context: ApiContext): Promise<Api> {
     bodyLimit: MAX_REQUEST_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    // Longer than a stream is ever silent, and than a client may leave one unread: that is logged.
+    // Longer than the keep-alive of a stream and than its stall timeout, which is logged.
     connectionTimeout: CONNECTION_TIMEOUT_MS,
     forceCloseConnections: "idle",
     return503OnClosing: false,
@@ -43,19 +40,19 @@ export async function buildServer(context: ApiContext): Promise<Api> {
       headersTimeout: HEADERS_TIMEOUT_MS,
       connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
-      // Other offers to change the protocol (h2c) are declined by answering as if they had not been made.
+      // Other upgrades, such as h2c, are ignored: the request is served over HTTP/1.1.
       shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === "websocket",
     },
     genReqId: requestIds(),
-    // Bounded by the size of the headers; an identifier that is too long names no asset.
+    // The headers' size limits it already. An identifier that is too long matches no asset.
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
     clientErrorHandler: respondToClientError,
     frameworkErrors: (error, request, reply) => onError(error, request, reply),
   }).withTypeProvider<ZodTypeProvider>();
-  // JSON is the only type any endpoint takes.
+  // All endpoints accept JSON only.
   api.removeContentTypeParser("text/plain");
   api.setValidatorCompiler<ZodType>(({ schema }) => validateBy(schema));
-  // The types of the handlers hold responses to their schemas, and tests do; checking each again costs more than it tells.
+  // Types and tests keep responses to their schemas, so they are not validated again at run time.
   api.setSerializerCompiler(() => (data) => JSON.stringify(data));
   api.setErrorHandler(onError);
   api.setNotFoundHandler((request, reply) => onError(new EdgeError("NotFound"), request, reply));
@@ -89,12 +86,12 @@ export async function buildServer(context: ApiContext): Promise<Api> {
   return api;
 }
 
-/** What is said about an account is for that client alone, and is what its type says. Streams set a rule of their own. */
+/** Forbids caching and content sniffing. Event streams set their own `Cache-Control`. */
 async function setResponseHeaders(_request: unknown, reply: FastifyReply): Promise<void> {
   void reply.headers({ "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" });
 }
 
-/** Ids that differ between requests and between runs of the server. */
+/** Generates request ids that are unique across restarts of the server. */
 function requestIds(): () => string {
   const run = randomBytes(4).toString("hex");
   let count = 0;

@@ -12,9 +12,9 @@ const ERROR_RESPONSES: Readonly<Record<string, Answer>> = {
 };
 const NOT_HTTP: Answer = { status: 400, message: "The request is not valid HTTP." };
 
-/** Answers what never became a request, with the error body every other refusal has, and ends the connection. */
+/** Responds with an error body to data that is not a valid HTTP request, and closes the connection. */
 export function respondToClientError(error: Error & { readonly code?: string }, socket: Socket): void {
-  // Node's name for the response in progress: into one that has begun nothing may be written.
+  // Node's internal field for the response in progress. Once its headers are sent, no other response can be written.
   const { _httpMessage: response } = socket as Socket & { _httpMessage?: ServerResponse | null };
   if (!socket.writable || response?.headersSent) {
     socket.destroy();

@@ -15,7 +15,7 @@ import type { SimOperator } from "../sim-operator/sim-operator.ts";
 import type { Store } from "../store/store.ts";
 import type { StreamLimiter } from "./stream-limiter.ts";
 
-/** The part of Fastify an endpoint is registered on: the request's types come from its zod schemas. */
+/** The Fastify instance on which endpoints are registered, with request types derived from zod schemas. */
 export type Api = FastifyInstance<
   RawServerDefault,
   IncomingMessage,
@@ -24,7 +24,7 @@ export type Api = FastifyInstance<
   ZodTypeProvider
 >;
 
-/** What the endpoints work with. */
+/** The services that endpoints use. */
 export interface ApiContext {
   readonly config: Config;
   readonly store: Store;

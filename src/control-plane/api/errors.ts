@@ -1,16 +1,17 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../../lib/logger.ts";
-import { EdgeError, type ErrorCode } from "../../protocol/errors.ts";
-import { errorStatus } from "./error-status.ts";
+import type { ZodType } from "zod";
+import { EdgeError, type ErrorCode, errorEntry } from "../../protocol/errors.ts";
+import { toInvalidRequest } from "../../protocol/request-error.ts";
 
-/** Body of every error outside a deploy stream. */
+/** Body of every error response that is not an event stream. */
 export interface ErrorBody {
   readonly code: ErrorCode;
   readonly message: string;
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-// Fastify's own errors, and Node's, by their code.
+// Error codes of Fastify.
 const FRAMEWORK_CODES: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: "PayloadTooLarge",
   FST_ERR_CTP_INVALID_MEDIA_TYPE: "UnsupportedMediaType",
@@ -18,10 +19,29 @@ const FRAMEWORK_CODES: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_INVALID_JSON_BODY: "InvalidJson",
 };
 
-/** When a client that asked too much may try again, in seconds, where nothing better is known. */
+/** Default `Retry-After` in seconds, for errors without `details.retry_after_s`. */
 const DEFAULT_RETRY_AFTER_S: Partial<Record<ErrorCode, number>> = { TooManyRequests: 5, QuotaExceeded: 3600 };
 
-/** The typed error for whatever was thrown; anything that is nobody's fault but ours becomes `Internal`. */
+/** HTTP status of a response that consists of this error. */
+export function errorStatus(code: ErrorCode): number {
+  return errorEntry(code).http ?? 500;
+}
+
+/** HTTP status of an event stream that consists of one `Fail` event with this code. */
+export function failureStreamStatus(code: ErrorCode): number {
+  const entry = errorEntry(code);
+  return entry.endsDeployment ? 200 : entry.http;
+}
+
+/** Validates a part of a request by its zod schema. Error: `InvalidRequest` with one issue per problem. */
+export function validateBy(schema: ZodType): (data: unknown) => { value: unknown } | { error: Error } {
+  return (data) => {
+    const result = schema.safeParse(data);
+    return result.success ? { value: result.data } : { error: toInvalidRequest(result.error) };
+  };
+}
+
+/** Converts a thrown value to a typed error. One that the client did not cause becomes `Internal`. */
 function toEdgeError(error: unknown): EdgeError {
   if (error instanceof EdgeError) return error;
   const { code, statusCode } = error as { code?: unknown; statusCode?: unknown };
@@ -36,13 +56,13 @@ function toEdgeError(error: unknown): EdgeError {
   return new EdgeError("Internal", undefined, undefined, { cause: error });
 }
 
-/** What an error looks like as a JSON body. */
+/** Converts an error to its JSON body. */
 export function toErrorBody(error: EdgeError): ErrorBody {
   const { code, message, details } = error;
   return { code, message, ...(details && { details }) };
 }
 
-/** The error as it may be shown, with the request's id where only the log knows more; logs what is our own fault. */
+/** Converts a thrown value to an error that clients may see. Logs an internal error, and returns it with the request's id only. */
 export function toPublicError(error: unknown, request: FastifyRequest, logger: Logger): EdgeError {
   const edgeError = toEdgeError(error);
   if (edgeError.code !== "Internal") return edgeError;
@@ -50,14 +70,14 @@ export function toPublicError(error: unknown, request: FastifyRequest, logger: L
   return new EdgeError("Internal", undefined, { request_id: request.id });
 }
 
-/** Sets `Retry-After` where the client asked too much. */
+/** Sets `Retry-After` on `TooManyRequests` and `QuotaExceeded`. */
 export function setRetryAfter({ code, details }: EdgeError, reply: FastifyReply): void {
   const seconds = DEFAULT_RETRY_AFTER_S[code];
   if (seconds === undefined || reply.hasHeader("Retry-After")) return;
   void reply.header("Retry-After", Number(details?.["retry_after_s"] ?? seconds));
 }
 
-/** The error handler of every endpoint that answers with JSON. */
+/** The error handler of every endpoint that responds with JSON. */
 export function jsonErrorHandler(logger: Logger) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const shown = toPublicError(error, request, logger);

@@ -2,23 +2,23 @@ import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { DeploymentEvent } from "../../protocol/deployment-event.ts";
 import type { EdgeError } from "../../protocol/errors.ts";
-import { errorEntry } from "../../protocol/errors.ts";
 import type { StoredEvent } from "../store/deployments.ts";
 import type { ApiContext } from "./context.ts";
+import { failureStreamStatus } from "./errors.ts";
 import { streamSignal } from "./stream-signal.ts";
 
 const MEDIA_TYPE = "text/event-stream";
-/** A blank line: the only keep-alive the grammar of the stream allows. */
+/** A blank line, the only keep-alive that the specified format allows. */
 const KEEP_ALIVE = "\n";
 
-/** One event of the stream: a `data:` line and a blank one. */
+/** Formats one event: a `data:` line and a blank line. */
 function formatEvent(json: string): string {
   return `data: ${json}\n\n`;
 }
 
 /**
- * Sends the events of a deployment as they come, no faster than the client reads. Each batch is sent at once; an empty one
- * keeps the connection alive. Error: `TooManyRequests` where the deployment has too many streams.
+ * Streams the events of a deployment, no faster than the client reads. An empty batch becomes a keep-alive. Error:
+ * `TooManyRequests` when the deployment has too many streams.
  */
 export function sendEvents(
   context: ApiContext,
@@ -32,7 +32,7 @@ export function sendEvents(
   return setHeaders(reply).send(Readable.from(streamLimiter.withStallTimeout(request, reply, texts)));
 }
 
-/** Answers a request that never became a deployment: the error's HTTP status and one `Fail` event. */
+/** Responds to a request that did not become a deployment: the error's HTTP status and one `Fail` event. */
 export function sendFailure(reply: FastifyReply, error: EdgeError, nowMs: number): void {
   const event: DeploymentEvent = {
     status: "Fail",
@@ -45,7 +45,7 @@ export function sendFailure(reply: FastifyReply, error: EdgeError, nowMs: number
     ...(error.details && { details: { ...error.details } }),
   };
   void setHeaders(reply)
-    .code(errorEntry(error.code).http)
+    .code(failureStreamStatus(error.code))
     .send(formatEvent(JSON.stringify(event)));
 }
 
@@ -59,7 +59,7 @@ function setHeaders(reply: FastifyReply): FastifyReply {
   return reply.headers({
     "Content-Type": MEDIA_TYPE,
     "Cache-Control": "no-cache",
-    // Tells nginx and its like not to hold events back.
+    // Disables buffering in nginx and other proxies.
     "X-Accel-Buffering": "no",
   });
 }

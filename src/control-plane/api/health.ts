@@ -8,26 +8,26 @@ const okSchema = z.object({ status: z.literal("ok") });
 const DOCUMENTATION = {
   tags: ["Health"],
   security: [],
-  response: { 200: json("It does.", okSchema), ...errors() },
+  response: { 200: json("The check passed.", okSchema), ...errors() },
 };
 
-/** `GET /healthz`: the process lives. `GET /readyz`: it can serve requests; 503 while it cannot, or is stopping. */
+/** `GET /healthz`: the process runs. `GET /readyz`: it can serve requests; 503 while it cannot or is stopping. */
 export function health(api: Api, { store, stopping, logger }: ApiContext): void {
   api.get(
     "/healthz",
-    { schema: { ...DOCUMENTATION, operationId: "healthz", summary: "The process lives" } },
+    { schema: { ...DOCUMENTATION, operationId: "healthz", summary: "The process runs" } },
     async () => ({ status: "ok" as const }),
   );
   api.get(
     "/readyz",
-    { schema: { ...DOCUMENTATION, operationId: "readyz", summary: "It can serve requests" } },
+    { schema: { ...DOCUMENTATION, operationId: "readyz", summary: "The service can serve requests" } },
     async () => {
       if (stopping.aborted) throw new EdgeError("ServiceUnavailable", "The service is stopping.");
       try {
         await store.check();
       } catch (error) {
-        logger.error({ err: error }, "the store does not answer");
-        throw new EdgeError("ServiceUnavailable", "The database does not answer.");
+        logger.error({ err: error }, "the store does not respond");
+        throw new EdgeError("ServiceUnavailable", "The database does not respond.");
       }
       return { status: "ok" as const };
     },

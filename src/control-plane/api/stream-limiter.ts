@@ -4,10 +4,10 @@ import type { Logger } from "../../lib/logger.ts";
 import { ConcurrencyLimiter } from "../../lib/concurrency-limiter.ts";
 import { accountOf, keyOf } from "./auth.ts";
 
-/** How long a client may take nothing of what waits for it before its stream is cut, in milliseconds. */
+/** A stream is closed after its client has read nothing for this long while data was pending. */
 export const STALL_TIMEOUT_MS = 120_000;
 
-/** Most event streams of one deployment that may be open at once. */
+/** Maximum number of concurrent event streams of one deployment. */
 export const MAX_STREAMS_PER_DEPLOYMENT = 50;
 
 export interface StreamLimiterOptions {
@@ -16,7 +16,7 @@ export interface StreamLimiterOptions {
   readonly maxPerAccount: number;
 }
 
-/** The streams that clients have open: bounded in number, and cut where nobody reads. */
+/** Limits the number of clients' streams, and closes those that are not read. */
 export class StreamLimiter {
   readonly #options: StreamLimiterOptions;
   readonly #accounts: ConcurrencyLimiter;
@@ -27,32 +27,32 @@ export class StreamLimiter {
     this.#options = options;
     this.#accounts = new ConcurrencyLimiter(
       options.maxPerAccount,
-      "The account has as many event streams open as it may have.",
+      "The account has reached its limit of open event streams.",
     );
     this.#deployments = new ConcurrencyLimiter(
       MAX_STREAMS_PER_DEPLOYMENT,
-      "The deployment has as many event streams open as it may have; it goes on all the same.",
+      "The deployment has reached its limit of open event streams; the deployment itself continues.",
     );
   }
 
-  /** Counts the answer as a stream of its account until it is over. Error: `TooManyRequests`. */
+  /** Counts the response as a stream of its account until it is closed. Error: `TooManyRequests`. */
   acquireForAccount(request: FastifyRequest, reply: FastifyReply): void {
     releaseOnClose(reply, this.#accounts.acquire(accountOf(request)));
   }
 
-  /** Counts the answer as a stream of the deployment until it is over. Error: `TooManyRequests`. */
+  /** Counts the response as a stream of the deployment until it is closed. Error: `TooManyRequests`. */
   acquireForDeployment(reply: FastifyReply, deploymentId: string): void {
     releaseOnClose(reply, this.#deployments.acquire(deploymentId));
   }
 
-  /** Passes the text on as the client takes it; cuts the connection when the client takes nothing for too long. */
+  /** Passes the text on. Destroys the connection when the client reads nothing for `STALL_TIMEOUT_MS`. */
   async *withStallTimeout(
     request: FastifyRequest,
     reply: FastifyReply,
     texts: AsyncIterable<string>,
   ): AsyncGenerator<string> {
     for await (const text of texts) {
-      // The generator is resumed as soon as there is room for more.
+      // The generator is resumed when the client has read enough for the buffer to have room.
       using _stalled = this.#options.clock.timer(STALL_TIMEOUT_MS, () => this.#cutOff(request, reply));
       yield text;
     }

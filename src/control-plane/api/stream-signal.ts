@@ -4,7 +4,7 @@ import { keySubject } from "../access-watcher.ts";
 import { keyOf } from "./auth.ts";
 import type { ApiContext } from "./context.ts";
 
-/** Aborts when the client leaves or the request's key is revoked: the end of a stream that has no end of its own yet. */
+/** A signal that aborts when the client disconnects or its key is revoked. */
 export function streamSignal(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -12,7 +12,7 @@ export function streamSignal(
 ): AbortSignal {
   const controller = new AbortController();
   const { id } = keyOf(request);
-  const watching = access.watch(
+  const watch = access.watch(
     keySubject(id),
     async () => {
       const key = await store.keys.findKey(id);
@@ -20,11 +20,11 @@ export function streamSignal(
     },
     () => controller.abort(new EdgeError("Unauthorized")),
   );
-  const leave = (): void => {
-    watching[Symbol.dispose]();
-    controller.abort(new EdgeError("BadRequest", "The client is gone."));
+  const onClose = (): void => {
+    watch[Symbol.dispose]();
+    controller.abort(new EdgeError("BadRequest", "The client disconnected."));
   };
-  if (reply.raw.closed) leave();
-  else reply.raw.once("close", leave);
+  if (reply.raw.closed) onClose();
+  else reply.raw.once("close", onClose);
   return controller.signal;
 }

@@ -1,11 +1,11 @@
 import type { Clock } from "../../lib/clock.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 
-/** How often in an hour an account may be refused an identifier because another account has it. */
+/** Maximum registrations per hour of one account refused because another account has the identifier. */
 export const MAX_CONFLICTS_PER_HOUR = 20;
 const WINDOW_MS = 3_600_000;
 
-/** Holds up accounts that try out identifiers of others. Accounts without such conflicts take no memory. */
+/** Slows down accounts that probe identifiers of others. Uses no memory for accounts without conflicts. */
 export class ConflictRateLimiter {
   readonly #clock: Clock;
   readonly #windows = new Map<string, { readonly endsAt: number; count: number }>();
@@ -14,7 +14,7 @@ export class ConflictRateLimiter {
     this.#clock = clock;
   }
 
-  /** Error: `TooManyRequests`, until an hour after the first of the conflicts. */
+  /** Error: `TooManyRequests` after too many conflicts, until an hour after the first. */
   requireAllowed(accountId: string): void {
     const window = this.#windows.get(accountId);
     if (!window) return;
@@ -27,7 +27,7 @@ export class ConflictRateLimiter {
     }
   }
 
-  /** The account was refused an identifier of another one. */
+  /** Counts a conflict: the account was refused an identifier of another account. */
   record(accountId: string): void {
     const window = this.#windows.get(accountId) ?? { endsAt: this.#clock.monotonic() + WINDOW_MS, count: 0 };
     window.count++;

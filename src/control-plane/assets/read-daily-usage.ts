@@ -4,7 +4,7 @@ import type { TimeRange } from "../core/usage-period.ts";
 import { utcDay } from "../core/utc-days.ts";
 import { readUsage, type UsageSource } from "./read-usage.ts";
 
-/** What one SIM used, in bytes by day of UTC; days without usage are left out. */
+/** Usage of one SIM in bytes by UTC day. Days without usage are left out. */
 export interface DailySimUsage {
   readonly sim_type: SimType;
   readonly iccid: string;
@@ -13,7 +13,7 @@ export interface DailySimUsage {
   readonly finalized_until: number;
 }
 
-/** Usage of each SIM of the asset, in a range that begins and ends at midnight UTC. Error: `SimOperatorFailed`. */
+/** Reads the usage of each SIM of the asset. The range starts and ends at midnight UTC. Error: `SimOperatorFailed`. */
 export function readDailyUsage(source: UsageSource, asset: Asset, range: TimeRange): Promise<DailySimUsage[]> {
   const query = { start_time: range.start, end_time: range.end, granularity: "day" } as const;
   return Promise.all(

@@ -8,8 +8,7 @@ import type { Asset } from "../core/asset.ts";
 import { finalizedUntil, resolveRange } from "../core/usage-period.ts";
 import type { Usage } from "../core/usage-view.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";
-import { toOperatorSim } from "../sim-operator/operator-sim.ts";
-import type { SimOperator } from "../sim-operator/sim-operator.ts";
+import { type SimOperator, toOperatorSim } from "../sim-operator/sim-operator.ts";
 
 export interface UsageSource {
   readonly config: Pick<Config, "supersim_finalization_s" | "prosim_finalization_s">;
@@ -20,8 +19,8 @@ export interface UsageSource {
 }
 
 /**
- * Usage of one SIM of an asset. Errors: `InvalidRequest` for the range, `SimNotFound` when the asset has no SIM of
- * this type, `SimOperatorFailed`.
+ * Reads the usage of one SIM of an asset. Errors: `InvalidRequest` for the range, `SimNotFound` when the asset has no
+ * SIM of this type, `SimOperatorFailed`.
  */
 export async function readUsage(source: UsageSource, asset: Asset, type: SimType, query: UsageQuery): Promise<Usage> {
   const { config, simOperator, clock, logger, stopping } = source;

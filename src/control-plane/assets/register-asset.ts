@@ -8,20 +8,20 @@ import type { Asset } from "../core/asset.ts";
 import type { RegisterResult } from "../store/assets.ts";
 import type { Store } from "../store/store.ts";
 
-/** A new asset, and the token its device connects with: the only time that is known in the clear. */
+/** A new asset and its device token, of which only the hash is stored. */
 export interface RegistrationResult {
   readonly asset: Asset;
   readonly deviceToken: string;
 }
 
-/** An identifier that belongs to another asset, or to another field of the same one. */
+/** An identifier that belongs to another asset, or to another field of the same asset. */
 export type IdentifierConflict = Extract<RegisterResult, { ok: false }>;
 
 /**
- * Registers an asset under an account that exists. Its SIMs begin as active. Errors: `UnknownNetworkGroup`,
- * `IdentifierTaken` naming the field, and nothing of whose it is.
+ * Registers an asset under an existing account. Its SIMs start as active. Errors: `UnknownNetworkGroup`, and
+ * `IdentifierTaken` with the field but not the owner.
  *
- * @param onConflict called before that, with what must not be told to the account
+ * @param onConflict called before `IdentifierTaken` is thrown, with the owner, which the account must not see
  */
 export async function registerAsset(
   { store, clock }: { readonly store: Pick<Store, "assets" | "networkGroups">; readonly clock: Clock },
@@ -34,7 +34,7 @@ export async function registerAsset(
     requireKnownGroup(supersim.network_group, await store.networkGroups.listNetworkGroups(accountId));
   }
   const asset: Asset = {
-    // Version 7 rises with time, so what is registered within one second comes later in the list, too.
+    // Version 7 increases with time, so assets registered within one second keep their order in lists.
     uuid: randomUUIDv7(),
     accountId,
     serialNumber: registration.serial_number,

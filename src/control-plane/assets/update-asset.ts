@@ -4,10 +4,8 @@ import { EdgeError } from "../../protocol/errors.ts";
 import type { SimType } from "../../protocol/sim.ts";
 import { changedFieldName, type SimChange, type UpdatePlan } from "../core/asset-update.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";
-import { toOperatorSim } from "../sim-operator/operator-sim.ts";
-import type { OperatorSim, SimOperator } from "../sim-operator/sim-operator.ts";
-import type { Asset } from "../core/asset.ts";
-import type { SimState } from "../store/sims.ts";
+import { type OperatorSim, type SimOperator, toOperatorSim } from "../sim-operator/sim-operator.ts";
+import type { Asset, SimState } from "../core/asset.ts";
 import type { Store } from "../store/store.ts";
 import { KeyedLock } from "../../lib/keyed-lock.ts";
 
@@ -20,10 +18,10 @@ export interface AssetUpdaterOptions {
   readonly stopping: AbortSignal;
 }
 
-/** What to change, given the asset as it is and the account's own network groups. Pure; throws typed errors. */
+/** Decides on the changes, given the asset and the account's own network groups. Pure; throws typed errors. */
 export type UpdateDecision = (asset: Asset, ownGroups: readonly string[]) => UpdatePlan;
 
-/** Carries out updates, one at a time per asset: what is stored is what the operator confirmed last. */
+/** Carries out updates, one at a time per asset, so the stored state is the last that the operator confirmed. */
 export class AssetUpdater {
   readonly #options: AssetUpdaterOptions;
   readonly #locks = new KeyedLock();
@@ -33,9 +31,9 @@ export class AssetUpdater {
   }
 
   /**
-   * Lets `decide` say what is to change about the asset, does that, and answers the asset as it is then. Errors:
-   * `AssetNotFound`, those of `decide` before anything has changed, and `SimOperatorFailed` with `details.changed`
-   * and `details.not_changed`: the names of the fields that were and were not changed.
+   * Carries out the changes that `decide` returns, and returns the updated asset. Errors: `AssetNotFound`, those of
+   * `decide` before anything has changed, and `SimOperatorFailed` with the names of the fields in `details.changed` and
+   * `details.not_changed`.
    */
   async update(accountId: string, identifier: string, decide: UpdateDecision): Promise<Asset> {
     const { store } = this.#options;
@@ -53,7 +51,7 @@ export class AssetUpdater {
     try {
       return await this.#locks.acquire(uuid, stopping);
     } catch (error) {
-      // Nothing has changed yet, so there is nothing to tell but that.
+      // Nothing has changed yet.
       throw stopping.aborted ? new EdgeError("ServiceUnavailable", "The service is stopping.") : error;
     }
   }
@@ -68,11 +66,11 @@ export class AssetUpdater {
     const states = new Map<SimType, SimState>();
     for (const [index, change] of plan.simChanges.entries()) {
       const sim = toOperatorSim(asset, change.sim);
-      if (!sim) throw new Error(`the plan changes a ${change.sim} the asset has not`);
+      if (!sim) throw new Error(`the plan changes a ${change.sim}, which the asset does not have`);
       try {
         const state = await this.#applyChange({ ...sim, state: states.get(change.sim) ?? sim.state }, change);
         states.set(change.sim, state);
-        // At once, so that the store holds the truth also when the next change, or this process, fails.
+        // Stored after each change, so the record is right even if the next change or this process fails.
         await this.#options.store.sims.setSimState(asset.uuid, change.sim, state);
       } catch (cause) {
         this.#options.logger.error(
@@ -97,10 +95,10 @@ function operatorFailed(plan: UpdatePlan, index: number, cause: unknown): EdgeEr
   const names = plan.simChanges.map(changedFieldName);
   const changed = names.slice(0, index);
   const notChanged = [...names.slice(index), ...(plan.name === undefined ? [] : ["name"])];
-  const told = changed.length === 0 ? "nothing was changed" : `changed: ${changed.join(", ")}`;
+  const summary = changed.length === 0 ? "nothing was changed" : `changed: ${changed.join(", ")}`;
   return new EdgeError(
     "SimOperatorFailed",
-    `The SIM operator did not carry out the whole change; ${told}; not changed: ${notChanged.join(", ")}.`,
+    `The SIM operator did not carry out the whole change; ${summary}; not changed: ${notChanged.join(", ")}.`,
     { changed, not_changed: notChanged },
     { cause },
   );

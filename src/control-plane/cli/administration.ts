@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { safeJson, sanitizeValue } from "../../lib/terminal/sanitize.ts";
 import { loadConfig } from "../load-config.ts";
 import type { Store } from "../store/store.ts";
-import type { CliContext } from "./context.ts";
+import { type CliContext, CommandError } from "./context.ts";
 
 export interface AdministrationOptions {
   readonly config?: string;
@@ -10,7 +10,7 @@ export interface AdministrationOptions {
   readonly json?: true;
 }
 
-/** Adds the options every administration command has. */
+/** Adds the options that every administration command has. */
 export function withAdministrationOptions(command: Command): Command {
   return command
     .option("--data-dir <dir>", "data directory of the server, which may be running")
@@ -18,7 +18,7 @@ export function withAdministrationOptions(command: Command): Command {
     .option("--json", "print JSON");
 }
 
-/** Opens the store the options name, does the work, and prints what came of it. */
+/** Opens the store that the options select, runs `work` and prints its result. */
 export async function runAdministration<T>(
   context: CliContext,
   options: AdministrationOptions,
@@ -29,13 +29,19 @@ export async function runAdministration<T>(
   printResult(context, options, await work(store), describe);
 }
 
-/** The data directory the options name, by themselves or through the configuration. */
+/** The data directory from the options or the configuration. */
 export function dataDirOf(options: AdministrationOptions): string {
   const overrides = options.dataDir === undefined ? {} : { data_dir: options.dataDir };
   return loadConfig(options.config, overrides).data_dir;
 }
 
-/** Prints what came of a command, in JSON or for the reader. */
+/** Throws `CommandError` when there is no such account. */
+export async function requireAccount(store: Pick<Store, "accounts">, id: string): Promise<void> {
+  if (await store.accounts.findAccount(id)) return;
+  throw new CommandError(`there is no account ${id}; see \`edge-control account list\``);
+}
+
+/** Prints the result of a command, as JSON or as text. */
 export function printResult<T>(
   { stdout }: CliContext,
   options: AdministrationOptions,
@@ -45,7 +51,7 @@ export function printResult<T>(
   stdout.write(`${options.json ? safeJson(result) : describe(sanitizeValue(result))}\n`);
 }
 
-/** Lines of text with the columns aligned. */
+/** Formats rows as text with aligned columns. */
 export function formatTable(rows: readonly (readonly string[])[]): string {
   const widths = rows.reduce<number[]>(
     (widest, row) => row.map((cell, column) => Math.max(cell.length, widest[column] ?? 0)),
@@ -61,7 +67,7 @@ export function formatTable(rows: readonly (readonly string[])[]): string {
     .join("\n");
 }
 
-/** A time of day for the reader, `never` where there is none. */
+/** Formats Unix seconds as `2026-11-20T12:00:00Z`, or `never` for `null`. */
 export function formatTimeOrNever(unixSeconds: number | null): string {
   return unixSeconds === null ? "never" : new Date(unixSeconds * 1000).toISOString().replace(".000Z", "Z");
 }

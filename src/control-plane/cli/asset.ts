@@ -2,10 +2,14 @@ import type { Command } from "commander";
 import { assetRegistrationSchema } from "../../protocol/asset-request.ts";
 import { listIssues } from "../../protocol/request-error.ts";
 import { type IdentifierConflict, registerAsset } from "../assets/register-asset.ts";
-import { type AdministrationOptions, runAdministration, withAdministrationOptions } from "./administration.ts";
+import {
+  type AdministrationOptions,
+  requireAccount,
+  runAdministration,
+  withAdministrationOptions,
+} from "./administration.ts";
 import { addEnrolmentCodeCommand } from "./enrolment-code.ts";
 import { type CliContext, CommandError } from "./context.ts";
-import { requireAccount } from "./require-account.ts";
 
 interface AssetOptions extends AdministrationOptions {
   readonly account: string;
@@ -25,11 +29,11 @@ export function addAssetCommands(program: Command, context: CliContext): void {
   const asset = program.command("asset").description("manage assets");
   addEnrolmentCodeCommand(asset, context);
   withAdministrationOptions(asset.command("add"))
-    .description("register an asset; the token its device connects with is shown this once only")
+    .description("register an asset; its device token is shown only once")
     .requiredOption("--account <id>", "account that owns the asset")
     .requiredOption("--serial-number <serial>", "serial number of the device")
-    .option("--name <name>", "display name; the serial number unless given")
-    .option("--type <type>", "what kind of device it is")
+    .option("--name <name>", "display name; the serial number by default")
+    .option("--type <type>", "kind of device")
     .option("--supersim-sid <sid>", "SID of its Super SIM")
     .option("--supersim-iccid <iccid>", "ICCID of its Super SIM")
     .option("--network-group <group>", "network group of its Super SIM")
@@ -68,12 +72,12 @@ function parseRegistration(options: AssetOptions) {
     serial_number: options.serialNumber,
     name: options.name,
     type: options.type,
-    supersim: ifAnyGiven({
+    supersim: ifAnySet({
       sid: options.supersimSid,
       iccid: options.supersimIccid,
       network_group: options.networkGroup,
     }),
-    prosim: ifAnyGiven({
+    prosim: ifAnySet({
       imsi: options.prosimImsi,
       iccid: options.prosimIccid,
       service_profile: options.serviceProfile,
@@ -84,7 +88,7 @@ function parseRegistration(options: AssetOptions) {
   throw new CommandError(issues.join("; "));
 }
 
-/** The SIM if any of its options was given; which ones are missing is for the schema to say. */
-function ifAnyGiven<T extends object>(fields: T): T | undefined {
+/** Returns the fields if any option of the SIM is set. The schema reports the missing ones. */
+function ifAnySet<T extends object>(fields: T): T | undefined {
   return Object.values(fields).some((value) => value !== undefined) ? fields : undefined;
 }

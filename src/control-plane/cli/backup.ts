@@ -5,19 +5,21 @@ import type { CliContext } from "./context.ts";
 /** `backup` and `restore`. */
 export function addBackupCommands(program: Command, context: CliContext): void {
   withAdministrationOptions(program.command("backup <file>"))
-    .description("copy the database into one file, also while the server runs; a file of that name is replaced")
+    .description("copy the database into one file, also while the server runs; an existing file is replaced")
     .action(async (file: string, options: AdministrationOptions) => {
       await context.backup(dataDirOf(options), file);
       printResult(context, options, { backup: file }, () => `backed up to ${file}`);
     });
   withAdministrationOptions(program.command("restore <file>"))
-    .description("put a backup in the place of the database, which is kept beside it; the server must not be running")
+    .description(
+      "replace the database with a backup and keep the old database beside it; the server must not be running",
+    )
     .action(async (file: string, options: AdministrationOptions) => {
       const replaced = await context.restore(dataDirOf(options), file);
       printResult(context, options, { restored: file, replaced: replaced ?? null }, () =>
         replaced === undefined
           ? `restored from ${file}`
-          : `restored from ${file}; what it replaced is kept in ${replaced}`,
+          : `restored from ${file}; the replaced database is kept in ${replaced}`,
       );
     });
 }

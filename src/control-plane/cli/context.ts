@@ -3,17 +3,17 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Config } from "../config.ts";
 import type { Store } from "../store/store.ts";
 
-/** What the commands work with. */
+/** The services that commands use. */
 export interface CliContext {
-  /** Opens the store in a data directory, which is created if missing. Throws when it cannot be opened. */
+  /** Opens the store in a data directory, which is created if missing. Throws on failure. */
   readonly openStore: (dataDir: string) => Store;
-  /** Serves until the process is asked to stop. Throws when it cannot start. */
+  /** Serves until the process receives a signal to stop. Throws when it cannot start. */
   readonly serve: (config: Config) => Promise<void>;
-  /** Copies the database in a data directory into a file. Throws when it cannot. */
+  /** Copies the database in a data directory into a file. Throws on failure. */
   readonly backup: (dataDir: string, file: string) => Promise<void>;
   /**
-   * Puts a backup in the place of the database in a data directory. Answers where the replaced one is kept, or
-   * `undefined` when there was none. Throws while a server works on the directory, and for a file that is no backup.
+   * Replaces the database in a data directory with a backup. Returns the path of the replaced database, or `undefined`
+   * when there was none. Throws while a server uses the directory, and when the file is not a valid backup.
    */
   readonly restore: (dataDir: string, file: string) => Promise<string | undefined>;
   readonly clock: Clock;
@@ -23,7 +23,7 @@ export interface CliContext {
 /** Adds one command, or a group of them, to the program. */
 export type AddCommand = (program: Command, context: CliContext) => void;
 
-/** The command cannot be carried out as it was asked for; the message says why and what to do. */
+/** A command cannot be carried out. The message says why and what to do. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
 }

@@ -3,12 +3,12 @@ import { formatEnrolmentCode } from "../../protocol/enrolment.ts";
 import { issueCode } from "../enrolment/codes.ts";
 import {
   type AdministrationOptions,
+  requireAccount,
   runAdministration,
   formatTimeOrNever,
   withAdministrationOptions,
 } from "./administration.ts";
 import { type CliContext, CommandError } from "./context.ts";
-import { requireAccount } from "./require-account.ts";
 
 const SECONDS: Readonly<Record<string, number>> = { m: 60, h: 3600, d: 24 * 3600 };
 const MAX_VALIDITY_S = 30 * 24 * 3600;
@@ -23,10 +23,15 @@ interface CodeOptions extends AdministrationOptions {
 /** `asset enrolment-code`. */
 export function addEnrolmentCodeCommand(asset: Command, context: CliContext): void {
   withAdministrationOptions(asset.command("enrolment-code"))
-    .description("make a code to enrol the asset's device with; it works once, and replaces those that were not used")
+    .description("create a code to enrol the asset's device; it works once, and replaces earlier unused codes")
     .requiredOption("--account <id>", "account that owns the asset")
     .requiredOption("--asset <identifier>", "the asset: serial number, SIM SID, ICCID or UUID")
-    .option("--valid <time>", "how long the code works, such as 30m, 24h or 7d; at most 30d", parseDuration, 24 * 3600)
+    .option(
+      "--valid <time>",
+      "how long the code is valid, such as 30m, 24h or 7d; at most 30d",
+      parseDuration,
+      24 * 3600,
+    )
     .action((options: CodeOptions) =>
       runAdministration(
         context,
@@ -54,5 +59,5 @@ function parseDuration(text: string): number {
   const [, count = "", unit = ""] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
   const seconds = Number(count) * (SECONDS[unit] ?? 0);
   if (count !== "" && seconds > 0 && seconds <= MAX_VALIDITY_S) return seconds;
-  throw new InvalidArgumentError("It has to be a time such as 30m, 24h or 7d, at most 30d.");
+  throw new InvalidArgumentError("Expected a duration such as 30m, 24h or 7d, at most 30d.");
 }

@@ -3,22 +3,22 @@ import { createId, createSecret, hashSecret } from "../secrets.ts";
 import type { ApiKey } from "../store/accounts.ts";
 import {
   type AdministrationOptions,
+  requireAccount,
   runAdministration,
   formatTable,
   formatTimeOrNever,
   withAdministrationOptions,
 } from "./administration.ts";
 import { type CliContext, CommandError } from "./context.ts";
-import { requireAccount } from "./require-account.ts";
 
-/** Most keys of one account that are not revoked. */
+/** Maximum number of keys of one account, without revoked ones. */
 export const MAX_KEYS_PER_ACCOUNT = 1_000;
 
 /** `key create`, `key list` and `key revoke`. */
 export function addKeyCommands(program: Command, context: CliContext): void {
   const key = program.command("key").description("manage API keys");
   withAdministrationOptions(key.command("create"))
-    .description("create an API key; it is shown this once only")
+    .description("create an API key, which is shown only once")
     .requiredOption("--account <id>", "account the key acts for")
     .requiredOption("--name <name>", "what the key is for")
     .action((options: AdministrationOptions & { account: string; name: string }) =>
@@ -29,7 +29,7 @@ export function addKeyCommands(program: Command, context: CliContext): void {
           await requireAccount(store, options.account);
           const keys = await store.keys.listKeys(options.account);
           if (keys.filter(({ revokedAt }) => revokedAt === undefined).length >= MAX_KEYS_PER_ACCOUNT) {
-            throw new CommandError(`the account has ${MAX_KEYS_PER_ACCOUNT} keys already; revoke those nobody uses`);
+            throw new CommandError(`the account has ${MAX_KEYS_PER_ACCOUNT} keys already; revoke unused ones`);
           }
           const id = createId("key_");
           const secret = createSecret("ek_");

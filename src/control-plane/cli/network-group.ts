@@ -1,11 +1,15 @@
 import type { Command } from "commander";
 import { DEFAULT_NETWORK_GROUPS, networkGroupSchema } from "../../protocol/sim.ts";
 import { isDefaultGroup } from "../core/network-group.ts";
-import { type AdministrationOptions, runAdministration, withAdministrationOptions } from "./administration.ts";
+import {
+  type AdministrationOptions,
+  requireAccount,
+  runAdministration,
+  withAdministrationOptions,
+} from "./administration.ts";
 import { type CliContext, CommandError } from "./context.ts";
-import { requireAccount } from "./require-account.ts";
 
-/** Most network groups one account may have of its own. */
+/** Maximum number of an account's own network groups. */
 export const MAX_GROUPS_PER_ACCOUNT = 1_000;
 
 interface NetworkGroupOptions extends AdministrationOptions {
@@ -14,9 +18,9 @@ interface NetworkGroupOptions extends AdministrationOptions {
 
 /** `network-group add` and `network-group list`. */
 export function addNetworkGroupCommands(program: Command, context: CliContext): void {
-  const group = program.command("network-group").description("manage the network groups an account has of its own");
+  const group = program.command("network-group").description("manage an account's own network groups");
   withAdministrationOptions(group.command("add <name>"))
-    .description("add a network group; one that is there already stays")
+    .description("add a network group; does nothing if it exists")
     .requiredOption("--account <id>", "account the group is for")
     .action((name: string, options: NetworkGroupOptions) =>
       runAdministration(

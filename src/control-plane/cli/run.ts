@@ -25,8 +25,8 @@ const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
 
 /**
- * Runs one command line and answers the exit code: 0, 1 when the command failed (one line on `stderr` says why), 2 when
- * it was not understood.
+ * Runs one command line and returns the exit code: 0; 1 when the command failed, with one line on `stderr`; 2 for a
+ * usage error.
  */
 export async function run(
   args: readonly string[],

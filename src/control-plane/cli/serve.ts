@@ -3,7 +3,7 @@ import { configSchema } from "../config.ts";
 import { loadConfig } from "../load-config.ts";
 import type { CliContext } from "./context.ts";
 
-/** `serve`: every key of the configuration is an option, too. */
+/** `serve`, with an option for every configuration key. */
 export function addServeCommand(program: Command, context: CliContext): void {
   const serve = program
     .command("serve")

@@ -13,7 +13,7 @@ export function addUsageCommands(program: Command, context: CliContext): void {
       `import usage records from a CSV file with the columns ${COLUMNS.join(",")}: all of them, or none when a line is ` +
         "wrong; the same file again changes nothing",
     )
-    .option("--skip-unknown", "leave out SIMs that no asset has, instead of refusing the file")
+    .option("--skip-unknown", "skip records of SIMs that no asset has, instead of refusing the file")
     .action((file: string, options: AdministrationOptions & { skipUnknown?: true }) =>
       runAdministration(
         context,

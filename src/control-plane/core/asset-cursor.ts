@@ -1,4 +1,4 @@
-import { isUuid } from "../../protocol/uuid.ts";
+import { isUuid } from "../../protocol/scalars.ts";
 import type { EdgeError } from "../../protocol/errors.ts";
 import { invalidRequest } from "../../protocol/request-error.ts";
 

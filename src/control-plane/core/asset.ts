@@ -17,6 +17,13 @@ export interface ProSim {
   readonly status: AssetStatus;
 }
 
+/** The properties of a SIM that its operator can change. */
+export interface SimState {
+  readonly status: AssetStatus;
+  /** Only of a Super SIM. */
+  readonly networkGroup: string | undefined;
+}
+
 /** An asset with the SIMs it holds. */
 export interface Asset {
   /** Lower case. */

@@ -1,5 +1,5 @@
 import { appExtras } from "../../protocol/app-extras.ts";
-import type { DeployOptions, RegistryAuth } from "../../protocol/deploy-options.ts";
+import type { DeployOptions, RegistryAuth } from "../../protocol/deploy-request.ts";
 import type { DeploymentAction } from "../../protocol/deployment-action.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
 import type { Deployment } from "./deployment.ts";

@@ -1,5 +1,5 @@
 import { type DeploymentEvent, type DeploymentStatus, isFinal } from "../../protocol/deployment-event.ts";
-import type { DeployOptions } from "../../protocol/deploy-options.ts";
+import type { DeployOptions } from "../../protocol/deploy-request.ts";
 import type { DeploymentAction } from "../../protocol/deployment-action.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
 

@@ -1,4 +1,4 @@
-import { isUuid } from "../../protocol/uuid.ts";
+import { isUuid } from "../../protocol/scalars.ts";
 import type { Asset } from "./asset.ts";
 
 /** A value an asset can be addressed by, and the field it stands in. */

@@ -6,12 +6,12 @@ import { markUnfinishedUncertain } from "./mark-unfinished.ts";
 import { moveIntoPlace } from "./durable-file.ts";
 
 /**
- * Copies the database into one file, also while a server works on it: the copy is the database at one instant, and
- * nobody has to wait. In it, unfinished deployments are in doubt: `markCopy`. A file of that name is replaced, but only once the copy is complete and checked. Throws when
- * there is no database, or the target is the database itself.
+ * Copies a consistent snapshot of the database into one file, without blocking a server that uses it. The outcomes of
+ * unfinished deployments are uncertain in the copy. An existing target is replaced after the copy has been checked.
+ * Throws when there is no database, or the target is the database itself.
  *
  * @param database path of the database file
- * @param target path of the copy; readable by its owner only, since hashes of keys are in it
+ * @param target path of the copy; readable by its owner only, since it contains hashes of keys
  */
 export async function backup(database: string, target: string): Promise<void> {
   const source = await realpath(database).catch(() => {
@@ -20,7 +20,7 @@ export async function backup(database: string, target: string): Promise<void> {
   if ((await realpath(target).catch(() => undefined)) === source) throw new Error(`${target} is the database itself`);
   const unfinished = `${target}.unfinished-${process.pid}`;
   try {
-    // Exclusively, so that no link somebody put there is followed.
+    // Exclusively, so that a symbolic link at this path is not followed.
     await writeFile(unfinished, "", { mode: 0o600, flag: "wx" });
     copy(database, unfinished);
     markCopyScrubbed(unfinished);
@@ -33,7 +33,7 @@ export async function backup(database: string, target: string): Promise<void> {
 }
 
 function copy(database: string, target: string): void {
-  // Not read-only, since then SQLite would leave the files of its log behind.
+  // Not read-only, since SQLite would leave its log files behind.
   const source = new DatabaseSync(database, { timeout: 5_000 });
   try {
     source.prepare("VACUUM INTO ?").run(target);
@@ -42,7 +42,7 @@ function copy(database: string, target: string): void {
   }
 }
 
-/** A copy made by SQLite has no free space that could hold anything. */
+/** `VACUUM INTO` copies no free space, so the copy has no residual data. */
 function markCopyScrubbed(path: string): void {
   const database = new DatabaseSync(path);
   try {

@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { MIGRATIONS } from "../store/sqlite/migrations.ts";
 
-/** A file that cannot serve as edge-control's database; the message says why. */
+/** A file is not a usable database of edge-control. The message says why. */
 class UnusableDatabaseError extends Error {
   constructor(path: string, reason: string, options?: ErrorOptions) {
     super(`${path} cannot be used: ${reason}`, options);
@@ -9,7 +9,7 @@ class UnusableDatabaseError extends Error {
   }
 }
 
-/** Throws, saying why the file cannot be used, unless the file is an undamaged database of this or an earlier schema version. */
+/** Checks that a file is an undamaged database of this or an earlier schema version. Throws when it is not. */
 export function checkDatabase(path: string): void {
   try {
     const database = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });

@@ -1,12 +1,12 @@
 import { DatabaseSync } from "node:sqlite";
 import { MIGRATIONS } from "../store/sqlite/migrations.ts";
 
-/** The first schema version whose deployments may be in doubt. */
+/** The first schema version that records uncertain outcomes. */
 const MIN_UNCERTAINTY_SCHEMA_VERSION = 5;
 
 /**
- * Notes in a copy of the database which deployments were unfinished when it was taken: a service that starts with the copy
- * asks the devices what became of them. Does nothing in one of an earlier version; `restore` brings those up to date first.
+ * Marks the outcomes of unfinished deployments in a copy of the database as uncertain. A server that starts with the copy
+ * queries the devices for them. Does nothing for an earlier schema version; `restore` migrates the copy first.
  */
 export function markUnfinishedUncertain(path: string): void {
   const database = new DatabaseSync(path, { timeout: 5_000 });

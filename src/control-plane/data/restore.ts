@@ -7,18 +7,16 @@ import { checkDatabase } from "./check-database.ts";
 import { markUnfinishedUncertain } from "./mark-unfinished.ts";
 import { moveIntoPlace } from "./durable-file.ts";
 
-/** What the names of a database's files end with; the log comes first. */
+/** Suffixes of a database's files, the write-ahead log first. */
 const DATABASE_SUFFIXES = ["-wal", "-shm", ""];
 
 /**
- * Puts a backup in the place of the database. The backup is copied, checked and brought up to date first, and the
- * deployments that are unfinished in it are in doubt from then on: devices are asked what became of them. The backup itself
- * stays as it is; what is replaced is kept beside
- * it under another name, which is answered, or `undefined` when there was no database. The caller holds the data
- * directory's lock. Throws for a file that is no sound backup; nothing has changed then.
+ * Restores a backup. It is copied, checked and migrated first, and the outcomes of its unfinished deployments are marked
+ * as uncertain. The caller holds the data directory's lock. Throws when the backup is not valid; nothing has changed then.
  *
  * @param database path of the database file
- * @param suffix what the replaced database's name gets, such as `.replaced-2026-11-20T12-00-00Z`
+ * @param suffix appended to the name of the replaced database, such as `.replaced-2026-11-20T12-00-00Z`
+ * @returns path of the replaced database, or `undefined` when there was none
  */
 export async function restore(file: string, database: string, suffix: string): Promise<string | undefined> {
   const incoming = `${database}.restoring`;
@@ -26,7 +24,7 @@ export async function restore(file: string, database: string, suffix: string): P
     await copyFile(file, incoming);
     await chmod(incoming, 0o600);
     checkDatabase(incoming);
-    // Up to date first, since an earlier schema cannot say what is in doubt.
+    // Migrated first, since an earlier schema cannot record uncertain outcomes.
     openSqlite(incoming, { migrations: MIGRATIONS }).close();
     markUnfinishedUncertain(incoming);
     const replaced = (await exists(database)) ? database + suffix : undefined;
@@ -34,20 +32,20 @@ export async function restore(file: string, database: string, suffix: string): P
     await moveIntoPlace(incoming, database);
     return replaced;
   } finally {
-    // A raw copy of a database makes SQLite put a log beside it to read it.
+    // SQLite creates log files beside a copied database when it reads it.
     for (const ending of DATABASE_SUFFIXES) await rm(incoming + ending, { force: true });
   }
 }
 
 async function moveAside(database: string, replaced: string): Promise<void> {
   checkpointWal(database);
-  // The log before the database: a log left alone beside the restored database would be taken for that one's own.
+  // The log first: SQLite would apply an old log to the restored database.
   for (const ending of DATABASE_SUFFIXES) {
     if (await exists(database + ending)) await rename(database + ending, replaced + ending);
   }
 }
 
-/** Writes what stands in the log into the database, so that its file is all of it. */
+/** Writes the content of the log into the database file. */
 function checkpointWal(database: string): void {
   try {
     const connection = new DatabaseSync(database, { timeout: 5_000 });
@@ -57,7 +55,7 @@ function checkpointWal(database: string): void {
       connection.close();
     }
   } catch {
-    // Damaged, which may be why it is being replaced: then the log is kept beside it as it is.
+    // Possibly damaged, which may be why it is being replaced. Its log is kept with it.
   }
 }
 

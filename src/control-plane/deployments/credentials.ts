@@ -1,4 +1,4 @@
-import type { RegistryAuth } from "../../protocol/deploy-options.ts";
+import type { RegistryAuth } from "../../protocol/deploy-request.ts";
 import { type Deployment, isFinished } from "../core/deployment.ts";
 
 /**

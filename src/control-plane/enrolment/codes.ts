@@ -14,7 +14,7 @@ import { createSecret, hashSecret } from "../secrets.ts";
 import type { Store } from "../store/store.ts";
 
 const CODE_HASH_BYTES = 32;
-/** 4 MB and about 10 ms: what is typed by hand is short enough to be tried out by whoever has the database. */
+/** 4 MB and about 10 ms. A code is short, so a fast hash from a stolen database could be brute-forced. */
 const SCRYPT_COST = { N: 4096, r: 8, p: 1 };
 const SALT = "edge-control enrolment code";
 
@@ -24,13 +24,13 @@ interface Services {
 }
 
 export interface IssuedCode {
-  /** Known in the clear this once. */
+  /** The plain code; only its hash is stored. */
   readonly code: string;
   /** Unix seconds. */
   readonly expiresAt: number;
 }
 
-/** Makes a code with which a device becomes this asset. @param validS how long, in seconds */
+/** Creates a code that enrols a device as this asset. @param validS validity in seconds */
 export async function issueCode({ store, clock }: Services, assetUuid: string, validS: number): Promise<IssuedCode> {
   const code = createCode();
   const createdAt = Math.floor(clock.now() / 1000);
@@ -40,8 +40,8 @@ export async function issueCode({ store, clock }: Services, assetUuid: string, v
 }
 
 /**
- * Exchanges a code for a new device token. The old one is void when the device first connects with the new one, and the
- * code works again for a while for the device that has used it: neither a lost answer nor a power cut locks it out.
+ * Exchanges a code for a new device token. The old token becomes void when the device first connects with the new one. For
+ * a while the same device may use the code again, so a lost response or a power cut does not lock it out.
  * Errors: `EnrolmentCodeUnknown`, `EnrolmentCodeExpired`, `EnrolmentCodeUsed`.
  */
 export async function redeemCode({ store, clock }: Services, typed: string, nonce: string): Promise<Enrolment> {
@@ -68,7 +68,7 @@ function toEnrolmentAsset({ uuid, serialNumber, name }: Asset): Enrolment["asset
 }
 
 function createCode(): string {
-  // 32 signs: five bits of each byte, so none is more likely than another.
+  // 32 characters: five bits of each byte, so the distribution is uniform.
   return [...randomBytes(ENROLMENT_CODE_LENGTH)]
     .map((byte) => ENROLMENT_CODE_ALPHABET[byte % ENROLMENT_CODE_ALPHABET.length])
     .join("");

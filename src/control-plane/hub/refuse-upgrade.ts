@@ -1,10 +1,10 @@
 import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
-import { type ErrorCode, errorEntry } from "../../protocol/errors.ts";
+import { ERRORS, type ResponseErrorCode } from "../../protocol/errors.ts";
 
 /** Answers a request for a WebSocket with a plain HTTP response and ends the connection. */
-export function refuseUpgrade(socket: Duplex, code: ErrorCode, message: string, retryAfterS?: number): void {
-  const { http } = errorEntry(code);
+export function refuseUpgrade(socket: Duplex, code: ResponseErrorCode, message: string, retryAfterS?: number): void {
+  const { http } = ERRORS[code];
   const text = JSON.stringify({ code, message });
   const lines = [
     `HTTP/1.1 ${http} ${STATUS_CODES[http] ?? ""}`,

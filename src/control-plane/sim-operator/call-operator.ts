@@ -7,8 +7,8 @@ const BACKOFF = { baseMs: 200, maxMs: 2_000 };
 const CALL_TIMEOUT_MS = 10_000;
 
 /**
- * Calls the operator, again where it says that may help: at most three times, each given ten seconds. Safe because
- * every call is idempotent. Throws the last error, always a `SimOperatorError`; when `signal` aborts, its reason.
+ * Calls the operator with up to three attempts of ten seconds each, while its errors are retryable. Safe because every
+ * call is idempotent. Throws the last `SimOperatorError`, or the reason of `signal` when it aborts.
  */
 export async function callOperator<T>(
   clock: Clock,

@@ -1,13 +1,12 @@
 import type { Granularity } from "../../protocol/usage.ts";
 import type { TimeRange } from "../core/usage-period.ts";
-import type { SimState } from "../store/sims.ts";
+import type { SimState } from "../core/asset.ts";
 import type { UsageTotal } from "../core/usage-view.ts";
 import type { UsageStore } from "../store/usage.ts";
 import type { OperatorSim, SimOperator } from "./sim-operator.ts";
 
 /**
- * The operator of an installation that has no other: the SIMs are in whatever state the store says, and usage is what
- * was imported.
+ * The operator of an installation without a real one: state changes always succeed, and usage comes from imports.
  */
 export class StoredSimOperator implements SimOperator {
   readonly #usage: UsageStore;

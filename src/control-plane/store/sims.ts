@@ -1,12 +1,5 @@
-import type { AssetStatus } from "../../protocol/asset.ts";
 import type { SimType } from "../../protocol/sim.ts";
-
-/** What a SIM operator can change of a SIM. */
-export interface SimState {
-  readonly status: AssetStatus;
-  /** Only a Super SIM is in one. */
-  readonly networkGroup: string | undefined;
-}
+import type { SimState } from "../core/asset.ts";
 
 export interface SimStore {
   /** Stores what the operator has confirmed. An asset or SIM that is gone meanwhile is no error. */

@@ -4,20 +4,20 @@ import type { UsageRecord } from "../store/usage.ts";
 import { BadLineError, readRecords } from "./read-records.ts";
 
 export interface ImportOptions {
-  /** Leaves out SIMs that no asset has, instead of refusing the file. */
+  /** Skips records of SIMs that no asset has, instead of refusing the file. */
   readonly skipUnknown: boolean;
 }
 
 export interface ImportResult {
-  /** Records stored, the same one twice counting once. */
+  /** Number of records stored, without duplicates. */
   readonly imported: number;
-  /** Lines left out because no asset has the SIM. */
+  /** Number of lines skipped because no asset has the SIM. */
   readonly skipped: number;
 }
 
 /**
- * Stores the usage records of a CSV file: all of them, or none when a line is wrong. The same file again changes
- * nothing. Throws `BadLineError`, also for a SIM that no asset has unless those are to be skipped.
+ * Imports the usage records of a CSV file: all of them, or none when a line is not valid. Importing a file again changes
+ * nothing. Throws `BadLineError`, also for an unknown SIM unless `skipUnknown` is set.
  */
 export async function importUsage(
   store: Pick<Store, "sims" | "usage">,

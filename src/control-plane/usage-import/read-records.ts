@@ -2,10 +2,9 @@ import type { Readable } from "node:stream";
 import { pipeline } from "node:stream";
 import { CsvError, parse } from "csv-parse";
 import { z } from "zod";
-import { integerString } from "../../protocol/query-string.ts";
+import { integerString, MAX_UNIX_SECONDS } from "../../protocol/scalars.ts";
 import { listIssues } from "../../protocol/request-error.ts";
 import { iccidSchema, networkGroupSchema } from "../../protocol/sim.ts";
-import { MAX_UNIX_SECONDS } from "../../protocol/timestamp.ts";
 import { MAX_RECORD_BYTES, type UsageRecord } from "../store/usage.ts";
 
 /** The columns of a usage file, in order. */
@@ -16,7 +15,7 @@ const MAX_LINE_LENGTH = 1024;
 const lineSchema = z
   .object({
     iccid: iccidSchema,
-    // Service profiles follow the same rule as network groups.
+    // Service profiles have the same syntax as network groups.
     network_group_or_service_profile: networkGroupSchema,
     start_time: integerString(0, MAX_UNIX_SECONDS),
     end_time: integerString(0, MAX_UNIX_SECONDS),
@@ -24,13 +23,13 @@ const lineSchema = z
   })
   .refine((line) => line.start_time < line.end_time, { path: ["start_time"], message: "must be before end_time" });
 
-/** A record and the line of the file it ends on, from 1. */
+/** A record and the line on which it ends, from 1. */
 export interface NumberedRecord {
   readonly line: number;
   readonly record: UsageRecord;
 }
 
-/** A line that cannot be read, named by its number from 1. */
+/** A line is not valid. Lines are numbered from 1. */
 export class BadLineError extends Error {
   readonly line: number;
 
@@ -42,12 +41,12 @@ export class BadLineError extends Error {
 }
 
 /**
- * Reads usage records from CSV (RFC 4180, UTF-8, a header line), one at a time. Throws `BadLineError` at the first
- * line that is wrong, and whatever the source fails with.
+ * Reads usage records from CSV (RFC 4180, UTF-8, a header line), one at a time. Throws `BadLineError` for the first
+ * invalid line, and the source's errors.
  */
 export async function* readRecords(source: Readable): AsyncGenerator<NumberedRecord> {
   const parser = parse({ bom: true, info: true, trim: true, skip_empty_lines: true, max_record_size: MAX_LINE_LENGTH });
-  // Errors of the source reach the loop below through the parser.
+  // `pipeline` forwards errors of the source to the parser, and so to the loop below.
   pipeline(source, parser, () => {});
   let isHeader = true;
   try {

@@ -1,4 +1,4 @@
-import type { RegistryAuth } from "../../protocol/deploy-options.ts";
+import type { RegistryAuth } from "../../protocol/deploy-request.ts";
 import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { readTextOrStdin } from "../read-text.ts";

@@ -48,7 +48,7 @@ describe("POST /v1/enrolments", () => {
     await expect(FakeDevice.connect(plane.agentUrl, given.deviceToken)).rejects.toThrow(/401/);
   });
 
-  it("answers the same device again, and no other", async () => {
+  it("accepts the code again from the same device only", async () => {
     const code = await makeCode();
     const mine = nonce();
     const [, first] = await exchange(code, mine);
@@ -93,7 +93,7 @@ describe("POST /v1/enrolments", () => {
   });
 });
 
-it("whoever tries codes out is stopped soon", async () => {
+it("limits attempts to guess codes", async () => {
   await using plane = await startControlPlane({ config: { enrolment_rate_limit_per_minute: 5 } });
   const body = JSON.stringify({ code: "AAAAA-AAAAA", nonce: nonce() });
   const attempt = () =>

@@ -76,7 +76,7 @@ async function send(request: SampleRequest, account: TestAccount, assetId: strin
   return JSON.stringify([response.status, headers, await response.text()]);
 }
 
-test("with the key of another account every endpoint answers as if the asset did not exist, and changes nothing", async () => {
+test("with the key of another account every endpoint responds as for an unknown asset, and changes nothing", async () => {
   expect(requests.length).toBeGreaterThan(10);
   const before = await ownersView();
   const identifiers = [

@@ -141,7 +141,7 @@ test("until then: an asset without a Super SIM has nothing to mirror", async () 
   expect([usage.status, usage.body["code"]]).toEqual([404, "SimNotFound"]);
 });
 
-test("from the instant on: the fields are gone, and so are the headers", async () => {
+test("after the removal time there are neither legacy fields nor headers", async () => {
   const { api, asset } = await at(REMOVAL);
   for (const path of [`/v1/assets/${asset.uuid}`, "/v1/assets"]) {
     const { body, headers } = await api.get(path);
@@ -173,7 +173,7 @@ test.each(["", "/v1"])(
   },
 );
 
-test("from the instant on: a removed endpoint tells nobody whether an asset exists", async () => {
+test("after the removal time an endpoint does not reveal whether an asset exists", async () => {
   const { api, asset } = await at(REMOVAL);
   const [known, unknown] = await Promise.all([asset.uuid, "nothing"].map((id) => api.get(`/assets/${id}/sim/usages`)));
   expect([known?.status, unknown?.status]).toEqual([410, 410]);

@@ -105,7 +105,7 @@ test("a registration within the same second comes after what was listed already"
   expect(rest.assets.map(({ serial_number }) => serial_number)).toEqual(["SECOND-2", "SECOND-3"]);
 });
 
-test("a page has 50 assets unless asked, and at most 200", async () => {
+test("a page has 50 assets by default, and at most 200", async () => {
   const account = await accountWith(
     Array.from({ length: 201 }, (_, index) => `MANY-${index}`),
     () => 1_700_000_000,
@@ -139,7 +139,7 @@ test("filters by status, type and part of name or serial number", async () => {
   expect(await serials("?q=a&status=inactive&type=gateway")).toEqual(["F-off"]);
 });
 
-test("a page of a filtered list goes on where it ended", async () => {
+test("the cursor continues a filtered list", async () => {
   const account = await control.account();
   for (let index = 0; index < 10; index++) {
     await control.asset(account, { serialNumber: `P-${index}`, type: index % 2 ? "odd" : "even", createdAt: index });

@@ -77,7 +77,7 @@ test("has every endpoint of the specification and the decisions", () => {
   ]);
 });
 
-test("every operation has a name, a summary and a tag, and says what a key without right is told", () => {
+test("every operation has an id, a summary and a tag, and documents the response to a wrong key", () => {
   const names = new Set<string>();
   for (const [name, operation] of operations()) {
     expect(operation.summary, name).toBeTruthy();
@@ -148,7 +148,7 @@ const answer = (fields: Partial<Exchange>): string[] =>
     ...fields,
   });
 
-describe("the check of answers against the document", () => {
+describe("the check of responses against the document", () => {
   const event = { status: "Running", message: "m", step: "pulling", deployment_id: "d", seq: 1, timestamp: 1 };
   const stream = { method: "POST", url: "/v1/assets/x/edge/apps", contentType: "text/event-stream" };
 

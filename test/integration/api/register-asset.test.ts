@@ -12,7 +12,7 @@ afterAll(() => control[Symbol.asyncDispose]());
 const SUPER = { sid: "HSregister1", iccid: "8988307099000000001", network_group: "default_10gb" };
 const PRO = { imsi: "262019900000001", iccid: "8988307099000000002", service_profile: "gold" };
 
-test("registers with everything, answers the asset and its device token once", async () => {
+test("registers with all fields and returns the asset with its device token once", async () => {
   const account = await control.account();
   const api = apiClient(control, account);
   const before = Math.floor(Date.now() / 1000);

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => control[Symbol.asyncDispose]());
 
-test("answers 204 without a body, and the asset is gone by every identifier", async () => {
+test("returns 204 without a body, and no identifier finds the asset", async () => {
   const supersim = someSuperSim();
   const prosim = someProSim();
   const { uuid, asset } = await control.asset(account, { supersim, prosim });
@@ -47,7 +47,7 @@ test("its device is disconnected and not let in again", async () => {
   await expect(FakeDevice.connect(control.agentUrl, deviceToken)).rejects.toThrow("401");
 });
 
-test("a deployment that is still running is cancelled: its stream ends, and the device is told to undo it", async () => {
+test("a running deployment is cancelled: its stream ends, and the device receives a cancel", async () => {
   const { uuid, deviceToken } = await control.asset(account);
   await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
   const stream = await fetch(`${control.url}/v1/assets/${uuid}/edge/apps`, {

@@ -26,7 +26,7 @@ async function assetWithBoth() {
   return { uuid, supersim, prosim };
 }
 
-test("a failure half-way is told, the store holds the truth, and repeating the update finishes it", async () => {
+test("a failure midway is reported, the store has the actual state, and repeating the update finishes it", async () => {
   const { uuid, prosim } = await assetWithBoth();
   operator.fail(new RegExp(`deactivate ${prosim.iccid}`), 1);
   const update = { name: "After", status: "inactive", supersim: { network_group: "default_10gb" } };
@@ -50,7 +50,7 @@ test("a failure half-way is told, the store holds the truth, and repeating the u
   expect(repeated.body).toMatchObject({ name: "After", status: "inactive" });
 });
 
-test("a failure of the first change leaves everything as it was", async () => {
+test("a failure of the first change changes nothing", async () => {
   const { uuid, supersim } = await assetWithBoth();
   operator.fail(new RegExp(`deactivate ${supersim.iccid}`), 1);
   const before = await api.get(`/v1/assets/${uuid}`);

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => control[Symbol.asyncDispose]());
 
-test("sets the display name and answers the asset as it is then", async () => {
+test("sets the display name and returns the updated asset", async () => {
   const { uuid } = await control.asset(account, { name: "Old" });
   const { status, body } = await api.patch(`/v1/assets/${uuid}`, { name: "New" });
   expect(status).toBe(200);

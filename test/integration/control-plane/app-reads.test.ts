@@ -31,7 +31,7 @@ async function names(uuid: string): Promise<string[]> {
 }
 
 describe("the apps of a device", () => {
-  test("that has never told are none, and it is said that it has not told", async () => {
+  test("that has never sent a report are an empty list, and errors say so", async () => {
     const { uuid } = await control.asset(account);
     expect((await get(uuid, "apps")).body).toEqual({
       apps: [],
@@ -42,7 +42,7 @@ describe("the apps of a device", () => {
     });
     const one = await get(uuid, "apps/web");
     expect([one.status, one.body["code"]]).toEqual([404, "AppNotFound"]);
-    expect(one.body["message"]).toContain("never told");
+    expect(one.body["message"]).toContain("not reported its apps");
   });
 
   test("are those of its last report, with its age while it is away", async () => {

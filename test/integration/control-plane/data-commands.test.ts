@@ -53,7 +53,7 @@ async function usageFile(...lines: string[]): Promise<string> {
   return path;
 }
 
-test("usage is imported beside a running server, which answers it at once; a bad file changes nothing", async () => {
+test("usage is imported beside a running server, which returns it at once; an invalid file changes nothing", async () => {
   await using server = await serve();
   const api = apiClient(server, { apiKey });
   const usages = async () =>

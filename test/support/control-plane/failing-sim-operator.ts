@@ -1,6 +1,6 @@
 import type { OperatorSim, SimOperator } from "../../../src/control-plane/sim-operator/sim-operator.ts";
 import { SimOperatorError } from "../../../src/control-plane/sim-operator/sim-operator.ts";
-import type { SimState } from "../../../src/control-plane/store/sims.ts";
+import type { SimState } from "../../../src/control-plane/core/asset.ts";
 
 /** One call an operator got, such as `deactivate 8988307001000000001`. */
 export type OperatorCall = string;

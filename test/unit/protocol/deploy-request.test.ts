@@ -2,10 +2,11 @@ import { describe, expect, it } from "vitest";
 import {
   type DeployOptions,
   deployOptionsSchema,
+  deployRequestSchema,
   type RegistryAuth,
-  splitOptions,
-} from "../../../src/protocol/deploy-options.ts";
-import { deployRequestSchema, updateRequestSchema } from "../../../src/protocol/deploy-request.ts";
+  splitDeployRequest,
+  updateRequestSchema,
+} from "../../../src/protocol/deploy-request.ts";
 
 const auth = { username: "u", password: "p" } satisfies RegistryAuth;
 const options = { registry_auth: auth, max_download_bytes: 1_000, urgent: true } satisfies DeployOptions;
@@ -13,7 +14,7 @@ const options = { registry_auth: auth, max_download_bytes: 1_000, urgent: true }
 describe("the body of a deploy or update request", () => {
   it("is a specification and the options of its deployment", () => {
     const body = { name: "app", image: "example/app:1", ...options };
-    expect(splitOptions(body)).toEqual({ options, rest: { name: "app", image: "example/app:1" } });
+    expect(splitDeployRequest(body)).toEqual({ options, spec: { name: "app", image: "example/app:1" } });
     expect(deployRequestSchema.parse(body)).toMatchObject(body);
     expect(updateRequestSchema.parse({ image: "example/app:2", ...options })).toEqual({
       image: "example/app:2",

@@ -41,7 +41,7 @@ describe("queries to a device", () => {
     expect(QUERIES.report.answer.safeParse({ ...report, removed_apps }).success).toBe(false);
   });
 
-  it("have answers whose types are those the rest of the protocol uses", () => {
+  it("have answers of the protocol's other types", () => {
     expectTypeOf<QueryAnswer<"report">>().toEqualTypeOf<ReportDelta>();
     expectTypeOf<QueryAnswer<"device">>().toEqualTypeOf<DeviceState>();
     expectTypeOf<QueryAnswer<"logs">>().toEqualTypeOf<AppLogChunk>();

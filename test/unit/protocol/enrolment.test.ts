@@ -13,7 +13,7 @@ const codes = fc.string({
   maxLength: ENROLMENT_CODE_LENGTH,
 });
 
-test("a code is read as it was meant: in any case, with blanks, and with the letters that look like digits", () => {
+test("a code is accepted in either case, with spaces, and with letters that look like digits", () => {
   fc.assert(
     fc.property(codes, fc.boolean(), (code, lower) => {
       const typed = formatEnrolmentCode(code)

@@ -60,7 +60,7 @@ describe("frames", () => {
 });
 
 describe("the protocol version", () => {
-  it("is the older one's, unless nobody speaks that any more", () => {
+  it("is the older peer's, unless that is no longer supported", () => {
     expect(negotiateVersion(PROTOCOL_VERSION)).toBe(PROTOCOL_VERSION);
     expect(negotiateVersion(PROTOCOL_VERSION + 5)).toBe(PROTOCOL_VERSION);
     expect(negotiateVersion(0)).toBeUndefined();

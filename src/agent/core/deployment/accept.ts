@@ -1,6 +1,6 @@
 import { type AppSpec, type ParsedAppSpec, parseAppSpec } from "../../../protocol/app-spec.ts";
 import { parseAppUpdate } from "../../../protocol/app-update.ts";
-import type { DeployOptions } from "../../../protocol/deploy-options.ts";
+import type { DeployOptions } from "../../../protocol/deploy-request.ts";
 import type { AppAction } from "../../../protocol/deployment-action.ts";
 import type { EdgeError } from "../../../protocol/errors.ts";
 import type { AppRecord, DeploymentRecord, Failure } from "./record.ts";

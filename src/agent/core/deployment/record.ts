@@ -1,5 +1,5 @@
 import type { AppSpec } from "../../../protocol/app-spec.ts";
-import type { DeployOptions } from "../../../protocol/deploy-options.ts";
+import type { DeployOptions } from "../../../protocol/deploy-request.ts";
 import type { DeploymentAction } from "../../../protocol/deployment-action.ts";
 import type { DeploymentStep } from "../../../protocol/deployment-event.ts";
 import type { ErrorCode, ErrorDetails } from "../../../protocol/errors.ts";

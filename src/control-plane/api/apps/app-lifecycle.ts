@@ -1,5 +1,5 @@
 import type { Api, ApiContext } from "../context.ts";
-import { appParams } from "./app-params.ts";
+import { appParams } from "./app-resource.ts";
 import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";
 import { ignoreContentTypeOfEmptyBody, refuseBody } from "./no-body.ts";
 
@@ -7,17 +7,17 @@ const LIFECYCLE_ACTIONS = {
   stop: {
     operationId: "stopApp",
     summary: "Stop App",
-    description: "Stops an app. It stays on the device, and stays stopped over reboots until it is started.",
+    description: "Stops an app. It stays installed, and stays stopped across reboots until it is started.",
   },
-  start: { operationId: "startApp", summary: "Start App", description: "Starts an app that was stopped." },
+  start: { operationId: "startApp", summary: "Start App", description: "Starts a stopped app." },
   restart: {
     operationId: "restartApp",
     summary: "Restart App",
-    description: "Stops an app and starts it again; one that was stopped is started.",
+    description: "Stops an app and starts it again. A stopped app is started.",
   },
 } as const;
 
-/** `POST /v1/assets/{asset_id}/edge/apps/{name}/stop`, `…/start`, `…/restart`, each streaming how it goes. */
+/** `POST /v1/assets/{asset_id}/edge/apps/{name}/stop`, `…/start`, `…/restart`: each streams its events. */
 export function appLifecycle(api: Api, context: ApiContext): void {
   for (const action of ["stop", "start", "restart"] as const) {
     const { operationId, summary, description } = LIFECYCLE_ACTIONS[action];

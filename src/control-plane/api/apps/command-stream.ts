@@ -1,20 +1,23 @@
+import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { type ErrorCode, errorEntry } from "../../../protocol/errors.ts";
+import type { ErrorCode } from "../../../protocol/errors.ts";
+import { invalidRequest } from "../../../protocol/request-error.ts";
 import type { AppCommand } from "../../core/command.ts";
-import { findAsset } from "../assets/find-asset.ts";
+import { findAsset } from "../assets/asset-resource.ts";
+import type { Idempotency } from "../../store/deployments.ts";
 import type { ApiContext } from "../context.ts";
 import { eventStream, streamErrors } from "../docs/stream.ts";
-import { toPublicError, setRetryAfter, toErrorBody } from "../errors.ts";
+import { errorStatus, setRetryAfter, toErrorBody, toPublicError } from "../errors.ts";
 import { sendEvents, sendFailure } from "../event-stream.ts";
-import { parseIdempotencyKey } from "./idempotency.ts";
+
+const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
 type AssetRequest = FastifyRequest<{ Params: { asset_id: string } }>;
 
 /**
- * The part of the document that endpoints have in common which tell a device to do something to an app, and stream how it
- * goes.
+ * The common part of the OpenAPI schemas of endpoints that send a command for an app and stream the deployment.
  *
- * @param codes what this one may be refused with beside what all may
+ * @param codes further refusals of this endpoint
  */
 export function commandSchema(...codes: readonly ErrorCode[]) {
   return {
@@ -35,23 +38,23 @@ export function commandSchema(...codes: readonly ErrorCode[]) {
   };
 }
 
-/** Said of each of them in the document. */
+/** The common part of their descriptions. */
 export const STREAM_DESCRIPTION =
-  "The answer is a stream of events: `Running` any number of times, then `Success` or `Fail`. A request that does not " +
-  "become a deployment is answered with one `Fail` event whose `deployment_id` is empty. With the header " +
-  "`Idempotency-Key` a repeated request joins the first one's stream. A client that leaves stops nothing.";
+  "The response is a stream of events: `Running` any number of times, then `Success` or `Fail`. A request that does not " +
+  "become a deployment gets one `Fail` event with an empty `deployment_id`. With the header `Idempotency-Key`, a " +
+  "repeated request joins the stream of the first one. The deployment continues when the client disconnects.";
 
-/** The error handler of these endpoints: once the key is accepted, refusals are event streams, too. */
+/** The error handler of these endpoints. After authentication, refusals are event streams too. */
 export function streamErrorHandler({ logger, clock }: ApiContext) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const shown = toPublicError(error, request, logger);
     setRetryAfter(shown, reply);
     if (request.apiKey) sendFailure(reply, shown, clock.now());
-    else void reply.code(errorEntry(shown.code).http).send(toErrorBody(shown));
+    else void reply.code(errorStatus(shown.code)).send(toErrorBody(shown));
   };
 }
 
-/** Has the device do it and answers with the events. */
+/** Starts the deployment and responds with its events. */
 export async function streamCommand(
   context: ApiContext,
   request: AssetRequest,
@@ -59,11 +62,28 @@ export async function streamCommand(
   command: AppCommand,
 ): Promise<FastifyReply> {
   const { store, deployments, streamLimiter } = context;
-  // Before anything is asked for: a client that can be shown no events asks again later.
+  // First, so that a request whose events cannot be streamed starts no deployment.
   streamLimiter.acquireForAccount(request, reply);
   const asset = await findAsset(store, request, request.params.asset_id);
   const idempotency = parseIdempotencyKey(request.headers["idempotency-key"], asset.uuid, command);
   const id = await deployments.request(asset, command, idempotency);
   void reply.header("Deployment-Id", id);
   return sendEvents(context, request, reply, { id, after: 0 });
+}
+
+/**
+ * Reads the header `Idempotency-Key`. The hash covers the parsed command without registry credentials, of which nothing
+ * is stored. Error: `InvalidRequest` when the key is not valid.
+ */
+function parseIdempotencyKey(header: unknown, assetUuid: string, command: AppCommand): Idempotency | undefined {
+  if (header === undefined) return undefined;
+  if (typeof header !== "string" || !IDEMPOTENCY_KEY.test(header)) {
+    throw invalidRequest([{ path: "Idempotency-Key", reason: "must be 1 to 255 visible ASCII characters" }]);
+  }
+  const { action, app, spec, options } = command;
+  const { registry_auth: _omitted, ...compared } = options;
+  const requestHash = createHash("sha256")
+    .update(JSON.stringify([assetUuid, action, app, spec, compared]))
+    .digest();
+  return { key: header, requestHash };
 }

@@ -1,15 +1,15 @@
-import { deployRequestSchema } from "../../../protocol/deploy-request.ts";
+import { deployRequestSchema, splitDeployRequest } from "../../../protocol/deploy-request.ts";
 import { toDeployRequestError } from "../../../protocol/request-error.ts";
 import type { ZodType } from "zod";
-import { assetParams } from "../assets/asset-params.ts";
+import { assetParams } from "../assets/asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { validateBy } from "../validate.ts";
+import { validateBy } from "../errors.ts";
 import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";
-import { deployQuerySchema, requireBody, splitDeployRequest } from "./request-options.ts";
+import { deployQuerySchema, requireBody, toDeployOptions } from "./request-options.ts";
 
 /**
- * `POST /v1/assets/{asset_id}/edge/apps`: deploys an app and streams how it goes. Once the key is accepted every answer
- * is an event stream, also the refusals. A client that leaves does not stop the deployment.
+ * `POST /v1/assets/{asset_id}/edge/apps`: deploys an app and streams the events. After authentication every response is
+ * an event stream, refusals included. The deployment continues when the client disconnects.
  */
 export function deployApp(api: Api, context: ApiContext): void {
   api.post(
@@ -30,13 +30,14 @@ export function deployApp(api: Api, context: ApiContext): void {
         httpPart === "body" ? validateRequest : validateBy(schema as unknown as ZodType),
     },
     async (request, reply) => {
-      const { spec, options } = splitDeployRequest(request.body, request.query.dry_run);
+      const { spec, options: given } = splitDeployRequest(request.body);
+      const options = toDeployOptions(given, request.query.dry_run);
       return streamCommand(context, request, reply, { action: "deploy", app: spec.name, spec, options });
     },
   );
 }
 
-/** As the schema does, with error codes of its own for a missing name or image. */
+/** Validates by the schema, with specific error codes for a missing name or image. */
 function validateRequest(data: unknown): ReturnType<ReturnType<typeof validateBy>> {
   const result = deployRequestSchema.safeParse(data);
   return result.success ? { value: result.data } : { error: toDeployRequestError(data, result.error) };

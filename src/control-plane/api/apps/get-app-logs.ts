@@ -3,28 +3,27 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { appLogLineSchema, MAX_LOG_TAIL_LINES } from "../../../protocol/app-log.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
-import { integerString, booleanString } from "../../../protocol/query-string.ts";
-import { MAX_UNIX_SECONDS } from "../../../protocol/timestamp.ts";
+import { booleanString, integerString, MAX_UNIX_SECONDS } from "../../../protocol/scalars.ts";
 import type { LogFormat } from "../../core/log-entry.ts";
 import { onAbort } from "../../../lib/on-abort.ts";
 import type { LogFeed } from "../../queries/log-feed.ts";
-import { findAsset } from "../assets/find-asset.ts";
+import { findAsset } from "../assets/asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
-import { appParams } from "./app-params.ts";
+import { appParams } from "./app-resource.ts";
 import { negotiateLogFormat } from "./log-format.ts";
 
 const query = z.strictObject({
   tail: integerString(0, MAX_LOG_TAIL_LINES)
     .default(200)
-    .meta({ description: "Most lines from before now, the latest ones." }),
+    .meta({ description: "Maximum number of past lines; the latest ones." }),
   since: integerString(0, MAX_UNIX_SECONDS)
     .optional()
-    .meta({ description: "Only lines from this instant on; Unix seconds." }),
+    .meta({ description: "Only lines from this time on; Unix seconds." }),
   follow: booleanString()
     .default(false)
-    .meta({ description: "Goes on with the lines to come, for as long as the client stays." }),
+    .meta({ description: "Continues with new lines until the client disconnects." }),
 });
 
 const entrySchema = z
@@ -35,7 +34,7 @@ const entrySchema = z
   ])
   .meta({ id: "AppLogEntry" });
 
-/** `GET /v1/assets/{asset_id}/edge/apps/{name}/logs`: what an app wrote, and writes, asked of the device. */
+/** `GET /v1/assets/{asset_id}/edge/apps/{name}/logs`: streams the log of an app from the device. */
 export function getAppLogs(api: Api, context: ApiContext): void {
   api.get(
     "/v1/assets/:asset_id/edge/apps/:name/logs",
@@ -45,9 +44,9 @@ export function getAppLogs(api: Api, context: ApiContext): void {
         operationId: "getAppLogs",
         summary: "App Logs",
         description:
-          "Lines of the app's standard output and error, oldest first, as NDJSON or as plain text by `Accept`. What was " +
-          "left out, since there is more than fits the link or the client reads too slowly, is counted in its place. A " +
-          "log that ends before its end says so in its last line. An empty line every 15 s keeps the connection alive.",
+          "Lines of the app's standard output and error, oldest first, as NDJSON or as plain text by `Accept`. Lines that " +
+          "are dropped, because the link or the client is too slow, are counted in their place. A log that is " +
+          "interrupted ends with an error line. An empty line every 15 s keeps the connection alive.",
         tags: ["Apps"],
         params: appParams,
         querystring: query,

@@ -2,25 +2,24 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { EdgeError } from "../../../protocol/errors.ts";
 import type { Asset } from "../../core/asset.ts";
-import { findAsset } from "../assets/find-asset.ts";
+import { findAsset } from "../assets/asset-resource.ts";
 import { keyOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { presenceFields, presenceOf } from "../device/presence.ts";
-import { requireReportingAgent } from "../device/require-reporting.ts";
+import { requireReportingAgent } from "../device/live-or-stored.ts";
 import { errors, json } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
-import { appParams } from "./app-params.ts";
-import { appSchema, toAppResponse } from "./app-response.ts";
+import { appParams, appSchema, toAppResponse } from "./app-resource.ts";
 
 const query = z.strictObject({
   reveal: z.literal("environments").optional().meta({
-    description: "Shows the values of the environment, asked of the device right now: they are kept nowhere else.",
+    description: "Includes the values of the environment, queried from the device, which alone stores them.",
   }),
 });
 
 const schema = appSchema.extend(presenceFields).meta({ id: "AppDetails" });
 
-/** `GET /v1/assets/{asset_id}/edge/apps/{name}`: one app of a device as it told last, or tells right now. */
+/** `GET /v1/assets/{asset_id}/edge/apps/{name}`: one app, as last reported or queried from the device. */
 export function getApp(api: Api, context: ApiContext): void {
   api.get(
     "/v1/assets/:asset_id/edge/apps/:name",
@@ -29,8 +28,8 @@ export function getApp(api: Api, context: ApiContext): void {
         operationId: "getApp",
         summary: "App Details",
         description:
-          "One app of the asset's device as the device told last; `age_s` says how old that is. With " +
-          "`reveal=environments` the device is asked, and has to be connected for that.",
+          "One app of the asset's device as last reported; `age_s` is the age of the report. With " +
+          "`reveal=environments` the device is queried, and must be connected.",
         tags: ["Apps"],
         params: appParams,
         querystring: query,
@@ -71,8 +70,8 @@ async function revealApp(
   const { queries, clock, logger } = context;
   const signal = streamSignal(request, reply, context);
   const { app, spec } = await queries.query(asset, "app", { app: name, reveal: true }, signal);
-  if (!spec) throw new EdgeError("DeviceFailed", "The device did not show the app's environment.");
-  logger.info({ asset: asset.uuid, app: name, key_id: keyOf(request).id }, "environment shown");
+  if (!spec) throw new EdgeError("DeviceFailed", "The device did not return the app's environment.");
+  logger.info({ asset: asset.uuid, app: name, key_id: keyOf(request).id }, "environment revealed");
   const at = Math.floor(clock.now() / 1000);
   return { ...toAppResponse({ ...app, spec }), ...(await presenceOf(context, asset, { at, isPushed: true })) };
 }
@@ -81,6 +80,6 @@ function appNotFound(reportedAt: number | undefined): EdgeError {
   if (reportedAt !== undefined) return new EdgeError("AppNotFound", undefined, { reported_at: reportedAt });
   return new EdgeError(
     "AppNotFound",
-    "The device has never told which apps it has, so it is not known whether it has this one.",
+    "The device has not reported its apps yet, so it is not known whether it has this one.",
   );
 }

@@ -1,15 +1,14 @@
 import { z } from "zod";
-import { assetParams } from "../assets/asset-params.ts";
-import { findAsset } from "../assets/find-asset.ts";
+import { assetParams, findAsset } from "../assets/asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { presenceFields, presenceOf } from "../device/presence.ts";
-import { requireReportingAgent } from "../device/require-reporting.ts";
+import { requireReportingAgent } from "../device/live-or-stored.ts";
 import { errors, json } from "../docs/responses.ts";
-import { appSchema, toAppResponse } from "./app-response.ts";
+import { appSchema, toAppResponse } from "./app-resource.ts";
 
 const listSchema = z.object({ apps: z.array(appSchema), ...presenceFields }).meta({ id: "AppList" });
 
-/** `GET /v1/assets/{asset_id}/edge/apps`: the apps of a device as it told last. */
+/** `GET /v1/assets/{asset_id}/edge/apps`: the apps of a device as last reported. */
 export function listApps(api: Api, context: ApiContext): void {
   api.get(
     "/v1/assets/:asset_id/edge/apps",
@@ -18,8 +17,8 @@ export function listApps(api: Api, context: ApiContext): void {
         operationId: "listApps",
         summary: "Get Apps",
         description:
-          "The apps on the asset's device, by name, as the device told last; `age_s` says how old that is. Values of " +
-          "environments are masked. While `reported_at` is null the device has never told, and the list is empty.",
+          "The apps on the asset's device, by name, as last reported; `age_s` is the age of the report. Values of " +
+          "environments are masked. While `reported_at` is null, the device has never sent a report and the list is empty.",
         tags: ["Apps"],
         params: assetParams,
         response: { 200: json("By name.", listSchema), ...errors("AssetNotFound", "DeviceTooOld") },

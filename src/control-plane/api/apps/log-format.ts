@@ -9,7 +9,7 @@ const FORMATS: Readonly<Record<string, LogFormat>> = {
   "text/*": PLAIN_TEXT,
 };
 
-/** The form of a log a client prefers by its header `Accept`; NDJSON unless it asks for text. */
+/** The log format preferred by the header `Accept`; NDJSON by default. */
 export function negotiateLogFormat(accept: string | undefined): LogFormat {
   const preferred = (accept ?? "*/*")
     .split(",")

@@ -1,9 +1,9 @@
 import type { Api, ApiContext } from "../context.ts";
-import { appParams } from "./app-params.ts";
+import { appParams } from "./app-resource.ts";
 import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";
 import { ignoreContentTypeOfEmptyBody, refuseBody } from "./no-body.ts";
 
-/** `DELETE /v1/assets/{asset_id}/edge/apps/{name}`: removes an app and streams how it goes. */
+/** `DELETE /v1/assets/{asset_id}/edge/apps/{name}`: removes an app and streams the events. */
 export function removeApp(api: Api, context: ApiContext): void {
   api.delete(
     "/v1/assets/:asset_id/edge/apps/:name",
@@ -13,7 +13,7 @@ export function removeApp(api: Api, context: ApiContext): void {
         operationId: "removeApp",
         summary: "Remove App",
         description:
-          "Stops and removes an app of the asset's device. What it keeps in directories of the device is not deleted. " +
+          "Stops and removes an app of the asset's device. Its data in directories of the device is not deleted. " +
           STREAM_DESCRIPTION,
         params: appParams,
       },

@@ -1,35 +1,22 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import type { DeployOptions, RegistryAuth } from "../../../protocol/deploy-options.ts";
+import type { DeployOptions } from "../../../protocol/deploy-request.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
-import { booleanString } from "../../../protocol/query-string.ts";
+import { booleanString } from "../../../protocol/scalars.ts";
 
 /** Query parameters of a deployment or an update. */
 export const deployQuerySchema = z.strictObject({
   dry_run: booleanString()
     .default(false)
-    .meta({ description: "Everything is checked and priced; nothing is changed." }),
+    .meta({ description: "Checks everything and computes the pull cost, without changing anything." }),
 });
 
-interface GivenOptions {
-  readonly registry_auth?: RegistryAuth;
-  readonly max_download_bytes?: number;
-  readonly urgent?: boolean;
+/** The options as they are stored and sent to the device: only those that are set. */
+export function toDeployOptions({ urgent, ...given }: DeployOptions, dryRun: boolean): DeployOptions {
+  return { ...given, ...(urgent && { urgent }), ...(dryRun && { dry_run: true }) };
 }
 
-/** Tells the specification in a request's body from how it is to be carried out. */
-export function splitDeployRequest<T extends GivenOptions>(body: T, dryRun: boolean) {
-  const { registry_auth, max_download_bytes, urgent, ...spec } = body;
-  const options: DeployOptions = {
-    ...(registry_auth && { registry_auth }),
-    ...(max_download_bytes !== undefined && { max_download_bytes }),
-    ...(urgent && { urgent }),
-    ...(dryRun && { dry_run: true }),
-  };
-  return { spec, options };
-}
-
-/** Refuses a request without the body it needs. */
+/** Refuses a request without a body. Error: `InvalidJson`. */
 export async function requireBody(request: FastifyRequest): Promise<void> {
   if (request.body === undefined) throw new EdgeError("InvalidJson");
 }

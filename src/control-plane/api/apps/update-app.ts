@@ -1,17 +1,17 @@
 import type { FastifyRequest } from "fastify";
-import { updateRequestSchema } from "../../../protocol/deploy-request.ts";
+import { splitDeployRequest, updateRequestSchema } from "../../../protocol/deploy-request.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { appParams } from "./app-params.ts";
+import { appParams } from "./app-resource.ts";
 import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";
-import { deployQuerySchema, requireBody, splitDeployRequest } from "./request-options.ts";
+import { deployQuerySchema, requireBody, toDeployOptions } from "./request-options.ts";
 
-/** A file an app was deployed from has its name in it: said again, it changes nothing. */
+/** Accepts a body that repeats the app's name, such as the file the app was deployed from. */
 async function dropUnchangedName({ body, params }: FastifyRequest): Promise<void> {
   if (typeof body !== "object" || body === null || !("name" in body)) return;
   if (body.name === (params as { name: string }).name) delete body.name;
 }
 
-/** `PATCH /v1/assets/{asset_id}/edge/apps/{name}`: updates an app and streams how it goes. */
+/** `PATCH /v1/assets/{asset_id}/edge/apps/{name}`: updates an app and streams the events. */
 export function updateApp(api: Api, context: ApiContext): void {
   api.patch(
     "/v1/assets/:asset_id/edge/apps/:name",
@@ -21,10 +21,10 @@ export function updateApp(api: Api, context: ApiContext): void {
         operationId: "updateApp",
         summary: "Update App",
         description:
-          "Changes an app of the asset's device. Fields left out keep their values; `ports`, `volumes` and " +
-          "`environments` are replaced whole, an empty list clears, and `null` takes away what is absent by default. " +
-          "The name cannot change. When the new version does not hold, the previous one runs again and the update ends " +
-          `in \`Fail\`. ${STREAM_DESCRIPTION}`,
+          "Changes an app of the asset's device. Omitted fields keep their values; `ports`, `volumes` and " +
+          "`environments` are replaced as a whole, an empty list clears, and `null` removes a field that is absent by " +
+          "default. The name cannot change. When the new version fails, the previous one is restored and the update " +
+          `ends in \`Fail\`. ${STREAM_DESCRIPTION}`,
         params: appParams,
         querystring: deployQuerySchema,
         body: updateRequestSchema,
@@ -33,7 +33,8 @@ export function updateApp(api: Api, context: ApiContext): void {
       preValidation: [requireBody, dropUnchangedName],
     },
     async (request, reply) => {
-      const { spec, options } = splitDeployRequest(request.body, request.query.dry_run);
+      const { spec, options: given } = splitDeployRequest(request.body);
+      const options = toDeployOptions(given, request.query.dry_run);
       return streamCommand(context, request, reply, { action: "update", app: request.params.name, spec, options });
     },
   );

@@ -2,9 +2,7 @@ import { assetSchema } from "../../../protocol/asset.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy/legacy.ts";
-import { assetParams } from "./asset-params.ts";
-import { findAsset } from "./find-asset.ts";
-import { toAssetResponse } from "./asset-response.ts";
+import { assetParams, findAsset, toAssetResponse } from "./asset-resource.ts";
 
 /** `GET /v1/assets/{asset_id}`: one asset. */
 export function getAsset(api: Api, context: ApiContext): void {

@@ -25,7 +25,7 @@ export function listAssets(api: Api, context: ApiContext): void {
     async (request, reply): Promise<AssetList> => {
       const { limit = DEFAULT_PAGE_SIZE, cursor, status, type, q: text } = request.query;
       const after = cursor === undefined ? undefined : decodeAssetCursor(cursor);
-      // One more than asked for tells whether there is another page.
+      // One more than the page holds shows whether there is another page.
       const found = await context.store.assets.listAssets(accountOf(request), { status, type, text }, limit + 1, after);
       const page = found.slice(0, limit);
       const last = found.length > limit ? page.at(-1) : undefined;

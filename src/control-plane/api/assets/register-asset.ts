@@ -9,15 +9,14 @@ import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy/legacy.ts";
-import { assetPath } from "./asset-path.ts";
-import { toAssetResponse } from "./asset-response.ts";
+import { assetPath, toAssetResponse } from "./asset-resource.ts";
 
 const HEADERS = {
   Location: { type: "string", description: "Path of the new asset." },
   ...LEGACY_HEADERS,
 };
 
-/** `POST /v1/assets`: registers an asset and answers its device token, this once. */
+/** `POST /v1/assets`: registers an asset and returns its device token, which is not shown again. */
 export function registerAsset(api: Api, context: ApiContext): void {
   const legacy = createLegacy(context);
   api.post(
@@ -26,7 +25,7 @@ export function registerAsset(api: Api, context: ApiContext): void {
       schema: {
         operationId: "registerAsset",
         summary: "Register Asset",
-        description: "The answer holds the device token, which is shown this once only. SIMs begin as active.",
+        description: "The response contains the device token, which is shown only once. SIMs start as active.",
         tags: ["Assets"],
         body: assetRegistrationSchema,
         response: {
@@ -52,14 +51,14 @@ async function requireAssetQuota({ store, config }: ApiContext, accountId: strin
   const { assets: used } = await store.accounts.findUsage(accountId);
   const limit = config.max_assets_per_account;
   if (used < limit) return;
-  throw new EdgeError("QuotaExceeded", "The account has as many assets as it may have.", {
+  throw new EdgeError("QuotaExceeded", "The account has reached its limit of assets.", {
     quota: "assets",
     used,
     limit,
   });
 }
 
-/** The operator sees what the account is not told, so that a dispute can be settled. */
+/** Logs the owner of the identifier for the service's operator, who may settle a dispute. The account does not see it. */
 function recordConflict(
   { conflictRateLimiter, logger }: ApiContext,
   accountId: string,

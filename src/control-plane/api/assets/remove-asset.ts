@@ -2,10 +2,9 @@ import { z } from "zod";
 import { deviceSubject } from "../../access-watcher.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
-import { assetParams } from "./asset-params.ts";
-import { findAsset } from "./find-asset.ts";
+import { assetParams, findAsset } from "./asset-resource.ts";
 
-/** `DELETE /v1/assets/{asset_id}`: removes the asset; its device is disconnected and not let in again. */
+/** `DELETE /v1/assets/{asset_id}`: removes the asset and disconnects its device, whose token becomes void. */
 export function removeAsset(api: Api, { store, deployments, access }: ApiContext): void {
   api.delete(
     "/v1/assets/:asset_id",
@@ -14,18 +13,18 @@ export function removeAsset(api: Api, { store, deployments, access }: ApiContext
         operationId: "removeAsset",
         summary: "Remove Asset",
         description:
-          "Removes the asset with its SIMs and their usage. Its device is disconnected and its token is void; deployments " +
-          "that are still running are cancelled, apps that run on the device keep running.",
+          "Removes the asset with its SIMs and their usage. Its device is disconnected and its token becomes void. Running " +
+          "deployments are cancelled; apps on the device keep running.",
         tags: ["Assets"],
         params: assetParams,
-        response: { 204: z.undefined().meta({ description: "The asset is gone." }), ...errors("AssetNotFound") },
+        response: { 204: z.undefined().meta({ description: "The asset was removed." }), ...errors("AssetNotFound") },
       },
     },
     async (request, reply) => {
       const { uuid } = await findAsset(store, request, request.params.asset_id);
       await store.assets.removeAsset(uuid);
       await deployments.cancelAll(uuid);
-      // The token is void: this is where the device's session finds out.
+      // Closes the device's session, whose token is void now.
       await access.recheck(deviceSubject(uuid));
       return reply.code(204).send();
     },

@@ -5,10 +5,9 @@ import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy/legacy.ts";
-import { assetParams } from "./asset-params.ts";
-import { toAssetResponse } from "./asset-response.ts";
+import { assetParams, toAssetResponse } from "./asset-resource.ts";
 
-/** `PATCH /v1/assets/{asset_id}`: updates name, status and network group, all or nothing. */
+/** `PATCH /v1/assets/{asset_id}`: updates name, status and network group. */
 export function updateAsset(api: Api, context: ApiContext): void {
   const legacy = createLegacy(context);
   api.patch(
@@ -18,13 +17,13 @@ export function updateAsset(api: Api, context: ApiContext): void {
         operationId: "updateAsset",
         summary: "Update Asset",
         description:
-          "Everything is checked before anything changes. `status` goes to every SIM of the asset. When the SIM " +
-          "operator fails half-way, the answer is 502 and `details` say which fields were changed and which were not.",
+          "The whole request is validated before anything changes. `status` applies to every SIM of the asset. When the " +
+          "SIM operator fails midway, the response is 502 and `details` list the fields that were and were not changed.",
         tags: ["Assets"],
         params: assetParams,
         body: assetUpdateSchema,
         response: {
-          200: json("The asset as it is now.", assetSchema, LEGACY_HEADERS),
+          200: json("The updated asset.", assetSchema, LEGACY_HEADERS),
           ...errorsWithBody(
             "AssetNotFound",
             "SimNotFound",
@@ -34,7 +33,7 @@ export function updateAsset(api: Api, context: ApiContext): void {
           ),
         },
       },
-      // Before the schema has its say: this knows why some fields are refused, and what to use.
+      // Before the schema, since its errors say why a field is refused and what to use instead.
       preValidation: async (request) => void parseAssetUpdate(request.body),
     },
     async (request, reply) => {

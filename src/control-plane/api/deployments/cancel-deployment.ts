@@ -2,12 +2,11 @@ import { EdgeError } from "../../../protocol/errors.ts";
 import { isFinished } from "../../core/deployment.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
-import { deploymentParams, deploymentSchema, toDeploymentResponse } from "./deployment-schema.ts";
-import { findDeployment } from "./find-deployment.ts";
+import { deploymentParams, deploymentSchema, findDeployment, toDeploymentResponse } from "./deployment-resource.ts";
 
 /**
  * `DELETE /v1/assets/{asset_id}/edge/deployments/{deployment_id}`: cancels a deployment. 202 while the device undoes
- * it, 200 when it is finished; one that was finished before stays as it is.
+ * it, 200 when it is finished. A deployment that was finished before does not change.
  */
 export function cancelDeployment(api: Api, { store, deployments }: ApiContext): void {
   api.delete(
@@ -16,12 +15,12 @@ export function cancelDeployment(api: Api, { store, deployments }: ApiContext): 
       schema: {
         operationId: "cancelDeployment",
         summary: "Cancel Deployment",
-        description: "The device undoes what it did and the deployment ends in `Fail` with `DeploymentCancelled`.",
+        description: "The device undoes the deployment, which ends in `Fail` with `DeploymentCancelled`.",
         tags: ["Deployments"],
         params: deploymentParams,
         response: {
-          200: json("The deployment is finished; if it was before, it stays as it is.", deploymentSchema),
-          202: json("The device is told; the final event follows.", deploymentSchema),
+          200: json("The deployment is finished. If it was finished before, it has not changed.", deploymentSchema),
+          202: json("The cancellation was requested; the final event follows.", deploymentSchema),
           ...errors("AssetNotFound", "DeploymentNotFound"),
         },
       },

@@ -1,7 +1,6 @@
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
-import { deploymentParams, deploymentSchema, toDeploymentResponse } from "./deployment-schema.ts";
-import { findDeployment } from "./find-deployment.ts";
+import { deploymentParams, deploymentSchema, findDeployment, toDeploymentResponse } from "./deployment-resource.ts";
 
 /** `GET /v1/assets/{asset_id}/edge/deployments/{deployment_id}`: the record of one deployment. */
 export function getDeployment(api: Api, { store }: ApiContext): void {

@@ -1,21 +1,20 @@
 import { z } from "zod";
-import { integerString } from "../../../protocol/query-string.ts";
+import { integerString } from "../../../protocol/scalars.ts";
 import { decodeDeploymentCursor, encodeDeploymentCursor } from "../../core/deployment-cursor.ts";
-import { assetParams } from "../assets/asset-params.ts";
-import { findAsset } from "../assets/find-asset.ts";
+import { assetParams, findAsset } from "../assets/asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
-import { deploymentSchema, toDeploymentResponse } from "./deployment-schema.ts";
+import { deploymentSchema, toDeploymentResponse } from "./deployment-resource.ts";
 
 const query = z.strictObject({
   limit: integerString(1, 200).default(50),
-  cursor: z.string().max(200).optional().meta({ description: "`next_cursor` of the page before." }),
+  cursor: z.string().max(200).optional().meta({ description: "`next_cursor` of the previous page." }),
 });
 
 const listSchema = z
   .object({
     deployments: z.array(deploymentSchema),
-    next_cursor: z.string().nullable().meta({ description: "Where to go on; `null` on the last page." }),
+    next_cursor: z.string().nullable().meta({ description: "Cursor of the next page; `null` on the last one." }),
   })
   .meta({ id: "DeploymentList" });
 

@@ -1,21 +1,20 @@
 import { z } from "zod";
-import { integerString } from "../../../protocol/query-string.ts";
+import { integerString } from "../../../protocol/scalars.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
 import { eventStream } from "../docs/stream.ts";
 import { sendEvents } from "../event-stream.ts";
-import { deploymentParams } from "./deployment-schema.ts";
-import { findDeployment } from "./find-deployment.ts";
+import { deploymentParams, findDeployment } from "./deployment-resource.ts";
 
 const query = z.strictObject({
   after: integerString(0, Number.MAX_SAFE_INTEGER)
     .default(0)
-    .meta({ description: "`seq` of the last event already seen; 0 for all." }),
+    .meta({ description: "`seq` of the last event received; 0 for all events." }),
 });
 
 /**
- * `GET /v1/assets/{asset_id}/edge/deployments/{deployment_id}/events`: the events of a deployment from the first, or
- * after the one that was seen last, and then as they come, until the final one.
+ * `GET /v1/assets/{asset_id}/edge/deployments/{deployment_id}/events`: streams the events of a deployment after
+ * `after`, past and new ones, until the final event.
  */
 export function streamEvents(api: Api, context: ApiContext): void {
   const { store, streamLimiter } = context;
@@ -26,8 +25,7 @@ export function streamEvents(api: Api, context: ApiContext): void {
       schema: {
         operationId: "streamDeploymentEvents",
         summary: "Deployment Events",
-        description:
-          "The events so far and those to come, until the final one. Takes a stream up again that broke off.",
+        description: "Past and new events, until the final one. Resumes an interrupted stream.",
         tags: ["Deployments"],
         params: deploymentParams,
         querystring: query,

@@ -1,23 +1,21 @@
 import { z } from "zod";
 import { type DeviceDataUsage, deviceDataUsageSchema, utcDaySchema } from "../../../protocol/data-usage.ts";
 import { simTypeSchema } from "../../../protocol/sim.ts";
-import { unixSeconds } from "../../../protocol/timestamp.ts";
+import { unixSeconds } from "../../../protocol/scalars.ts";
 import { readDailyUsage } from "../../assets/read-daily-usage.ts";
 import { ledgerInRange } from "../../core/device-ledger.ts";
 import { resolveDays } from "../../core/utc-days.ts";
 import type { Dated } from "../../store/devices.ts";
-import { assetParams } from "../assets/asset-params.ts";
-import { findAsset } from "../assets/find-asset.ts";
+import { assetParams, findAsset } from "../assets/asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
-import { refreshLedger } from "./refresh-ledger.ts";
-import { liveOrStored } from "./live-or-stored.ts";
+import { liveOrStored, refreshLedger } from "./live-or-stored.ts";
 import { presenceFields, presenceOf } from "./presence.ts";
 
 const query = z.strictObject({
-  from: utcDaySchema.optional().meta({ description: "First day, UTC; the first of the month unless given." }),
-  to: utcDaySchema.optional().meta({ description: "Last day, UTC; today unless given." }),
+  from: utcDaySchema.optional().meta({ description: "First day, UTC; the first of the month by default." }),
+  to: utcDaySchema.optional().meta({ description: "Last day, UTC; today by default." }),
 });
 
 const simUsage = z
@@ -25,7 +23,7 @@ const simUsage = z
     sim_type: simTypeSchema,
     iccid: z.string(),
     days: z.array(z.object({ day: utcDaySchema, total: z.int().min(0).meta({ description: "Bytes." }) })),
-    finalized_until: unixSeconds("Usage before this instant will not change any more."),
+    finalized_until: unixSeconds("Usage before this time is final."),
   })
   .meta({ id: "SimDataUsage" });
 
@@ -34,13 +32,15 @@ const schema = z
     from: utcDaySchema,
     to: utcDaySchema,
     ...deviceDataUsageSchema.shape,
-    sims: z.array(simUsage).meta({ description: "What the asset's SIMs used on these days, by the operator's count." }),
-    live: z.boolean().meta({ description: "Whether the device was asked right now." }),
+    sims: z
+      .array(simUsage)
+      .meta({ description: "Usage of the asset's SIMs on these days, as counted by the operator." }),
+    live: z.boolean().meta({ description: "Whether the device was queried for this response." }),
     ...presenceFields,
   })
   .meta({ id: "DataUsage" });
 
-/** `GET /v1/assets/{asset_id}/edge/data-usage`: what the device sent and received, beside what its SIMs used. */
+/** `GET /v1/assets/{asset_id}/edge/data-usage`: data usage of the device and of its SIMs. */
 export function getDataUsage(api: Api, context: ApiContext): void {
   api.get(
     "/v1/assets/:asset_id/edge/data-usage",
@@ -49,9 +49,9 @@ export function getDataUsage(api: Api, context: ApiContext): void {
         operationId: "getDataUsage",
         summary: "Data Usage",
         description:
-          "Bytes by day of UTC: what the device counted itself, by purpose, app and network interface, and what its SIMs " +
-          "used on the same days. The device is asked while it is connected; otherwise it is what it told last. Days " +
-          "without any are left out.",
+          "Bytes by UTC day: as counted by the device, by purpose, app and network interface, and usage of its SIMs on " +
+          "the same days. While the device is connected it is queried; otherwise its last answer is returned. Days " +
+          "without usage are left out.",
         tags: ["Devices"],
         params: assetParams,
         querystring: query,
@@ -77,7 +77,7 @@ export function getDataUsage(api: Api, context: ApiContext): void {
         () => context.store.devices.findLedger(asset.uuid),
       );
       const sims = await readDailyUsage(context, asset, range);
-      // It is told when asked for, so it ages also while the device is connected.
+      // The ledger is not pushed, so it ages also while the device is connected.
       const presence = await presenceOf(context, asset, { at: ledger?.at, isPushed: false });
       return { ...days, ...ledgerInRange(ledger?.value, days), sims, live, ...presence };
     },

@@ -5,35 +5,33 @@ import { deviceStateSchema } from "../../../protocol/device-state.ts";
 import type { Asset } from "../../core/asset.ts";
 import { ledgerInRange } from "../../core/device-ledger.ts";
 import { utcDay } from "../../core/utc-days.ts";
-import { assetParams } from "../assets/asset-params.ts";
-import { findAsset } from "../assets/find-asset.ts";
+import { assetParams, findAsset } from "../assets/asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
-import { refreshLedger } from "./refresh-ledger.ts";
-import { liveOrStored } from "./live-or-stored.ts";
+import { liveOrStored, refreshLedger } from "./live-or-stored.ts";
 import { presenceFields, presenceOf } from "./presence.ts";
 
 const schema = z
   .object({
-    device: z
-      .union([deviceStateSchema, deviceFactsSchema])
-      .nullable()
-      .meta({ description: "Without what changes all the time where it is not live; null when it never told." }),
+    device: z.union([deviceStateSchema, deviceFactsSchema]).nullable().meta({
+      description:
+        "The complete state when live; otherwise only the facts last reported, or null when there is no report.",
+    }),
     data_usage: z.object({
       today: deviceDataUsageSchema.shape.days.element
         .nullable()
-        .meta({ description: "What the device counted today, UTC; null where it told nothing of today." }),
+        .meta({ description: "Bytes counted by the device today, UTC; null when it has sent none for today." }),
       budget: deviceDataUsageSchema.shape.budget,
     }),
-    live: z.boolean().meta({ description: "Whether the device was asked right now." }),
+    live: z.boolean().meta({ description: "Whether the device was queried for this response." }),
     ...presenceFields,
   })
   .meta({ id: "Device" });
 
 type DeviceView = Pick<z.output<typeof schema>, "device" | "data_usage"> & { readonly at: number | undefined };
 
-/** `GET /v1/assets/{asset_id}/edge/device`: the device right now, or as it told last. */
+/** `GET /v1/assets/{asset_id}/edge/device`: the current state of the device, or the last report. */
 export function getDevice(api: Api, context: ApiContext): void {
   api.get(
     "/v1/assets/:asset_id/edge/device",
@@ -42,8 +40,8 @@ export function getDevice(api: Api, context: ApiContext): void {
         operationId: "getDevice",
         summary: "Device State",
         description:
-          "The asset's device, asked right now while it is connected. While it is away: what it told last, with its age, " +
-          "and without what changes all the time.",
+          "The state of the asset's device. While it is connected it is queried; otherwise its last report is returned, " +
+          "with its age and without values that change all the time.",
         tags: ["Devices"],
         params: assetParams,
         response: {

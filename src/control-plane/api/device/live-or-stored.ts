@@ -1,17 +1,47 @@
+import type { DeviceDataUsage } from "../../../protocol/data-usage.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
+import type { Asset } from "../../core/asset.ts";
+import { mergeLedger } from "../../core/device-ledger.ts";
+import type { DayRange } from "../../core/utc-days.ts";
+import { MIN_REPORTING_PROTOCOL } from "../../devices/session.ts";
+import type { Dated } from "../../store/devices.ts";
+import type { ApiContext } from "../context.ts";
 
-/** What a device answers right now, or what is remembered of it where it cannot be reached. */
+/** A device's answer, or what is stored of it while the device is not reachable. */
 export interface LiveOrStored<T> {
   readonly live: boolean;
   readonly value: T;
 }
 
-/** Asks, and where that ends in `DeviceNotReachable` answers what `recall` does. Throws every other error. */
-export async function liveOrStored<T>(ask: () => Promise<T>, recall: () => Promise<T>): Promise<LiveOrStored<T>> {
+/** Queries the device; on `DeviceNotReachable` returns what `readStored` does. Throws every other error. */
+export async function liveOrStored<T>(
+  queryLive: () => Promise<T>,
+  readStored: () => Promise<T>,
+): Promise<LiveOrStored<T>> {
   try {
-    return { live: true, value: await ask() };
+    return { live: true, value: await queryLive() };
   } catch (error) {
     if (!(error instanceof EdgeError) || error.code !== "DeviceNotReachable") throw error;
-    return { live: false, value: await recall() };
+    return { live: false, value: await readStored() };
   }
+}
+
+/** Queries the device's data ledger for these days and merges the answer into the stored one. Errors: those of a query. */
+export async function refreshLedger(
+  { store, queries, clock }: Pick<ApiContext, "store" | "queries" | "clock">,
+  asset: Asset,
+  days: DayRange,
+  signal: AbortSignal,
+): Promise<Dated<DeviceDataUsage>> {
+  const answer = await queries.query(asset, "data_usage", days, signal);
+  return store.devices.updateLedger(asset.uuid, (stored) => ({
+    value: mergeLedger(stored?.value, answer),
+    at: Math.floor(clock.now() / 1000),
+  }));
+}
+
+/** Error: `DeviceTooOld` when the connected device's agent is too old to send reports. */
+export function requireReportingAgent({ devices }: Pick<ApiContext, "devices">, asset: Asset): void {
+  const session = devices.find(asset.uuid);
+  if (session && session.protocol < MIN_REPORTING_PROTOCOL) throw new EdgeError("DeviceTooOld");
 }

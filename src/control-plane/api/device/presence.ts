@@ -1,32 +1,32 @@
 import { z } from "zod";
-import { unixSeconds } from "../../../protocol/timestamp.ts";
+import { unixSeconds } from "../../../protocol/scalars.ts";
 import type { Asset } from "../../core/asset.ts";
 import type { ApiContext } from "../context.ts";
 
-/** How much what is shown of a device can be relied on. */
+/** Connection of the device and age of the data, in every response about a device. */
 export const presenceFields = {
-  reachable: z.boolean().meta({ description: "Whether the device is connected right now." }),
-  last_seen: unixSeconds("When the device was last connected; null when it never was.").nullable(),
-  reported_at: unixSeconds("When the device told this; null when it never did.").nullable(),
+  reachable: z.boolean().meta({ description: "Whether the device is connected now." }),
+  last_seen: unixSeconds("When the device was last connected; null if it never was.").nullable(),
+  reported_at: unixSeconds("When the device sent this; null if it never did.").nullable(),
   age_s: z
     .int()
     .min(0)
     .nullable()
-    .meta({ description: "For how many seconds it may have been out of date; null when the device never told." }),
+    .meta({ description: "Maximum age of the data in seconds; null if the device never sent it." }),
 };
 
 const presenceSchema = z.object(presenceFields);
 type Presence = z.output<typeof presenceSchema>;
 
-/** When a device told something, and whether it tells of changes without being asked. */
+/** When a device sent the data, and whether it pushes changes of it. */
 export interface ReportFreshness {
-  /** Unix seconds; `undefined` when it never did. */
+  /** Unix seconds; `undefined` if never. */
   readonly at: number | undefined;
-  /** What it tells of by itself is in force for as long as it is connected, however long ago that was. */
+  /** Pushed data is up to date while the device is connected, whatever its age. */
   readonly isPushed: boolean;
 }
 
-/** Whether the device is there, and how old what it told is. */
+/** Returns whether the device is connected and how old its data is. */
 export async function presenceOf(
   { devices, lastSeen, clock }: Pick<ApiContext, "devices" | "lastSeen" | "clock">,
   asset: Asset,

@@ -8,11 +8,11 @@ import type { DocumentedResponse } from "./responses.ts";
 const DESCRIPTION = `Assets with their SIMs, SIM usage, and deployment of container apps to edge devices.
 
 Timestamps are integer Unix seconds, UTC. \`asset_id\` is any identifier of the asset: serial number, SIM SID, ICCID or
-UUID; UUIDs are matched without regard to case, the others exactly. Every refusal has a \`code\` and a \`message\`.`;
+UUID; UUIDs are matched without regard to case, the others exactly. Every error has a \`code\` and a \`message\`.`;
 
 /**
- * Collects the routes registered afterwards into an OpenAPI 3.1 document, generated from the schemas that requests are
- * validated with, and serves it at `/openapi.json`. No key is needed: it tells nothing about any account.
+ * Generates an OpenAPI 3.1 document from the validation schemas of the routes registered afterwards, and serves it at
+ * `/openapi.json` without authentication.
  */
 export async function serveOpenApi(api: Api): Promise<void> {
   await api.register(swagger, {
@@ -22,16 +22,16 @@ export async function serveOpenApi(api: Api): Promise<void> {
       servers: [{ url: "/", description: "This server." }],
       tags: [
         { name: "Assets", description: "Connected edge devices." },
-        { name: "Usage", description: "What the SIMs used." },
-        { name: "Apps", description: "Container apps on devices: to deploy, change, watch and remove." },
-        { name: "Deployments", description: "What was asked of devices, and how it went." },
-        { name: "Devices", description: "The devices themselves." },
-        { name: "Legacy", description: "Deprecated; removed at a set instant." },
+        { name: "Usage", description: "Usage of SIMs." },
+        { name: "Apps", description: "Container apps on devices: deploy, update, inspect and remove." },
+        { name: "Deployments", description: "Requested changes of apps, with their events and outcomes." },
+        { name: "Devices", description: "State and data usage of devices." },
+        { name: "Legacy", description: "Deprecated; removed at a configured time." },
         { name: "Health", description: "For load balancers and supervisors; no key needed." },
       ],
       components: {
         securitySchemes: {
-          apiKey: { type: "apiKey", in: "header", name: "X-API-Key", description: "A key of the account." },
+          apiKey: { type: "apiKey", in: "header", name: "X-API-Key", description: "API key of the account." },
         },
       },
       security: [{ apiKey: [] }],
@@ -41,13 +41,13 @@ export async function serveOpenApi(api: Api): Promise<void> {
   });
   let text: string | undefined;
   api.get("/openapi.json", { schema: { hide: true } }, (_request, reply) => {
-    // The same for everybody, as long as the server runs.
+    // The document does not change while the server runs.
     text ??= JSON.stringify(api.swagger());
     return reply.type("application/json; charset=utf-8").send(text);
   });
 }
 
-/** As the library's, which forgets the headers of a response. */
+/** Adds the headers of responses, which the library's transform omits. */
 const transform: SwaggerTransform = (route) => {
   const transformed = jsonSchemaTransform(route);
   const documented = route.schema?.response as Record<string, Partial<DocumentedResponse>> | undefined;

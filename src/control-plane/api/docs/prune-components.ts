@@ -1,5 +1,5 @@
 const PREFIX = "#/components/schemas/";
-/** What the generator puts behind the name of a schema in the form requests have it. */
+/** Suffix that the generator adds to the name of a schema in its request form. */
 const INPUT = "Input";
 
 type Schemas = Readonly<Record<string, unknown>>;
@@ -9,8 +9,8 @@ interface Document {
 }
 
 /**
- * Leaves only those shared schemas in an OpenAPI document that something refers to. The generator lists each in two
- * forms, for requests and for answers; where only the first is used, it takes the plain name.
+ * Removes unreferenced shared schemas from an OpenAPI document. The generator lists each in two forms, for requests and
+ * for responses; where only the request form is used, it gets the plain name.
  */
 export function pruneComponents(document: Document): object {
   const schemas = document.components?.schemas ?? {};

@@ -1,6 +1,6 @@
 import type { Api } from "../context.ts";
 
-// Whatever the page's script would like to fetch: the browser only lets it talk to this server.
+// The page's script may connect to this server only.
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self' 'unsafe-inline'",
@@ -14,9 +14,9 @@ const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** Serves a browsable reference of the API at `/docs`, made from `/openapi.json`. No key is needed to read it. */
+/** Serves a browsable reference of the API at `/docs`, generated from `/openapi.json`, without authentication. */
 export async function serveReferencePage(api: Api): Promise<void> {
-  // Loaded here, since it brings 4 MB of script along that no other command needs.
+  // Loaded lazily: it contains 4 MB of script that no other command needs.
   const { default: apiReference } = await import("@scalar/fastify-api-reference");
   await api.register(apiReference, {
     routePrefix: "/docs",
@@ -36,7 +36,7 @@ export async function serveReferencePage(api: Api): Promise<void> {
           "content-security-policy": CONTENT_SECURITY_POLICY,
           "x-content-type-options": "nosniff",
           "referrer-policy": "no-referrer",
-          // The script is large and changes only with the version.
+          // The script is large and changes only with a new version.
           "cache-control": "public, max-age=3600",
         });
         done();

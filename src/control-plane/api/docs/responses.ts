@@ -1,18 +1,18 @@
 import { z } from "zod";
 import { type ErrorCode, errorEntry } from "../../../protocol/errors.ts";
-import { errorStatus } from "../error-status.ts";
+import { errorStatus } from "../errors.ts";
 
 /** A response header in the OpenAPI document: a JSON Schema with a description. */
 export type HeaderSchema = Readonly<Record<string, unknown>> & { readonly description: string };
 
-/** One response in the form the OpenAPI document and Fastify both understand. */
+/** One response, in the form that the OpenAPI generator and Fastify both accept. */
 export interface DocumentedResponse<T extends z.ZodType = z.ZodType> {
   readonly description: string;
   readonly headers?: Readonly<Record<string, HeaderSchema>>;
   readonly content: Readonly<Record<string, { readonly schema: T }>>;
 }
 
-// What any endpoint behind a key may answer, whatever it does.
+// Errors of every endpoint with authentication.
 const COMMON: readonly ErrorCode[] = [
   "BadRequest",
   "Unauthorized",
@@ -21,23 +21,23 @@ const COMMON: readonly ErrorCode[] = [
   "ServiceUnavailable",
 ];
 
-// What any endpoint that takes a body may answer beside that.
+// Further errors of every endpoint with a request body.
 const WITH_BODY: readonly ErrorCode[] = ["InvalidJson", "PayloadTooLarge", "UnsupportedMediaType", "InvalidRequest"];
 
 const seconds = (description: string): HeaderSchema => ({ type: "integer", description });
 
 const ERROR_HEADERS: Partial<Record<ErrorCode, Readonly<Record<string, HeaderSchema>>>> = {
   TooManyRequests: {
-    "Retry-After": seconds("Seconds until the next request is let through."),
-    "RateLimit-Limit": { type: "integer", description: "Requests a key may make in the window." },
+    "Retry-After": seconds("Seconds until the next request is accepted."),
+    "RateLimit-Limit": { type: "integer", description: "Requests that a key may send in the window." },
     "RateLimit-Remaining": { type: "integer", description: "Requests left in the window." },
-    "RateLimit-Reset": seconds("Seconds until the window begins anew."),
+    "RateLimit-Reset": seconds("Seconds until the next window."),
   },
-  QuotaExceeded: { "Retry-After": seconds("Seconds after which to try again.") },
-  ServiceUnavailable: { "Retry-After": seconds("Seconds after which to try again, where that is known.") },
+  QuotaExceeded: { "Retry-After": seconds("Seconds after which to retry.") },
+  ServiceUnavailable: { "Retry-After": seconds("Seconds after which to retry, if known.") },
 };
 
-/** A successful answer with a JSON body. */
+/** A successful response with a JSON body. */
 export function json<T extends z.ZodType>(
   description: string,
   schema: T,
@@ -46,13 +46,13 @@ export function json<T extends z.ZodType>(
   return { description, content: { "application/json": { schema } }, ...(headers && { headers }) };
 }
 
-/** The error answers of an endpoint: the codes given, and those every endpoint has. */
+/** The error responses of an endpoint: the given codes and those of every endpoint. */
 export function errors(...codes: readonly ErrorCode[]): Record<number, DocumentedResponse> {
   const byStatus = Map.groupBy([...codes, ...COMMON], errorStatus);
   return Object.fromEntries([...byStatus].map(([status, codes]) => [status, errorResponse(codes)]));
 }
 
-/** The error answers of an endpoint with a JSON body. */
+/** The error responses of an endpoint with a JSON request body. */
 export function errorsWithBody(...codes: readonly ErrorCode[]): Record<number, DocumentedResponse> {
   return errors(...codes, ...WITH_BODY);
 }

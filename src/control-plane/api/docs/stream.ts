@@ -2,7 +2,7 @@ import { deploymentEventSchema } from "../../../protocol/deployment-event.ts";
 import type { ErrorCode } from "../../../protocol/errors.ts";
 import { type DocumentedResponse, errors } from "./responses.ts";
 
-/** The answer of an endpoint that streams deployment events. */
+/** The response of an endpoint that streams deployment events. */
 export function eventStream(description: string): DocumentedResponse {
   return {
     description: `${description} Each non-empty line is \`data:\` and one event; a blank line every 15 s keeps the connection alive.`,
@@ -11,7 +11,7 @@ export function eventStream(description: string): DocumentedResponse {
   };
 }
 
-/** The refusals of an endpoint that answers with one `Fail` event once the key is accepted. */
+/** The error responses of an endpoint that, after authentication, responds with one `Fail` event. */
 export function streamErrors(...codes: readonly ErrorCode[]): Record<number, DocumentedResponse> {
   const documented = Object.entries(errors(...codes)).map(([status, response]): [string, DocumentedResponse] => {
     if (status === "401") return [status, response];

@@ -3,7 +3,7 @@ import { redeemCode } from "../../enrolment/codes.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
 
-/** `POST /v1/enrolments`: exchanges an enrolment code for a device token. The code is the key. */
+/** `POST /v1/enrolments`: exchanges an enrolment code for a device token. The code stands in for an API key. */
 export function enrolDevice(api: Api, context: ApiContext): void {
   api.post(
     "/v1/enrolments",
@@ -12,14 +12,15 @@ export function enrolDevice(api: Api, context: ApiContext): void {
         operationId: "enrolDevice",
         summary: "Enrol Device",
         description:
-          "Exchanges a one-time code, made with `edge-control asset enrolment-code`, for a device token, which is shown " +
-          "this once only. The token the device had works until it connects with the new one. Within 15 minutes the same " +
-          "code with the same nonce is answered again, with another token. No API key is needed; attempts are limited by address.",
+          "Exchanges a one-time code, created with `edge-control asset enrolment-code`, for a device token, which is shown " +
+          "only once. The device's previous token works until it connects with the new one. Within 15 minutes the same " +
+          "code with the same nonce is accepted again and returns another token. No API key is needed; attempts are limited " +
+          "by address.",
         tags: ["Devices"],
         security: [],
         body: enrolmentRequestSchema,
         response: {
-          201: json("The device's new token, and as what it is known.", enrolmentSchema),
+          201: json("The device's new token and its asset.", enrolmentSchema),
           ...errorsWithBody("EnrolmentCodeUnknown", "EnrolmentCodeExpired", "EnrolmentCodeUsed"),
         },
       },
@@ -27,7 +28,7 @@ export function enrolDevice(api: Api, context: ApiContext): void {
     async (request, reply): Promise<Enrolment> => {
       const { code, nonce } = request.body;
       const enrolment = await redeemCode(context, code, nonce);
-      context.logger.info({ asset: enrolment.asset.uuid, request_id: request.id }, "a device was enrolled with a code");
+      context.logger.info({ asset: enrolment.asset.uuid, request_id: request.id }, "device enrolled with a code");
       void reply.code(201);
       return enrolment;
     },

@@ -3,16 +3,15 @@ import { legacySimSchema } from "../../../protocol/asset.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
 import { toLegacySim } from "../../core/asset-view.ts";
 import { parseLegacySimUpdate, planLegacyUpdate } from "../../core/asset-update.ts";
-import { assetParams } from "../assets/asset-params.ts";
-import { assetPath } from "../assets/asset-path.ts";
+import { assetParams, assetPath } from "../assets/asset-resource.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "./legacy.ts";
 
 /**
- * `PATCH /assets/{asset_id}/sim`, also under `/v1`: the deprecated Update SIM. It acts on the Super SIM, of which
- * `sim` is the mirror, and answers that mirror. Gone from the removal instant on.
+ * `PATCH /assets/{asset_id}/sim`, also under `/v1`: the deprecated Update SIM. It updates the Super SIM and
+ * returns its mirror `sim`, until the removal time.
  */
 export function legacyUpdateSim(api: Api, context: ApiContext): void {
   const legacy = createLegacy(context);
@@ -23,13 +22,13 @@ export function legacyUpdateSim(api: Api, context: ApiContext): void {
         schema: {
           operationId: prefix ? "legacyUpdateSimV1" : "legacyUpdateSim",
           summary: "Update SIM",
-          description: "Use Update Asset instead. From the removal on, every request is answered `EndpointRemoved`.",
+          description: "Use Update Asset instead. After the removal, every request gets `EndpointRemoved`.",
           deprecated: true,
           tags: ["Legacy"],
           params: assetParams,
           body: legacySimUpdateSchema,
           response: {
-            200: json("The Super SIM as it is now.", legacySimSchema, LEGACY_HEADERS),
+            200: json("The updated Super SIM.", legacySimSchema, LEGACY_HEADERS),
             ...errorsWithBody(
               "AssetNotFound",
               "SimNotFound",
@@ -39,7 +38,7 @@ export function legacyUpdateSim(api: Api, context: ApiContext): void {
             ),
           },
         },
-        // Before a body is read: once the endpoint is gone, it does not matter what is in it.
+        // Before the body is read: after the removal it does not matter.
         preParsing: async (request, reply) => {
           if (!legacy.isServed()) throw legacy.toRemovedError(reply, "PATCH", assetPath(request.params.asset_id));
         },

@@ -1,16 +1,14 @@
 import { superSimUsageSchema, usageQuerySchema } from "../../../protocol/usage.ts";
 import { readUsage } from "../../assets/read-usage.ts";
 import { toSuperSimUsage } from "../../core/usage-view.ts";
-import { assetParams } from "../assets/asset-params.ts";
-import { assetPath } from "../assets/asset-path.ts";
-import { findAsset } from "../assets/find-asset.ts";
+import { assetParams, assetPath, findAsset } from "../assets/asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "./legacy.ts";
 
 /**
- * `GET /assets/{asset_id}/sim/usages`, also under `/v1`: the deprecated SIM usage, a mirror of the Super SIM's. Gone
- * from the removal instant on.
+ * `GET /assets/{asset_id}/sim/usages`, also under `/v1`: the deprecated usage of the Super SIM, until the removal
+ * time.
  */
 export function legacyUsage(api: Api, context: ApiContext): void {
   const legacy = createLegacy(context);
@@ -21,8 +19,7 @@ export function legacyUsage(api: Api, context: ApiContext): void {
         schema: {
           operationId: prefix ? "legacyUsageV1" : "legacyUsage",
           summary: "SIM usage",
-          description:
-            "Use SIM usage details instead. From the removal on, every request is answered `EndpointRemoved`.",
+          description: "Use SIM usage details instead. After the removal, every request gets `EndpointRemoved`.",
           deprecated: true,
           tags: ["Legacy"],
           params: assetParams,

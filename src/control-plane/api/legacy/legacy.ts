@@ -4,17 +4,17 @@ import { endpointRemoved, isLegacyRemoved, legacyHeaders, successorLink } from "
 import type { ApiContext } from "../context.ts";
 import type { HeaderSchema } from "../docs/responses.ts";
 
-/** The deprecated fields and endpoints, as they stand at the moment of a request. */
+/** The state of the deprecated fields and endpoints at the time of a request. */
 export interface Legacy {
-  /** Whether they are still there. */
+  /** Whether they are still served. */
   isServed(): boolean;
-  /** Marks an answer that holds something deprecated. `successor` is the path of what replaces it. */
+  /** Adds the deprecation headers to a response. `successor` is the path of the replacement. */
   addDeprecationHeaders(reply: FastifyReply, successor: string): void;
-  /** The answer of an endpoint that is gone. */
+  /** The error of a removed endpoint. Adds the `Link` to its successor. */
   toRemovedError(reply: FastifyReply, method: string, successor: string): EdgeError;
 }
 
-/** Reads the removal instant from the configuration, and the time of each request from the clock. */
+/** Takes the removal time from the configuration. */
 export function createLegacy({ config, clock }: Pick<ApiContext, "config" | "clock">): Legacy {
   const removalMs = Date.parse(config.legacy_removal_at);
   return {
@@ -29,12 +29,12 @@ export function createLegacy({ config, clock }: Pick<ApiContext, "config" | "clo
   };
 }
 
-/** The headers of `mark`, for the OpenAPI document. */
+/** The headers of `addDeprecationHeaders`, for the OpenAPI document. */
 export const LEGACY_HEADERS: Readonly<Record<string, HeaderSchema>> = {
   Deprecation: {
     type: "string",
-    description: "RFC 9745; only where the answer holds something deprecated, until its removal.",
+    description: "RFC 9745; only on responses that contain something deprecated, until its removal.",
   },
-  Sunset: { type: "string", description: "RFC 8594: when that will be removed." },
-  Link: { type: "string", description: 'What replaces it: `rel="successor-version"`.' },
+  Sunset: { type: "string", description: "RFC 8594: time of the removal." },
+  Link: { type: "string", description: 'The replacement: `rel="successor-version"`.' },
 };

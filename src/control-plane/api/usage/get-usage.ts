@@ -2,14 +2,13 @@ import { simTypeSchema } from "../../../protocol/sim.ts";
 import { usageQuerySchema, usageSchema } from "../../../protocol/usage.ts";
 import { readUsage } from "../../assets/read-usage.ts";
 import { toProSimUsage, toSuperSimUsage } from "../../core/usage-view.ts";
-import { assetParams } from "../assets/asset-params.ts";
-import { findAsset } from "../assets/find-asset.ts";
+import { assetParams, findAsset } from "../assets/asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 
 const params = assetParams.extend({ sim_type: simTypeSchema.meta({ description: "Which SIM of the asset." }) });
 
-/** `GET /v1/assets/{asset_id}/sims/{sim_type}/usages`: what one SIM used, in bytes. */
+/** `GET /v1/assets/{asset_id}/sims/{sim_type}/usages`: usage of one SIM, in bytes. */
 export function getUsage(api: Api, context: ApiContext): void {
   api.get(
     "/v1/assets/:asset_id/sims/:sim_type/usages",
@@ -19,7 +18,7 @@ export function getUsage(api: Api, context: ApiContext): void {
         summary: "SIM usage details",
         description:
           "Bytes, per network group (Super SIM) or service profile (PRO SIM), and per period unless the granularity is " +
-          "`all`. A record counts where it begins. Usage from `finalized_until` on may still change.",
+          "`all`. A record counts in the period in which it starts. Usage from `finalized_until` on may still change.",
         tags: ["Usage"],
         params,
         querystring: usageQuerySchema,

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { SimType } from "../../../protocol/sim.ts";
-import type { SimState, SimStore } from "../sims.ts";
+import type { SimState } from "../../core/asset.ts";
+import type { SimStore } from "../sims.ts";
 
 export class SqliteSimStore implements SimStore {
   readonly #setState;

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { lastDeployments } from "../../../../src/agent/live/report-builder.ts";
 import { EngineError } from "../../../../src/agent/engine/engine-error.ts";
 import { RegistryError, type RegistryErrorKind } from "../../../../src/agent/registry/registry-error.ts";
-import type { DeployOptions } from "../../../../src/protocol/deploy-options.ts";
+import type { DeployOptions } from "../../../../src/protocol/deploy-request.ts";
 import { AgentRig, type RigConfig } from "../../../support/agent-rig.ts";
 
 const MB = 1_000_000;

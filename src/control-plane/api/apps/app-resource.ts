@@ -1,0 +1,18 @@
+import type { z } from "zod";
+import { appName, ports } from "../../../protocol/app-fields.ts";
+import { type AppReport, appReportSchema } from "../../../protocol/app-report.ts";
+import { assetParams } from "../assets/asset-resource.ts";
+
+/** Path parameters of every endpoint under one app of a device. */
+export const appParams = assetParams.extend({ name: appName.meta({ description: "Name of the app." }) });
+
+/** An app in a response. */
+export const appSchema = appReportSchema
+  .extend({ ports: ports.meta({ description: "As in `spec`." }) })
+  .meta({ id: "App" });
+
+/** Adds the specification's ports. The device reported the specification, so they are dropped where they are not valid. */
+export function toAppResponse(app: AppReport): z.output<typeof appSchema> {
+  const published = ports.safeParse(app.spec["ports"]);
+  return { ...app, ports: published.success ? published.data : [] };
+}

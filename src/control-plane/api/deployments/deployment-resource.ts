@@ -1,0 +1,81 @@
+import type { FastifyRequest } from "fastify";
+import { z } from "zod";
+import { deploymentActionSchema } from "../../../protocol/deployment-action.ts";
+import { deploymentStatusSchema } from "../../../protocol/deployment-event.ts";
+import { EdgeError } from "../../../protocol/errors.ts";
+import { unixSeconds } from "../../../protocol/scalars.ts";
+import type { Deployment } from "../../core/deployment.ts";
+import type { Store } from "../../store/store.ts";
+import { assetParams, findAsset } from "../assets/asset-resource.ts";
+
+export const deploymentParams = assetParams.extend({
+  deployment_id: z.string().meta({ description: "Id from the header `Deployment-Id` or any event of the deployment." }),
+});
+
+/** The record of a deployment in a response. */
+export const deploymentSchema = z
+  .object({
+    deployment_id: z.string(),
+    asset_uuid: z.string(),
+    app: z.string().meta({ description: "Name of the app." }),
+    action: deploymentActionSchema.meta({ description: "What the deployment does to the app." }),
+    image: z.string().optional().meta({ description: "Image of a deployment, or of an update that changes it." }),
+    dry_run: z
+      .literal(true)
+      .optional()
+      .meta({ description: "The deployment only checks the request and changes nothing." }),
+    max_download_bytes: z.int().optional().meta({ description: "Maximum bytes the device may download, if set." }),
+    urgent: z
+      .literal(true)
+      .optional()
+      .meta({ description: "Downloads also outside the device's download hours and data budgets." }),
+    status: deploymentStatusSchema,
+    message: z.string().meta({ description: "Message of the last event." }),
+    code: z.string().optional().meta({ description: "With `Fail`: the error code." }),
+    created_at: unixSeconds("When it was requested."),
+    finished_at: unixSeconds("When it ended; absent while it is running.").optional(),
+    cancel_requested_at: unixSeconds("When its cancellation was requested.").optional(),
+    last_seq: z.int().meta({ description: "`seq` of the last event." }),
+  })
+  .meta({ id: "Deployment" });
+
+/** Finds the deployment that the path names. Errors: `AssetNotFound`, `DeploymentNotFound`. */
+export async function findDeployment(
+  store: Store,
+  request: FastifyRequest<{ Params: { asset_id: string; deployment_id: string } }>,
+): Promise<Deployment> {
+  const { asset_id, deployment_id } = request.params;
+  const asset = await findAsset(store, request, asset_id);
+  const deployment = await store.deployments.findDeployment(deployment_id);
+  if (deployment?.assetUuid !== asset.uuid || deployment.accountId !== asset.accountId) {
+    throw new EdgeError("DeploymentNotFound");
+  }
+  return deployment;
+}
+
+export function toDeploymentResponse(deployment: Deployment): z.output<typeof deploymentSchema> {
+  const { id, assetUuid, app, action, spec, options, status, code, createdAtMs, finishedAtMs, cancelRequestedAtMs } =
+    deployment;
+  const { image } = (spec ?? {}) as { image?: string };
+  return {
+    deployment_id: id,
+    asset_uuid: assetUuid,
+    app,
+    action,
+    ...(image !== undefined && { image }),
+    ...(options.dry_run && { dry_run: true }),
+    ...(options.max_download_bytes !== undefined && { max_download_bytes: options.max_download_bytes }),
+    ...(options.urgent && { urgent: true }),
+    status,
+    message: deployment.lastEvent?.message ?? "",
+    ...(code && { code }),
+    created_at: toSeconds(createdAtMs),
+    ...(finishedAtMs !== undefined && { finished_at: toSeconds(finishedAtMs) }),
+    ...(cancelRequestedAtMs !== undefined && { cancel_requested_at: toSeconds(cancelRequestedAtMs) }),
+    last_seq: deployment.lastSeq,
+  };
+}
+
+function toSeconds(ms: number): number {
+  return Math.floor(ms / 1000);
+}

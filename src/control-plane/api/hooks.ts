@@ -1,0 +1,79 @@
+import rateLimit from "@fastify/rate-limit";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Logger } from "../../lib/logger.ts";
+import { EdgeError } from "../../protocol/errors.ts";
+import type { Api } from "./context.ts";
+
+/** Limits the requests per minute of each key that `keyOf` returns. */
+export async function limitRate(
+  api: Api,
+  perMinute: number,
+  keyOf: (request: FastifyRequest) => string,
+): Promise<void> {
+  await api.register(rateLimit, {
+    max: perMinute,
+    timeWindow: 60_000,
+    keyGenerator: keyOf,
+    enableDraftSpec: true,
+    errorResponseBuilder: (_request, { ttl }) => {
+      const seconds = Math.ceil(ttl / 1000);
+      return new EdgeError("TooManyRequests", `Too many requests; try again in ${seconds} s.`, {
+        retry_after_s: seconds,
+      });
+    },
+  });
+}
+
+/** Logs one line per completed request, with the route's pattern in place of the URL, whose values are not logged. */
+export function logRequest(parent: Logger) {
+  // These fields hold no secrets; redacting each line would cost as much as the request.
+  const logger = parent.child({}, { redact: [] });
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const { id, method, routeOptions, apiKey } = request;
+    const isQuiet = apiKey === undefined && reply.statusCode < 400;
+    logger[isQuiet ? "debug" : "info"](
+      {
+        request_id: id,
+        key_id: apiKey?.id,
+        method,
+        route: routeOptions.url ?? "(none)",
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime),
+      },
+      "request",
+    );
+  };
+}
+
+/**
+ * Prepares 405 responses with `Allow` for paths that exist but not for the request's method. Call it before the routes
+ * are registered, and the function it returns afterwards.
+ */
+export function trackMethods(api: Api): () => void {
+  const methods = new Map<string, Set<string>>();
+  api.addHook("onRoute", ({ url, method }) => {
+    const known = methods.get(url) ?? new Set();
+    for (const name of [method].flat()) known.add(name);
+    methods.set(url, known);
+  });
+  return () => {
+    // Iterates over a copy, since `refuseOthers` registers routes itself.
+    for (const [url, known] of new Map(methods)) refuseOthers(api, url, [...known].toSorted());
+  };
+}
+
+function refuseOthers(api: Api, url: string, allowed: readonly string[]): void {
+  api.route({
+    method: api.supportedMethods.filter((method) => !allowed.includes(method)),
+    url,
+    schema: { hide: true },
+    // Before the body is read.
+    preParsing: async (_request, reply) => {
+      void reply.header("Allow", allowed.join(", "));
+      throw new EdgeError("MethodNotAllowed", `This address supports ${allowed.join(", ")}.`, { allow: allowed });
+    },
+    handler: () => {
+      throw new Error("unreachable: refused in preParsing");
+    },
+  });
+}

@@ -1,0 +1,41 @@
+import { z } from "zod";
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const DECIMAL = /^[0-9]{1,15}$/;
+
+/** Whether a text has the form of a UUID, in either case. */
+export function isUuid(text: string): boolean {
+  return UUID.test(text);
+}
+
+/** End of the year 9999, in Unix seconds: the last instant that every date format in use can write. */
+export const MAX_UNIX_SECONDS = 253_402_300_799;
+
+/** A point in time on the wire: integer Unix seconds, UTC. */
+export function unixSeconds(description: string) {
+  return z
+    .int()
+    .min(0)
+    .max(MAX_UNIX_SECONDS)
+    .meta({ description: `${description} Unix seconds, UTC.` });
+}
+
+/** An integer in a query string. Digits only: `1e3`, ` 7` and `0x10` are not valid. */
+export function integerString(min: number, max: number) {
+  return z
+    .string()
+    .refine((text) => DECIMAL.test(text), "must be an integer")
+    .transform(Number)
+    .pipe(z.int().min(min).max(max))
+    .meta({ type: "integer", minimum: min, maximum: max });
+}
+
+/** A boolean in a query string: `true` or `false`. */
+export function booleanString() {
+  return z
+    .string()
+    .refine((text) => text === "true" || text === "false", "must be true or false")
+    .transform((text) => text === "true")
+    .pipe(z.boolean())
+    .meta({ type: "boolean" });
+}
