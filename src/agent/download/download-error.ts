@@ -1,13 +1,4 @@
-/** Why a blob cannot be downloaded, as far as it changes what comes of the deployment. */
-export type DownloadErrorKind =
-  /** The disk that downloads are kept on is full. */
-  | "no_space"
-  /** What came was not what the digest says, each time it was fetched. */
-  | "wrong_content"
-  /** No byte came for as long as the device is patient. */
-  | "no_progress"
-  /** What downloads are kept in cannot be read or written. */
-  | "disk_failed";
+import type { DownloadErrorKind } from "../core/error-kind.ts";
 
 /** A download that cannot go on. The message is for a person, and names no address and no credentials. */
 export class DownloadError extends Error {

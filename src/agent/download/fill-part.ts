@@ -1,3 +1,4 @@
+import { formatConfiguredDuration } from "../core/text.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { afterFailedTry, type FetchBounds } from "../core/image/fetch-retry.ts";
 import type { OpenBlob } from "../registry/registry.ts";
@@ -81,7 +82,10 @@ async function fillToSize(part: Part, options: FillOptions): Promise<string | un
     const failed = { gained, silentMs: clock.monotonic() - gainedAt, retryAfterMs: trouble.retryAfterMs };
     const next = afterFailedTry(failed, failures, bounds, options.random());
     if (next.kind === "give_up") {
-      throw new DownloadError("no_progress", `no byte came for ${inWords(bounds.patienceMs)}; ${trouble.reason}`);
+      throw new DownloadError(
+        "no_progress",
+        `no byte came for ${formatConfiguredDuration(bounds.patienceMs)}; ${trouble.reason}`,
+      );
     }
     failures = next.failures;
     options.onInterruption({ kind: trouble.kind, reason: trouble.reason, retryInMs: next.afterMs });
@@ -121,7 +125,7 @@ async function fetchMore(part: Part, options: FillOptions): Promise<FetchFailure
     case "short":
       return { kind: "cut", reason: "the registry ended the transfer before its end" };
     case "stalled":
-      return { kind: "cut", reason: `nothing came for ${inWords(stallMs)}` };
+      return { kind: "cut", reason: `nothing came for ${formatConfiguredDuration(stallMs)}` };
     case "cut":
       return { kind: "cut", reason: messageOf(end.error) };
   }
@@ -144,10 +148,6 @@ async function openAt(part: Part, { open, signal }: FillOptions): Promise<OpenBl
 function messageOf(error: unknown): string {
   if (error instanceof Error && "code" in error && error.code === "ECONNRESET") return "the connection was cut";
   return error instanceof Error ? error.message : String(error);
-}
-
-function inWords(ms: number): string {
-  return ms < 120_000 ? `${Math.round(ms / 1000)} s` : `${Math.round(ms / 60_000)} min`;
 }
 
 function shortDigest(part: Part): string {

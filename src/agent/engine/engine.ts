@@ -1,5 +1,7 @@
-import type { RegistryAuth } from "../registry/registry.ts";
+import type { ContainerSnapshot, ContainerStatus } from "../core/app/container-status.ts";
+import type { RestartPolicy } from "../core/app/restart-policy.ts";
 import type { HostPort } from "../core/host/host-port.ts";
+import type { RegistryAuth } from "../core/image/registry-auth.ts";
 import type { LogLine, LogRequest } from "./log.ts";
 
 export type { LogLine, LogRequest } from "./log.ts";
@@ -98,17 +100,6 @@ export interface EngineInfo {
   readonly limits: { readonly memory: boolean; readonly cpu: boolean };
 }
 
-/** Ends of a container's life as engines name them; anything else is `unknown`. */
-export type ContainerStatus =
-  | "created"
-  | "running"
-  | "paused"
-  | "restarting"
-  | "removing"
-  | "exited"
-  | "dead"
-  | "unknown";
-
 export interface ContainerSummary {
   readonly id: string;
   readonly name: string;
@@ -126,23 +117,11 @@ export interface ContainerChange {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-export interface ContainerState {
+export interface ContainerState extends ContainerSnapshot {
   readonly id: string;
   readonly name: string;
-  readonly status: ContainerStatus;
   readonly labels: Readonly<Record<string, string>>;
-  /** How often the engine restarted it by its restart policy. */
-  readonly restartCount: number;
-  /** Exit code of the last run; 0 while the first one goes on. */
-  readonly exitCode: number;
-  readonly oomKilled: boolean;
-  /** When the current or last run began, as the engine writes it. Changes with every restart. */
-  readonly startedAt: string;
-  /** When the last run ended, likewise; of the year 1 before any has. */
-  readonly finishedAt: string;
-  /** `none` where the image has no health check. */
-  readonly health: "none" | "starting" | "healthy" | "unhealthy";
-  /** Output of the last health check run, empty where there was none. */
+  /** Output of the last health check run; empty if none has run. */
   readonly healthOutput: string;
 }
 
@@ -229,8 +208,6 @@ export interface HealthcheckRequest {
   readonly retries: number;
   readonly startPeriodS: number;
 }
-
-export type RestartPolicy = "unless-stopped" | "always" | "on-failure" | "no";
 
 export interface ContainerRequest {
   readonly name: string;

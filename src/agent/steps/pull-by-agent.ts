@@ -13,7 +13,7 @@ import { EdgeError } from "../../protocol/errors.ts";
 import { findBudgetRefusal } from "../core/image/pull-cost.ts";
 import type { FetchInterruption } from "../download/fill-part.ts";
 import type { TransferProgress } from "../download/transfer.ts";
-import type { RegistryAuth } from "../registry/registry.ts";
+import type { RegistryAuth } from "../core/image/registry-auth.ts";
 import type { StepContext } from "./context.ts";
 import { costLimitsOf } from "./cost-limits.ts";
 import type { PullSlot } from "./pull-slot.ts";

@@ -7,7 +7,7 @@ import type { Step } from "../core/deployment/step.ts";
 import { DownloadError } from "../download/download-error.ts";
 import { LoopbackUnreachable } from "../download/image-downloader.ts";
 import { EngineError } from "../engine/engine-error.ts";
-import type { RegistryAuth } from "../registry/registry.ts";
+import type { RegistryAuth } from "../core/image/registry-auth.ts";
 import type { StepContext, StepResult } from "./context.ts";
 import { NOTHING_CREATED } from "./observe.ts";
 import { pullByAgent } from "./pull-by-agent.ts";

@@ -1,5 +1,5 @@
 import { imageAddress } from "../registry/address.ts";
-import type { RegistryAuth } from "../registry/registry.ts";
+import type { RegistryAuth } from "../core/image/registry-auth.ts";
 import type { StepContext } from "./context.ts";
 
 /**

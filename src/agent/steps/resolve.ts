@@ -8,7 +8,7 @@ import type { Step } from "../core/deployment/step.ts";
 import type { ImageFacts } from "../engine/engine.ts";
 import { pinToDigest } from "../registry/address.ts";
 import { RegistryError } from "../registry/registry-error.ts";
-import type { RegistryAuth } from "../registry/registry.ts";
+import type { RegistryAuth } from "../core/image/registry-auth.ts";
 import type { StepContext, StepResult } from "./context.ts";
 import { NOTHING_CREATED } from "./observe.ts";
 import { costLimitsOf } from "./cost-limits.ts";

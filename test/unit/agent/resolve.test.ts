@@ -2,7 +2,8 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { lastDeployments } from "../../../src/agent/live/last-deployments.ts";
 import type { DeployConfig } from "../../../src/agent/steps/context.ts";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
-import { RegistryError, type RegistryErrorKind } from "../../../src/agent/registry/registry-error.ts";
+import type { RegistryErrorKind } from "../../../src/agent/core/error-kind.ts";
+import { RegistryError } from "../../../src/agent/registry/registry-error.ts";
 import type { DeployOptions } from "../../../src/protocol/deploy-options.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 

@@ -1,16 +1,15 @@
 import type { AppRecord } from "../deployment/record.ts";
-import type { VerifySample } from "../deployment/verify.ts";
+import { formatTimes } from "../text.ts";
+import { type ContainerSnapshot, isUp } from "./container-status.ts";
 
-/** An app's container as the engine shows it. */
-export interface ContainerSnapshot {
-  readonly status: string;
-  readonly restartCount: number;
-  readonly exitCode: number;
-  readonly oomKilled: boolean;
-  readonly health: VerifySample["health"];
-  /** How long the current run lasts, or the last one began ago, in milliseconds. */
+/** An app's container with the age of its run. */
+export type AppContainerState = Pick<
+  ContainerSnapshot,
+  "status" | "restartCount" | "exitCode" | "oomKilled" | "health"
+> & {
+  /** Milliseconds since the current or last run began. */
   readonly runsForMs: number;
-}
+};
 
 /** How an app is, in one word, and what is wrong with it in a few. */
 export interface AppState {
@@ -26,15 +25,16 @@ export interface AppState {
  * @param forbidden the rule of the device's policy that it breaks, in words
  */
 export function appState(
-  container: ContainerSnapshot | undefined,
+  container: AppContainerState | undefined,
   isBusy: boolean,
   desired: AppRecord["desired"] = "running",
   forbidden?: string,
 ): AppState {
   if (isBusy && container?.status !== "running") return { state: "deploying", trouble: undefined };
-  if (desired === "stopped" && !isUp(container)) return { state: "stopped", trouble: undefined };
+  const isContainerUp = container !== undefined && isUp(container.status);
+  if (desired === "stopped" && !isContainerUp) return { state: "stopped", trouble: undefined };
   if (forbidden !== undefined)
-    return { state: isUp(container) ? "running" : "stopped", trouble: `the device's policy forbids it: ${forbidden}` };
+    return { state: isContainerUp ? "running" : "stopped", trouble: `the device's policy forbids it: ${forbidden}` };
   if (!container) return { state: "missing", trouble: "its container is not there" };
   switch (container.status) {
     case "running":
@@ -45,17 +45,16 @@ export function appState(
       return { state: "paused", trouble: "somebody paused its container" };
     case "created":
       return { state: "stopped", trouble: "its container was never started" };
-    default:
+    case "removing":
+    case "exited":
+    case "dead":
+    case "unknown":
       return { state: "stopped", trouble: lastExit(container) };
   }
 }
 
-function isUp(container: ContainerSnapshot | undefined): boolean {
-  return container !== undefined && ["running", "restarting", "paused"].includes(container.status);
-}
-
 /** How the last run ended, in words. */
-export function lastExit({ exitCode, oomKilled }: ContainerSnapshot): string {
+export function lastExit({ exitCode, oomKilled }: Pick<ContainerSnapshot, "exitCode" | "oomKilled">): string {
   if (oomKilled) return "killed because it ran out of memory";
   const signal = SIGNALS[exitCode];
   return signal === undefined ? `ended with exit code ${exitCode}` : `ended with exit code ${exitCode} (${signal})`;
@@ -74,20 +73,15 @@ const SIGNALS: Readonly<Record<number, string>> = {
 /** A run that has lasted this long is a success, however many there were before it. */
 const STABLE_RUN_MS = 600_000;
 
-function runningState({ health, restartCount, runsForMs }: ContainerSnapshot): AppState {
+function runningState({ health, restartCount, runsForMs }: AppContainerState): AppState {
   // One that crashes in a loop is up at most looks.
   if (restartCount > 0 && runsForMs < STABLE_RUN_MS) {
     const seconds = Math.max(0, Math.round(runsForMs / 1000));
     return {
       state: "running",
-      trouble: `it keeps stopping: restarted ${timesText(restartCount)}, the last time ${seconds} s ago`,
+      trouble: `it keeps stopping: restarted ${formatTimes(restartCount)}, the last time ${seconds} s ago`,
     };
   }
   if (health === "unhealthy") return { state: "unhealthy", trouble: "its health check fails" };
   return { state: health === "starting" ? "starting" : "running", trouble: undefined };
-}
-
-/** `once`, `3 times`. */
-export function timesText(count: number): string {
-  return count === 1 ? "once" : `${count} times`;
 }

@@ -1,5 +1,6 @@
 import type { AppRecord } from "../deployment/record.ts";
-import { type ContainerSnapshot, appState, lastExit, timesText } from "./app-state.ts";
+import { capitalize, formatTimes } from "../text.ts";
+import { type AppContainerState, appState, lastExit } from "./app-state.ts";
 
 /** What is known of an app, for its explanation. Times are what they were told as. */
 export interface AppSnapshot {
@@ -8,7 +9,7 @@ export interface AppSnapshot {
   readonly image: string | undefined;
   readonly desired: AppRecord["desired"];
   readonly engineError: string | undefined;
-  readonly container: (ContainerSnapshot & { readonly healthOutput: string }) | undefined;
+  readonly container: (AppContainerState & { readonly healthOutput: string }) | undefined;
   readonly imagePresent: boolean | undefined;
   readonly takenPorts: readonly { readonly port: number; readonly holder: string }[];
   /** The rule of the device's policy that it breaks, in words. */
@@ -92,7 +93,7 @@ function explainContainer(known: AppSnapshot, say: Say): Ending {
   if (container && container.restartCount > 0) {
     say(
       container.status === "running" ? "note" : "bad",
-      `The engine restarted it ${timesText(container.restartCount)}.`,
+      `The engine restarted it ${formatTimes(container.restartCount)}.`,
     );
   }
   for (const { port, holder } of takenPorts) say("bad", `Its port ${port} is taken by ${holder}.`);
@@ -107,7 +108,7 @@ function explainContainer(known: AppSnapshot, say: Say): Ending {
   if (container.status === "running") return explainRunning(container, name, say);
   const { trouble } = appState(container, false);
   if (container.status !== "created") say("bad", `Its last run: ${lastExit(container)}.`);
-  return { cause: `${capital(trouble ?? "it does not run")}.`, advice: adviceFor(container, name) };
+  return { cause: `${capitalize(trouble ?? "it does not run")}.`, advice: adviceFor(container, name) };
 }
 
 function withoutContainer({ imagePresent, name }: AppSnapshot): Ending {
@@ -139,10 +140,10 @@ function explainRunning(container: NonNullable<AppSnapshot["container"]>, name: 
   const { trouble } = appState(container, false);
   if (trouble === undefined) return { cause: undefined, advice: undefined };
   say("bad", `The run before: ${lastExit(container)}.`);
-  return { cause: `${capital(trouble)}.`, advice: adviceFor(container, name) };
+  return { cause: `${capitalize(trouble)}.`, advice: adviceFor(container, name) };
 }
 
-function adviceFor({ status, oomKilled, exitCode }: ContainerSnapshot, name: string): string {
+function adviceFor({ status, oomKilled, exitCode }: AppContainerState, name: string): string {
   if (oomKilled) return "It needs more memory than the device has free: stop other apps, or use a smaller version.";
   if (exitCode === 126 || exitCode === 127)
     return "The image's command is missing or not executable: deploy another image.";
@@ -153,8 +154,4 @@ function adviceFor({ status, oomKilled, exitCode }: ContainerSnapshot, name: str
 function sayRepair({ reason, error }: NonNullable<AppSnapshot["lastRepair"]>, say: Say): void {
   if (error === undefined) say("note", `The agent has put it right before: ${reason}.`);
   else say("bad", `The agent tried to put it right (${reason}), and could not: ${error}`);
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

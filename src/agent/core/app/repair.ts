@@ -1,5 +1,6 @@
 import type { AppRecord } from "../deployment/record.ts";
 import { hasTemporaryName } from "./container.ts";
+import { type ContainerStatus, isUp } from "./container-status.ts";
 import { recreateStep } from "../deployment/plan-lifecycle.ts";
 import { staysExited } from "./restart-policy.ts";
 import type { Step } from "../deployment/step.ts";
@@ -8,7 +9,7 @@ import type { Step } from "../deployment/step.ts";
 export interface AppContainer {
   readonly id: string;
   readonly name: string;
-  readonly status: string;
+  readonly status: ContainerStatus;
   /** Of the last run, where it matters and is known. */
   readonly exitCode?: number | undefined;
 }
@@ -44,7 +45,7 @@ export function nextRepair(app: AppRecord, containers: readonly AppContainer[]):
     };
   }
   if (desired === "stopped" && container.status !== "dead") {
-    return UP.has(container.status)
+    return isUp(container.status)
       ? { step: { kind: "stop", containerIds: [container.id] }, reason: "it was started though it is to stay stopped" }
       : undefined;
   }
@@ -59,12 +60,14 @@ export function nextRepair(app: AppRecord, containers: readonly AppContainer[]):
         step: { kind: "clean", containerIds: [container.id] },
         reason: "the engine could not remove its container",
       };
-    default:
+    case "running":
+    case "restarting":
+    case "paused":
+    case "removing":
+    case "unknown":
       return undefined;
   }
 }
-
-const UP: ReadonlySet<string> = new Set(["running", "restarting", "paused"]);
 
 const MIN_DELAY_MS = 15_000;
 const MAX_DELAY_MS = 600_000;

@@ -1,14 +1,15 @@
 import type { AppSpec } from "../../../protocol/app-spec.ts";
 
-type Policy = AppSpec["restart_policy"];
+/** When the engine restarts an app's container. `undefined` in a specification means `unless-stopped`. */
+export type RestartPolicy = NonNullable<AppSpec["restart_policy"]>;
 
 /** Whether an app may end by itself and still be as it should be. */
-export function mayExit(policy: Policy): boolean {
+export function mayExit(policy: RestartPolicy | undefined): boolean {
   return policy === "no" || policy === "on-failure";
 }
 
 /** Whether a run that ended like this is the app's success: it did what it was to do. */
-export function exitedSuccessfully(policy: Policy, exitCode: number): boolean {
+export function exitedSuccessfully(policy: RestartPolicy | undefined, exitCode: number): boolean {
   return mayExit(policy) && exitCode === 0;
 }
 
@@ -18,6 +19,6 @@ export function exitedSuccessfully(policy: Policy, exitCode: number): boolean {
  *
  * @param exitCode of its last run; `undefined` where it is not known
  */
-export function staysExited(policy: Policy, exitCode: number | undefined): boolean {
+export function staysExited(policy: RestartPolicy | undefined, exitCode: number | undefined): boolean {
   return policy === "no" || (policy === "on-failure" && exitCode === 0);
 }

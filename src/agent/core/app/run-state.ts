@@ -1,13 +1,8 @@
 import type { AppRunState } from "../../../protocol/app-report.ts";
+import type { ContainerSnapshot } from "./container-status.ts";
 
-/** An app's container as the engine shows it. */
-export interface ContainerRun {
-  readonly status: string;
-  readonly restartCount: number;
-  readonly startedAt: string;
-  readonly finishedAt: string;
-  readonly health: "none" | "starting" | "healthy" | "unhealthy";
-}
+/** What the engine reports of an app's container, as far as the run state depends on it. */
+type ContainerRun = Pick<ContainerSnapshot, "status" | "restartCount" | "startedAt" | "finishedAt" | "health">;
 
 export interface RunState {
   readonly state: AppRunState;
@@ -39,7 +34,12 @@ export function runState(container: ContainerRun | undefined, nowMs: number): Ru
     }
     case "restarting":
       return { state: "restarting", since: finished ?? started, recheckMs: undefined };
-    default:
+    case "created":
+    case "paused":
+    case "removing":
+    case "exited":
+    case "dead":
+    case "unknown":
       return { state: "stopped", since: status === "created" ? null : finished, recheckMs: undefined };
   }
 }

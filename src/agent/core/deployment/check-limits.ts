@@ -1,4 +1,5 @@
 import type { AppSpec } from "../../../protocol/app-spec.ts";
+import { formatWholeMegabytes } from "../text.ts";
 import type { Refusal, HostState } from "./check.ts";
 
 /** Refuses an app that asks for more than the machine has: engines would find out after the download. */
@@ -10,7 +11,7 @@ export function findExceededLimit(
   if (memory_limit > memoryBytes) {
     return {
       code: "InvalidRequest",
-      message: `The device has ${megabytes(memoryBytes)} MB of memory; memory_limit is ${megabytes(memory_limit)} MB.`,
+      message: `The device has ${formatWholeMegabytes(memoryBytes)} MB of memory; memory_limit is ${formatWholeMegabytes(memory_limit)} MB.`,
       details: { memory_limit, memory_bytes: memoryBytes },
     };
   }
@@ -25,8 +26,4 @@ export function findExceededLimit(
     message: `There is no device file ${missing} on the device.`,
     details: { devices: [...missingDevices] },
   };
-}
-
-function megabytes(bytes: number): number {
-  return Math.floor(bytes / 1_000_000);
 }

@@ -4,6 +4,7 @@ import { MAX_HOST_PORT, MIN_HOST_PORT } from "../../../protocol/limits.ts";
 import { oldVersionName, newVersionName, containerName } from "../app/container.ts";
 import { type HostPort, hostPortsOf, includesPort, toHostPort } from "../host/host-port.ts";
 import type { PolicyViolation } from "../policy/policy.ts";
+import { formatWholeMegabytes } from "../text.ts";
 import { findExceededLimit } from "./check-limits.ts";
 
 /** Who holds a port or a name. */
@@ -163,13 +164,9 @@ function findDiskShortage({ freeBytes, reserveBytes }: HostState): Refusal | und
   if (freeBytes === undefined || freeBytes >= reserveBytes) return undefined;
   return {
     code: "InsufficientDisk",
-    message: `Only ${megabytes(freeBytes)} MB are free where images are kept; ${megabytes(reserveBytes)} MB are held in reserve.`,
+    message: `Only ${formatWholeMegabytes(freeBytes)} MB are free where images are kept; ${formatWholeMegabytes(reserveBytes)} MB are held in reserve.`,
     details: { free_bytes: freeBytes, reserve_bytes: reserveBytes },
   };
-}
-
-function megabytes(bytes: number): number {
-  return Math.floor(bytes / 1_000_000);
 }
 
 /** The refusal for a taken port, with what is known of its holder. */

@@ -1,3 +1,5 @@
+import type { RegistryErrorKind } from "../error-kind.ts";
+
 /** A piece of an image by its content. */
 export interface Descriptor {
   readonly mediaType: string;
@@ -35,7 +37,7 @@ export interface ResolvedImage {
 export type ImageSource =
   | { readonly kind: "registry"; readonly image: ResolvedImage; readonly price: PullCost }
   /** Only the container engine may know the way: what it will cost is not known. */
-  | { readonly kind: "engine"; readonly error: { readonly kind: string; readonly message: string } };
+  | { readonly kind: "engine"; readonly error: { readonly kind: RegistryErrorKind; readonly message: string } };
 
 /** What getting an image onto the machine costs. */
 export interface PullCost {

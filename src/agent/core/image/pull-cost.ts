@@ -1,4 +1,5 @@
 import type { Refusal } from "../deployment/check.ts";
+import { formatSize } from "../text.ts";
 import type { Descriptor, PullCost, ResolvedImage } from "./image.ts";
 
 /**
@@ -76,7 +77,7 @@ function findSizeRefusal({ imageBytes }: PullCost, { maxImageBytes }: Bounds): R
   if (maxImageBytes === undefined || imageBytes <= maxImageBytes) return undefined;
   return {
     code: "PolicyDenied",
-    message: `The image is ${sizeText(imageBytes)}; this device downloads none larger than ${sizeText(maxImageBytes)}.`,
+    message: `The image is ${formatSize(imageBytes)}; this device downloads none larger than ${formatSize(maxImageBytes)}.`,
     details: { rule: "policy.max_image_bytes", image_bytes: imageBytes, max_image_bytes: maxImageBytes },
   };
 }
@@ -92,7 +93,7 @@ export function findBudgetRefusal(price: PullCost, bounds: CostLimits): Refusal 
   const whose = asked <= own ? "the request" : "this device";
   return {
     code: "DataBudgetExceeded",
-    message: `${sizeText(price.downloadBytes)} would have to be downloaded; ${whose} allows ${sizeText(limit)}.`,
+    message: `${formatSize(price.downloadBytes)} would have to be downloaded; ${whose} allows ${formatSize(limit)}.`,
     details: {
       ...costDetails(price),
       max_download_bytes: limit,
@@ -108,8 +109,8 @@ function findSpaceRefusal(price: PullCost, { freeBytes, reserveBytes }: Bounds):
   return {
     code: "InsufficientDisk",
     message:
-      `The image needs about ${sizeText(needed)} of disk space to be downloaded and unpacked; ` +
-      `${sizeText(freeBytes)} are free where images are kept, of which ${sizeText(reserveBytes)} are held in reserve.`,
+      `The image needs about ${formatSize(needed)} of disk space to be downloaded and unpacked; ` +
+      `${formatSize(freeBytes)} are free where images are kept, of which ${formatSize(reserveBytes)} are held in reserve.`,
     details: { ...costDetails(price), needed_bytes: needed, free_bytes: freeBytes, reserve_bytes: reserveBytes },
   };
 }
@@ -130,14 +131,7 @@ export function costText(price: PullCost): string {
   if (price.downloadBytes === 0) return "Nothing has to be downloaded.";
   const missing = price.layers - price.layersPresent;
   return (
-    `${sizeText(price.downloadBytes)} to download, in ${missing} of ${price.layers} layers; ` +
-    `about ${sizeText(price.diskBytes)} on disk.`
+    `${formatSize(price.downloadBytes)} to download, in ${missing} of ${price.layers} layers; ` +
+    `about ${formatSize(price.diskBytes)} on disk.`
   );
-}
-
-/** A size as people say it: with a decimal as long as the number is small. */
-function sizeText(bytes: number): string {
-  if (bytes < 100_000) return `${(bytes / 1000).toFixed(1)} kB`;
-  const megabytes = bytes / 1_000_000;
-  return `${megabytes.toFixed(megabytes < 100 ? 1 : 0)} MB`;
 }

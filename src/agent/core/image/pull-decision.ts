@@ -1,4 +1,5 @@
 import { hasFloatingTag, parseImageReference } from "../../../protocol/image-reference.ts";
+import type { EngineErrorKind, RegistryErrorKind } from "../error-kind.ts";
 
 /**
  * Whether to ask the registry. An image that is present is used as it is, unless its reference is one that moves
@@ -19,14 +20,18 @@ export type PullRetry = "give_up" | "use_present" | "retry";
  *
  * @param present an image of this reference is on the machine
  */
-export function afterFailedPull(kind: string, attempt: number, attempts: number, present: boolean): PullRetry {
+export function afterFailedPull(kind: EngineErrorKind, attempt: number, attempts: number, present: boolean): PullRetry {
   if (kind !== "registry_unreachable") return "give_up";
   if (present) return "use_present";
   return attempt < attempts ? "retry" : "give_up";
 }
 
 /** Kinds of a registry's errors that may be over the next time. */
-const TRANSIENT_KINDS = new Set(["registry_unreachable", "rate_limited", "wrong_content"]);
+const TRANSIENT_KINDS: ReadonlySet<RegistryErrorKind> = new Set([
+  "registry_unreachable",
+  "rate_limited",
+  "wrong_content",
+]);
 
 /** How often the agent asks a registry that does not answer before the engine is to try. */
 const MAX_LOOKUPS_BEFORE_ENGINE = 2;
@@ -48,7 +53,7 @@ export interface LookupAttempt {
  * does not: a mirror, a proxy of its own, a login of its own. It is not asked where its answer would be the same, or
  * where it would download at any price.
  */
-export function decideLookupRetry(kind: string, lookUp: LookupAttempt): PullRetry | "ask_engine" {
+export function decideLookupRetry(kind: RegistryErrorKind, lookUp: LookupAttempt): PullRetry | "ask_engine" {
   // An engine would go where the agent does not, and take the credentials along.
   if (kind === "wrong_platform" || kind === "refused_target" || (kind === "image_denied" && lookUp.hasCredentials))
     return "give_up";

@@ -1,4 +1,5 @@
 import type { EventContent } from "../../../protocol/deployment-event.ts";
+import { formatMegabytes, formatRate, formatTimeLeft, formatTimes } from "../text.ts";
 import { runningEvent } from "../deployment/step-events.ts";
 
 /** How many bytes were there at some time. */
@@ -41,9 +42,9 @@ export function progressEvent(view: TransferView, leastPercent: number): EventCo
   const percent = Math.max(leastPercent, Math.min(100, Math.floor((done / total) * 100)));
   const secondsLeft = rate === undefined || rate < 1 ? undefined : Math.ceil((total - done) / rate);
   const facts = [
-    `${inMegabytes(done)} of ${inMegabytes(total)} MB`,
-    ...(rate === undefined ? [] : [inRate(rate)]),
-    ...(secondsLeft === undefined ? [] : [`${inDuration(secondsLeft)} left`]),
+    `${formatMegabytes(done)} of ${formatMegabytes(total)} MB`,
+    ...(rate === undefined ? [] : [formatRate(rate)]),
+    ...(secondsLeft === undefined ? [] : [`${formatTimeLeft(secondsLeft)} left`]),
     ...(cuts === 0 ? [] : [cutText(cuts)]),
   ];
   return {
@@ -62,7 +63,7 @@ export function progressEvent(view: TransferView, leastPercent: number): EventCo
 export function summaryEvent({ received, cuts }: { readonly received: number; readonly cuts: number }): EventContent {
   const link = cuts === 0 ? "" : `; ${cutText(cuts)}`;
   return {
-    ...runningEvent("pulling", `The image is on the device: ${inMegabytes(received)} MB were received${link}.`),
+    ...runningEvent("pulling", `The image is on the device: ${formatMegabytes(received)} MB were received${link}.`),
     details: { received_bytes: received, cuts },
   };
 }
@@ -71,7 +72,7 @@ export function summaryEvent({ received, cuts }: { readonly received: number; re
 export function resumeEvent(done: number, total: number): EventContent {
   return runningEvent(
     "pulling",
-    `Going on where the download stopped, at ${inMegabytes(done)} of ${inMegabytes(total)} MB.`,
+    `Going on where the download stopped, at ${formatMegabytes(done)} of ${formatMegabytes(total)} MB.`,
   );
 }
 
@@ -85,20 +86,5 @@ export function pullInterruptedEvent(reason: string, retryInMs: number): EventCo
 }
 
 function cutText(cuts: number): string {
-  return `the link was cut ${cuts === 1 ? "once" : `${cuts} times`}`;
-}
-
-function inRate(bytesPerSecond: number): string {
-  if (bytesPerSecond < 999_500) return `${Math.round(bytesPerSecond / 1000)} kB/s`;
-  return `${(bytesPerSecond / 1_000_000).toFixed(1)} MB/s`;
-}
-
-function inDuration(seconds: number): string {
-  if (seconds < 90) return `${seconds} s`;
-  if (seconds < 5_400) return `${Math.round(seconds / 60)} min`;
-  return `${(seconds / 3_600).toFixed(1)} h`;
-}
-
-function inMegabytes(bytes: number): string {
-  return (bytes / 1_000_000).toFixed(1);
+  return `the link was cut ${formatTimes(cuts)}`;
 }

@@ -1,4 +1,4 @@
-import type { RegistryAuth } from "../../registry/registry.ts";
+import type { RegistryAuth } from "../../core/image/registry-auth.ts";
 import { parseImageReference } from "../../../protocol/image-reference.ts";
 
 /** Under this address engines know Docker Hub's logins. */

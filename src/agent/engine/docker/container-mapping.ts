@@ -1,6 +1,7 @@
 import type { ContainerInfo, ContainerInspectInfo } from "dockerode";
+import { type ContainerStatus, type HealthStatus, isUp } from "../../core/app/container-status.ts";
 import { type HostPort, includesPort } from "../../core/host/host-port.ts";
-import type { ContainerState, ContainerStatus, ContainerSummary } from "../engine.ts";
+import type { ContainerState, ContainerSummary } from "../engine.ts";
 import { withFields } from "./shape.ts";
 
 const STATUS: ReadonlyMap<string, ContainerStatus> = new Map([
@@ -23,16 +24,12 @@ function containerStatus(text: string | undefined): ContainerStatus {
   return STATUS.get(text?.toLowerCase() ?? "") ?? "unknown";
 }
 
-const HOLDS_PORTS: ReadonlySet<ContainerStatus> = new Set(["running", "paused", "restarting"]);
-
 /** Maps an entry of the container list. */
 export function toSummary(entry: ContainerInfo): ContainerSummary {
   const info = withFields(entry, { Id: "", State: "" });
   const status = containerStatus(info.State);
   // Podman lists the ports of stopped containers too.
-  const ports = HOLDS_PORTS.has(status)
-    ? (info.Ports ?? []).map(({ PublicPort, Type }) => hostPort(PublicPort, Type))
-    : [];
+  const ports = isUp(status) ? (info.Ports ?? []).map(({ PublicPort, Type }) => hostPort(PublicPort, Type)) : [];
   return {
     id: info.Id,
     name: (info.Names?.[0] ?? "").replace(/^\//, ""),
@@ -94,7 +91,7 @@ function healthOf(state: ContainerInspectInfo["State"]): Partial<Health> | undef
   return state.Health ?? (state as { Healthcheck?: Partial<Health> }).Healthcheck;
 }
 
-function healthStatus(info: ContainerInspectInfo, status: string | undefined): ContainerState["health"] {
+function healthStatus(info: ContainerInspectInfo, status: string | undefined): HealthStatus {
   if (status === "starting" || status === "healthy" || status === "unhealthy") return status;
   return hasHealthCheck(info) ? "starting" : "none";
 }

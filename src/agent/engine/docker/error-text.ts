@@ -1,5 +1,5 @@
 import { parseImageReference } from "../../../protocol/image-reference.ts";
-import type { EngineErrorKind } from "../engine-error.ts";
+import type { EngineErrorKind } from "../../core/error-kind.ts";
 
 type Rule = readonly [EngineErrorKind, RegExp];
 

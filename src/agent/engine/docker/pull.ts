@@ -2,7 +2,7 @@ import type Docker from "dockerode";
 import type { Clock } from "../../../lib/clock.ts";
 import type { EngineInfo, PullProgress } from "../engine.ts";
 import { EngineError } from "../engine-error.ts";
-import type { RegistryAuth } from "../../registry/registry.ts";
+import type { RegistryAuth } from "../../core/image/registry-auth.ts";
 import { authSecrets } from "../../registry/auth-secrets.ts";
 import { authConfig } from "./auth-config.ts";
 import { settleOrAbort } from "./call.ts";

@@ -1,5 +1,5 @@
 import { maskSecrets } from "../../../lib/redact.ts";
-import type { EngineErrorKind } from "../engine-error.ts";
+import type { EngineErrorKind } from "../../core/error-kind.ts";
 import { EngineError } from "../engine-error.ts";
 import { classifyContainerText, classifyPullText, cleanMessage } from "./error-text.ts";
 

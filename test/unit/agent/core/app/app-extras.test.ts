@@ -116,7 +116,7 @@ const app = (restart_policy: string) =>
   newApp(spec({ restart_policy }), { deploymentId: "d1", imageId: "i1", containerId: "c1" });
 const ended = (exitCode: number) =>
   ({ status: "exited", restartCount: 0, exitCode, oomKilled: false, startedAt: "then", health: "none" }) as const;
-const exited = (exitCode?: number) => [{ id: "c1", name: "app", status: "exited", exitCode }];
+const exited = (exitCode?: number) => [{ id: "c1", name: "app", status: "exited", exitCode } as const];
 
 describe("an app that may end by itself", () => {
   const window = { settleMs: 3_000, healthTimeoutMs: 20_000 };

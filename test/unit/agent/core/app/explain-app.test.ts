@@ -4,14 +4,14 @@ import { appState, lastExit } from "../../../../../src/agent/core/app/app-state.
 import { explainApp, type AppSnapshot } from "../../../../../src/agent/core/app/explain-app.ts";
 
 const container = {
-  status: "running",
+  status: "running" as const,
   restartCount: 0,
   exitCode: 0,
   oomKilled: false,
   health: "none",
   healthOutput: "",
   runsForMs: 5_000,
-};
+} satisfies AppSnapshot["container"];
 const RUNNING: AppSnapshot = {
   name: "web",
   image: "example/web:1",
