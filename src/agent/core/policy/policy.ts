@@ -32,8 +32,12 @@ export function findPolicyViolation(
 
 function findRegistryViolation(spec: AppSpec, policy: Policy): PolicyViolation | undefined {
   const { allow } = policy.registries;
-  const registry = parseImageReference(spec.image)?.registry ?? "";
-  if (allow.length === 0 || allow.includes(registry)) return undefined;
+  if (allow.length === 0) return undefined;
+  const reference = parseImageReference(spec.image);
+  // The specification was validated when it was accepted.
+  if (!reference) throw new Error(`not an image reference: ${spec.image}`);
+  const { registry } = reference;
+  if (allow.includes(registry)) return undefined;
   return {
     rule: "policy.registries.allow",
     message: `This device does not allow images from the registry ${registry}.`,

@@ -1,13 +1,17 @@
+import type Docker from "dockerode";
 import type { ContainerInspectInfo } from "dockerode";
 import type { ContainerConfig } from "../engine.ts";
 import { protocolOf } from "./container-mapping.ts";
 import { namedReference } from "./engine-reference.ts";
+import { findContainer } from "./find-container.ts";
+import { getJson } from "./get.ts";
+import { unlessStatus } from "./unless-status.ts";
 
 /** What Podman adds to every container by itself. */
 const PODMAN_ENVIRONMENT = ["container=podman", "TERM=xterm", "HOME=/root"];
 
 /** What an image brings itself: the engine lists it among what the container has. */
-export interface ImageDefaults {
+interface ImageDefaults {
   readonly environment: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
 }
@@ -17,7 +21,7 @@ export interface ImageDefaults {
  *
  * @param image `undefined` where it is not known
  */
-export function toContainerConfig(info: ContainerInspectInfo, image: ImageDefaults | undefined): ContainerConfig {
+function toContainerConfig(info: ContainerInspectInfo, image: ImageDefaults | undefined): ContainerConfig {
   const { HostConfig: host, Config: config } = info;
   const own = new Set([...(image?.environment ?? []), ...PODMAN_ENVIRONMENT, `HOSTNAME=${config.Hostname}`]);
   return {
@@ -61,4 +65,24 @@ function mounts(entries: NonNullable<ContainerInspectInfo["HostConfig"]["Mounts"
   return entries
     .filter(({ Type }) => Type === "bind")
     .map(({ Source, Target, ReadOnly }) => ({ local: Source, target: Target, readonly: ReadOnly ?? false }));
+}
+
+interface InspectedImage {
+  readonly Config?: {
+    readonly Env?: string[] | null;
+    readonly Labels?: Readonly<Record<string, string>> | null;
+  } | null;
+}
+
+/** What a container was made from; `undefined` where there is no such container. */
+export async function readContainerConfig(
+  docker: Docker,
+  idOrName: string,
+  abortSignal: AbortSignal,
+): Promise<ContainerConfig | undefined> {
+  const info = await findContainer(docker, idOrName, abortSignal);
+  if (!info) return undefined;
+  const path = `/images/${encodeURIComponent(info.Image)}/json`;
+  const image = await unlessStatus(404, getJson<InspectedImage>(docker, path, abortSignal));
+  return toContainerConfig(info, image && { environment: image.Config?.Env ?? [], labels: image.Config?.Labels ?? {} });
 }

@@ -4,14 +4,13 @@ import type { EngineInfo, PullProgress } from "../engine.ts";
 import { EngineError } from "../engine-error.ts";
 import type { RegistryAuth } from "../../core/image/registry-auth.ts";
 import { authSecrets } from "../../registry/auth-secrets.ts";
-import { authConfig } from "./auth-config.ts";
 import { settleOrAbort } from "./call.ts";
 import type { Connect } from "./connection.ts";
 import { localReference, pullTarget } from "./engine-reference.ts";
 import { readJsonLines } from "./json-lines.ts";
-import { podmanPull } from "./podman-pull.ts";
 import { PullProgressSum } from "./pull-progress.ts";
 import { toPullError } from "./to-engine-error.ts";
+import { parseImageReference } from "../../../protocol/image-reference.ts";
 
 interface PullOptions {
   readonly reference: string;
@@ -106,4 +105,44 @@ function stallWatchdog(
       parent.removeEventListener("abort", onAbort);
     },
   };
+}
+
+/** Under this address engines know Docker Hub's logins. */
+const DOCKER_HUB_SERVER = "https://index.docker.io/v1/";
+
+/** Credentials as an engine's pull takes them: the content of the header `X-Registry-Auth`. */
+function authConfig(auth: RegistryAuth | undefined, reference: string): Record<string, string> | undefined {
+  const registry = parseImageReference(reference)?.registry ?? "";
+  const serveraddress = registry === "docker.io" ? DOCKER_HUB_SERVER : registry;
+  switch (auth?.kind) {
+    case undefined:
+      return undefined;
+    case "basic":
+      return { username: auth.username, password: auth.password, serveraddress };
+    case "token":
+      return { registrytoken: auth.token, serveraddress };
+    case "identity":
+      return { username: auth.username, identitytoken: auth.identityToken, serveraddress };
+  }
+}
+
+/**
+ * Pulls through Podman's own API, which can be told to do without TLS; the Docker-compatible one cannot. Its messages
+ * are `{"stream"}` with lines for people, `{"error"}`, and at last `{"id"}`.
+ */
+function podmanPull(docker: Docker, reference: string, abortSignal: AbortSignal): Promise<AsyncIterable<Buffer>> {
+  return new Promise((resolve, reject) => {
+    const options = {
+      path: "/v4.0.0/libpod/images/pull?",
+      method: "POST",
+      options: { reference, tlsVerify: false },
+      isStream: true,
+      abortSignal,
+      statusCodes: { 200: true, 400: "bad parameter", 500: "server error" },
+    };
+    docker.modem.dial(options, (error: Error | null, answer: unknown) => {
+      if (error) reject(error);
+      else resolve(answer as AsyncIterable<Buffer>);
+    });
+  });
 }

@@ -1,6 +1,6 @@
 import type { Container } from "dockerode";
 import { expect, test } from "vitest";
-import { removeUntilGone } from "../../../../src/agent/engine/docker/remove.ts";
+import { removeUntilGone } from "../../../../src/agent/engine/docker/stop-and-remove.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 
 const signal = new AbortController().signal;

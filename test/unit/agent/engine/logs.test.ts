@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { logLines } from "../../../../src/agent/engine/docker/log-lines.ts";
+import { logLines } from "../../../../src/agent/engine/docker/logs.ts";
 import type { LogLine } from "../../../../src/agent/engine/engine.ts";
 
 const TIME = "2026-11-20T10:00:00.123456789Z";
