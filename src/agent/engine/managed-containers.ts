@@ -1,4 +1,5 @@
 import { hasAgentGivenName, LABELS } from "../core/app/container.ts";
+import type { AppRecord } from "../core/deployment/record.ts";
 import type { ContainerSummary, Engine } from "./engine.ts";
 
 /** A container that the agent made. */
@@ -34,6 +35,17 @@ export async function findManagedContainers(
     else if (hasAgentGivenName(container.name, app) && !(await isLabelInherited(own, engine, signal))) others.push(own);
   }
   return [...known, ...others];
+}
+
+/** Returns an installed app's containers, its recorded one first. An app normally has one. */
+export async function findAppContainers(
+  { containerId, deploymentId }: Pick<AppRecord, "containerId" | "deploymentId">,
+  all: readonly ContainerSummary[],
+  engine: OwnershipContext["engine"],
+  signal: AbortSignal,
+): Promise<ManagedContainer[]> {
+  const labelled = all.filter(({ labels }) => labels[LABELS.deployment] === deploymentId);
+  return await findManagedContainers(labelled, { engine, recorded: new Set([containerId]) }, signal);
 }
 
 /** Whether the container has its deployment label from its image. One that is gone meanwhile is nobody's. */

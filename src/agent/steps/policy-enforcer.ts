@@ -1,11 +1,10 @@
 import { deadline } from "../../lib/clock.ts";
 import { isUp } from "../core/app/container-status.ts";
-import { LABELS } from "../core/app/container.ts";
 import type { RestartPolicy } from "../core/app/restart-policy.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import { restrictsMounts } from "../core/policy/mount-rules.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
-import { findManagedContainers } from "../engine/managed-containers.ts";
+import { findAppContainers } from "../engine/managed-containers.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { DeployServices } from "./context.ts";
 import { findAppPolicyViolation, type PolicyServices, snapshotServices } from "./policy-check.ts";
@@ -170,13 +169,11 @@ export class PolicyEnforcer {
   }
 
   async #appContainers(
-    { deploymentId, containerId }: AppRecord,
+    app: AppRecord,
     containers: readonly ContainerSummary[],
     signal: AbortSignal,
   ): Promise<ContainerSummary[]> {
-    const { engine } = this.#options;
-    const labelled = containers.filter(({ labels }) => labels[LABELS.deployment] === deploymentId);
-    return findManagedContainers(labelled, { engine, recorded: new Set([containerId]) }, signal);
+    return findAppContainers(app, containers, this.#options.engine, signal);
   }
 
   /**
