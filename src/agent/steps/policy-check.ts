@@ -105,7 +105,7 @@ async function resolvePaths(
   const claims = isRestricted ? listOtherSpecs(store, spec.name, phase, order) : [];
   const others = await Promise.all(claims.map((other) => resolveAppPaths(other.name, other, host)));
   const leadsTo = new Map(traces.map((trace): [string, ResolvedPath] => [trace.written, trace]));
-  const volumes = own.volumes.map(({ trace }) => trace);
+  const volumes = own.volumes.map(({ resolved }) => resolved);
   return {
     volumes,
     devices: own.devices,
@@ -124,7 +124,9 @@ async function addEngineDataPath({ config, dataRoot }: PolicyServices, signal: A
 
 async function resolveAppPaths(app: string, spec: AppSpec, host: Pick<Host, "resolvePath">): Promise<AppPaths> {
   const [volumes, devices] = await Promise.all([
-    Promise.all(spec.volumes.map(async ({ local, readonly }) => ({ trace: await host.resolvePath(local), readonly }))),
+    Promise.all(
+      spec.volumes.map(async ({ local, readonly }) => ({ resolved: await host.resolvePath(local), readonly })),
+    ),
     Promise.all((spec.devices ?? []).map(({ local }) => host.resolvePath(local))),
   ]);
   return { app, volumes, devices };

@@ -11,18 +11,19 @@ export type AppContainerState = Pick<
   readonly runsForMs: number;
 };
 
-/** How an app is, in one word, and what is wrong with it in a few. */
+/** State of an app, and what is wrong with it. */
 export interface AppState {
   readonly state: "running" | "starting" | "unhealthy" | "restarting" | "paused" | "stopped" | "missing" | "deploying";
-  /** `undefined` while nothing is wrong. */
+  /** A short text; `undefined` if nothing is wrong. */
   readonly trouble: string | undefined;
 }
 
 /**
- * @param container `undefined` where the engine has none
- * @param isBusy a deployment is at work on the app
- * @param desired what it should be: one that is to be stopped is in no trouble when it is
- * @param forbidden the rule of the device's policy that it breaks, in words
+ * Returns the state of an app for people.
+ *
+ * @param container `undefined` if the engine has none
+ * @param isBusy whether a deployment of the app is pending
+ * @param forbidden the rule of the device's policy that the app violates, as text
  */
 export function appState(
   container: AppContainerState | undefined,
@@ -53,14 +54,14 @@ export function appState(
   }
 }
 
-/** How the last run ended, in words. */
+/** Describes how the last run ended. */
 export function lastExit({ exitCode, oomKilled }: Pick<ContainerSnapshot, "exitCode" | "oomKilled">): string {
   if (oomKilled) return "killed because it ran out of memory";
   const signal = SIGNALS[exitCode];
   return signal === undefined ? `ended with exit code ${exitCode}` : `ended with exit code ${exitCode} (${signal})`;
 }
 
-// 128 and the number of the signal, as shells count; and what shells and engines answer themselves.
+// 128 + signal number, as shells report it, and the codes of shells and engines themselves.
 const SIGNALS: Readonly<Record<number, string>> = {
   126: "the command cannot be executed",
   127: "the command was not found",
@@ -70,11 +71,11 @@ const SIGNALS: Readonly<Record<number, string>> = {
   143: "asked to stop",
 };
 
-/** A run that has lasted this long is a success, however many there were before it. */
+/** A run of this length counts as stable, regardless of earlier restarts. */
 const STABLE_RUN_MS = 600_000;
 
 function runningState({ health, restartCount, runsForMs }: AppContainerState): AppState {
-  // One that crashes in a loop is up at most looks.
+  // An app in a crash loop is running most of the time.
   if (restartCount > 0 && runsForMs < STABLE_RUN_MS) {
     const seconds = Math.max(0, Math.round(runsForMs / 1000));
     return {

@@ -7,14 +7,14 @@ import type { PathPolicyInput } from "./path-policy-input.ts";
 export type { Policy, PolicyViolation } from "./device-policy.ts";
 
 /**
- * The first rule the request breaks.
+ * Returns the first rule the request violates.
  *
- * @param phase an image that is on the device may run wherever it came from: registries are judged at the request
+ * @param phase registries are only judged in phase `request`: an image on the device may run wherever it came from
  */
 export function findPolicyViolation(
   spec: AppSpec,
   policy: Policy,
-  facts: PathPolicyInput,
+  input: PathPolicyInput,
   phase: PolicyCheckPhase,
 ): PolicyViolation | undefined {
   if (spec.privileged && !policy.privileged) {
@@ -25,8 +25,8 @@ export function findPolicyViolation(
   }
   return preferResolved([
     phase === "request" ? findRegistryViolation(spec, policy) : undefined,
-    findMountViolation(spec, policy, facts, phase),
-    findDeviceViolation(spec, policy, facts),
+    findMountViolation(spec, policy, input, phase),
+    findDeviceViolation(spec, policy, input),
   ]);
 }
 

@@ -27,18 +27,18 @@ const FACTS: PathPolicyInput = {
   sharedPaths: undefined,
 };
 
-type Mount = string | { readonly path: string; readonly readonly?: boolean; readonly trace?: Partial<ResolvedPath> };
+type Mount = string | { readonly path: string; readonly readonly?: boolean; readonly resolved?: Partial<ResolvedPath> };
 
 const pathOf = (mount: Mount): string => (typeof mount === "string" ? mount : mount.path);
-const traceOf = (mount: Mount): ResolvedPath => ({
+const resolvedOf = (mount: Mount): ResolvedPath => ({
   ...pathWithoutLinks(pathOf(mount)),
-  ...(typeof mount === "string" ? {} : mount.trace),
+  ...(typeof mount === "string" ? {} : mount.resolved),
 });
 const isReadonly = (mount: Mount): boolean => typeof mount !== "string" && (mount.readonly ?? false);
 
 const other = (...volumes: readonly Mount[]): AppPaths => ({
   app: "other",
-  volumes: volumes.map((mount) => ({ trace: traceOf(mount), readonly: isReadonly(mount) })),
+  volumes: volumes.map((mount) => ({ resolved: resolvedOf(mount), readonly: isReadonly(mount) })),
   devices: [],
 });
 
@@ -62,7 +62,7 @@ function judge({ volumes = [], devices = [], facts = {}, policy = {}, occasion =
     ...(devices.length > 0 && { devices: devices.map((local) => ({ local })) }),
   });
   if (!parsed.ok) throw parsed.error;
-  const own = { volumes: volumes.map(traceOf), devices: devices.map((path) => pathWithoutLinks(path)) };
+  const own = { volumes: volumes.map(resolvedOf), devices: devices.map((path) => pathWithoutLinks(path)) };
   return findPolicyViolation(parsed.spec, { ...POLICY, ...policy }, { ...FACTS, ...own, ...facts }, occasion);
 }
 
@@ -89,7 +89,7 @@ describe("a mount that leads through what an app may write to", () => {
   });
 
   it("is refused by any link on the way", () => {
-    const viaLink = { path: "/data/x", trace: { real: "/data/y", traversed: ["/data/x", "/data/a/link"] } };
+    const viaLink = { path: "/data/x", resolved: { real: "/data/y", traversed: ["/data/x", "/data/a/link"] } };
     expect(judge({ volumes: [viaLink], facts: { otherApps: [other("/data/a")] } })).toMatchObject(isNested);
     expect(judge({ volumes: ["/data/a"], facts: { otherApps: [other(viaLink)] } })).toMatchObject(isNested);
     expect(judge({ volumes: [viaLink], facts: { otherApps: [other("/data/z")] } })).toBeUndefined();
@@ -134,15 +134,15 @@ describe("a mount that leads through what an app may write to", () => {
           const volumes = app.map(({ turns, path: local, readonly }) => ({
             path: local,
             readonly,
-            trace: { traversed: turns },
+            resolved: { traversed: turns },
           }));
           if (!judge({ volumes, facts: { otherApps: others } })) others.push(other(...volumes));
         }
         const all = others.flatMap(({ volumes }) => volumes);
-        for (const { trace } of all) {
+        for (const { resolved } of all) {
           for (const outer of all.filter(({ readonly }) => !readonly)) {
-            for (const step of [trace.real, ...trace.traversed])
-              expect(isPathBelow(step, outer.trace.real)).toBe(false);
+            for (const step of [resolved.real, ...resolved.traversed])
+              expect(isPathBelow(step, outer.resolved.real)).toBe(false);
           }
         }
       }),
@@ -163,14 +163,14 @@ describe("a device file where an app may write", () => {
 });
 
 describe("what cannot be seen", () => {
-  const blind = { path: "/data/x/y", trace: { unresolved: { path: "/data/x/y", reason: "EACCES" } } };
+  const blind = { path: "/data/x/y", resolved: { unresolved: { path: "/data/x/y", reason: "EACCES" } } };
 
   it("is refused, with the path and the reason", () => {
     const found = judge({ volumes: [blind] });
     expect(found).toMatchObject({ rule: "policy.mounts" });
     expect(found?.message).toContain("/data/x/y could not be examined (no permission");
     expect(
-      judge({ volumes: [{ ...blind, trace: { unresolved: { path: "/data", reason: "EIO" } } }] })?.message,
+      judge({ volumes: [{ ...blind, resolved: { unresolved: { path: "/data", reason: "EIO" } } }] })?.message,
     ).toContain("EIO");
     expect(judge({ volumes: [blind], policy: { mounts: { allow: [], deny: [] } } })).toBeUndefined();
   });
@@ -186,12 +186,12 @@ describe("what cannot be seen", () => {
     const facts = { sharedPaths: ["/data/shared"] };
     expect(judge({ volumes: ["/data/x"], facts })?.message).toContain("the agent runs in a container");
     expect(judge({ volumes: ["/data/shared/x"], facts })).toBeUndefined();
-    const out = { path: "/data/shared/x", trace: { real: "/data/x", traversed: ["/data/shared/x"] } };
+    const out = { path: "/data/shared/x", resolved: { real: "/data/x", traversed: ["/data/shared/x"] } };
     expect(judge({ volumes: [out], facts })).toMatchObject({ rule: "policy.mounts" });
   });
 
   it("is refused through the links of a process", () => {
-    const magic = { path: "/data/x", trace: { real: "/data/y", traversed: ["/data/x", "/proc/1/root"] } };
+    const magic = { path: "/data/x", resolved: { real: "/data/y", traversed: ["/data/x", "/proc/1/root"] } };
     expect(judge({ volumes: [magic] })?.message).toContain("/proc/1/root");
   });
 });
