@@ -2,44 +2,50 @@ import type { EventContent } from "../../../protocol/deployment-event.ts";
 import { formatMegabytes, formatRate, formatTimeLeft, formatTimes } from "../text.ts";
 import { runningEvent } from "../deployment/step-events.ts";
 
-/** How many bytes were there at some time. */
+/** Bytes received at a point in time. */
 export interface Sample {
-  /** Milliseconds of a clock that only goes forward. */
+  /** Monotonic milliseconds. */
   readonly at: number;
   readonly bytes: number;
 }
 
-/** Over how long a rate is taken, in milliseconds: short enough to follow a link, long enough to bridge a reconnect. */
+/**
+ * Window of the rate, in milliseconds: short enough to follow changes of the link, long enough to bridge a reconnect.
+ */
 const MAX_WINDOW_MS = 15_000;
 const MIN_WINDOW_MS = 900;
 
-/** The samples a rate is taken from, with one more: those within the window, and the last one before it. */
+/** Adds a sample and drops old ones: keeps those within the window, and the last one before it. */
 export function withSample(samples: readonly Sample[], sample: Sample): Sample[] {
   const recent = samples.filter(({ at }) => at >= sample.at - MAX_WINDOW_MS);
   return [...samples.slice(-recent.length - 1, samples.length - recent.length), ...recent, sample];
 }
 
-/** Bytes per second between the first and the last sample; `undefined` where they are too close to tell. */
+/** Returns bytes per second between the first and the last sample; `undefined` if they are too close together. */
 export function rateOf(samples: readonly Sample[]): number | undefined {
   const [first, last] = [samples[0], samples.at(-1)];
   if (!first || !last || last.at - first.at < MIN_WINDOW_MS) return undefined;
   return Math.max(0, ((last.bytes - first.bytes) / (last.at - first.at)) * 1000);
 }
 
-/** What is told of a download that goes on. */
-export interface TransferView {
+/** Progress of a download. */
+export interface PullProgressView {
   readonly done: number;
   readonly total: number;
-  /** Bytes per second; `undefined` where that cannot be told yet. */
+  /** Bytes per second; `undefined` while unknown. */
   readonly rate: number | undefined;
-  /** How often a transfer was broken off. */
+  /** Number of interrupted transfers. */
   readonly cuts: number;
 }
 
-/** The progress of a download as an event. @param leastPercent a bar that goes back would be worse than one that waits */
-export function progressEvent(view: TransferView, leastPercent: number): EventContent {
+/**
+ * Returns the progress of a download as an event.
+ *
+ * @param minPercent percentage already reported: progress never goes back
+ */
+export function progressEvent(view: PullProgressView, minPercent: number): EventContent {
   const { done, total, rate, cuts } = view;
-  const percent = Math.max(leastPercent, Math.min(100, Math.floor((done / total) * 100)));
+  const percent = Math.max(minPercent, Math.min(100, Math.floor((done / total) * 100)));
   const secondsLeft = rate === undefined || rate < 1 ? undefined : Math.ceil((total - done) / rate);
   const facts = [
     `${formatMegabytes(done)} of ${formatMegabytes(total)} MB`,
@@ -59,7 +65,7 @@ export function progressEvent(view: TransferView, leastPercent: number): EventCo
   };
 }
 
-/** What a download took, once it is over. */
+/** Returns the event of a finished download. */
 export function summaryEvent({ received, cuts }: { readonly received: number; readonly cuts: number }): EventContent {
   const link = cuts === 0 ? "" : `; ${cutText(cuts)}`;
   return {
@@ -68,7 +74,7 @@ export function summaryEvent({ received, cuts }: { readonly received: number; re
   };
 }
 
-/** That an earlier try left something, which is not fetched again. */
+/** Returns the event of a download that continues an earlier one. */
 export function resumeEvent(done: number, total: number): EventContent {
   return runningEvent(
     "pulling",
@@ -76,7 +82,7 @@ export function resumeEvent(done: number, total: number): EventContent {
   );
 }
 
-/** That nothing comes at the moment. */
+/** Returns the event of an interrupted download. */
 export function pullInterruptedEvent(reason: string, retryInMs: number): EventContent {
   const seconds = Math.ceil(retryInMs / 1000);
   return runningEvent(

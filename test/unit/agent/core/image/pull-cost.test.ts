@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
-  type Bounds,
+  type PullLimits,
   requiresKnownCost,
   computePullCost,
   costText,
@@ -27,7 +27,7 @@ function total(list: readonly { readonly size: number }[]): number {
   return list.reduce((sum, { size }) => sum + size, 0);
 }
 
-const NO_BOUNDS: Bounds = {
+const NO_BOUNDS: PullLimits = {
   maxImageBytes: undefined,
   deviceMaxDownloadBytes: undefined,
   requestMaxDownloadBytes: undefined,
