@@ -1,6 +1,6 @@
 import type { EngineErrorKind } from "../core/error-kind.ts";
 
-/** An error of the container engine or of the way to it. The message is the engine's own, without stack or address. */
+/** An error of the container engine or the connection to it. The message is the engine's, without stack or address. */
 export class EngineError extends Error {
   readonly kind: EngineErrorKind;
 

@@ -4,7 +4,7 @@ import { decideDownload, type DataPolicy } from "../../../../../src/agent/core/t
 import {
   isInWindows,
   minuteOfDay,
-  nextWithin,
+  nextWindowStartMs,
   parseTimeWindow,
 } from "../../../../../src/agent/core/traffic/time-window.ts";
 import { NETWORK_KINDS } from "../../../../../src/agent/core/traffic/network-kind.ts";
@@ -61,7 +61,7 @@ describe("hours", () => {
   it("begin next at a moment within them, with none before, whatever the time zone does with its clocks", () => {
     fc.assert(
       fc.property(fc.array(anyHours, { minLength: 1, maxLength: 3 }), anyMoment, anyZone, (hours, now, zone) => {
-        const next = nextWithin(hours, now, zone);
+        const next = nextWindowStartMs(hours, now, zone);
         expect(isInWindows(hours, minuteOfDay(next, zone))).toBe(true);
         expect(next).toBeGreaterThanOrEqual(now);
         expect(next - now).toBeLessThanOrEqual(2 * DAY);
@@ -74,8 +74,8 @@ describe("hours", () => {
   });
 
   it("are meant in their time zone", () => {
-    expect(nextWithin([night], NOW, "UTC")).toBe(Date.UTC(2026, 10, 21, 22));
-    expect(nextWithin([night], NOW, "Europe/Vienna")).toBe(Date.UTC(2026, 10, 21, 21));
+    expect(nextWindowStartMs([night], NOW, "UTC")).toBe(Date.UTC(2026, 10, 21, 22));
+    expect(nextWindowStartMs([night], NOW, "Europe/Vienna")).toBe(Date.UTC(2026, 10, 21, 21));
   });
 });
 
