@@ -7,28 +7,28 @@ import { findContainer } from "./find-container.ts";
 import { getJson } from "./get.ts";
 import { unlessStatus } from "./unless-status.ts";
 
-/** What Podman adds to every container by itself. */
+/** Variables Podman adds to every container. */
 const PODMAN_ENVIRONMENT = ["container=podman", "TERM=xterm", "HOME=/root"];
 
-/** What an image brings itself: the engine lists it among what the container has. */
+/** Variables and labels of an image, which the engine also lists for the container. */
 interface ImageDefaults {
   readonly environment: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
 }
 
 /**
- * Reads back from an inspected container what `createOptions` put into it.
+ * Reads the values that `createOptions` set from an inspected container.
  *
- * @param image `undefined` where it is not known
+ * @param image `undefined` if unknown
  */
 function toContainerConfig(info: ContainerInspectInfo, image: ImageDefaults | undefined): ContainerConfig {
   const { HostConfig: host, Config: config } = info;
-  const own = new Set([...(image?.environment ?? []), ...PODMAN_ENVIRONMENT, `HOSTNAME=${config.Hostname}`]);
+  const added = new Set([...(image?.environment ?? []), ...PODMAN_ENVIRONMENT, `HOSTNAME=${config.Hostname}`]);
   return {
     image: namedReference(config.Image),
     imageId: info.Image,
     imageLabels: image?.labels,
-    environment: (config.Env ?? []).filter((entry) => !own.has(entry)),
+    environment: (config.Env ?? []).filter((entry) => !added.has(entry)),
     ports: ports(host.PortBindings as Bindings),
     volumes: [...binds(host.Binds ?? []), ...mounts(host.Mounts ?? [])],
     hostNetwork: host.NetworkMode === "host",
@@ -50,8 +50,8 @@ function port(hostPort: number, target: string): ContainerConfig["ports"][number
 }
 
 /**
- * `local:target[:options]`. Paths with a colon never stand here: they are mounts. Podman lists the volumes that the image
- * declares too, by their names.
+ * Parses `local:target[:options]`. Paths with a colon do not occur: `createOptions` makes them mounts. Podman also
+ * lists the image's volumes, by name.
  */
 function binds(entries: readonly string[]): ContainerConfig["volumes"] {
   const paths = entries.filter((entry) => entry.startsWith("/"));
@@ -74,7 +74,7 @@ interface InspectedImage {
   } | null;
 }
 
-/** What a container was made from; `undefined` where there is no such container. */
+/** Returns what a container was created from; `undefined` if there is no such container. */
 export async function readContainerConfig(
   docker: Docker,
   idOrName: string,

@@ -2,7 +2,7 @@ import type Docker from "dockerode";
 import type { ImageFacts, ImageSummary, LayerChain } from "../engine.ts";
 import { digestName, localReference, digestTag, pullTarget } from "./engine-reference.ts";
 import { getJson } from "./get.ts";
-import { withFields, asList } from "./shape.ts";
+import { requireFields, requireList } from "./shape.ts";
 import { unlessStatus } from "./unless-status.ts";
 import { parseImageReference } from "../../../protocol/image-reference.ts";
 
@@ -15,7 +15,7 @@ interface ImageInspect {
   readonly RootFS?: { readonly Layers?: readonly string[] | null } | null;
 }
 
-/** What the engine knows of an image on the machine; `undefined` where it is not there. */
+/** Returns an image on the machine; `undefined` if it does not exist. */
 export async function inspectImage(
   docker: Docker,
   reference: string,
@@ -26,12 +26,12 @@ export async function inspectImage(
     (await inspect(docker, localReference(reference), abortSignal)) ??
     (byDigest === undefined ? undefined : await inspect(docker, byDigest, abortSignal));
   if (!info) return undefined;
-  const facts = withFields(info, { Id: "", Architecture: "", Os: "", Size: 0 });
+  const facts = requireFields(info, { Id: "", Architecture: "", Os: "", Size: 0 });
   const { Id: id, Architecture: architecture, Os: os, Size: size, RepoDigests: repoDigests } = facts;
   return { id, architecture, os, size, repoDigests: repoDigests ?? [] };
 }
 
-/** The name the engine knows the image of a reference by. A reference to nothing on the machine stays as it is. */
+/** Returns the engine's name of a reference's image; the reference itself if the image is not on the machine. */
 export async function findLocalName(docker: Docker, reference: string, abortSignal: AbortSignal): Promise<string> {
   const byDigest = digestName(reference);
   if (byDigest === undefined || (await inspect(docker, localReference(reference), abortSignal))) return reference;
@@ -50,27 +50,27 @@ interface ImageEntry {
   readonly RepoDigests?: readonly string[] | null;
 }
 
-/** Every image on the machine that is not a part of another one only. */
+/** Lists the images on the machine, without intermediate ones. */
 export async function listImages(docker: Docker, abortSignal: AbortSignal): Promise<ImageSummary[]> {
   const listed = await getJson<readonly ImageEntry[]>(docker, "/images/json", abortSignal);
-  return asList(listed).map((entry) => {
-    const { Id: id, Size: size, RepoTags: tags, RepoDigests: digests } = withFields(entry, { Id: "", Size: 0 });
+  return requireList(listed).map((entry) => {
+    const { Id: id, Size: size, RepoTags: tags, RepoDigests: digests } = requireFields(entry, { Id: "", Size: 0 });
     return { id, size, names: named(tags), repoDigests: named(digests) };
   });
 }
 
-/** Images without a name have one in some versions, which says so. */
+/** Some versions list an image without a name as `<none>`. */
 function named(names: readonly string[] | null | undefined): string[] {
   return (names ?? []).filter((name) => !name.includes("<none>"));
 }
 
-/** Ids of the images on the machine. */
+/** Returns the ids of the images on the machine. */
 export async function listImageIds(docker: Docker, abortSignal: AbortSignal): Promise<readonly string[]> {
-  const listed = asList(await getJson<readonly ImageEntry[]>(docker, "/images/json", abortSignal));
-  return [...new Set(listed.map((entry) => withFields(entry, { Id: "" }).Id))];
+  const listed = requireList(await getJson<readonly ImageEntry[]>(docker, "/images/json", abortSignal));
+  return [...new Set(listed.map((entry) => requireFields(entry, { Id: "" }).Id))];
 }
 
-/** The layers of one image, `undefined` where it is gone. */
+/** Returns the layers of an image; `undefined` if it does not exist. */
 export async function layerChain(
   docker: Docker,
   imageId: string,
@@ -82,10 +82,7 @@ export async function layerChain(
   return { imageId, diffIds: root?.Layers ?? [], isFromRegistry: (digests ?? []).length > 0 };
 }
 
-/**
- * Gives an image a further name. No engine takes a digest for a name, so an image that is to be found by one gets a tag
- * that says it.
- */
+/** Gives an image another name. Engines accept no digest as a name, so a tag stands for it. */
 export async function tagImage(
   docker: Docker,
   idOrName: string,
@@ -97,7 +94,7 @@ export async function tagImage(
   await docker.getImage(localReference(idOrName)).tag({ repo, tag: isDigest ? digestTag(tag) : tag, abortSignal });
 }
 
-/** Takes a name off an image. A name that is not there is no error. */
+/** Removes a name of an image; no error if it does not exist. */
 export async function untagImage(docker: Docker, reference: string, abortSignal: AbortSignal): Promise<void> {
   for (const name of [localReference(reference), digestName(reference)]) {
     if (name !== undefined) await unlessStatus(404, docker.getImage(name).remove({ abortSignal }));

@@ -2,7 +2,7 @@ import { EngineError } from "../engine-error.ts";
 
 const MAX_LINE = 1024 * 1024;
 
-/** Reads newline-separated JSON objects. Throws an `EngineError` at anything else. */
+/** Reads newline-separated JSON objects. Throws an `EngineError` if a line is not one. */
 export async function* readJsonLines(stream: AsyncIterable<Buffer>): AsyncGenerator<Record<string, unknown>> {
   const decoder = new TextDecoder();
   let rest = "";

@@ -15,16 +15,16 @@ import { parseImageReference } from "../../../protocol/image-reference.ts";
 interface PullOptions {
   readonly reference: string;
   readonly onProgress: (progress: PullProgress) => void;
-  /** The pull has failed when the engine says nothing for so long. A slow link has no other deadline. */
+  /** Time without a message after which the pull has failed. There is no other timeout, so that slow links work. */
   readonly stallMs: number;
-  /** Whether the engine has a reason to say nothing. */
+  /** Whether the engine has a reason to be silent. */
   readonly mayBeSilent: () => boolean;
   /** The API to pull through. */
   readonly kind: EngineInfo["kind"];
   readonly auth: RegistryAuth | undefined;
 }
 
-/** Pulls an image. Whether it is on the machine afterwards is for the caller to see. */
+/** Pulls an image. The caller must check that it is on the machine afterwards. */
 export async function pull(connect: Connect, clock: Clock, options: PullOptions, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   using watchdog = stallWatchdog(clock, options, signal);
@@ -32,7 +32,7 @@ export async function pull(connect: Connect, clock: Clock, options: PullOptions,
     await settleOrAbort(followPull(connect, options, watchdog), watchdog.signal);
   } catch (error) {
     signal.throwIfAborted();
-    // Aborting breaks the connection, and that is what the client then complains of.
+    // After an abort the client reports a broken connection instead.
     throw toPullError(
       watchdog.signal.aborted ? watchdog.signal.reason : error,
       options.reference,
@@ -69,7 +69,7 @@ function throwIfError(message: Readonly<Record<string, unknown>>, { reference, a
   if (typeof text === "string" && text !== "") throw toPullError(new Error(text), reference, authSecrets(auth));
 }
 
-/** Docker ends with `Status: ...`, Podman with a message that names the image as complete, or with its id. */
+/** Docker's last message is `Status: ...`; Podman's names the image as complete, or contains its id. */
 function isFinal({ status, id, images }: Readonly<Record<string, unknown>>): boolean {
   if (Array.isArray(images) && typeof id === "string") return true;
   return typeof status === "string" && /^Status: |^(?:Download|Pull) complete$/.test(status);
@@ -107,10 +107,10 @@ function stallWatchdog(
   };
 }
 
-/** Under this address engines know Docker Hub's logins. */
+/** Engines use this address for credentials of Docker Hub. */
 const DOCKER_HUB_SERVER = "https://index.docker.io/v1/";
 
-/** Credentials as an engine's pull takes them: the content of the header `X-Registry-Auth`. */
+/** Returns the content of the header `X-Registry-Auth`. */
 function authConfig(auth: RegistryAuth | undefined, reference: string): Record<string, string> | undefined {
   const registry = parseImageReference(reference)?.registry ?? "";
   const serveraddress = registry === "docker.io" ? DOCKER_HUB_SERVER : registry;
@@ -127,8 +127,8 @@ function authConfig(auth: RegistryAuth | undefined, reference: string): Record<s
 }
 
 /**
- * Pulls through Podman's own API, which can be told to do without TLS; the Docker-compatible one cannot. Its messages
- * are `{"stream"}` with lines for people, `{"error"}`, and at last `{"id"}`.
+ * Pulls through Podman's own API, which supports registries without TLS; the Docker-compatible one does not. Its
+ * messages are `{"stream"}` with text for people, `{"error"}`, and finally `{"id"}`.
  */
 function podmanPull(docker: Docker, reference: string, abortSignal: AbortSignal): Promise<AsyncIterable<Buffer>> {
   return new Promise((resolve, reject) => {
@@ -140,9 +140,9 @@ function podmanPull(docker: Docker, reference: string, abortSignal: AbortSignal)
       abortSignal,
       statusCodes: { 200: true, 400: "bad parameter", 500: "server error" },
     };
-    docker.modem.dial(options, (error: Error | null, answer: unknown) => {
+    docker.modem.dial(options, (error: Error | null, response: unknown) => {
       if (error) reject(error);
-      else resolve(answer as AsyncIterable<Buffer>);
+      else resolve(response as AsyncIterable<Buffer>);
     });
   });
 }

@@ -3,7 +3,7 @@ import type { EngineErrorKind } from "../../core/error-kind.ts";
 import { EngineError } from "../engine-error.ts";
 import { classifyContainerText, classifyPullText, cleanMessage } from "./error-text.ts";
 
-// What the socket answers when the engine is not there, or goes away in the middle of a call.
+// Errors of the socket if the engine does not run, or stops during a call.
 const BROKEN_SOCKET: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nothing listens on its socket",
   ENOENT: "its socket does not exist",
@@ -24,15 +24,15 @@ const KIND_BY_STATUS: Readonly<Record<number, EngineErrorKind>> = {
 };
 
 /**
- * Error of a call on containers or on the engine itself. Errors that have a kind already stay as they are.
+ * Converts the error of a call on containers or on the engine itself. Returns an `EngineError` unchanged.
  *
- * @param secrets what the engine was given, and may repeat
+ * @param secrets values sent to the engine, which its message may repeat
  */
 export function toEngineError(error: unknown, secrets: readonly string[] = []): EngineError {
   return convert(error, secrets, (text) => classifyContainerText(text));
 }
 
-/** Error of a pull, before or within its stream. */
+/** Converts the error of a pull, before or within its stream. */
 export function toPullError(error: unknown, reference: string, secrets: readonly string[]): EngineError {
   return convert(error, secrets, (text, status) => {
     return classifyPullText(text, reference) ?? (status === 404 ? "image_not_found" : undefined);
@@ -52,14 +52,14 @@ function convert(error: unknown, secrets: readonly string[], classify: Classify)
   const statusCode = typeof status === "number" ? status : undefined;
   const text = messageOf(error);
   const kind = classify(text, statusCode) ?? (statusCode === undefined ? undefined : KIND_BY_STATUS[statusCode]);
-  // Before the message is made one line and cut.
+  // Mask before the message is shortened, which could cut a secret.
   const shown = secrets.length > 0 ? maskSecrets(text, secrets) : text;
   return new EngineError(kind ?? "unknown", cleanMessage(shown), shown === text ? { cause: error } : {});
 }
 
 function messageOf(error: unknown): string {
-  const answered = property(property(error, "json"), "message");
-  if (typeof answered === "string" && answered !== "") return answered;
+  const message = property(property(error, "json"), "message");
+  if (typeof message === "string" && message !== "") return message;
   return error instanceof Error ? error.message : String(error);
 }
 
