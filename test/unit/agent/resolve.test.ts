@@ -225,7 +225,7 @@ describe("a registry that cannot be asked", () => {
     );
   });
 
-  it("since it leads where it may not, is not left to the engine, which would go there", async () => {
+  it("since it refers to a target that is not allowed, is not left to the engine, which would go there", async () => {
     const rig = rigWith();
     rig.engine.publish(IMAGE);
     rig.registry.failures.push(unreachable("refused_target"));

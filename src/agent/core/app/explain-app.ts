@@ -137,7 +137,7 @@ function explainRunning(container: NonNullable<AppSnapshot["container"]>, name: 
       add("good", "Its health check passes.");
       break;
     case "none":
-      add("note", "Its image has no health check: running is all that can be seen.");
+      add("note", "Its image has no health check: only whether it runs is known.");
   }
   const { trouble } = appState(container, false);
   if (trouble === undefined) return { cause: undefined, advice: undefined };
@@ -154,6 +154,6 @@ function adviceFor({ status, oomKilled, exitCode }: AppContainerState, name: str
 }
 
 function addRepair({ reason, error }: NonNullable<AppSnapshot["lastRepair"]>, add: AddFinding): void {
-  if (error === undefined) add("note", `The agent has put it right before: ${reason}.`);
-  else add("bad", `The agent tried to put it right (${reason}), and could not: ${error}`);
+  if (error === undefined) add("note", `The agent has repaired it before: ${reason}.`);
+  else add("bad", `The agent tried to repair it (${reason}) and could not: ${error}`);
 }

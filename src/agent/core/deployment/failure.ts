@@ -15,8 +15,8 @@ const PULL_MESSAGES = {
   registry_unreachable: "The registry could not be reached",
   rate_limited: "The registry asks for fewer requests",
   registry_untrusted: "The connection to the registry cannot be trusted",
-  refused_target: "The registry leads where it may not",
-  wrong_content: "The registry did not send what it should",
+  refused_target: "The registry refers to a target that is not allowed",
+  wrong_content: "The registry sent wrong content",
   no_progress: "The download was given up",
   unsupported: "The registry's answer cannot be used",
 } as const satisfies Partial<Record<PullOrEngineError["kind"], string>>;
@@ -49,7 +49,7 @@ export function failureOf({ kind, message }: PullOrEngineError, step: Deployment
     case "port_in_use":
       return failure("ErrorPortInUse", "");
     case "conflict":
-      return failure("ErrorNameExists", `The container engine has something of this name: ${message}`);
+      return failure("ErrorNameExists", `The container engine already uses this name: ${message}`);
     case "invalid":
       return failure("InvalidRequest", `The container engine refuses the app: ${message}`);
     case "not_found":

@@ -28,7 +28,7 @@ function httpReason(status: number): string {
 export function outcomeOfProxyStatus(status: number, retryAfterMs: number | undefined): AttemptOutcome {
   const meaning =
     status === 407
-      ? "the proxy wants a user name and password, or other ones"
+      ? "the proxy wants a user name and password, or rejects the configured ones"
       : status === 403
         ? "the proxy forbids this connection"
         : "the proxy could not make the connection";
@@ -71,7 +71,7 @@ function closeReason(code: number): string {
       return "the connection was cut";
     case CLOSE_CODES.goingAway:
     case CLOSE_CODES.restart:
-      return `the control plane is going away (close code ${code})`;
+      return `the control plane is shutting down (close code ${code})`;
     case CLOSE_CODES.tooBig:
       return `a message was too large (close code ${code})`;
     case CLOSE_CODES.badFrame:
@@ -95,6 +95,6 @@ function refused(how: string): AttemptOutcome {
 export function unsupported(how: string): AttemptOutcome {
   return {
     kind: "unsupported",
-    reason: `the control plane and this agent speak no common version of the protocol (${how}): update the agent`,
+    reason: `the control plane and this agent have no common protocol version (${how}): update the agent`,
   };
 }

@@ -231,7 +231,7 @@ class DockerEngine implements Engine {
       throw toEngineError(error);
     }
     signal.throwIfAborted();
-    throw new EngineError("unavailable", "the container engine broke off its events");
+    throw new EngineError("unavailable", "the container engine closed its event stream");
   }
 
   async *readLogs(id: string, request: LogRequest, signal: AbortSignal): AsyncGenerator<readonly LogLine[], void> {

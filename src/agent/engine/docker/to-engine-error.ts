@@ -7,12 +7,12 @@ import { classifyContainerText, classifyPullText, cleanMessage } from "./error-t
 const BROKEN_SOCKET: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nothing listens on its socket",
   ENOENT: "its socket does not exist",
-  ENOTSOCK: "what is at its path is no socket",
+  ENOTSOCK: "its path is not a socket",
   EACCES: "no permission to open its socket",
   EPERM: "no permission to open its socket",
-  EAGAIN: "its socket takes no more connections",
-  ECONNRESET: "it broke off the connection",
-  EPIPE: "it broke off the connection",
+  EAGAIN: "its socket accepts no more connections",
+  ECONNRESET: "it closed the connection",
+  EPIPE: "it closed the connection",
 };
 
 const KIND_BY_STATUS: Readonly<Record<number, EngineErrorKind>> = {
