@@ -227,11 +227,11 @@ function findNestedMountViolation(
     ),
   ];
   for (const { resolved } of own) {
-    const around = writable.find((outer) => passesThrough(resolved, outer.resolved.real, input));
-    if (around) {
+    const outer = writable.find((mount) => passesThrough(resolved, mount.resolved.real, input));
+    if (outer) {
       const message =
-        `This device does not allow mounting ${resolved.written}: it leads through ${around.resolved.real}, where ` +
-        `${around.who} may write and could put something else in its place.`;
+        `This device does not allow mounting ${resolved.written}: it leads through ${outer.resolved.real}, where ` +
+        `${outer.who} may write and could put something else in its place.`;
       return { rule: "policy.mounts", message };
     }
   }
@@ -260,9 +260,9 @@ function findReplaceableDevice(
   input: PathPolicyInput,
 ): PolicyViolation | undefined {
   const volumes = [...toAppVolumes(spec, input), ...input.otherApps.flatMap((other) => other.volumes)];
-  const around = volumes.find(({ resolved, readonly }) => !readonly && isReplaceableIn(device, resolved.real, input));
-  if (!around) return undefined;
-  const message = `This device does not allow apps to use ${device.written}: an app may write to ${around.resolved.real}.`;
+  const outer = volumes.find(({ resolved, readonly }) => !readonly && isReplaceableIn(device, resolved.real, input));
+  if (!outer) return undefined;
+  const message = `This device does not allow apps to use ${device.written}: an app may write to ${outer.resolved.real}.`;
   return { rule: "policy.devices", message };
 }
 
