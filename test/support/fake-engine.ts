@@ -304,7 +304,7 @@ export class FakeEngine implements Engine {
     for (;;) {
       await this.#clock.sleep(EVENTS_EVERY_MS, signal);
       if (this.#eventsEpoch !== epoch)
-        throw new EngineError("unavailable", "the container engine broke off its events");
+        throw new EngineError("unavailable", "the container engine closed its event stream");
       const now = this.#snapshot();
       const ids = [...new Set([...last.keys(), ...now.keys()])];
       const changed = ids.filter((id) => last.get(id)?.text !== now.get(id)?.text);

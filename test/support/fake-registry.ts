@@ -1,11 +1,11 @@
 import { Readable } from "node:stream";
 import type { ResolvedImage } from "../../src/agent/core/image/image.ts";
 import { choosePlatform, type Platform } from "../../src/agent/core/image/platform.ts";
-import type { EngineErrorKind } from "../../src/agent/engine/engine-error.ts";
+import type { EngineErrorKind, RegistryErrorKind } from "../../src/agent/core/error-kind.ts";
 import { EngineError } from "../../src/agent/engine/engine-error.ts";
 import { imageAddress } from "../../src/agent/registry/address.ts";
 import { digestOf } from "../../src/agent/registry/manifest.ts";
-import { RegistryError, type RegistryErrorKind } from "../../src/agent/registry/registry-error.ts";
+import { RegistryError } from "../../src/agent/registry/registry-error.ts";
 import type { OpenBlob, RegistryAuth, RegistryClient } from "../../src/agent/registry/registry.ts";
 import type { FakeEngine } from "./fake-engine.ts";
 import {

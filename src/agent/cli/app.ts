@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { parseContainerStatus } from "../core/app/container-status.ts";
 import { explainApp, type Explanation, type Finding, type AppSnapshot } from "../core/app/explain-app.ts";
 import type { AppFacts } from "../local/api.ts";
 import { runsFor } from "../local/device-status.ts";
@@ -37,7 +38,7 @@ function toAppSnapshot(facts: AppFacts, nowMs: number): AppSnapshot {
     engineError: facts.engine_error ?? undefined,
     container: container
       ? {
-          status: container.status,
+          status: parseContainerStatus(container.status),
           restartCount: container.restart_count,
           exitCode: container.exit_code,
           oomKilled: container.oom_killed,

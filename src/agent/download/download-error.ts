@@ -1,13 +1,4 @@
-/** Why a blob cannot be downloaded, as far as it matters to the deployment. */
-export type DownloadErrorKind =
-  /** The disk of the download directory is full. */
-  | "no_space"
-  /** The content did not match the digest on any of the attempts. */
-  | "wrong_content"
-  /** No byte arrived within the configured patience. */
-  | "no_progress"
-  /** The download directory cannot be read or written. */
-  | "disk_failed";
+import type { DownloadErrorKind } from "../core/error-kind.ts";
 
 /** A failed download. The message is for people and contains no address and no credentials. */
 export class DownloadError extends Error {

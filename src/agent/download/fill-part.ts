@@ -1,3 +1,4 @@
+import { formatConfiguredDuration } from "../core/text.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { errorText } from "../../lib/error-text.ts";
 import { afterFailedTry, type FetchBounds } from "../core/image/fetch-retry.ts";
@@ -75,7 +76,7 @@ async function fillToSize(part: Part, options: FillOptions): Promise<string | un
     if (next.kind === "give_up") {
       throw new DownloadError(
         "no_progress",
-        `no byte came for ${formatDuration(bounds.patienceMs)}; ${failure.reason}`,
+        `no byte came for ${formatConfiguredDuration(bounds.patienceMs)}; ${failure.reason}`,
       );
     }
     failures = next.failures;
@@ -116,7 +117,7 @@ async function fetchMore(part: Part, options: FillOptions): Promise<FetchFailure
     case "short":
       return { kind: "cut", reason: "the registry ended the transfer before its end" };
     case "stalled":
-      return { kind: "cut", reason: `nothing came for ${formatDuration(stallMs)}` };
+      return { kind: "cut", reason: `nothing came for ${formatConfiguredDuration(stallMs)}` };
     case "cut":
       return { kind: "cut", reason: messageOf(end.error) };
   }
@@ -139,10 +140,6 @@ async function openAt(part: Part, { open, signal }: FillOptions): Promise<OpenBl
 function messageOf(error: unknown): string {
   if (error instanceof Error && "code" in error && error.code === "ECONNRESET") return "the connection was cut";
   return errorText(error);
-}
-
-function formatDuration(ms: number): string {
-  return ms < 120_000 ? `${Math.round(ms / 1000)} s` : `${Math.round(ms / 60_000)} min`;
 }
 
 function shortDigest(part: Part): string {

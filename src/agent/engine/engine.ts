@@ -1,28 +1,30 @@
-import type { RegistryAuth } from "../registry/registry.ts";
+import type { ContainerSnapshot, ContainerStatus } from "../core/app/container-status.ts";
+import type { RestartPolicy } from "../core/app/restart-policy.ts";
 import type { HostPort } from "../core/host/host-port.ts";
+import type { RegistryAuth } from "../core/image/registry-auth.ts";
 import type { LogLine, LogRequest } from "./log.ts";
 
 export type { LogLine, LogRequest } from "./log.ts";
 
-/** The container engine as the agent needs it. Docker and Podman implement it, and a fake for tests. */
+/** The container engine: Docker, Podman, or a fake for tests. */
 export interface Engine {
-  /** Version and place of the engine. Answers quickly or fails with `unavailable`. */
+  /** Returns version and properties of the engine. */
   info(signal: AbortSignal): Promise<EngineInfo>;
-  /** Which engine it is: that it answers at all. Takes it next to nothing, where `info` has it run programs. */
+  /** Returns kind and version. Cheap, whereas `info` makes the engine run programs. */
   identify(signal: AbortSignal): Promise<Pick<EngineInfo, "kind" | "version">>;
-  /** Every container on the machine, in any state. */
+  /** Lists all containers on the machine, in any state. */
   listContainers(signal: AbortSignal): Promise<ContainerSummary[]>;
-  /** `undefined` where there is no such container. */
+  /** Returns `undefined` if there is no such container. */
   inspectContainer(idOrName: string, signal: AbortSignal): Promise<ContainerState | undefined>;
-  /** What the container was made from; `undefined` where there is no such container. */
+  /** Returns what the container was created from; `undefined` if there is no such container. */
   readContainerConfig(idOrName: string, signal: AbortSignal): Promise<ContainerConfig | undefined>;
-  /** What a container uses, measured once at this moment; `undefined` where it does not run. */
+  /** Measures what a container uses now; `undefined` if it does not run. */
   containerUsage(id: string, signal: AbortSignal): Promise<ContainerUsage | undefined>;
-  /** `undefined` where the image is not on the machine. */
+  /** Returns `undefined` if the image is not on the machine. */
   inspectImage(reference: string, signal: AbortSignal): Promise<ImageFacts | undefined>;
-  /** The layers of every image on the machine. */
+  /** Returns the layers of every image on the machine. */
   layerChains(signal: AbortSignal): Promise<readonly LayerChain[]>;
-  /** Every image on the machine. */
+  /** Lists all images on the machine. */
   listImages(signal: AbortSignal): Promise<ImageSummary[]>;
   /** Pulls an image with the engine's own client. Aborting the signal ends the pull. */
   pullImage(
@@ -32,54 +34,54 @@ export interface Engine {
     options?: PullOptions,
   ): Promise<void>;
   /**
-   * Gives an image on the machine a further name, taken off whatever had it before. Also one with a digest: it is then
-   * found by that. Error `image_not_found` where there is no such image.
+   * Gives an image on the machine another name, which moves from the image that had it. The name may be a reference
+   * with a digest, by which the image is then found. Error `image_not_found` if there is no such image.
    */
   tagImage(idOrName: string, reference: string, signal: AbortSignal): Promise<void>;
   /**
-   * Takes a name off an image, which goes with its last one; or, by its id, removes one that has none. One that is not
-   * there is no error. Error `conflict` where the image would go and a container uses it.
+   * Removes a name of an image, and the image with its last name; or, given an id, an image without names. No error if
+   * it does not exist. Error `conflict` if a container uses the image that would be removed.
    */
   untagImage(reference: string, signal: AbortSignal): Promise<void>;
-  /** Creates a container, stopped, and answers its id. Error `conflict` when the name is taken. */
+  /** Creates a container without starting it, and returns its id. Error `conflict` if the name is taken. */
   createContainer(request: ContainerRequest, signal: AbortSignal): Promise<string>;
-  /** Starting a running container is no error. Error `port_in_use` when a port cannot be bound. */
+  /** Starts a container; no error if it runs already. Error `port_in_use` if a port cannot be bound. */
   startContainer(id: string, signal: AbortSignal): Promise<void>;
-  /** Removes a container with its anonymous volumes, also a running one. One that is not there is no error. */
+  /** Removes a container, running or not, with its anonymous volumes. No error if it does not exist. */
   removeContainer(id: string, signal: AbortSignal): Promise<void>;
   /**
-   * Asks the app to end, and kills it after `graceMs` milliseconds. The engine does not start it again by itself then,
-   * also not after a reboot. Stopping one that does not run, or is not there, is no error.
+   * Asks the app to end, and kills it after `graceMs` milliseconds. The engine does not restart the container by itself
+   * afterwards, not even after a reboot. No error if it does not run or does not exist.
    */
   stopContainer(id: string, graceMs: number, signal: AbortSignal): Promise<void>;
-  /** Gives a container, running or not, another name. Error `conflict` when the name is taken. */
+  /** Renames a container, running or not. Error `conflict` if the name is taken. */
   renameContainer(id: string, name: string, signal: AbortSignal): Promise<void>;
   /**
-   * The last lines of the container's output, standard output and error in the order they came, oldest first; each at
-   * most `MAX_LINE_LENGTH` characters, and as the app wrote it.
+   * Returns the last lines of the container's standard output and error, oldest first, each at most `MAX_LINE_LENGTH`
+   * characters and not masked.
    */
   tailLogs(id: string, lines: number, signal: AbortSignal): Promise<string[]>;
   /**
-   * Changes of the states of containers that carry the label, `KEY` or `KEY=VALUE`, as they happen. Once it watches, it
-   * answers `undefined` first: what was before is to be looked at. Ends with an `EngineError` when the engine breaks off,
-   * and with the signal.
+   * Yields state changes of containers with the label, `KEY` or `KEY=VALUE`. Yields `undefined` once it is watching:
+   * the caller must list what happened before. Throws an `EngineError` when the engine ends the stream, or the signal's
+   * reason.
    */
   watchContainers(label: string, signal: AbortSignal): AsyncGenerator<ContainerChange | undefined, void>;
   /**
-   * The container's output, some lines at a time, as they come. Nothing more is read while nobody takes what was. Ends
-   * when all was read, or, following, when the container stops; leaving it ends the engine's stream.
+   * Yields the container's output in batches of lines. Reads no further until a batch is taken. Ends at the end of the
+   * log, or with `follow` when the container stops. Leaving the loop closes the engine's stream.
    */
   readLogs(id: string, request: LogRequest, signal: AbortSignal): AsyncGenerator<readonly LogLine[], void>;
 }
 
-/** What a container uses. Counters are since its start. */
+/** What a container uses. Counters start with the container. */
 export interface ContainerUsage {
-  /** Nanoseconds of all processors. */
+  /** Processor time of all processors, in nanoseconds. */
   readonly cpuNs: number;
   readonly memoryBytes: number;
-  /** What it may use; the machine's memory where nothing was set. */
+  /** Its memory limit; the machine's memory if none is set. */
   readonly memoryLimitBytes: number | undefined;
-  /** Not known where it uses the host's network. */
+  /** `undefined` if it uses the host's network. */
   readonly receivedBytes: number | undefined;
   readonly sentBytes: number | undefined;
 }
@@ -90,24 +92,13 @@ export interface EngineInfo {
   readonly apiVersion: string;
   readonly os: string;
   readonly architecture: string;
-  /** Registries it is told to take without TLS, as references name them, and ranges of addresses such as `10.0.0.0/8`. */
+  /** Registries configured as insecure (no TLS), as in references, and address ranges such as `10.0.0.0/8`. */
   readonly insecureRegistries: readonly string[];
-  /** Directory the engine keeps images in, on the machine of the engine. */
+  /** Directory in which the engine keeps images. */
   readonly dataRoot: string;
-  /** Which limits of containers this machine can hold them to. */
+  /** Which container limits this machine can enforce. */
   readonly limits: { readonly memory: boolean; readonly cpu: boolean };
 }
-
-/** Ends of a container's life as engines name them; anything else is `unknown`. */
-export type ContainerStatus =
-  | "created"
-  | "running"
-  | "paused"
-  | "restarting"
-  | "removing"
-  | "exited"
-  | "dead"
-  | "unknown";
 
 export interface ContainerSummary {
   readonly id: string;
@@ -115,45 +106,33 @@ export interface ContainerSummary {
   readonly image: string;
   readonly status: ContainerStatus;
   readonly labels: Readonly<Record<string, string>>;
-  /** Host ports published right now. */
+  /** Host ports it holds now. */
   readonly hostPorts: readonly HostPort[];
 }
 
-/** Something happened to a container. What it is now is to be asked for. */
+/** A container has changed; inspect it for its current state. */
 export interface ContainerChange {
   readonly id: string;
-  /** Its labels, and whatever else the engine tells of it. */
+  /** Its labels, and other attributes the engine reports with them. */
   readonly labels: Readonly<Record<string, string>>;
 }
 
-export interface ContainerState {
+export interface ContainerState extends ContainerSnapshot {
   readonly id: string;
   readonly name: string;
-  readonly status: ContainerStatus;
   readonly labels: Readonly<Record<string, string>>;
-  /** How often the engine restarted it by its restart policy. */
-  readonly restartCount: number;
-  /** Exit code of the last run; 0 while the first one goes on. */
-  readonly exitCode: number;
-  readonly oomKilled: boolean;
-  /** When the current or last run began, as the engine writes it. Changes with every restart. */
-  readonly startedAt: string;
-  /** When the last run ended, likewise; of the year 1 before any has. */
-  readonly finishedAt: string;
-  /** `none` where the image has no health check. */
-  readonly health: "none" | "starting" | "healthy" | "unhealthy";
-  /** Output of the last health check run, empty where there was none. */
+  /** Output of the last health check run; empty if none has run. */
   readonly healthOutput: string;
 }
 
-/** What a container was made from, as far as an app's specification says it. */
+/** What a container was created from, as far as it can be part of a specification. */
 export interface ContainerConfig {
   /** Reference or id the container was created with. */
   readonly image: string;
   readonly imageId: string;
-  /** Labels the image brings itself; `undefined` where the engine has it no more. */
+  /** Labels of the image; `undefined` if the engine no longer has it. */
   readonly imageLabels: Readonly<Record<string, string>> | undefined;
-  /** `KEY=value`, without what the image brings itself. */
+  /** `KEY=value`, without the image's variables. */
   readonly environment: readonly string[];
   readonly ports: ContainerRequest["ports"];
   readonly volumes: ContainerRequest["volumes"];
@@ -163,7 +142,7 @@ export interface ContainerConfig {
 
 export interface ImageSummary {
   readonly id: string;
-  /** With their tags. None where they went over to another image. */
+  /** Names with tags; empty if they moved to another image. */
   readonly names: readonly string[];
   readonly repoDigests: readonly string[];
   /** Bytes on disk. */
@@ -176,31 +155,31 @@ export interface ImageFacts {
   readonly os: string;
   /** Bytes on disk. */
   readonly size: number;
-  /** `repository@sha256:...` under which registries know it. */
+  /** Names with digests, `repository@sha256:...`, by which registries know it. */
   readonly repoDigests: readonly string[];
 }
 
 export interface PullOptions {
-  /** What to show the registry. */
+  /** Credentials for the registry. */
   readonly auth?: RegistryAuth | undefined;
-  /** The registry may be spoken to without TLS, as one on this machine. */
+  /** Allows a registry without TLS, as the loopback registry. */
   readonly isInsecure?: boolean;
-  /** Asked when the engine has said nothing for long: whether it has a reason, such as bytes that are still to come. */
+  /** Called at a stall: whether the engine has a reason to be silent, such as waiting for bytes from the agent. */
   readonly mayBeSilent?: () => boolean;
 }
 
-/** The layers of an image, by the hash of their tars, lowest first. */
+/** The diff ids of an image's layers, lowest first. */
 export interface LayerChain {
   readonly imageId: string;
   readonly diffIds: readonly string[];
   /**
-   * Whether a registry knows it by a digest. An engine does not know what the layers of other images are called in
-   * registries, and fetches them once more.
+   * Whether it was pulled from a registry. Of other images the engine does not know the layers' digests in registries,
+   * and downloads such layers again.
    */
   readonly isFromRegistry: boolean;
 }
 
-/** Sums over all layers known so far, in bytes. `total` may grow while manifests are still being read. */
+/** Sums over all layers known so far, in bytes. `total` grows while manifests are read. */
 export interface PullProgress {
   readonly done: number;
   readonly total: number;
@@ -213,7 +192,7 @@ export interface PortRequest {
   readonly protocol?: "tcp" | "udp";
 }
 
-/** A device file of the machine. `permissions` are of `r`, `w` and `m`. */
+/** A device file. `permissions` consists of `r`, `w` and `m`. */
 export interface DeviceRequest {
   readonly local: string;
   readonly target: string;
@@ -230,8 +209,6 @@ export interface HealthcheckRequest {
   readonly startPeriodS: number;
 }
 
-export type RestartPolicy = "unless-stopped" | "always" | "on-failure" | "no";
-
 export interface ContainerRequest {
   readonly name: string;
   /** Image reference or id. */
@@ -244,15 +221,15 @@ export interface ContainerRequest {
   readonly hostNetwork: boolean;
   readonly privileged: boolean;
   readonly restartPolicy: RestartPolicy;
-  /** In place of the image's own command. */
+  /** Replaces the image's command. */
   readonly command?: readonly string[];
-  /** Most processors it may use, fractions allowed. */
+  /** Maximum number of processors, fractions allowed. */
   readonly cpuLimit?: number;
-  /** Most memory it may use, in bytes. */
+  /** Maximum memory, in bytes. */
   readonly memoryLimit?: number;
   readonly devices?: readonly DeviceRequest[];
-  /** In place of the image's own health check. */
+  /** Replaces the image's health check. */
   readonly healthcheck?: HealthcheckRequest;
-  /** Bound of the container's log: size of one file in bytes, and number of files. */
+  /** Log rotation: bytes per file, and number of files. */
   readonly logLimit: { readonly maxBytes: number; readonly maxFiles: number };
 }

@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { EngineError } from "./engine-error.ts";
 
 interface SocketFinderOptions {
-  /** Path from the configuration; then no other is looked at. */
+  /** Path from the configuration, used exclusively. */
   readonly configured?: string | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Whether a socket exists at the path. */
@@ -10,17 +10,17 @@ interface SocketFinderOptions {
 }
 
 /**
- * Answers where the engine's socket is: the configured path, else that of a `DOCKER_HOST` of the form `unix://PATH`,
- * both also while nothing is there yet; else the first of the usual places where there is one. Once found it stays: an
- * engine that is being restarted must not be taken for another one that happens to be installed.
+ * Returns a function that finds the engine's socket: the configured path, or that of a `DOCKER_HOST` such as
+ * `unix://PATH`, whether or not the socket exists yet; otherwise the first default path where a socket exists. A path
+ * once found is kept, so that the agent does not change to another engine while the first restarts.
  *
- * The function answered throws an `EngineError` of kind `unavailable` while there is no socket.
+ * The returned function throws an `EngineError` of kind `unavailable` if there is no socket.
  */
 export function createSocketFinder(options: SocketFinderOptions): () => string {
   const isSocket = options.isSocket ?? isSocketOnDisk;
   let found = options.configured ?? dockerHostPath(options.environment["DOCKER_HOST"]);
   return () => {
-    const candidates = usualPlaces(options.environment);
+    const candidates = defaultPaths(options.environment);
     found ??= candidates.find(isSocket);
     if (found !== undefined) return found;
     throw new EngineError("unavailable", `no container engine found: no socket at ${candidates.join(", ")}`);
@@ -32,10 +32,10 @@ function dockerHostPath(dockerHost: string | undefined): string | undefined {
   return path === "" ? undefined : path;
 }
 
-function usualPlaces(environment: SocketFinderOptions["environment"]): string[] {
-  const places = ["/run/docker.sock", "/var/run/docker.sock", "/run/podman/podman.sock"];
+function defaultPaths(environment: SocketFinderOptions["environment"]): string[] {
+  const paths = ["/run/docker.sock", "/var/run/docker.sock", "/run/podman/podman.sock"];
   const runtimeDirectory = environment["XDG_RUNTIME_DIR"];
-  return runtimeDirectory ? [...places, `${runtimeDirectory}/podman/podman.sock`] : places;
+  return runtimeDirectory ? [...paths, `${runtimeDirectory}/podman/podman.sock`] : paths;
 }
 
 function isSocketOnDisk(path: string): boolean {

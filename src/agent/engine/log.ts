@@ -1,22 +1,22 @@
 /** One line of a container's output. */
 export interface LogLine {
-  /** With a terminal everything comes on `stdout`. */
+  /** Always `stdout` for a container with a terminal. */
   readonly stream: "stdout" | "stderr";
-  /** When the engine took it, RFC 3339 in UTC, to the nanosecond. Empty where it does not say. */
+  /** Time at which the engine read it, RFC 3339 in UTC with nanoseconds; empty if unknown. */
   readonly timestamp: string;
   readonly text: string;
-  /** Whether the line was longer and its end is left out. */
+  /** Whether the end of the line was cut off. */
   readonly truncated: boolean;
 }
 
 export interface LogRequest {
-  /** How many of the last lines come first. */
+  /** Number of earlier lines to begin with. */
   readonly tail: number;
-  /** Nanoseconds since the Unix epoch: only lines that are not older. */
+  /** Time of the oldest line, in nanoseconds since the Unix epoch. */
   readonly since?: bigint | undefined;
-  /** Goes on with what is written until the container stops. */
+  /** Continues with new lines until the container stops. */
   readonly follow: boolean;
 }
 
-/** Longest line that is read, in characters; longer ones are cut. */
+/** Maximum length of a line, in characters; longer lines are cut. */
 export const MAX_LINE_LENGTH = 8_192;

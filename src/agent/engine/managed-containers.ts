@@ -1,24 +1,25 @@
 import { hasAgentGivenName, LABELS } from "../core/app/container.ts";
+import type { AppRecord } from "../core/deployment/record.ts";
 import type { ContainerSummary, Engine } from "./engine.ts";
 
-/** A container that the agent made. */
+/** A container that the agent created. */
 export interface ManagedContainer extends ContainerSummary {
-  /** Name of the app it is of. */
+  /** Name of its app. */
   readonly app: string;
   readonly deploymentId: string;
 }
 
 export interface OwnershipContext {
   readonly engine: Pick<Engine, "readContainerConfig">;
-  /** Ids of containers the store holds as an app's. They stay an app's whatever name a person gives them. */
+  /** Ids of containers recorded in the store. They remain managed even if a person renames them. */
   readonly recorded: ReadonlySet<string>;
 }
 
 /**
- * Returns those containers that the agent made, of some that carry its labels; recorded ones first. Labels alone prove
- * nothing: an image brings its own, and `docker commit` copies those of a container into an image, so that every
- * container of it carries them. A container is the agent's if its id is on record, or else, as after a crash between its
- * creation and the record of it, if it has a name the agent gives and its deployment label does not come from its image.
+ * Returns those containers with the agent's labels that the agent created, recorded ones first. Labels alone are no
+ * proof: containers inherit them from images, and `docker commit` copies a container's labels into an image. A
+ * container is managed if its id is recorded, or if it has a name the agent gives and its deployment label is not
+ * inherited from its image, as after a crash between creation and recording.
  */
 export async function findManagedContainers(
   labelled: readonly ContainerSummary[],
@@ -29,19 +30,31 @@ export async function findManagedContainers(
   for (const container of labelled) {
     const { [LABELS.app]: app, [LABELS.deployment]: deploymentId } = container.labels;
     if (app === undefined || deploymentId === undefined) continue;
-    const own = { ...container, app, deploymentId };
-    if (recorded.has(container.id)) known.push(own);
-    else if (hasAgentGivenName(container.name, app) && !(await isLabelInherited(own, engine, signal))) others.push(own);
+    const managed = { ...container, app, deploymentId };
+    if (recorded.has(container.id)) known.push(managed);
+    else if (hasAgentGivenName(container.name, app) && !(await isLabelInherited(managed, engine, signal)))
+      others.push(managed);
   }
   return [...known, ...others];
 }
 
-/** Whether the container has its deployment label from its image. One that is gone meanwhile is nobody's. */
+/** Returns an installed app's containers, its recorded one first. An app normally has one. */
+export async function findAppContainers(
+  { containerId, deploymentId }: Pick<AppRecord, "containerId" | "deploymentId">,
+  all: readonly ContainerSummary[],
+  engine: OwnershipContext["engine"],
+  signal: AbortSignal,
+): Promise<ManagedContainer[]> {
+  const labelled = all.filter(({ labels }) => labels[LABELS.deployment] === deploymentId);
+  return await findManagedContainers(labelled, { engine, recorded: new Set([containerId]) }, signal);
+}
+
+/** Whether the container inherited its deployment label from its image. Also true if it no longer exists. */
 async function isLabelInherited(
   { id, deploymentId }: ManagedContainer,
   engine: OwnershipContext["engine"],
   signal: AbortSignal,
 ): Promise<boolean> {
-  const makeup = await engine.readContainerConfig(id, signal);
-  return !makeup || makeup.imageLabels?.[LABELS.deployment] === deploymentId;
+  const config = await engine.readContainerConfig(id, signal);
+  return !config || config.imageLabels?.[LABELS.deployment] === deploymentId;
 }

@@ -2,9 +2,9 @@ import { SecretMasker, maskTokens } from "../../lib/redact.ts";
 import { type LogLine, MAX_LINE_LENGTH } from "./log.ts";
 
 /**
- * A line of an app's output without the app's secrets, nor what the cut of a long line has left of one.
+ * Masks an app's secrets in a line of its output, including a secret that was cut with the line.
  *
- * @param isFirst of what an engine gave: it may be the end of a long line that the engine keeps in parts
+ * @param isFirst whether it is the first line from the engine: it may be the end of a long line stored in parts
  */
 export function maskLogLine(
   { text, truncated }: Pick<LogLine, "text" | "truncated">,
@@ -15,9 +15,9 @@ export function maskLogLine(
 }
 
 /**
- * The last lines of an app's output as events and answers take them.
+ * Masks and shortens the last lines of an app's output for events and responses.
  *
- * @param maxLength of a line, in characters
+ * @param maxLength maximum length of a line, in characters
  */
 export function maskLogTail(lines: readonly string[], secrets: readonly string[], maxLength: number): string[] {
   const masker = new SecretMasker(secrets);

@@ -1,3 +1,4 @@
+import { formatMegabytes } from "../core/text.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { PullProgress } from "../engine/engine.ts";
 import type { ImageRequest, ImageServices } from "./ports.ts";
@@ -33,13 +34,12 @@ export function progressReporter(
     lastDone = done;
     lastPercent = percent;
     request.emit({
-      ...runningEvent("pulling", `Pulling image: ${percent}% (${inMegabytes(done)} of ${inMegabytes(total)} MB).`),
+      ...runningEvent(
+        "pulling",
+        `Pulling image: ${percent}% (${formatMegabytes(done)} of ${formatMegabytes(total)} MB).`,
+      ),
       progress: percent,
       bytes: { done, total },
     });
   };
-}
-
-function inMegabytes(bytes: number): string {
-  return (bytes / 1_000_000).toFixed(1);
 }

@@ -1,3 +1,4 @@
+import { formatUtcMinute } from "../core/text.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
@@ -66,8 +67,7 @@ export class BudgetGate implements PullGate {
 }
 
 function budgetWaitEvent({ untilMs, reason }: Wait, nowMs: number) {
-  const until =
-    untilMs === undefined ? "it is" : `${new Date(untilMs).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+  const until = untilMs === undefined ? "it is" : `${formatUtcMinute(untilMs)} UTC`;
   const details =
     untilMs === undefined
       ? { waiting_for: reason }

@@ -1,5 +1,6 @@
 import { deadline } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";
+import { isUp } from "../core/app/container-status.ts";
 import { secretsOf } from "../core/app/container.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import { hostPortsOf, includesPort } from "../core/host/host-port.ts";
@@ -40,9 +41,6 @@ export async function gatherAppFacts(
   };
 }
 
-/** In these the container holds its ports itself. */
-const HOLDS_PORTS: ReadonlySet<string> = new Set(["running", "paused", "restarting"]);
-
 type EngineFacts = Pick<AppFacts, "engine_error" | "container" | "image_present" | "taken_ports" | "forbidden" | "log">;
 
 const NO_ENGINE_FACTS: EngineFacts = {
@@ -79,7 +77,7 @@ async function readEngineFacts(
       container: container ? toFacts(container, secrets) : null,
       image_present: image !== undefined,
       taken_ports:
-        (container && HOLDS_PORTS.has(container.status)) || app.desired === "stopped"
+        (container && isUp(container.status)) || app.desired === "stopped"
           ? []
           : await takenPorts(app, sources, signal),
       forbidden,

@@ -1,16 +1,10 @@
 import type { Readable } from "node:stream";
 import type { Descriptor, ResolvedImage } from "../core/image/image.ts";
 import type { Platform } from "../core/image/platform.ts";
+import type { RegistryAuth } from "../core/image/registry-auth.ts";
 
+export type { RegistryAuth } from "../core/image/registry-auth.ts";
 export type { Descriptor, ResolvedImage } from "../core/image/image.ts";
-
-/** What a registry is shown to get at an image. */
-export type RegistryAuth =
-  | { readonly kind: "basic"; readonly username: string; readonly password: string }
-  /** A bearer token for the registry itself, shown as it is. */
-  | { readonly kind: "token"; readonly token: string }
-  /** A token of the registry's token server, exchanged there for bearer tokens. */
-  | { readonly kind: "identity"; readonly username: string; readonly identityToken: string };
 
 export interface BlobOptions {
   /** Byte to begin with. Default 0. */

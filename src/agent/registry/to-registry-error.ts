@@ -4,7 +4,8 @@ import { maskSecrets } from "../../lib/redact.ts";
 import { explainNetworkError } from "../core/net/network-error.ts";
 import { parseRetryAfter } from "../core/net/retry-after.ts";
 import { BodyTooLongError, readBody } from "./read-body.ts";
-import { RegistryError, type RegistryErrorKind } from "./registry-error.ts";
+import type { RegistryErrorKind } from "../core/error-kind.ts";
+import { RegistryError } from "./registry-error.ts";
 import type { RegistryHttpResponse } from "./transport.ts";
 
 /** Longest error text that is read. */

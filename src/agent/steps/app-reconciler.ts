@@ -5,7 +5,7 @@ import { hasAgentGivenName, LABELS, secretsOf } from "../core/app/container.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import { type AppContainer, nextRepair, type Repair, repairDelay } from "../core/app/repair.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
-import { findManagedContainers } from "../engine/managed-containers.ts";
+import { findAppContainers, findManagedContainers } from "../engine/managed-containers.ts";
 import { updateAppRecord } from "../store/update-app-record.ts";
 import { adoptApps } from "./adopt-apps.ts";
 import type { DeployServices } from "./context.ts";
@@ -233,8 +233,7 @@ export class AppReconciler {
   /** Lists the app's containers. The exit code is read only if the repair depends on it. */
   async #appContainers(app: AppRecord, all: readonly ContainerSummary[], signal: AbortSignal): Promise<AppContainer[]> {
     const { engine } = this.#options;
-    const labelled = all.filter(({ labels }) => labels[LABELS.deployment] === app.deploymentId);
-    const containers = await findManagedContainers(labelled, { engine, recorded: new Set([app.containerId]) }, signal);
+    const containers = await findAppContainers(app, all, engine, signal);
     const [container] = containers;
     if (app.spec.restart_policy !== "on-failure" || container?.status !== "exited") return containers;
     const state = await engine.inspectContainer(container.id, signal);

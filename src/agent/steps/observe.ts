@@ -1,16 +1,14 @@
+import { isUp } from "../core/app/container-status.ts";
 import { LABELS } from "../core/app/container.ts";
 import type { DeploymentRecord, ObservedContainer } from "../core/deployment/record.ts";
 import type { Observed } from "../core/deployment/step.ts";
-import type { ContainerStatus, ContainerSummary, Engine } from "../engine/engine.ts";
+import type { ContainerSummary, Engine } from "../engine/engine.ts";
 import { type ManagedContainer, findManagedContainers } from "../engine/managed-containers.ts";
 
 /** Result of the steps before `create`: the deployment has no containers of its own. */
 export const NOTHING_CREATED: Partial<Observed> = { containers: [] };
 
 export const NO_CONTAINERS: Observed = { containers: [], others: [] };
-
-/** In these a container has to be stopped before another takes its place. */
-const UP: ReadonlySet<ContainerStatus> = new Set(["running", "restarting", "paused"]);
 
 /**
  * Whether the engine may have a container that the deployment created or changed: none is created before its image is
@@ -46,7 +44,7 @@ export async function observe(
 }
 
 function toObserved({ id, name, deploymentId, status }: ManagedContainer): ObservedContainer {
-  return { id, name, deploymentId, running: status === "running", up: UP.has(status) };
+  return { id, name, deploymentId, running: status === "running", up: isUp(status) };
 }
 
 /** Returns the observation with one container changed by a step. */

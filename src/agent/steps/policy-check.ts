@@ -109,7 +109,7 @@ async function resolvePaths(
   const otherApps = await Promise.all(otherSpecs.map((other) => resolveAppPaths(other.name, other, host)));
   const resolvedRules = new Map(resolvedEntries.map((path): [string, ResolvedPath] => [path.written, path]));
   return {
-    volumes: own.volumes.map(({ trace }) => trace),
+    volumes: own.volumes.map(({ resolved }) => resolved),
     devices: own.devices,
     otherApps,
     protectedPaths,
@@ -126,7 +126,9 @@ async function addEngineDataPath({ config, dataRoot }: PolicyServices, signal: A
 
 async function resolveAppPaths(app: string, spec: AppSpec, host: Pick<Host, "resolvePath">): Promise<AppPaths> {
   const [volumes, devices] = await Promise.all([
-    Promise.all(spec.volumes.map(async ({ local, readonly }) => ({ trace: await host.resolvePath(local), readonly }))),
+    Promise.all(
+      spec.volumes.map(async ({ local, readonly }) => ({ resolved: await host.resolvePath(local), readonly })),
+    ),
     Promise.all((spec.devices ?? []).map(({ local }) => host.resolvePath(local))),
   ]);
   return { app, volumes, devices };

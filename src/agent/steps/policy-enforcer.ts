@@ -1,9 +1,10 @@
 import { deadline } from "../../lib/clock.ts";
-import { LABELS } from "../core/app/container.ts";
+import { isUp } from "../core/app/container-status.ts";
+import type { RestartPolicy } from "../core/app/restart-policy.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import { restrictsMounts } from "../core/policy/mount-rules.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
-import { findManagedContainers } from "../engine/managed-containers.ts";
+import { findAppContainers } from "../engine/managed-containers.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { DeployServices } from "./context.ts";
 import { findAppPolicyViolation, INSTALLED_ORDER, type PolicyServices, snapshotServices } from "./policy-check.ts";
@@ -14,9 +15,6 @@ const MOUNT_RULES_KEY = "policy-mounts";
 
 /** How long the engine may take in addition to the stop grace period, in milliseconds. */
 const RESTART_MARGIN_MS = 10_000;
-
-/** In these the engine runs a container, or may do so by itself. */
-const UP_STATUSES: ReadonlySet<string> = new Set(["running", "restarting", "paused"]);
 
 export interface EnforcementResult {
   /** Names of apps that must not run, as the policy and the machine are now. */
@@ -97,15 +95,15 @@ export class PolicyEnforcer {
     signal: AbortSignal,
   ): Promise<boolean> {
     const own = await this.#appContainers(app, containers, signal);
-    const isUp = own.some(({ status }) => UP_STATUSES.has(status));
+    const isRunning = own.some(({ status }) => isUp(status));
     if (this.#reportedDenials.get(app.name) !== message) {
       this.#reportedDenials.set(app.name, message);
-      this.#reportDenial(app, message, isUp);
+      this.#reportDenial(app, message, isRunning);
     }
     const { engine, config } = this.#options;
     let hasChanged = false;
     for (const { id, status } of own) {
-      const wasUp = UP_STATUSES.has(status);
+      const wasUp = isUp(status);
       if (wasUp) await engine.stopContainer(id, config.stopGraceMs, signal);
       const mustGo = mayAutoRestart(app.spec.restart_policy, wasUp) && status !== "created";
       if (mustGo) await engine.removeContainer(id, signal);
@@ -114,13 +112,13 @@ export class PolicyEnforcer {
     return hasChanged;
   }
 
-  #reportDenial({ name, deploymentId }: AppRecord, message: string, isUp: boolean): void {
+  #reportDenial({ name, deploymentId }: AppRecord, message: string, isRunning: boolean): void {
     const { logger, store, clock } = this.#options;
     logger.error(
       { app: name, deployment: deploymentId, why: message },
       "the device's policy does not allow an installed app; it is stopped until the policy allows it. See: edge-agent app NAME",
     );
-    if (!isUp) return;
+    if (!isRunning) return;
     const at = Math.floor(clock.now() / 1000);
     try {
       store.save({
@@ -171,13 +169,11 @@ export class PolicyEnforcer {
   }
 
   async #appContainers(
-    { deploymentId, containerId }: AppRecord,
+    app: AppRecord,
     containers: readonly ContainerSummary[],
     signal: AbortSignal,
   ): Promise<ContainerSummary[]> {
-    const { engine } = this.#options;
-    const labelled = containers.filter(({ labels }) => labels[LABELS.deployment] === deploymentId);
-    return findManagedContainers(labelled, { engine, recorded: new Set([containerId]) }, signal);
+    return findAppContainers(app, containers, this.#options.engine, signal);
   }
 
   /**
@@ -189,7 +185,7 @@ export class PolicyEnforcer {
     const app = store.apps().find(({ name, deploymentId }) => name === seen.name && deploymentId === seen.deploymentId);
     if (!app || app.desired === "stopped") return false;
     const own = await this.#appContainers(app, await engine.listContainers(signal), signal);
-    const up = own.filter(({ status }) => UP_STATUSES.has(status));
+    const up = own.filter(({ status }) => isUp(status));
     if (up.length === 0) return false;
     logger.warn({ app: app.name }, "the mount rules have changed; an app that mounts directories is restarted once");
     for (const { id } of up) {
@@ -205,7 +201,7 @@ export class PolicyEnforcer {
 }
 
 /** Whether the engine starts the stopped container again when it is restarted itself. */
-function mayAutoRestart(policy: AppRecord["spec"]["restart_policy"], wasUp: boolean): boolean {
+function mayAutoRestart(policy: RestartPolicy | undefined, wasUp: boolean): boolean {
   // A container that ended by itself without an error is not restarted.
   return policy === "always" || (policy === "on-failure" && wasUp);
 }

@@ -8,7 +8,7 @@ import { IMAGE_LABELS, plainRequest } from "./harness.ts";
 
 export function containerContract(harness: () => EngineHarness): void {
   describe("containers", () => {
-    test("a created container is there, stopped, with its labels, by id and by name", async () => {
+    test("a created container is found by id and by name, stopped, with its labels", async () => {
       const { engine, images } = harness();
       const labels = { "io.example.app": "a", "io.example.text": "with = and\ttab" };
       const { id, name } = await create(harness(), images.sleeper, { labels });
@@ -31,7 +31,7 @@ export function containerContract(harness: () => EngineHarness): void {
       expect((await stateOf(harness(), id)).startedAt).toBe(startedAt);
     });
 
-    test("what a running container uses is counted, and nothing of one that does not run", async () => {
+    test("the usage of a running container is measured, and none of one that does not run", async () => {
       const { engine, images } = harness();
       const { id: stopped } = await create(harness(), images.sleeper);
       const { id } = await run(harness(), images.sleeper);
@@ -45,7 +45,7 @@ export function containerContract(harness: () => EngineHarness): void {
       expect(await engine.containerUsage(uniqueName("nobody"), unaborted)).toBeUndefined();
     });
 
-    test("what does not exist is undefined to inspect, not_found to start, and nothing to remove", async () => {
+    test("a missing container is undefined to inspect, not_found to start, and no error to remove", async () => {
       const { engine } = harness();
       const name = uniqueName("nobody");
       expect(await engine.inspectContainer(name, unaborted)).toBeUndefined();
@@ -55,7 +55,7 @@ export function containerContract(harness: () => EngineHarness): void {
       await engine.removeContainer(name, unaborted);
     });
 
-    test("the beginning of an id is no name", async () => {
+    test("a prefix of an id is not a name", async () => {
       const { engine, images } = harness();
       const { id } = await create(harness(), images.sleeper);
       const beginning = id.slice(0, 12);
@@ -65,7 +65,7 @@ export function containerContract(harness: () => EngineHarness): void {
       expect((await stateOf(harness(), id)).status).toBe("created");
     });
 
-    test("a container tells what it was made from, without what the image and the engine added", async () => {
+    test("the config of a container is read without what the image and the engine added", async () => {
       const { engine, images } = harness();
       const directory = await tempDir();
       onTestFinished(() => directory[Symbol.asyncDispose]());
@@ -93,7 +93,7 @@ export function containerContract(harness: () => EngineHarness): void {
       expect(await engine.readContainerConfig(uniqueName("nobody"), unaborted)).toBeUndefined();
     });
 
-    test("what an image brings is not taken for what the container was made with", async () => {
+    test("values of the image are not taken for values of the request", async () => {
       const { engine, images } = harness();
       const labels = { "io.example.emptied": "", "io.example.own": "own" };
       const { id } = await create(harness(), images.laden, { labels, environment: ["GREETING=own"] });
@@ -109,7 +109,7 @@ export function containerContract(harness: () => EngineHarness): void {
       expect((await stateOf(harness(), id)).labels).toMatchObject({ ...kept, ...labels });
     });
 
-    test("an image that was committed from a container brings its labels, and is told by them", async () => {
+    test("an image committed from a container has its labels, and they are reported as the image's", async () => {
       const { engine, images } = harness();
       const labels = { "io.example.app": "a" };
       const { id } = await create(harness(), images.sleeper, { labels });
@@ -119,7 +119,7 @@ export function containerContract(harness: () => EngineHarness): void {
       expect((await engine.readContainerConfig(id, unaborted))?.imageLabels).not.toMatchObject(labels);
     });
 
-    test("names that differ in case only are two names", async () => {
+    test("names that differ only in case are different", async () => {
       const { engine, images } = harness();
       const { id, name } = await create(harness(), images.sleeper);
       const { id: other } = await create(harness(), images.sleeper, { name: name.toUpperCase() });
@@ -127,20 +127,20 @@ export function containerContract(harness: () => EngineHarness): void {
       expect((await engine.inspectContainer(name.toUpperCase(), unaborted))?.id).toBe(other);
     });
 
-    test("a name is given once", async () => {
+    test("a name can be used only once", async () => {
       const { engine, images } = harness();
       const { name } = await create(harness(), images.sleeper);
       await expectKind(engine.createContainer(plainRequest(name, images.sleeper), unaborted), "conflict");
     });
 
-    test("a container of an image that is not there is not created", async () => {
+    test("a container of a missing image is not created", async () => {
       const name = uniqueName("app");
       const request = plainRequest(name, `localhost/${name}:1`);
       await expectKind(harness().engine.createContainer(request, unaborted), "image_not_found");
       expect(await harness().engine.inspectContainer(name, unaborted)).toBeUndefined();
     });
 
-    test("removing a running container ends it", async () => {
+    test("removing a running container stops it", async () => {
       const { engine, images } = harness();
       const { id } = await run(harness(), images.sleeper);
       await engine.removeContainer(id, unaborted);
@@ -148,13 +148,13 @@ export function containerContract(harness: () => EngineHarness): void {
       expect((await engine.listContainers(unaborted)).map((container) => container.id)).not.toContain(id);
     });
 
-    test("an app that is not to be restarted ends for good", async () => {
+    test("an app with restart policy no is not restarted", async () => {
       const { id } = await run(harness(), harness().images.crasher, { restartPolicy: "no" });
       const ended = await waitForState(harness(), id, "its end", ({ status }) => status === "exited");
       expect(ended).toMatchObject({ exitCode: 7, restartCount: 0 });
     });
 
-    test("an app that is to be restarted after failures is", async () => {
+    test("an app with restart policy on-failure is restarted after a failure", async () => {
       const { id } = await run(harness(), harness().images.crasher, { restartPolicy: "on-failure" });
       await waitForState(harness(), id, "a restart", ({ restartCount }) => restartCount >= 1);
     });
@@ -172,7 +172,7 @@ export function containerContract(harness: () => EngineHarness): void {
       expect(await stateOf(harness(), id)).toMatchObject({ id, status: "running" });
     });
 
-    test("stopping what was never started, or is not there, is no error", async () => {
+    test("stopping a container that was never started or does not exist is no error", async () => {
       const { engine, images } = harness();
       const { id } = await create(harness(), images.sleeper);
       await engine.stopContainer(id, 1_000, unaborted);
@@ -180,7 +180,7 @@ export function containerContract(harness: () => EngineHarness): void {
       await engine.stopContainer(uniqueName("nobody"), 1_000, unaborted);
     });
 
-    test("an app that keeps ending stays down once it is stopped", async () => {
+    test("an app that keeps exiting stays down after it is stopped", async () => {
       const { engine, images } = harness();
       const { id } = await run(harness(), images.crasher);
       await waitForState(harness(), id, "a first restart", ({ restartCount }) => restartCount >= 1);
@@ -200,7 +200,7 @@ export function containerContract(harness: () => EngineHarness): void {
       await expectKind(engine.renameContainer(uniqueName("nobody"), uniqueName("app"), unaborted), "not_found");
     });
 
-    test("an app that keeps ending is started over and over", async () => {
+    test("an app that keeps exiting is restarted again and again", async () => {
       const { id } = await run(harness(), harness().images.crasher);
       const first = await waitForState(harness(), id, "a first restart", (state) => state.restartCount >= 1);
       const second = await waitForState(harness(), id, "a further restart", (state) => {
@@ -232,7 +232,7 @@ export function containerContract(harness: () => EngineHarness): void {
       expect(await listed()).toEqual([first, second].toSorted((a, b) => a - b));
     });
 
-    test("a TCP and a UDP port of one number are two", async () => {
+    test("a TCP and a UDP port of the same number are different", async () => {
       const { engine, images } = harness();
       const hostPort = await freeHostPort();
       const tcp = { hostPort, targetPort: 53 };

@@ -22,7 +22,7 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
       });
       afterAll(() => opened?.[Symbol.asyncDispose]());
 
-      test("the engine says what and where it is", async () => {
+      test("the engine reports its version and data root", async () => {
         const info = await harness().engine.info(unaborted);
         expect(info).toMatchObject({ kind: harness().kind, os: "linux" });
         expect(info.version).toMatch(/^\d+\.\d+/);
@@ -36,7 +36,7 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
         expect({ kind, version }).toEqual({ kind: info.kind, version: info.version });
       });
 
-      test("no call is made for a signal that is aborted already", async () => {
+      test("no call is made if the signal is already aborted", async () => {
         const { engine, images } = harness();
         const reason = new Error("over before it began");
         const signal = AbortSignal.abort(reason);

@@ -23,7 +23,7 @@ export function healthContract(harness: () => EngineHarness): void {
   });
 
   describe("logs", () => {
-    test("the last lines of both outputs are answered, oldest first", async () => {
+    test("the last lines of both outputs are returned, oldest first", async () => {
       const { engine, images } = harness();
       const { id } = await run(harness(), images.crasher);
       await waitForState(harness(), id, "two restarts", (state) => state.restartCount >= 2);

@@ -51,7 +51,7 @@ export function imageNameContract(harness: () => EngineHarness): void {
       expect(after?.names).not.toContain(reference);
     });
 
-    test("a name goes over to another image", async () => {
+    test("a name moves to another image", async () => {
       const { engine, images } = harness();
       const reference = `registry.example.com/team/${uniqueName("moving")}:1.0`;
       for (const image of [images.sleeper, images.crasher]) {
@@ -62,7 +62,7 @@ export function imageNameContract(harness: () => EngineHarness): void {
       expect(await idOf(images.sleeper)).toBeDefined();
     });
 
-    test("an image whose name went over to another one is there by its id, can be run by it, and goes by it", async () => {
+    test("an image whose name moved to another one is found, run and removed by its id", async () => {
       const { engine, images, pullable } = harness();
       await engine.pullImage(pullable.present, () => {}, unaborted);
       const id = (await idOf(pullable.present)) ?? "";
@@ -77,7 +77,7 @@ export function imageNameContract(harness: () => EngineHarness): void {
       expect(await idOf(id)).toBeUndefined();
     });
 
-    test("a name that is not there can be taken off, and an image that is not there gets none", async () => {
+    test("removing a missing name is no error, and naming a missing image is", async () => {
       const { engine } = harness();
       const reference = `registry.example.com/team/${uniqueName("absent")}:1.0`;
       await engine.untagImage(reference, unaborted);

@@ -7,7 +7,7 @@ import { expectKind, run, unaborted, waitForState } from "./steps.ts";
 
 export function logContract(harness: () => EngineHarness): void {
   describe("logs that are read and followed", () => {
-    test("output is read with its stream and time, from one moment to its end", async () => {
+    test("output is read with stream and timestamp, from a given time to its end", async () => {
       const { engine, images } = harness();
       const { id } = await run(harness(), images.crasher, { restartPolicy: "no" });
       await waitForState(harness(), id, "its end", ({ status }) => status === "exited");
@@ -31,7 +31,7 @@ export function logContract(harness: () => EngineHarness): void {
       expect(followed.map(({ text }) => text)).toEqual(expect.arrayContaining(["starting", "cannot go on"]));
     });
 
-    test("following ends with the signal while the app runs and says nothing", async () => {
+    test("following ends with the signal while the app runs silently", async () => {
       const { engine, images } = harness();
       const { id } = await run(harness(), images.sleeper);
       const reason = new Error("enough");
@@ -41,7 +41,7 @@ export function logContract(harness: () => EngineHarness): void {
       await expect(followed).rejects.toBe(reason);
     });
 
-    test("what is not there has no log to follow", async () => {
+    test("following the log of a missing container is an error", async () => {
       const name = uniqueName("nobody");
       await expectKind(harness().engine.readLogs(name, { tail: 1, follow: true }, unaborted).next(), "not_found");
     });

@@ -7,7 +7,7 @@ const ignore = (): void => {};
 
 export function pullContract(harness: () => EngineHarness): void {
   describe("pull", () => {
-    test("brings an image and tells how far it is, never backwards", async () => {
+    test("brings an image and reports progress that never goes back", async () => {
       const { engine, pullable } = harness();
       expect(await engine.inspectImage(pullable.present, unaborted)).toBeUndefined();
       const seen: PullProgress[] = [];
@@ -25,7 +25,7 @@ export function pullContract(harness: () => EngineHarness): void {
       expect(seen.at(-1)?.done).toBe(seen.at(-1)?.total);
     });
 
-    test("the layers of what was pulled are known", async () => {
+    test("the layers of a pulled image are known", async () => {
       const { engine, pullable } = harness();
       await engine.pullImage(pullable.present, ignore, unaborted);
       const facts = await engine.inspectImage(pullable.present, unaborted);
@@ -53,7 +53,7 @@ export function pullContract(harness: () => EngineHarness): void {
       expect(await engine.inspectImage(pullable[which], unaborted)).toBeUndefined();
     });
 
-    test("ends when it is aborted, with the reason", async () => {
+    test("rejects with the reason when it is aborted", async () => {
       const { engine, pullable } = harness();
       const abort = new AbortController();
       const pulling = engine.pullImage(pullable.large, () => abort.abort(new Error("enough")), abort.signal);

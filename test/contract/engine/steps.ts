@@ -1,6 +1,6 @@
 import { expect, onTestFinished } from "vitest";
 import type { ContainerRequest, ContainerState } from "../../../src/agent/engine/engine.ts";
-import type { EngineErrorKind } from "../../../src/agent/engine/engine-error.ts";
+import type { EngineErrorKind } from "../../../src/agent/core/error-kind.ts";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { uniqueName } from "../../support/images.ts";
 import { waitFor } from "../../support/wait-for.ts";

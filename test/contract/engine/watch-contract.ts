@@ -6,7 +6,7 @@ import { create, run, unaborted } from "./steps.ts";
 
 export function watchContract(harness: () => EngineHarness): void {
   describe("watching containers", () => {
-    test("tells of what happens to one from its start to its removal, with its labels", async () => {
+    test("reports the changes of one from its start to its removal, with its labels", async () => {
       const { engine, images } = harness();
       const cut = new AbortController();
       const seen: (ContainerChange | undefined)[] = [];

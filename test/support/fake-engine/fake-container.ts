@@ -1,11 +1,6 @@
+import type { ContainerStatus } from "../../../src/agent/core/app/container-status.ts";
 import { type HostPort, includesPort } from "../../../src/agent/core/host/host-port.ts";
-import type {
-  ContainerRequest,
-  ContainerState,
-  ContainerStatus,
-  ContainerSummary,
-  LogLine,
-} from "../../../src/agent/engine/engine.ts";
+import type { ContainerRequest, ContainerState, ContainerSummary, LogLine } from "../../../src/agent/engine/engine.ts";
 import type { Clock } from "../../../src/lib/clock.ts";
 import type { FakeBehaviour } from "./fake-image.ts";
 

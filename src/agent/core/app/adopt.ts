@@ -2,7 +2,7 @@ import { type AppSpec, type ParsedAppSpec, parseAppSpec } from "../../../protoco
 import { oldVersionName, newVersionName, LABELS } from "./container.ts";
 import { type AppRecord, newApp } from "../deployment/record.ts";
 
-/** A container that the agent made, by its labels and its name. */
+/** A container that carries the agent's labels and is unknown to the store. */
 export interface Orphan {
   readonly id: string;
   readonly name: string;
@@ -12,17 +12,17 @@ export interface Orphan {
   readonly wasStarted: boolean;
 }
 
-/** What is to become of containers the store does not know. */
+/** What to do with orphans. */
 export interface Adoption {
   readonly adopted: readonly Orphan[];
-  /** New versions of updates that had not proved themselves: their old versions are the apps. */
+  /** New versions of unfinished updates; their old versions are adopted. */
   readonly removed: readonly Orphan[];
 }
 
 /**
- * Finds out which of the agent's containers are apps. One that was never started belongs to a deployment that did not get that far, and
- * is left to the control plane, which has it undone. Where there are two of one app, an update was going on: as long as
- * the old version is there, the new one had not proved itself.
+ * Decides which orphans are apps. One that was never started belongs to an unfinished deployment and is left alone: the
+ * control plane cancels that deployment. Two orphans of one app come from an unfinished update: while the old version
+ * exists, the new one was not verified.
  */
 export function sortOrphans(found: readonly Orphan[]): Adoption {
   const removed = found.filter((container) =>
@@ -32,18 +32,18 @@ export function sortOrphans(found: readonly Orphan[]): Adoption {
   return { adopted: rest.filter(({ wasStarted }) => wasStarted), removed };
 }
 
-/** Whether `fresh` is the new version and `old` the old one of an update that is not over, by what they are called. */
+/** Whether the names show that `fresh` is the new version and `old` the old one of an unfinished update. */
 function isUpdate(fresh: Orphan, old: Orphan): boolean {
   const isBeside = fresh.name === newVersionName(fresh.app) && old.name !== newVersionName(old.app);
   return isBeside || (old.name === oldVersionName(old.app) && fresh.name !== oldVersionName(fresh.app));
 }
 
-/** What a container was made from, and the labels it carries. */
+/** What an orphan was created from, and its labels. */
 export interface OrphanConfig {
   readonly app: string;
   readonly deploymentId: string;
   readonly containerId: string;
-  /** What the engine calls the image it was made of: a reference or an id. */
+  /** Image the container was created from, as the engine names it: a reference or an id. */
   readonly image: string;
   readonly imageId: string;
   readonly environment: readonly string[];
@@ -56,27 +56,27 @@ export interface OrphanConfig {
   readonly hostNetwork: boolean;
   readonly privileged: boolean;
   readonly labels: Labels;
-  /** Those its image brings; `undefined` where the engine has the image no more. */
+  /** Labels of its image; `undefined` if the engine no longer has the image. */
   readonly imageLabels: Labels | undefined;
 }
 
 type Labels = Readonly<Record<string, string>>;
 
 /**
- * Returns the record of an app whose record was lost, read off its container; `undefined` when that makes no valid app.
- * Releases before set a label only where they had something to say, so that one may be the image's own; the hash of the
- * specification, which was always set, tells.
+ * Rebuilds the record of an app from its container; `undefined` if that gives no valid specification. Earlier releases
+ * omitted labels without a value, so a label may come from the image. The hash of the specification, which was always
+ * set, decides between the candidates.
  *
- * @param isAsked whether the hash on the label is this specification's
+ * @param matchesHash whether the container's hash label is the hash of this specification
  */
-export function adopt(found: OrphanConfig, isAsked: (spec: AppSpec) => boolean): AppRecord | undefined {
+export function adopt(found: OrphanConfig, matchesHash: (spec: AppSpec) => boolean): AppRecord | undefined {
   const specs = candidateSpecs(found);
-  const spec = specs.find((candidate) => candidate && isAsked(candidate)) ?? specs[0];
-  // Whether it was stopped on purpose is lost with the store; an app that runs is what most are for.
+  const spec = specs.find((candidate) => candidate && matchesHash(candidate)) ?? specs[0];
+  // Whether it was stopped on purpose is lost with the store. `newApp` assumes that it is to run, as most apps are.
   return spec && { ...newApp(spec, found), previousImageId: previousImageOf(found), isAdopted: true };
 }
 
-/** The specifications that the container may have been made by, the likeliest first; `undefined` for no valid one. */
+/** Specifications the container may have been created from, most likely first; `undefined` for an invalid one. */
 function candidateSpecs(found: OrphanConfig): (AppSpec | undefined)[] {
   const specs: (AppSpec | undefined)[] = [];
   for (const extras of possibleLabelValues(found, LABELS.extras)) {
@@ -90,7 +90,7 @@ function candidateSpecs(found: OrphanConfig): (AppSpec | undefined)[] {
   return specs;
 }
 
-/** What a label may stand for. One that the image brings too is likely to be no more than that. */
+/** Possible values of a label, most likely first. A value that the image has too probably comes from the image. */
 function possibleLabelValues({ labels, imageLabels }: OrphanConfig, label: string): readonly (string | undefined)[] {
   const value = labels[label];
   if (value === undefined) return [undefined];
@@ -98,14 +98,14 @@ function possibleLabelValues({ labels, imageLabels }: OrphanConfig, label: strin
   return imageLabels[label] === value ? [undefined, value] : [value];
 }
 
-/** Engines list what was asked for first, and what the image brings behind it; where that is gone, any part may be its. */
+/** Engines list the requested variables first, then the image's. Without the image, the boundary is unknown. */
 function possibleEnvironments({ environment, imageLabels }: OrphanConfig): (readonly string[])[] {
   if (imageLabels) return [environment];
   return [environment, ...environment.map((_, length) => environment.slice(0, length))];
 }
 
 function previousImageOf(found: OrphanConfig): string | undefined {
-  // Empty where there was none.
+  // Empty if there was none.
   return possibleLabelValues(found, LABELS.previousImage)[0] || undefined;
 }
 
@@ -132,7 +132,7 @@ function toSpec(found: OrphanConfig, { extras, image, environment }: SpecCandida
   });
 }
 
-/** What is no JSON makes no valid app either: rather none than one without its limits. */
+/** Text that is not JSON makes the specification invalid: an app must not be adopted without its limits. */
 function parseExtras(label: string | undefined): object {
   if (label === undefined) return {};
   try {
@@ -143,7 +143,7 @@ function parseExtras(label: string | undefined): object {
   }
 }
 
-/** No field of a specification. */
+/** Not a field of a specification, so parsing rejects it. */
 const UNREADABLE = { unreadable_extras: true };
 
 function splitVariable(entry: string): { key: string; value: string } {

@@ -1,40 +1,41 @@
 import type { AppRecord } from "../deployment/record.ts";
-import type { VerifySample } from "../deployment/verify.ts";
+import { formatTimes } from "../text.ts";
+import { type ContainerSnapshot, isUp } from "./container-status.ts";
 
-/** An app's container as the engine shows it. */
-export interface ContainerSnapshot {
-  readonly status: string;
-  readonly restartCount: number;
-  readonly exitCode: number;
-  readonly oomKilled: boolean;
-  readonly health: VerifySample["health"];
-  /** How long the current run lasts, or the last one began ago, in milliseconds. */
+/** An app's container with the age of its run. */
+export type AppContainerState = Pick<
+  ContainerSnapshot,
+  "status" | "restartCount" | "exitCode" | "oomKilled" | "health"
+> & {
+  /** Milliseconds since the current or last run began. */
   readonly runsForMs: number;
-}
+};
 
-/** How an app is, in one word, and what is wrong with it in a few. */
+/** State of an app, and what is wrong with it. */
 export interface AppState {
   readonly state: "running" | "starting" | "unhealthy" | "restarting" | "paused" | "stopped" | "missing" | "deploying";
-  /** `undefined` while nothing is wrong. */
+  /** A short text; `undefined` if nothing is wrong. */
   readonly trouble: string | undefined;
 }
 
 /**
- * @param container `undefined` where the engine has none
- * @param isBusy a deployment is at work on the app
- * @param desired what it should be: one that is to be stopped is in no trouble when it is
- * @param forbidden the rule of the device's policy that it breaks, in words
+ * Returns the state of an app for people.
+ *
+ * @param container `undefined` if the engine has none
+ * @param isBusy whether a deployment of the app is pending
+ * @param forbidden the rule of the device's policy that the app violates, as text
  */
 export function appState(
-  container: ContainerSnapshot | undefined,
+  container: AppContainerState | undefined,
   isBusy: boolean,
   desired: AppRecord["desired"] = "running",
   forbidden?: string,
 ): AppState {
   if (isBusy && container?.status !== "running") return { state: "deploying", trouble: undefined };
-  if (desired === "stopped" && !isUp(container)) return { state: "stopped", trouble: undefined };
+  const isContainerUp = container !== undefined && isUp(container.status);
+  if (desired === "stopped" && !isContainerUp) return { state: "stopped", trouble: undefined };
   if (forbidden !== undefined)
-    return { state: isUp(container) ? "running" : "stopped", trouble: `the device's policy forbids it: ${forbidden}` };
+    return { state: isContainerUp ? "running" : "stopped", trouble: `the device's policy forbids it: ${forbidden}` };
   if (!container) return { state: "missing", trouble: "its container is not there" };
   switch (container.status) {
     case "running":
@@ -45,23 +46,22 @@ export function appState(
       return { state: "paused", trouble: "somebody paused its container" };
     case "created":
       return { state: "stopped", trouble: "its container was never started" };
-    default:
+    case "removing":
+    case "exited":
+    case "dead":
+    case "unknown":
       return { state: "stopped", trouble: lastExit(container) };
   }
 }
 
-function isUp(container: ContainerSnapshot | undefined): boolean {
-  return container !== undefined && ["running", "restarting", "paused"].includes(container.status);
-}
-
-/** How the last run ended, in words. */
-export function lastExit({ exitCode, oomKilled }: ContainerSnapshot): string {
+/** Describes how the last run ended. */
+export function lastExit({ exitCode, oomKilled }: Pick<ContainerSnapshot, "exitCode" | "oomKilled">): string {
   if (oomKilled) return "killed because it ran out of memory";
   const signal = SIGNALS[exitCode];
   return signal === undefined ? `ended with exit code ${exitCode}` : `ended with exit code ${exitCode} (${signal})`;
 }
 
-// 128 and the number of the signal, as shells count; and what shells and engines answer themselves.
+// 128 + signal number, as shells report it, and the codes of shells and engines themselves.
 const SIGNALS: Readonly<Record<number, string>> = {
   126: "the command cannot be executed",
   127: "the command was not found",
@@ -71,23 +71,18 @@ const SIGNALS: Readonly<Record<number, string>> = {
   143: "asked to stop",
 };
 
-/** A run that has lasted this long is a success, however many there were before it. */
+/** A run of this length counts as stable, regardless of earlier restarts. */
 const STABLE_RUN_MS = 600_000;
 
-function runningState({ health, restartCount, runsForMs }: ContainerSnapshot): AppState {
-  // One that crashes in a loop is up at most looks.
+function runningState({ health, restartCount, runsForMs }: AppContainerState): AppState {
+  // An app in a crash loop is running most of the time.
   if (restartCount > 0 && runsForMs < STABLE_RUN_MS) {
     const seconds = Math.max(0, Math.round(runsForMs / 1000));
     return {
       state: "running",
-      trouble: `it keeps stopping: restarted ${timesText(restartCount)}, the last time ${seconds} s ago`,
+      trouble: `it keeps stopping: restarted ${formatTimes(restartCount)}, the last time ${seconds} s ago`,
     };
   }
   if (health === "unhealthy") return { state: "unhealthy", trouble: "its health check fails" };
   return { state: health === "starting" ? "starting" : "running", trouble: undefined };
-}
-
-/** `once`, `3 times`. */
-export function timesText(count: number): string {
-  return count === 1 ? "once" : `${count} times`;
 }

@@ -4,53 +4,49 @@ import type { AppSpec } from "../../../protocol/app-spec.ts";
 import type { DeploymentRecord } from "../deployment/record.ts";
 
 /**
- * Labels on every container of the agent: how it finds its own again, whatever happened in between. An image's labels
- * become its container's, so each of these is set at every creation, also where there is nothing to say. Releases before
- * left `extras` and `previousImage` out then.
+ * Labels by which the agent recognizes its containers. A container inherits its image's labels, so each label is set at
+ * every creation, even to an empty value. Earlier releases omitted `extras` and `previousImage` if empty.
  */
 export const LABELS = {
   app: "io.edge-agent.app",
   deployment: "io.edge-agent.deployment",
   specHash: "io.edge-agent.spec-hash",
-  /** State directory of the agent it belongs to: more than one agent may share an engine, as on a test machine. */
+  /** State directory of the agent that created it: several agents may share an engine, as on a test machine. */
   stateDir: "io.edge-agent.state-dir",
-  /** Fields of the specification that engines do not give back as they were given, as JSON; `{}` where it has none. */
+  /** Optional fields of the specification that engines do not return unchanged, as JSON; `{}` if there are none. */
   extras: "io.edge-agent.extras",
-  /** The image reference that was asked for: the container may have been made by the image's id. */
+  /** The requested image reference: the container may have been created from the image's id. */
   image: "io.edge-agent.image",
-  /** Id of the image an update replaced; empty where there was none. */
+  /** Id of the image an update replaced; empty if there was none. */
   previousImage: "io.edge-agent.previous-image",
 } as const;
 
-/** The container of an app is named as the app, except that engines refuse names of one character. */
+/** Returns the name of an app's container: the app's name, extended if it has one character, which engines reject. */
 export function containerName(app: string): string {
   return app.length === 1 ? `${app}-app` : app;
 }
 
-/** Name of a new version's container until it takes the app's own. No app that is deployed may be called so. */
+/** Returns the name of a new version's container until the switch. No app can be deployed under this name. */
 export function newVersionName(app: string): string {
   return `${containerName(app)}${VERSION_SUFFIXES.new}`;
 }
 
-/** Name of the old version's container until the new one has proved itself. */
+/** Returns the name of the old version's container until the new one is verified. */
 export function oldVersionName(app: string): string {
   return `${containerName(app)}${VERSION_SUFFIXES.old}`;
 }
 
-/** Whether a name is one of those the agent gives an app's containers. */
+/** Whether the agent gives this name to containers of the app. */
 export function hasAgentGivenName(name: string, app: string): boolean {
   return name === containerName(app) || hasTemporaryName(name, app);
 }
 
-/** Whether an app's container has a name an update gave it. One that a person gave it is that person's affair. */
+/** Whether the name is one an update gives temporarily. Names given by people are left alone. */
 export function hasTemporaryName(name: string, app: string): boolean {
   return name === newVersionName(app) || name === oldVersionName(app);
 }
 
-/**
- * The specification in one canonical text: two requests that mean the same have the same text. Hashed for the
- * `spec-hash` label.
- */
+/** Returns the same text for equivalent specifications. Hashed for the `spec-hash` label. */
 export function canonicalSpec(spec: AppSpec): string {
   return JSON.stringify([
     spec.name,
@@ -64,15 +60,12 @@ export function canonicalSpec(spec: AppSpec): string {
       ...(protocol === "udp" ? [protocol] : []),
     ]),
     spec.volumes.map(({ local, target, readonly }) => [normalizePath(local), normalizePath(target), readonly]),
-    // Without any of these the text is as it was before there were any.
+    // Left out if empty, so that the text stays the same as in releases without extras.
     ...(hasExtras(spec) ? [extrasOf(spec)] : []),
   ]);
 }
 
-/**
- * The fields of a specification that are absent by default, without those that say what holds anyway, in one order: as
- * text they make the label they are read back from.
- */
+/** Returns the optional fields that differ from their defaults, in fixed order, for the `extras` label. */
 export function extrasOf(spec: AppSpec): Partial<AppSpec> {
   const { command, cpu_limit, memory_limit, devices = [], healthcheck, restart_policy } = spec;
   return {
@@ -85,7 +78,7 @@ export function extrasOf(spec: AppSpec): Partial<AppSpec> {
   };
 }
 
-/** Whether the specification has any field that is absent by default. */
+/** Whether an optional field of the specification differs from its default. */
 export function hasExtras(spec: AppSpec): boolean {
   return Object.keys(extrasOf(spec)).length > 0;
 }
@@ -108,13 +101,13 @@ function secretsOfAuth(auth: DeploymentRecord["options"]["registry_auth"]): stri
   return "token" in auth ? [auth.token] : [auth.password];
 }
 
-/** Everything that must not show in what is told of a deployment: an app may repeat what its last version was given. */
+/** Returns the secrets to mask in a deployment's messages. An app may also print the previous version's. */
 export function secretsOfRecord(record: Pick<DeploymentRecord, "spec" | "previous" | "options">): string[] {
   const { spec, previous, options } = record;
   return [...secretsOf(spec), ...secretsOf(previous?.spec), ...secretsOfAuth(options.registry_auth)];
 }
 
-/** Values of the environment: the secrets of a specification. */
+/** Returns the secrets of a specification: the values of its environment variables. */
 export function secretsOf(spec: AppSpec | undefined): string[] {
   return spec?.environments.map(({ value }) => value) ?? [];
 }

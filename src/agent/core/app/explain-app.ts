@@ -1,26 +1,27 @@
 import type { AppRecord } from "../deployment/record.ts";
-import { type ContainerSnapshot, appState, lastExit, timesText } from "./app-state.ts";
+import { capitalize, formatTimes } from "../text.ts";
+import { type AppContainerState, appState, lastExit } from "./app-state.ts";
 
-/** What is known of an app, for its explanation. Times are what they were told as. */
+/** What is known of an app, for its explanation. */
 export interface AppSnapshot {
   readonly name: string;
-  /** Its image, if a deployment of it succeeded. */
+  /** Its image; `undefined` if no deployment of it succeeded. */
   readonly image: string | undefined;
   readonly desired: AppRecord["desired"];
   readonly engineError: string | undefined;
-  readonly container: (ContainerSnapshot & { readonly healthOutput: string }) | undefined;
+  readonly container: (AppContainerState & { readonly healthOutput: string }) | undefined;
   readonly imagePresent: boolean | undefined;
   readonly takenPorts: readonly { readonly port: number; readonly holder: string }[];
-  /** The rule of the device's policy that it breaks, in words. */
+  /** The rule of the device's policy that it violates, as text. */
   readonly policyDenial: string | undefined;
-  /** What the deployment that is at work on it said last. */
+  /** Last message of its pending deployment. */
   readonly deploying: string | undefined;
-  /** How its last deployment ended, and why. */
+  /** Why its last deployment failed. */
   readonly lastFailure: string | undefined;
   readonly lastRepair: { readonly reason: string; readonly error: string | undefined } | undefined;
 }
 
-/** One link of the chain between a deployment and a running app. */
+/** One fact between the deployment and a running app. */
 export interface Finding {
   /** `note` is neither good nor bad by itself. */
   readonly verdict: "good" | "bad" | "note";
@@ -29,42 +30,44 @@ export interface Finding {
 
 export interface Explanation {
   readonly findings: readonly Finding[];
-  /** The first thing that is wrong, in one sentence; `undefined` when the app runs. */
+  /** The first problem, in one sentence; `undefined` if the app runs. */
   readonly cause: string | undefined;
   /** What a person can do about it. */
   readonly advice: string | undefined;
 }
 
-/** Walks the chain from "was it deployed?" to "is it healthy?". What comes after the first broken link is not blamed. */
+/**
+ * Checks an app from "was it deployed?" to "is it healthy?". The cause is the first problem: others may follow from it.
+ */
 export function explainApp(known: AppSnapshot): Explanation {
   const findings: Finding[] = [];
-  const say = (verdict: Finding["verdict"], text: string): void => void findings.push({ verdict, text });
-  const stop = (cause: string, advice: string): Explanation => ({ findings, cause, advice });
+  const add = (verdict: Finding["verdict"], text: string): void => void findings.push({ verdict, text });
+  const conclude = (cause: string, advice: string): Explanation => ({ findings, cause, advice });
 
-  if (known.deploying !== undefined) say("note", `A deployment of it is going on: ${known.deploying}`);
+  if (known.deploying !== undefined) add("note", `A deployment of it is going on: ${known.deploying}`);
   if (known.image === undefined) {
-    say("bad", "It is not installed: no deployment of it succeeded.");
-    if (known.lastFailure !== undefined) say("note", `Its last deployment failed: ${known.lastFailure}`);
+    add("bad", "It is not installed: no deployment of it succeeded.");
+    if (known.lastFailure !== undefined) add("note", `Its last deployment failed: ${known.lastFailure}`);
     return known.deploying === undefined
-      ? stop("It was never deployed successfully.", `See its deployment with: edge-agent events`)
-      : stop("It is being deployed.", "Follow it with: edge-agent events -f");
+      ? conclude("It was never deployed successfully.", `See its deployment with: edge-agent events`)
+      : conclude("It is being deployed.", "Follow it with: edge-agent events -f");
   }
-  say("good", `It was deployed, from ${known.image}.`);
+  add("good", `It was deployed, from ${known.image}.`);
   if (known.engineError !== undefined) {
-    say("bad", `The container engine cannot be asked: ${known.engineError}`);
-    return stop("The container engine does not answer.", "Check the engine first: edge-agent doctor");
+    add("bad", `The container engine cannot be asked: ${known.engineError}`);
+    return conclude("The container engine does not answer.", "Check the engine first: edge-agent doctor");
   }
-  if (known.imagePresent === false) say("bad", "Its image is no longer on the device.");
-  else if (known.imagePresent) say("good", "Its image is on the device.");
-  const { cause, advice } = explainState(known, say);
-  if (known.lastRepair) sayRepair(known.lastRepair, say);
+  if (known.imagePresent === false) add("bad", "Its image is no longer on the device.");
+  else if (known.imagePresent) add("good", "Its image is on the device.");
+  const { cause, advice } = explainState(known, add);
+  if (known.lastRepair) addRepair(known.lastRepair, add);
   return { findings, cause, advice };
 }
 
-function explainState(known: AppSnapshot, say: Say): Ending {
-  if (known.policyDenial !== undefined) say("bad", `The device's policy forbids it: ${known.policyDenial}`);
-  if (isStoppedOnPurpose(known)) return stoppedOnPurpose(known, say);
-  if (known.policyDenial === undefined) return explainContainer(known, say);
+function explainState(known: AppSnapshot, add: AddFinding): Diagnosis {
+  if (known.policyDenial !== undefined) add("bad", `The device's policy forbids it: ${known.policyDenial}`);
+  if (isStoppedOnPurpose(known)) return explainStopped(known, add);
+  if (known.policyDenial === undefined) return explainContainer(known, add);
   return {
     cause: "The device's policy forbids it, so it is not started.",
     advice:
@@ -77,25 +80,25 @@ function isStoppedOnPurpose({ desired, container }: AppSnapshot): boolean {
   return desired === "stopped" && appState(container, false, desired).state === "stopped";
 }
 
-function stoppedOnPurpose({ name }: AppSnapshot, say: Say): Ending {
-  say("note", "It was stopped on purpose, and stays stopped, also over reboots.");
+function explainStopped({ name }: AppSnapshot, add: AddFinding): Diagnosis {
+  add("note", "It was stopped on purpose, and stays stopped, also over reboots.");
   return { cause: "It was stopped on purpose.", advice: `Start it again: edge-agent start ${name}` };
 }
 
-type Say = (verdict: Finding["verdict"], text: string) => void;
-type Ending = Pick<Explanation, "cause" | "advice">;
+type AddFinding = (verdict: Finding["verdict"], text: string) => void;
+type Diagnosis = Pick<Explanation, "cause" | "advice">;
 
-function explainContainer(known: AppSnapshot, say: Say): Ending {
+function explainContainer(known: AppSnapshot, add: AddFinding): Diagnosis {
   const { container, takenPorts, name } = known;
-  if (!container) say("bad", "It has no container.");
-  else say(container.status === "running" ? "good" : "bad", `Its container is ${container.status}.`);
+  if (!container) add("bad", "It has no container.");
+  else add(container.status === "running" ? "good" : "bad", `Its container is ${container.status}.`);
   if (container && container.restartCount > 0) {
-    say(
+    add(
       container.status === "running" ? "note" : "bad",
-      `The engine restarted it ${timesText(container.restartCount)}.`,
+      `The engine restarted it ${formatTimes(container.restartCount)}.`,
     );
   }
-  for (const { port, holder } of takenPorts) say("bad", `Its port ${port} is taken by ${holder}.`);
+  for (const { port, holder } of takenPorts) add("bad", `Its port ${port} is taken by ${holder}.`);
   const taken = takenPorts[0];
   if (taken && container?.status !== "running") {
     return {
@@ -103,14 +106,14 @@ function explainContainer(known: AppSnapshot, say: Say): Ending {
       advice: "Stop that, and the agent starts the app by itself.",
     };
   }
-  if (!container) return withoutContainer(known);
-  if (container.status === "running") return explainRunning(container, name, say);
+  if (!container) return explainMissing(known);
+  if (container.status === "running") return explainRunning(container, name, add);
   const { trouble } = appState(container, false);
-  if (container.status !== "created") say("bad", `Its last run: ${lastExit(container)}.`);
-  return { cause: `${capital(trouble ?? "it does not run")}.`, advice: adviceFor(container, name) };
+  if (container.status !== "created") add("bad", `Its last run: ${lastExit(container)}.`);
+  return { cause: `${capitalize(trouble ?? "it does not run")}.`, advice: adviceFor(container, name) };
 }
 
-function withoutContainer({ imagePresent, name }: AppSnapshot): Ending {
+function explainMissing({ imagePresent, name }: AppSnapshot): Diagnosis {
   return imagePresent === false
     ? { cause: "Its container and its image were removed.", advice: "Deploy it again, so that the image is pulled." }
     : {
@@ -119,30 +122,30 @@ function withoutContainer({ imagePresent, name }: AppSnapshot): Ending {
       };
 }
 
-function explainRunning(container: NonNullable<AppSnapshot["container"]>, name: string, say: Say): Ending {
+function explainRunning(container: NonNullable<AppSnapshot["container"]>, name: string, add: AddFinding): Diagnosis {
   switch (container.health) {
     case "unhealthy":
-      say("bad", `Its health check fails${container.healthOutput ? `: ${container.healthOutput}` : "."}`);
+      add("bad", `Its health check fails${container.healthOutput ? `: ${container.healthOutput}` : "."}`);
       return {
         cause: "It runs, but its health check fails.",
         advice: "Look at its log, above, and at what it needs: network, volumes, other apps.",
       };
     case "starting":
-      say("note", "Its health check has not passed yet.");
+      add("note", "Its health check has not passed yet.");
       break;
     case "healthy":
-      say("good", "Its health check passes.");
+      add("good", "Its health check passes.");
       break;
     case "none":
-      say("note", "Its image has no health check: running is all that can be seen.");
+      add("note", "Its image has no health check: only whether it runs is known.");
   }
   const { trouble } = appState(container, false);
   if (trouble === undefined) return { cause: undefined, advice: undefined };
-  say("bad", `The run before: ${lastExit(container)}.`);
-  return { cause: `${capital(trouble)}.`, advice: adviceFor(container, name) };
+  add("bad", `The run before: ${lastExit(container)}.`);
+  return { cause: `${capitalize(trouble)}.`, advice: adviceFor(container, name) };
 }
 
-function adviceFor({ status, oomKilled, exitCode }: ContainerSnapshot, name: string): string {
+function adviceFor({ status, oomKilled, exitCode }: AppContainerState, name: string): string {
   if (oomKilled) return "It needs more memory than the device has free: stop other apps, or use a smaller version.";
   if (exitCode === 126 || exitCode === 127)
     return "The image's command is missing or not executable: deploy another image.";
@@ -150,11 +153,7 @@ function adviceFor({ status, oomKilled, exitCode }: ContainerSnapshot, name: str
   return `Its last log lines, above, say more. Start it again: edge-agent restart ${name}`;
 }
 
-function sayRepair({ reason, error }: NonNullable<AppSnapshot["lastRepair"]>, say: Say): void {
-  if (error === undefined) say("note", `The agent has put it right before: ${reason}.`);
-  else say("bad", `The agent tried to put it right (${reason}), and could not: ${error}`);
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
+function addRepair({ reason, error }: NonNullable<AppSnapshot["lastRepair"]>, add: AddFinding): void {
+  if (error === undefined) add("note", `The agent has repaired it before: ${reason}.`);
+  else add("bad", `The agent tried to repair it (${reason}) and could not: ${error}`);
 }

@@ -1,34 +1,34 @@
 import type { AppRecord } from "../deployment/record.ts";
 import { hasTemporaryName } from "./container.ts";
+import { type ContainerStatus, isUp } from "./container-status.ts";
 import { recreateStep } from "../deployment/plan-lifecycle.ts";
 import { staysExited } from "./restart-policy.ts";
 import type { Step } from "../deployment/step.ts";
 
-/** A container of an installed app as the engine shows it. */
+/** A container of an installed app, as the engine reports it. */
 export interface AppContainer {
   readonly id: string;
   readonly name: string;
-  readonly status: string;
-  /** Of the last run, where it matters and is known. */
+  readonly status: ContainerStatus;
+  /** Exit code of the last run; only read if the restart policy depends on it. */
   readonly exitCode?: number | undefined;
 }
 
-/** What has to be done so that an app runs as it should, and why: for the log and whoever reads it. */
+/** One correction of an app, with its reason for log and history. */
 export interface Repair {
   readonly step: Extract<Step, { kind: "create" | "start" | "stop" | "rename" | "clean" }>;
   readonly reason: string;
 }
 
 /**
- * The next thing to put right about an app, or `undefined` when it is as it should be. An app that crashes is none of
- * this: the engine restarts it by its restart policy, and what it is then shows in its state. A paused one was paused
- * by somebody for a reason. One that was stopped through the agent stays stopped, and one whose restart policy lets it
- * end is left alone once it has.
+ * Returns the next repair of an app, or `undefined` if it is as desired. A crashing app needs none: the engine restarts
+ * it by its restart policy. A paused one was paused by a person on purpose. An app that was stopped through the agent
+ * stays stopped, and one whose restart policy lets it end is left alone after it has ended.
  */
 export function nextRepair(app: AppRecord, containers: readonly AppContainer[]): Repair | undefined {
   const { spec, desired } = app;
   const [container, ...surplus] = containers;
-  // Run to its end, and cleared away since, for all that can be seen.
+  // It may have ended, and its container may have been removed since.
   if (!container && (desired === "stopped" || spec.restart_policy === "no")) return undefined;
   if (!container) return { step: recreateStep(app), reason: "its container was removed" };
   if (surplus.length > 0) {
@@ -44,7 +44,7 @@ export function nextRepair(app: AppRecord, containers: readonly AppContainer[]):
     };
   }
   if (desired === "stopped" && container.status !== "dead") {
-    return UP.has(container.status)
+    return isUp(container.status)
       ? { step: { kind: "stop", containerIds: [container.id] }, reason: "it was started though it is to stay stopped" }
       : undefined;
   }
@@ -59,17 +59,23 @@ export function nextRepair(app: AppRecord, containers: readonly AppContainer[]):
         step: { kind: "clean", containerIds: [container.id] },
         reason: "the engine could not remove its container",
       };
-    default:
+    case "running":
+    case "restarting":
+    case "paused":
+    case "removing":
+    case "unknown":
       return undefined;
   }
 }
 
-const UP: ReadonlySet<string> = new Set(["running", "restarting", "paused"]);
-
 const MIN_DELAY_MS = 15_000;
 const MAX_DELAY_MS = 600_000;
 
-/** Pause before the next try to repair the same app after `failures` tries in a row that did not hold, in milliseconds. */
+/**
+ * Returns the delay before the next repair of the same app, in milliseconds.
+ *
+ * @param failures number of consecutive repairs that failed or did not last
+ */
 export function repairDelay(failures: number): number {
   return failures === 0 ? 0 : Math.min(MAX_DELAY_MS, MIN_DELAY_MS * 2 ** Math.min(failures - 1, 20));
 }

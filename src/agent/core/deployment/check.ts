@@ -6,6 +6,7 @@ import { oldVersionName, newVersionName, containerName } from "../app/container.
 import { type HostPort, hostPortsOf, includesPort, toHostPort } from "../host/host-port.ts";
 import type { PolicyViolation } from "../policy/policy.ts";
 import type { Failure } from "./record.ts";
+import { formatWholeMegabytes } from "../text.ts";
 
 /** What has a host port. */
 export type PortHolder =
@@ -179,7 +180,7 @@ function findExceededLimit(
   if (memory_limit > memoryBytes) {
     return {
       code: "InvalidRequest",
-      message: `The device has ${megabytes(memoryBytes)} MB of memory; memory_limit is ${megabytes(memory_limit)} MB.`,
+      message: `The device has ${formatWholeMegabytes(memoryBytes)} MB of memory; memory_limit is ${formatWholeMegabytes(memory_limit)} MB.`,
       details: { memory_limit, memory_bytes: memoryBytes },
     };
   }
@@ -200,13 +201,9 @@ function findDiskShortage({ freeBytes, reserveBytes }: HostState): Refusal | und
   if (freeBytes === undefined || freeBytes >= reserveBytes) return undefined;
   return {
     code: "InsufficientDisk",
-    message: `Only ${megabytes(freeBytes)} MB are free where images are kept; ${megabytes(reserveBytes)} MB are held in reserve.`,
+    message: `Only ${formatWholeMegabytes(freeBytes)} MB are free where images are kept; ${formatWholeMegabytes(reserveBytes)} MB are held in reserve.`,
     details: { free_bytes: freeBytes, reserve_bytes: reserveBytes },
   };
-}
-
-function megabytes(bytes: number): number {
-  return Math.floor(bytes / 1_000_000);
 }
 
 /** Returns the refusal for a port that is in use; `conflict` is `undefined` where it is not known which one. */

@@ -1,37 +1,38 @@
 import type { DeploymentStep } from "../../../protocol/deployment-event.ts";
 import type { ErrorCode } from "../../../protocol/errors.ts";
+import type { DownloadErrorKind, EngineErrorKind, RegistryErrorKind } from "../error-kind.ts";
 import type { Failure } from "./record.ts";
 
 interface PullOrEngineError {
-  readonly kind: string;
+  readonly kind: EngineErrorKind | RegistryErrorKind | DownloadErrorKind;
   readonly message: string;
 }
 
-const PULL_MESSAGES: Readonly<Record<string, string>> = {
+const PULL_MESSAGES = {
   image_not_found: "The registry has no such image",
   image_denied: "The registry denies access to the image",
   wrong_platform: "The image is not built for this device",
   registry_unreachable: "The registry could not be reached",
   rate_limited: "The registry asks for fewer requests",
   registry_untrusted: "The connection to the registry cannot be trusted",
-  refused_target: "The registry leads where it may not",
-  wrong_content: "The registry did not send what it should",
+  refused_target: "The registry refers to a target that is not allowed",
+  wrong_content: "The registry sent wrong content",
   no_progress: "The download was given up",
   unsupported: "The registry's answer cannot be used",
-};
+} as const satisfies Partial<Record<PullOrEngineError["kind"], string>>;
 
-/** What an error of the engine means for the deployment it happened in. */
-export function failureOf(trouble: PullOrEngineError, step: DeploymentStep, image: string): Failure {
-  const failure = (code: ErrorCode, message: string, details?: Failure["details"]): Failure => ({
+/** Returns the failure of a deployment that an error of the engine, a registry or a download causes. */
+export function failureOf({ kind, message }: PullOrEngineError, step: DeploymentStep, image: string): Failure {
+  const failure = (code: ErrorCode, text: string, details?: Failure["details"]): Failure => ({
     code,
-    message,
+    message: text,
     step,
     ...(details && { details }),
   });
-  switch (trouble.kind) {
+  switch (kind) {
     case "unavailable":
     case "timeout":
-      return failure("EngineUnavailable", `The container engine does not answer: ${trouble.message}`);
+      return failure("EngineUnavailable", `The container engine does not answer: ${message}`);
     case "image_not_found":
     case "image_denied":
     case "wrong_platform":
@@ -42,21 +43,21 @@ export function failureOf(trouble: PullOrEngineError, step: DeploymentStep, imag
     case "wrong_content":
     case "no_progress":
     case "unsupported":
-      return failure("ImagePullBackOff", `${PULL_MESSAGES[trouble.kind]}: ${trouble.message}`, {
-        reason: trouble.kind,
-        image,
-      });
+      return failure("ImagePullBackOff", `${PULL_MESSAGES[kind]}: ${message}`, { reason: kind, image });
     case "corrupt_layer":
-      return failureOf({ ...trouble, kind: "registry_unreachable" }, step, image);
+      return failureOf({ kind: "registry_unreachable", message }, step, image);
     case "no_space":
-      return failure("InsufficientDisk", `The device ran out of disk space: ${trouble.message}`);
+      return failure("InsufficientDisk", `The device ran out of disk space: ${message}`);
     case "port_in_use":
       return failure("ErrorPortInUse", "");
     case "conflict":
-      return failure("ErrorNameExists", `The container engine has something of this name: ${trouble.message}`);
+      return failure("ErrorNameExists", `The container engine already uses this name: ${message}`);
     case "invalid":
-      return failure("InvalidRequest", `The container engine refuses the app: ${trouble.message}`);
-    default:
-      return failure("Internal", `The container engine failed: ${trouble.message}`);
+      return failure("InvalidRequest", `The container engine refuses the app: ${message}`);
+    case "not_found":
+    case "unknown":
+      return failure("Internal", `The container engine failed: ${message}`);
+    case "disk_failed":
+      return failure("Internal", `The download cannot be stored: ${message}`);
   }
 }

@@ -1,15 +1,8 @@
-import type { AppSpec } from "../../../protocol/app-spec.ts";
-import { exitedSuccessfully } from "../app/restart-policy.ts";
+import type { ContainerSnapshot } from "../app/container-status.ts";
+import { exitedSuccessfully, type RestartPolicy } from "../app/restart-policy.ts";
 
-/** What a look at the app's container showed. */
-export interface VerifySample {
-  readonly status: string;
-  readonly restartCount: number;
-  readonly exitCode: number;
-  readonly oomKilled: boolean;
-  readonly startedAt: string;
-  readonly health: "none" | "starting" | "healthy" | "unhealthy";
-}
+/** What the engine reports of the app's container, as far as verification depends on it. */
+type VerifySample = Pick<ContainerSnapshot, "status" | "restartCount" | "exitCode" | "startedAt" | "health">;
 
 /** Identifies the run of the app that is being verified, from the first sample. */
 export interface Baseline {
@@ -24,7 +17,7 @@ export interface VerifyWindow {
   readonly settleMs: number;
   readonly healthTimeoutMs: number;
   /** What the app asks for when it ends by itself. */
-  readonly restartPolicy: AppSpec["restart_policy"];
+  readonly restartPolicy: RestartPolicy | undefined;
 }
 
 /**

@@ -1,4 +1,4 @@
-/** What is checked, from the ground up. `needs` have to be in order before a check says anything about its own layer. */
+/** All checks, lowest layer first. A check is only meaningful if the checks in `needs` have passed. */
 export const CHECKS = [
   { id: "config", title: "Configuration", needs: [] },
   { id: "permissions", title: "Permissions", needs: ["config"] },
@@ -27,10 +27,10 @@ interface Check {
 
 export type CheckId = (typeof CHECKS)[number]["id"];
 
-/** What one look showed. `warning` is for what works now and may not tomorrow. */
+/** Result of one check. `warning`: works now but is likely to fail later. */
 export interface CheckResult {
   readonly verdict: "good" | "warning" | "bad" | "skipped";
-  /** What was found, in a sentence. */
+  /** What was found, as a sentence. */
   readonly text: string;
   /** What a person can do about it. */
   readonly next?: string;
@@ -38,7 +38,7 @@ export interface CheckResult {
 
 export type CheckResults = ReadonlyMap<CheckId, CheckResult>;
 
-/** The layers below a check that are broken by themselves: while there are any, it would only be blamed for them. */
+/** Returns the failed checks that a check depends on, directly or through skipped ones. */
 export function failedDependencies(id: CheckId, verdicts: CheckResults): CheckId[] {
   const roots = checkOf(id).needs.flatMap((need) => {
     const verdict = verdicts.get(need)?.verdict;
@@ -48,17 +48,17 @@ export function failedDependencies(id: CheckId, verdicts: CheckResults): CheckId
   return [...new Set(roots)];
 }
 
-/** The verdict on a check that could not be made because of what lies below it. */
-export function skipped(below: readonly CheckId[]): CheckResult {
-  return { verdict: "skipped", text: `Not checked, waits for: ${below.map((id) => checkOf(id).title).join(", ")}.` };
+/** Returns the result of a check that is skipped because checks it depends on have failed. */
+export function skipped(failed: readonly CheckId[]): CheckResult {
+  return { verdict: "skipped", text: `Not checked, waits for: ${failed.map((id) => checkOf(id).title).join(", ")}.` };
 }
 
-/** What to put right, and in this order: each is broken by itself and not by what lies below it. */
+/** Returns the failed checks in the order in which to fix them. */
 export function failedChecks(verdicts: CheckResults): CheckId[] {
   return CHECKS.map(({ id }) => id).filter((id) => verdicts.get(id)?.verdict === "bad");
 }
 
-/** The table's row of a check. */
+/** Returns a check's entry in the table. */
 export function checkOf(id: CheckId): { readonly title: string; readonly needs: readonly CheckId[] } {
   const check = CHECKS.find((candidate) => candidate.id === id);
   if (!check) throw new Error(`there is no check ${id}`);

@@ -1,7 +1,7 @@
-/** The way out of the device. */
+/** Default route of the device. */
 export interface DefaultRoute {
   readonly interface: string;
-  /** Address of the gateway as the kernel writes it, empty where there is none, as behind a modem. */
+  /** Address of the gateway as the kernel writes it; empty if there is none, as with a modem. */
   readonly gateway: string;
 }
 
@@ -13,8 +13,7 @@ const UP = 0x1;
 const REJECT = 0x200;
 
 /**
- * The route the kernel takes to addresses it knows nothing of: the one of the lowest metric. IPv6 counts only where
- * there is none of IPv4.
+ * Returns the default route with the lowest metric. IPv6 is used only if there is no IPv4 route.
  *
  * @param route text of `/proc/net/route`
  * @param ipv6Route text of `/proc/net/ipv6_route`
@@ -28,7 +27,7 @@ function best(candidates: readonly Candidate[]): DefaultRoute | undefined {
   return first && { interface: first.interface, gateway: first.gateway };
 }
 
-/** `Iface Destination Gateway Flags RefCnt Use Metric Mask ...`, numbers in hexadecimal but for the metric. */
+/** `Iface Destination Gateway Flags RefCnt Use Metric Mask ...`, numbers in hexadecimal, the metric in decimal. */
 function fromIpv4(line: string): Candidate[] {
   const [name = "", destination, gateway = "", flags = "", , , metric, mask] = line.trim().split(/\s+/);
   if (destination !== "00000000" || mask !== "00000000" || !isUsable(flags)) return [];

@@ -1,35 +1,35 @@
-/** A file or directory as the file system shows it. */
+/** Owner and mode of a file or directory. */
 export interface FileStat {
   readonly path: string;
   readonly isDirectory: boolean;
-  /** Permissions with the sticky bit. */
+  /** Permission bits with the sticky bit. */
   readonly mode: number;
   readonly uid: number;
   readonly gid: number;
 }
 
-/** Users and groups that may do what the agent may. */
+/** Users and groups with the same rights as the agent. */
 export interface TrustedUsers {
   readonly uids: readonly number[];
   readonly gids: readonly number[];
-  /** Whom the file should belong to. */
+  /** User id that should own the file. */
   readonly expectedOwner: number;
 }
 
 /**
- * What nobody else may do with it: `read` nor write it, not even a group; the same, but a group may read (`shared`);
- * `write` it; or `replace` what is in a directory on the way to it.
+ * What untrusted users must not do with a file: `read` or write it, including its group; the same, but the group may
+ * read it (`shared`); `write` it; or `replace` an entry of a parent directory.
  */
 export type PermissionRule = "read" | "shared" | "write" | "replace";
 
-/** A user who is not trusted can read or change something. */
+/** A file that an untrusted user can read or change. */
 export interface Exposure {
   readonly path: string;
-  /** What is wrong, in a sentence. */
+  /** What is wrong, as a sentence. */
   readonly text: string;
-  /** The command that mends it. */
+  /** The command that fixes it. */
   readonly next: string;
-  /** No more than names can be seen. */
+  /** Only names in a directory are exposed. */
   readonly isMinor: boolean;
 }
 
@@ -42,25 +42,29 @@ const FORBIDDEN_BITS: Readonly<Record<PermissionRule, number>> = {
 const GROUP_BITS = 0o070;
 const WRITE_BITS = 0o022;
 const STICKY_BIT = 0o1000;
-/** Groups of the system itself have numbers below. */
+/** System groups have smaller ids. */
 const MIN_USER_GID = 1000;
 
-/** Why a file is not safe; `undefined` where it is. @param allowed permissions that it may have all the same */
+/**
+ * Returns how a file is exposed; `undefined` if it is safe.
+ *
+ * @param allowed permission bits that are accepted regardless of the rule
+ */
 export function findExposure(
-  facts: FileStat,
+  file: FileStat,
   protection: PermissionRule,
   trusted: TrustedUsers,
   allowed: number = 0,
 ): Exposure | undefined {
-  const { path, mode, uid, isDirectory } = facts;
+  const { path, mode, uid, isDirectory } = file;
   const shown = `mode ${(mode & 0o7777).toString(8).padStart(4, "0")}`;
   if (!trusted.uids.includes(uid)) {
     const text = `${path} belongs to user ${uid} (${shown}), who can change it.`;
     return { path, text, next: `chown ${trusted.expectedOwner} ${quoteForShell(path)}`, isMinor: false };
   }
-  // In a directory with the sticky bit nobody can replace what belongs to somebody else.
+  // In a directory with the sticky bit, users cannot replace files of other users.
   if (protection === "replace" && (mode & STICKY_BIT) !== 0) return undefined;
-  const forbidden = FORBIDDEN_BITS[protection] & ~allowed & ~trustedGroupBits(facts, protection, trusted);
+  const forbidden = FORBIDDEN_BITS[protection] & ~allowed & ~trustedGroupBits(file, protection, trusted);
   const bits = mode & forbidden;
   if (bits === 0) return undefined;
   const can =
@@ -73,15 +77,15 @@ export function findExposure(
   };
 }
 
-/** Permissions of the file's group, where its members are trusted. */
+/** Returns the group permission bits that are accepted since the group is trusted. */
 function trustedGroupBits({ uid, gid }: FileStat, protection: PermissionRule, { gids }: TrustedUsers): number {
   if (protection === "read") return 0;
-  // Many distributions give each user a group of that user's own, of the same number.
+  // Many distributions give each user a group with the same id.
   const isSystem = protection === "replace" && (gid < MIN_USER_GID || gid === uid);
   return isSystem || gids.includes(gid) ? GROUP_BITS : 0;
 }
 
-/** What `chmod` is told to take away: everything that is forbidden to whom has too much. */
+/** Returns the argument of the `chmod` that removes all forbidden permissions of the classes that have any. */
 function chmodArgument(bits: number, forbidden: number): string {
   if (forbidden === 0o077) return "go-rwx";
   const of = (who: string, shift: number): string[] => {

@@ -1,16 +1,16 @@
-/** A network interface of a modem, as the kernel shows it. */
+/** A network interface of a modem, as the kernel reports it. */
 export interface ModemInterface {
   readonly name: string;
-  /** `up`, `down`, `unknown` (which point-to-point links are while they work) … */
+  /** `up`, `down`, `unknown` (point-to-point links that work) … */
   readonly state: string;
   readonly addresses: readonly string[];
 }
 
 export interface ModemState {
-  /** Devices modems are controlled through, such as `cdc-wdm0`. */
+  /** Control devices of modems, such as `cdc-wdm0`. */
   readonly controls: readonly string[];
   readonly interfaces: readonly ModemInterface[];
-  /** Whether another interface leads out of the device. */
+  /** Whether the device has a default route through another interface. */
   readonly hasOtherRoute: boolean;
 }
 
@@ -21,7 +21,7 @@ export type ModemFinding =
 
 /** Names the kernel gives the interfaces of modems. */
 const INTERFACE = /^(wwan|wwp|ppp|rmnet|qmimux)/;
-/** And the devices they are controlled through: QMI, MBIM, and the kernel's own framework. */
+/** Names of modems' control devices: QMI, MBIM, and the kernel's WWAN framework. */
 const CONTROL = /^(cdc-wdm\d+|wwan\d+(qmi|mbim|at)\d+)$/;
 
 export function isModemInterface(name: string): boolean {
@@ -32,7 +32,7 @@ export function isModemControl(name: string): boolean {
   return CONTROL.test(name);
 }
 
-/** Whether there is a modem, and whether it is connected. */
+/** Reports whether there is a modem and whether it is connected. */
 export function findModem({ controls, interfaces, hasOtherRoute }: ModemState): ModemFinding {
   const connected = interfaces.filter(({ state, addresses }) => state !== "down" && addresses.length > 0);
   if (connected.length > 0) {

@@ -4,16 +4,16 @@ import { isPathBelow, isPathWithin } from "../policy/resolved-path.ts";
 export interface MountEntry {
   /** Device of the file system, `major:minor`. */
   readonly device: string;
-  /** The directory of the file system that is mounted. */
+  /** Directory within the file system that is mounted. */
   readonly root: string;
-  /** Where it is mounted. */
+  /** Mount point. */
   readonly path: string;
-  /** Whether it follows a mount of another namespace, and whether others follow it. */
+  /** Mount propagation: whether it receives from another peer group, and whether it is in one itself. */
   readonly isSlave: boolean;
   readonly isShared: boolean;
 }
 
-/** Reads the kernel's table of mounts. */
+/** Parses `/proc/self/mountinfo`. */
 export function parseMountinfo(text: string): MountEntry[] {
   return text.split("\n").flatMap((line) => {
     const [, , device, root, path, , ...more] = line.split(" ");
@@ -24,12 +24,12 @@ export function parseMountinfo(text: string): MountEntry[] {
   });
 }
 
-/** Blanks and the like are written as three octal digits. */
+/** The kernel writes whitespace and backslashes as three octal digits. */
 function unescape(text: string): string {
   return text.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 }
 
-/** The mount a path without links lies on. */
+/** Returns the mount that a path without symbolic links is on. */
 function findMount(path: string, mounts: readonly MountEntry[]): MountEntry | undefined {
   let best: MountEntry | undefined;
   for (const mount of mounts) {
@@ -39,8 +39,8 @@ function findMount(path: string, mounts: readonly MountEntry[]): MountEntry | un
 }
 
 /**
- * The same text for the same place, whatever it is called: a directory may be mounted at several paths. As a path, whose
- * first part is the file system.
+ * Returns the location of a path: its file system's device followed by the path within it. Two paths have the same
+ * location if they are the same directory, mounted twice.
  */
 export function locateFile(path: string, mounts: readonly MountEntry[]): string {
   return locateOnMount(findMount(path, mounts), path);
@@ -52,14 +52,14 @@ function locateOnMount(mount: MountEntry | undefined, path: string): string {
   return `/${mount.device}${mount.root === "/" ? "" : mount.root}${below === "/" ? "" : below}`;
 }
 
-/** Looks up the places of paths without links, as `placeOf` names them. */
+/** Returns locations of paths without symbolic links, as `locateFile` does. */
 export interface FileLocations {
   locate(path: string): string;
-  /** The place of the path, and of whatever is mounted below it. */
+  /** Locations of the path and of everything mounted below it. */
   locateAllBelow(path: string): readonly string[];
 }
 
-/** Places as the machine has them, without what is mounted for this process only. */
+/** Returns locations as the host has them, ignoring mounts of this process's own namespace. */
 export function hostLocations(mounts: readonly MountEntry[]): FileLocations {
   const isOwn = privateMountTest(mounts);
   // The last mount at a path hides the others.
@@ -75,12 +75,12 @@ export function hostLocations(mounts: readonly MountEntry[]): FileLocations {
   };
 }
 
-/** What a service manager puts in the place of directories it hides from a service. */
+/** Roots of mounts by which systemd hides directories from a service. */
 const SYSTEMD_PRIVATE_MOUNT = /\/systemd-private-|\/systemd\/inaccessible\//;
 
 /**
- * Where something is mounted that only this process sees in place of what the machine has there, such as a private
- * `/tmp`; `undefined` where the path lies on nothing of the kind.
+ * Returns the mount point of the private mount, such as a private `/tmp`, that hides the host's files from the path, if
+ * any.
  */
 export function findPrivateMount(path: string, mounts: readonly MountEntry[]): string | undefined {
   const mount = findMount(path, mounts);
@@ -88,17 +88,17 @@ export function findPrivateMount(path: string, mounts: readonly MountEntry[]): s
   return privateMountTest(mounts)(mount) ? mount.path : undefined;
 }
 
-/** Tells the mounts that only this process sees from those of the machine. */
+/** Returns a test for mounts that only this process sees. */
 function privateMountTest(mounts: readonly MountEntry[]): (mount: MountEntry) => boolean {
-  // In a service's own mount namespace, whatever came from the machine follows the machine's mount.
+  // In a service's mount namespace, mounts inherited from the host are slaves of the host's mounts.
   const isOwnNamespace = mounts.findLast(({ path: at }) => at === "/")?.isSlave ?? false;
   return ({ root, isShared, isSlave }) => (isOwnNamespace && isShared && !isSlave) || SYSTEMD_PRIVATE_MOUNT.test(root);
 }
 
-/** Files that engines mount into each container from the folder they keep of it, which is named after its id. */
+/** Files that engines mount into each container from its own directory, which is named after its id. */
 const ENGINE_MOUNTED_FILES = new Set(["/etc/hostname", "/etc/hosts", "/etc/resolv.conf", "/run/.containerenv"]);
 
-/** Id of the container that this process may be running in, by its mounts. */
+/** Returns the id of the container this process runs in, if any, read from its mounts. */
 export function containerIdOf(mounts: readonly MountEntry[]): string | undefined {
   const roots = mounts.filter(({ path }) => ENGINE_MOUNTED_FILES.has(path)).map(({ root }) => root);
   return roots.map((root) => /(?:^|\/)([0-9a-f]{64})\//.exec(root)?.[1]).find((id) => id !== undefined);

@@ -1,10 +1,10 @@
 import { MAX_HOST_PORT, MIN_HOST_PORT } from "../../../protocol/limits.ts";
 
 /**
- * Whether outgoing connections may take ports that apps can ask for.
+ * Whether the kernel may use host ports of apps as source ports of outgoing connections.
  *
  * @param local first and last port of the kernel's `ip_local_port_range`
- * @param reserved ports left out of it, as in `ip_local_reserved_ports`: `8080,30000-32767`
+ * @param reserved ports excluded from that range, as in `ip_local_reserved_ports`: `8080,30000-32767`
  */
 export function clashesWithApps(local: string, reserved: string): boolean {
   const [first = 0, last = -1] = local.trim().split(/\s+/).map(Number);

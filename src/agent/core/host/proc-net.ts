@@ -1,20 +1,20 @@
 import type { HostPort } from "./host-port.ts";
 
-/** A socket that listens, or with UDP one that waits for datagrams of anybody. */
+/** A listening socket; with UDP, one that is not connected to a peer. */
 export interface ListeningPort extends HostPort {
-  /** Local address; `0.0.0.0` and `::` stand for all. */
+  /** Local address; `0.0.0.0` and `::` mean all. */
   readonly address: string;
-  /** User the socket belongs to. */
+  /** Id of the user that owns the socket. */
   readonly uid: number;
   readonly inode: number;
 }
 
-// As the kernel numbers the states of TCP. A UDP socket without a fixed other side is in the state of a closed one.
+// The kernel's numbers of TCP states: LISTEN; an unconnected UDP socket has the number of CLOSE.
 const WAITING_STATE = { tcp: "0A", udp: "07" } as const;
 
 /**
- * Reads the listening sockets out of `/proc/net/tcp`, `udp`, `tcp6` or `udp6`. Lines that do not have the kernel's form are
- * passed over, the heading among them.
+ * Reads the listening sockets from `/proc/net/tcp`, `udp`, `tcp6` or `udp6`. Skips lines of another form, such as the
+ * header.
  */
 export function parseProcNet(text: string, protocol: HostPort["protocol"]): ListeningPort[] {
   return text.split("\n").flatMap((line) => parseLine(line, protocol) ?? []);
@@ -32,7 +32,9 @@ function parseLine(line: string, protocol: HostPort["protocol"]): ListeningPort 
   return { address, port, protocol, uid: Number(uid), inode: Number(inode) };
 }
 
-/** The kernel prints an address as words of 32 bits in the byte order of the machine: little endian, here. */
+/**
+ * The kernel prints an address as 32-bit words in the machine's byte order; all supported machines are little endian.
+ */
 function parseAddress(hex: string): string {
   const bytes: number[] = [];
   for (let word = 0; word < hex.length; word += 8) {
@@ -41,7 +43,7 @@ function parseAddress(hex: string): string {
   return bytes.length === 4 ? bytes.join(".") : formatIpv6(bytes);
 }
 
-/** Writes an address as RFC 5952 wants it, but for its dotted form of mapped addresses. */
+/** Formats an address by RFC 5952, without the dotted form of mapped addresses. */
 function formatIpv6(bytes: readonly number[]): string {
   const groups: string[] = [];
   for (let i = 0; i < bytes.length; i += 2) groups.push((((bytes[i] ?? 0) << 8) | (bytes[i + 1] ?? 0)).toString(16));

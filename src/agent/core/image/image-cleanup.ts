@@ -1,13 +1,13 @@
 import { parseImageReference } from "../../../protocol/image-reference.ts";
 
-/** An image the agent had pulled, or was about to when it was cut off. */
+/** An image the agent pulled, or was pulling when it was interrupted. */
 export interface PulledImage {
   readonly reference: string;
-  /** `null` until the pull is over. */
+  /** `null` until the pull has finished. */
   readonly id: string | null;
-  /** What the reference stood for before: that image is not the agent's. */
+  /** Id of the image the reference named before the pull, which the agent does not own. */
   readonly before: string | null;
-  /** Since when no app needs it, by the time of day in milliseconds; `null` while one does. */
+  /** Since when nothing needs it, in Unix milliseconds; `null` while it is needed. */
   readonly unneededSince: number | null;
 }
 
@@ -19,48 +19,48 @@ export interface PresentImage {
 }
 
 export interface CleanupRules {
-  /** An image that nothing needs is kept for so long, in milliseconds. */
+  /** How long an unneeded image is kept, in milliseconds. */
   readonly keepMs: number;
-  /** With less of the disk free than this share, from 0 to 1, images that nothing needs go at once. */
+  /** Below this free share of the disk, from 0 to 1, unneeded images are removed at once. */
   readonly minFreeShare: number;
 }
 
 export interface CleanupView {
   readonly pulled: readonly PulledImage[];
   readonly images: readonly PresentImage[];
-  /** Ids of images that apps run from, ran from before their last update, or that deployments are at work with. */
+  /** Ids of images that apps use, used before their last update, or that pending deployments use. */
   readonly needed: ReadonlySet<string>;
-  /** References that deployments are at work with. */
+  /** References of pending deployments. */
   readonly pulling: ReadonlySet<string>;
-  /** Share of the disk that is free, from 0 to 1; `undefined` where that cannot be seen. */
+  /** Free share of the disk, from 0 to 1; `undefined` if unknown. */
   readonly freeDisk: number | undefined;
   readonly nowMs: number;
 }
 
-/** An image that may go, if its registry can be reached. */
+/** An image that may be removed, if it can be pulled again. */
 export interface Removal {
   readonly id: string;
-  /** What it was pulled as. */
+  /** Reference it was pulled by. */
   readonly reference: string;
-  /** Every name it has; all are the agent's. */
+  /** All its names; each was given by the agent. */
   readonly names: readonly string[];
   readonly bytes: number;
   readonly reason: "age" | "disk";
 }
 
 export interface CleanupPlan {
-  /** The oldest come first. */
+  /** Longest unneeded first. */
   readonly removals: readonly Removal[];
-  /** What is to be remembered from now on: images that are gone are not. */
+  /** The updated list of pulled images, without those that no longer exist. */
   readonly pulled: readonly PulledImage[];
 }
 
 /**
- * Which images may go. Never one that an app runs from or would go back to, nor one the agent did not pull, nor one that
- * somebody gave a name of their own.
+ * Plans which images to remove: never one that an app uses or may roll back to, one the agent did not pull, or one that
+ * a person gave another name.
  */
 export function planCleanup(view: CleanupView, { keepMs, minFreeShare }: CleanupRules): CleanupPlan {
-  const pulled = view.pulled.flatMap((entry) => refreshed(entry, view));
+  const pulled = view.pulled.flatMap((entry) => refreshEntry(entry, view));
   const isLow = view.freeDisk !== undefined && view.freeDisk < minFreeShare;
   const removals = pulled
     .filter(({ unneededSince }) => unneededSince !== null)
@@ -80,28 +80,28 @@ function firstIndexOf(removals: readonly Removal[], id: string): number {
   return removals.findIndex((removal) => removal.id === id);
 }
 
-/** What is known of an image now; nothing where it is gone, or never was the agent's. */
-function refreshed(entry: PulledImage, { images, needed, pulling, nowMs }: CleanupView): PulledImage[] {
+/** Returns the updated entry of an image; nothing if it no longer exists, or was not pulled by the agent. */
+function refreshEntry(entry: PulledImage, { images, needed, pulling, nowMs }: CleanupView): PulledImage[] {
   const id =
     entry.id ?? images.find(({ names }) => names.some((name) => matchesReference(name, entry.reference)))?.id ?? null;
   if (pulling.has(entry.reference)) return [{ ...entry, unneededSince: null }];
   if (id === null || id === entry.before || !images.some((image) => image.id === id)) return [];
   if (needed.has(id)) return [{ ...entry, id, unneededSince: null }];
-  // A clock that was set back would keep it for years.
+  // Otherwise a clock that was set back would keep the image for years.
   const since = Math.min(entry.unneededSince ?? nowMs, nowMs);
   return [{ ...entry, id, unneededSince: since }];
 }
 
-/** An image somebody else has given a name to is theirs as well. One whose name went over to a newer one has none. */
+/** Whether all names of the image come from the agent. One whose names moved to a newer image has none. */
 function isOwn({ id, names }: PresentImage, pulled: readonly PulledImage[]): boolean {
   const own = pulled.filter((entry) => entry.id === id).map(({ reference }) => reference);
   return names.every((name) => own.some((reference) => isOwnName(name, reference)));
 }
 
-/** Engines write names in their own ways; what was pulled by its digest may have a tag that says it. */
+/** An image that was pulled by digest may have the digest as its tag. */
 const DIGEST_TAG = /^sha256-[0-9a-f]{64}$/;
 
-/** Whether the image of this name is the one the reference stands for. */
+/** Whether the name, as an engine writes it, names the image of the reference. */
 function matchesReference(name: string, reference: string): boolean {
   const [one, other] = [parseImageReference(name), parseImageReference(reference)];
   if (!one || !other || !isSameRepository(one, other)) return false;
@@ -109,7 +109,7 @@ function matchesReference(name: string, reference: string): boolean {
   return one.digest === other.digest || one.tag === other.digest.replace(":", "-");
 }
 
-/** Whether an image that was pulled by the reference may have this name from that: the tag, or any digest. */
+/** Whether a pull of the reference may have given this name: its tag, or any digest. */
 function isOwnName(name: string, reference: string): boolean {
   const [one, other] = [parseImageReference(name), parseImageReference(reference)];
   if (!one || !other || !isSameRepository(one, other)) return false;

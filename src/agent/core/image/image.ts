@@ -1,23 +1,25 @@
-/** A piece of an image by its content. */
+import type { RegistryErrorKind } from "../error-kind.ts";
+
+/** A blob of an image, as in the OCI image specification. */
 export interface Descriptor {
   readonly mediaType: string;
   /** `sha256:` and 64 hexadecimal digits. */
   readonly digest: string;
-  /** Bytes, compressed as they are transferred. */
+  /** Size in bytes, compressed as transferred. */
   readonly size: number;
 }
 
-/** An image of one platform, as the registry describes it. */
+/** An image for one platform, as the registry describes it. */
 export interface ResolvedImage {
-  /** As it was asked for. */
+  /** As requested. */
   readonly reference: string;
-  /** Host with optional port as references name it, `docker.io` for Docker Hub. */
+  /** Host with optional port as in references; `docker.io` for Docker Hub. */
   readonly registry: string;
-  /** As the registry knows it: `library/nginx`. */
+  /** Name in the registry, such as `library/nginx`. */
   readonly repository: string;
   /** Digest of the platform's manifest. */
   readonly digest: string;
-  /** Digest of the list of platforms, where the reference leads to one. */
+  /** Digest of the image index, if the reference names one. */
   readonly indexDigest?: string;
   /** Media type of the platform's manifest. */
   readonly mediaType: string;
@@ -26,29 +28,29 @@ export interface ResolvedImage {
   readonly config: Descriptor;
   /** The image's configuration, byte for byte. */
   readonly configBytes: Uint8Array;
-  /** SHA-256 of each layer's tar, in the order of `layers`: what engines know layers by. */
+  /** SHA-256 of each layer's tar, in the order of `layers`: engines identify layers by it. */
   readonly diffIds: readonly string[];
   readonly layers: readonly Descriptor[];
 }
 
-/** Where a deployment's image comes from, as this run of the agent found it out. */
+/** Where a deployment's image comes from. Not stored: resolved again after a restart of the agent. */
 export type ImageSource =
   | { readonly kind: "registry"; readonly image: ResolvedImage; readonly price: PullCost }
-  /** Only the container engine may know the way: what it will cost is not known. */
-  | { readonly kind: "engine"; readonly error: { readonly kind: string; readonly message: string } };
+  /** The engine is to pull it, as the agent cannot resolve it: its cost is unknown. */
+  | { readonly kind: "engine"; readonly error: { readonly kind: RegistryErrorKind; readonly message: string } };
 
-/** What getting an image onto the machine costs. */
+/** What it costs to get an image onto the device. */
 export interface PullCost {
-  /** Compressed bytes to fetch. */
+  /** Compressed bytes to download. */
   readonly downloadBytes: number;
-  /** Bytes it takes on the engine's disk once it is unpacked, as estimated. */
+  /** Estimated bytes on the engine's disk after unpacking. */
   readonly diskBytes: number;
   /** Compressed bytes of the whole image. */
   readonly imageBytes: number;
   readonly layers: number;
-  /** Layers the engine has already. */
+  /** Layers the engine already has. */
   readonly layersPresent: number;
 }
 
-/** The price of an image that is there. */
+/** The cost of an image that is on the device. */
 export const NO_COST: PullCost = { downloadBytes: 0, diskBytes: 0, imageBytes: 0, layers: 0, layersPresent: 0 };

@@ -1,26 +1,26 @@
-/** A partial download that nobody works on. */
+/** A partial download that is not in use. */
 export interface SweepablePart {
   readonly digest: string;
   /** Bytes on disk. */
   readonly bytes: number;
-  /** Milliseconds since the Unix epoch, by a clock that may have been wrong. */
+  /** Unix milliseconds, by a clock that may have been wrong. */
   readonly changedAt: number;
 }
 
 export interface SweepBounds {
-  /** How long a part is kept that nobody asks for, in milliseconds. */
+  /** How long an unused part is kept, in milliseconds. */
   readonly keepMs: number;
-  /** Free bytes that must remain on the disk of the parts. */
+  /** Bytes to keep free on the disk of the parts. */
   readonly reserveBytes: number;
-  /** A part as young as that stays however short the disk is: somebody is about to go on with it. In milliseconds. */
+  /** A younger part is kept even if the disk is full: a download is likely to continue it. In milliseconds. */
   readonly minAgeMs: number;
 }
 
 /**
- * Which parts are not worth keeping: those nobody asked for in a long time, and where the disk is short, the oldest ones
- * until it is not. What was paid for is not given up for less.
+ * Returns the digests of the parts to remove: those unused for `keepMs`, and, while less than `reserveBytes` is free,
+ * the oldest of the others.
  *
- * @param freeBytes `undefined` where that cannot be seen
+ * @param freeBytes `undefined` if unknown
  */
 export function partsToRemove(
   parts: readonly SweepablePart[],

@@ -1,17 +1,17 @@
-/** What a machine runs, in the words of the OCI image specification. */
+/** A platform, as in the OCI image specification. */
 export interface Platform {
   /** Such as `linux`. */
   readonly os: string;
   /** Such as `amd64`, `arm64` or `arm`. */
   readonly architecture: string;
-  /** Such as `v7`; left out where the architecture has only one, or the usual one is meant. */
+  /** Such as `v7`; not set for the architecture's usual variant. */
   readonly variant?: string | undefined;
 }
 
-/** Variants of 32-bit ARM, the most able first: each runs what the ones after it run. */
+/** Variants of 32-bit ARM, newest first: each also runs programs of the ones after it. */
 const ARM_VARIANTS = ["v8", "v7", "v6", "v5"];
 
-/** The variant meant where none is named. */
+/** The variant meant if none is given. */
 const USUAL_VARIANT: Readonly<Record<string, string>> = { arm: "v7", arm64: "v8", amd64: "v1" };
 
 const ARCHITECTURE_NAMES: Readonly<Record<string, string>> = {
@@ -25,20 +25,20 @@ const ARCHITECTURE_NAMES: Readonly<Record<string, string>> = {
 };
 
 /**
- * The platform of an engine.
+ * Returns the platform of an engine.
  *
  * @param architecture as the engine names its own, such as `arm`
- * @param machine the kernel's name for it, such as `armv6l`: the one place where the variant shows
+ * @param machine the kernel's name of it, such as `armv6l`: the only source of the variant
  */
 export function platformOf(os: string, architecture: string, machine: string): Platform {
   const name = canonicalArchitecture(architecture);
   if (name !== "arm") return { os, architecture: name };
   const [, variant] = /^armv([5-8])/.exec(machine) ?? [];
-  // A 32-bit engine on a 64-bit kernel: the usual case of a Raspberry Pi, which runs everything up to v7.
+  // A 32-bit engine on a 64-bit kernel, as is usual on a Raspberry Pi, runs everything up to v7.
   return { os, architecture: name, variant: variant === undefined || variant === "8" ? "v7" : `v${variant}` };
 }
 
-/** Platforms whose programs run on this machine, the best first. */
+/** Returns the platforms whose programs run on this machine, best first. */
 export function runnable(platform: Platform): Platform[] {
   const { os } = platform;
   const { architecture, variant } = canonical(platform);
@@ -67,15 +67,15 @@ function amd64(os: string, best: string): Platform[] {
 }
 
 /**
- * The offer that suits the machine best, or `undefined` where none does. Of several that suit alike the first is taken,
- * as engines do. Offers without a platform never suit.
+ * Returns the entry that suits the machine best, or `undefined` if none does. Of equally suitable ones the first is
+ * chosen, as engines do. Entries without a platform are ignored.
  */
 export function choosePlatform<T extends { readonly platform?: Platform | undefined }>(
-  offers: readonly T[],
+  entries: readonly T[],
   machine: Platform,
 ): T | undefined {
   for (const wanted of runnable(machine)) {
-    const found = offers.find(({ platform }) => platform && isSame(platform, wanted));
+    const found = entries.find(({ platform }) => platform && isSame(platform, wanted));
     if (found) return found;
   }
   return undefined;
@@ -86,7 +86,7 @@ export function runsOn(platform: Platform, machine: Platform): boolean {
   return runnable(machine).some((wanted) => isSame(platform, wanted));
 }
 
-/** `linux/arm/v7`, without the variant where it is the usual one. */
+/** Formats a platform as `linux/arm/v7`, without the variant if it is the usual one. */
 export function platformName(platform: Platform): string {
   const { os, architecture, variant } = platform;
   const canonicalName = canonicalArchitecture(architecture);

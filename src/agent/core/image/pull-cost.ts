@@ -1,17 +1,18 @@
 import type { Refusal } from "../deployment/check.ts";
+import { formatSize } from "../text.ts";
 import type { Descriptor, PullCost, ResolvedImage } from "./image.ts";
 
 /**
- * How much larger a compressed layer is on disk, for want of better knowledge: no registry says. Programs and libraries
- * shrink to a third to a half, so this errs on the low side, and refuses nothing that would have fitted.
+ * Estimated ratio of a layer's size on disk to its compressed size, which registries do not report. Programs compress
+ * to a third to a half, so the estimate is low and refuses no image that would fit.
  */
 const UNPACKED_FACTOR = 2;
 
 /**
- * What is to be fetched of an image, given what the engine has.
+ * Computes what an image costs, given the layers the engine has.
  *
- * @param chains the layers of each image on the engine, by the hash of their tars, lowest first. A layer is there only
- *   upon the same layers below it, since that is how engines keep them.
+ * @param chains the diff ids of each image on the engine, lowest layer first. A layer counts as present only above the
+ *   same lower layers, as engines store them.
  */
 export function computePullCost(
   image: Pick<ResolvedImage, "layers" | "diffIds">,
@@ -33,7 +34,7 @@ function commonLength(one: readonly string[], other: readonly string[]): number 
   return differs === -1 ? other.length : differs;
 }
 
-/** A layer that appears twice is fetched once. */
+/** A layer that appears twice is downloaded once. */
 function distinct(layers: readonly Descriptor[]): Descriptor[] {
   return [...new Map(layers.map((layer) => [layer.digest, layer])).values()];
 }
@@ -46,98 +47,91 @@ function sum(sizes: readonly number[]): number {
   return sizes.reduce((total, size) => total + size, 0);
 }
 
-/** What a price is held against. Bytes; `undefined` where there is no bound. */
+/** Limits on the cost of an image, in bytes; `undefined` for no limit. */
 export interface CostLimits {
-  /** Of the device's policy, on whole images. */
+  /** From the device's policy: size of the whole image. */
   readonly maxImageBytes: number | undefined;
-  /** Of the device's configuration, on one deployment. */
+  /** From the device's configuration: download of one deployment. */
   readonly deviceMaxDownloadBytes: number | undefined;
-  /** Of the request. */
+  /** From the request. */
   readonly requestMaxDownloadBytes: number | undefined;
 }
 
-export interface Bounds extends CostLimits {
-  /** Free where the engine keeps images; `undefined` where that cannot be seen. */
+export interface PullLimits extends CostLimits {
+  /** Free bytes where the engine keeps images; `undefined` if unknown. */
   readonly freeBytes: number | undefined;
   readonly reserveBytes: number;
 }
 
-/** Why an image of this price is not fetched, or `undefined`. */
-export function findCostRefusal(price: PullCost, bounds: Bounds): Refusal | undefined {
-  return findSizeRefusal(price, bounds) ?? findBudgetRefusal(price, bounds) ?? findSpaceRefusal(price, bounds);
+/** Returns why an image of this cost is not pulled, or `undefined`. */
+export function findCostRefusal(cost: PullCost, limits: PullLimits): Refusal | undefined {
+  return findSizeRefusal(cost, limits) ?? findBudgetRefusal(cost, limits) ?? findSpaceRefusal(cost, limits);
 }
 
-/** Whether there is a bound that only a known price can be held against. */
-export function requiresKnownCost(bounds: CostLimits): boolean {
-  return Object.values(bounds).some((bound) => bound !== undefined);
+/** Whether there is a limit that can only be checked if the cost is known. */
+export function requiresKnownCost(limits: CostLimits): boolean {
+  return Object.values(limits).some((limit) => limit !== undefined);
 }
 
-function findSizeRefusal({ imageBytes }: PullCost, { maxImageBytes }: Bounds): Refusal | undefined {
+function findSizeRefusal({ imageBytes }: PullCost, { maxImageBytes }: PullLimits): Refusal | undefined {
   if (maxImageBytes === undefined || imageBytes <= maxImageBytes) return undefined;
   return {
     code: "PolicyDenied",
-    message: `The image is ${sizeText(imageBytes)}; this device downloads none larger than ${sizeText(maxImageBytes)}.`,
+    message: `The image is ${formatSize(imageBytes)}; this device downloads none larger than ${formatSize(maxImageBytes)}.`,
     details: { rule: "policy.max_image_bytes", image_bytes: imageBytes, max_image_bytes: maxImageBytes },
   };
 }
 
 /**
- * Why so much is not downloaded, or `undefined`. To be asked again when the engine turns out to want more than it was
- * thought to lack.
+ * Returns why this much is not downloaded, or `undefined`. Must be checked again if the engine requests more layers
+ * than expected.
  */
-export function findBudgetRefusal(price: PullCost, bounds: CostLimits): Refusal | undefined {
-  const { requestMaxDownloadBytes: asked = Infinity, deviceMaxDownloadBytes: own = Infinity } = bounds;
+export function findBudgetRefusal(cost: PullCost, limits: CostLimits): Refusal | undefined {
+  const { requestMaxDownloadBytes: asked = Infinity, deviceMaxDownloadBytes: own = Infinity } = limits;
   const limit = Math.min(asked, own);
-  if (price.downloadBytes <= limit) return undefined;
+  if (cost.downloadBytes <= limit) return undefined;
   const whose = asked <= own ? "the request" : "this device";
   return {
     code: "DataBudgetExceeded",
-    message: `${sizeText(price.downloadBytes)} would have to be downloaded; ${whose} allows ${sizeText(limit)}.`,
+    message: `${formatSize(cost.downloadBytes)} would have to be downloaded; ${whose} allows ${formatSize(limit)}.`,
     details: {
-      ...costDetails(price),
+      ...costDetails(cost),
       max_download_bytes: limit,
       limit_of: asked <= own ? "request" : "device",
     },
   };
 }
 
-/** While a layer is unpacked it is there twice: as it came, and as it will stay. */
-function findSpaceRefusal(price: PullCost, { freeBytes, reserveBytes }: Bounds): Refusal | undefined {
-  const needed = price.downloadBytes + price.diskBytes;
+/** While a layer is unpacked, its compressed and its unpacked form are both on disk. */
+function findSpaceRefusal(cost: PullCost, { freeBytes, reserveBytes }: PullLimits): Refusal | undefined {
+  const needed = cost.downloadBytes + cost.diskBytes;
   if (freeBytes === undefined || needed === 0 || freeBytes - needed >= reserveBytes) return undefined;
   return {
     code: "InsufficientDisk",
     message:
-      `The image needs about ${sizeText(needed)} of disk space to be downloaded and unpacked; ` +
-      `${sizeText(freeBytes)} are free where images are kept, of which ${sizeText(reserveBytes)} are held in reserve.`,
-    details: { ...costDetails(price), needed_bytes: needed, free_bytes: freeBytes, reserve_bytes: reserveBytes },
+      `The image needs about ${formatSize(needed)} of disk space to be downloaded and unpacked; ` +
+      `${formatSize(freeBytes)} are free where images are kept, of which ${formatSize(reserveBytes)} are held in reserve.`,
+    details: { ...costDetails(cost), needed_bytes: needed, free_bytes: freeBytes, reserve_bytes: reserveBytes },
   };
 }
 
-/** The price as clients are told it. */
-export function costDetails(price: PullCost): Readonly<Record<string, number>> {
+/** Returns the cost for the details of events and errors. */
+export function costDetails(cost: PullCost): Readonly<Record<string, number>> {
   return {
-    download_bytes: price.downloadBytes,
-    disk_bytes: price.diskBytes,
-    image_bytes: price.imageBytes,
-    layers: price.layers,
-    layers_present: price.layersPresent,
+    download_bytes: cost.downloadBytes,
+    disk_bytes: cost.diskBytes,
+    image_bytes: cost.imageBytes,
+    layers: cost.layers,
+    layers_present: cost.layersPresent,
   };
 }
 
-/** The price in a sentence. */
-export function costText(price: PullCost): string {
-  if (price.downloadBytes === 0) return "Nothing has to be downloaded.";
-  const missing = price.layers - price.layersPresent;
+/** Describes the cost in a sentence. */
+export function costText(cost: PullCost): string {
+  if (cost.downloadBytes === 0) return "Nothing has to be downloaded.";
+  const missing = cost.layers - cost.layersPresent;
   return (
-    `${sizeText(price.downloadBytes)} to download, in ${missing} of ${price.layers} layers; ` +
-    `about ${sizeText(price.diskBytes)} on disk.`
+    `${formatSize(cost.downloadBytes)} to download, in ${missing} of ${cost.layers} layers; ` +
+    `about ${formatSize(cost.diskBytes)} on disk.`
   );
-}
-
-/** A size as people say it: with a decimal as long as the number is small. */
-function sizeText(bytes: number): string {
-  if (bytes < 100_000) return `${(bytes / 1000).toFixed(1)} kB`;
-  const megabytes = bytes / 1_000_000;
-  return `${megabytes.toFixed(megabytes < 100 ? 1 : 0)} MB`;
 }

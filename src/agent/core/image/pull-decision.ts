@@ -1,9 +1,9 @@
 import { hasFloatingTag, parseImageReference } from "../../../protocol/image-reference.ts";
+import type { EngineErrorKind, RegistryErrorKind } from "../error-kind.ts";
 
 /**
- * Whether to ask the registry. An image that is present is used as it is, unless its reference is one that moves
- * (`latest`, or no tag at all): then there may be a newer one. A reference with a digest is found locally only when
- * the digest matches, so presence decides.
+ * Whether to ask the registry. A present image is used as it is, unless its reference has a floating tag (`latest`, or
+ * no tag): there may be a newer one. A reference with a digest is found locally only if the digest matches.
  */
 export function mustPull(reference: string, present: boolean): boolean {
   if (!present) return true;
@@ -11,51 +11,55 @@ export function mustPull(reference: string, present: boolean): boolean {
   return parsed !== undefined && hasFloatingTag(parsed);
 }
 
-/** What a failed attempt to pull leads to. */
+/** What to do after a failed pull. `use_local`: use the image that is on the device. */
 export type PullRetry = "give_up" | "use_local" | "retry";
 
 /**
- * What to do after attempt number `attempt` (1 for the first) failed.
+ * Decides what to do after attempt number `attempt` (1 for the first) failed.
  *
- * @param present an image of this reference is on the machine
+ * @param present whether an image of this reference is on the device
  */
-export function afterFailedPull(kind: string, attempt: number, attempts: number, present: boolean): PullRetry {
+export function afterFailedPull(kind: EngineErrorKind, attempt: number, attempts: number, present: boolean): PullRetry {
   if (kind !== "registry_unreachable" && kind !== "corrupt_layer") return "give_up";
   if (present) return "use_local";
   return attempt < attempts ? "retry" : "give_up";
 }
 
-/** Kinds of a registry's errors that may be over the next time. */
-const TRANSIENT_KINDS = new Set(["registry_unreachable", "rate_limited", "wrong_content"]);
+/** Kinds of registry errors for which a retry may succeed. */
+const TRANSIENT_KINDS: ReadonlySet<RegistryErrorKind> = new Set([
+  "registry_unreachable",
+  "rate_limited",
+  "wrong_content",
+]);
 
-/** How often the agent asks a registry that does not answer before the engine is to try. */
+/** How often the agent asks a registry that does not answer before it leaves the pull to the engine. */
 const MAX_LOOKUPS_BEFORE_ENGINE = 2;
 
 export interface LookupAttempt {
   /** 1 for the first. */
   readonly attempt: number;
   readonly attempts: number;
-  /** An image of this reference is on the machine, and will do. */
+  /** Whether an image of this reference is on the device and may be used. */
   readonly present: boolean;
-  /** The price must be known, since there is a bound to hold it against. */
+  /** Whether the cost must be known, because it is limited. */
   readonly requiresCost: boolean;
-  /** The registry was shown credentials. */
+  /** Whether credentials were sent to the registry. */
   readonly hasCredentials: boolean;
 }
 
 /**
- * What to do after the registry could not be asked what an image is. The container engine may know a way that the agent
- * does not: a mirror, a proxy of its own, a login of its own. It is not asked where its answer would be the same, or
- * where it would download at any price.
+ * Decides what to do after the registry could not resolve an image. The engine may have a mirror, a proxy or
+ * credentials that the agent does not have. It is not asked if it would fail the same way, or if the cost is limited:
+ * an engine downloads without limit.
  */
-export function decideLookupRetry(kind: string, lookUp: LookupAttempt): PullRetry | "ask_engine" {
-  // An engine would go where the agent does not, and take the credentials along.
-  if (kind === "wrong_platform" || kind === "refused_target" || (kind === "image_denied" && lookUp.hasCredentials))
+export function decideLookupRetry(kind: RegistryErrorKind, lookup: LookupAttempt): PullRetry | "ask_engine" {
+  // An engine would connect to the refused target, and send the credentials.
+  if (kind === "wrong_platform" || kind === "refused_target" || (kind === "image_denied" && lookup.hasCredentials))
     return "give_up";
-  const mayPass = TRANSIENT_KINDS.has(kind) && lookUp.attempt < lookUp.attempts;
-  // The engine's own pull keeps nothing of what a link breaks off: it is no way out of a moment without one.
-  if (!lookUp.requiresCost) return mayPass && lookUp.attempt < MAX_LOOKUPS_BEFORE_ENGINE ? "retry" : "ask_engine";
+  const mayRetry = TRANSIENT_KINDS.has(kind) && lookup.attempt < lookup.attempts;
+  // The engine discards an interrupted layer, so a short link failure is retried here first.
+  if (!lookup.requiresCost) return mayRetry && lookup.attempt < MAX_LOOKUPS_BEFORE_ENGINE ? "retry" : "ask_engine";
   if (!TRANSIENT_KINDS.has(kind)) return "give_up";
-  if (lookUp.present) return "use_local";
-  return mayPass ? "retry" : "give_up";
+  if (lookup.present) return "use_local";
+  return mayRetry ? "retry" : "give_up";
 }

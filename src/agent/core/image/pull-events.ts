@@ -1,49 +1,56 @@
 import type { EventContent } from "../../../protocol/deployment-event.ts";
+import { formatMegabytes, formatRate, formatTimeLeft, formatTimes } from "../text.ts";
 import { runningEvent } from "../deployment/step-events.ts";
 
-/** How many bytes were there at some time. */
+/** Bytes received at a point in time. */
 export interface Sample {
-  /** Milliseconds of a clock that only goes forward. */
+  /** Monotonic milliseconds. */
   readonly at: number;
   readonly bytes: number;
 }
 
-/** Over how long a rate is taken, in milliseconds: short enough to follow a link, long enough to bridge a reconnect. */
+/**
+ * Window of the rate, in milliseconds: short enough to follow changes of the link, long enough to bridge a reconnect.
+ */
 const MAX_WINDOW_MS = 15_000;
 const MIN_WINDOW_MS = 900;
 
-/** The samples a rate is taken from, with one more: those within the window, and the last one before it. */
+/** Adds a sample and drops old ones: keeps those within the window, and the last one before it. */
 export function withSample(samples: readonly Sample[], sample: Sample): Sample[] {
   const recent = samples.filter(({ at }) => at >= sample.at - MAX_WINDOW_MS);
   return [...samples.slice(-recent.length - 1, samples.length - recent.length), ...recent, sample];
 }
 
-/** Bytes per second between the first and the last sample; `undefined` where they are too close to tell. */
+/** Returns bytes per second between the first and the last sample; `undefined` if they are too close together. */
 export function rateOf(samples: readonly Sample[]): number | undefined {
   const [first, last] = [samples[0], samples.at(-1)];
   if (!first || !last || last.at - first.at < MIN_WINDOW_MS) return undefined;
   return Math.max(0, ((last.bytes - first.bytes) / (last.at - first.at)) * 1000);
 }
 
-/** What is told of a download that goes on. */
-export interface TransferView {
+/** Progress of a download. */
+export interface PullProgressView {
   readonly done: number;
   readonly total: number;
-  /** Bytes per second; `undefined` where that cannot be told yet. */
+  /** Bytes per second; `undefined` while unknown. */
   readonly rate: number | undefined;
-  /** How often a transfer was broken off. */
+  /** Number of interrupted transfers. */
   readonly cuts: number;
 }
 
-/** The progress of a download as an event. @param leastPercent a bar that goes back would be worse than one that waits */
-export function progressEvent(view: TransferView, leastPercent: number): EventContent {
+/**
+ * Returns the progress of a download as an event.
+ *
+ * @param minPercent percentage already reported: progress never goes back
+ */
+export function progressEvent(view: PullProgressView, minPercent: number): EventContent {
   const { done, total, rate, cuts } = view;
-  const percent = Math.max(leastPercent, Math.min(100, Math.floor((done / total) * 100)));
+  const percent = Math.max(minPercent, Math.min(100, Math.floor((done / total) * 100)));
   const secondsLeft = rate === undefined || rate < 1 ? undefined : Math.ceil((total - done) / rate);
   const facts = [
-    `${inMegabytes(done)} of ${inMegabytes(total)} MB`,
-    ...(rate === undefined ? [] : [inRate(rate)]),
-    ...(secondsLeft === undefined ? [] : [`${inDuration(secondsLeft)} left`]),
+    `${formatMegabytes(done)} of ${formatMegabytes(total)} MB`,
+    ...(rate === undefined ? [] : [formatRate(rate)]),
+    ...(secondsLeft === undefined ? [] : [`${formatTimeLeft(secondsLeft)} left`]),
     ...(cuts === 0 ? [] : [cutText(cuts)]),
   ];
   return {
@@ -58,24 +65,24 @@ export function progressEvent(view: TransferView, leastPercent: number): EventCo
   };
 }
 
-/** What a download took, once it is over. */
+/** Returns the event of a finished download. */
 export function summaryEvent({ received, cuts }: { readonly received: number; readonly cuts: number }): EventContent {
   const link = cuts === 0 ? "" : `; ${cutText(cuts)}`;
   return {
-    ...runningEvent("pulling", `The image is on the device: ${inMegabytes(received)} MB were received${link}.`),
+    ...runningEvent("pulling", `The image is on the device: ${formatMegabytes(received)} MB were received${link}.`),
     details: { received_bytes: received, cuts },
   };
 }
 
-/** That an earlier try left something, which is not fetched again. */
+/** Returns the event of a download that continues an earlier one. */
 export function resumeEvent(done: number, total: number): EventContent {
   return runningEvent(
     "pulling",
-    `Going on where the download stopped, at ${inMegabytes(done)} of ${inMegabytes(total)} MB.`,
+    `Going on where the download stopped, at ${formatMegabytes(done)} of ${formatMegabytes(total)} MB.`,
   );
 }
 
-/** That nothing comes at the moment. */
+/** Returns the event of an interrupted download. */
 export function pullInterruptedEvent(reason: string, retryInMs: number): EventContent {
   const seconds = Math.ceil(retryInMs / 1000);
   return runningEvent(
@@ -85,20 +92,5 @@ export function pullInterruptedEvent(reason: string, retryInMs: number): EventCo
 }
 
 function cutText(cuts: number): string {
-  return `the link was cut ${cuts === 1 ? "once" : `${cuts} times`}`;
-}
-
-function inRate(bytesPerSecond: number): string {
-  if (bytesPerSecond < 999_500) return `${Math.round(bytesPerSecond / 1000)} kB/s`;
-  return `${(bytesPerSecond / 1_000_000).toFixed(1)} MB/s`;
-}
-
-function inDuration(seconds: number): string {
-  if (seconds < 90) return `${seconds} s`;
-  if (seconds < 5_400) return `${Math.round(seconds / 60)} min`;
-  return `${(seconds / 3_600).toFixed(1)} h`;
-}
-
-function inMegabytes(bytes: number): string {
-  return (bytes / 1_000_000).toFixed(1);
+  return `the link was cut ${formatTimes(cuts)}`;
 }

@@ -1,24 +1,23 @@
 /*
- * How long a network keeps an idle connection: address translators and firewalls on the way forget it sooner or later,
- * and nobody is told. Every keep-alive less is data saved; one that comes too late leaves the device unreachable until
- * the loss is noticed.
+ * Learns how long a network keeps an idle connection: NATs and firewalls drop it silently after some time. Fewer
+ * keep-alives save data; one that comes too late leaves the device unreachable until the loss is noticed.
  */
 
-/** Bounds of the pause between keep-alives, in milliseconds. */
+/** Bounds of the keep-alive interval, in milliseconds. */
 export interface KeepaliveBounds {
-  /** Where nothing is known of a network yet. */
+  /** First interval on an unknown network. */
   readonly startMs: number;
   readonly minMs: number;
   readonly maxMs: number;
 }
 
-/** What is known of a network. */
+/** What was learned about a network. */
 export interface IdleEstimate {
-  /** Longest silence after which the connection was still there, in milliseconds; 0 where none was tried. */
+  /** Longest silence the connection survived, in milliseconds; 0 if none yet. */
   readonly heldMs: number;
-  /** Shortest silence it was lost in, longer than `heldMs`; `undefined` where none was. */
+  /** Shortest silence in which it was lost, longer than `heldMs`; `undefined` if none. */
   readonly lostMs: number | undefined;
-  /** Pauses survived since anything new was learned. */
+  /** Number of survived silences since the estimate last changed. */
   readonly survived: number;
 }
 
@@ -26,16 +25,16 @@ export const INITIAL_ESTIMATE: IdleEstimate = { heldMs: 0, lostMs: undefined, su
 
 const GROWTH = 1.5;
 
-/** Below a gap of so much between what held and what did not, it is not worth a loss to know more. */
+/** If `lostMs` is at most this multiple of `heldMs`, a more exact value is not worth another loss. */
 const MAX_GAP_FACTOR = 1.15;
 
-/** A keep-alive is sent so much before the silence that is known to be survived, for what differs from time to time. */
+/** The interval is this fraction of the longest survived silence, to allow for variation. */
 const MARGIN = 0.95;
 
-/** After so many pauses survived, a loss from long ago is doubted: networks change. */
+/** After this many survived silences an old loss is discarded: networks change. */
 const MAX_TRUSTED_SURVIVALS = 1_000;
 
-/** The pause to make now, in milliseconds. */
+/** Returns the next keep-alive interval, in milliseconds. */
 export function nextKeepaliveMs({ heldMs, lostMs }: IdleEstimate, bounds: KeepaliveBounds): number {
   if (heldMs === 0) return clamp(lostMs === undefined ? bounds.startMs : lostMs / 2, bounds);
   if (lostMs === undefined) return clamp(heldMs * GROWTH, bounds);
@@ -43,20 +42,20 @@ export function nextKeepaliveMs({ heldMs, lostMs }: IdleEstimate, bounds: Keepal
   return clamp(isKnown ? heldMs * MARGIN : Math.sqrt(heldMs * lostMs), bounds);
 }
 
-/** The connection was still there after a silence. */
+/** Updates the estimate after the connection survived a silence. */
 export function learnSurvived(known: IdleEstimate, silenceMs: number): IdleEstimate {
   const { heldMs, lostMs, survived } = known;
-  // What was lost once was held now: something else had cut it then, or the network is another one.
+  // The earlier loss had another cause, or the network has changed.
   const isRefuted = lostMs !== undefined && silenceMs >= lostMs;
   if (silenceMs > heldMs) return { heldMs: silenceMs, lostMs: isRefuted ? undefined : lostMs, survived: 0 };
   if (lostMs === undefined || survived + 1 < MAX_TRUSTED_SURVIVALS) return { ...known, survived: survived + 1 };
   return { heldMs, lostMs: undefined, survived: 0 };
 }
 
-/** The connection was lost in a silence, on a network that was there all the time. */
+/** Updates the estimate after the connection was lost in a silence while the network was up. */
 export function learnLost({ heldMs, lostMs }: IdleEstimate, silenceMs: number): IdleEstimate {
   const lost = Math.min(silenceMs, lostMs ?? Infinity);
-  // What held before does not hold any more: half of it is where to begin again.
+  // A silence that was survived before is not any more: continue from half of it.
   return { heldMs: heldMs < lost ? heldMs : Math.floor(lost / 2), lostMs: lost, survived: 0 };
 }
 

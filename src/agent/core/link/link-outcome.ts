@@ -1,7 +1,7 @@
 import { CLOSE_CODES } from "../../../protocol/frames.ts";
 import type { AttemptOutcome } from "./link-state.ts";
 
-/** What an HTTP answer to the WebSocket handshake means, other than 101. */
+/** Returns the outcome of a WebSocket handshake that was answered with an HTTP status other than 101. */
 export function outcomeOfHttpStatus(status: number, retryAfterMs: number | undefined): AttemptOutcome {
   if (status === 401 || status === 403) return refused(`HTTP ${status}`);
   if (status === 426) return unsupported("HTTP 426");
@@ -24,11 +24,11 @@ function httpReason(status: number): string {
   return `the control plane, or a proxy before it, answered with HTTP ${status}`;
 }
 
-/** What a proxy's answer to `CONNECT` means, other than 200. */
+/** Returns the outcome of a `CONNECT` that the proxy answered with a status other than 200. */
 export function outcomeOfProxyStatus(status: number, retryAfterMs: number | undefined): AttemptOutcome {
   const meaning =
     status === 407
-      ? "the proxy wants a user name and password, or other ones"
+      ? "the proxy wants a user name and password, or rejects the configured ones"
       : status === 403
         ? "the proxy forbids this connection"
         : "the proxy could not make the connection";
@@ -40,10 +40,10 @@ export function outcomeOfProxyStatus(status: number, retryAfterMs: number | unde
 }
 
 /**
- * What the end of an established WebSocket means.
+ * Returns the outcome of a session whose WebSocket was closed.
  *
- * @param code its close code; 1006 where the connection was cut without one
- * @param goodbyeWindowMs what a `goodbye` frame asked for, if there was one
+ * @param code its close code; 1006 if the connection broke without one
+ * @param goodbyeWindowMs the window of the `goodbye` frame, if one was received
  */
 export function outcomeOfClose(code: number, goodbyeWindowMs: number | undefined): AttemptOutcome {
   switch (code) {
@@ -61,7 +61,7 @@ export function outcomeOfClose(code: number, goodbyeWindowMs: number | undefined
   if (goodbyeWindowMs !== undefined) {
     return { kind: "leaving", windowMs: goodbyeWindowMs, reason: "the control plane is restarting" };
   }
-  // All of these were said, or left unsaid, by the other side: where the line fails, nothing arrives at all.
+  // The control plane caused all of these. When the device's own line fails, no close arrives.
   return { kind: "failed", reason: closeReason(code), isFleetWide: true };
 }
 
@@ -71,7 +71,7 @@ function closeReason(code: number): string {
       return "the connection was cut";
     case CLOSE_CODES.goingAway:
     case CLOSE_CODES.restart:
-      return `the control plane is going away (close code ${code})`;
+      return `the control plane is shutting down (close code ${code})`;
     case CLOSE_CODES.tooBig:
       return `a message was too large (close code ${code})`;
     case CLOSE_CODES.badFrame:
@@ -83,7 +83,7 @@ function closeReason(code: number): string {
   }
 }
 
-/** @param how where it was said, such as "HTTP 401" */
+/** @param how how the control plane refused, such as "HTTP 401" */
 function refused(how: string): AttemptOutcome {
   return {
     kind: "refused",
@@ -91,10 +91,10 @@ function refused(how: string): AttemptOutcome {
   };
 }
 
-/** The peers have no protocol version in common. */
+/** Returns the outcome of an attempt in which the peers have no common protocol version. */
 export function unsupported(how: string): AttemptOutcome {
   return {
     kind: "unsupported",
-    reason: `the control plane and this agent speak no common version of the protocol (${how}): update the agent`,
+    reason: `the control plane and this agent have no common protocol version (${how}): update the agent`,
   };
 }

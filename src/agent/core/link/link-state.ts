@@ -1,23 +1,23 @@
 /*
- * When the link to the control plane is tried again. Two forces: a device nobody can reach is worth nothing, and a
- * fleet that returns at one instant takes down what it returns to.
+ * Decides when to reconnect to the control plane: soon, since the device cannot be reached meanwhile, but spread over
+ * time, since a fleet that reconnects at once overloads the control plane.
  */
 
-/** How an attempt ended, by what it means for the next one. `reason` is for the technician. */
+/** How an attempt or session ended, which decides the next delay. `reason` is for the technician. */
 export type AttemptOutcome = { readonly reason: string } & (
   | {
-      /** The device token is not accepted. Trying again only helps once somebody has acted. */ readonly kind: "refused";
+      /** The device token was rejected: a person must act. */ readonly kind: "refused";
     }
-  | { /** No protocol version in common: one of the two must be updated. */ readonly kind: "unsupported" }
+  | { /** No common protocol version: one side must be updated. */ readonly kind: "unsupported" }
   | { /** Another process connected with this device's token. */ readonly kind: "replaced" }
   | {
-      /** The control plane said it goes away, to come back within about `windowMs`. */ readonly kind: "leaving";
+      /** The control plane is restarting and asked to reconnect within `windowMs`. */ readonly kind: "leaving";
       readonly windowMs: number;
     }
   | {
       /**
-       * Anything else. `retryAfterMs`: what the other side asked for. `shared`: the other side hung up or refused, which
-       * a whole fleet may have met at the same instant; a line of its own that failed is each device's own.
+       * Any other failure. `retryAfterMs`: the delay the control plane asked for. `isFleetWide`: the control plane
+       * closed or refused the connection, which may affect a whole fleet at once.
        */ readonly kind: "failed";
       readonly retryAfterMs?: number;
       readonly isFleetWide?: boolean;
@@ -30,11 +30,11 @@ export interface BackoffBounds {
   readonly maxMs: number;
 }
 
-/** A random delay for attempt number `attempt`, from 0 up to the exponential bound: `fullJitter` over a random source. */
+/** Returns a random delay from 0 to the exponential bound of `attempt`: `fullJitter` with a random source. */
 export type Jitter = (attempt: number, bounds: BackoffBounds) => number;
 
 export interface LinkState {
-  /** Attempts since the last session that was stable. */
+  /** Attempts since the last stable session. */
   readonly attempt: number;
 }
 
@@ -42,34 +42,36 @@ export const INITIAL_LINK_STATE: LinkState = { attempt: 0 };
 
 const MINUTE = 60_000;
 
-/** A session that lasted this long was stable: the next failure is a new story. */
+/** A session of this length is stable: the backoff starts over after it. */
 export const STABLE_SESSION_MS = MINUTE;
 
-/** The longest wait another side may ask for. */
+/** The longest delay the control plane may ask for. */
 export const MAX_RETRY_AFTER_MS = 60 * MINUTE;
 
 /**
- * The least window devices spread over that the other side sent away, in milliseconds. However short the
- * outage was, about a quarter of a fleet comes back within one second at the most; a device alone loses five seconds on
- * average, as a rule while the service is not there anyway.
+ * Minimum window over which devices spread after a fleet-wide failure, in milliseconds. It limits how much of a fleet
+ * reconnects within one second; a single device loses five seconds on average, usually while the service is down
+ * anyway.
  */
 const MIN_FLEET_WINDOW_MS = 10_000;
 
-/** 2 to 4 minutes at first, 2 to 15 in the end. */
+/** 2 to 4 minutes at first, 2 to 15 at most. */
 const REFUSED = { floorMs: 2 * MINUTE, bounds: { baseMs: 2 * MINUTE, maxMs: 13 * MINUTE } };
 
-/** 1 to 2 minutes at first, 1 to 15 in the end. */
+/** 1 to 2 minutes at first, 1 to 15 at most. */
 const REPLACED = { floorMs: MINUTE, bounds: { baseMs: MINUTE, maxMs: 14 * MINUTE } };
 
 export interface NextAttempt {
   readonly state: LinkState;
-  /** Wait before the next attempt, in milliseconds. */
+  /** Delay before the next attempt, in milliseconds. */
   readonly delayMs: number;
 }
 
 /**
- * @param onlineMs how long the session stood after its handshake, 0 if it never did
- * @param backoff bounds for failures that call for nothing special
+ * Returns the delay before the next attempt.
+ *
+ * @param onlineMs duration of the session after its handshake; 0 if there was none
+ * @param backoff bounds for outcomes of kind `failed`
  */
 export function nextAttempt(
   state: LinkState,
@@ -78,8 +80,8 @@ export function nextAttempt(
   backoff: BackoffBounds,
   jitter: Jitter,
 ): NextAttempt {
-  // Two processes that share a token take the link from each other for ever: however long each turn lasts, it is
-  // no sign that things are well, and every turn costs data.
+  // Two processes that share a token replace each other's sessions forever, at the cost of data. So even a long session
+  // is not stable if it was replaced.
   const stable = onlineMs >= STABLE_SESSION_MS && outcome.kind !== "replaced";
   const attempt = stable ? 0 : state.attempt;
   return { state: { attempt: attempt + 1 }, delayMs: delay(attempt, outcome, backoff, jitter) };
@@ -94,12 +96,12 @@ function delay(attempt: number, outcome: AttemptOutcome, backoff: BackoffBounds,
       return REPLACED.floorMs + jitter(attempt, REPLACED.bounds);
     case "leaving": {
       const wait = within(bounded(outcome.windowMs), jitter);
-      // A control plane that says goodbye to every new session must not be met at the rate it does so.
+      // Back off from a control plane that says goodbye to every new session.
       return attempt === 0 ? wait : wait + jitter(attempt, backoff);
     }
     case "failed": {
       const floor = bounded(outcome.retryAfterMs ?? 0);
-      // A whole fleet is given the same Retry-After, so the longer it is the wider the fleet must spread.
+      // A whole fleet may get the same Retry-After: a longer one needs a wider spread.
       return (
         floor + within(floor / 5, jitter) + jitter(attempt, outcome.isFleetWide ? spread(attempt, backoff) : backoff)
       );
@@ -107,13 +109,13 @@ function delay(attempt: number, outcome: AttemptOutcome, backoff: BackoffBounds,
   }
 }
 
-/** The same bounds, nowhere narrower than the window of a fleet. */
+/** Returns bounds with a fixed window of at least the fleet's minimum. */
 function spread(attempt: number, { baseMs, maxMs }: BackoffBounds): BackoffBounds {
   const widest = Math.min(maxMs, Math.max(MIN_FLEET_WINDOW_MS, baseMs * 2 ** Math.min(attempt, 30)));
   return { baseMs: widest, maxMs: widest };
 }
 
-/** Uniform over [0, windowMs). */
+/** Returns a random delay, uniform over [0, windowMs). */
 function within(windowMs: number, jitter: Jitter): number {
   return jitter(0, { baseMs: windowMs, maxMs: windowMs });
 }

@@ -1,33 +1,33 @@
 /*
- * Whether a link that says nothing is idle or dead. Every probe costs data on a metered line, so one is sent only
- * when there is a reason; and nothing is declared dead on the word of a timer that itself came late.
+ * Decides whether a silent link is idle or dead. A probe costs data on a metered network, so one is sent only for a
+ * reason. A timer that fires late does not prove that the link is dead.
  */
 
-/** How long things may take, in milliseconds. */
+/** Timeouts, in milliseconds. */
 export interface LivenessTimes {
   /** Silence after which the link is probed. */
   readonly keepaliveMs: number;
-  /** How long a probe may stay unanswered. */
+  /** How long to wait for the answer to a probe. */
   readonly pongTimeoutMs: number;
   /** How long events may stay unacknowledged before the link is probed. */
   readonly ackTimeoutMs: number;
 }
 
-/** What is known of a session; times are monotonic milliseconds. */
+/** State of a session; times are monotonic milliseconds. */
 export interface LivenessView {
   readonly now: number;
   /** Last time anything was received. */
   readonly lastReceivedAt: number;
-  /** When the probe was sent that nothing has followed yet. */
+  /** When the last probe was sent; `undefined` if anything was received since. */
   readonly probedAt: number | undefined;
-  /** When the oldest event was sent that still counts as waiting for its acknowledgement. */
+  /** When the oldest unacknowledged event was sent. */
   readonly unackedSince: number | undefined;
-  /** The machine slept or the process stood still: what was received meanwhile may not have been read yet. */
+  /** The machine or the process was suspended: received data may not have been read yet. */
   readonly isResumed: boolean;
 }
 
 export type LivenessVerdict =
-  | { readonly action: "wait" | "probe"; /** When to look again, from now. */ readonly nextMs: number }
+  | { readonly action: "wait" | "probe"; /** Milliseconds until the next check. */ readonly nextMs: number }
   | { readonly action: "dead" };
 
 export function judgeLiveness(view: LivenessView, times: LivenessTimes): LivenessVerdict {
@@ -42,20 +42,20 @@ export function judgeLiveness(view: LivenessView, times: LivenessTimes): Livenes
   return left > 0 ? { action: "wait", nextMs: left } : { action: "probe", nextMs: times.pongTimeoutMs };
 }
 
-/** When the liveness was looked at, on both clocks, and when it was to be looked at next. */
+/** Time of a liveness check, on both clocks, and the delay until the next one. */
 export interface LivenessCheck {
   readonly monotonic: number;
   readonly wall: number;
   readonly dueInMs: number;
 }
 
-/** Shorter gaps are the scheduling of a busy machine. */
+/** Shorter gaps can be scheduling delays of a busy machine. */
 const RESUME_GAP_MS = 5_000;
 
 /**
- * Whether the machine was suspended or the process stopped since the last check. In suspend the monotonic clock
- * stands still and the time of day goes on; in a stopped process both go on, and the check is late. A time server that
- * sets the clock forward looks the same: that costs one probe.
+ * Whether the machine was suspended or the process stopped since the last check. During suspend the monotonic clock
+ * stops and the time of day advances; while a process is stopped both advance, and the check is late. A clock that is
+ * set forward looks the same: that costs one probe.
  */
 export function wasSuspended(last: LivenessCheck, now: Pick<LivenessCheck, "monotonic" | "wall">): boolean {
   const elapsed = now.monotonic - last.monotonic;

@@ -6,25 +6,25 @@ interface InFlight {
 }
 
 /**
- * Which events of one session were sent and not acknowledged: how many more may go out, and which acknowledgements
- * are to be believed. Bounded by `size` and by the number of deployments with unacknowledged events.
+ * Tracks the sent and unacknowledged events of one session: limits how many may be in flight, and checks
+ * acknowledgements. Memory is bounded by `size` and the number of deployments with unacknowledged events.
  */
 export class SendWindow {
   readonly #size: number;
   #inFlight: InFlight[] = [];
   readonly #sentUpTo = new Map<string, number>();
 
-  /** @param size how many events may wait for their acknowledgement, at least 1 */
+  /** @param size maximum number of unacknowledged events, at least 1 */
   constructor(size: number) {
     this.#size = size;
   }
 
-  /** How many more events may be sent now. */
+  /** Number of events that may be sent now. */
   get room(): number {
     return this.#size - this.#inFlight.length;
   }
 
-  /** When the oldest waiting event was sent; `undefined` if none waits. */
+  /** When the oldest unacknowledged event was sent; `undefined` if there is none. */
   get oldestSentAt(): number | undefined {
     return this.#inFlight[0]?.sentAt;
   }
@@ -35,8 +35,8 @@ export class SendWindow {
   }
 
   /**
-   * Takes an acknowledgement of everything up to `deviceSeq`. Returns false for one that names what this session never
-   * sent or what was acknowledged before: believing it would drop events nobody has.
+   * Handles an acknowledgement of everything up to `deviceSeq`. Returns false if it names an event that this session
+   * did not send or that is already acknowledged: accepting it would drop events that were not received.
    */
   acknowledge(deploymentId: string, deviceSeq: number): boolean {
     const upTo = this.#sentUpTo.get(deploymentId);
@@ -49,8 +49,8 @@ export class SendWindow {
   }
 
   /**
-   * Stops waiting for the events sent up to `sentAt`: they have arrived, and the other side keeps quiet about them.
-   * Without this one deployment it never acknowledges would hold up all others. They are still acknowledgeable.
+   * Stops waiting for events sent up to `sentAt`: they have arrived, but are not acknowledged. Otherwise one deployment
+   * that is never acknowledged would block all others. A later acknowledgement is still accepted.
    */
   stopWaiting(sentAt: number): void {
     this.#inFlight = this.#inFlight.filter((event) => event.sentAt > sentAt);

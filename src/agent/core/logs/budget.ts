@@ -1,13 +1,13 @@
-/** What one request for a log may cost on the wire, in bytes. */
+/** Limits of one log request, in bytes sent. */
 export interface LogLimits {
   readonly bytesPerSecond: number;
   readonly totalBytes: number;
 }
 
-/** How many seconds' worth may go at once after a time of silence. */
+/** Number of seconds' worth of bytes that may be sent at once. */
 const BURST_SECONDS = 4;
 
-/** Keeps count of the bytes of one log on the wire. Times are monotonic milliseconds. */
+/** Rate and total limit of one log request. Times are monotonic milliseconds. */
 export class LogBudget {
   readonly #limits: LogLimits;
   #tokens: number;
@@ -21,15 +21,15 @@ export class LogBudget {
     this.#left = limits.totalBytes;
   }
 
-  /** Whether so many bytes would be more than there may be in all. */
+  /** Whether sending this many bytes would exceed the total limit. */
   isExhausted(bytes: number): boolean {
     return bytes > this.#left;
   }
 
-  /** Milliseconds until so many bytes may go; 0 where they may at once. */
+  /** Milliseconds until this many bytes may be sent; 0 if now. */
   delay(bytes: number, now: number): number {
     this.#fill(now);
-    // What is larger than everything that fits may go when all is there.
+    // A message larger than the bucket may be sent when the bucket is full.
     const missing = Math.min(bytes, this.#limits.bytesPerSecond * BURST_SECONDS) - this.#tokens;
     return missing <= 0 ? 0 : Math.ceil((missing / this.#limits.bytesPerSecond) * 1000);
   }

@@ -1,69 +1,69 @@
 import { nanoseconds } from "./time.ts";
 
 /**
- * Engines take the two outputs of an app apart, each in its own order: a line of one may stand in the log behind one of
- * the other that is dated later. How much later, at the very most.
+ * Engines read the two outputs of an app separately, so a line may follow one of the other output with a later
+ * timestamp. This is the largest such difference.
  */
 const MAX_DISORDER_NS = 10_000_000_000n;
 
-/** A line as far as it tells whether it was read. */
+/** The fields of a line that identify it. */
 export interface DatedLine {
   readonly stream: "stdout" | "stderr";
-  /** When the engine took it. Empty where it does not say. */
+  /** Time at which the engine read it; empty if unknown. */
   readonly timestamp: string;
 }
 
-/** How far one output was read. */
+/** Read position in one output. */
 interface Mark {
-  /** Time of the line read last. */
+  /** Timestamp of the last line. */
   lastTimestamp: bigint;
-  /** Lines of that very time, which only their number tells apart. */
+  /** Number of lines with that timestamp. */
   readCount: number;
-  /** Lines of that time the stream that is being read has repeated so far. */
+  /** Number of them the current stream has repeated. */
   repeatedCount: number;
-  /** Whether that stream has come to what is new. */
+  /** Whether the current stream has reached new lines. */
   hasCaughtUp: boolean;
 }
 
 /**
- * How far a log was read, so that reading can go on in another stream without losing a line or showing one twice. An
- * engine answers everything that is not older than a time.
+ * Read position in a log, so that a new stream can continue without losing or repeating lines. Engines can only start a
+ * stream at a time.
  */
 export class LogCursor {
   readonly #marks = new Map<DatedLine["stream"], Mark>();
   readonly #tail: number;
-  /** What is older was not asked for. */
+  /** Older lines are ignored. */
   #from: bigint | undefined;
   #lastRead: bigint | undefined;
-  /** What the first stream has brought so far; `undefined` once it is over. */
+  /** Lines read from the first stream; `undefined` after it has ended. */
   #first: { lines: number; oldest: bigint } | undefined;
 
   /**
-   * @param tail how many of the last lines are wanted of what was written before
-   * @param since only lines that are not older, in nanoseconds since the Unix epoch
+   * @param tail number of earlier lines wanted
+   * @param since time of the oldest line wanted, in nanoseconds since the Unix epoch
    */
   constructor({ tail, since }: { readonly tail: number; readonly since?: bigint | undefined }) {
     this.#tail = tail;
     this.#from = since;
   }
 
-  /** Where to begin the next stream, in nanoseconds since the Unix epoch; `undefined` for at the beginning. */
+  /** Start of the next stream, in nanoseconds since the Unix epoch; `undefined` for the beginning of the log. */
   get since(): bigint | undefined {
     if (this.#lastRead === undefined) return this.#from;
     const from = this.#lastRead - MAX_DISORDER_NS;
     return this.#from !== undefined && this.#from > from ? this.#from : from;
   }
 
-  /** A stream begins that may repeat what was read. */
+  /** Call when a new stream begins, which may repeat lines. */
   resume(): void {
     if (this.#lastRead !== undefined) this.#endFirst();
     for (const mark of this.#marks.values()) Object.assign(mark, { repeatedCount: 0, hasCaughtUp: false });
   }
 
-  /** Takes the next line of the stream; answers whether it is new. */
+  /** Takes the next line of the stream; returns whether it is new. */
   take({ stream, timestamp }: DatedLine): boolean {
     const at = nanoseconds(timestamp);
-    // A line without a time cannot be told from one that was read: rather twice than never.
+    // Without a timestamp, a repeated line cannot be recognized: show it again rather than lose it.
     if (at === undefined) return true;
     if (!this.#isNew(stream, at)) return false;
     const mark = this.#marks.get(stream);
@@ -81,7 +81,7 @@ export class LogCursor {
     if (at < this.#first.oldest) this.#first.oldest = at;
   }
 
-  /** As many as were wanted: what is older than those is not. */
+  /** If the first stream brought all `tail` lines, ignores older ones from now on. */
   #endFirst(): void {
     if (this.#first && this.#first.lines >= this.#tail) this.#from = this.#first.oldest;
     this.#first = undefined;
@@ -90,7 +90,7 @@ export class LogCursor {
   #isNew(stream: DatedLine["stream"], at: bigint): boolean {
     const mark = this.#marks.get(stream);
     if (!mark) return this.#from === undefined || at >= this.#from;
-    // Behind what is new everything is, also where the clock was set back.
+    // After a new line all lines are new, even if the clock was set back.
     if (mark.hasCaughtUp || at > mark.lastTimestamp) return true;
     return at === mark.lastTimestamp && mark.repeatedCount++ >= mark.readCount;
   }

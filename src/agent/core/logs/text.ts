@@ -1,10 +1,10 @@
-/** A change of colour or weight, which terminals are meant to be told. Everything else they can be told is left out. */
+/** Escape sequence for colour or weight. All other escape sequences are replaced. */
 const COLOUR = "\\u001b\\[[\\d;]*m";
 const CONTROL = new RegExp(`(${COLOUR})|[\\p{Cc}\\u2028\\u2029]`, "gu");
 
 /**
- * A line of output that is safe to show: control characters other than tabs become replacement characters, since output
- * may be binary, and a terminal would obey it. Colours stay.
+ * Makes a line of output safe to show on a terminal: replaces control characters other than tabs by U+FFFD, and keeps
+ * colours.
  */
 export function printable(text: string): string {
   return text.replaceAll(CONTROL, (found, colour: string | undefined) =>

@@ -1,7 +1,7 @@
 const NANOSECONDS_PER_MS = 1_000_000n;
 const RFC3339 = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/;
 
-/** Nanoseconds since the Unix epoch of a time as engines write it, RFC 3339 in any zone; `undefined` where it is none. */
+/** Parses an RFC 3339 time in any zone to nanoseconds since the Unix epoch; `undefined` if it is invalid. */
 export function nanoseconds(timestamp: string): bigint | undefined {
   const [, seconds, fraction = "", zone] = RFC3339.exec(timestamp) ?? [];
   if (seconds === undefined || zone === undefined) return undefined;
@@ -9,7 +9,7 @@ export function nanoseconds(timestamp: string): bigint | undefined {
   return Number.isNaN(ms) ? undefined : BigInt(ms) * NANOSECONDS_PER_MS + BigInt(fraction.padEnd(9, "0"));
 }
 
-/** The same time in UTC, with as many digits of a second as it came with; as it is where it is none. */
+/** Converts an RFC 3339 time to UTC, with the same fraction of a second. Returns other text unchanged. */
 export function inUtc(timestamp: string): string {
   const [, seconds, fraction, zone] = RFC3339.exec(timestamp) ?? [];
   if (seconds === undefined || zone === undefined || zone === "Z") return timestamp;

@@ -30,17 +30,17 @@ const MEANING: Readonly<Record<string, string | typeof CLOCK>> = {
 
 const REMOTE_FAILURE_CODES: ReadonlySet<string> = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE"]);
 
-/** Whether the other side hung up or refused, rather than the device's own line having failed. */
+/** Whether the other side closed or refused the connection, rather than the device's own line having failed. */
 export function isRemoteFailure(error: unknown): boolean {
   const { code } = describe(error);
   return code !== undefined && REMOTE_FAILURE_CODES.has(code);
 }
 
 /**
- * A network or TLS error in words a technician can act on. Known errors are told by their code alone; of others the
- * message is kept, cut and without control characters.
+ * Describes a network or TLS error so that a technician can act on it. Known errors are described by their code; of
+ * others the message is used, shortened and without control characters.
  *
- * @param nowMs the device's time of day: a wrong one is the usual cause of a certificate out of its time
+ * @param nowMs the device's time of day: a wrong one is the usual cause of a certificate that is not valid
  */
 export function explainNetworkError(error: unknown, nowMs: number): string {
   const { code, message } = describe(error);

@@ -1,11 +1,12 @@
 const SECONDS = /^\d{1,9}$/;
 
 /**
- * Reads a `Retry-After` header (RFC 9110, section 10.2.3): seconds, or a date. Returns milliseconds from now, never
- * negative; `undefined` for anything that is neither.
+ * Parses a `Retry-After` header (RFC 9110, section 10.2.3): seconds, or a date. Returns milliseconds from now, never
+ * negative; `undefined` if it is invalid.
  *
- * @param dateHeader the answer's own `Date`. A date is meant on the sender's clock, and a gateway's own may be years off.
- * @param nowMs the device's time of day, where the answer carries no `Date`
+ * @param dateHeader the response's `Date` header: a date is relative to the sender's clock; the device's may be years
+ * off
+ * @param nowMs the device's time of day, used without a `Date` header
  */
 export function parseRetryAfter(
   value: string | undefined,
@@ -15,7 +16,7 @@ export function parseRetryAfter(
   const text = value?.trim();
   if (!text) return undefined;
   if (SECONDS.test(text)) return Number(text) * 1000;
-  // Date.parse takes "-5" and "1.5" for years and months; an HTTP date begins with the name of a day.
+  // Date.parse accepts "-5" and "1.5" as dates; an HTTP date begins with the name of a day.
   if (!/^[A-Za-z]/.test(text)) return undefined;
   const at = Date.parse(text);
   if (Number.isNaN(at)) return undefined;

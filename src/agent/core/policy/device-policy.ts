@@ -1,14 +1,14 @@
-/** What the device allows, whoever asks. Set by its owner in the device's configuration. */
+/** What the device's owner allows apps to do, set in the device's configuration. Applies to every request. */
 export interface Policy {
   readonly privileged: boolean;
   readonly host_network: boolean;
   readonly mounts: {
     /** Path prefixes apps may mount; an empty list allows every path that is not denied. */
     readonly allow: readonly string[];
-    /** Path prefixes apps may never mount, nor a directory that holds one of them. */
+    /** Path prefixes apps may never mount, including directories that contain one. */
     readonly deny: readonly string[];
   };
-  /** Where nothing is said of devices, apps may use them exactly if they may be privileged. */
+  /** If not set, apps may use device files only if `privileged` is true. */
   readonly devices?:
     | {
         /** Path prefixes of device files apps may use; an empty list allows every one that is not denied. */
@@ -16,7 +16,7 @@ export interface Policy {
         readonly deny: readonly string[];
       }
     | undefined;
-  /** Largest image that is downloaded, in compressed bytes; left out for no bound. */
+  /** Maximum compressed size of an image to download, in bytes; not set for no limit. */
   readonly max_image_bytes?: number | undefined;
   readonly registries: {
     /** Registry hosts images may come from, as written in references; an empty list allows all. */
@@ -24,11 +24,11 @@ export interface Policy {
   };
 }
 
-/** A rule of the policy that a request breaks. */
+/** A rule of the policy that a request violates. */
 export interface PolicyViolation {
   /** Name of the configuration key, such as `policy.mounts.deny`. */
   readonly rule: string;
   readonly message: string;
-  /** Nothing is known to be wrong, but a path could not be examined: reason to start nothing, and to stop nothing. */
+  /** A path could not be examined: the app is not started, but a running one is not stopped. */
   readonly isUnresolved?: true | undefined;
 }

@@ -6,56 +6,58 @@ import type { AppPaths, PathPolicyInput } from "./path-policy-input.ts";
 import { isPathBelow, isPathWithin, type ResolvedPath, pathWithoutLinks } from "./resolved-path.ts";
 
 /**
- * When a request is judged: `request`, before anything is done for it; `run`, before a container of it is created or
- * started, and while it runs.
+ * When a specification is judged: `request`, before a deployment changes anything; `run`, before its container is
+ * created or started, and while it runs.
  */
 export type PolicyCheckPhase = "request" | "run";
 
-/** Whether the policy keeps any path from apps. An app that may mount everything may do everything. */
+/** Whether the policy forbids apps any path. An app that may mount every path has full control of the device. */
 export function restrictsMounts({ mounts: { allow, deny } }: Policy): boolean {
   return deny.length > 0 || (allow.length > 0 && !allow.some((entry) => isPathWithin("/", entry)));
 }
 
-/** Whether the policy keeps device files from apps. */
+/** Whether the policy forbids apps any device file. */
 export function restrictsDevices({ devices }: Policy): boolean {
   return devices !== undefined && devices.allow.length + devices.deny.length > 0;
 }
 
-/** The first rule for `volumes` that the request breaks. */
+/** Returns the first rule for `volumes` that the specification violates. */
 export function findMountViolation(
   spec: AppSpec,
   policy: Policy,
-  facts: PathPolicyInput,
-  occasion: PolicyCheckPhase,
+  input: PathPolicyInput,
+  phase: PolicyCheckPhase,
 ): PolicyViolation | undefined {
   const isRestricted = restrictsMounts(policy);
-  // Where everything may be mounted, guarded paths prevent mistakes; an app that runs already is not taken down for one.
-  if (!isRestricted && occasion === "run") return undefined;
+  // Without restrictions, protected paths only prevent mistakes: no reason to stop a running app.
+  if (!isRestricted && phase === "run") return undefined;
   const found = spec.volumes.flatMap(({ readonly }, index) => {
-    const trace = facts.volumes[index];
-    if (!trace) return [];
-    const guarded = facts.protectedPaths
+    const resolved = input.volumes[index];
+    if (!resolved) return [];
+    const protectedPaths = input.protectedPaths
       .filter(({ when }) => when === "always" || (when === "written" ? !readonly : isRestricted))
       .map(({ path }) => path);
     return [
-      findPrefixViolation(trace, policy.mounts, guarded, facts, { key: "policy.mounts", verb: "mounting" }),
-      isRestricted ? findUnresolvedViolation(trace, facts, "policy.mounts", "mount") : undefined,
+      findPrefixViolation(resolved, policy.mounts, protectedPaths, input, { key: "policy.mounts", verb: "mounting" }),
+      isRestricted ? findUnresolvedViolation(resolved, input, "policy.mounts", "mount") : undefined,
     ];
   });
-  return preferResolved([...found, isRestricted ? findNestedMountViolation(spec, facts, occasion) : undefined]);
+  return preferResolved([...found, isRestricted ? findNestedMountViolation(spec, input, phase) : undefined]);
 }
 
-/** What is known to be wrong goes before what is not known. */
+/** Returns the first violation, preferring those that are known to ones of paths that could not be examined. */
 export function preferResolved(found: readonly (PolicyViolation | undefined)[]): PolicyViolation | undefined {
   const violations = found.filter((violation) => violation !== undefined);
   return violations.find(({ isUnresolved }) => !isUnresolved) ?? violations[0];
 }
 
-/** The first rule for `devices` that the request breaks. A device file may be worth as much as the whole machine. */
+/**
+ * Returns the first rule for `devices` that the specification violates. A device file can grant control of the device.
+ */
 export function findDeviceViolation(
   spec: AppSpec,
   policy: Policy,
-  facts: PathPolicyInput,
+  input: PathPolicyInput,
 ): PolicyViolation | undefined {
   const { devices: rules, privileged } = policy;
   if ((spec.devices ?? []).length === 0 || (!rules && privileged)) return undefined;
@@ -65,35 +67,37 @@ export function findDeviceViolation(
   }
   const isRestricted = restrictsDevices(policy);
   return preferResolved(
-    facts.devices.flatMap((trace) => [
-      findPrefixViolation(trace, rules, [], facts, { key: "policy.devices", verb: "apps to use" }),
-      isRestricted ? findUnresolvedViolation(trace, facts, "policy.devices", "use") : undefined,
-      isRestricted ? findReplaceableDevice(trace, spec, facts) : undefined,
+    input.devices.flatMap((resolved) => [
+      findPrefixViolation(resolved, rules, [], input, { key: "policy.devices", verb: "apps to use" }),
+      isRestricted ? findUnresolvedViolation(resolved, input, "policy.devices", "use") : undefined,
+      isRestricted ? findReplaceableDevice(resolved, spec, input) : undefined,
     ]),
   );
 }
 
 /**
- * Both the path as written and where it really leads must be allowed: neither a symbolic link nor a second mount of the
- * same directory gets round that.
+ * Both the path as written and the resolved path must be allowed, so that neither a symbolic link nor a second mount of
+ * the same directory circumvents a rule.
  */
 function findPrefixViolation(
   { written, real }: ResolvedPath,
   rules: Policy["mounts"],
-  guarded: readonly string[],
+  protectedPaths: readonly string[],
   { resolvedRules, mounts }: PathPolicyInput,
   { key, verb }: { readonly key: string; readonly verb: string },
 ): PolicyViolation | undefined {
-  const traceOf = (entry: string): ResolvedPath => resolvedRules.get(normalizePath(entry)) ?? pathWithoutLinks(entry);
-  const deny = rules.deny.map(traceOf);
-  const guards = guarded.map(traceOf);
+  const resolvedOf = (entry: string): ResolvedPath =>
+    resolvedRules.get(normalizePath(entry)) ?? pathWithoutLinks(entry);
+  const deny = rules.deny.map(resolvedOf);
+  const resolvedProtected = protectedPaths.map(resolvedOf);
   for (const path of written === real ? [real] : [written, real]) {
-    const rule = findBrokenPathRule(path, rules.allow, deny, guards);
+    const rule = findBrokenPathRule(path, rules.allow, deny, resolvedProtected);
     const from = path === written ? "" : `, where ${written} leads`;
     if (rule) return { rule: `${key}.${rule}`, message: `This device does not allow ${verb} ${path}${from}.` };
   }
-  // Where the mounts are not known, only the text of paths can be compared.
-  const entry = mounts.length > 0 ? findAliasedRule(real, rules.allow, deny, guards, hostLocations(mounts)) : undefined;
+  // Without the mounts, only paths can be compared.
+  const entry =
+    mounts.length > 0 ? findAliasedRule(real, rules.allow, deny, resolvedProtected, hostLocations(mounts)) : undefined;
   if (entry === undefined) return undefined;
   const from = written === real ? "" : `, where ${written} leads`;
   const message =
@@ -103,77 +107,79 @@ function findPrefixViolation(
 }
 
 /**
- * Entries that forbid count as they are written and for where they lead. Those that allow count as they are written: no
- * link may widen what is allowed.
+ * Entries that forbid apply as written and resolved. Entries that allow apply as written: a link must not widen them.
  */
 function findBrokenPathRule(
   path: string,
   allow: readonly string[],
   deny: readonly ResolvedPath[],
-  guarded: readonly ResolvedPath[],
+  protectedPaths: readonly ResolvedPath[],
 ): "allow" | "deny" | undefined {
   const isAllowed = (prefix: string): boolean =>
     allow.some((entry) => isPathWithin(entry, prefix) && isPathWithin(path, entry));
-  // Nor may anybody write where a link on the way of such an entry is: it would lead elsewhere.
-  const holdsTurn = ({ traversed }: ResolvedPath): boolean => traversed.some((turn) => isPathBelow(turn, path));
-  const isGuarded = ({ written, real, traversed }: ResolvedPath): boolean =>
+  // A directory that contains a link of such an entry must not be mounted either: the link could be replaced.
+  const containsLink = ({ traversed }: ResolvedPath): boolean => traversed.some((link) => isPathBelow(link, path));
+  const isProtected = ({ written, real, traversed }: ResolvedPath): boolean =>
     [written, real].some((prefix) => pathsOverlap(path, prefix) && !isAllowed(prefix)) ||
-    traversed.some((turn) => isPathBelow(turn, path) && !isAllowed(path));
+    traversed.some((link) => isPathBelow(link, path) && !isAllowed(path));
   const isDenied = (entry: ResolvedPath): boolean =>
-    [entry.written, entry.real].some((prefix) => pathsOverlap(path, prefix)) || holdsTurn(entry);
-  if (deny.some(isDenied) || guarded.some(isGuarded)) return "deny";
+    [entry.written, entry.real].some((prefix) => pathsOverlap(path, prefix)) || containsLink(entry);
+  if (deny.some(isDenied) || protectedPaths.some(isProtected)) return "deny";
   return allow.length === 0 || allow.some((prefix) => isPathWithin(path, prefix)) ? undefined : "allow";
 }
 
-/** Directories that may themselves be mounts of a part of a file system that is mounted whole elsewhere. */
+/** Directories that may themselves be mounts of a part of a file system that is mounted elsewhere as a whole. */
 const SYSTEM_DIRECTORIES = ["/", "/etc", "/usr", "/var"];
 
 /**
- * The entry that forbids a path without links, since the file system has the same directory at both: it is bound to a
- * second path, or its file system is mounted twice. What is mounted below the path comes with it.
+ * Returns the entry that forbids a resolved path because both are the same directory: it is bind-mounted at a second
+ * path, or its file system is mounted twice. Mounts below the path are included.
  */
 function findAliasedRule(
   path: string,
   allow: readonly string[],
   deny: readonly ResolvedPath[],
-  guarded: readonly ResolvedPath[],
-  places: FileLocations,
+  protectedPaths: readonly ResolvedPath[],
+  locations: FileLocations,
 ): string | undefined {
-  const own = places.locateAllBelow(path);
-  const allowed = allow.map((entry) => places.locate(normalizePath(entry)));
-  const holdsTurn = ({ traversed }: ResolvedPath): boolean =>
-    traversed.some((turn) => own.some((place) => isPathBelow(places.locate(turn), place)));
-  // A file system that holds the system itself, such as /sysroot of ostree, is denied by that name and not by all others.
-  const isSystem = (place: string, denied: string, { written, real }: ResolvedPath): boolean =>
-    place !== denied &&
+  const own = locations.locateAllBelow(path);
+  const allowed = allow.map((entry) => locations.locate(normalizePath(entry)));
+  const containsLink = ({ traversed }: ResolvedPath): boolean =>
+    traversed.some((link) => own.some((location) => isPathBelow(locations.locate(link), location)));
+  // A file system that contains the system itself, such as /sysroot of ostree, is denied by that name only.
+  const isSystem = (location: string, denied: string, { written, real }: ResolvedPath): boolean =>
+    location !== denied &&
     SYSTEM_DIRECTORIES.some((directory) => {
-      const system = places.locate(directory);
+      const system = locations.locate(directory);
       const isNamed = isPathWithin(directory, written) || isPathWithin(directory, real);
-      return !isNamed && isPathWithin(system, denied) && isPathWithin(place, system);
+      return !isNamed && isPathWithin(system, denied) && isPathWithin(location, system);
     });
   const isDenied = (entry: ResolvedPath): boolean =>
-    places.locateAllBelow(entry.real).some((denied) => {
-      return own.some((place) => pathsOverlap(place, denied) && !isSystem(place, denied, entry));
-    }) || holdsTurn(entry);
+    locations.locateAllBelow(entry.real).some((denied) => {
+      return own.some((location) => pathsOverlap(location, denied) && !isSystem(location, denied, entry));
+    }) || containsLink(entry);
   const isListed = allow.some((entry) => normalizePath(entry) === path);
-  // Of a guarded directory only its own files count: engines mount directories of others below their data.
-  const isGuarded = (entry: ResolvedPath): boolean => {
-    const guard = places.locate(entry.real);
-    const isAllowed = (place: string): boolean =>
-      allowed.some((listed) => isPathWithin(listed, guard) && isPathWithin(place, listed));
-    return own.some((place) => pathsOverlap(place, guard) && !isAllowed(place)) || (!isListed && holdsTurn(entry));
+  // Mounts below a protected directory do not count: engines mount unrelated directories below their data.
+  const isProtected = (entry: ResolvedPath): boolean => {
+    const guard = locations.locate(entry.real);
+    const isAllowed = (location: string): boolean =>
+      allowed.some((listed) => isPathWithin(listed, guard) && isPathWithin(location, listed));
+    return (
+      own.some((location) => pathsOverlap(location, guard) && !isAllowed(location)) ||
+      (!isListed && containsLink(entry))
+    );
   };
-  return (deny.find(isDenied) ?? guarded.find(isGuarded))?.written;
+  return (deny.find(isDenied) ?? protectedPaths.find(isProtected))?.written;
 }
 
-/** What cannot be seen cannot be judged, and is refused. */
+/** A path that cannot be examined is refused. */
 function findUnresolvedViolation(
-  trace: ResolvedPath,
+  resolved: ResolvedPath,
   { mounts, sharedPaths }: PathPolicyInput,
   rule: string,
   verb: string,
 ): PolicyViolation | undefined {
-  const { written, unresolved } = trace;
+  const { written, unresolved } = resolved;
   const refusal = (why: string): PolicyViolation => ({
     rule,
     message: `This device restricts what apps may ${verb}, and cannot tell where ${written} leads: ${why}.`,
@@ -183,9 +189,9 @@ function findUnresolvedViolation(
     return refusal(
       `${unresolved.path} could not be examined (${UNRESOLVED_REASONS[unresolved.reason] ?? unresolved.reason})`,
     );
-  const steps = traversedPaths(trace);
-  // What a link below it says is not what the kernel follows.
-  const inProc = trace.traversed.find((step) => isPathBelow(step, "/proc"));
+  const steps = traversedPaths(resolved);
+  // The text of a link below /proc is not what the kernel follows.
+  const inProc = resolved.traversed.find((step) => isPathBelow(step, "/proc"));
   if (inProc !== undefined) return refusal(`${inProc} leads somewhere else for each process`);
   if (sharedPaths && !steps.every((step) => sharedPaths.some((path) => isPathWithin(step, path)))) {
     return refusal("the agent runs in a container, which has another file system");
@@ -205,40 +211,41 @@ export const UNRESOLVED_REASONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Who can write to a directory can put a symbolic link in the place of anything in it, and the engine follows it at each
- * start. So no path may lead through a directory that an app can write to. The very same directory may be shared.
+ * An app that can write to a directory can replace its entries by symbolic links, which the engine follows at each
+ * start. So no path may lead through a directory that an app can write to. Sharing the same directory is allowed.
  */
 function findNestedMountViolation(
   spec: AppSpec,
-  facts: PathPolicyInput,
-  occasion: PolicyCheckPhase,
+  input: PathPolicyInput,
+  phase: PolicyCheckPhase,
 ): PolicyViolation | undefined {
-  const own = toAppVolumes(spec, facts);
+  const own = toAppVolumes(spec, input);
   const writable = [
-    ...own.filter(({ readonly }) => !readonly).map(({ trace }) => ({ trace, who: "the app itself" })),
-    ...facts.otherApps.flatMap(({ app, volumes }) =>
-      volumes.filter(({ readonly }) => !readonly).map(({ trace }) => ({ trace, who: `the app ${app}` })),
+    ...own.filter(({ readonly }) => !readonly).map(({ resolved }) => ({ resolved, who: "the app itself" })),
+    ...input.otherApps.flatMap(({ app, volumes }) =>
+      volumes.filter(({ readonly }) => !readonly).map(({ resolved }) => ({ resolved, who: `the app ${app}` })),
     ),
   ];
-  for (const { trace } of own) {
-    const around = writable.find((outer) => passesThrough(trace, outer.trace.real, facts));
-    if (around) {
+  for (const { resolved } of own) {
+    const outer = writable.find((mount) => passesThrough(resolved, mount.resolved.real, input));
+    if (outer) {
       const message =
-        `This device does not allow mounting ${trace.written}: it leads through ${around.trace.real}, where ` +
-        `${around.who} may write and could put something else in its place.`;
+        `This device does not allow mounting ${resolved.written}: it leads through ${outer.resolved.real}, where ` +
+        `${outer.who} may write and could put something else in its place.`;
       return { rule: "policy.mounts", message };
     }
   }
-  // Of two that are installed, the one inside is not started. What is new may not come around one that is there.
-  if (occasion === "run") return undefined;
-  for (const { trace } of own.filter(({ readonly }) => !readonly)) {
-    for (const { app, volumes, devices } of facts.otherApps) {
+  // Of two installed apps, the one with the inner path is not started. A new app must not mount around an existing
+  // path.
+  if (phase === "run") return undefined;
+  for (const { resolved } of own.filter(({ readonly }) => !readonly)) {
+    for (const { app, volumes, devices } of input.otherApps) {
       const inside =
-        volumes.find((volume) => passesThrough(volume.trace, trace.real, facts))?.trace ??
-        devices.find((device) => isReplaceableIn(device, trace.real, facts));
+        volumes.find((volume) => passesThrough(volume.resolved, resolved.real, input))?.resolved ??
+        devices.find((device) => isReplaceableIn(device, resolved.real, input));
       if (!inside) continue;
       const message =
-        `This device does not allow mounting ${trace.written} for writing: ${inside.written}, which the app ${app} ` +
+        `This device does not allow mounting ${resolved.written} for writing: ${inside.written}, which the app ${app} ` +
         `has, leads through it and could be replaced.`;
       return { rule: "policy.mounts", message };
     }
@@ -246,45 +253,45 @@ function findNestedMountViolation(
   return undefined;
 }
 
-/** A device file may be made in any directory an app can write to, and stands for whatever device it says. */
+/** Finds a writable mount in which an app could replace the device file by one for another device. */
 function findReplaceableDevice(
   device: ResolvedPath,
   spec: AppSpec,
-  facts: PathPolicyInput,
+  input: PathPolicyInput,
 ): PolicyViolation | undefined {
-  const volumes = [...toAppVolumes(spec, facts), ...facts.otherApps.flatMap((other) => other.volumes)];
-  const around = volumes.find(({ trace, readonly }) => !readonly && isReplaceableIn(device, trace.real, facts));
-  if (!around) return undefined;
-  const message = `This device does not allow apps to use ${device.written}: an app may write to ${around.trace.real}.`;
+  const volumes = [...toAppVolumes(spec, input), ...input.otherApps.flatMap((other) => other.volumes)];
+  const outer = volumes.find(({ resolved, readonly }) => !readonly && isReplaceableIn(device, resolved.real, input));
+  if (!outer) return undefined;
+  const message = `This device does not allow apps to use ${device.written}: an app may write to ${outer.resolved.real}.`;
   return { rule: "policy.devices", message };
 }
 
 function toAppVolumes(spec: AppSpec, { volumes }: PathPolicyInput): AppPaths["volumes"] {
-  return volumes.map((trace, index) => ({ trace, readonly: spec.volumes[index]?.readonly ?? false }));
+  return volumes.map((resolved, index) => ({ resolved, readonly: spec.volumes[index]?.readonly ?? false }));
 }
 
-/** Every entry of a directory that decides where the path leads. */
+/** Returns all directory entries that decide where the path leads. */
 function traversedPaths({ real, traversed }: ResolvedPath): readonly string[] {
   return [...traversed, real];
 }
 
-function passesThrough(trace: ResolvedPath, directory: string, { mounts }: PathPolicyInput): boolean {
-  const place = locateFile(directory, mounts);
-  return traversedPaths(trace).some(
-    (step) => isPathBelow(step, directory) || isPathBelow(locateFile(step, mounts), place),
+function passesThrough(resolved: ResolvedPath, directory: string, { mounts }: PathPolicyInput): boolean {
+  const location = locateFile(directory, mounts);
+  return traversedPaths(resolved).some(
+    (step) => isPathBelow(step, directory) || isPathBelow(locateFile(step, mounts), location),
   );
 }
 
-function isReplaceableIn(device: ResolvedPath, directory: string, facts: PathPolicyInput): boolean {
-  const place = locateFile(directory, facts.mounts);
+function isReplaceableIn(device: ResolvedPath, directory: string, input: PathPolicyInput): boolean {
+  const location = locateFile(directory, input.mounts);
   return (
-    passesThrough(device, directory, facts) ||
+    passesThrough(device, directory, input) ||
     pathsOverlap(device.real, directory) ||
-    pathsOverlap(locateFile(device.real, facts.mounts), place)
+    pathsOverlap(locateFile(device.real, input.mounts), location)
   );
 }
 
-/** Whether one of the paths holds the other. */
+/** Whether one of the paths contains the other. */
 function pathsOverlap(path: string, other: string): boolean {
   return isPathWithin(path, other) || isPathWithin(other, path);
 }

@@ -1,35 +1,35 @@
 import type { MountEntry } from "../host/mountinfo.ts";
 import type { ResolvedPath } from "./resolved-path.ts";
 
-/** A path apps are kept from, whatever the policy says, unless its owner allows exactly that path. */
+/** A path apps must not mount regardless of the policy, unless the policy allows exactly that path. */
 export interface ProtectedPath {
   readonly path: string;
-  /** `written`: only from writing there. `restricted`: only where the policy restricts what apps may mount. */
+  /** `written`: only for writable mounts. `restricted`: only if the policy restricts mounts. */
   readonly when: "always" | "written" | "restricted";
 }
 
-/** What an app has of the device's file system. */
+/** Paths of the device that an app uses. */
 export interface AppPaths {
   readonly app: string;
-  readonly volumes: readonly { readonly trace: ResolvedPath; readonly readonly: boolean }[];
+  readonly volumes: readonly { readonly resolved: ResolvedPath; readonly readonly: boolean }[];
   readonly devices: readonly ResolvedPath[];
 }
 
-/** What was found out about the paths of a request. */
+/** Resolved paths and mounts for judging a request. */
 export interface PathPolicyInput {
   /** In the order of `spec.volumes`. */
   readonly volumes: readonly ResolvedPath[];
   /** In the order of `spec.devices`. */
   readonly devices: readonly ResolvedPath[];
-  /** Apps that are installed or being deployed, without the app itself. */
+  /** Other apps that are installed or being deployed. */
   readonly otherApps: readonly AppPaths[];
   readonly protectedPaths: readonly ProtectedPath[];
-  /** Where entries of `deny` and guarded paths lead, by how they are written (normalized). */
+  /** Resolved entries of `deny` and protected paths, by their normalized text. */
   readonly resolvedRules: ReadonlyMap<string, ResolvedPath>;
   readonly mounts: readonly MountEntry[];
   /**
-   * Where the agent runs in a container of the engine: paths it shares with the device, the only ones it can examine.
-   * `undefined` where it sees what the engine sees.
+   * If the agent runs in a container: the paths it shares with the device, which are the only ones it can examine.
+   * `undefined` if it sees the same file system as the engine.
    */
   readonly sharedPaths: readonly string[] | undefined;
 }

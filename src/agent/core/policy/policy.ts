@@ -7,14 +7,14 @@ import type { PathPolicyInput } from "./path-policy-input.ts";
 export type { Policy, PolicyViolation } from "./device-policy.ts";
 
 /**
- * The first rule the request breaks.
+ * Returns the first rule the request violates.
  *
- * @param phase an image that is on the device may run wherever it came from: registries are judged at the request
+ * @param phase registries are only judged in phase `request`: an image on the device may run wherever it came from
  */
 export function findPolicyViolation(
   spec: AppSpec,
   policy: Policy,
-  facts: PathPolicyInput,
+  input: PathPolicyInput,
   phase: PolicyCheckPhase,
 ): PolicyViolation | undefined {
   if (spec.privileged && !policy.privileged) {
@@ -25,15 +25,19 @@ export function findPolicyViolation(
   }
   return preferResolved([
     phase === "request" ? findRegistryViolation(spec, policy) : undefined,
-    findMountViolation(spec, policy, facts, phase),
-    findDeviceViolation(spec, policy, facts),
+    findMountViolation(spec, policy, input, phase),
+    findDeviceViolation(spec, policy, input),
   ]);
 }
 
 function findRegistryViolation(spec: AppSpec, policy: Policy): PolicyViolation | undefined {
   const { allow } = policy.registries;
-  const registry = parseImageReference(spec.image)?.registry ?? "";
-  if (allow.length === 0 || allow.includes(registry)) return undefined;
+  if (allow.length === 0) return undefined;
+  const reference = parseImageReference(spec.image);
+  // The specification was validated when it was accepted.
+  if (!reference) throw new Error(`not an image reference: ${spec.image}`);
+  const { registry } = reference;
+  if (allow.includes(registry)) return undefined;
   return {
     rule: "policy.registries.allow",
     message: `This device does not allow images from the registry ${registry}.`,

@@ -1,21 +1,21 @@
 import { normalizePath } from "../../../protocol/normalize-path.ts";
 
-/** Where an absolute path leads, as far as the agent can see. */
+/** Where an absolute path leads, as far as the agent can resolve it. */
 export interface ResolvedPath {
-  /** As it was written, without doubled slashes. */
+  /** As written in the request or policy, normalized. */
   readonly written: string;
-  /** With all symbolic links followed, as far as it exists; the rest stays as it is. */
+  /** With all symbolic links followed; parts that do not exist are unchanged. */
   readonly real: string;
   /**
-   * Entries of directories that decide where the path leads, beside those of `real`: symbolic links, and what a link
-   * leaves again by `..`. No link is in their own paths. Who can replace one of them changes where the path leads.
+   * Directory entries that decide where the path leads, besides those of `real`: symbolic links, and directories that a
+   * link leaves by `..`. Their own paths contain no links. Replacing one of them changes where the path leads.
    */
   readonly traversed: readonly string[];
-  /** What could not be examined, and why, such as `EACCES`; where the path leads is then not known. */
+  /** The entry that could not be examined, and why, such as `EACCES`. `real` is then unknown. */
   readonly unresolved: { readonly path: string; readonly reason: string } | undefined;
 }
 
-/** A path without symbolic links. */
+/** Returns the resolved form of a path that contains no symbolic links. */
 export function pathWithoutLinks(path: string): ResolvedPath {
   const written = normalizePath(path);
   return { written, real: written, traversed: [], unresolved: undefined };

@@ -2,20 +2,20 @@ import type { Policy } from "./device-policy.ts";
 import { UNRESOLVED_REASONS } from "./mount-rules.ts";
 import type { ResolvedPath } from "./resolved-path.ts";
 
-/** An entry of `deny` that counts only as it is written, since the agent cannot tell where it leads. */
+/** An entry of `deny` that only applies as written, since the agent cannot resolve it. */
 export interface UnresolvedDenyRule {
-  /** As it stands in the configuration. */
+  /** As written in the configuration. */
   readonly entry: string;
-  /** What is wrong, in a sentence. */
+  /** What is wrong, as a sentence. */
   readonly text: string;
   /** What the owner can do about it. */
   readonly next: string;
 }
 
-/** Finds the entries of `deny` whose way could not be examined to its end. @param trace where a path leads */
+/** Returns the entries of `deny` that cannot be resolved. @param resolve resolves a path */
 export async function findUnresolvedDenyRules(
   { mounts, devices }: Policy,
-  trace: (path: string) => Promise<ResolvedPath>,
+  resolve: (path: string) => Promise<ResolvedPath>,
 ): Promise<UnresolvedDenyRule[]> {
   const lists = [
     { key: "policy.mounts.deny", entries: mounts.deny },
@@ -24,7 +24,7 @@ export async function findUnresolvedDenyRules(
   const all = lists.flatMap(({ key, entries }) => entries.map((entry) => ({ key, entry })));
   const found = await Promise.all(
     all.map(async ({ key, entry }) => {
-      const { unresolved } = await trace(entry);
+      const { unresolved } = await resolve(entry);
       if (!unresolved) return [];
       const why = UNRESOLVED_REASONS[unresolved.reason] ?? unresolved.reason;
       const text = `${key} denies ${entry} only as written: ${unresolved.path} could not be examined (${why}).`;

@@ -1,20 +1,20 @@
-/** Reports that may be sent at once after a time of silence. */
+/** Number of reports that may be sent at once. */
 const MAX_BURST_REPORTS = 6;
 const HOUR_MS = 3_600_000;
 
-/** How often a device may tell of changes nobody asked for: an app that crashes in a loop must not use up the data plan. */
+/** Token bucket for unrequested reports: an app in a crash loop must not use up the data plan. */
 export class ReportRateLimiter {
   readonly #perHour: number;
   #tokens = MAX_BURST_REPORTS;
   #filledAt: number;
 
-  /** @param now monotonic milliseconds, as everywhere here */
+  /** @param now monotonic milliseconds, as in all methods */
   constructor(perHour: number, now: number) {
     this.#perHour = perHour;
     this.#filledAt = now;
   }
 
-  /** Milliseconds until a report may be sent; 0 where it may at once. */
+  /** Milliseconds until a report may be sent; 0 if now. */
   delay(now: number): number {
     this.#fill(now);
     return this.#tokens >= 1 ? 0 : Math.ceil(((1 - this.#tokens) * HOUR_MS) / this.#perHour);

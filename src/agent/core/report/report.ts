@@ -1,13 +1,13 @@
 import type { AppReport, DeviceFacts, ReportDelta } from "../../../protocol/app-report.ts";
 
-/** A device and its apps at one moment. */
+/** State of a device and its apps. */
 export interface Report {
   readonly hash: string;
   readonly apps: ReadonlyMap<string, AppReport>;
   readonly device: DeviceFacts;
 }
 
-/** What is to be told so that whoever holds `base` holds `report`; complete without one. */
+/** Returns the difference from `base` to `report`; the complete report without a base. */
 export function diffReports(base: Report | undefined, report: Report): ReportDelta {
   const changed = [...report.apps.values()].filter((app) => !isSame(base?.apps.get(app.name), app));
   const removed = [...(base?.apps.keys() ?? [])].filter((name) => !report.apps.has(name));
@@ -20,14 +20,14 @@ export function diffReports(base: Report | undefined, report: Report): ReportDel
   };
 }
 
-/** Both are made by the same code, so the order of their fields is the same. */
+/** Compares as JSON: the same code creates both, so the order of their fields is the same. */
 function isSame(one: object | undefined, other: object): boolean {
   return one !== undefined && JSON.stringify(one) === JSON.stringify(other);
 }
 
 /**
- * The apps of a report, as many bytes as may be: beyond that, the largest go without their specification, which can
- * still be asked for one by one.
+ * Limits the size of a report's apps: removes specifications, the largest first, until the apps fit into `maxBytes`. A
+ * specification can still be queried per app.
  */
 export function fitToSize(
   apps: readonly AppReport[],

@@ -1,6 +1,6 @@
 /**
- * Where two values made of plain objects differ: dotted paths of what is at their ends, such as `link.keepalive_s`.
- * Lists count as one value.
+ * Returns where two values made of plain objects differ, as dotted paths such as `link.keepalive_s`. An array counts as
+ * one value.
  */
 export function changedPaths(before: unknown, after: unknown, path: string = ""): string[] {
   if (!isRecord(before) || !isRecord(after)) return JSON.stringify(before) === JSON.stringify(after) ? [] : [path];

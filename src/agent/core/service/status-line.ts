@@ -1,10 +1,10 @@
-/** What the daemon is about, as far as one line tells it. */
+/** What the daemon is doing, for its status line. */
 export interface DaemonActivity {
   readonly link: {
     readonly online: boolean;
-    /** Who the control plane takes the device for, once it has said so. */
+    /** Serial number the control plane knows the device by; `undefined` before the first session. */
     readonly serialNumber: string | undefined;
-    /** Why it is not online, where that is known. */
+    /** Why it is not online, if known. */
     readonly reason: string | undefined;
   };
   /** Number of apps installed. */
@@ -12,7 +12,7 @@ export interface DaemonActivity {
   readonly deployments: readonly { readonly app: string; readonly step: string; readonly progress: number | null }[];
 }
 
-/** One line for people who ask the service manager, such as `Online as gw-7; 2 apps; web: pulling 40 %`. */
+/** Formats the status for the service manager: `Online as gw-7; 2 apps; web: pulling 40 %`. */
 export function statusLine({ link, apps, deployments }: DaemonActivity): string {
   const count = apps === 0 ? "no apps" : apps === 1 ? "1 app" : `${apps} apps`;
   return [linkText(link), count, ...deployments.map(deploymentText)].join("; ");

@@ -1,22 +1,22 @@
-import { type TimeWindow, nextWithin } from "./time-window.ts";
+import { type TimeWindow, nextWindowStartMs } from "./time-window.ts";
 import type { NetworkKind } from "./network-kind.ts";
 import { isClockSet, nextDayMs, nextMonthMs } from "./day.ts";
 
-/** What the configuration allows on networks that cost. */
+/** Configured limits on metered networks. */
 export interface DataPolicy {
-  /** Kinds of network the bounds are for. */
+  /** Kinds of network the limits apply to. */
   readonly metered: readonly NetworkKind[];
   readonly dailyBytes: number | undefined;
   readonly monthlyBytes: number | undefined;
-  /** For all downloads together. */
+  /** Rate of all downloads together. */
   readonly bytesPerSecond: number | undefined;
   /** When downloads may begin; empty for any time. */
   readonly hours: readonly TimeWindow[];
-  /** IANA name of the time zone the hours are meant in. */
+  /** IANA name of the time zone of `hours`. */
   readonly timeZone: string;
 }
 
-/** What the agent itself has sent and received over metered networks, with what TCP and IP added. */
+/** Bytes the agent itself sent and received over metered networks, including TCP and IP overhead. */
 export interface MeteredUsage {
   readonly today: number;
   readonly thisMonth: number;
@@ -28,19 +28,19 @@ export type DownloadDecision =
   | { readonly kind: "admit" }
   | {
       readonly kind: "wait";
-      /** Unix milliseconds; `undefined` where nobody can say. */ readonly untilMs: number | undefined;
+      /** Unix milliseconds; `undefined` if unknown. */ readonly untilMs: number | undefined;
       readonly reason: WaitReason;
     }
-  /** Larger than all there is in a day or a month: waiting does not help. */
+  /** Larger than the whole budget of a day or month: waiting does not help. */
   | { readonly kind: "never"; readonly reason: WaitReason; readonly limit: number };
 
 const ADMIT: DownloadDecision = { kind: "admit" };
 
 /**
- * Whether a download of so many bytes may begin on this kind of network. The budgets are of days and months of UTC, as
- * the ledger counts them.
+ * Decides whether a download may begin on this kind of network. Budgets are per UTC day and month, as the ledger
+ * counts.
  *
- * @param bytes 0 where that is not known
+ * @param bytes size of the download; 0 if unknown
  */
 export function decideDownload(
   policy: DataPolicy,
@@ -56,20 +56,20 @@ export function decideDownload(
   if (dailyBytes !== undefined && bytes > dailyBytes)
     return { kind: "never", reason: "daily_budget", limit: dailyBytes };
   const isBounded = dailyBytes !== undefined || monthlyBytes !== undefined || hours.length > 0;
-  // A device that was just switched on gets its time from the network within moments; until then nothing can be judged.
+  // A device that was just switched on gets its time from the network soon. Until then nothing can be decided.
   if (isBounded && !isClockSet(nowMs)) return { kind: "wait", untilMs: undefined, reason: "clock" };
   if (exceeds(monthlyBytes, usage.thisMonth, bytes)) return wait("monthly_budget", nextMonthMs(nowMs), policy);
   if (exceeds(dailyBytes, usage.today, bytes)) return wait("daily_budget", nextDayMs(nowMs), policy);
-  const open = nextWithin(hours, nowMs, timeZone);
+  const open = nextWindowStartMs(hours, nowMs, timeZone);
   return open === nowMs ? ADMIT : { kind: "wait", untilMs: open, reason: "hours" };
 }
 
-/** Also once there is budget again, only within the hours. */
+/** After the budget is renewed, the download still has to wait for the download window. */
 function wait(reason: WaitReason, fromMs: number, { hours, timeZone }: DataPolicy): DownloadDecision {
-  return { kind: "wait", untilMs: nextWithin(hours, fromMs, timeZone), reason };
+  return { kind: "wait", untilMs: nextWindowStartMs(hours, fromMs, timeZone), reason };
 }
 
 function exceeds(limit: number | undefined, used: number, bytes: number): boolean {
-  // A download of unknown size begins as long as there is anything left.
+  // A download of unknown size may begin while any budget is left.
   return limit !== undefined && (used + bytes > limit || used >= limit);
 }

@@ -4,19 +4,19 @@ import type { NetworkKind } from "./network-kind.ts";
 import { type Day, monthOf } from "./day.ts";
 import type { Bytes, InterfaceEntry, TrafficEntry } from "./entry.ts";
 
-/** Deployments listed at the most: the last ones. */
+/** Maximum number of deployments listed; the latest are kept. */
 const MAX_DEPLOYMENTS = 500;
 
-/** What the ledger holds of some days. */
+/** The ledger's entries of a period. */
 export interface LedgerView {
   readonly traffic: readonly TrafficEntry[];
   readonly interfaces: readonly InterfaceEntry[];
 }
 
-type Both = { sent_bytes: number; received_bytes: number };
+type ByteCounts = { sent_bytes: number; received_bytes: number };
 type DayUsage = DeviceDataUsage["days"][number];
 
-/** What counts against budgets: all the agent moved over metered networks, headers included. */
+/** Returns the bytes that count against the budgets: all traffic of the agent over metered networks, with overhead. */
 export function meteredUsage(
   traffic: readonly TrafficEntry[],
   metered: readonly NetworkKind[],
@@ -33,7 +33,7 @@ export function meteredUsage(
   return { today: Math.round(usage.today), thisMonth: Math.round(usage.thisMonth) };
 }
 
-/** The ledger as it is told: by day, oldest first. */
+/** Converts the ledger to its protocol form: by day, oldest first. */
 export function toDataUsage(ledger: LedgerView, policy: DataPolicy, usage: MeteredUsage): DeviceDataUsage {
   const { traffic, interfaces } = ledger;
   const days = [...new Set([...traffic, ...interfaces].map(({ day }) => day))].toSorted();
@@ -51,9 +51,9 @@ export function toDataUsage(ledger: LedgerView, policy: DataPolicy, usage: Meter
 }
 
 function dayUsage(day: Day, traffic: readonly TrafficEntry[], interfaces: readonly InterfaceEntry[]): DayUsage {
-  const purposes = new Map<string, Both>();
+  const purposes = new Map<string, ByteCounts>();
   const apps = new Map<string, number>();
-  const carried = new Map<string, Both>();
+  const carried = new Map<string, ByteCounts>();
   let overhead = 0;
   for (const entry of traffic) {
     add(purposes, entry.purpose, entry);
@@ -70,7 +70,7 @@ function dayUsage(day: Day, traffic: readonly TrafficEntry[], interfaces: readon
   };
 }
 
-/** Each deployment that was told apart, at the last day it used data, in order of these days. */
+/** Returns the usage of each deployment with the last day it used data, in order of these days. */
 function deployments(traffic: readonly TrafficEntry[]): DeviceDataUsage["deployments"] {
   const found = new Map<string, DeviceDataUsage["deployments"][number]>();
   for (const { deployment, app, day, sent, received } of traffic) {
@@ -98,9 +98,9 @@ function budget({ dailyBytes, monthlyBytes }: DataPolicy, usage: MeteredUsage): 
   };
 }
 
-function add(sums: Map<string, Both>, key: string, { sent, received }: Bytes): void {
+function add(sums: Map<string, ByteCounts>, key: string, { sent, received }: Bytes): void {
   const sum = sums.get(key) ?? { sent_bytes: 0, received_bytes: 0 };
-  // A part that was told apart may be booked a moment before the whole it is taken from.
+  // A share that is booked separately may be subtracted shortly before the total that contains it is added.
   sum.sent_bytes = Math.max(0, sum.sent_bytes + sent);
   sum.received_bytes = Math.max(0, sum.received_bytes + received);
   sums.set(key, sum);

@@ -1,21 +1,21 @@
-/** What an interface has carried since it came up, as the kernel counts it. */
+/** The kernel's byte counters of an interface, counted since it came up. */
 export interface InterfaceCounters {
   readonly name: string;
   readonly sent: number;
   readonly received: number;
 }
 
-/** Counters as they were when they were last looked at. */
+/** Counters as last read. */
 export interface CounterMark extends InterfaceCounters {
-  /** The boot of the machine they were counted in. */
+  /** Id of the boot they were counted in. */
   readonly bootId: string;
 }
 
 /**
- * What each interface carried since the last look. A counter begins anew with each boot, and when its interface does:
- * then all of it is new. The very first look of all only marks where counting begins.
+ * Returns the traffic of each interface since the last reading. A counter restarts with a boot and with its interface:
+ * then all of it is new. The first reading returns nothing, it only sets the starting point.
  *
- * @param marks of the last look; empty where there was none
+ * @param marks the last reading; empty if there was none
  */
 export function carriedSince(
   marks: readonly CounterMark[],

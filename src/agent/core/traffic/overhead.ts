@@ -1,17 +1,17 @@
-// Headers of IPv4 and TCP with timestamps; IPv6 takes 20 more.
+// Headers of IPv4 and TCP with timestamps; IPv6 adds 20 bytes.
 const HEADER_BYTES = 52;
 
-/** What of a segment is payload, on a path with the usual 1500 bytes. */
+/** Payload of a segment on a path with an MTU of 1500 bytes. */
 const SEGMENT_BYTES = 1_448;
 
-/** Segments to set up and take down a TCP connection: three each way at least, all without payload. */
+/** Segments without payload that set up and close a TCP connection. */
 const CONNECTION_SEGMENTS = 7;
 
 /**
- * What TCP and IP add to payload, in bytes of both directions: an estimate, since only the kernel sees segments. Each
- * message is a segment with an acknowledgement of its own; in a long transfer every second segment is acknowledged.
+ * Estimates the bytes that TCP and IP add to a payload, in both directions; only the kernel sees segments. Each message
+ * is a segment with its own acknowledgement; in a long transfer every second segment is acknowledged.
  *
- * @param messages how many pieces the bytes went in that stood by themselves; 0 for a stream
+ * @param messages number of separate messages the bytes were sent in; 0 for a stream
  */
 export function estimateOverhead(bytes: number, messages: number): number {
   const segments = Math.max(messages, bytes / SEGMENT_BYTES);
@@ -19,5 +19,5 @@ export function estimateOverhead(bytes: number, messages: number): number {
   return HEADER_BYTES * (segments + acknowledgements);
 }
 
-/** What a connection costs beside all that goes over it. An estimate likewise. */
+/** Estimated bytes of a connection's setup and close. */
 export const CONNECTION_OVERHEAD_BYTES = CONNECTION_SEGMENTS * HEADER_BYTES;

@@ -1,13 +1,18 @@
 const DAY_MINUTES = 24 * 60;
 const MINUTE_MS = 60_000;
 
-/** Hours of the day, in minutes from midnight: from the first up to, and not including, the second; over midnight where that is less. */
+/**
+ * A time window of the day, in minutes since midnight; `to` is exclusive, and less than `from` if the window spans
+ * midnight.
+ */
 export interface TimeWindow {
   readonly from: number;
   readonly to: number;
 }
 
-/** Reads hours written as `22:00-05:00`; `24:00` is the end of a day. `undefined` for anything else, and for no time at all. */
+/**
+ * Parses a window such as `22:00-05:00`; `24:00` is the end of a day. Returns `undefined` if it is invalid or empty.
+ */
 export function parseTimeWindow(text: string): TimeWindow | undefined {
   const match = /^(\d{2}):(\d{2})-(\d{2}):(\d{2})$/.exec(text);
   if (!match) return undefined;
@@ -17,15 +22,15 @@ export function parseTimeWindow(text: string): TimeWindow | undefined {
   return isValid ? { from, to } : undefined;
 }
 
-/** Whether the moment is within one of the hours; any moment is where there are none. */
-export function isInWindows(hours: readonly TimeWindow[], minute: number): boolean {
+/** Whether the minute is within one of the windows; always true without windows. */
+export function isInWindows(windows: readonly TimeWindow[], minute: number): boolean {
   return (
-    hours.length === 0 ||
-    hours.some(({ from, to }) => (from < to ? minute >= from && minute < to : minute >= from || minute < to))
+    windows.length === 0 ||
+    windows.some(({ from, to }) => (from < to ? minute >= from && minute < to : minute >= from || minute < to))
   );
 }
 
-/** Minutes from midnight on the clocks of a time zone. Throws `RangeError` for one that is not known. */
+/** Returns minutes since midnight in a time zone. Throws a `RangeError` if the time zone is unknown. */
 export function minuteOfDay(ms: number, timeZone: string): number {
   if (timeZone === "UTC") return Math.floor(ms / MINUTE_MS) % DAY_MINUTES;
   const format = new Intl.DateTimeFormat("en-GB", { timeZone, hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
@@ -33,16 +38,16 @@ export function minuteOfDay(ms: number, timeZone: string): number {
   return hour * 60 + minute;
 }
 
-/** When the hours begin next, in Unix milliseconds; the moment itself where it is within them. */
-export function nextWithin(hours: readonly TimeWindow[], ms: number, timeZone: string): number {
+/** Returns the start of the next window, in Unix milliseconds; the time itself if it is within one. */
+export function nextWindowStartMs(windows: readonly TimeWindow[], ms: number, timeZone: string): number {
   const minute = minuteOfDay(ms, timeZone);
-  if (isInWindows(hours, minute)) return ms;
-  const wait = Math.min(...hours.map(({ from }) => (from - minute + DAY_MINUTES) % DAY_MINUTES));
+  if (isInWindows(windows, minute)) return ms;
+  const wait = Math.min(...windows.map(({ from }) => (from - minute + DAY_MINUTES) % DAY_MINUTES));
   const start = (Math.floor(ms / MINUTE_MS) + wait) * MINUTE_MS;
-  if (isInWindows(hours, minuteOfDay(start, timeZone))) return start;
-  // Clocks were changed in between: look at each minute, two days on at the most.
+  if (isInWindows(windows, minuteOfDay(start, timeZone))) return start;
+  // Daylight saving time changes in between: check each minute of the next two days.
   for (let at = start - 2 * 60 * MINUTE_MS; at < start + 2 * DAY_MINUTES * MINUTE_MS; at += MINUTE_MS) {
-    if (at > ms && isInWindows(hours, minuteOfDay(at, timeZone))) return at;
+    if (at > ms && isInWindows(windows, minuteOfDay(at, timeZone))) return at;
   }
   return start;
 }

@@ -1,3 +1,4 @@
+import { formatUtcMinute } from "../../core/text.ts";
 import { bad, good, type Probe } from "../probe.ts";
 
 /** This program did not exist earlier. */
@@ -7,7 +8,7 @@ const MAX_TIME_MS = Date.UTC(2100, 0, 1);
 /** The time of day is one at which this program can be running. */
 export const probeClock: Probe = async ({ clock }) => {
   const now = clock.now();
-  const text = `It is ${new Date(now).toISOString().slice(0, 16).replace("T", " ")} UTC by this device's clock`;
+  const text = `It is ${formatUtcMinute(now)} UTC by this device's clock`;
   if (now >= MIN_TIME_MS && now < MAX_TIME_MS) return good(`${text}.`);
   return bad(
     `${text}, which cannot be.`,

@@ -1,7 +1,8 @@
 import { errorText } from "../../../lib/error-text.ts";
 import type { CheckResult } from "../../core/doctor/checks.ts";
 import { canonicalRegistry, imageAddress } from "../../registry/address.ts";
-import { RegistryError, type RegistryErrorKind } from "../../registry/registry-error.ts";
+import type { RegistryErrorKind } from "../../core/error-kind.ts";
+import { RegistryError } from "../../registry/registry-error.ts";
 import type { RegistryPing } from "../../registry/registry-ping.ts";
 import { bad, configOf, good, type ProbeContext, type Probe, warning } from "../probe.ts";
 

@@ -1,3 +1,4 @@
+import { formatUtcMinute } from "../../core/text.ts";
 import { isIP } from "node:net";
 import { checkServerIdentity, connect, type PeerCertificate, type TLSSocket } from "node:tls";
 import { explainNetworkError } from "../../core/net/network-error.ts";
@@ -73,5 +74,5 @@ function textOf(name: string | string[] | undefined): string {
 
 function dateOf(text: string): string {
   const time = Date.parse(text);
-  return Number.isNaN(time) ? text : new Date(time).toISOString().slice(0, 16).replace("T", " ");
+  return Number.isNaN(time) ? text : formatUtcMinute(time);
 }

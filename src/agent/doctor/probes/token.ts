@@ -2,6 +2,7 @@ import type { ClientRequest, IncomingMessage } from "node:http";
 import { toLinkConfig } from "../../link/to-link-config.ts";
 import { outcomeOfHttpStatus } from "../../core/link/link-outcome.ts";
 import { explainNetworkError } from "../../core/net/network-error.ts";
+import { capitalize } from "../../core/text.ts";
 import { createConnect } from "../../link/connect.ts";
 import { bad, configOf, good, type ProbeContext, type Probe } from "../probe.ts";
 
@@ -15,7 +16,7 @@ export const probeToken: Probe = async (patient, signal) => {
     if (status === 101) return good("The control plane takes it.");
     const isRefused = status === 401 || status === 403;
     return bad(
-      `${capital(outcomeOfHttpStatus(status, undefined).reason)}.`,
+      `${capitalize(outcomeOfHttpStatus(status, undefined).reason)}.`,
       isRefused
         ? "Have an enrolment code made, and enrol the device again: edge-agent enroll --url URL --code CODE"
         : "See what the control plane's own log says at this time.",
@@ -44,8 +45,4 @@ async function handshake(patient: ProbeContext, signal: AbortSignal): Promise<nu
     socket.on("error", reject);
     signal.addEventListener("abort", () => socket.terminate(), { once: true });
   });
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

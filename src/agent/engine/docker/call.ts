@@ -4,9 +4,9 @@ import { EngineError } from "../engine-error.ts";
 import { toEngineError } from "./to-engine-error.ts";
 
 /**
- * Runs one call to the engine within `ms` milliseconds. The call is given a signal that ends it; it is not waited for
- * after that, because the client does not notice every way in which a connection can die. Rejects with the caller's
- * reason when the caller aborted, with an `EngineError` otherwise.
+ * Runs one call to the engine with a timeout of `ms` milliseconds. After the timeout or an abort the call is not waited
+ * for, because the client does not notice every broken connection. Rejects with the signal's reason if the caller
+ * aborted, otherwise with an `EngineError`.
  */
 export async function call<T>(
   clock: Clock,

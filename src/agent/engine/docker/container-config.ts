@@ -1,30 +1,34 @@
+import type Docker from "dockerode";
 import type { ContainerInspectInfo } from "dockerode";
 import type { ContainerConfig } from "../engine.ts";
 import { protocolOf } from "./container-mapping.ts";
 import { namedReference } from "./engine-reference.ts";
+import { findContainer } from "./find-container.ts";
+import { getJson } from "./get.ts";
+import { unlessStatus } from "./unless-status.ts";
 
-/** What Podman adds to every container by itself. */
+/** Variables Podman adds to every container. */
 const PODMAN_ENVIRONMENT = ["container=podman", "TERM=xterm", "HOME=/root"];
 
-/** What an image brings itself: the engine lists it among what the container has. */
-export interface ImageDefaults {
+/** Variables and labels of an image, which the engine also lists for the container. */
+interface ImageDefaults {
   readonly environment: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
 }
 
 /**
- * Reads back from an inspected container what `createOptions` put into it.
+ * Reads the values that `createOptions` set from an inspected container.
  *
- * @param image `undefined` where it is not known
+ * @param image `undefined` if unknown
  */
-export function toContainerConfig(info: ContainerInspectInfo, image: ImageDefaults | undefined): ContainerConfig {
+function toContainerConfig(info: ContainerInspectInfo, image: ImageDefaults | undefined): ContainerConfig {
   const { HostConfig: host, Config: config } = info;
-  const own = new Set([...(image?.environment ?? []), ...PODMAN_ENVIRONMENT, `HOSTNAME=${config.Hostname}`]);
+  const added = new Set([...(image?.environment ?? []), ...PODMAN_ENVIRONMENT, `HOSTNAME=${config.Hostname}`]);
   return {
     image: namedReference(config.Image),
     imageId: info.Image,
     imageLabels: image?.labels,
-    environment: (config.Env ?? []).filter((entry) => !own.has(entry)),
+    environment: (config.Env ?? []).filter((entry) => !added.has(entry)),
     ports: ports(host.PortBindings as Bindings),
     volumes: [...binds(host.Binds ?? []), ...mounts(host.Mounts ?? [])],
     hostNetwork: host.NetworkMode === "host",
@@ -46,8 +50,8 @@ function port(hostPort: number, target: string): ContainerConfig["ports"][number
 }
 
 /**
- * `local:target[:options]`. Paths with a colon never stand here: they are mounts. Podman lists the volumes that the image
- * declares too, by their names.
+ * Parses `local:target[:options]`. Paths with a colon do not occur: `createOptions` makes them mounts. Podman also
+ * lists the image's volumes, by name.
  */
 function binds(entries: readonly string[]): ContainerConfig["volumes"] {
   const paths = entries.filter((entry) => entry.startsWith("/"));
@@ -61,4 +65,24 @@ function mounts(entries: NonNullable<ContainerInspectInfo["HostConfig"]["Mounts"
   return entries
     .filter(({ Type }) => Type === "bind")
     .map(({ Source, Target, ReadOnly }) => ({ local: Source, target: Target, readonly: ReadOnly ?? false }));
+}
+
+interface InspectedImage {
+  readonly Config?: {
+    readonly Env?: string[] | null;
+    readonly Labels?: Readonly<Record<string, string>> | null;
+  } | null;
+}
+
+/** Returns what a container was created from; `undefined` if there is no such container. */
+export async function readContainerConfig(
+  docker: Docker,
+  idOrName: string,
+  abortSignal: AbortSignal,
+): Promise<ContainerConfig | undefined> {
+  const info = await findContainer(docker, idOrName, abortSignal);
+  if (!info) return undefined;
+  const path = `/images/${encodeURIComponent(info.Image)}/json`;
+  const image = await unlessStatus(404, getJson<InspectedImage>(docker, path, abortSignal));
+  return toContainerConfig(info, image && { environment: image.Config?.Env ?? [], labels: image.Config?.Labels ?? {} });
 }

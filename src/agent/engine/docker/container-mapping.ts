@@ -1,7 +1,8 @@
 import type { ContainerInfo, ContainerInspectInfo } from "dockerode";
+import { type ContainerStatus, type HealthStatus, isUp } from "../../core/app/container-status.ts";
 import { type HostPort, includesPort } from "../../core/host/host-port.ts";
-import type { ContainerState, ContainerStatus, ContainerSummary } from "../engine.ts";
-import { withFields } from "./shape.ts";
+import type { ContainerState, ContainerSummary } from "../engine.ts";
+import { requireFields } from "./shape.ts";
 
 const STATUS: ReadonlyMap<string, ContainerStatus> = new Map([
   ["created", "created"],
@@ -11,28 +12,24 @@ const STATUS: ReadonlyMap<string, ContainerStatus> = new Map([
   ["removing", "removing"],
   ["exited", "exited"],
   ["dead", "dead"],
-  // Podman's own.
+  // Podman only.
   ["configured", "created"],
   ["initialized", "created"],
   ["stopping", "running"],
   ["stopped", "exited"],
 ]);
 
-/** Takes the status as Docker or Podman writes it. */
+/** Maps a status of Docker or Podman. */
 function containerStatus(text: string | undefined): ContainerStatus {
   return STATUS.get(text?.toLowerCase() ?? "") ?? "unknown";
 }
 
-const HOLDS_PORTS: ReadonlySet<ContainerStatus> = new Set(["running", "paused", "restarting"]);
-
 /** Maps an entry of the container list. */
 export function toSummary(entry: ContainerInfo): ContainerSummary {
-  const info = withFields(entry, { Id: "", State: "" });
+  const info = requireFields(entry, { Id: "", State: "" });
   const status = containerStatus(info.State);
-  // Podman lists the ports of stopped containers too.
-  const ports = HOLDS_PORTS.has(status)
-    ? (info.Ports ?? []).map(({ PublicPort, Type }) => hostPort(PublicPort, Type))
-    : [];
+  // Podman also lists the ports of stopped containers.
+  const ports = isUp(status) ? (info.Ports ?? []).map(({ PublicPort, Type }) => hostPort(PublicPort, Type)) : [];
   return {
     id: info.Id,
     name: (info.Names?.[0] ?? "").replace(/^\//, ""),
@@ -43,7 +40,7 @@ export function toSummary(entry: ContainerInfo): ContainerSummary {
   };
 }
 
-/** Host ports a container asks for, whether it holds them at the moment or not. */
+/** Returns the host ports in a container's configuration, whether it holds them or not. */
 export function configuredPorts(info: ContainerInspectInfo): HostPort[] {
   const bindings = Object.entries(
     (info.HostConfig.PortBindings ?? {}) as Record<string, { HostPort?: string }[] | null>,
@@ -54,7 +51,7 @@ export function configuredPorts(info: ContainerInspectInfo): HostPort[] {
   return distinctPorts(ports);
 }
 
-/** The protocol of a port as engines write it: `80/tcp`. */
+/** Returns the protocol of a port as engines write it: `80/tcp`. */
 export function protocolOf(target: string): HostPort["protocol"] {
   return target.endsWith("/udp") ? "udp" : "tcp";
 }
@@ -89,12 +86,12 @@ export function toState(info: ContainerInspectInfo): ContainerState {
 
 type Health = NonNullable<ContainerInspectInfo["State"]["Health"]>;
 
-/** Podman calls it `Healthcheck` in some versions and always has it, empty where there is no check. */
+/** Some versions of Podman call it `Healthcheck`, and it is empty if there is no check. */
 function healthOf(state: ContainerInspectInfo["State"]): Partial<Health> | undefined {
   return state.Health ?? (state as { Healthcheck?: Partial<Health> }).Healthcheck;
 }
 
-function healthStatus(info: ContainerInspectInfo, status: string | undefined): ContainerState["health"] {
+function healthStatus(info: ContainerInspectInfo, status: string | undefined): HealthStatus {
   if (status === "starting" || status === "healthy" || status === "unhealthy") return status;
   return hasHealthCheck(info) ? "starting" : "none";
 }

@@ -18,20 +18,20 @@ const statsSchema = z.object({
   networks: z.record(z.string(), z.object({ rx_bytes: count, tx_bytes: count })).nullish(),
 });
 
-/** What a container uses at this moment, asked for once; `undefined` where it does not run. */
+/** Measures what a container uses now; `undefined` if it does not run. */
 export async function containerUsage(
   docker: Docker,
   id: string,
   abortSignal: AbortSignal,
 ): Promise<ContainerUsage | undefined> {
   const path = `/containers/${encodeURIComponent(id)}/stats`;
-  const asked = getJson<unknown>(docker, path, abortSignal, { stream: false, "one-shot": true });
-  const answer = await unlessStatus(404, asked).catch(unlessUncounted);
-  const stats = statsSchema.safeParse(answer).data;
-  // Of one that does not run the engine has no memory to tell of.
+  const response = getJson<unknown>(docker, path, abortSignal, { stream: false, "one-shot": true });
+  const body = await unlessStatus(404, response).catch(ignoreMissingMetrics);
+  const stats = statsSchema.safeParse(body).data;
+  // For a container that does not run, the engine returns no memory usage.
   if (!stats?.memory_stats?.usage) return undefined;
   const { cpu_stats: cpu, memory_stats: memory, networks } = stats;
-  // What the kernel may take back at once is no use, as the engine's own command counts.
+  // Reclaimable memory does not count, as in `docker stats`.
   const reclaimable = memory.stats?.total_inactive_file ?? memory.stats?.inactive_file ?? 0;
   const counters = Object.values(networks ?? {});
   const sum = (pick: (one: (typeof counters)[number]) => number): number =>
@@ -45,7 +45,7 @@ export async function containerUsage(
   };
 }
 
-/** Docker 29 fails where its containerd counts nothing on this machine. Those before it answer that, or zeros. */
-function unlessUncounted(error: unknown): undefined {
+/** Docker 29 fails if containerd has no metrics on this machine; earlier versions return nothing, or zeros. */
+function ignoreMissingMetrics(error: unknown): undefined {
   if (!hasStatus(error, 500) || !String(error).includes("no metrics received")) throw error;
 }

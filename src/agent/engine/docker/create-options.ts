@@ -2,7 +2,7 @@ import type { ContainerCreateOptions, HostConfig } from "dockerode";
 import type { ContainerRequest, EngineInfo, HealthcheckRequest, PortRequest } from "../engine.ts";
 import { localReference } from "./engine-reference.ts";
 
-/** The body of the engine's create call. */
+/** Returns the body of the engine's create call. */
 export function createOptions(request: ContainerRequest, kind: EngineInfo["kind"]): ContainerCreateOptions {
   const ports = request.hostNetwork ? [] : request.ports;
   return {
@@ -25,7 +25,7 @@ export function createOptions(request: ContainerRequest, kind: EngineInfo["kind"
   };
 }
 
-/** No host address: the engine publishes on all of them, IPv4 and IPv6. */
+/** Without a host address, the engine publishes a port on all IPv4 and IPv6 addresses. */
 function portBindings(ports: ContainerRequest["ports"]): Record<string, { HostPort: string }[]> {
   const bindings: Record<string, { HostPort: string }[]> = {};
   for (const port of ports) (bindings[target(port)] ??= []).push({ HostPort: String(port.hostPort) });
@@ -38,7 +38,7 @@ function target({ targetPort, protocol = "tcp" }: PortRequest): string {
 
 const NANOSECONDS = 1_000_000_000;
 
-/** What the container may use of the machine. */
+/** Returns the container's resource limits and devices. */
 function limits({
   cpuLimit,
   memoryLimit,
@@ -72,7 +72,7 @@ function nanoseconds(seconds: number): number {
 }
 
 /**
- * A bind creates a host directory that is missing, but its text form cannot carry a colon in a path. A mount can, and
+ * A bind creates a missing host directory, but its text form cannot contain a path with a colon. A mount can, and
  * creates the directory with Docker 23 and later.
  */
 function volumes(volumes: ContainerRequest["volumes"]): Pick<HostConfig, "Binds" | "Mounts"> {
@@ -99,6 +99,6 @@ function logConfig(limit: ContainerRequest["logLimit"], kind: EngineInfo["kind"]
     const Config = { "max-size": String(limit.maxBytes), "max-file": String(limit.maxFiles) };
     return { Type: "json-file", Config };
   }
-  // Podman keeps a single file and starts it anew when it is full: one file, as large as all of Docker's.
+  // Podman keeps a single file and truncates it when it is full: allow the size of all of Docker's files.
   return { Type: "k8s-file", Config: { "max-size": String(limit.maxBytes * limit.maxFiles) } };
 }

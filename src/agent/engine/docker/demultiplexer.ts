@@ -1,9 +1,9 @@
 const HEADER_LENGTH = 8;
 
-/** Takes a part of the content of a frame. `isStart`: the frame begins with it. */
+/** Receives a part of a frame's content. `isStart`: the first part of the frame. */
 type Write = (source: number, bytes: Uint8Array, isStart: boolean) => void;
 
-/** Takes apart frames of one byte of source, three of nothing, four of length (big endian), and as many of content. */
+/** Splits frames: one byte of source, three unused bytes, four bytes of length (big endian), content. */
 export class Demultiplexer {
   readonly #write: Write;
   readonly #header = new Uint8Array(HEADER_LENGTH);

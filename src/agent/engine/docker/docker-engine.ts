@@ -25,40 +25,35 @@ import { createConnector } from "./connection.ts";
 import { containerUsage } from "./container-usage.ts";
 import { configuredPorts, toState, toSummary } from "./container-mapping.ts";
 import { createOptions } from "./create-options.ts";
-import { readContainerConfig } from "./describe-container.ts";
+import { readContainerConfig } from "./container-config.ts";
 import { findContainer, requireContainer } from "./find-container.ts";
-import { tagImage, untagImage } from "./image-names.ts";
-import { inspectImage, findLocalName } from "./inspect-image.ts";
-import { layerChain, listImageIds } from "./layer-chains.ts";
-import { listImages } from "./list-images.ts";
-import { logLines } from "./log-lines.ts";
-import { openLog } from "./open-log.ts";
+import { findLocalName, inspectImage, layerChain, listImageIds, listImages, tagImage, untagImage } from "./images.ts";
+import { logLines, openLog } from "./logs.ts";
 import { pull } from "./pull.ts";
-import { removeUntilGone } from "./remove.ts";
 import { identify, readInfo } from "./read-info.ts";
-import { asList, withFields } from "./shape.ts";
-import { stop } from "./stop.ts";
+import { requireList, requireFields } from "./shape.ts";
+import { removeUntilGone, stop } from "./stop-and-remove.ts";
 import { toEngineError } from "./to-engine-error.ts";
 import { unlessStatus } from "./unless-status.ts";
 import { containerChanges, openEvents } from "./watch-containers.ts";
 
 export interface DockerEngineOptions {
-  /** Asked on each call. May throw an `EngineError` of kind `unavailable`. */
+  /** Called for each request. May throw an `EngineError` of kind `unavailable`. */
   readonly socketPath: () => string;
   readonly clock: Clock;
-  /** Deadline of calls that only ask, in milliseconds. Default 10 s. */
+  /** Timeout of calls that only read, in milliseconds. Default 10 s. */
   readonly queryTimeoutMs?: number;
-  /** Deadline of calls that change a container, beside the time an app is given to end, in milliseconds. Default 60 s. */
+  /** Timeout of calls that change something, plus the grace period of a stop, in milliseconds. Default 60 s. */
   readonly changeTimeoutMs?: number;
-  /** A pull without any sign of life for so long has failed, in milliseconds. Default 120 s. */
+  /** Time without a message after which a pull has failed, in milliseconds. Default 120 s. */
   readonly pullStallMs?: number;
 }
 
 const ENGINE_KIND_TTL_MS = 600_000;
-/** How many times longer Podman may say nothing: through its own API it does not tell how far it has unpacked a layer. */
+/** Podman's own API reports no progress while it unpacks a layer, so its stall timeout is longer by this factor. */
 const PODMAN_STALL_FACTOR = 5;
 
-/** Docker 20.10 and later, or Podman 4.3 and later through its Docker-compatible socket. */
+/** Creates an engine for Docker 20.10 and later, or Podman 4.3 and later through its Docker-compatible socket. */
 export function createDockerEngine(options: DockerEngineOptions): Engine {
   return new DockerEngine(options);
 }
@@ -98,12 +93,12 @@ class DockerEngine implements Engine {
     return this.#query(signal, async (abortSignal) => {
       const listed = await this.#connect().listContainers({ all: true, abortSignal });
       const summaries: ContainerSummary[] = [];
-      for (const info of asList(listed)) summaries.push(await this.#withPorts(toSummary(info), abortSignal));
+      for (const info of requireList(listed)) summaries.push(await this.#withPorts(toSummary(info), abortSignal));
       return summaries;
     });
   }
 
-  /** Between two runs a restarting container is listed without the ports it is about to take again. */
+  /** Adds the configured ports of a restarting container, which is listed without ports between two runs. */
   async #withPorts(summary: ContainerSummary, abortSignal: AbortSignal): Promise<ContainerSummary> {
     if (summary.status !== "restarting" || summary.hostPorts.length > 0) return summary;
     const info = await findContainer(this.#connect(), summary.id, abortSignal);
@@ -173,7 +168,7 @@ class DockerEngine implements Engine {
       const image = await findLocalName(docker, request.image, abortSignal);
       try {
         const container = await docker.createContainer({ ...createOptions({ ...request, image }, kind), abortSignal });
-        return withFields(container, { id: "" }).id;
+        return requireFields(container, { id: "" }).id;
       } catch (error) {
         throw toEngineError(error, request.environment.map(variableValue));
       }
@@ -236,11 +231,11 @@ class DockerEngine implements Engine {
       throw toEngineError(error);
     }
     signal.throwIfAborted();
-    throw new EngineError("unavailable", "the container engine broke off its events");
+    throw new EngineError("unavailable", "the container engine closed its event stream");
   }
 
   async *readLogs(id: string, request: LogRequest, signal: AbortSignal): AsyncGenerator<readonly LogLine[], void> {
-    // The deadline is for the answer to begin; how long the app goes on writing is nobody's business.
+    // The timeout applies until the response begins, not to the stream.
     const { stream, raw } = await this.#query(signal, () => openLog(this.#connect(), id, request, signal));
     try {
       for await (const lines of logLines(stream, raw)) yield lines.filter((line) => isSince(line, request.since));
@@ -260,7 +255,7 @@ class DockerEngine implements Engine {
   }
 }
 
-/** Of `KEY=VALUE`. */
+/** Returns the value of `KEY=VALUE`. */
 function variableValue(variable: string): string {
   return variable.slice(variable.indexOf("=") + 1);
 }

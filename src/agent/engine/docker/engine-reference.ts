@@ -1,7 +1,7 @@
 import { parseImageReference } from "../../../protocol/image-reference.ts";
 import { EngineError } from "../engine-error.ts";
 
-/** The reference as every engine understands it: where there is a digest, Podman and old Dockers want no tag beside it. */
+/** Returns a reference that all engines accept: Podman and old versions of Docker reject a tag beside a digest. */
 export function localReference(reference: string): string {
   const parsed = parseImageReference(reference);
   if (parsed?.digest === undefined || parsed.tag === undefined) return reference;
@@ -10,8 +10,8 @@ export function localReference(reference: string): string {
 }
 
 /**
- * What to pull, in full: without a tag an engine would pull every tag there is, and without a registry Podman would ask
- * its own list of registries.
+ * Returns the complete name to pull: without a tag, engines pull all tags; without a registry, Podman tries its
+ * configured list of registries.
  */
 export function pullTarget(reference: string): { readonly fromImage: string; readonly tag: string } {
   const parsed = parseImageReference(reference);
@@ -21,18 +21,21 @@ export function pullTarget(reference: string): { readonly fromImage: string; rea
 
 const DIGEST_TAG = /:sha256-([0-9a-f]{64})$/;
 
-/** The tag an image has on the machine in the place of a digest, as registries without referrers do it. */
+/** Returns the tag that stands for a digest on the device, as in the OCI referrers tag schema. */
 export function digestTag(digest: string): string {
   return digest.replace(":", "-");
 }
 
-/** The name a reference with a digest has on the machine where the engine did not pull it itself; none for others. */
+/**
+ * Returns the local name of a reference with a digest that the engine did not pull itself; `undefined` without a
+ * digest.
+ */
 export function digestName(reference: string): string | undefined {
   const { registry, repository, digest } = parseImageReference(reference) ?? {};
   return digest === undefined ? undefined : `${registry}/${repository}:${digestTag(digest)}`;
 }
 
-/** The reference a name on the machine stands for: a tag in the place of a digest is read back. */
+/** Returns the reference of a local name: converts a tag that stands for a digest to the digest. */
 export function namedReference(name: string): string {
   return name.replace(DIGEST_TAG, "@sha256:$1");
 }

@@ -1,12 +1,12 @@
 import { parseImageReference } from "../../../protocol/image-reference.ts";
-import type { EngineErrorKind } from "../engine-error.ts";
+import type { EngineErrorKind } from "../../core/error-kind.ts";
 
 type Rule = readonly [EngineErrorKind, RegExp];
 
 const NO_SPACE: Rule = ["no_space", /no space left on device|ENOSPC|disk quota exceeded|not enough (?:disk )?space/i];
 
-// Engines have no error codes; these are the texts of Docker 20.10 to 29 and Podman 4.3 to 5 and of the registries and
-// libraries behind them. The first that fits wins, so the more telling ones stand first.
+// Engines have no error codes. These are texts of Docker 20.10 to 29, Podman 4.3 to 5, and the registries and libraries
+// behind them. The first match wins, so more specific texts come first.
 const PULL_RULES: readonly Rule[] = [
   NO_SPACE,
   ["wrong_platform", /no matching manifest for|no match for platform|no image found in (?:manifest list|image index)/i],
@@ -53,9 +53,9 @@ const CONTAINER_RULES: readonly Rule[] = [
   ["invalid", /error while creating mount source path|making volume mountpoint for volume/i],
 ];
 
-/** What the text of a failed pull says; `undefined` where nothing known is in it. */
+/** Returns the kind of a failed pull by its text; `undefined` if the text is not known. */
 export function classifyPullText(text: string, reference: string): EngineErrorKind | undefined {
-  // The names are the user's and may read like anything.
+  // Names are chosen by users and may contain any of these texts.
   const { repository, tag } = parseImageReference(reference) ?? {};
   let rest = text;
   for (const name of [reference, repository, tag]) {
@@ -64,7 +64,7 @@ export function classifyPullText(text: string, reference: string): EngineErrorKi
   return firstMatch(PULL_RULES, rest);
 }
 
-/** What the text of a failed call on a container says; `undefined` where nothing known is in it. */
+/** Returns the kind of a failed call on a container by its text; `undefined` if the text is not known. */
 export function classifyContainerText(text: string): EngineErrorKind | undefined {
   return firstMatch(CONTAINER_RULES, text);
 }
@@ -81,7 +81,10 @@ function firstMatch(rules: readonly Rule[], text: string): EngineErrorKind | und
 
 const MAX_LENGTH = 500;
 
-/** The engine's message as one line of at most 500 characters, without control characters and client decoration. */
+/**
+ * Returns the engine's message as one line of at most 500 characters, without control characters and the client's
+ * prefix.
+ */
 export function cleanMessage(text: string): string {
   const line = text
     .replace(/^\(HTTP code \d+\) (?:.*? - )?/s, "")

@@ -1,12 +1,12 @@
 import type Docker from "dockerode";
 import type { ContainerInspectInfo } from "dockerode";
 import { EngineError } from "../engine-error.ts";
-import { withFields } from "./shape.ts";
+import { requireFields } from "./shape.ts";
 import { unlessStatus } from "./unless-status.ts";
 
 /**
- * The container with exactly this id or name. Engines also answer to the beginning of an id, so that an app named `ab`
- * would be taken for a container that has nothing to do with it.
+ * Returns the container with exactly this id or name. Engines also accept a prefix of an id, so that the name `ab`
+ * could match an unrelated container.
  */
 export async function findContainer(
   docker: Docker,
@@ -15,11 +15,11 @@ export async function findContainer(
 ): Promise<ContainerInspectInfo | undefined> {
   const found = await unlessStatus(404, docker.getContainer(idOrName).inspect({ abortSignal }));
   if (!found) return undefined;
-  const info = withFields(found, { Id: "", Name: "", State: {}, Config: {} });
+  const info = requireFields(found, { Id: "", Name: "", State: {}, Config: {} });
   return info.Id === idOrName || info.Name === `/${idOrName}` || info.Name === idOrName ? info : undefined;
 }
 
-/** Like `findContainer`, but one that does not exist is an error of kind `not_found`. */
+/** Like `findContainer`, but throws an error of kind `not_found` if the container does not exist. */
 export async function requireContainer(
   docker: Docker,
   idOrName: string,

@@ -3,12 +3,12 @@ import type Docker from "dockerode";
 
 type Query = Readonly<Record<string, string | number | boolean>>;
 
-/** GET for the calls that the client library offers without a signal to end them. */
+/** GET for calls for which the client library supports no abort signal. */
 export function getJson<T>(docker: Docker, path: string, abortSignal: AbortSignal, query: Query = {}): Promise<T> {
   return dial(docker, path, query, false, abortSignal) as Promise<T>;
 }
 
-/** GET that answers the body as it comes. The library's own logs call parses what looks like JSON, as output may well. */
+/** GET that returns the body as a stream. The library's own call for logs parses output that looks like JSON. */
 export function getStream(
   docker: Docker,
   path: string,
@@ -18,11 +18,11 @@ export function getStream(
   return dial(docker, path, query, true, abortSignal) as Promise<AsyncIterable<Uint8Array>>;
 }
 
-/** Headers of the answer to a GET; the body is left aside. */
+/** GET that returns the response headers and discards the body. */
 export async function getHeaders(docker: Docker, path: string, abortSignal: AbortSignal): Promise<IncomingHttpHeaders> {
-  const answer = (await dial(docker, path, {}, true, abortSignal)) as IncomingMessage;
-  answer.resume();
-  return answer.headers;
+  const response = (await dial(docker, path, {}, true, abortSignal)) as IncomingMessage;
+  response.resume();
+  return response.headers;
 }
 
 function dial(
@@ -35,9 +35,9 @@ function dial(
   return new Promise((resolve, reject) => {
     const statusCodes = { 200: true, 404: "not found", 500: "server error" };
     const options = { path: `${path}?`, method: "GET", options: { ...query }, isStream, abortSignal, statusCodes };
-    docker.modem.dial(options, (error: Error | null, answer: unknown) => {
+    docker.modem.dial(options, (error: Error | null, response: unknown) => {
       if (error) reject(error);
-      else resolve(answer);
+      else resolve(response);
     });
   });
 }

@@ -2,7 +2,7 @@ import { EngineError } from "../engine-error.ts";
 
 const MAX_LINE = 1024 * 1024;
 
-/** Reads newline-separated JSON objects. Throws an `EngineError` at anything else. */
+/** Reads newline-separated JSON objects. Throws an `EngineError` if a line is not one. */
 export async function* readJsonLines(stream: AsyncIterable<Buffer>): AsyncGenerator<Record<string, unknown>> {
   const decoder = new TextDecoder();
   let rest = "";
@@ -13,7 +13,7 @@ export async function* readJsonLines(stream: AsyncIterable<Buffer>): AsyncGenera
     for (const line of lines) {
       if (line.trim() !== "") yield parse(line);
     }
-    if (rest.length > MAX_LINE) throw new EngineError("unknown", "the container engine sent a line without end");
+    if (rest.length > MAX_LINE) throw new EngineError("unknown", "the container engine sent a line that is too long");
   }
   if (rest.trim() !== "") yield parse(rest);
 }
@@ -23,8 +23,8 @@ function parse(line: string): Record<string, unknown> {
   try {
     value = JSON.parse(line);
   } catch (error) {
-    throw new EngineError("unknown", "the container engine sent something that is not JSON", { cause: error });
+    throw new EngineError("unknown", "the container engine sent a line that is not JSON", { cause: error });
   }
   if (typeof value === "object" && value !== null) return value as Record<string, unknown>;
-  throw new EngineError("unknown", "the container engine sent something that is no message");
+  throw new EngineError("unknown", "the container engine sent a line that is not a JSON object");
 }

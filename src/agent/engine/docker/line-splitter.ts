@@ -3,11 +3,11 @@ import { type LogLine, MAX_LINE_LENGTH } from "../log.ts";
 
 const NEWLINE = 0x0a;
 const SPACE = 0x20;
-/** No time is longer; what is, is no time. */
+/** Longer text is not a timestamp. */
 const MAX_STAMP_LENGTH = 40;
 const TIME = /^\d{4}-\d\d-\d\dT/;
 
-/** Cuts the bytes of one output stream into lines, holding no more of a line than is kept of it. */
+/** Splits one output stream into lines. Buffers at most the part of a line that is kept. */
 export class LineSplitter {
   readonly #stream: LogLine["stream"];
   readonly #emit: (line: LogLine) => void;
@@ -15,7 +15,7 @@ export class LineSplitter {
   #text = "";
   #timestamp = "";
   #isOpen = false;
-  /** The time that is being read, while one is. */
+  /** Bytes of the timestamp that is being read, if any. */
   #stamp: number[] | undefined;
 
   constructor(stream: LogLine["stream"], emit: (line: LogLine) => void) {
@@ -23,12 +23,12 @@ export class LineSplitter {
     this.#emit = emit;
   }
 
-  /** What follows begins with a time and a space. */
+  /** The next bytes begin with a timestamp and a space. */
   expectTime(): void {
     this.#stamp = [];
   }
 
-  /** @param stampsLines every line begins with a time, not only what `expectTime` was called before */
+  /** @param stampsLines whether every line begins with a timestamp, also without a call of `expectTime` */
   write(bytes: Uint8Array, stampsLines: boolean): void {
     for (let rest = bytes; rest.length > 0;) {
       if (stampsLines && !this.#isOpen) this.#stamp ??= [];
@@ -53,7 +53,7 @@ export class LineSplitter {
         this.#giveUpTime(stamp);
         return bytes.subarray(index);
       }
-      // A line that comes in parts has the time of its first.
+      // A line in parts has the timestamp of its first part.
       if (!this.#isOpen) this.#timestamp = inUtc(text);
       this.#isOpen = true;
       this.#stamp = undefined;
@@ -62,7 +62,7 @@ export class LineSplitter {
     return bytes.subarray(bytes.length);
   }
 
-  /** It was no time: what was read of it is text. */
+  /** Not a timestamp: treats the bytes as text. */
   #giveUpTime(stamp: readonly number[]): void {
     this.#stamp = undefined;
     this.#isOpen = true;
@@ -79,7 +79,7 @@ export class LineSplitter {
   }
 
   #append(bytes: Uint8Array): void {
-    // Whatever is decoded beyond what is kept is decoded all the same: a character may be cut anywhere.
+    // Text beyond the limit is decoded too: the chunk may end within a character.
     this.#text = (this.#text + this.#decoder.decode(bytes, { stream: true })).slice(0, MAX_LINE_LENGTH + 2);
   }
 

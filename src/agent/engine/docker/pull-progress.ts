@@ -5,22 +5,22 @@ interface Layer {
   total: number;
 }
 
-/** Sums the progress of all layers of a pull. Layers that were there before count nothing. */
+/** Sums the progress of all layers of a pull. Layers that were present before are not counted. */
 export class PullProgressSum {
   readonly #layers = new Map<string, Layer>();
-  /** Layers about to be downloaded whose size is not known yet. */
+  /** Layers to be downloaded whose size is not known yet. */
   readonly #unsized = new Set<string>();
 
   /**
-   * Takes one message of the pull stream; answers whether there is progress to report. There is none before the size of
-   * every layer that has begun is known: a small one that is complete at once would look like the whole image.
+   * Takes one message of the pull stream; returns whether there is progress to report. There is none until the size of
+   * every layer that has begun is known: a small complete layer would look like the whole image.
    */
   add(message: Readonly<Record<string, unknown>>): boolean {
     const { id, status } = message;
     if (typeof id !== "string" || typeof status !== "string") return false;
     if (status === "Pulling fs layer") this.#unsized.add(id);
     const changed = this.#update(id, status, message);
-    // Whatever else is said of a layer says that it waits for its turn, or that nothing of it will be downloaded.
+    // Any other status means that the layer is waiting, or will not be downloaded.
     if (changed || !/^(?:Pulling fs layer|Downloading)$/.test(status)) this.#unsized.delete(id);
     return changed && this.#unsized.size === 0;
   }
@@ -46,7 +46,7 @@ export class PullProgressSum {
     const layer = this.#layers.get(id) ?? { done: 0, total: 0 };
     this.#layers.set(id, layer);
     const before = { ...layer };
-    // An engine that starts a layer over counts from zero again; what was reported stays reported.
+    // An engine that restarts a layer counts from zero again; reported progress does not go back.
     layer.done = Math.max(layer.done, done);
     layer.total = Math.max(layer.total, total, layer.done);
     return layer.done !== before.done || layer.total !== before.total;

@@ -2,30 +2,29 @@ import type Docker from "dockerode";
 import type { Clock } from "../../../lib/clock.ts";
 import type { EngineInfo, PullProgress } from "../engine.ts";
 import { EngineError } from "../engine-error.ts";
-import type { RegistryAuth } from "../../registry/registry.ts";
+import type { RegistryAuth } from "../../core/image/registry-auth.ts";
 import { authSecrets } from "../../registry/auth-secrets.ts";
-import { authConfig } from "./auth-config.ts";
 import { settleOrAbort } from "./call.ts";
 import type { Connect } from "./connection.ts";
 import { localReference, pullTarget } from "./engine-reference.ts";
 import { readJsonLines } from "./json-lines.ts";
-import { podmanPull } from "./podman-pull.ts";
 import { PullProgressSum } from "./pull-progress.ts";
 import { toPullError } from "./to-engine-error.ts";
+import { parseImageReference } from "../../../protocol/image-reference.ts";
 
 interface PullOptions {
   readonly reference: string;
   readonly onProgress: (progress: PullProgress) => void;
-  /** The pull has failed when the engine says nothing for so long. A slow link has no other deadline. */
+  /** Time without a message after which the pull has failed. There is no other timeout, so that slow links work. */
   readonly stallMs: number;
-  /** Whether the engine has a reason to say nothing. */
+  /** Whether the engine has a reason to be silent. */
   readonly mayBeSilent: () => boolean;
   /** The API to pull through. */
   readonly kind: EngineInfo["kind"];
   readonly auth: RegistryAuth | undefined;
 }
 
-/** Pulls an image. Whether it is on the machine afterwards is for the caller to see. */
+/** Pulls an image. The caller must check that it is on the machine afterwards. */
 export async function pull(connect: Connect, clock: Clock, options: PullOptions, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   using watchdog = stallWatchdog(clock, options, signal);
@@ -33,7 +32,7 @@ export async function pull(connect: Connect, clock: Clock, options: PullOptions,
     await settleOrAbort(followPull(connect, options, watchdog), watchdog.signal);
   } catch (error) {
     signal.throwIfAborted();
-    // Aborting breaks the connection, and that is what the client then complains of.
+    // After an abort the client reports a broken connection instead.
     throw toPullError(
       watchdog.signal.aborted ? watchdog.signal.reason : error,
       options.reference,
@@ -70,7 +69,7 @@ function throwIfError(message: Readonly<Record<string, unknown>>, { reference, a
   if (typeof text === "string" && text !== "") throw toPullError(new Error(text), reference, authSecrets(auth));
 }
 
-/** Docker ends with `Status: ...`, Podman with a message that names the image as complete, or with its id. */
+/** Docker's last message is `Status: ...`; Podman's names the image as complete, or contains its id. */
 function isFinal({ status, id, images }: Readonly<Record<string, unknown>>): boolean {
   if (Array.isArray(images) && typeof id === "string") return true;
   return typeof status === "string" && /^Status: |^(?:Download|Pull) complete$/.test(status);
@@ -106,4 +105,44 @@ function stallWatchdog(
       parent.removeEventListener("abort", onAbort);
     },
   };
+}
+
+/** Engines use this address for credentials of Docker Hub. */
+const DOCKER_HUB_SERVER = "https://index.docker.io/v1/";
+
+/** Returns the content of the header `X-Registry-Auth`. */
+function authConfig(auth: RegistryAuth | undefined, reference: string): Record<string, string> | undefined {
+  const registry = parseImageReference(reference)?.registry ?? "";
+  const serveraddress = registry === "docker.io" ? DOCKER_HUB_SERVER : registry;
+  switch (auth?.kind) {
+    case undefined:
+      return undefined;
+    case "basic":
+      return { username: auth.username, password: auth.password, serveraddress };
+    case "token":
+      return { registrytoken: auth.token, serveraddress };
+    case "identity":
+      return { username: auth.username, identitytoken: auth.identityToken, serveraddress };
+  }
+}
+
+/**
+ * Pulls through Podman's own API, which supports registries without TLS; the Docker-compatible one does not. Its
+ * messages are `{"stream"}` with text for people, `{"error"}`, and finally `{"id"}`.
+ */
+function podmanPull(docker: Docker, reference: string, abortSignal: AbortSignal): Promise<AsyncIterable<Buffer>> {
+  return new Promise((resolve, reject) => {
+    const options = {
+      path: "/v4.0.0/libpod/images/pull?",
+      method: "POST",
+      options: { reference, tlsVerify: false },
+      isStream: true,
+      abortSignal,
+      statusCodes: { 200: true, 400: "bad parameter", 500: "server error" },
+    };
+    docker.modem.dial(options, (error: Error | null, response: unknown) => {
+      if (error) reject(error);
+      else resolve(response as AsyncIterable<Buffer>);
+    });
+  });
 }

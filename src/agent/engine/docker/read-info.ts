@@ -1,7 +1,7 @@
 import type Docker from "dockerode";
 import type { EngineInfo } from "../engine.ts";
 import { getHeaders, getJson } from "./get.ts";
-import { withFields } from "./shape.ts";
+import { requireFields } from "./shape.ts";
 
 interface Version {
   readonly Version: string;
@@ -15,7 +15,7 @@ interface Info {
   readonly DockerRootDir?: string;
   readonly MemoryLimit?: boolean;
   readonly CpuCfsQuota?: boolean;
-  /** As Podman spells it in some versions. */
+  /** Spelling of some versions of Podman. */
   readonly CPUCfsQuota?: boolean;
   readonly RegistryConfig?: {
     readonly InsecureRegistryCIDRs?: readonly string[] | null;
@@ -23,7 +23,7 @@ interface Info {
   } | null;
 }
 
-/** Version and place of the engine. */
+/** Reads version and properties of the engine. */
 export async function readInfo(docker: Docker, abortSignal: AbortSignal): Promise<EngineInfo> {
   const [version, info] = await Promise.all([
     readVersion(docker, abortSignal),
@@ -46,10 +46,10 @@ function insecureRegistries({ RegistryConfig: config }: Info): string[] {
   return [...named.flatMap(({ Name }) => Name ?? []), ...(config?.InsecureRegistryCIDRs ?? [])];
 }
 
-/** As both engines sign every answer, such as `Docker/20.10.24 (linux)` and `Libpod/4.3.1 (linux)`. */
+/** The `Server` header of both engines, such as `Docker/20.10.24 (linux)` and `Libpod/4.3.1 (linux)`. */
 const SIGNATURE = /^(Docker|Libpod)\/(\S+)/;
 
-/** Kind and version of the engine, by its answer to the shortest of all questions. */
+/** Reads kind and version of the engine by its cheapest call. */
 export async function identify(
   docker: Docker,
   abortSignal: AbortSignal,
@@ -57,13 +57,13 @@ export async function identify(
   const { server } = await getHeaders(docker, "/_ping", abortSignal);
   const [, name, version] = SIGNATURE.exec(String(server)) ?? [];
   if (version !== undefined) return { kind: name === "Libpod" ? "podman" : "docker", version };
-  const answer = await readVersion(docker, abortSignal);
-  return { kind: kindOf(answer), version: answer.Version };
+  const info = await readVersion(docker, abortSignal);
+  return { kind: kindOf(info), version: info.Version };
 }
 
 async function readVersion(docker: Docker, abortSignal: AbortSignal): Promise<Version> {
   const version = await getJson<Version>(docker, "/version", abortSignal);
-  return withFields(version, { Version: "", ApiVersion: "", Os: "", Arch: "" });
+  return requireFields(version, { Version: "", ApiVersion: "", Os: "", Arch: "" });
 }
 
 function kindOf({ Components }: Version): EngineInfo["kind"] {

@@ -1,24 +1,25 @@
 import { EngineError } from "../engine-error.ts";
 
 /**
- * The answer of the engine, once it is known to be an object that has these fields, each of the type of the example
- * beside it. The client library hands on whatever came, and what is at the socket may be anything.
+ * Returns the engine's response after checking that it is an object with these fields, each of the type of the given
+ * example. The client library passes on any response, and any program may listen at the socket.
  */
-export function withFields<T extends object>(answer: T, fields: { readonly [Key in keyof T]?: unknown }): T {
-  if (typeof answer !== "object" || answer === null) throw unexpected("no object");
+export function requireFields<T extends object>(response: T, fields: { readonly [Key in keyof T]?: unknown }): T {
+  if (typeof response !== "object" || response === null) throw unexpected("not an object");
   for (const [name, example] of Object.entries(fields)) {
-    const value: unknown = (answer as Record<string, unknown>)[name];
-    if (typeof value !== typeof example || value === null) throw unexpected(`no field ${name} as expected`);
+    const value: unknown = (response as Record<string, unknown>)[name];
+    if (typeof value !== typeof example || value === null)
+      throw unexpected(`field ${name} is missing or of the wrong type`);
   }
-  return answer;
+  return response;
 }
 
-/** The answer of the engine, once it is known to be a list. */
-export function asList<T>(answer: readonly T[]): readonly T[] {
-  if (!Array.isArray(answer)) throw unexpected("no list");
-  return answer as readonly T[];
+/** Returns the engine's response after checking that it is an array. */
+export function requireList<T>(response: readonly T[]): readonly T[] {
+  if (!Array.isArray(response)) throw unexpected("not an array");
+  return response as readonly T[];
 }
 
 function unexpected(what: string): EngineError {
-  return new EngineError("unknown", `the container engine gave an answer that has ${what}`);
+  return new EngineError("unknown", `unexpected response from the container engine: ${what}`);
 }

@@ -1,19 +1,19 @@
 import { errorText } from "../../../lib/error-text.ts";
 import { maskSecrets } from "../../../lib/redact.ts";
-import type { EngineErrorKind } from "../engine-error.ts";
+import type { EngineErrorKind } from "../../core/error-kind.ts";
 import { EngineError } from "../engine-error.ts";
 import { classifyContainerText, classifyPullText, cleanMessage, parseHostPort } from "./error-text.ts";
 
-// What the socket answers when the engine is not there, or goes away in the middle of a call.
+// Errors of the socket if the engine does not run, or stops during a call.
 const BROKEN_SOCKET: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nothing listens on its socket",
   ENOENT: "its socket does not exist",
-  ENOTSOCK: "what is at its path is no socket",
+  ENOTSOCK: "its path is not a socket",
   EACCES: "no permission to open its socket",
   EPERM: "no permission to open its socket",
-  EAGAIN: "its socket takes no more connections",
-  ECONNRESET: "it broke off the connection",
-  EPIPE: "it broke off the connection",
+  EAGAIN: "its socket accepts no more connections",
+  ECONNRESET: "it closed the connection",
+  EPIPE: "it closed the connection",
 };
 
 const KIND_BY_STATUS: Readonly<Record<number, EngineErrorKind>> = {
@@ -25,15 +25,15 @@ const KIND_BY_STATUS: Readonly<Record<number, EngineErrorKind>> = {
 };
 
 /**
- * Error of a call on containers or on the engine itself. Errors that have a kind already stay as they are.
+ * Converts the error of a call on containers or on the engine itself. Returns an `EngineError` unchanged.
  *
- * @param secrets what the engine was given, and may repeat
+ * @param secrets values sent to the engine, which its message may repeat
  */
 export function toEngineError(error: unknown, secrets: readonly string[] = []): EngineError {
   return convert(error, secrets, (text) => classifyContainerText(text));
 }
 
-/** Error of a pull, before or within its stream. */
+/** Converts the error of a pull, before or within its stream. */
 export function toPullError(error: unknown, reference: string, secrets: readonly string[]): EngineError {
   return convert(error, secrets, (text, status) => {
     return classifyPullText(text, reference) ?? (status === 404 ? "image_not_found" : undefined);
@@ -53,7 +53,7 @@ function convert(error: unknown, secrets: readonly string[], classify: Classify)
   const statusCode = typeof status === "number" ? status : undefined;
   const text = messageOf(error);
   const kind = classify(text, statusCode) ?? (statusCode === undefined ? undefined : KIND_BY_STATUS[statusCode]);
-  // Before the message is made one line and cut.
+  // Mask before the message is shortened, which could cut a secret.
   const shown = secrets.length > 0 ? maskSecrets(text, secrets) : text;
   const port = kind === "port_in_use" ? parseHostPort(text) : undefined;
   const options = { ...(shown === text && { cause: error }), ...(port !== undefined && { port }) };
@@ -61,8 +61,8 @@ function convert(error: unknown, secrets: readonly string[], classify: Classify)
 }
 
 function messageOf(error: unknown): string {
-  const answered = property(property(error, "json"), "message");
-  if (typeof answered === "string" && answered !== "") return answered;
+  const message = property(property(error, "json"), "message");
+  if (typeof message === "string" && message !== "") return message;
   return errorText(error);
 }
 

@@ -3,7 +3,7 @@ import type { ContainerChange, EngineInfo } from "../engine.ts";
 import { getStream } from "./get.ts";
 import { readJsonLines } from "./json-lines.ts";
 
-// What engines say of a container's life, apart from the programs that are run in it: health checks run all the time.
+// Events of a container's life, without those of programs run in it: health checks run all the time.
 const ACTIONS = [
   "create",
   "start",
@@ -18,21 +18,21 @@ const ACTIONS = [
   "health_status",
 ];
 
-/** In Podman's words: what it says to some versions of this question is what it says to itself. */
+/** Podman's own names of events, which it uses in some versions. */
 const PODMAN_ACTIONS: Readonly<Record<string, string>> = { died: "die", remove: "destroy", init: "start" };
 
-/** Opens the engine's events of containers that carry the label. */
+/** Opens the engine's event stream of containers with the label. */
 export function openEvents(
   docker: Docker,
   { kind, label }: { readonly kind: EngineInfo["kind"]; readonly label: string },
   signal: AbortSignal,
 ): Promise<AsyncIterable<Uint8Array>> {
-  // Docker leaves out by itself what nobody wants. Podman knows the events under other names.
+  // Docker filters events by name. Podman does not, since its names differ.
   const filters = { type: ["container"], label: [label], ...(kind === "docker" && { event: ACTIONS }) };
   return getStream(docker, "/events", { filters: JSON.stringify(filters) }, signal);
 }
 
-/** The changes in a stream of events, one at a time. */
+/** Yields the container changes in an event stream. */
 export async function* containerChanges(stream: AsyncIterable<Uint8Array>): AsyncGenerator<ContainerChange> {
   for await (const message of readJsonLines(stream as AsyncIterable<Buffer>)) {
     const action = actionOf(message);
@@ -47,7 +47,7 @@ interface Actor {
   readonly Attributes?: Readonly<Record<string, string>> | null;
 }
 
-/** `health_status: healthy` and the like without what comes behind the colon. */
+/** Returns the name of an event without a suffix, as in `health_status: healthy`. */
 function actionOf(message: Readonly<Record<string, unknown>>): string {
   const { Action: action, status } = message;
   const text = typeof action === "string" && action !== "" ? action : typeof status === "string" ? status : "";

@@ -40,7 +40,7 @@ describe("an entry of the list", () => {
     expect(toSummary(listed({ Ports: null })).hostPorts).toEqual([]);
   });
 
-  test("without what a container must have is refused", () => {
+  test("without a required field is an error", () => {
     expect(() => toSummary({} as ContainerInfo)).toThrow(expect.objectContaining({ kind: "unknown" }));
   });
 });
@@ -74,11 +74,11 @@ describe("an inspected container", () => {
     ],
   ])("%s", (_what, info, health, healthOutput) => expect(toState(info)).toMatchObject({ health, healthOutput }));
 
-  test("has no labels and no restarts where the engine tells of none", () => {
+  test("has no labels and no restarts if the engine reports none", () => {
     expect(toState(inspected({}))).toMatchObject({ name: "app", labels: {}, restartCount: 0, exitCode: 0 });
   });
 
-  test("names the ports it asks for, whether it holds them or not", () => {
+  test("has configured ports, whether it holds them or not", () => {
     const PortBindings = {
       "80/tcp": [{ HostPort: "30080" }, { HostPort: "30080" }],
       "443/tcp": null,

@@ -24,7 +24,7 @@ const REQUEST: ContainerRequest = {
   logLimit: { maxBytes: 1000, maxFiles: 3 },
 };
 
-test("a request with everything becomes the engine's create call", () => {
+test("a request with all fields becomes the engine's create call", () => {
   expect(createOptions(REQUEST, "docker")).toEqual({
     name: "app",
     Image: "team/app:1",
@@ -50,7 +50,7 @@ test("a request with everything becomes the engine's create call", () => {
   });
 });
 
-test("what is absent by default is in the call only where it is asked for", () => {
+test("optional fields are in the call only if requested", () => {
   const request: ContainerRequest = {
     ...REQUEST,
     ports: [
@@ -104,7 +104,7 @@ test("a tag beside a digest is left out", () => {
   expect(localReference(DIGEST)).toBe(DIGEST);
 });
 
-test("what to pull is named in full", () => {
+test("the name to pull is complete", () => {
   expect(pullTarget("busybox")).toEqual({ fromImage: "docker.io/library/busybox", tag: "latest" });
   expect(pullTarget("host:5000/team/app:1.0")).toEqual({ fromImage: "host:5000/team/app", tag: "1.0" });
   expect(pullTarget(`team/app:1.0@${DIGEST}`)).toEqual({ fromImage: "docker.io/team/app", tag: DIGEST });

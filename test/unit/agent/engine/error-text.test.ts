@@ -51,7 +51,7 @@ describe("a failed pull", () => {
     ["something nobody has seen", undefined],
   ])("%s", (text, kind) => expect(classifyPullText(text, REFERENCE)).toBe(kind));
 
-  test("is not judged by the name of the image", () => {
+  test("is not classified by the name of the image", () => {
     const reference = "registry.example/unauthorized/denied-eof:manifest-unknown";
     const text = `Get "https://registry.example/v2/unauthorized/denied-eof/manifests/manifest-unknown": i/o timeout`;
     expect(classifyPullText(text, reference)).toBe("registry_unreachable");
@@ -101,7 +101,7 @@ describe("the host port in use", () => {
 });
 
 describe("the message", () => {
-  test("is the engine's own, without what the client put around it", () => {
+  test("is the engine's own, without the client's prefix", () => {
     const text = "(HTTP code 500) server error - driver failed\n  programming\tports ";
     expect(cleanMessage(text)).toBe("driver failed programming ports");
     expect(cleanMessage("(HTTP code 404) no such container - No such image: a - b ")).toBe("No such image: a - b");

@@ -6,13 +6,13 @@ const among =
   (path: string): boolean =>
     sockets.includes(path);
 
-test("a configured path is taken though nothing is there yet", () => {
+test("a configured path is used even if it does not exist yet", () => {
   const isSocket = among("/run/docker.sock");
   const environment = { DOCKER_HOST: "unix:///other.sock" };
   expect(createSocketFinder({ configured: "/mine.sock", environment, isSocket })()).toBe("/mine.sock");
 });
 
-test("DOCKER_HOST counts where it names a socket", () => {
+test("DOCKER_HOST is used if it names a socket", () => {
   const isSocket = among("/run/docker.sock");
   const find = (DOCKER_HOST: string): string => createSocketFinder({ environment: { DOCKER_HOST }, isSocket })();
   expect(find("unix:///other.sock")).toBe("/other.sock");
@@ -20,7 +20,7 @@ test("DOCKER_HOST counts where it names a socket", () => {
   expect(find("unix://")).toBe("/run/docker.sock");
 });
 
-test("the usual places are tried in order", () => {
+test("the default paths are tried in order", () => {
   const environment = { XDG_RUNTIME_DIR: "/run/user/1000" };
   const places = [
     "/run/docker.sock",
@@ -34,7 +34,7 @@ test("the usual places are tried in order", () => {
   }
 });
 
-test("an engine that comes later is found, and kept while it is restarted", () => {
+test("an engine that appears later is found, and kept while it restarts", () => {
   const sockets = new Set<string>();
   const find = createSocketFinder({ environment: {}, isSocket: (path) => sockets.has(path) });
   expect(find).toThrow(expect.objectContaining({ kind: "unavailable" }));

@@ -19,7 +19,7 @@ test("bytes are summed over layers, and a finished layer counts in full", () => 
   expect(sum.add({ id: "a", status: "Pull complete", progressDetail: {} })).toBe(false);
 });
 
-test("layers that are there already count nothing", () => {
+test("layers that are present already are not counted", () => {
   const sum = new PullProgressSum();
   expect(sum.add({ id: "a", status: "Already exists", progressDetail: {} })).toBe(false);
   expect(sum.add({ id: "b", status: "Download complete", progressDetail: {} })).toBe(false);
@@ -43,7 +43,7 @@ test("a small layer that is complete at once is not reported as the whole image"
   expect(sum.progress).toEqual({ done: 100, total: 1000 });
 });
 
-test("a layer that turns out to be there holds nothing up", () => {
+test("a layer that turns out to be present delays nothing", () => {
   const sum = new PullProgressSum();
   for (const id of ["a", "b"]) sum.add({ id, status: "Pulling fs layer" });
   sum.add({ id: "b", status: "Already exists" });

@@ -1,7 +1,8 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { lastDeployments } from "../../../../src/agent/live/report-builder.ts";
 import { EngineError } from "../../../../src/agent/engine/engine-error.ts";
-import { RegistryError, type RegistryErrorKind } from "../../../../src/agent/registry/registry-error.ts";
+import type { RegistryErrorKind } from "../../../../src/agent/core/error-kind.ts";
+import { RegistryError } from "../../../../src/agent/registry/registry-error.ts";
 import type { DeployOptions } from "../../../../src/protocol/deploy-request.ts";
 import { AgentRig, type RigConfig } from "../../../support/agent-rig.ts";
 
@@ -223,7 +224,7 @@ describe("a registry that cannot be asked", () => {
     );
   });
 
-  it("since it leads where it may not, is not left to the engine, which would go there", async () => {
+  it("since it refers to a target that is not allowed, is not left to the engine, which would go there", async () => {
     const rig = rigWith();
     rig.engine.publish(IMAGE);
     rig.registry.failures.push(unreachable("refused_target"));

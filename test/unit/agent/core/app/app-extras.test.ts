@@ -40,8 +40,8 @@ const extras = fc.record(
   { requiredKeys: [] },
 );
 
-describe("fields that are absent by default", () => {
-  it("leave the hash of an app that has none as it was before there were any", () => {
+describe("optional fields of a specification", () => {
+  it("do not change the hash of an app without them", () => {
     const plain = spec({
       name: "node-red",
       image: "example/node-red:4",
@@ -53,7 +53,7 @@ describe("fields that are absent by default", () => {
     expect(createHash("sha256").update(canonicalSpec(plain)).digest("hex")).toBe(HASH_BEFORE);
   });
 
-  it("leave it so also where they say what holds anyway", () => {
+  it("do not change the hash if they have their default values", () => {
     const plain = spec({ ports: [{ host_port: 30_080, target_port: 80 }] });
     const same = spec({
       ports: [{ host_port: 30_080, target_port: 80, protocol: "tcp" }],
@@ -64,15 +64,15 @@ describe("fields that are absent by default", () => {
     expect(hasExtras(same)).toBe(false);
   });
 
-  it("come back from a container's label as they were asked for", () => {
+  it("are read back from a container's label as requested", () => {
     fc.assert(
       fc.property(extras, fc.constantFrom("tcp", "udp"), (extras, protocol) => {
-        const asked = spec({ ...extras, ports: [{ host_port: 30_080, target_port: 80, protocol }] });
+        const requested = spec({ ...extras, ports: [{ host_port: 30_080, target_port: 80, protocol }] });
         const found = {
-          app: asked.name,
+          app: requested.name,
           deploymentId: "d1",
           containerId: "c1",
-          image: asked.image,
+          image: requested.image,
           imageId: "i1",
           environment: [],
           ports: [{ hostPort: 30_080, targetPort: 80, ...(protocol === "udp" && { protocol }) }],
@@ -82,16 +82,16 @@ describe("fields that are absent by default", () => {
           imageLabels: {},
         };
         // As containers of this release have it, and of those before.
-        const label = { [LABELS.extras]: JSON.stringify(extrasOf(asked)) };
-        for (const labels of hasExtras(asked) ? [label] : [label, {}]) {
+        const label = { [LABELS.extras]: JSON.stringify(extrasOf(requested)) };
+        for (const labels of hasExtras(requested) ? [label] : [label, {}]) {
           const adopted = adopt({ ...found, labels }, () => false);
-          expect(adopted && canonicalSpec(adopted.spec)).toBe(canonicalSpec(asked));
+          expect(adopted && canonicalSpec(adopted.spec)).toBe(canonicalSpec(requested));
         }
       }),
     );
   });
 
-  it("make no app where their label cannot be read: better none than one without its limits", () => {
+  it("prevent adoption if their label cannot be read, since the app would run without its limits", () => {
     const found = { app: "app", deploymentId: "d1", containerId: "c1", image: "example/app:1", imageId: "i1" };
     const rest = {
       environment: [],
@@ -116,7 +116,7 @@ const app = (restart_policy: string) =>
   newApp(spec({ restart_policy }), { deploymentId: "d1", imageId: "i1", containerId: "c1" });
 const ended = (exitCode: number) =>
   ({ status: "exited", restartCount: 0, exitCode, oomKilled: false, startedAt: "then", health: "none" }) as const;
-const exited = (exitCode?: number) => [{ id: "c1", name: "app", status: "exited", exitCode }];
+const exited = (exitCode?: number) => [{ id: "c1", name: "app", status: "exited", exitCode } as const];
 
 describe("an app that may end by itself", () => {
   const window = { settleMs: 3_000, healthTimeoutMs: 20_000 };
@@ -133,18 +133,18 @@ describe("an app that may end by itself", () => {
     expect(evaluateSample(ended(exitCode), baseline, 100, { ...window, restartPolicy })).toBe(verdict);
   });
 
-  it("has crashed when it was restarted in between, whatever came of it", () => {
+  it("has crashed if it was restarted in between, whatever its exit code", () => {
     const again = { ...ended(0), startedAt: "later" };
     expect(evaluateSample(again, baseline, 100, { ...window, restartPolicy: "on-failure" })).toBe("crashed");
   });
 
-  it("is not started again once it has ended as it may", () => {
+  it("is not started again after it has ended successfully", () => {
     expect(nextRepair(app("no"), exited(3))).toBeUndefined();
     expect(nextRepair(app("no"), [])).toBeUndefined();
     expect(nextRepair(app("on-failure"), exited(0))).toBeUndefined();
   });
 
-  it("is started again where it was cut off, or never ran", () => {
+  it("is started again if it was interrupted, or never ran", () => {
     expect(nextRepair(app("on-failure"), exited(137))?.step.kind).toBe("start");
     expect(nextRepair(app("on-failure"), exited())?.step.kind).toBe("start");
     expect(nextRepair(app("no"), [{ id: "c1", name: "app", status: "created" }])?.step.kind).toBe("start");

@@ -4,14 +4,14 @@ import { appState, lastExit } from "../../../../../src/agent/core/app/app-state.
 import { explainApp, type AppSnapshot } from "../../../../../src/agent/core/app/explain-app.ts";
 
 const container = {
-  status: "running",
+  status: "running" as const,
   restartCount: 0,
   exitCode: 0,
   oomKilled: false,
   health: "none",
   healthOutput: "",
   runsForMs: 5_000,
-};
+} satisfies AppSnapshot["container"];
 const RUNNING: AppSnapshot = {
   name: "web",
   image: "example/web:1",
@@ -36,7 +36,7 @@ const ended = (changes: object): Partial<AppSnapshot> => ({
 });
 
 describe("why an app does not run", () => {
-  it("nothing is wrong with one that runs", () => {
+  it("reports no problem of an app that runs", () => {
     expect(explainApp(RUNNING)).toMatchObject({ cause: undefined, advice: undefined });
     expect(explainApp(RUNNING).findings.every(({ verdict }) => verdict !== "bad")).toBe(true);
   });
@@ -65,12 +65,12 @@ describe("why an app does not run", () => {
     expect(cause(known)).toMatch(expected);
   });
 
-  it("does not speak of container and image when the engine cannot be asked", () => {
+  it("does not mention container and image if the engine does not answer", () => {
     const text = texts({ engineError: "no answer", container: undefined, imagePresent: undefined });
     expect(text).not.toMatch(/image is|has no container/);
   });
 
-  it("tells of restarts, the last repair, and a failed deployment", () => {
+  it("reports restarts, the last repair, and a failed deployment", () => {
     const seen = ended({ restartCount: 3, exitCode: 1 });
     expect(texts(seen)).toMatch(/restarted it 3 times/);
     expect(texts({ ...seen, lastRepair: { reason: "it was stopped", error: "no space" } })).toMatch(
@@ -79,7 +79,7 @@ describe("why an app does not run", () => {
     expect(texts({ image: undefined, lastFailure: "No such image" })).toMatch(/No such image/);
   });
 
-  it("whenever something is wrong it says what to do", () => {
+  it("gives advice whenever there is a problem", () => {
     const status = fc.constantFrom(
       "created",
       "running",
@@ -123,20 +123,20 @@ describe("why an app does not run", () => {
   });
 });
 
-describe("the state of an app in a word", () => {
-  it("names signals and what shells answer", () => {
+describe("the state of an app", () => {
+  it("names signals and exit codes of shells", () => {
     const facts = { ...container, health: "none" as const };
     expect(lastExit({ ...facts, exitCode: 137 })).toMatch(/killed from outside/);
     expect(lastExit({ ...facts, exitCode: 127 })).toMatch(/not found/);
     expect(lastExit({ ...facts, exitCode: 3 })).toBe("ended with exit code 3");
   });
 
-  it("takes one that was restarted and has run long since for well", () => {
+  it("is fine after a long run, despite earlier restarts", () => {
     const facts = { ...container, health: "none" as const, restartCount: 3, runsForMs: 600_000 };
     expect(appState(facts, false)).toEqual({ state: "running", trouble: undefined });
   });
 
-  it("does not call what is being deployed missing", () => {
+  it("is not missing while it is being deployed", () => {
     expect(appState(undefined, true)).toEqual({ state: "deploying", trouble: undefined });
     expect(appState(undefined, false).state).toBe("missing");
   });

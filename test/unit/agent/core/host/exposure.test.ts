@@ -33,7 +33,7 @@ describe("what other users can do with a file of the agent", () => {
     expect(look(protection, facts)).toBe(next);
   });
 
-  it("is less where more is allowed, and minor where only names show", () => {
+  it("is less if more is allowed, and minor if only names are exposed", () => {
     expect(look("read", { mode: 0o711, isDirectory: true }, 0o711)).toBeUndefined();
     const directory = { path: "/x", isDirectory: true, mode: 0o755, uid: 0, gid: 0 };
     expect(findExposure(directory, "read", trusted)).toMatchObject({ isMinor: true });

@@ -5,7 +5,7 @@ const none = { controls: [], interfaces: [], hasOtherRoute: true };
 const wwan = (state: string, ...addresses: string[]) => ({ name: "wwan0", state, addresses });
 
 describe("the SIM modem", () => {
-  it("is absent, and that is said", () => {
+  it("is reported as absent", () => {
     expect(findModem(none)).toEqual({ kind: "none" });
   });
 
@@ -25,7 +25,7 @@ describe("the SIM modem", () => {
     expect(findModem(seen)).toMatchObject({ kind: "down", text: expect.stringMatching(text) as string, matters });
   });
 
-  it("goes by the names the kernel gives", () => {
+  it("is recognised by the kernel's names", () => {
     expect(["wwan0", "wwp0s20u4", "ppp0", "rmnet_data0", "qmimux1"].every(isModemInterface)).toBe(true);
     expect(["eth0", "wlan0", "docker0", "lo"].some(isModemInterface)).toBe(false);
     expect(["cdc-wdm0", "wwan0qmi0", "wwan0mbim1"].every(isModemControl)).toBe(true);

@@ -29,7 +29,7 @@ const SERVICE = parseMountinfo(
 const line = (root: string, path: string): string => `500 490 8:1 ${root} ${path} rw - ext4 /dev/sda1 rw`;
 
 describe("the table of mounts", () => {
-  it("names a place the same, whatever path it is reached by", () => {
+  it("gives the same location for each path to a file", () => {
     expect(locateFile("/data/apps/x", HOST)).toBe("/8:2/apps/x");
     expect(locateFile("/srv/the apps/x", HOST)).toBe("/8:2/apps/x");
     expect(locateFile("/data", HOST)).toBe("/8:2");
@@ -38,7 +38,7 @@ describe("the table of mounts", () => {
     expect(locateFile("/x", [])).toBe("/x");
   });
 
-  it("shows what only a service sees in place of the machine's directory", () => {
+  it("shows mounts by which a service sees another directory than the host", () => {
     for (const path of ["/tmp/x", "/home/user", "/usr/lib/modules/6.1"])
       expect(findPrivateMount(path, SERVICE)).toBeDefined();
     for (const path of ["/data/x", "/srv", "/"]) expect(findPrivateMount(path, SERVICE)).toBeUndefined();
@@ -46,7 +46,7 @@ describe("the table of mounts", () => {
       expect(findPrivateMount(path, HOST)).toBeUndefined();
   });
 
-  it("tells a container by what its engine mounts into it", () => {
+  it("recognises a container by the files its engine mounts", () => {
     const id = "ab".repeat(32);
     const docker = parseMountinfo(line(`/var/lib/docker/containers/${id}/hostname`, "/etc/hostname"));
     expect(containerIdOf(docker)).toBe(id);
@@ -59,7 +59,7 @@ describe("the table of mounts", () => {
     expect(containerIdOf(HOST)).toBeUndefined();
   });
 
-  it("takes anything for a table", () => {
+  it("accepts any text", () => {
     expect(parseMountinfo("")).toEqual([]);
     expect(parseMountinfo("no table\n\n")).toEqual([]);
   });

@@ -6,7 +6,7 @@ import { parseProcNet } from "../../../../../src/agent/core/host/proc-net.ts";
 const HEADING =
   "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode                     ";
 
-test("listening sockets are read from what the kernel prints, and no others", () => {
+test("only listening sockets are read", () => {
   const text = [
     HEADING,
     "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4711 1 0000000000000000 100 0 0 10 0",
@@ -65,7 +65,7 @@ test("sockets in any other state are left out", () => {
   );
 });
 
-test("anything else is passed over", () => {
+test("other text is ignored", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (text) => {
       expect(parseProcNet(text, "tcp")).toEqual([]);
@@ -73,7 +73,7 @@ test("anything else is passed over", () => {
   );
 });
 
-test("UDP sockets that wait for anybody are read, and those that talk to one peer are not", () => {
+test("UDP sockets are read only if they are not connected to a peer", () => {
   const waiting = kernelLine(Uint8Array.of(0, 0, 0, 0), 30_053, 7, 0, 1);
   const talking = kernelLine(Uint8Array.of(127, 0, 0, 1), 40_000, 1, 0, 2);
   expect(parseProcNet(`${HEADING}\n${waiting}\n${talking}\n`, "udp")).toEqual([

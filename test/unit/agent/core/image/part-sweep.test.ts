@@ -7,25 +7,25 @@ const BOUNDS = { keepMs: 1_000, reserveBytes: 500, minAgeMs: 0 };
 const part = (digest: string, bytes: number, age: number) => ({ digest, bytes, changedAt: NOW - age });
 
 describe("partial downloads", () => {
-  test("that nobody asked for in a long time go", () => {
+  test("that were not used for a long time are removed", () => {
     expect(partsToRemove([part("old", 10, 1_001), part("new", 10, 999)], 10_000, NOW, BOUNDS)).toEqual(["old"]);
   });
 
-  test("go oldest first where the disk is short, and no more of them than it takes", () => {
+  test("are removed oldest first if the disk is short, and no more of them than necessary", () => {
     const parts = [part("new", 300, 1), part("oldest", 100, 30), part("older", 100, 20)];
     expect(partsToRemove(parts, 350, NOW, BOUNDS)).toEqual(["oldest", "older"]);
   });
 
-  test("that are young are spared however short the disk is", () => {
+  test("that are young are kept even if the disk is full", () => {
     const parts = [part("young", 300, 10), part("older", 100, 20)];
     expect(partsToRemove(parts, 0, NOW, { ...BOUNDS, minAgeMs: 15 })).toEqual(["older"]);
   });
 
-  test("stay where free space cannot be seen, and where the clock was set back", () => {
+  test("are kept if free space is unknown, and if the clock was set back", () => {
     expect(partsToRemove([part("new", 10, 1), part("of the future", 10, -99_999)], undefined, NOW, BOUNDS)).toEqual([]);
   });
 
-  test("are never removed for nothing: each is too old, or the disk was short without it", () => {
+  test("are only removed if too old, or if the disk was short without them", () => {
     const parts = fc.array(fc.record({ bytes: fc.nat(400), age: fc.nat(2_000) }), { maxLength: 10 });
     fc.assert(
       fc.property(parts, fc.nat(2_000), (given, free) => {

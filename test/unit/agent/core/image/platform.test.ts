@@ -21,7 +21,7 @@ const platforms = fc.record(
 );
 const offers = fc.array(fc.record({ platform: platforms, id: fc.nat() }), { maxLength: 8 });
 
-test("what is chosen runs on the machine, and nothing better was offered", () => {
+test("the chosen platform runs on the machine, and no other entry suits it better", () => {
   fc.assert(
     fc.property(offers, platforms, (list, machine) => {
       const chosen = choosePlatform(list, machine);
@@ -36,7 +36,7 @@ test("what is chosen runs on the machine, and nothing better was offered", () =>
   );
 });
 
-test("of several that suit alike the first is chosen", () => {
+test("the first of equally suitable platforms is chosen", () => {
   fc.assert(
     fc.property(offers, platforms, (list, machine) => {
       const chosen = choosePlatform(list, machine);
@@ -45,7 +45,7 @@ test("of several that suit alike the first is chosen", () => {
   );
 });
 
-test("a machine runs its own platform, however it is written", () => {
+test("a machine runs its own platform, in any spelling", () => {
   fc.assert(
     fc.property(platforms, (platform) => {
       expect(runsOn(platform, platform)).toBe(true);
@@ -72,7 +72,7 @@ test.each([
   expect(choosePlatform(list, machine)?.name).toBe(chosen);
 });
 
-test("what has no platform, such as an attestation, suits no machine", () => {
+test("an entry without a platform, such as an attestation, suits no machine", () => {
   expect(
     choosePlatform([{}, { platform: { os: "unknown", architecture: "unknown" } }], linux("amd64")),
   ).toBeUndefined();

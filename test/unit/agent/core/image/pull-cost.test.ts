@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
-  type Bounds,
+  type PullLimits,
   requiresKnownCost,
   computePullCost,
   costText,
@@ -27,7 +27,7 @@ function total(list: readonly { readonly size: number }[]): number {
   return list.reduce((sum, { size }) => sum + size, 0);
 }
 
-const NO_BOUNDS: Bounds = {
+const NO_BOUNDS: PullLimits = {
   maxImageBytes: undefined,
   deviceMaxDownloadBytes: undefined,
   requestMaxDownloadBytes: undefined,
@@ -35,8 +35,8 @@ const NO_BOUNDS: Bounds = {
   reserveBytes: 200 * MB,
 };
 
-describe("the price of an image", () => {
-  test("is what lies above the longest run of layers that one image on the engine has from the bottom up", () => {
+describe("the cost of an image", () => {
+  test("is that of the layers above the longest common base with one image on the engine", () => {
     fc.assert(
       fc.property(layers, fc.array(fc.array(fc.nat(20), { maxLength: 8 })), fc.nat(8), (list, others, kept) => {
         const image = imageOf(list);
@@ -58,7 +58,7 @@ describe("the price of an image", () => {
     );
   });
 
-  test("does not count layers that are there in another place", () => {
+  test("counts layers that are present only above other layers", () => {
     const image = imageOf([
       { id: 1, size: 10 },
       { id: 2, size: 20 },
@@ -66,7 +66,7 @@ describe("the price of an image", () => {
     expect(computePullCost(image, [["diff 2"], ["diff 3", "diff 1", "diff 2"]])).toMatchObject({ layersPresent: 0 });
   });
 
-  test("counts a layer that appears twice once, as it is fetched, and twice on disk", () => {
+  test("counts a layer that appears twice once for the download, and twice on disk", () => {
     const twice = { mediaType: GZIP, digest: "empty", size: 100 };
     const image = { layers: [twice, twice], diffIds: ["diff 1", "diff 1"] };
     expect(computePullCost(image, [])).toMatchObject({
@@ -77,7 +77,7 @@ describe("the price of an image", () => {
     });
   });
 
-  test("takes layers that are not compressed for what they are", () => {
+  test("uses the size of uncompressed layers as it is", () => {
     const types = ["application/vnd.oci.image.layer.v1.tar", "application/vnd.docker.image.rootfs.diff.tar"];
     for (const mediaType of types) {
       const image = { layers: [{ mediaType, digest: "plain", size: 100 }], diffIds: ["diff"] };
@@ -85,7 +85,7 @@ describe("the price of an image", () => {
     }
   });
 
-  test("is told with the layers it is for", () => {
+  test("is described with the number of layers", () => {
     const image = imageOf([
       { id: 1, size: 10 * MB },
       { id: 2, size: 2.5 * MB },
@@ -98,11 +98,11 @@ describe("the price of an image", () => {
 });
 
 describe("an image is refused", () => {
-  const price = computePullCost(imageOf([{ id: 1, size: 100 * MB }]), []);
+  const cost = computePullCost(imageOf([{ id: 1, size: 100 * MB }]), []);
 
-  test("when it is larger than the policy allows, also where parts of it are there", () => {
+  test("if it is larger than the policy allows, even if parts of it are present", () => {
     const present = computePullCost(imageOf([{ id: 1, size: 100 * MB }]), [["diff 1"]]);
-    for (const of of [price, present]) {
+    for (const of of [cost, present]) {
       expect(findCostRefusal(of, { ...NO_BOUNDS, maxImageBytes: 100 * MB - 1 })).toMatchObject({
         code: "PolicyDenied",
         details: { rule: "policy.max_image_bytes", image_bytes: 100 * MB, max_image_bytes: 100 * MB - 1 },
@@ -117,22 +117,22 @@ describe("an image is refused", () => {
     [{ requestMaxDownloadBytes: 0 }, 0, "request"],
     [{ deviceMaxDownloadBytes: 100 * MB - 1 }, 100 * MB - 1, "device"],
   ])("when it costs more than %o allows", (bounds, limit, whose) => {
-    expect(findCostRefusal(price, { ...NO_BOUNDS, ...bounds })).toMatchObject({
+    expect(findCostRefusal(cost, { ...NO_BOUNDS, ...bounds })).toMatchObject({
       code: "DataBudgetExceeded",
       details: { download_bytes: 100 * MB, max_download_bytes: limit, limit_of: whose },
     });
   });
 
-  test("when it leaves less than the reserve, unpacked and as it came", () => {
+  test("if less than the reserve would be free during unpacking", () => {
     const needed = 300 * MB;
-    expect(findCostRefusal(price, { ...NO_BOUNDS, freeBytes: needed + 200 * MB })).toBeUndefined();
-    expect(findCostRefusal(price, { ...NO_BOUNDS, freeBytes: needed + 200 * MB - 1 })).toMatchObject({
+    expect(findCostRefusal(cost, { ...NO_BOUNDS, freeBytes: needed + 200 * MB })).toBeUndefined();
+    expect(findCostRefusal(cost, { ...NO_BOUNDS, freeBytes: needed + 200 * MB - 1 })).toMatchObject({
       code: "InsufficientDisk",
       details: { needed_bytes: needed, free_bytes: 500 * MB - 1, reserve_bytes: 200 * MB, download_bytes: 100 * MB },
     });
   });
 
-  test("never when nothing is to be fetched and it may be as large as it is", () => {
+  test("never if nothing has to be downloaded and its size is allowed", () => {
     fc.assert(
       fc.property(layers, fc.nat(), fc.nat(), (list, freeBytes, limit) => {
         const image = imageOf(list);
@@ -142,7 +142,7 @@ describe("an image is refused", () => {
     );
   });
 
-  test("without its price being known only where there is no bound", () => {
+  test("without a known cost only if there is no limit", () => {
     const none = { maxImageBytes: undefined, deviceMaxDownloadBytes: undefined, requestMaxDownloadBytes: undefined };
     expect(requiresKnownCost(none)).toBe(false);
     for (const name of Object.keys(none)) expect(requiresKnownCost({ ...none, [name]: 0 })).toBe(true);

@@ -15,18 +15,18 @@ const steadily = (bytesPerSecond: number, seconds: number): Sample[] => {
 };
 
 describe("the rate of a download", () => {
-  test("is that of the last seconds, and bounded in what it remembers", () => {
+  test("is that of the last seconds, and keeps a bounded number of samples", () => {
     const samples = steadily(1_000, 300);
     expect(samples.length).toBeLessThan(20);
     expect(rateOf(samples)).toBe(1_000);
   });
 
-  test("falls while nothing comes", () => {
+  test("falls while nothing is received", () => {
     const stood = withSample(steadily(1_000, 10), { at: 20_000, bytes: 10_000 });
     expect(rateOf(stood)).toBeLessThan(1_000);
   });
 
-  test("is not told from an instant, and never negative", () => {
+  test("is unknown over too short a time, and never negative", () => {
     expect(rateOf(withSample([], { at: 0, bytes: 5 }))).toBeUndefined();
     expect(
       rateOf([
@@ -38,7 +38,7 @@ describe("the rate of a download", () => {
 });
 
 describe("the progress of a download", () => {
-  test("says bytes of bytes, the rate, the time left, and how often the link was cut", () => {
+  test("shows bytes, the rate, the time left, and the number of interruptions", () => {
     const event = progressEvent({ done: 42_000_000, total: 100_000_000, rate: 310_000, cuts: 4 }, 0);
     expect(event).toEqual({
       status: "Running",
@@ -50,7 +50,7 @@ describe("the progress of a download", () => {
     });
   });
 
-  test("leaves out what is not known yet", () => {
+  test("omits values that are not known yet", () => {
     const { message, details } = progressEvent({ done: 0, total: 5_000_000, rate: undefined, cuts: 0 }, 0);
     expect(message).toBe("Pulling image: 0% (0.0 of 5.0 MB).");
     expect(details).toEqual({ cuts: 0 });

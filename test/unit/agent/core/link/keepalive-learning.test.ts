@@ -37,12 +37,12 @@ function live(forgetsAfterMs: number, rounds: number, from: IdleEstimate = INITI
 
 const anyNetwork = fc.integer({ min: MINUTE + 1, max: 3 * 60 * MINUTE });
 
-describe("the pause between keep-alives", () => {
+describe("the keep-alive interval", () => {
   it("begins as configured, and grows to the longest on a network that keeps connections", () => {
     expect(live(Infinity, 6).pauses.map((ms) => ms / MINUTE)).toEqual([10, 15, 22.5, 30, 30, 30]);
   });
 
-  it("comes close to what a network keeps, at the price of few losses, and stays there", () => {
+  it("approaches the network's idle timeout with few losses, and stays there", () => {
     fc.assert(
       fc.property(anyNetwork, (forgetsAfter) => {
         const learning = live(forgetsAfter, 30);
@@ -55,7 +55,7 @@ describe("the pause between keep-alives", () => {
     );
   });
 
-  it("keeps to its bounds whatever happens", () => {
+  it("stays within its bounds", () => {
     const happening = fc.record({ isLoss: fc.boolean(), silence: fc.integer({ min: 1, max: 1e9 }) });
     fc.assert(
       fc.property(fc.array(happening, { maxLength: 300 }), (happenings) => {
@@ -82,7 +82,7 @@ describe("the pause between keep-alives", () => {
     );
   });
 
-  it("gives an old loss another chance, though seldom", () => {
+  it("discards an old loss, though seldom", () => {
     const { known } = live(20 * MINUTE, 30);
     expect(live(20 * MINUTE, 5_000, known).losses).toBeLessThanOrEqual(20);
     expect(live(Infinity, 3_000, known).pauses.at(-1)).toBe(30 * MINUTE);

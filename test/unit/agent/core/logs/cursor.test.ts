@@ -41,7 +41,7 @@ const logs = fc
     });
   });
 
-test("a log read in any number of streams is read once and whole", () => {
+test("a log read in any number of streams is read completely and without repetition", () => {
   fc.assert(
     fc.property(logs, fc.array(fc.nat({ max: 30 })), (log, ends) => {
       expect(readInStreams(log, ends)).toEqual(log.map(({ index }) => index));
@@ -49,12 +49,12 @@ test("a log read in any number of streams is read once and whole", () => {
   );
 });
 
-test("lines older than those that were asked for do not come later", () => {
+test("lines older than requested are not read later", () => {
   const log = [at(0, "stderr", 1), at(1, "stdout", 2), at(2, "stdout", 3), at(3, "stderr", 4)];
   expect(readInStreams(log, [3, 4], 1)).toEqual([2, 3]);
 });
 
-test("what is written after the clock was set back is read, at worst with what was read already", () => {
+test("lines written after the clock was set back are read, at worst with repetitions", () => {
   const seconds = [100, 101, 40, 41, 42];
   const log = seconds.map((second, index): Line => ({ index, stream: "stdout", timestamp: date(second) }));
   expect(readInStreams(log, [])).toEqual([0, 1, 2, 3, 4]);

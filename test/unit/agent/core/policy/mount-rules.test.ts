@@ -27,18 +27,18 @@ const FACTS: PathPolicyInput = {
   sharedPaths: undefined,
 };
 
-type Mount = string | { readonly path: string; readonly readonly?: boolean; readonly trace?: Partial<ResolvedPath> };
+type Mount = string | { readonly path: string; readonly readonly?: boolean; readonly resolved?: Partial<ResolvedPath> };
 
 const pathOf = (mount: Mount): string => (typeof mount === "string" ? mount : mount.path);
-const traceOf = (mount: Mount): ResolvedPath => ({
+const resolvedOf = (mount: Mount): ResolvedPath => ({
   ...pathWithoutLinks(pathOf(mount)),
-  ...(typeof mount === "string" ? {} : mount.trace),
+  ...(typeof mount === "string" ? {} : mount.resolved),
 });
 const isReadonly = (mount: Mount): boolean => typeof mount !== "string" && (mount.readonly ?? false);
 
 const other = (...volumes: readonly Mount[]): AppPaths => ({
   app: "other",
-  volumes: volumes.map((mount) => ({ trace: traceOf(mount), readonly: isReadonly(mount) })),
+  volumes: volumes.map((mount) => ({ resolved: resolvedOf(mount), readonly: isReadonly(mount) })),
   devices: [],
 });
 
@@ -62,14 +62,14 @@ function judge({ volumes = [], devices = [], facts = {}, policy = {}, occasion =
     ...(devices.length > 0 && { devices: devices.map((local) => ({ local })) }),
   });
   if (!parsed.ok) throw parsed.error;
-  const own = { volumes: volumes.map(traceOf), devices: devices.map((path) => pathWithoutLinks(path)) };
+  const own = { volumes: volumes.map(resolvedOf), devices: devices.map((path) => pathWithoutLinks(path)) };
   return findPolicyViolation(parsed.spec, { ...POLICY, ...policy }, { ...FACTS, ...own, ...facts }, occasion);
 }
 
 const isNested: Partial<PolicyViolation> = { rule: "policy.mounts" };
 
-describe("a mount that leads through what an app may write to", () => {
-  it("is refused inside, and around; the very same directory and what is only read are shared", () => {
+describe("a mount that leads through a directory an app may write to", () => {
+  it("is refused inside and around it; the same directory and read-only mounts may be shared", () => {
     const others = [other("/data/a")];
     expect(judge({ volumes: ["/data/a/b"], facts: { otherApps: others } })).toMatchObject(isNested);
     expect(judge({ volumes: [{ path: "/data/a/b", readonly: true }], facts: { otherApps: others } })).toMatchObject(
@@ -88,8 +88,8 @@ describe("a mount that leads through what an app may write to", () => {
     expect(judge({ volumes: ["/data/a", "/data/b"] })).toBeUndefined();
   });
 
-  it("is refused by any link on the way", () => {
-    const viaLink = { path: "/data/x", trace: { real: "/data/y", traversed: ["/data/x", "/data/a/link"] } };
+  it("is refused for any link on its path", () => {
+    const viaLink = { path: "/data/x", resolved: { real: "/data/y", traversed: ["/data/x", "/data/a/link"] } };
     expect(judge({ volumes: [viaLink], facts: { otherApps: [other("/data/a")] } })).toMatchObject(isNested);
     expect(judge({ volumes: ["/data/a"], facts: { otherApps: [other(viaLink)] } })).toMatchObject(isNested);
     expect(judge({ volumes: [viaLink], facts: { otherApps: [other("/data/z")] } })).toBeUndefined();
@@ -105,7 +105,7 @@ describe("a mount that leads through what an app may write to", () => {
     expect(judge({ volumes: ["/alias/b"], facts })).toBeUndefined();
   });
 
-  it("of two that are installed, keeps only the one inside from running", () => {
+  it("prevents only the inner one of two installed apps from running", () => {
     expect(judge({ volumes: ["/data/a/b"], facts: { otherApps: [other("/data/a")] }, occasion: "run" })).toMatchObject(
       isNested,
     );
@@ -114,7 +114,7 @@ describe("a mount that leads through what an app may write to", () => {
     ).toBeUndefined();
   });
 
-  it("is nobody's concern where everything may be mounted", () => {
+  it("is allowed if everything may be mounted", () => {
     const facts = { otherApps: [other("/data/a")] };
     for (const allow of [[], ["/", "/run/docker.sock"]]) {
       const policy = { mounts: { allow, deny: [] } };
@@ -122,27 +122,27 @@ describe("a mount that leads through what an app may write to", () => {
     }
   });
 
-  it("never happens to what was allowed, in whatever order apps come", () => {
+  it("never occurs among allowed apps, in whatever order they are deployed", () => {
     const path = fc
       .array(fc.constantFrom("a", "b", "c"), { maxLength: 3 })
       .map((parts) => ["/data", ...parts].join("/"));
-    const mount = fc.record({ path, readonly: fc.boolean(), turns: fc.array(path, { maxLength: 2 }) });
+    const mount = fc.record({ path, readonly: fc.boolean(), traversed: fc.array(path, { maxLength: 2 }) });
     fc.assert(
       fc.property(fc.array(fc.array(mount, { minLength: 1, maxLength: 2 }), { maxLength: 5 }), (apps) => {
         const others: AppPaths[] = [];
         for (const app of apps) {
-          const volumes = app.map(({ turns, path: local, readonly }) => ({
+          const volumes = app.map(({ traversed, path: local, readonly }) => ({
             path: local,
             readonly,
-            trace: { traversed: turns },
+            resolved: { traversed },
           }));
           if (!judge({ volumes, facts: { otherApps: others } })) others.push(other(...volumes));
         }
         const all = others.flatMap(({ volumes }) => volumes);
-        for (const { trace } of all) {
+        for (const { resolved } of all) {
           for (const outer of all.filter(({ readonly }) => !readonly)) {
-            for (const step of [trace.real, ...trace.traversed])
-              expect(isPathBelow(step, outer.trace.real)).toBe(false);
+            for (const step of [resolved.real, ...resolved.traversed])
+              expect(isPathBelow(step, outer.resolved.real)).toBe(false);
           }
         }
       }),
@@ -150,8 +150,8 @@ describe("a mount that leads through what an app may write to", () => {
   });
 });
 
-describe("a device file where an app may write", () => {
-  it("is refused, for whichever of the two comes second", () => {
+describe("a device file in a directory an app may write to", () => {
+  it("is refused to whichever app is deployed second", () => {
     const others = [other("/data/a")];
     for (const device of ["/data/a/disk", "/data/a", "/data"]) {
       expect(judge({ devices: [device], facts: { otherApps: others } })).toMatchObject({ rule: "policy.devices" });
@@ -162,36 +162,36 @@ describe("a device file where an app may write", () => {
   });
 });
 
-describe("what cannot be seen", () => {
-  const blind = { path: "/data/x/y", trace: { unresolved: { path: "/data/x/y", reason: "EACCES" } } };
+describe("a path that cannot be examined", () => {
+  const blind = { path: "/data/x/y", resolved: { unresolved: { path: "/data/x/y", reason: "EACCES" } } };
 
   it("is refused, with the path and the reason", () => {
     const found = judge({ volumes: [blind] });
     expect(found).toMatchObject({ rule: "policy.mounts" });
     expect(found?.message).toContain("/data/x/y could not be examined (no permission");
     expect(
-      judge({ volumes: [{ ...blind, trace: { unresolved: { path: "/data", reason: "EIO" } } }] })?.message,
+      judge({ volumes: [{ ...blind, resolved: { unresolved: { path: "/data", reason: "EIO" } } }] })?.message,
     ).toContain("EIO");
     expect(judge({ volumes: [blind], policy: { mounts: { allow: [], deny: [] } } })).toBeUndefined();
   });
 
-  it("is refused where the agent's service sees another directory", () => {
+  it("is refused if the agent's service sees another directory", () => {
     const mounts = parseMountinfo(
       "1 0 8:1 / / rw - ext4 x rw\n2 1 8:1 /tmp/systemd-private-1-x/tmp /data rw - ext4 x rw",
     );
     expect(judge({ volumes: ["/data/x"], facts: { mounts } })?.message).toContain("a /data of its own");
   });
 
-  it("is refused in a container, but for what it shares with the device", () => {
+  it("is refused in a container, except for paths shared with the device", () => {
     const facts = { sharedPaths: ["/data/shared"] };
     expect(judge({ volumes: ["/data/x"], facts })?.message).toContain("the agent runs in a container");
     expect(judge({ volumes: ["/data/shared/x"], facts })).toBeUndefined();
-    const out = { path: "/data/shared/x", trace: { real: "/data/x", traversed: ["/data/shared/x"] } };
+    const out = { path: "/data/shared/x", resolved: { real: "/data/x", traversed: ["/data/shared/x"] } };
     expect(judge({ volumes: [out], facts })).toMatchObject({ rule: "policy.mounts" });
   });
 
   it("is refused through the links of a process", () => {
-    const magic = { path: "/data/x", trace: { real: "/data/y", traversed: ["/data/x", "/proc/1/root"] } };
+    const magic = { path: "/data/x", resolved: { real: "/data/y", traversed: ["/data/x", "/proc/1/root"] } };
     expect(judge({ volumes: [magic] })?.message).toContain("/proc/1/root");
   });
 });
@@ -214,16 +214,16 @@ describe("a denied path by another name", () => {
   );
   const STATE = "/var/lib/edge-agent";
   const SYSROOT = "/sysroot/ostree/deploy/os";
-  const guarded = [{ path: STATE, when: "always" }] as const;
+  const protectedPaths = [{ path: STATE, when: "always" }] as const;
   const ask = (path: string, mounts: Partial<Policy["mounts"]>, facts: Partial<PathPolicyInput> = {}) =>
     judge({
       volumes: [{ path, readonly: true }],
-      facts: { mounts: OSTREE, protectedPaths: guarded, ...facts },
+      facts: { mounts: OSTREE, protectedPaths, ...facts },
       policy: { mounts: { allow: [], deny: [], ...mounts } },
     });
   const isDenied: Partial<PolicyViolation> = { rule: "policy.mounts.deny" };
 
-  it("is refused itself, inside and around, where the guarded path is bound elsewhere", () => {
+  it("is refused itself, inside and around, if the protected path is bind-mounted elsewhere", () => {
     for (const path of [
       `${SYSROOT}/var/lib/edge-agent`,
       `${SYSROOT}/var/lib/edge-agent/x`,
@@ -237,7 +237,7 @@ describe("a denied path by another name", () => {
     expect(ask("/srv/apps", { deny: ["/etc"] })).toBeUndefined();
   });
 
-  it("is refused where the denied entry is the bound name, the source, or holds the mount point of one", () => {
+  it("is refused if the denied entry is the bind mount, its source, or contains the mount point of one", () => {
     for (const deny of ["/srv/store", "/srv/store/keys", "/mnt/data/store"]) {
       expect(ask("/mnt/data", { deny: [deny] }), deny).toMatchObject(isDenied);
       expect(ask("/mnt/data/store/keys", { deny: [deny] }), deny).toMatchObject(isDenied);
@@ -254,7 +254,7 @@ describe("a denied path by another name", () => {
     expect(ask("/srv/apps", { deny: ["/mnt/data/store"] })).toBeUndefined();
   });
 
-  it("is refused where a link on the way of the entry can be replaced", () => {
+  it("is refused if a link on the entry's path can be replaced", () => {
     const entry = {
       ...pathWithoutLinks("/srv/apps/shared/link/x"),
       real: "/opt/x",
@@ -265,7 +265,7 @@ describe("a denied path by another name", () => {
     expect(ask("/mnt/data/apps/other", { deny: [entry.written] }, { resolvedRules: leadsTo })).toBeUndefined();
   });
 
-  it("stays allowed where the guarded path itself is listed, by either name", () => {
+  it("stays allowed if the protected path itself is listed, by either name", () => {
     expect(ask(STATE, { allow: ["/", STATE] })).toBeUndefined();
     expect(ask(STATE, { allow: [STATE] })).toBeUndefined();
     const other = `${SYSROOT}/var/lib/edge-agent`;
@@ -275,7 +275,7 @@ describe("a denied path by another name", () => {
     expect(ask(other, { allow: [other], deny: [STATE] })).toMatchObject(isDenied);
   });
 
-  it("does not take the system along where the whole file system is denied by its other name", () => {
+  it("does not include the system if the whole file system is denied by its other name", () => {
     for (const path of ["/srv/apps", "/var/lib/apps", "/opt"]) {
       expect(ask(path, { deny: ["/sysroot"] }), path).toBeUndefined();
     }
@@ -283,7 +283,7 @@ describe("a denied path by another name", () => {
     expect(ask("/srv/store", { deny: ["/mnt/data"] })).toMatchObject(isDenied);
   });
 
-  it("is not seen in what only the agent's service has mounted", () => {
+  it("ignores mounts that only the agent's service has", () => {
     const service = parseMountinfo(
       [
         "427 1 8:1 / / ro shared:300 master:1 - ext4 /dev/sda1 rw",
@@ -292,16 +292,16 @@ describe("a denied path by another name", () => {
         "434 427 8:1 /var/lib/edge-agent /var/lib/edge-agent rw shared:306 master:1 - ext4 /dev/sda1 rw",
       ].join("\n"),
     );
-    const hidden = [...guarded, { path: "/run/systemd", when: "restricted" }] as const;
+    const hidden = [...protectedPaths, { path: "/run/systemd", when: "restricted" }] as const;
     expect(ask("/usr", { deny: ["/etc"] }, { mounts: service, protectedPaths: hidden })).toBeUndefined();
   });
 
-  it("is recognised by text alone where the mounts are not known", () => {
+  it("is recognised by text alone if the mounts are unknown", () => {
     expect(ask(`${SYSROOT}/var/lib/edge-agent`, { deny: ["/etc"] }, { mounts: [] })).toBeUndefined();
     expect(ask(STATE, { deny: ["/etc"] }, { mounts: [] })).toMatchObject(isDenied);
   });
 
-  it("changes nothing where every file system is mounted once", () => {
+  it("changes nothing if every file system is mounted once", () => {
     const mounts = parseMountinfo(
       "1 0 8:1 / / rw - ext4 x rw\n2 1 8:2 / /a rw - ext4 x rw\n3 2 8:3 / /a/b rw - ext4 x rw\n4 1 8:4 / /c/a rw - ext4 x rw",
     );
@@ -309,13 +309,13 @@ describe("a denied path by another name", () => {
     const paths = fc.array(path, { maxLength: 2 });
     fc.assert(
       fc.property(path, paths, paths, paths, (local, allow, deny, guards) => {
-        const asked = (known: PathPolicyInput["mounts"]) =>
+        const judgeWith = (known: PathPolicyInput["mounts"]) =>
           ask(
             local,
             { allow, deny },
             { mounts: known, protectedPaths: guards.map((at) => ({ path: at, when: "always" })) },
           );
-        expect(asked(mounts)).toEqual(asked([]));
+        expect(judgeWith(mounts)).toEqual(judgeWith([]));
       }),
     );
   });

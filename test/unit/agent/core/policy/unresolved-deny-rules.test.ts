@@ -10,7 +10,7 @@ const unseen = (path: string, reason: string) => async (entry: string) => ({
 });
 const REST = { privileged: false, host_network: false, registries: { allow: [] } };
 
-it("finds the entries of deny that count only as written", async () => {
+it("finds the entries of deny that only apply as written", async () => {
   const policy = {
     ...REST,
     mounts: { allow: ["/home/alice"], deny: ["/etc", "/home/alice/store/x"] },

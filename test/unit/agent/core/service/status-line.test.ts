@@ -4,7 +4,7 @@ import { statusLine } from "../../../../../src/agent/core/service/status-line.ts
 
 const online = { online: true, serialNumber: "gw-7", reason: undefined };
 
-it("says in one line what the daemon is doing", () => {
+it("formats in one line what the daemon is doing", () => {
   expect(statusLine({ link: online, apps: 1, deployments: [] })).toBe("Online as gw-7; 1 app");
   const deployments = [
     { app: "web", step: "pulling", progress: 40 },
@@ -15,7 +15,7 @@ it("says in one line what the daemon is doing", () => {
   );
 });
 
-it("says why there is no link, once that is known, and nothing old when there is one", () => {
+it("gives the reason for a missing link once it is known, and no old reason when online", () => {
   const offline = { online: false, serialNumber: "gw-7", reason: undefined };
   expect(statusLine({ link: offline, apps: 0, deployments: [] })).toBe("Connecting to the control plane; no apps");
   const refused = { ...offline, reason: "connection refused" };

@@ -4,7 +4,7 @@ import { decideDownload, type DataPolicy } from "../../../../../src/agent/core/t
 import {
   isInWindows,
   minuteOfDay,
-  nextWithin,
+  nextWindowStartMs,
   parseTimeWindow,
 } from "../../../../../src/agent/core/traffic/time-window.ts";
 import { NETWORK_KINDS } from "../../../../../src/agent/core/traffic/network-kind.ts";
@@ -46,7 +46,7 @@ describe("hours", () => {
     expect(parseTimeWindow(text)).toEqual(expected);
   });
 
-  it("may go over midnight", () => {
+  it("may span midnight", () => {
     expect([21, 22, 23, 0, 4, 5, 12].map((hour) => isInWindows([night], hour * 60))).toEqual([
       false,
       true,
@@ -58,10 +58,10 @@ describe("hours", () => {
     ]);
   });
 
-  it("begin next at a moment within them, with none before, whatever the time zone does with its clocks", () => {
+  it("begin next at the earliest time within them, across changes of daylight saving time", () => {
     fc.assert(
       fc.property(fc.array(anyHours, { minLength: 1, maxLength: 3 }), anyMoment, anyZone, (hours, now, zone) => {
-        const next = nextWithin(hours, now, zone);
+        const next = nextWindowStartMs(hours, now, zone);
         expect(isInWindows(hours, minuteOfDay(next, zone))).toBe(true);
         expect(next).toBeGreaterThanOrEqual(now);
         expect(next - now).toBeLessThanOrEqual(2 * DAY);
@@ -73,14 +73,14 @@ describe("hours", () => {
     );
   });
 
-  it("are meant in their time zone", () => {
-    expect(nextWithin([night], NOW, "UTC")).toBe(Date.UTC(2026, 10, 21, 22));
-    expect(nextWithin([night], NOW, "Europe/Vienna")).toBe(Date.UTC(2026, 10, 21, 21));
+  it("apply in their time zone", () => {
+    expect(nextWindowStartMs([night], NOW, "UTC")).toBe(Date.UTC(2026, 10, 21, 22));
+    expect(nextWindowStartMs([night], NOW, "Europe/Vienna")).toBe(Date.UTC(2026, 10, 21, 21));
   });
 });
 
 describe("a download", () => {
-  it("goes ahead on a network that costs nothing, whatever was used and whatever time it is", () => {
+  it("begins on an unmetered network regardless of usage and time", () => {
     const strict = { ...FREE, dailyBytes: 1, monthlyBytes: 1, hours: [night] };
     expect(decideDownload(strict, "ethernet", 1e9, { today: 1e9, thisMonth: 1e9 }, NOW)).toEqual({ kind: "admit" });
     expect(decideDownload(strict, "ethernet", 1e9, UNUSED, 0)).toEqual({ kind: "admit" });
@@ -91,7 +91,7 @@ describe("a download", () => {
     expect(admission).toEqual({ kind: "wait", reason: "hours", untilMs: Date.UTC(2026, 10, 21, 22) });
   });
 
-  it("waits for the next day or month where the budget would be exceeded, and then for the hours", () => {
+  it("waits for the next day or month if the budget would be exceeded, and then for the hours", () => {
     const daily = { ...FREE, dailyBytes: 100 };
     expect(decideDownload(daily, "modem", 60, { today: 40, thisMonth: 40 }, NOW)).toEqual({ kind: "admit" });
     expect(decideDownload(daily, "modem", 61, { today: 40, thisMonth: 40 }, NOW)).toEqual({
@@ -111,7 +111,7 @@ describe("a download", () => {
     });
   });
 
-  it("of unknown size begins as long as there is anything left", () => {
+  it("of unknown size begins while any budget is left", () => {
     const daily = { ...FREE, dailyBytes: 100 };
     expect(decideDownload(daily, "modem", 0, { today: 99, thisMonth: 99 }, NOW).kind).toBe("admit");
     expect(decideDownload(daily, "modem", 0, { today: 100, thisMonth: 100 }, NOW).kind).toBe("wait");
@@ -125,7 +125,7 @@ describe("a download", () => {
     });
   });
 
-  it("waits while the clock is not set, where there is anything to judge by it", () => {
+  it("waits while the clock is not set, if any limit depends on it", () => {
     expect(decideDownload({ ...FREE, hours: [night] }, "modem", 1, UNUSED, 86_400_000)).toEqual({
       kind: "wait",
       reason: "clock",
@@ -134,7 +134,7 @@ describe("a download", () => {
     expect(decideDownload(FREE, "modem", 1, UNUSED, 86_400_000)).toEqual({ kind: "admit" });
   });
 
-  it("once it may begin, may also begin with less: less to fetch, less used", () => {
+  it("that may begin may also begin with a smaller size or less usage", () => {
     const amount = fc.nat(200);
     fc.assert(
       fc.property(

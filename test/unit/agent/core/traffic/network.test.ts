@@ -18,16 +18,16 @@ const ROUTES_6 = `fe800000000000000000000000000000 40 00000000000000000000000000
 00000000000000000000000000000000 00 00000000000000000000000000000000 00 00000000000000000000000000000000 ffffffff 00000001 00000000 00200200       lo
 `;
 
-describe("the way out of the device", () => {
-  it("is the default route of the lowest metric", () => {
+describe("the default route", () => {
+  it("is the one with the lowest metric", () => {
     expect(defaultRoute(ROUTES, ROUTES_6)).toEqual({ interface: "eth0", gateway: "0102A8C0" });
   });
 
-  it("is one of IPv6 only where there is none of IPv4", () => {
+  it("is an IPv6 route only if there is no IPv4 route", () => {
     expect(defaultRoute("", ROUTES_6)).toEqual({ interface: "wwan0", gateway: "fe800000000000000000000000000001" });
   });
 
-  it("may lead through an interface without a gateway, and may not be there", () => {
+  it("may have no gateway, and may not exist", () => {
     const modem = ROUTES.split("\n")
       .filter((line) => !line.startsWith("eth0"))
       .join("\n");
@@ -36,7 +36,7 @@ describe("the way out of the device", () => {
     expect(defaultRoute(ROUTES.replaceAll(/000[13]\t0/g, "0200\t0"), "")).toBeUndefined();
   });
 
-  it("is not thrown off by anything else", () => {
+  it("ignores other text", () => {
     fc.assert(fc.property(fc.string(), fc.string(), (a, b) => void defaultRoute(a, b)));
   });
 });
@@ -69,8 +69,8 @@ describe("an interface", () => {
   });
 });
 
-describe("what an interface carried", () => {
-  it("is the difference to the last look, and all of it after a reboot or when the interface was made anew", () => {
+describe("traffic of an interface", () => {
+  it("is the difference to the last reading, or the whole counter after a reboot or if the interface was recreated", () => {
     const marks = [{ ...at(100, 1_000), bootId: "a" }];
     expect(carriedSince(marks, [at(150, 1_200)], "a")).toEqual([at(50, 200)]);
     expect(carriedSince(marks, [at(150, 1_200)], "b")).toEqual([at(150, 1_200)]);
@@ -78,11 +78,11 @@ describe("what an interface carried", () => {
     expect(carriedSince(marks, [at(5, 6, "eth0"), at(100, 1_000)], "a")).toEqual([at(5, 6, "eth0")]);
   });
 
-  it("is not known at the very first look", () => {
+  it("is unknown at the first reading", () => {
     expect(carriedSince([], [at(5_000, 6_000)], "a")).toEqual([]);
   });
 
-  it("adds up to what went over, however often it is looked at and rebooted", () => {
+  it("adds up to the total, however often it is read and rebooted", () => {
     const step = fc.record({ sent: fc.nat(1e6), received: fc.nat(1e6), reboot: fc.boolean() });
     fc.assert(
       fc.property(fc.array(step), (steps) => {
@@ -102,7 +102,7 @@ describe("what an interface carried", () => {
   });
 });
 
-describe("the estimate of what TCP and IP add", () => {
+describe("the estimated overhead of TCP and IP", () => {
   it("is a header and an acknowledgement for each message, and about a twentieth of a long transfer", () => {
     expect(estimateOverhead(20, 1)).toBe(104);
     expect(estimateOverhead(100_000_000, 0) / 100_000_000).toBeCloseTo(0.054, 2);

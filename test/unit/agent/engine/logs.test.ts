@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { logLines } from "../../../../src/agent/engine/docker/log-lines.ts";
+import { logLines } from "../../../../src/agent/engine/docker/logs.ts";
 import type { LogLine } from "../../../../src/agent/engine/engine.ts";
 
 const TIME = "2026-11-20T10:00:00.123456789Z";
@@ -34,7 +34,7 @@ const texts = async (bytes: Uint8Array, raw = false): Promise<string[]> =>
 const line = fc.string({ unit: "grapheme", maxLength: 40 }).filter((text) => !/[\r\n]/.test(text));
 const stream = fc.constantFrom("stdout", "stderr");
 
-test("lines come out as they went in, however the stream is cut", async () => {
+test("lines are read unchanged, however the stream is split", async () => {
   const written = fc.array(fc.record({ stream, text: line }), { maxLength: 20 });
   const sizes = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1 });
   await fc.assert(
@@ -69,12 +69,12 @@ test("a character may be cut between two parts of a line", async () => {
   expect(await texts(bytes)).toEqual(["€"]);
 });
 
-test("times are told in UTC, whatever the zone of the machine", async () => {
+test("timestamps are in UTC, whatever the time zone of the machine", async () => {
   const [line] = await read(frame(1, "x\n", "2026-11-20T12:00:00.5+02:00"), false);
   expect(line?.timestamp).toBe("2026-11-20T10:00:00.5Z");
 });
 
-test("long lines are cut and that is said, carriage returns dropped, and bytes that are no text replaced", async () => {
+test("long lines are cut and marked, carriage returns dropped, and invalid bytes replaced", async () => {
   const bytes = Buffer.concat([
     frame(1, `${"x".repeat(100_000)}\n`),
     frame(1, `${"y".repeat(8_192)}\r\n`),
@@ -88,12 +88,12 @@ test("long lines are cut and that is said, carriage returns dropped, and bytes t
   ]);
 });
 
-test("output of a terminal that looks like frames or JSON stays what it is", async () => {
+test("output of a terminal that looks like frames or JSON is unchanged", async () => {
   const bytes = Buffer.from(`${TIME} {"a":1}\n${TIME} \u0001\u0000\u0000\u0000 text\n`);
   expect(await texts(bytes, true)).toEqual(['{"a":1}', "\u0001\u0000\u0000\u0000 text"]);
 });
 
-test("a line without a time before it is kept whole", async () => {
+test("a line without a timestamp is kept whole", async () => {
   expect(await texts(Buffer.from(`no time here\n\n${"z".repeat(60)} x\n${TIME}\n`), true)).toEqual([
     "no time here",
     "",

@@ -1,6 +1,6 @@
 import type { Container } from "dockerode";
 import { expect, test } from "vitest";
-import { removeUntilGone } from "../../../../src/agent/engine/docker/remove.ts";
+import { removeUntilGone } from "../../../../src/agent/engine/docker/stop-and-remove.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 
 const signal = new AbortController().signal;
@@ -32,13 +32,13 @@ test.each([
   expect(asked()).toBe(3);
 });
 
-test("a container that is gone is removed", async () => {
+test("a container that does not exist counts as removed", async () => {
   const { container, asked } = containerThatAnswers([404, "no such container"]);
   await removed(container);
   expect(asked()).toBe(1);
 });
 
-test("an engine that cannot remove it is believed", async () => {
+test("an engine's failure to remove it is reported", async () => {
   const { container, asked } = containerThatAnswers([500, "driver failed to remove root filesystem"]);
   await expect(removed(container)).rejects.toThrow("root filesystem");
   expect(asked()).toBe(1);

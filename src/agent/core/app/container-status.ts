@@ -1,0 +1,55 @@
+/** State of a container. Each engine's own names are mapped to these. */
+export type ContainerStatus = (typeof CONTAINER_STATUSES)[number];
+
+const CONTAINER_STATUSES = [
+  "created",
+  "running",
+  "paused",
+  "restarting",
+  "removing",
+  "exited",
+  "dead",
+  "unknown",
+] as const;
+
+/** Reads a status from the local API; a daemon of another version may use a status this one does not know. */
+export function parseContainerStatus(text: string): ContainerStatus {
+  return CONTAINER_STATUSES.find((status) => status === text) ?? "unknown";
+}
+
+/** Result of a container's health check; `none` if it has no check. */
+export type HealthStatus = "none" | "starting" | "healthy" | "unhealthy";
+
+/** A container's state and how its runs went, as the engine reports them. */
+export interface ContainerSnapshot {
+  readonly status: ContainerStatus;
+  /** Number of restarts by the restart policy. */
+  readonly restartCount: number;
+  /** Exit code of the last run; 0 during the first run. */
+  readonly exitCode: number;
+  readonly oomKilled: boolean;
+  /** Start of the current or last run, as the engine writes it. Changes with every restart. */
+  readonly startedAt: string;
+  /** End of the last run, as the engine writes it; in the year 1 before the first run ends. */
+  readonly finishedAt: string;
+  readonly health: HealthStatus;
+}
+
+/**
+ * Whether the container runs, or continues without a start by the agent. It then holds its host ports, and must be
+ * stopped before another container takes its place.
+ */
+export function isUp(status: ContainerStatus): boolean {
+  switch (status) {
+    case "running":
+    case "restarting":
+    case "paused":
+      return true;
+    case "created":
+    case "removing":
+    case "exited":
+    case "dead":
+    case "unknown":
+      return false;
+  }
+}

@@ -1,0 +1,59 @@
+/*
+ * Kinds of errors, as far as they decide what the agent does next. The error classes beside the engine, the registry
+ * client and the downloader carry one of these.
+ */
+
+/** An error of the container engine. */
+export type EngineErrorKind =
+  /** Nothing listens on the socket, it may not be opened, or the connection broke. */
+  | "unavailable"
+  /** The engine accepted the call and did not answer in time. */
+  | "timeout"
+  | "image_not_found"
+  /** The registry refuses the image to these credentials. */
+  | "image_denied"
+  /** The image has no variant for this machine. */
+  | "wrong_platform"
+  /** The registry did not answer, broke the connection or answered with a server error; can be retried. */
+  | "registry_unreachable"
+  /** The engine kept wrong bytes of a layer from an earlier pull and resumes after them. */
+  | "corrupt_layer"
+  | "no_space"
+  | "port_in_use"
+  /** The name is taken, or the object is in a state that does not allow the call. */
+  | "conflict"
+  | "not_found"
+  /** The engine rejects the request itself: a retry fails too. */
+  | "invalid"
+  | "unknown";
+
+/** An error of a registry. */
+export type RegistryErrorKind =
+  | "image_not_found"
+  /** The registry refuses the image to these credentials, or requires some. */
+  | "image_denied"
+  /** The image has no variant for this machine. */
+  | "wrong_platform"
+  /** No answer, a broken connection or a server error; can be retried. */
+  | "registry_unreachable"
+  /** The registry asks for fewer requests; can be retried after `retryAfterMs`. */
+  | "rate_limited"
+  /** The certificate is not trusted, or the registry does not use TLS where it is required. */
+  | "registry_untrusted"
+  /** The registry refers to a target that is not allowed: a local address, one without TLS, or a host that must not get its credentials. */
+  | "refused_target"
+  /** The content does not match its digest. */
+  | "wrong_content"
+  /** The registry's answer is not understood by this client; an engine may understand it. */
+  | "unsupported";
+
+/** An error of a download by the agent. */
+export type DownloadErrorKind =
+  /** The disk of the download directory is full. */
+  | "no_space"
+  /** The content did not match its digest at any try. */
+  | "wrong_content"
+  /** No byte arrived within the configured time. */
+  | "no_progress"
+  /** The download directory cannot be read or written. */
+  | "disk_failed";

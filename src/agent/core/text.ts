@@ -1,0 +1,51 @@
+/* Texts for the device's messages to people. Sizes are in decimal units, as data plans are counted. */
+
+/** Formats whole megabytes, rounded down, without the unit: for free space, which must not look larger than it is. */
+export function formatWholeMegabytes(bytes: number): string {
+  return String(Math.floor(bytes / 1_000_000));
+}
+
+/** Formats megabytes with one decimal, without the unit: for progress such as `3.1 of 91.0 MB`. */
+export function formatMegabytes(bytes: number): string {
+  return (bytes / 1_000_000).toFixed(1);
+}
+
+/** Formats a size for people: `9.1 kB`, `9.1 MB`, `910 MB`. */
+export function formatSize(bytes: number): string {
+  if (bytes < 100_000) return `${(bytes / 1000).toFixed(1)} kB`;
+  const megabytes = bytes / 1_000_000;
+  return `${megabytes.toFixed(megabytes < 100 ? 1 : 0)} MB`;
+}
+
+/** Formats a transfer rate: `120 kB/s`, `1.2 MB/s`. */
+export function formatRate(bytesPerSecond: number): string {
+  if (bytesPerSecond < 999_500) return `${Math.round(bytesPerSecond / 1000)} kB/s`;
+  return `${(bytesPerSecond / 1_000_000).toFixed(1)} MB/s`;
+}
+
+/** Formats an estimate of the time left, in seconds: `80 s`, `12 min`, `2.5 h`. */
+export function formatTimeLeft(seconds: number): string {
+  if (seconds < 90) return `${seconds} s`;
+  if (seconds < 5_400) return `${Math.round(seconds / 60)} min`;
+  return `${(seconds / 3_600).toFixed(1)} h`;
+}
+
+/** Formats a configured duration, which a person knows in seconds up to two minutes: `90 s`, `30 min`. */
+export function formatConfiguredDuration(ms: number): string {
+  return ms < 120_000 ? `${Math.round(ms / 1000)} s` : `${Math.round(ms / 60_000)} min`;
+}
+
+/** Formats a number of occurrences: `once`, `3 times`. */
+export function formatTimes(count: number): string {
+  return count === 1 ? "once" : `${count} times`;
+}
+
+/** Formats a time in UTC to the minute: `2026-11-20 12:00`. Throws a `RangeError` for an invalid time. */
+export function formatUtcMinute(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 16).replace("T", " ");
+}
+
+/** Returns the text with its first letter in upper case. */
+export function capitalize(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
