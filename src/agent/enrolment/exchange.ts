@@ -1,17 +1,17 @@
 import { request as requestHttp, type RequestOptions } from "node:http";
 import { request as requestTls } from "node:https";
 import { text } from "node:stream/consumers";
-import { checkServerIdentity } from "node:tls";
 import { z } from "zod";
 import { type Enrolment, enrolmentSchema } from "../../protocol/enrolment.ts";
 import { errorEntry, isErrorCode } from "../../protocol/errors.ts";
 import type { Config } from "../config/load.ts";
+import { stripBrackets } from "../core/net/hostname.ts";
 import { explainNetworkError } from "../core/net/network-error.ts";
-import { openTunnel, proxyFor } from "../net/proxy.ts";
+import { ADDRESS_TIMEOUT_MS, verifyHost } from "../net/connect-options.ts";
+import { createTunnelAgent, proxyFor } from "../net/proxy.ts";
 import { createTrustContext } from "../net/trust.ts";
 import { enrolmentAddress } from "./address.ts";
 
-const ADDRESS_TIMEOUT_MS = 5_000;
 const CREATED = 201;
 
 const refusalSchema = z.object({ code: z.string(), message: z.string() });
@@ -71,16 +71,14 @@ async function post(
   const url = enrolmentAddress(address);
   const secureContext = extraCa === undefined ? undefined : createTrustContext(extraCa);
   const proxy = proxyFor(url.href);
-  const tunnel = proxy && (await openTunnel(proxy, { signal, secureContext, addressTimeoutMs: ADDRESS_TIMEOUT_MS }));
+  const tunnel = proxy && (await createTunnelAgent(proxy, { signal, secureContext }));
   const options: RequestOptions & Record<string, unknown> = {
     method: "POST",
     signal,
     agent: tunnel?.agent ?? false,
     autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS,
     headers: { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(body) },
-    // Behind a proxy Node would hold the certificate of a host named by its address against "localhost".
-    checkServerIdentity: (_name: string, certificate: Parameters<typeof checkServerIdentity>[1]) =>
-      checkServerIdentity(url.hostname.replaceAll(/[[\]]/g, ""), certificate),
+    checkServerIdentity: verifyHost(stripBrackets(url.hostname)),
     ...(secureContext && { secureContext }),
   };
   return await new Promise((resolve, reject) => {

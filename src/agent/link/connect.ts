@@ -1,8 +1,10 @@
-import { checkServerIdentity, type PeerCertificate, type SecureContext, type SecureContextOptions } from "node:tls";
+import type { SecureContext, SecureContextOptions } from "node:tls";
 import { type ClientOptions, WebSocket } from "ws";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import type { LinkConfig } from "./link-config.ts";
-import { openTunnel, proxyFor } from "../net/proxy.ts";
+import { stripBrackets } from "../core/net/hostname.ts";
+import { ADDRESS_TIMEOUT_MS, verifyHost } from "../net/connect-options.ts";
+import { createTunnelAgent, proxyFor } from "../net/proxy.ts";
 import { TlsTicket } from "./tls-ticket.ts";
 import { createTrustContext } from "../net/trust.ts";
 import { CountedConnection } from "../net/counted-connection.ts";
@@ -25,9 +27,6 @@ export type Connect = (signal: AbortSignal) => Promise<ControlPlaneRoute>;
 /** How long the other side may take to answer a close, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
-// Node gives every address of a host but the last half a second, less than a poor cellular link takes.
-const ADDRESS_TIMEOUT_MS = 5_000;
-
 /**
  * What is offered with a session of TLS 1.3 to resume: a few hundred bytes instead of some thousand. The first connection
  * exchanges keys in a way that quantum computers cannot break, and these are two kilobytes; those of a resumed session
@@ -46,7 +45,7 @@ export function createConnect(config: LinkConfig, agentVersion: string): Connect
   let trusted: { readonly terms: SecureContextOptions; readonly context: SecureContext } | undefined;
   const ticket = new TlsTicket();
   const address = URL.parse(config.url);
-  const host = address?.hostname.replaceAll(/[[\]]/g, "") ?? "";
+  const host = stripBrackets(address?.hostname ?? "");
   const isSecure = address?.protocol === "wss:";
   return async (signal) => {
     const { session, isTls13 = false } = ticket.take() ?? {};
@@ -59,10 +58,9 @@ export function createConnect(config: LinkConfig, agentVersion: string): Connect
     const wire = new CountedConnection();
     const tunnel =
       proxy &&
-      (await openTunnel(proxy, {
+      (await createTunnelAgent(proxy, {
         signal,
         secureContext: trusted?.context,
-        addressTimeoutMs: ADDRESS_TIMEOUT_MS,
         wire,
       }));
     const options: Omit<ClientOptions, "checkServerIdentity" | "createConnection"> & Record<string, unknown> = {
@@ -75,8 +73,7 @@ export function createConnect(config: LinkConfig, agentVersion: string): Connect
       keepAlive: false,
       noDelay: true,
       autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS,
-      // Behind a proxy Node would hold the certificate of a host named by its address against "localhost".
-      checkServerIdentity: (_name: string, certificate: PeerCertificate) => checkServerIdentity(host, certificate),
+      checkServerIdentity: verifyHost(host),
       session,
       ...terms,
       ...(trusted && { secureContext: trusted.context }),

@@ -243,7 +243,7 @@ export class FrameHandler implements Disposable {
     // Whoever says goodbye closes; if it is gone without, nobody would notice until the next keep-alive.
     const leave = (): void =>
       this.#channel.close(CLOSE_CODES.goingAway, {
-        kind: "leaving",
+        kind: "restarting",
         windowMs,
         reason: "the control plane is restarting",
       });

@@ -109,7 +109,7 @@ class ReconnectingUplink implements Uplink {
       state = next.state;
       const delayMs = Math.max(next.delayMs, this.#options.reconnectLimiter?.pauseAfter(this.#attemptBytes) ?? 0);
       // What only a human can put right must not drown among the failures of a poor line.
-      logger[outcome.kind === "failed" || outcome.kind === "leaving" ? "warn" : "error"](
+      logger[outcome.kind === "failed" || outcome.kind === "restarting" ? "warn" : "error"](
         { reason: outcome.reason, ...this.#howLong(now, onlineMs), next_try_s: Math.ceil(delayMs / 1000) },
         this.#onlineAt === undefined
           ? "no link to the control plane; apps go on running and it is tried again. What is broken: edge-agent doctor"

@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { stripBrackets } from "../core/net/hostname.ts";
 import { proxyFor } from "./proxy.ts";
 
 /** A host and port that is connected to. */
@@ -21,10 +22,6 @@ export function firstEndpoint(address: string): Endpoint & { readonly isProxy: b
   return { ...toEndpoint(proxy ?? new URL(address)), isProxy: proxy !== undefined };
 }
 
-export function isLoopback({ host }: Endpoint): boolean {
-  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
-}
-
 /** As it is written in an address. */
 export function formatEndpoint({ host, port }: Endpoint): string {
   return `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
@@ -32,7 +29,7 @@ export function formatEndpoint({ host, port }: Endpoint): string {
 
 function toEndpoint(url: URL): Endpoint {
   return {
-    host: url.hostname.replaceAll(/[[\]]/g, ""),
+    host: stripBrackets(url.hostname),
     port: url.port === "" ? (PORTS[url.protocol] ?? 0) : Number(url.port),
   };
 }

@@ -2,9 +2,10 @@ import type { Agent, ClientRequest } from "node:http";
 import type { Socket } from "node:net";
 import type { SecureContext } from "node:tls";
 import { getProxyForUrl } from "proxy-from-env";
+import { ADDRESS_TIMEOUT_MS } from "./connect-options.ts";
 import type { CountedConnection } from "./counted-connection.ts";
 
-export interface ProxyTunnel {
+export interface TunnelAgent {
   readonly agent: Agent;
   /** Host and port, without credentials. */
   readonly name: string;
@@ -42,19 +43,17 @@ export interface TunnelOptions {
   readonly signal: AbortSignal;
   /** What to trust, where the proxy itself is spoken to in TLS. */
   readonly secureContext: SecureContext | undefined;
-  /** How long each address of the proxy is tried before the next, in milliseconds. */
-  readonly addressTimeoutMs: number;
   /** Told of the connection to the proxy, to count what goes over it. */
   readonly wire?: CountedConnection;
 }
 
 /** A tunnel through a proxy (HTTP `CONNECT`), for one connection. */
-export async function openTunnel(proxy: URL, options: TunnelOptions): Promise<ProxyTunnel> {
+export async function createTunnelAgent(proxy: URL, options: TunnelOptions): Promise<TunnelAgent> {
   // Loaded only where there is a proxy: most devices have none, and memory is short.
   const { HttpsProxyAgent } = await import("https-proxy-agent");
   const agent = new HttpsProxyAgent(proxy, {
     signal: options.signal,
-    autoSelectFamilyAttemptTimeout: options.addressTimeoutMs,
+    autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS,
     noDelay: true,
     ...(options.secureContext ? { secureContext: options.secureContext } : {}),
   });

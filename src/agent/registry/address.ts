@@ -40,8 +40,3 @@ export function canonicalRegistry(registry: string): string {
 export function registryHost(registry: string): string {
   return canonicalRegistry(registry) === "docker.io" ? DOCKER_HUB_HOST : registry;
 }
-
-/** Whether the host, with or without a port, is this machine. */
-export function isLoopback(host: string): boolean {
-  return /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d+)?$/i.test(host);
-}

@@ -1,5 +1,6 @@
 import { lookup } from "node:dns";
 import { BlockList, isIP, isIPv6, type LookupFunction } from "node:net";
+import { stripBrackets } from "../core/net/hostname.ts";
 import { RegistryError } from "./registry-error.ts";
 
 /** This machine itself, or what only the machines of its own link can reach: metadata services, modems. */
@@ -35,7 +36,7 @@ export function localAddressKind(address: string): LocalAddressKind | undefined 
  * @param hostname of a `URL`, which has brought every way to write an address into one form
  */
 export function rejectForbiddenAddress(hostname: string, forbidden: ForbiddenAddresses): void {
-  const address = hostname.replaceAll(/[[\]]/g, "");
+  const address = stripBrackets(hostname);
   const kind = localAddressKind(address);
   if (kind && forbidden.has(kind)) throw forbiddenAddressError(hostname, address, kind);
 }
@@ -59,7 +60,7 @@ export function guardedLookup(forbidden: ForbiddenAddresses, look: typeof lookup
 }
 
 function forbiddenAddressError(host: string, address: string, kind: LocalAddressKind): RegistryError {
-  const name = host.replaceAll(/[[\]]/g, "") === address ? host : `${host} (${address})`;
+  const name = stripBrackets(host) === address ? host : `${host} (${address})`;
   const what = kind === "loopback" ? "this machine itself" : "an address of the device's own link";
   return new RegistryError("refused_target", `the registry leads to ${name}, which is ${what}`);
 }

@@ -1,5 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
-import { isLoopback, registryHost } from "./address.ts";
+import { isLoopback, stripBrackets } from "../core/net/hostname.ts";
+import { registryHost } from "./address.ts";
 import { type ForbiddenAddresses, localAddressKind } from "./local-address.ts";
 import { RegistryError } from "./registry-error.ts";
 import { speaksNoTls, toRegistryError } from "./to-registry-error.ts";
@@ -115,7 +116,7 @@ export class RegistryHttp {
  * a proxy, only a registry that is written as an address is known to be here.
  */
 function forbiddenRedirectTargets({ url, remoteAddress }: RegistryHttpResponse): ForbiddenAddresses {
-  const own = localAddressKind(remoteAddress ?? url.hostname.replaceAll(/[[\]]/g, ""));
+  const own = localAddressKind(remoteAddress ?? stripBrackets(url.hostname));
   if (own === undefined) return ALL_LOCAL;
   return own === "loopback" ? LINK_LOCAL : LOOPBACK;
 }

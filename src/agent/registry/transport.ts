@@ -1,11 +1,12 @@
 import { Agent as HttpAgent, type IncomingMessage, request as httpRequest, type RequestOptions } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
-import { checkServerIdentity, type PeerCertificate, type SecureContext } from "node:tls";
+import type { SecureContext } from "node:tls";
 import type { Clock } from "../../lib/clock.ts";
 import { deadline } from "../../lib/clock.ts";
-import { outcomeOfProxyStatus } from "../core/link/link-outcome.ts";
-import { type ProxyTunnel, openTunnel, proxyFor } from "../net/proxy.ts";
-import { isLoopback } from "./address.ts";
+import { isLoopback, stripBrackets } from "../core/net/hostname.ts";
+import { explainProxyStatus } from "../core/net/proxy-status.ts";
+import { ADDRESS_TIMEOUT_MS, verifyHost } from "../net/connect-options.ts";
+import { type TunnelAgent, createTunnelAgent, proxyFor } from "../net/proxy.ts";
 import { type ForbiddenAddresses, guardedLookup, rejectForbiddenAddress } from "./local-address.ts";
 
 /** How a host is spoken to. */
@@ -46,8 +47,6 @@ export interface TransportOptions {
   readonly responseTimeoutMs: number;
 }
 
-// Node gives every address of a host but the last half a second, less than a poor cellular link takes.
-const ADDRESS_TIMEOUT_MS = 5_000;
 /** An idle connection is kept for the next request of the same pull, no longer. */
 const IDLE_MS = 15_000;
 
@@ -97,7 +96,6 @@ export class Transport {
     rejectForbiddenAddress(url.hostname, forbiddenAddresses);
     const isTls = url.protocol === "https:";
     const tunnel = await this.#tunnel(url, trust, signal);
-    const host = url.hostname.replaceAll(/[[\]]/g, "");
     const options: RequestOptions & Record<string, unknown> = {
       method,
       signal,
@@ -109,8 +107,7 @@ export class Transport {
       ...(isTls && {
         ...(trust.insecure && { rejectUnauthorized: false }),
         ...(trust.secureContext && { secureContext: trust.secureContext }),
-        // Behind a proxy Node would hold the certificate of a host named by its address against "localhost".
-        checkServerIdentity: (_name: string, certificate: PeerCertificate) => checkServerIdentity(host, certificate),
+        checkServerIdentity: verifyHost(stripBrackets(url.hostname)),
       }),
     };
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -123,12 +120,12 @@ export class Transport {
     if (proxyStatus === 200) return { body: answer, remoteAddress: tunnel ? undefined : answer.socket.remoteAddress };
     // What a proxy says that makes no tunnel comes as if the registry had said it.
     answer.destroy();
-    throw new Error(`proxy ${tunnel?.name}: ${outcomeOfProxyStatus(proxyStatus, undefined).reason}`);
+    throw new Error(`proxy ${tunnel?.name}: ${explainProxyStatus(proxyStatus)}`);
   }
 
-  async #tunnel(url: URL, { secureContext }: HostTrust, signal: AbortSignal): Promise<ProxyTunnel | undefined> {
+  async #tunnel(url: URL, { secureContext }: HostTrust, signal: AbortSignal): Promise<TunnelAgent | undefined> {
     const proxy = isLoopback(url.host) ? undefined : proxyFor(url.href);
-    return proxy && (await openTunnel(proxy, { signal, secureContext, addressTimeoutMs: ADDRESS_TIMEOUT_MS }));
+    return proxy && (await createTunnelAgent(proxy, { signal, secureContext }));
   }
 
   #httpAgent(forbidden: ForbiddenAddresses): HttpAgent {

@@ -2,6 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { BlockList, isIP, isIPv6 } from "node:net";
 import { join } from "node:path";
 import type { SecureContext } from "node:tls";
+import { stripBrackets } from "../core/net/hostname.ts";
 import { createTrustContext } from "../net/trust.ts";
 import { canonicalRegistry, registryHost } from "./address.ts";
 import { RegistryError } from "./registry-error.ts";
@@ -63,7 +64,7 @@ export function createTrustSource(options: TrustOptions): TrustSource {
 
 /** Whether the registry, or the address it is named by, is in the list. */
 function isListed(registry: string, list: readonly string[]): boolean {
-  const address = registry.replace(/:\d+$/, "").replaceAll(/[[\]]/g, "");
+  const address = stripBrackets(registry.replace(/:\d+$/, ""));
   const family = isIPv6(address) ? "ipv6" : "ipv4";
   return list.some((entry) => {
     const [net = "", bits] = entry.split("/");

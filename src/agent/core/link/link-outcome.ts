@@ -1,4 +1,5 @@
 import { CLOSE_CODES } from "../../../protocol/frames.ts";
+import { explainProxyStatus } from "../net/proxy-status.ts";
 import type { AttemptOutcome } from "./link-state.ts";
 
 /** What an HTTP answer to the WebSocket handshake means, other than 101. */
@@ -26,15 +27,9 @@ function httpReason(status: number): string {
 
 /** What a proxy's answer to `CONNECT` means, other than 200. */
 export function outcomeOfProxyStatus(status: number, retryAfterMs: number | undefined): AttemptOutcome {
-  const meaning =
-    status === 407
-      ? "the proxy wants a user name and password, or other ones"
-      : status === 403
-        ? "the proxy forbids this connection"
-        : "the proxy could not make the connection";
   return {
     kind: "failed",
-    reason: `${meaning} (HTTP ${status})`,
+    reason: explainProxyStatus(status),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   };
 }
@@ -59,7 +54,7 @@ export function outcomeOfClose(code: number, goodbyeWindowMs: number | undefined
       };
   }
   if (goodbyeWindowMs !== undefined) {
-    return { kind: "leaving", windowMs: goodbyeWindowMs, reason: "the control plane is restarting" };
+    return { kind: "restarting", windowMs: goodbyeWindowMs, reason: "the control plane is restarting" };
   }
   // All of these were said, or left unsaid, by the other side: where the line fails, nothing arrives at all.
   return { kind: "failed", reason: closeReason(code), isFleetWide: true };

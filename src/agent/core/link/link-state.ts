@@ -11,7 +11,7 @@ export type AttemptOutcome = { readonly reason: string } & (
   | { /** No protocol version in common: one of the two must be updated. */ readonly kind: "unsupported" }
   | { /** Another process connected with this device's token. */ readonly kind: "replaced" }
   | {
-      /** The control plane said it goes away, to come back within about `windowMs`. */ readonly kind: "leaving";
+      /** The control plane said it goes away, to come back within about `windowMs`. */ readonly kind: "restarting";
       readonly windowMs: number;
     }
   | {
@@ -92,7 +92,7 @@ function delay(attempt: number, outcome: AttemptOutcome, backoff: BackoffBounds,
       return REFUSED.floorMs + jitter(attempt, REFUSED.bounds);
     case "replaced":
       return REPLACED.floorMs + jitter(attempt, REPLACED.bounds);
-    case "leaving": {
+    case "restarting": {
       const wait = within(bounded(outcome.windowMs), jitter);
       // A control plane that says goodbye to every new session must not be met at the rate it does so.
       return attempt === 0 ? wait : wait + jitter(attempt, backoff);

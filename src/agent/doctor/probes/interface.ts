@@ -1,14 +1,15 @@
 import { existsSync, readdirSync } from "node:fs";
 import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
 import { isModemInterface } from "../../core/host/modem.ts";
-import { controlPlaneEndpoint, isLoopback } from "../../net/endpoint.ts";
+import { isLoopback } from "../../core/net/hostname.ts";
+import { controlPlaneEndpoint } from "../../net/endpoint.ts";
 import { bad, good, type Probe } from "../probe.ts";
 
 /** An interface other than the loopback has an address. */
 export const probeInterface: Probe = async ({ config }) => {
   const up = interfacesUp().map((name) => (isModemInterface(name) ? `${name} (modem)` : name));
   if (up.length > 0) return good(`Up with an address: ${up.join(", ")}.`);
-  if (!(config instanceof Error) && isLoopback(controlPlaneEndpoint(config.control_plane_url))) {
+  if (!(config instanceof Error) && isLoopback(controlPlaneEndpoint(config.control_plane_url).host)) {
     return good("None is up, and none is needed: the control plane is on this device.");
   }
   return bad(

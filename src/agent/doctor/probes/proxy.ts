@@ -1,8 +1,8 @@
-import { outcomeOfProxyStatus } from "../../core/link/link-outcome.ts";
 import { explainNetworkError } from "../../core/net/network-error.ts";
+import { explainProxyStatus } from "../../core/net/proxy-status.ts";
 import { proxyFor } from "../../net/proxy.ts";
 import { controlPlaneEndpoint, formatEndpoint } from "../../net/endpoint.ts";
-import { openProxyTunnel } from "../path.ts";
+import { openProxyStream } from "../../net/open-stream.ts";
 import { bad, configOf, good, type Probe } from "../probe.ts";
 
 /** The proxy, where the environment names one, makes a tunnel to the control plane. */
@@ -13,11 +13,11 @@ export const probeProxy: Probe = async (patient, signal) => {
   const hop = controlPlaneEndpoint(address);
   const target = formatEndpoint(hop);
   try {
-    const { status, stream } = await openProxyTunnel(proxy, hop, extraCa, signal);
+    const { status, stream } = await openProxyStream(proxy, hop, extraCa, signal);
     stream.destroy();
     if (status === 200) return good(`${proxy.host} connects to ${target}.`);
     return bad(
-      `${proxy.host}: ${outcomeOfProxyStatus(status, undefined).reason}.`,
+      `${proxy.host}: ${explainProxyStatus(status)}.`,
       status === 407
         ? "Put user name and password into https_proxy."
         : `Ask for ${target} to be allowed, or add the host to no_proxy.`,

@@ -1,6 +1,6 @@
 import { explainNetworkError } from "../../core/net/network-error.ts";
 import { firstEndpoint, formatEndpoint } from "../../net/endpoint.ts";
-import { openSocket } from "../path.ts";
+import { openSocket } from "../../net/open-stream.ts";
 import { bad, configOf, good, type Probe } from "../probe.ts";
 
 /** The first host on the way takes a connection. */

@@ -1,9 +1,10 @@
 import { isIP } from "node:net";
-import { checkServerIdentity, connect, type PeerCertificate, type TLSSocket } from "node:tls";
+import { connect, type PeerCertificate, type TLSSocket } from "node:tls";
 import { explainNetworkError } from "../../core/net/network-error.ts";
+import { verifyHost } from "../../net/connect-options.ts";
 import { createTrustContext } from "../../net/trust.ts";
 import { controlPlaneEndpoint } from "../../net/endpoint.ts";
-import { openControlPlaneStream } from "../path.ts";
+import { openControlPlaneStream } from "../../net/open-stream.ts";
 import { bad, configOf, good, type ProbeContext, type Probe } from "../probe.ts";
 
 /** The other side shows a certificate that this device trusts. */
@@ -35,7 +36,7 @@ async function openTlsSocket(patient: ProbeContext, signal: AbortSignal): Promis
     socket: stream,
     // To be looked at also when it is not to be trusted; nothing is sent over it.
     rejectUnauthorized: false,
-    checkServerIdentity: (_name, certificate) => checkServerIdentity(host, certificate),
+    checkServerIdentity: verifyHost(host),
     ...(isIP(host) === 0 && { servername: host }),
     ...(extraCa !== undefined && { secureContext: createTrustContext(extraCa) }),
   });

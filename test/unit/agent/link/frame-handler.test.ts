@@ -382,7 +382,10 @@ describe("a goodbye", () => {
     receive({ type: "goodbye", reason: "restart", retry_after_s: 12 });
     expect([dialogue.goodbyeWindowMs, channel.end]).toEqual([12_000, undefined]);
     await clock.advance(20_000);
-    expect(channel.end).toMatchObject({ code: CLOSE_CODES.goingAway, outcome: { kind: "leaving", windowMs: 12_000 } });
+    expect(channel.end).toMatchObject({
+      code: CLOSE_CODES.goingAway,
+      outcome: { kind: "restarting", windowMs: 12_000 },
+    });
   });
 
   it("may come instead of a welcome", () => {

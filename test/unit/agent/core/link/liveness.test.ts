@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { judgeLiveness, type LivenessView, wasSuspended } from "../../../../src/agent/core/link/liveness.ts";
+import { judgeLiveness, type LivenessView, wasSuspended } from "../../../../../src/agent/core/link/liveness.ts";
 
 const TIMES = { keepaliveMs: 600_000, pongTimeoutMs: 20_000, ackTimeoutMs: 30_000 };
 const view = (fields: Partial<LivenessView>): LivenessView => ({

@@ -4,8 +4,8 @@ import {
   outcomeOfClose,
   outcomeOfHttpStatus,
   outcomeOfProxyStatus,
-} from "../../../../src/agent/core/link/link-outcome.ts";
-import { CLOSE_CODES } from "../../../../src/protocol/frames.ts";
+} from "../../../../../src/agent/core/link/link-outcome.ts";
+import { CLOSE_CODES } from "../../../../../src/protocol/frames.ts";
 
 describe("the outcome of an attempt", () => {
   it.each([
@@ -58,7 +58,7 @@ describe("the outcome of an attempt", () => {
 
   it("of any other close after a goodbye is that the control plane leaves", () => {
     for (const code of [1000, 1001, 1006, 1012]) {
-      expect(outcomeOfClose(code, 7_000)).toMatchObject({ kind: "leaving", windowMs: 7_000 });
+      expect(outcomeOfClose(code, 7_000)).toMatchObject({ kind: "restarting", windowMs: 7_000 });
     }
     expect(outcomeOfClose(CLOSE_CODES.replaced, 7_000).kind).toBe("replaced");
   });
