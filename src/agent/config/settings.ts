@@ -4,7 +4,7 @@ import { parseTimeWindow } from "../core/traffic/time-window.ts";
 import { join } from "node:path";
 import type { FetchBounds } from "../core/image/fetch-retry.ts";
 import type { SweepBounds } from "../core/image/part-sweep.ts";
-import type { LinkConfig } from "../link/link-config.ts";
+import type { LinkConfig } from "../link/ports.ts";
 import type { DeployConfig } from "../steps/context.ts";
 import { listProtectedPaths } from "./protected-paths.ts";
 import type { Config } from "./load.ts";

@@ -14,7 +14,7 @@ const CONNECTIVITY_CHECKS: ReadonlySet<CheckId> = new Set([
   "tls",
 ]);
 
-const skippedProbe: Probe = async () => ({ verdict: "good", text: "" });
+const skippedProbe: Probe = async () => ({ verdict: "skipped", text: "Not checked." });
 
 export interface Blocked {
   readonly reason: string;

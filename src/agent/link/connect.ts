@@ -1,7 +1,7 @@
 import type { SecureContext, SecureContextOptions } from "node:tls";
 import { type ClientOptions, WebSocket } from "ws";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
-import type { LinkConfig } from "./link-config.ts";
+import type { LinkConfig } from "./ports.ts";
 import { stripBrackets } from "../core/net/hostname.ts";
 import { ADDRESS_TIMEOUT_MS, verifyHost } from "../net/connect-options.ts";
 import { createTunnelAgent, proxyFor } from "../net/proxy.ts";

@@ -9,14 +9,12 @@ import type { AttemptOutcome } from "../core/link/link-state.ts";
 import type { FrameMeter } from "./frame-meter.ts";
 import { Keepalive } from "./keepalive.ts";
 import { fixedInterval, type KeepaliveInterval } from "./keepalive-interval.ts";
-import type { LinkConfig } from "./link-config.ts";
+import type { EventSource } from "../store/outbox.ts";
 import { type FrameSink, OutboxPump } from "./outbox-pump.ts";
 import { ResponseSender } from "./response-sender.ts";
-import type { CommandHandler, DeviceReporting, EventSource } from "./ports.ts";
+import type { CommandHandler, DeviceReporting, LinkConfig, Welcome } from "./ports.ts";
 import { ReportSender } from "./report-sender.ts";
 import { SessionQueries } from "./session-queries.ts";
-
-export type Welcome = Extract<ControlFrame, { type: "welcome" }>;
 
 /** Frames that cannot be read, or come out of order, before a session is given up: a new one costs data. */
 export const MAX_BAD_FRAMES = 20;

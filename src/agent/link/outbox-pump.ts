@@ -3,7 +3,7 @@ import type { Logger } from "../../lib/logger.ts";
 import type { AgentFrame } from "../../protocol/frames.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import { SendWindow } from "../core/link/send-window.ts";
-import type { EventSource, OutboxEvent } from "./ports.ts";
+import type { EventSource, OutboxEvent } from "../store/outbox.ts";
 
 /** Events that may wait for their acknowledgement at once. */
 const MAX_UNACKED_EVENTS = 64;

@@ -1,10 +1,42 @@
+import type { BackoffOptions } from "../../lib/backoff.ts";
 import type { DeployOptions } from "../../protocol/deploy-options.ts";
 import type { ReportDelta } from "../../protocol/app-report.ts";
-import type { DeviceEvent } from "../../protocol/deployment-event.ts";
 import type { ChangeRequest } from "../core/deployment/accept.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
+import type { FrameCounts } from "./frame-meter.ts";
 
+export type Welcome = Extract<ControlFrame, { type: "welcome" }>;
 type CancelReason = Extract<ControlFrame, { type: "cancel" }>["reason"];
+
+export interface LinkConfig {
+  /** Address of the control plane, `wss:` or `ws:`. */
+  readonly url: string;
+  readonly token: string;
+  /** Certificates to trust in addition to the built-in and the system's, as PEM text. */
+  readonly extraCa?: string | undefined;
+  /** Silence after which the link is probed, in milliseconds. */
+  readonly keepaliveMs: number;
+  /** Timeout of a probe, in milliseconds. */
+  readonly pongTimeoutMs: number;
+  /** Delays between attempts after ordinary failures. */
+  readonly backoff: BackoffOptions;
+}
+
+/** The state of the link for people. Times are monotonic milliseconds of the agent's clock. */
+export interface LinkStatus {
+  readonly state: "connecting" | "online" | "waiting" | "stopped";
+  /** When it entered this state. */
+  readonly sinceMs: number;
+  /** How the last failed attempt or session ended. */
+  readonly lastError: { readonly reason: string; readonly atMs: number } | undefined;
+  /** While `waiting`: time of the next attempt. */
+  readonly nextTryAtMs: number | undefined;
+  /** The asset that the control plane named in the last session. */
+  readonly asset: Welcome["asset"] | undefined;
+  /** Sessions after the first. */
+  readonly reconnects: number;
+  readonly frames: FrameCounts;
+}
 
 /** What the link hands commands to. */
 export interface CommandHandler {
@@ -22,35 +54,6 @@ export interface CommandHandler {
   cancel(deploymentId: string, reason: CancelReason): void;
   /** Deployments whose end was not acknowledged yet, for `hello`. */
   openDeployments(): readonly string[];
-}
-
-export interface OutboxEvent {
-  /** Place in the outbox; rises with every event added. */
-  readonly position: number;
-  readonly deploymentId: string;
-  readonly event: DeviceEvent;
-}
-
-/** Bytes that went over a connection so far, and in how many messages. */
-export type TrafficSource = () => { readonly sent: number; readonly received: number; readonly messages: number };
-
-/** What counts the bytes of the link's connections. */
-export interface TrafficFollower {
-  /** Counts what goes over a connection until disposed, and what setting it up costs. */
-  follow(source: TrafficSource): Disposable;
-}
-
-/** Counts nothing. */
-export const UNCOUNTED: TrafficFollower = { follow: () => ({ [Symbol.dispose]: () => undefined }) };
-
-/** Where the link takes events from. Every event in it is on disk. */
-export interface EventSource {
-  /** Events after `position` (0 for all) that were not acknowledged, in order, at most `limit`. */
-  pendingEvents(position: number, limit: number): readonly OutboxEvent[];
-  /** The control plane holds all events of this deployment up to `deviceSeq`. */
-  acknowledge(deploymentId: string, deviceSeq: number): void;
-  /** Calls `listener` after events were added, until disposed. */
-  onEvents(listener: () => void): Disposable;
 }
 
 /** A question of the control plane. */

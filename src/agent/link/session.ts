@@ -7,8 +7,9 @@ import { explainNetworkError, isRemoteFailure } from "../core/net/network-error.
 import { parseRetryAfter } from "../core/net/retry-after.ts";
 import type { Connect, ControlPlaneRoute } from "./connect.ts";
 import { CONNECTION_OVERHEAD_BYTES, estimateOverhead } from "../core/traffic/overhead.ts";
-import { type Channel, FrameHandler, type FrameHandlerOptions, type Welcome } from "./frame-handler.ts";
-import type { TrafficFollower } from "./ports.ts";
+import { type Channel, FrameHandler, type FrameHandlerOptions } from "./frame-handler.ts";
+import type { TrafficFollower } from "../ledger/ports.ts";
+import type { Welcome } from "./ports.ts";
 
 /** How long it may take until the WebSocket stands, look-up, proxy and TLS included, in milliseconds. */
 export const OPEN_TIMEOUT_MS = 20_000;

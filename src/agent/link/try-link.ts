@@ -1,10 +1,10 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
+import { UNCOUNTED } from "../ledger/ports.ts";
+import type { EventSource } from "../store/outbox.ts";
 import { createConnect } from "./connect.ts";
-import type { Welcome } from "./frame-handler.ts";
 import { FrameMeter } from "./frame-meter.ts";
-import type { LinkConfig } from "./link-config.ts";
-import { type CommandHandler, type EventSource, UNCOUNTED } from "./ports.ts";
+import type { CommandHandler, LinkConfig, Welcome } from "./ports.ts";
 import { runSession } from "./session.ts";
 
 export interface TryOptions {

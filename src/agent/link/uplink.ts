@@ -2,14 +2,13 @@ import { fullJitter } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { type AttemptOutcome, INITIAL_LINK_STATE, type Jitter, nextAttempt } from "../core/link/link-state.ts";
+import type { TrafficFollower } from "../ledger/ports.ts";
+import type { EventSource } from "../store/outbox.ts";
 import { type Connect, createConnect } from "./connect.ts";
-import type { Welcome } from "./frame-handler.ts";
 import { FrameMeter } from "./frame-meter.ts";
 import type { KeepaliveInterval } from "./keepalive-interval.ts";
-import type { LinkConfig } from "./link-config.ts";
-import type { LinkStatus } from "./link-status.ts";
 import type { ReconnectLimiter } from "./reconnect-limiter.ts";
-import type { CommandHandler, DeviceReporting, EventSource, TrafficFollower } from "./ports.ts";
+import type { CommandHandler, DeviceReporting, LinkConfig, LinkStatus, Welcome } from "./ports.ts";
 import { runSession } from "./session.ts";
 
 export interface UplinkOptions {

@@ -14,8 +14,8 @@ import type { RegistryHttpResponse, RegistryHttpRequest } from "./transport.ts";
 /** What is to be read, by whom. */
 export interface Access {
   readonly registry: string;
-  /** Empty where only the registry itself is asked. */
-  readonly repository: string;
+  /** Left out for a request to the registry itself. */
+  readonly repository?: string | undefined;
   readonly auth: RegistryAuth | undefined;
 }
 
@@ -117,7 +117,7 @@ export class Authorizer {
       throw untrustedTokenServerError(registry, url);
     const fields = new URLSearchParams();
     if (service !== undefined) fields.set("service", service);
-    const own = repository === "" ? "" : `repository:${repository}:pull`;
+    const own = repository === undefined ? "" : `repository:${repository}:pull`;
     const scopes = (scope ?? own).split(" ").filter((one) => one !== "");
     if (auth?.kind === "identity") {
       fields.set("grant_type", "refresh_token");

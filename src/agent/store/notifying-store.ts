@@ -1,4 +1,4 @@
-import type { OutboxEvent } from "../link/ports.ts";
+import type { OutboxEvent } from "./outbox.ts";
 import type { LedgerStore } from "../ledger/entry.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
 import type { HistoryEntry } from "./history.ts";

@@ -1,7 +1,7 @@
 import type { EventContent } from "../../protocol/deployment-event.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
 import type { LedgerStore } from "../ledger/entry.ts";
-import type { OutboxEvent } from "../link/ports.ts";
+import type { OutboxEvent } from "./outbox.ts";
 import type { HistoryEntry } from "./history.ts";
 
 /** What changes together: all of it is on disk when `save` returns, or none of it. */

@@ -1,4 +1,4 @@
-import type { EventSource, OutboxEvent } from "../../../src/agent/link/ports.ts";
+import type { EventSource, OutboxEvent } from "../../../src/agent/store/outbox.ts";
 import type { DeviceEvent } from "../../../src/protocol/deployment-event.ts";
 
 /** An outbox in memory, with the promises the stored one makes. */

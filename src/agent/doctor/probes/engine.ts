@@ -17,12 +17,18 @@ export const probeEngine: Probe = async ({ engine }, signal) => {
     const why = error instanceof Error ? error.message : String(error);
     return bad(
       `${why}.`,
-      /no permission/.test(why)
+      isPermissionDenied(error)
         ? "Add the service's user to the engine's group (docker), or run this as root."
         : "Start it: systemctl start docker. Where it listens elsewhere, set engine.socket in the configuration.",
     );
   }
 };
+
+/** Whether the engine's socket may not be opened: the engine's error has the system's error as its cause. */
+function isPermissionDenied(error: unknown): boolean {
+  const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
+  return code === "EACCES" || code === "EPERM";
+}
 
 function isOlder(version: string, oldest: string): boolean {
   const [major = 0, minor = 0] = version.split(".").map((part) => Number.parseInt(part, 10));

@@ -23,7 +23,7 @@ const DEFAULT_ADVICE =
 export const probeRegistry: Probe = async (patient, signal) => {
   const config = configOf(patient);
   const configured = config.registries.map(({ host }) => canonicalRegistry(host));
-  const targets = new Map(configured.map((registry) => [registry, ""]));
+  const targets = new Map<string, string | undefined>(configured.map((registry) => [registry, undefined]));
   for (const [registry, repository] of await usedRegistries(patient)) targets.set(registry, repository);
   if (targets.size === 0) return good("None is configured, and no app is installed.");
   const knock = await patient.createRegistryPing(config);
@@ -77,7 +77,7 @@ async function pingRegistry(
   const { registry } = target;
   try {
     const answer = await knock(target, signal);
-    if (answer === "open") return good(`${registry} answers.`);
+    if (answer === "no_credentials_needed") return good(`${registry} answers.`);
     if (answer === "accepted") return good(`${registry} takes the credentials.`);
     return good(`${registry} answers, and wants credentials; none are configured, so deployments have to bring them.`);
   } catch (error) {
