@@ -51,7 +51,7 @@ export interface FrameHandlerOptions {
   readonly agentVersion: string;
   readonly meter: FrameMeter;
   /** How long the link may be silent; by default as configured, whatever happens. */
-  readonly idle?: KeepaliveInterval;
+  readonly keepaliveInterval?: KeepaliveInterval;
   /** The control plane answered the handshake: the session stands. */
   readonly onWelcome: (welcome: Welcome) => void;
 }
@@ -79,7 +79,7 @@ export class FrameHandler implements Disposable {
       new Keepalive({
         clock,
         times: { pongTimeoutMs: config.pongTimeoutMs, ackTimeoutMs: ACK_TIMEOUT_MS },
-        idle: options.idle ?? fixedInterval(config.keepaliveMs),
+        interval: options.keepaliveInterval ?? fixedInterval(config.keepaliveMs),
         unackedSince: () => this.#pump?.unackedSince,
         probe: () => channel.ping(),
         onDead: () => channel.cut(failed("the link was dead: nothing came back within the time allowed")),
@@ -175,7 +175,7 @@ export class FrameHandler implements Disposable {
     }
     this.#welcomeTimer?.[Symbol.dispose]();
     const { events, clock, logger, onWelcome } = this.#options;
-    this.#options.idle?.onSessionOpened();
+    this.#options.keepaliveInterval?.onSessionOpened();
     onWelcome(frame);
     this.#pump = this.#owned.use(
       new OutboxPump({ events, clock, logger, sink: this.#channel, onSent: () => this.#keepalive.check() }),

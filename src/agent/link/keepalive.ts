@@ -9,7 +9,7 @@ export interface KeepaliveOptions {
   readonly clock: Clock;
   readonly times: Omit<LivenessTimes, "keepaliveMs">;
   /** How long the link may be silent. */
-  readonly idle: KeepaliveInterval;
+  readonly interval: KeepaliveInterval;
   /** When the oldest event was sent that waits for its acknowledgement. */
   readonly unackedSince: () => number | undefined;
   /** Sends a ping. */
@@ -34,14 +34,14 @@ export class Keepalive implements Disposable {
   constructor(options: KeepaliveOptions) {
     this.#options = options;
     this.#lastReceivedAt = options.clock.monotonic();
-    this.#last = this.#arm(Math.min(options.idle.currentMs(), MAX_CHECK_INTERVAL_MS));
+    this.#last = this.#arm(Math.min(options.interval.currentMs(), MAX_CHECK_INTERVAL_MS));
   }
 
   /** Something was received. */
   onReceived(): void {
     const now = this.#options.clock.monotonic();
     // After a probe, what counts is the silence before it: the time until the answer is the line's, not the network's.
-    this.#options.idle.onSurvived(this.#silenceMs ?? now - this.#lastReceivedAt);
+    this.#options.interval.onSurvived(this.#silenceMs ?? now - this.#lastReceivedAt);
     this.#lastReceivedAt = now;
     this.#probedAt = undefined;
     this.#silenceMs = undefined;
@@ -58,7 +58,7 @@ export class Keepalive implements Disposable {
   /** Looks now, and plans the next look: to be called when events begin to wait for their acknowledgement. */
   check(): void {
     if (this.#isDisposed) return;
-    const { clock, times, idle, unackedSince } = this.#options;
+    const { clock, times, interval, unackedSince } = this.#options;
     const now = clock.monotonic();
     const resumed = wasSuspended(this.#last, { monotonic: now, wall: clock.now() });
     const verdict = judgeLiveness(
@@ -69,7 +69,7 @@ export class Keepalive implements Disposable {
         unackedSince: unackedSince(),
         isResumed: resumed,
       },
-      { ...times, keepaliveMs: idle.currentMs() },
+      { ...times, keepaliveMs: interval.currentMs() },
     );
     if (verdict.action === "dead") {
       this[Symbol.dispose]();
@@ -88,7 +88,7 @@ export class Keepalive implements Disposable {
 
   [Symbol.dispose](): void {
     // Unanswered, or answered by a reset.
-    if (!this.#isDisposed && this.#silenceMs !== undefined) this.#options.idle.onLost(this.#silenceMs);
+    if (!this.#isDisposed && this.#silenceMs !== undefined) this.#options.interval.onLost(this.#silenceMs);
     this.#isDisposed = true;
     this.#timer?.[Symbol.dispose]();
   }

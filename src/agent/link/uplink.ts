@@ -1,30 +1,17 @@
 import { fullJitter } from "../../lib/backoff.ts";
-import type { Clock } from "../../lib/clock.ts";
-import type { Logger } from "../../lib/logger.ts";
 import { type AttemptOutcome, INITIAL_LINK_STATE, type Jitter, nextAttempt } from "../core/link/link-state.ts";
 import type { TrafficFollower } from "../ledger/ports.ts";
-import type { EventSource } from "../store/outbox.ts";
 import { type Connect, createConnect } from "./connect.ts";
+import type { FrameHandlerOptions } from "./frame-handler.ts";
 import { FrameMeter } from "./frame-meter.ts";
-import type { KeepaliveInterval } from "./keepalive-interval.ts";
 import type { ReconnectLimiter } from "./reconnect-limiter.ts";
-import type { CommandHandler, DeviceReporting, LinkConfig, LinkStatus, Welcome } from "./ports.ts";
+import type { LinkStatus, Welcome } from "./ports.ts";
 import { runSession } from "./session.ts";
 
-export interface UplinkOptions {
-  readonly config: LinkConfig;
-  readonly commands: CommandHandler;
-  readonly events: EventSource;
-  /** What the agent tells of itself; left out, it tells nothing. */
-  readonly reporting?: DeviceReporting | undefined;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly agentVersion: string;
+export interface UplinkOptions extends Omit<FrameHandlerOptions, "meter" | "onWelcome"> {
   readonly traffic: TrafficFollower;
   /** What connecting may cost; by default whatever it does. */
   readonly reconnectLimiter?: ReconnectLimiter;
-  /** How long the link may be silent; by default as configured, whatever happens. */
-  readonly keepaliveInterval?: KeepaliveInterval;
   /** How to connect; by default as configured, through the proxy the environment names. */
   readonly connect?: Connect;
   /** A number in [0, 1); by default `Math.random`. */
