@@ -1,4 +1,4 @@
-import { certificatesIn, hasSystemCertificates } from "../net/trust.ts";
+import { parseCertificates, hasSystemCertificates } from "../net/trust.ts";
 import type { Config } from "../config/load.ts";
 
 /** Read by Node.js once, when a process starts. */
@@ -23,7 +23,7 @@ export function reexecWithExtraCa(config: Config): Config {
 
 function isSound(pem: string): boolean {
   try {
-    certificatesIn(pem, "extra_ca_file");
+    parseCertificates(pem, "extra_ca_file");
     return true;
   } catch {
     return false;

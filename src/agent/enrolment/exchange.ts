@@ -21,9 +21,9 @@ export type ExchangeResult =
   | { readonly ok: false; readonly reason: string; readonly next?: string };
 
 /**
- * Exchanges an enrolment code for a device token, on the way the link takes. May be repeated with the same nonce.
+ * Exchanges an enrolment code for a device token, by the same route as the link. Can be repeated with the same nonce.
  *
- * @param nowMs time of day, to explain a certificate that is not valid now
+ * @param nowMs the device's time, to explain a certificate that is not valid at it
  */
 export async function exchangeCode(
   config: Pick<Config, "control_plane_url" | "extraCa">,
@@ -31,19 +31,19 @@ export async function exchangeCode(
   nowMs: number,
   signal: AbortSignal,
 ): Promise<ExchangeResult> {
-  let answer: HttpResponse;
+  let response: HttpResponse;
   try {
-    answer = await post(config, JSON.stringify(body), signal);
+    response = await post(config, JSON.stringify(body), signal);
   } catch (error) {
     const why = signal.aborted ? "it did not answer in time" : explainNetworkError(error, nowMs);
     return { ok: false, reason: `the code could not be exchanged: ${why}`, next: "Try again with the same code." };
   }
-  const value = parse(answer.body);
-  if (answer.status === CREATED) {
+  const value = parse(response.body);
+  if (response.status === CREATED) {
     const enrolment = enrolmentSchema.safeParse(value);
     if (enrolment.success) return { ok: true, enrolment: enrolment.data };
   }
-  return refusal(answer.status, value);
+  return refusal(response.status, value);
 }
 
 function refusal(status: number, value: unknown): ExchangeResult {

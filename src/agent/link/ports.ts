@@ -38,52 +38,51 @@ export interface LinkStatus {
   readonly frames: FrameCounts;
 }
 
-/** What the link hands commands to. */
+/** Receives commands from the link. */
 export interface CommandHandler {
   /**
-   * Returns once the command is on disk; then it may be acknowledged. A command already held is no error. Throws an
-   * `EdgeError` when it cannot be taken and the control plane should be told, anything else when nobody can tell.
+   * Returns once the command is on disk; it may then be acknowledged. Idempotent. Throws an `EdgeError` if the command
+   * is rejected, which is reported to the control plane; any other error only leaves it unacknowledged.
    */
   deploy(deploymentId: string, spec: unknown, options?: DeployOptions): void;
   /**
-   * Returns once the command to change an app that is there is on disk. A command already held is no error. Throws like
-   * `deploy`.
+   * Returns once the command to change an installed app is on disk. Idempotent. Throws like `deploy`.
    */
   change(deploymentId: string, request: ChangeRequest): void;
-  /** Returns once the wish is on disk. A deployment that is not held is no error. */
+  /** Returns once the cancel is on disk. Ignores an unknown deployment. */
   cancel(deploymentId: string, reason: CancelReason): void;
-  /** Deployments whose end was not acknowledged yet, for `hello`. */
+  /** Returns the deployments whose final event is not acknowledged yet, for `hello`. */
   openDeployments(): readonly string[];
 }
 
-/** A question of the control plane. */
+/** A query of the control plane. */
 export interface DeviceQuery {
   readonly what: string;
   readonly params: unknown;
-  /** Sends one answer; resolves with its bytes when it has left. Wait for it: that is what keeps a slow line free. */
+  /** Sends one answer; resolves with its size in bytes once it is sent. Await it, so that answers do not fill a slow link. */
   readonly send: (body: unknown) => Promise<number>;
-  /** Aborted when nobody waits for answers any more, or the session is over. */
+  /** Aborts when the query is cancelled or the session ends. */
   readonly signal: AbortSignal;
 }
 
-/** What the link hands queries to. */
+/** Receives queries from the link. */
 export interface QueryHandler {
-  /** Resolves when no more answers follow, with a remark for whoever asked where there is one. Throws `EdgeError`. */
-  handle(question: DeviceQuery): Promise<string | undefined>;
+  /** Resolves after the last answer, optionally with a remark for the user. Rejects with `EdgeError`. */
+  handle(query: DeviceQuery): Promise<string | undefined>;
 }
 
-/** Where the link takes the device's report from. */
+/** The reports that the link sends. */
 export interface ReportSource {
   /**
-   * What changed since the report of this hash; complete where that is not known (any more). `undefined` where nothing
-   * did, or there is no report yet.
+   * Returns the difference to the report with this hash, or the complete report if that one is not known (any more).
+   * `undefined` if nothing changed or there is no report yet.
    */
   since(hash: string | undefined): ReportDelta | undefined;
   /** Calls `listener` when there is a new report, until disposed. */
   onReport(listener: () => void): Disposable;
 }
 
-/** What an agent tells of itself, beside the events of deployments. */
+/** What the link sends besides events of deployments. */
 export interface DeviceReporting {
   readonly queries: QueryHandler;
   readonly reports: ReportSource;

@@ -19,13 +19,13 @@ export type TryOutcome =
   | { readonly ok: false; readonly reason: string };
 
 /**
- * Links to the control plane once, as the daemon does, and hangs up when welcomed. Takes no command: one that comes in
- * between is not acknowledged, and so stays with the control plane. A daemon that is linked with the same token loses
- * its link by this, and comes back.
+ * Connects to the control plane once, as the daemon does, and disconnects after `welcome`. Commands received meanwhile are
+ * not acknowledged, so the control plane sends them again. A daemon connected with the same token is disconnected by this
+ * and reconnects.
  */
 export async function tryLink(options: TryOptions, signal: AbortSignal): Promise<TryOutcome> {
   const { config, clock, logger, agentVersion } = options;
-  const enough = new AbortController();
+  const welcomed = new AbortController();
   let asset: Welcome["asset"] | undefined;
   const outcome = await runSession(
     {
@@ -37,11 +37,11 @@ export async function tryLink(options: TryOptions, signal: AbortSignal): Promise
       traffic: UNCOUNTED,
       onWelcome: (welcome) => {
         asset = welcome.asset;
-        // Not in the middle of its being told.
-        queueMicrotask(() => enough.abort());
+        // Not from within the session's own callback.
+        queueMicrotask(() => welcomed.abort());
       },
     },
-    AbortSignal.any([signal, enough.signal]),
+    AbortSignal.any([signal, welcomed.signal]),
   );
   return asset ? { ok: true, asset } : { ok: false, reason: outcome.reason };
 }

@@ -1,29 +1,29 @@
-/** What went wrong at a registry, as far as it changes what the agent does next. */
+/** Kind of a registry's error; decides what the agent does next. */
 export type RegistryErrorKind =
   | "image_not_found"
-  /** The registry refuses the image to these credentials, or wants some. */
+  /** The registry denies access with these credentials, or requires some. */
   | "image_denied"
   /** The image has no variant for this machine. */
   | "wrong_platform"
-  /** No answer, a broken connection or a server error; worth another try. */
+  /** No response, a broken connection or a server error; can be retried. */
   | "registry_unreachable"
-  /** The registry asks for fewer requests; worth another try after `retryAfterMs`. */
+  /** Too many requests; can be retried after `retryAfterMs`. */
   | "rate_limited"
-  /** The connection cannot be trusted: certificate, or no TLS where it is wanted. */
+  /** The certificate is not trusted, or TLS is required and not supported. */
   | "registry_untrusted"
-  /** The registry leads where it may not: to a local address, out of TLS, or to a host that may not have its credentials. */
+  /** The registry leads to a forbidden target: a local address, plain HTTP, or a host that must not get its credentials. */
   | "refused_target"
-  /** What came is not what its digest says. */
+  /** The content does not match its digest. */
   | "wrong_content"
-  /** The registry answers with something this client does not understand; an engine might. */
+  /** The response is not supported by this client; the engine may support it. */
   | "unsupported";
 
 export interface RegistryErrorOptions extends ErrorOptions {
-  /** How long the registry wants to be left alone. */
+  /** Delay before a retry as the registry requested it. */
   readonly retryAfterMs?: number | undefined;
 }
 
-/** An error of a registry or of the way to it. The message is for a person, and has no credentials in it. */
+/** An error of a registry or of the connection to it. The message is for people and contains no credentials. */
 export class RegistryError extends Error {
   readonly kind: RegistryErrorKind;
   readonly retryAfterMs: number | undefined;

@@ -4,7 +4,7 @@ import { bad, good, type Probe } from "../probe.ts";
 const MIN_TIME_MS = Date.UTC(2026, 0, 1);
 const MAX_TIME_MS = Date.UTC(2100, 0, 1);
 
-/** The time of day is one at which this program can be running. */
+/** The clock shows a plausible time. */
 export const probeClock: Probe = async ({ clock }) => {
   const now = clock.now();
   const text = `It is ${new Date(now).toISOString().slice(0, 16).replace("T", " ")} UTC by this device's clock`;

@@ -1,6 +1,6 @@
 import { bad, good, type Probe } from "../probe.ts";
 
-/** The configuration can be read and used, with the token and certificates it names. */
+/** The configuration, with the token and certificates it names, can be used. */
 export const probeConfig: Probe = async ({ config }) => {
   if (!(config instanceof Error)) return good(`${config.path} can be used.`);
   return bad(

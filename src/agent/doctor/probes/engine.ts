@@ -1,9 +1,9 @@
 import { bad, good, type Probe, warning } from "../probe.ts";
 
-/** Oldest versions the agent is tested with. */
+/** Oldest supported versions. */
 const MIN_VERSIONS = { docker: "20.10", podman: "4.3" } as const;
 
-/** The container engine answers, and is of a version that will do. */
+/** The container engine responds and its version is supported. */
 export const probeEngine: Probe = async ({ engine }, signal) => {
   try {
     const { kind, version } = await engine.info(signal);
@@ -24,7 +24,7 @@ export const probeEngine: Probe = async ({ engine }, signal) => {
   }
 };
 
-/** Whether the engine's socket may not be opened: the engine's error has the system's error as its cause. */
+/** Whether opening the engine's socket was denied: the cause of an `EngineError` is the system's error. */
 function isPermissionDenied(error: unknown): boolean {
   const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
   return code === "EACCES" || code === "EPERM";

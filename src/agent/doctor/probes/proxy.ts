@@ -5,15 +5,15 @@ import { controlPlaneEndpoint, formatEndpoint } from "../../net/endpoint.ts";
 import { openProxyStream } from "../../net/open-stream.ts";
 import { bad, configOf, good, type Probe } from "../probe.ts";
 
-/** The proxy, where the environment names one, makes a tunnel to the control plane. */
-export const probeProxy: Probe = async (patient, signal) => {
-  const { control_plane_url: address, extraCa } = configOf(patient);
+/** The proxy, if the environment sets one, connects to the control plane. */
+export const probeProxy: Probe = async (context, signal) => {
+  const { control_plane_url: address, extraCa } = configOf(context);
   const proxy = proxyFor(address);
   if (!proxy) return good("None is set, the connection is direct.");
-  const hop = controlPlaneEndpoint(address);
-  const target = formatEndpoint(hop);
+  const endpoint = controlPlaneEndpoint(address);
+  const target = formatEndpoint(endpoint);
   try {
-    const { status, stream } = await openProxyStream(proxy, hop, extraCa, signal);
+    const { status, stream } = await openProxyStream(proxy, endpoint, extraCa, signal);
     stream.destroy();
     if (status === 200) return good(`${proxy.host} connects to ${target}.`);
     return bad(
@@ -23,7 +23,7 @@ export const probeProxy: Probe = async (patient, signal) => {
         : `Ask for ${target} to be allowed, or add the host to no_proxy.`,
     );
   } catch (error) {
-    const why = signal.aborted ? "it does not answer" : explainNetworkError(error, patient.clock.now());
+    const why = signal.aborted ? "it does not answer" : explainNetworkError(error, context.clock.now());
     return bad(`${proxy.host}: ${why}.`, "Check https_proxy: is there an HTTP proxy at that address and port?");
   }
 };

@@ -127,7 +127,7 @@ describe("a config.json of Docker", () => {
     ["hangs", "hangs", "exec sleep 60", /did not answer within 0.5 s/],
     ["fails", "fails", "echo secretsecret; exit 3", /exit code 3/],
     ["talks", "talks", "echo secretsecret", /no login/],
-    ["is a path", "../x", "", /no name/],
+    ["is a path", "../x", "", /not a valid name/],
   ])("names a helper that %s", async (_what, name, script, message) => {
     if (script !== "") await installHelper(name, script);
     const answer = lookup({ credsStore: name });
