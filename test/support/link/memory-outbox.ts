@@ -8,7 +8,7 @@ export class MemoryOutbox implements EventSource {
   readonly #listeners = new Set<() => void>();
   readonly #deviceSeq = new Map<string, number>();
 
-  /** Adds one event of a deployment and tells the listeners. Returns its `device_seq`. */
+  /** Adds one event of a deployment and calls the listeners. Returns its `device_seq`. */
   add(deploymentId: string, fields: Partial<DeviceEvent> = {}): number {
     const device_seq = (this.#deviceSeq.get(deploymentId) ?? 0) + 1;
     this.#deviceSeq.set(deploymentId, device_seq);

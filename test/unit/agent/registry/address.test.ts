@@ -16,7 +16,7 @@ test.each([
   expect(imageAddress(reference)).toEqual({ registry, repository, tag, digest });
 });
 
-test("Docker Hub answers at another name than references give it", () => {
+test("Docker Hub's host differs from its name in references", () => {
   expect(registryHost("docker.io")).toBe("registry-1.docker.io");
   expect(registryHost("registry.example.com:5000")).toBe("registry.example.com:5000");
 });

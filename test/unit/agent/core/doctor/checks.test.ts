@@ -30,14 +30,14 @@ function allBelow(id: CheckId): CheckId[] {
   return checkOf(id).needs.flatMap((need) => [need].concat(allBelow(need)));
 }
 
-describe("what the doctor blames", () => {
-  it("every check needs only checks that stand before it", () => {
+describe("the doctor's checks", () => {
+  it("depend only on earlier checks", () => {
     for (const [index, { needs }] of CHECKS.entries()) {
       for (const need of needs) expect(IDS.slice(0, index)).toContain(need);
     }
   });
 
-  it("whatever is broken: exactly the lowest of each way is blamed, and what lies above is not asked", async () => {
+  it("report exactly the lowest broken layer of each path, and skip the layers above", async () => {
     await fc.assert(
       fc.asyncProperty(fc.subarray(IDS), async (broken) => {
         const asked = new Set<CheckId>();
@@ -61,7 +61,7 @@ describe("what the doctor blames", () => {
     );
   });
 
-  it("a probe that hangs is given up, one that throws counts as broken, and the others go on", async () => {
+  it("time out a probe that hangs, count one that throws as broken, and complete the others", async () => {
     const clock = new FakeClock();
     const running = runChecks(probes({ dns: hang, engine: hang, files: fall }), NOBODY, clock);
     await clock.advance(5_000);
@@ -72,7 +72,7 @@ describe("what the doctor blames", () => {
     expect(verdicts.get("tcp")).toEqual({ verdict: "skipped", text: "Not checked, waits for: Host name." });
   });
 
-  it("ends within 15 s also when every layer takes its time", async () => {
+  it("end within 15 s even if every layer is slow", async () => {
     const clock = new FakeClock();
     const slow: Probe = async () => {
       await clock.sleep(4_500);

@@ -24,7 +24,7 @@ describe("the outcome of an attempt", () => {
     expect(outcome.reason).toMatch(reason);
   });
 
-  it("keeps what Retry-After asked for", () => {
+  it("keeps Retry-After", () => {
     expect(outcomeOfHttpStatus(429, 5_000)).toMatchObject({ kind: "failed", retryAfterMs: 5_000 });
     expect(outcomeOfProxyStatus(503, 5_000)).toMatchObject({ kind: "failed", retryAfterMs: 5_000 });
     expect(outcomeOfHttpStatus(503, undefined)).not.toHaveProperty("retryAfterMs");
@@ -56,7 +56,7 @@ describe("the outcome of an attempt", () => {
     expect(outcomeOfClose(code, undefined).kind).toBe(kind);
   });
 
-  it("of any other close after a goodbye is that the control plane leaves", () => {
+  it("of any other close after a goodbye is restarting", () => {
     for (const code of [1000, 1001, 1006, 1012]) {
       expect(outcomeOfClose(code, 7_000)).toMatchObject({ kind: "restarting", windowMs: 7_000 });
     }

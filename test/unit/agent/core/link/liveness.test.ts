@@ -38,7 +38,7 @@ describe("liveness", () => {
     expect(judge({ now: 10, isResumed: true }).action).toBe("probe");
   });
 
-  it("declares nothing dead without a probe, and never plans a look in the past", () => {
+  it("declares nothing dead without a probe, and never schedules a check in the past", () => {
     fc.assert(
       fc.property(time, time, maybe, maybe, fc.boolean(), (now, heardAt, probedAt, unackedSince, resumed) => {
         const verdict = judge({ now, lastReceivedAt: heardAt, probedAt, unackedSince, isResumed: resumed });
