@@ -10,8 +10,9 @@ import { controlPlaneAddress } from "../enrolment/address.ts";
 import { checkConnectivity } from "../enrolment/check-connectivity.ts";
 import { exchangeCode } from "../enrolment/exchange.ts";
 import { makeDirectory, type NewConfig, newConfig, storeConfig } from "../enrolment/new-config.ts";
-import { forgetNonce, loadOrCreateNonce } from "../enrolment/nonce.ts";
+
 import { toLinkConfig } from "../link/to-link-config.ts";
+import { deleteNonce, loadOrCreateNonce } from "../enrolment/nonce.ts";
 import { tryLink, type TryOutcome } from "../link/try-link.ts";
 import type { Register } from "./commands.ts";
 import { type Context, withCommonOptions } from "./context.ts";
@@ -86,7 +87,7 @@ async function enrolWithCode(context: Context, config: NewConfig, code: string):
   const enrolled = { ...config, token };
   // Stored before the link: the first link with the new token invalidates the old one.
   write("The code was exchanged, but its token could not be stored", () => storeConfig(enrolled));
-  forgetNonce(attempt);
+  deleteNonce(attempt);
   const outcome = await link(context, enrolled);
   if (!outcome.ok) context.printer.note(`The token is stored, but linking with it failed: ${outcome.reason}.`);
   return asset;

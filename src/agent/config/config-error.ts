@@ -1,8 +1,14 @@
-/** The configuration is not valid. The message names the file, each wrong key, and what was expected. */
+/** Why the configuration cannot be used: a file cannot be read, may not be read, or its content is not valid. */
+export type ConfigErrorKind = "unreadable" | "forbidden" | "invalid";
+
+/** The configuration cannot be used. The message names the file, each wrong key, and what was expected. */
 export class ConfigError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
+  readonly kind: ConfigErrorKind;
+
+  constructor(message: string, { kind = "invalid", ...options }: ErrorOptions & { kind?: ConfigErrorKind } = {}) {
     super(message, options);
     this.name = "ConfigError";
+    this.kind = kind;
   }
 }
 

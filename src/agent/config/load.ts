@@ -68,6 +68,7 @@ function readText(path: string, what: string): string {
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? "";
     const reasons: Record<string, string> = { ENOENT: "it does not exist", EACCES: "no permission to read it" };
-    throw new ConfigError(`${what} ${path} cannot be read: ${reasons[code] ?? code}`, { cause: error });
+    const kind = code === "EACCES" ? "forbidden" : "unreadable";
+    throw new ConfigError(`${what} ${path} cannot be read: ${reasons[code] ?? code}`, { kind, cause: error });
   }
 }

@@ -3,6 +3,7 @@ import { data } from "./data.ts";
 import { DEFAULT_STATE_DIR } from "./default-paths.ts";
 import { registries } from "./registries.ts";
 import { LOG_LEVELS } from "../../lib/log/levels.ts";
+import { isLoopback } from "../core/net/hostname.ts";
 import "./uncompiled-schemas.ts";
 
 /*
@@ -260,5 +261,5 @@ export type ConfigFile = z.output<typeof configSchema>;
 
 function isUnencryptedAbroad(address: string): boolean {
   const url = URL.parse(address);
-  return url?.protocol === "ws:" && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname);
+  return url?.protocol === "ws:" && !isLoopback(url.hostname);
 }

@@ -1,4 +1,4 @@
-import { certificatesIn, hasSystemCertificates } from "../net/trust.ts";
+import { parseCertificates, hasSystemCertificates } from "../net/trust.ts";
 import type { Config } from "../config/load.ts";
 
 /** Node.js reads it only at the start of a process. */
@@ -24,7 +24,7 @@ export function reexecWithExtraCa(config: Config): Config {
 
 function isValid(pem: string): boolean {
   try {
-    certificatesIn(pem, "extra_ca_file");
+    parseCertificates(pem, "extra_ca_file");
     return true;
   } catch {
     return false;

@@ -7,24 +7,24 @@ import type { Host } from "../host/host.ts";
 import type { StoreReader } from "../store/store.ts";
 import type { RegistryPing } from "../registry/registry-ping.ts";
 
-/** What the probes look at. */
+/** What the probes examine. */
 export interface ProbeContext {
-  /** The configuration with its token, or why it cannot be read. */
+  /** The configuration with its token, or why it cannot be used. */
   readonly config: Config | ConfigError;
   readonly clock: Clock;
   readonly host: Host;
   readonly engine: Engine;
-  /** Opens the store to be read, and checks it. Rejects with `StoreError`. */
+  /** Opens the store read-only and checks it. Rejects with `StoreError`. */
   readonly openStore: (stateDir: string) => Promise<Pick<StoreReader, "apps"> & Disposable>;
-  /** Asks a registry whether it is there and takes the device's credentials. */
+  /** Creates a ping that checks registries with the device's credentials. */
   readonly createRegistryPing: (config: Config) => Promise<RegistryPing>;
   readonly agentVersion: string;
 }
 
-/** Looks at one layer. What it throws counts as broken; it is given up when the signal aborts. */
-export type Probe = (patient: ProbeContext, signal: AbortSignal) => Promise<CheckResult>;
+/** Makes one check. An error counts as broken. Must end when the signal aborts. */
+export type Probe = (context: ProbeContext, signal: AbortSignal) => Promise<CheckResult>;
 
-/** The configuration; a probe that needs it is not asked without. */
+/** Returns the configuration. Throws if it cannot be used; probes that need it are skipped then. */
 export function configOf({ config }: ProbeContext): Config {
   if (config instanceof Error) throw config;
   return config;

@@ -18,7 +18,7 @@ import { probeTcp } from "./probes/tcp.ts";
 import { probeTls } from "./probes/tls.ts";
 import { probeToken } from "./probes/token.ts";
 
-/** Every check has its probe: one that is missing does not compile. */
+/** The probe of each check. A missing one does not compile. */
 export const PROBES: Readonly<Record<CheckId, Probe>> = {
   config: probeConfig,
   permissions: probePermissions,

@@ -2,8 +2,8 @@ const AGENT_PATH = "/v1/agent";
 const SCHEMES: Readonly<Record<string, string>> = { "https:": "wss:", "http:": "ws:" };
 
 /**
- * The address agents link to, from what a person types: `control.example.com` and `https://control.example.com` stand for
- * `wss://control.example.com/v1/agent`. What is no address stays as it is, to be refused by the configuration's schema.
+ * Completes a typed address: `control.example.com` and `https://control.example.com` become
+ * `wss://control.example.com/v1/agent`. Returns an invalid address unchanged; the configuration's schema rejects it.
  */
 export function controlPlaneAddress(typed: string): string {
   const url = URL.parse(typed.includes("://") ? typed : `https://${typed}`);
@@ -12,7 +12,7 @@ export function controlPlaneAddress(typed: string): string {
   return url.pathname === "/" && url.search === "" ? address.replace(/\/?$/, AGENT_PATH) : address;
 }
 
-/** Where a code is exchanged, beside where agents link to. */
+/** Returns the URL of the enrolment endpoint. */
 export function enrolmentAddress(controlPlane: string): URL {
   return new URL("enrolments", controlPlane.replace(/^ws/, "http"));
 }

@@ -3,7 +3,7 @@ import type { ProbeContext, Probe } from "../doctor/probe.ts";
 import { PROBES } from "../doctor/probes.ts";
 import { runChecks } from "../doctor/run-checks.ts";
 
-/** What makes a link impossible, before the token is asked about. */
+/** Checks that must pass before the token is tried. */
 const CONNECTIVITY_CHECKS: ReadonlySet<CheckId> = new Set([
   "config",
   "clock",
@@ -14,28 +14,32 @@ const CONNECTIVITY_CHECKS: ReadonlySet<CheckId> = new Set([
   "tls",
 ]);
 
-const skippedProbe: Probe = async () => ({ verdict: "good", text: "" });
+const skippedProbe: Probe = async () => ({ verdict: "skipped", text: "Not checked." });
 
 export interface Blocked {
   readonly reason: string;
   readonly next?: string;
 }
 
-/** The first thing that is broken on the way to the control plane. @param withToken whether there is a token to try */
-export async function checkConnectivity(patient: ProbeContext, withToken: boolean): Promise<Blocked | undefined> {
+/**
+ * Returns the first failed check of the route to the control plane, if any.
+ *
+ * @param withToken whether to check the token too
+ */
+export async function checkConnectivity(context: ProbeContext, withToken: boolean): Promise<Blocked | undefined> {
   const probes = Object.fromEntries(
     Object.entries(PROBES).map(([id, probe]) => {
-      const isAsked = CONNECTIVITY_CHECKS.has(id as CheckId) || (withToken && id === "token");
-      return [id, isAsked ? probe : skippedProbe];
+      const isNeeded = CONNECTIVITY_CHECKS.has(id as CheckId) || (withToken && id === "token");
+      return [id, isNeeded ? probe : skippedProbe];
     }),
   ) as unknown as typeof PROBES;
-  const verdicts = await runChecks(probes, patient, patient.clock);
-  const id = failedChecks(verdicts)[0];
-  return id && describe(id, verdicts.get(id));
+  const results = await runChecks(probes, context, context.clock);
+  const id = failedChecks(results)[0];
+  return id && describe(id, results.get(id));
 }
 
-function describe(id: CheckId, verdict: CheckResult | undefined): Blocked | undefined {
-  if (!verdict) return undefined;
-  const reason = `${checkOf(id).title}: ${verdict.text.replace(/\.$/, "")}`;
-  return { reason, ...(verdict.next !== undefined && { next: verdict.next }) };
+function describe(id: CheckId, result: CheckResult | undefined): Blocked | undefined {
+  if (!result) return undefined;
+  const reason = `${checkOf(id).title}: ${result.text.replace(/\.$/, "")}`;
+  return { reason, ...(result.next !== undefined && { next: result.next }) };
 }

@@ -1,18 +1,18 @@
 import { request as requestHttp, type RequestOptions } from "node:http";
 import { request as requestTls } from "node:https";
 import { text } from "node:stream/consumers";
-import { checkServerIdentity } from "node:tls";
 import { z } from "zod";
 import { parseJson } from "../../lib/parse-json.ts";
 import { type Enrolment, enrolmentSchema } from "../../protocol/enrolment.ts";
 import { errorEntry, isErrorCode } from "../../protocol/errors.ts";
 import type { Config } from "../config/load.ts";
+import { stripBrackets } from "../core/net/hostname.ts";
 import { explainNetworkError } from "../core/net/network-error.ts";
-import { openTunnel, proxyFor } from "../net/proxy.ts";
+import { ADDRESS_TIMEOUT_MS, verifyHost } from "../net/connect-options.ts";
+import { createTunnelAgent, proxyFor } from "../net/proxy.ts";
 import { createTrustContext } from "../net/trust.ts";
 import { enrolmentAddress } from "./address.ts";
 
-const ADDRESS_TIMEOUT_MS = 5_000;
 const CREATED = 201;
 
 const refusalSchema = z.object({ code: z.string(), message: z.string() });
@@ -22,9 +22,9 @@ export type ExchangeResult =
   | { readonly ok: false; readonly reason: string; readonly next?: string };
 
 /**
- * Exchanges an enrolment code for a device token, on the way the link takes. May be repeated with the same nonce.
+ * Exchanges an enrolment code for a device token, by the same route as the link. Can be repeated with the same nonce.
  *
- * @param nowMs time of day, to explain a certificate that is not valid now
+ * @param nowMs the device's time, to explain a certificate that is not valid at it
  */
 export async function exchangeCode(
   config: Pick<Config, "control_plane_url" | "extraCa">,
@@ -32,19 +32,19 @@ export async function exchangeCode(
   nowMs: number,
   signal: AbortSignal,
 ): Promise<ExchangeResult> {
-  let answer: HttpResponse;
+  let response: HttpResponse;
   try {
-    answer = await post(config, JSON.stringify(body), signal);
+    response = await post(config, JSON.stringify(body), signal);
   } catch (error) {
     const why = signal.aborted ? "it did not answer in time" : explainNetworkError(error, nowMs);
     return { ok: false, reason: `the code could not be exchanged: ${why}`, next: "Try again with the same code." };
   }
-  const value = parseJson(answer.body);
-  if (answer.status === CREATED) {
+  const value = parseJson(response.body);
+  if (response.status === CREATED) {
     const enrolment = enrolmentSchema.safeParse(value);
     if (enrolment.success) return { ok: true, enrolment: enrolment.data };
   }
-  return refusal(answer.status, value);
+  return refusal(response.status, value);
 }
 
 function refusal(status: number, value: unknown): ExchangeResult {
@@ -72,16 +72,14 @@ async function post(
   const url = enrolmentAddress(address);
   const secureContext = extraCa === undefined ? undefined : createTrustContext(extraCa);
   const proxy = proxyFor(url.href);
-  const tunnel = proxy && (await openTunnel(proxy, { signal, secureContext, addressTimeoutMs: ADDRESS_TIMEOUT_MS }));
+  const tunnel = proxy && (await createTunnelAgent(proxy, { signal, secureContext }));
   const options: RequestOptions & Record<string, unknown> = {
     method: "POST",
     signal,
     agent: tunnel?.agent ?? false,
     autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS,
     headers: { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(body) },
-    // Behind a proxy Node would hold the certificate of a host named by its address against "localhost".
-    checkServerIdentity: (_name: string, certificate: Parameters<typeof checkServerIdentity>[1]) =>
-      checkServerIdentity(url.hostname.replaceAll(/[[\]]/g, ""), certificate),
+    checkServerIdentity: verifyHost(stripBrackets(url.hostname)),
     ...(secureContext && { secureContext }),
   };
   return await new Promise((resolve, reject) => {

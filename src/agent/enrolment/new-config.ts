@@ -7,15 +7,15 @@ import { type Config, parseConfig } from "../config/load.ts";
 const TOKEN_MODE = 0o600;
 const CONFIG_MODE = 0o640;
 const DIRECTORY_MODE = 0o755;
-/** Whatever an earlier configuration allowed: who changes it has the device. */
+/** Always removed: a user who can write the configuration controls the device. */
 const OTHER_WRITE = 0o002;
 
-/** The configuration of a device that is being enrolled, and where its token goes. */
+/** The configuration of a device that is being enrolled, with the path for its token. */
 export interface NewConfig extends Config {
   readonly device_token_file: string;
 }
 
-/** The configuration as it will be, not yet written. Throws `ConfigError` where it could not be used. */
+/** Returns the new configuration without writing it. Throws `ConfigError` if it is not valid. */
 export function newConfig(path: string, url: string, token: string): NewConfig {
   const { device_token: _inline, ...kept } = readExisting(path);
   const tokenFile =
@@ -25,7 +25,7 @@ export function newConfig(path: string, url: string, token: string): NewConfig {
   return { ...file, token, extraCa, path, device_token_file: tokenFile };
 }
 
-/** Stores token and configuration, whatever else stands in it kept. On disk when this returns. Throws where it cannot. */
+/** Writes token and configuration, keeping all other keys. On disk when this returns. Throws if it cannot. */
 export function storeConfig({ path, token, device_token_file: tokenFile, ...config }: NewConfig): void {
   makeDirectory(path);
   const owner = serviceUser(config.state_dir);
@@ -39,7 +39,7 @@ export function storeConfig({ path, token, device_token_file: tokenFile, ...conf
   });
 }
 
-/** Makes the directory of the configuration, where there is none yet. */
+/** Creates the configuration's directory if it does not exist. */
 export function makeDirectory(path: string): void {
   mkdirSync(dirname(resolve(path)), { recursive: true, mode: DIRECTORY_MODE });
 }
@@ -50,12 +50,12 @@ function readExisting(path: string): Record<string, unknown> {
     const value: unknown = JSON.parse(readFileSync(path, "utf8"));
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   } catch {
-    // Told below, without the text, which may hold a token.
+    // Reported below, without the text, which may hold a token.
   }
-  throw new ConfigError(`${path} is there, and is no JSON object; correct or remove it first`);
+  throw new ConfigError(`${path} exists and is not a JSON object; correct or remove it first`);
 }
 
-/** Whom the service runs as: the owner of its state, where root may give files away and there is state. */
+/** Returns the user that the service runs as, the owner of its state. `undefined` without root, or if there is no state. */
 function serviceUser(stateDir: string): { readonly uid: number; readonly gid: number } | undefined {
   const state = statSync(stateDir, { throwIfNoEntry: false });
   return state && process.getuid?.() === 0 ? { uid: state.uid, gid: state.gid } : undefined;

@@ -9,9 +9,9 @@ const MODE = 0o600;
 const attemptSchema = z.object({ code_hash: z.string(), nonce: z.string() });
 
 /**
- * By what the control plane tells that a repeated attempt with a code comes from the same device. On disk when this
- * returns: power may fail between the exchange of the code and the moment its token is stored. Throws where it cannot be
- * written, before a code is spent on a device that could not store a token either.
+ * Returns the nonce that identifies repeated attempts with a code as those of one device. On disk when this returns, since
+ * power may fail between the exchange of the code and storing its token. Throws if it cannot be written, before the code is
+ * used on a device that could not store the token either.
  */
 export function loadOrCreateNonce(path: string, code: string): string {
   const codeHash = createHash("sha256").update(code).digest("hex");
@@ -22,8 +22,8 @@ export function loadOrCreateNonce(path: string, code: string): string {
   return nonce;
 }
 
-/** The token is stored: there is nothing to repeat. */
-export function forgetNonce(path: string): void {
+/** Deletes the nonce, once the token is stored. */
+export function deleteNonce(path: string): void {
   rmSync(path, { force: true });
 }
 
@@ -31,7 +31,7 @@ function readAttempt(path: string): z.output<typeof attemptSchema> | undefined {
   try {
     return attemptSchema.parse(JSON.parse(readFileSync(path, "utf8")));
   } catch {
-    // None, or one that was cut short: a new one takes its place.
+    // Missing or incomplete: a new one is created.
     return undefined;
   }
 }

@@ -1,39 +1,39 @@
-import { checkServerIdentity, type PeerCertificate, type SecureContext, type SecureContextOptions } from "node:tls";
+import type { SecureContext, SecureContextOptions } from "node:tls";
 import { type ClientOptions, WebSocket } from "ws";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
-import type { LinkConfig } from "./link-config.ts";
-import { openTunnel, proxyFor } from "../net/proxy.ts";
+import type { LinkConfig } from "./ports.ts";
+import { stripBrackets } from "../core/net/hostname.ts";
+import { ADDRESS_TIMEOUT_MS, verifyHost } from "../net/connect-options.ts";
+import { createTunnelAgent, proxyFor } from "../net/proxy.ts";
 import { TlsTicket } from "./tls-ticket.ts";
 import { createTrustContext } from "../net/trust.ts";
 import { CountedConnection } from "../net/counted-connection.ts";
 
-/** A way to the control plane, good for one connection. */
+/** A prepared connection to the control plane, directly or through a proxy. Can be opened once. */
 export interface ControlPlaneRoute {
-  /** The proxy it leads through, as host and port. */
+  /** Host and port of the proxy, if there is one. */
   readonly proxy: string | undefined;
-  /** The connection to the control plane, or to the proxy: it counts what goes over. */
+  /** Byte counts of the connection to the control plane or the proxy. */
   readonly wire: Pick<CountedConnection, "sent" | "received">;
-  /** The status with which that proxy answered `CONNECT`, once it has. */
+  /** HTTP status of the proxy's response to `CONNECT`; `undefined` before the response. */
   proxyStatus(): number | undefined;
-  /** Begins to connect. The caller listens to the socket before it lets the event loop turn. Throws for an unusable address. */
+  /** Starts connecting. Attach listeners in the same tick. Throws for an invalid URL. */
   open(): WebSocket;
 }
 
-/** Finds a way to the control plane; `signal` cuts the connection. Throws where the configuration allows none. */
+/** Prepares a connection; `signal` closes it. Rejects if proxy or certificates are not usable. */
 export type Connect = (signal: AbortSignal) => Promise<ControlPlaneRoute>;
 
-/** How long the other side may take to answer a close, in milliseconds. */
+/** Timeout of the closing handshake, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
-// Node gives every address of a host but the last half a second, less than a poor cellular link takes.
-const ADDRESS_TIMEOUT_MS = 5_000;
-
 /**
- * What is offered with a session of TLS 1.3 to resume: a few hundred bytes instead of some thousand. The first connection
- * exchanges keys in a way that quantum computers cannot break, and these are two kilobytes; those of a resumed session
- * follow from them too, so that short ones do beside. A server that knows none of this is met with everything next time.
+ * TLS options of a connection that resumes a TLS 1.3 session. They shrink the handshake from some thousand bytes to a few
+ * hundred: the post-quantum key share of a full handshake alone is two kilobytes, and a resumed session also derives its
+ * keys from the first one, so a short key share is enough. If the server supports none of these options, the attempt
+ * fails and the next one is a full handshake.
  */
-const RESUMING: Pick<SecureContextOptions, "ecdhCurve" | "ciphers" | "minVersion"> = {
+const RESUMPTION_TLS_OPTIONS: Pick<SecureContextOptions, "ecdhCurve" | "ciphers" | "minVersion"> = {
   ecdhCurve: "X25519:P-256",
   ciphers: "TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256",
   minVersion: "TLSv1.3",
@@ -41,44 +41,42 @@ const RESUMING: Pick<SecureContextOptions, "ecdhCurve" | "ciphers" | "minVersion
 
 const DEFAULT_TLS_OPTIONS: SecureContextOptions = {};
 
-/** Connects as configured, through the proxy the environment names. */
+/** Connects as configured, through the proxy from the environment if there is one. */
 export function createConnect(config: LinkConfig, agentVersion: string): Connect {
-  let trusted: { readonly terms: SecureContextOptions; readonly context: SecureContext } | undefined;
+  let trusted: { readonly tlsOptions: SecureContextOptions; readonly context: SecureContext } | undefined;
   const ticket = new TlsTicket();
   const address = URL.parse(config.url);
-  const host = address?.hostname.replaceAll(/[[\]]/g, "") ?? "";
+  const host = stripBrackets(address?.hostname ?? "");
   const isSecure = address?.protocol === "wss:";
   return async (signal) => {
     const { session, isTls13 = false } = ticket.take() ?? {};
-    const terms = isTls13 ? RESUMING : DEFAULT_TLS_OPTIONS;
-    // One at a time: each holds all the certificates of the system.
-    if (trusted?.terms !== terms) trusted = undefined;
+    const tlsOptions = isTls13 ? RESUMPTION_TLS_OPTIONS : DEFAULT_TLS_OPTIONS;
+    // Keeps one context at a time: each holds all the system's certificates.
+    if (trusted?.tlsOptions !== tlsOptions) trusted = undefined;
     if (config.extraCa !== undefined)
-      trusted ??= { terms, context: createTrustContext(config.extraCa, undefined, terms) };
+      trusted ??= { tlsOptions, context: createTrustContext(config.extraCa, undefined, tlsOptions) };
     const proxy = proxyFor(config.url);
     const wire = new CountedConnection();
     const tunnel =
       proxy &&
-      (await openTunnel(proxy, {
+      (await createTunnelAgent(proxy, {
         signal,
         secureContext: trusted?.context,
-        addressTimeoutMs: ADDRESS_TIMEOUT_MS,
         wire,
       }));
     const options: Omit<ClientOptions, "checkServerIdentity" | "createConnection"> & Record<string, unknown> = {
       headers: { Authorization: `Bearer ${config.token}`, "User-Agent": `edge-agent/${agentVersion}` },
-      // Frames are small and few; a deflate context would cost memory on both sides for each connection.
+      // Frames are small and few; a deflate context costs memory on both sides for each connection.
       perMessageDeflate: false,
       maxPayload: MAX_FRAME_BYTES,
       closeTimeout: CLOSE_TIMEOUT_MS,
-      // TCP's own keep-alive would spend data beside ours, and says nothing of what lies behind a proxy.
+      // TCP keep-alive uses extra data and only reaches the proxy, if there is one.
       keepAlive: false,
       noDelay: true,
       autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS,
-      // Behind a proxy Node would hold the certificate of a host named by its address against "localhost".
-      checkServerIdentity: (_name: string, certificate: PeerCertificate) => checkServerIdentity(host, certificate),
+      checkServerIdentity: verifyHost(host),
       session,
-      ...terms,
+      ...tlsOptions,
       ...(trusted && { secureContext: trusted.context }),
       ...(tunnel ? { agent: tunnel.agent } : { createConnection: wire.connector(isSecure, signal) }),
     };
@@ -88,7 +86,7 @@ export function createConnect(config: LinkConfig, agentVersion: string): Connect
       proxyStatus: () => tunnel?.status(),
       open: () => {
         const socket = new WebSocket(config.url, options);
-        ticket.keepFrom(socket);
+        ticket.captureFrom(socket);
         return socket;
       },
     };

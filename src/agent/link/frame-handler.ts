@@ -9,36 +9,34 @@ import type { AttemptOutcome } from "../core/link/link-state.ts";
 import type { FrameMeter } from "./frame-meter.ts";
 import { Keepalive } from "./keepalive.ts";
 import { fixedInterval, type KeepaliveInterval } from "./keepalive-interval.ts";
-import type { LinkConfig } from "./link-config.ts";
+import type { EventSource } from "../store/outbox.ts";
 import { type FrameSink, OutboxPump } from "./outbox-pump.ts";
 import { ResponseSender } from "./response-sender.ts";
-import type { CommandHandler, DeviceReporting, EventSource } from "./ports.ts";
+import type { CommandHandler, DeviceReporting, LinkConfig, Welcome } from "./ports.ts";
 import { ReportSender } from "./report-sender.ts";
 import { SessionQueries } from "./session-queries.ts";
 
-export type Welcome = Extract<ControlFrame, { type: "welcome" }>;
-
-/** Frames that cannot be read, or come out of order, before a session is given up: a new one costs data. */
+/** Invalid or out-of-order frames before the session is closed. Not one: a new session costs data. */
 export const MAX_BAD_FRAMES = 20;
 
-/** How long the control plane may take to answer `hello`, in milliseconds. */
+/** Timeout for the response to `hello`, in milliseconds. */
 export const WELCOME_TIMEOUT_MS = 10_000;
 
-/** How long events may stay unacknowledged before the link is probed, in milliseconds. */
+/** Time an event may stay unacknowledged before the link is probed, in milliseconds. */
 const ACK_TIMEOUT_MS = 30_000;
 
-/** The version of the protocol that has queries and reports. */
+/** First version of the protocol that has queries and reports. */
 const MIN_REPORTING_PROTOCOL = 2;
 
-/** How many open deployments `hello` may name. */
+/** Maximum number of open deployments in `hello`. */
 const MAX_OPEN_DEPLOYMENTS = 1_000;
 
-/** What a dialogue needs of the connection it is held over. */
+/** The part of a connection that the frame handler uses. */
 export interface Channel extends FrameSink {
   ping(): void;
-  /** Ends the session with a close code, for the given reason. */
+  /** Ends the session with a close code. */
   close(code: number, outcome: AttemptOutcome): void;
-  /** Ends the session where nobody is there any more to be told. */
+  /** Ends the session without a closing handshake, for a connection that is dead. */
   cut(outcome: AttemptOutcome): void;
 }
 
@@ -46,19 +44,19 @@ export interface FrameHandlerOptions {
   readonly config: LinkConfig;
   readonly commands: CommandHandler;
   readonly events: EventSource;
-  /** What the agent tells of itself; left out, it tells nothing. */
+  /** Reports and queries; left out, the agent sends no reports and answers no queries. */
   readonly reporting?: DeviceReporting | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly agentVersion: string;
   readonly meter: FrameMeter;
-  /** How long the link may be silent; by default as configured, whatever happens. */
-  readonly idle?: KeepaliveInterval;
-  /** The control plane answered the handshake: the session stands. */
+  /** Keep-alive interval. Default: fixed, as configured. */
+  readonly keepaliveInterval?: KeepaliveInterval;
+  /** Called when the session is open. */
   readonly onWelcome: (welcome: Welcome) => void;
 }
 
-/** The frames of one session, over a connection that stands: handshake, commands in, events out. Throws for nothing it receives. */
+/** Handles the frames of one session on an open connection: handshake, commands, events. Never throws for a frame. */
 export class FrameHandler implements Disposable {
   readonly #options: FrameHandlerOptions;
   readonly #channel: Channel;
@@ -71,7 +69,7 @@ export class FrameHandler implements Disposable {
   #badFrames = 0;
   #goodbyeWindowMs: number | undefined;
 
-  /** Sends `hello`. Throws where the agent's own store cannot say what is open. */
+  /** Sends `hello`. Throws if the store cannot be read. */
   constructor(options: FrameHandlerOptions, channel: Channel) {
     this.#options = options;
     this.#channel = channel;
@@ -81,10 +79,10 @@ export class FrameHandler implements Disposable {
       new Keepalive({
         clock,
         times: { pongTimeoutMs: config.pongTimeoutMs, ackTimeoutMs: ACK_TIMEOUT_MS },
-        idle: options.idle ?? fixedInterval(config.keepaliveMs),
+        interval: options.keepaliveInterval ?? fixedInterval(config.keepaliveMs),
         unackedSince: () => this.#pump?.unackedSince,
         probe: () => channel.ping(),
-        onDead: () => channel.cut(failed("the link was dead: nothing came back within the time allowed")),
+        onDead: () => channel.cut(failed("the link was dead: a probe was not answered in time")),
       }),
     );
     this.#welcomeTimer = this.#owned.use(
@@ -98,32 +96,32 @@ export class FrameHandler implements Disposable {
     });
   }
 
-  /** What a `goodbye` asked for: the window to come back in, in milliseconds. */
+  /** The reconnect window from a `goodbye`, in milliseconds. */
   get goodbyeWindowMs(): number | undefined {
     return this.#goodbyeWindowMs;
   }
 
-  /** Something was received that is no message. */
+  /** Handles received data other than a message or a pong. */
   onActivity(): void {
     this.#keepalive.onReceived();
   }
 
-  /** A pong was received. */
+  /** Handles a pong. */
   pong(): void {
     this.#responses?.pong();
     const probedAt = this.#keepalive.pong();
-    // Messages arrive in order, so events sent before the probe have arrived too. Those that had time enough to be
-    // acknowledged will not be in this session.
+    // Messages arrive in order, so events sent before the probe have arrived. Those that are still unacknowledged after
+    // the timeout will not be acknowledged in this session.
     if (probedAt !== undefined) this.#pump?.stopWaiting(probedAt - ACK_TIMEOUT_MS);
   }
 
-  /** A binary message was received. The protocol has none. */
+  /** Handles a binary message, which the protocol does not have. */
   binary(): void {
     this.#keepalive.onReceived();
     this.#countBadFrame("binary message");
   }
 
-  /** A text message was received. */
+  /** Handles a text message. */
   text(text: string): void {
     this.#keepalive.onReceived();
     const decoded = decodeControlFrame(text);
@@ -177,7 +175,7 @@ export class FrameHandler implements Disposable {
     }
     this.#welcomeTimer?.[Symbol.dispose]();
     const { events, clock, logger, onWelcome } = this.#options;
-    this.#options.idle?.onSessionOpened();
+    this.#options.keepaliveInterval?.onSessionOpened();
     onWelcome(frame);
     this.#pump = this.#owned.use(
       new OutboxPump({ events, clock, logger, sink: this.#channel, onSent: () => this.#keepalive.check() }),
@@ -186,11 +184,11 @@ export class FrameHandler implements Disposable {
     if (frame.protocol >= MIN_REPORTING_PROTOCOL) this.#startReporting(frame.report_hash);
   }
 
-  /** Events of deployments go before whatever the agent tells of itself. */
-  #startReporting(held: string | undefined): void {
+  /** Starts reports and queries. Events of deployments take precedence over both. */
+  #startReporting(knownHash: string | undefined): void {
     const { reporting, logger } = this.#options;
     if (!reporting) return;
-    const answers = this.#owned.use(
+    const responses = this.#owned.use(
       new ResponseSender({
         send: (text, onSent) =>
           this.#channel.send(text, () => {
@@ -200,17 +198,17 @@ export class FrameHandler implements Disposable {
         ping: () => this.#channel.ping(),
       }),
     );
-    this.#responses = answers;
-    this.#queries = this.#owned.use(new SessionQueries({ handler: reporting.queries, answers, logger }));
-    this.#owned.use(new ReportSender({ reports: reporting.reports, answers, logger, knownHash: held }));
+    this.#responses = responses;
+    this.#queries = this.#owned.use(new SessionQueries({ handler: reporting.queries, responses, logger }));
+    this.#owned.use(new ReportSender({ reports: reporting.reports, responses, logger, knownHash }));
   }
 
-  #acceptCommand(pump: OutboxPump, deploymentId: string, hand: (commands: CommandHandler) => void): void {
+  #acceptCommand(pump: OutboxPump, deploymentId: string, action: (commands: CommandHandler) => void): void {
     const { commands, logger } = this.#options;
-    // The acknowledgement goes out before the first event the command leads to.
+    // The acknowledgement is sent before the command's first event.
     pump.withPaused(() => {
       try {
-        hand(commands);
+        action(commands);
       } catch (error) {
         logger.error(
           { err: error, deployment_id: deploymentId },
@@ -230,7 +228,7 @@ export class FrameHandler implements Disposable {
     } catch (error) {
       this.#options.logger.error(
         { err: error, deployment_id: deploymentId },
-        "a cancellation could not be stored; the control plane sends it again with the next link. See: edge-agent doctor (disk, store)",
+        "a cancellation could not be stored; the control plane sends it again in the next session. See: edge-agent doctor (disk, store)",
       );
     }
   }
@@ -240,10 +238,10 @@ export class FrameHandler implements Disposable {
     const windowMs = frame.retry_after_s * 1000;
     this.#goodbyeWindowMs = windowMs;
     const { clock, config } = this.#options;
-    // Whoever says goodbye closes; if it is gone without, nobody would notice until the next keep-alive.
+    // The control plane closes after goodbye. If it does not, the agent would notice only at the next keep-alive.
     const leave = (): void =>
       this.#channel.close(CLOSE_CODES.goingAway, {
-        kind: "leaving",
+        kind: "restarting",
         windowMs,
         reason: "the control plane is restarting",
       });
@@ -253,7 +251,7 @@ export class FrameHandler implements Disposable {
   #countBadFrame(why: string): void {
     this.#options.meter.count("bad", why);
     if (++this.#badFrames !== MAX_BAD_FRAMES) return;
-    const outcome = failed(`the control plane sent ${MAX_BAD_FRAMES} frames in one session that cannot be read`);
+    const outcome = failed(`the control plane sent ${MAX_BAD_FRAMES} invalid frames in one session`);
     this.#channel.close(CLOSE_CODES.badFrame, outcome);
   }
 

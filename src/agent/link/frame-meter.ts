@@ -1,13 +1,13 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 
-/** Frames of the control plane that were not acted upon, since the process started. */
+/** Ignored frames of the control plane, counted since the process started. */
 export interface FrameCounts {
-  /** Not a frame of the protocol, or one out of order. */
+  /** Not a frame of the protocol, or out of order. */
   readonly bad: number;
-  /** Of a type this agent does not know: from a newer control plane. */
+  /** Of a type unknown to this agent, from a newer control plane. */
   readonly unknown: number;
-  /** Acknowledgements of what was not sent in the session, or was acknowledged before. */
+  /** Acknowledgements of events that were not sent in this session or are already acknowledged. */
   readonly stray: number;
 }
 
@@ -18,13 +18,13 @@ const LEVEL = { bad: "warn", unknown: "info", stray: "debug" } as const satisfie
 const TEXT: Readonly<Record<Kind, string>> = {
   bad: "bad frame from the control plane ignored",
   unknown: "frame of an unknown type from the control plane ignored",
-  stray: "acknowledgement of an event that does not wait for one ignored",
+  stray: "acknowledgement ignored: no such event is unacknowledged",
 };
 
-/** At most one line a kind in this time, in milliseconds. */
+/** Minimum time between log lines of one kind, in milliseconds. */
 const LOG_INTERVAL_MS = 60_000;
 
-/** Counts frames that were not acted upon, and tells the log without letting the other side fill it. */
+/** Counts ignored frames and logs them at a limited rate. */
 export class FrameMeter {
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -40,7 +40,7 @@ export class FrameMeter {
     return { ...this.#counts };
   }
 
-  /** @param why repeats nothing of the frame's content */
+  /** @param why must not contain any of the frame's content */
   count(kind: Kind, why: string): void {
     const count = ++this.#counts[kind];
     const now = this.#clock.monotonic();

@@ -11,22 +11,22 @@ import {
   INITIAL_ESTIMATE,
 } from "../core/link/keepalive-learning.ts";
 
-/** How long the link may be silent, and what came of it. */
+/** Provides the keep-alive interval and learns from its results. */
 export interface KeepaliveInterval {
-  /** Silence after which the link is probed now, in milliseconds. */
+  /** Returns the silence after which the link is probed, in milliseconds. */
   currentMs(): number;
-  /** Something arrived after so much silence. */
+  /** Called when data arrives after a silence. */
   onSurvived(silenceMs: number): void;
-  /** A probe after so much silence was not answered. */
+  /** Called when a probe after a silence is not answered. */
   onLost(silenceMs: number): void;
-  /** A new session stands. */
+  /** Called when a new session is open. */
   onSessionOpened(): void;
 }
 
-/** The same pause whatever happens. */
-export function fixedInterval(pauseMs: number): KeepaliveInterval {
+/** A fixed interval. */
+export function fixedInterval(intervalMs: number): KeepaliveInterval {
   return {
-    currentMs: () => pauseMs,
+    currentMs: () => intervalMs,
     onSurvived: () => undefined,
     onLost: () => undefined,
     onSessionOpened: () => undefined,
@@ -36,19 +36,19 @@ export function fixedInterval(pauseMs: number): KeepaliveInterval {
 export interface LearnedIntervalOptions {
   readonly bounds: KeepaliveBounds;
   readonly store: LearnedStore;
-  /** Name of the network the device is in, to remember it by. */
+  /** Id of the current network, the key of what was learned. */
   readonly network: () => string;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 /**
- * A device that is linked again within this time had its network all along: it was the connection that was forgotten.
- * In milliseconds; a shared pause before the next attempt is within.
+ * Maximum time until the device is linked again after a loss that counts as an idle timeout, in milliseconds. After a
+ * longer time the network itself may have been down. Longer than the delay before a reconnect that a fleet spreads over.
  */
 const MAX_RELINK_MS = 60_000;
 
-/** Shorter silences teach nothing, in milliseconds: no network forgets that soon. */
+/** Shorter silences are ignored, in milliseconds: no network drops a connection that soon. */
 const MIN_SILENCE_MS = 10_000;
 
 const knowledgeSchema = z.object({
@@ -61,7 +61,7 @@ const knowledgeSchema = z.object({
   survived: z.int().min(0),
 });
 
-/** Learns how long each network keeps an idle connection, and remembers it. */
+/** Learns and stores how long each network keeps an idle connection. */
 export class LearnedInterval implements KeepaliveInterval {
   readonly #options: LearnedIntervalOptions;
   #current: { readonly network: string; readonly known: IdleEstimate } | undefined;
@@ -78,7 +78,7 @@ export class LearnedInterval implements KeepaliveInterval {
   onSurvived(silenceMs: number): void {
     if (silenceMs < MIN_SILENCE_MS) return;
     const network = this.#options.network();
-    // More than is ever paused says nothing that would be used.
+    // Longer silences than the maximum interval are of no use.
     const silence = Math.min(silenceMs, this.#options.bounds.maxMs);
     this.#update(network, learnSurvived(this.#known(network), silence));
   }
@@ -92,7 +92,7 @@ export class LearnedInterval implements KeepaliveInterval {
     const { network, clock, bounds, logger } = this.#options;
     const loss = this.#loss;
     this.#loss = undefined;
-    // On another network, or after an outage, the silence was not what ended it.
+    // On another network, or after an outage, the silence was not the cause.
     if (!loss || loss.network !== network() || clock.monotonic() - loss.at > MAX_RELINK_MS) return;
     const known = learnLost(this.#known(loss.network), loss.silenceMs);
     this.#update(loss.network, known);
@@ -102,30 +102,30 @@ export class LearnedInterval implements KeepaliveInterval {
         lost_after_s: seconds(loss.silenceMs),
         keepalive_s: seconds(nextKeepaliveMs(known, bounds)),
       },
-      "this network forgets idle connections: keep-alives come sooner",
+      "this network drops idle connections: the keep-alive interval is reduced",
     );
   }
 
   #known(network: string): IdleEstimate {
-    if (this.#current?.network !== network) this.#current = { network, known: this.#recall(network) };
+    if (this.#current?.network !== network) this.#current = { network, known: this.#load(network) };
     return this.#current.known;
   }
 
   #update(network: string, known: IdleEstimate): void {
     const before = this.#known(network);
     this.#current = { network, known };
-    // Counting alone is not worth a write.
+    // A changed count alone is not written.
     if (before.heldMs === known.heldMs && before.lostMs === known.lostMs) return;
     try {
-      this.#options.store.saveLearnedValue(nameOf(network), JSON.stringify({ ...known, survived: 0 }));
+      this.#options.store.saveLearnedValue(keyOf(network), JSON.stringify({ ...known, survived: 0 }));
     } catch (error) {
-      this.#options.logger.debug({ err: error }, "what was learned of the network cannot be remembered");
+      this.#options.logger.debug({ err: error }, "the learned keep-alive interval cannot be stored");
     }
   }
 
-  #recall(network: string): IdleEstimate {
+  #load(network: string): IdleEstimate {
     try {
-      const text = this.#options.store.learnedValue(nameOf(network));
+      const text = this.#options.store.learnedValue(keyOf(network));
       return text === undefined ? INITIAL_ESTIMATE : knowledgeSchema.parse(JSON.parse(text));
     } catch {
       return INITIAL_ESTIMATE;
@@ -137,6 +137,6 @@ function seconds(ms: number): number {
   return Math.round(ms / 1000);
 }
 
-function nameOf(network: string): string {
+function keyOf(network: string): string {
   return `idle ${network}`.slice(0, 200);
 }

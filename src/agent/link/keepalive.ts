@@ -2,52 +2,52 @@ import type { Clock } from "../../lib/clock.ts";
 import type { KeepaliveInterval } from "./keepalive-interval.ts";
 import { type LivenessCheck, judgeLiveness, type LivenessTimes, wasSuspended } from "../core/link/liveness.ts";
 
-/** A suspended machine notices it is awake within this time, in milliseconds; nothing is sent for it. */
+/** Interval of checks that detect a resume from suspend, in milliseconds. A check by itself sends nothing. */
 const MAX_CHECK_INTERVAL_MS = 30_000;
 
 export interface KeepaliveOptions {
   readonly clock: Clock;
   readonly times: Omit<LivenessTimes, "keepaliveMs">;
-  /** How long the link may be silent. */
-  readonly idle: KeepaliveInterval;
-  /** When the oldest event was sent that waits for its acknowledgement. */
+  /** Silence after which the link is probed. */
+  readonly interval: KeepaliveInterval;
+  /** When the oldest unacknowledged event was sent. */
   readonly unackedSince: () => number | undefined;
   /** Sends a ping. */
   readonly probe: () => void;
-  /** Called once when a probe stayed unanswered. */
+  /** Called once when a probe was not answered. */
   readonly onDead: () => void;
 }
 
-/** Finds out whether a session's link still leads anywhere, until disposed. */
+/** Detects a dead link, until disposed. */
 export class Keepalive implements Disposable {
   readonly #options: KeepaliveOptions;
   #timer: Disposable | undefined;
   #last: LivenessCheck;
   #lastReceivedAt: number;
   #probedAt: number | undefined;
-  /** The probe whose pong is still to come; `#probedAt` is over with whatever comes first. */
+  /** When the probe with an outstanding pong was sent. Unlike `#probedAt`, other received data does not clear it. */
   #awaitedProbeAt: number | undefined;
-  /** The silence that ended with that probe, where silence was the reason for it. */
+  /** Silence before that probe, if silence was the reason for it. */
   #silenceMs: number | undefined;
   #isDisposed = false;
 
   constructor(options: KeepaliveOptions) {
     this.#options = options;
     this.#lastReceivedAt = options.clock.monotonic();
-    this.#last = this.#arm(Math.min(options.idle.currentMs(), MAX_CHECK_INTERVAL_MS));
+    this.#last = this.#arm(Math.min(options.interval.currentMs(), MAX_CHECK_INTERVAL_MS));
   }
 
-  /** Something was received. */
+  /** Called when anything is received. */
   onReceived(): void {
     const now = this.#options.clock.monotonic();
-    // After a probe, what counts is the silence before it: the time until the answer is the line's, not the network's.
-    this.#options.idle.onSurvived(this.#silenceMs ?? now - this.#lastReceivedAt);
+    // After a probe, the silence before it counts: the response time is no idle time.
+    this.#options.interval.onSurvived(this.#silenceMs ?? now - this.#lastReceivedAt);
     this.#lastReceivedAt = now;
     this.#probedAt = undefined;
     this.#silenceMs = undefined;
   }
 
-  /** A pong was received. Returns when the probe it answers was sent, `undefined` if none was. */
+  /** Called for a pong. Returns when its probe was sent, or `undefined`. */
   pong(): number | undefined {
     this.onReceived();
     const probedAt = this.#awaitedProbeAt;
@@ -55,21 +55,21 @@ export class Keepalive implements Disposable {
     return probedAt;
   }
 
-  /** Looks now, and plans the next look: to be called when events begin to wait for their acknowledgement. */
+  /** Checks now and schedules the next check. Must also be called after events were sent. */
   check(): void {
     if (this.#isDisposed) return;
-    const { clock, times, idle, unackedSince } = this.#options;
+    const { clock, times, interval, unackedSince } = this.#options;
     const now = clock.monotonic();
-    const resumed = wasSuspended(this.#last, { monotonic: now, wall: clock.now() });
+    const isResumed = wasSuspended(this.#last, { monotonic: now, wall: clock.now() });
     const verdict = judgeLiveness(
       {
         now,
         lastReceivedAt: this.#lastReceivedAt,
         probedAt: this.#probedAt,
         unackedSince: unackedSince(),
-        isResumed: resumed,
+        isResumed,
       },
-      { ...times, keepaliveMs: idle.currentMs() },
+      { ...times, keepaliveMs: interval.currentMs() },
     );
     if (verdict.action === "dead") {
       this[Symbol.dispose]();
@@ -79,16 +79,16 @@ export class Keepalive implements Disposable {
     if (verdict.action === "probe") {
       this.#probedAt = now;
       this.#awaitedProbeAt = now;
-      // A machine that slept learned nothing of the network.
-      this.#silenceMs = resumed || unackedSince() !== undefined ? undefined : now - this.#lastReceivedAt;
+      // The silence of a suspended machine says nothing about the network.
+      this.#silenceMs = isResumed || unackedSince() !== undefined ? undefined : now - this.#lastReceivedAt;
       this.#options.probe();
     }
     this.#last = this.#arm(Math.min(verdict.nextMs, MAX_CHECK_INTERVAL_MS));
   }
 
   [Symbol.dispose](): void {
-    // Unanswered, or answered by a reset.
-    if (!this.#isDisposed && this.#silenceMs !== undefined) this.#options.idle.onLost(this.#silenceMs);
+    // The probe was not answered, or answered by a reset.
+    if (!this.#isDisposed && this.#silenceMs !== undefined) this.#options.interval.onLost(this.#silenceMs);
     this.#isDisposed = true;
     this.#timer?.[Symbol.dispose]();
   }

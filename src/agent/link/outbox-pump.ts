@@ -3,23 +3,23 @@ import type { Logger } from "../../lib/logger.ts";
 import type { AgentFrame } from "../../protocol/frames.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import { SendWindow } from "../core/link/send-window.ts";
-import type { EventSource, OutboxEvent } from "./ports.ts";
+import type { EventSource, OutboxEvent } from "../store/outbox.ts";
 
-/** Events that may wait for their acknowledgement at once. */
+/** Maximum number of unacknowledged events. */
 const MAX_UNACKED_EVENTS = 64;
 
-/** Bytes handed to the socket and not on their way yet, above which no more are: a slow line fills memory otherwise. */
+/** Maximum bytes buffered in the socket; a slow link would fill memory otherwise. */
 const MAX_BUFFERED_BYTES = 64 * 1024;
 
-/** Time until an outbox that could not be read is read again, in milliseconds. */
-const RETRY_MS = 5_000;
+/** Delay before the outbox is read again after an error, in milliseconds. */
+const RETRY_DELAY_MS = 5_000;
 
 type EventFrame = Extract<AgentFrame, { type: "event" }>;
 
-/** What the pump needs of a socket. */
+/** The part of a socket that the pump uses. */
 export interface FrameSink {
   readonly bufferedAmount: number;
-  /** `onSent` is called when the text has left this process, or never will. */
+  /** Calls `onSent` once the text has been handed to the system, or has failed. */
   send(text: string, onSent: () => void): void;
 }
 
@@ -33,9 +33,9 @@ export interface OutboxPumpOptions {
 }
 
 /**
- * Sends the outbox's events over one session: from the oldest that is not acknowledged, in order, each once, with a
- * bounded number waiting. Begins with the first call of `pump`. What is not acknowledged by the end of the session is
- * sent again on the next one.
+ * Sends the outbox's events over one session, from the oldest unacknowledged one, in order, each once, with a bounded
+ * number unacknowledged. Starts with the first call of `pump`. Events not acknowledged by the end of the session are sent
+ * again in the next one.
  */
 export class OutboxPump implements Disposable {
   readonly #options: OutboxPumpOptions;
@@ -52,15 +52,15 @@ export class OutboxPump implements Disposable {
     this.#subscription = options.events.onEvents(() => this.pump());
   }
 
-  /** When the oldest event was sent that waits for its acknowledgement. */
+  /** When the oldest unacknowledged event was sent, in monotonic milliseconds. */
   get unackedSince(): number | undefined {
     return this.#window.oldestSentAt;
   }
 
-  /** Sends what may be sent now. */
+  /** Sends as many events as the limits allow. */
   pump(): void {
     if (this.#isPaused || this.#isDisposed) return;
-    // Nothing that happens in here may start a second round in the middle of this one: order would be lost.
+    // Prevents reentrant calls, which would break the order.
     this.#isPaused = true;
     const before = this.#position;
     try {
@@ -68,23 +68,23 @@ export class OutboxPump implements Disposable {
     } catch (error) {
       this.#options.logger.error(
         { err: error },
-        "events could not be read from the store; the link is made anew and they are tried again. See: edge-agent doctor (store)",
+        "events could not be read from the store; reading is retried. See: edge-agent doctor (store)",
       );
-      // The last event of a deployment may have nothing behind it that would have it sent.
+      // A deployment's last event is followed by no other that would trigger sending.
       this.#retry?.[Symbol.dispose]();
-      this.#retry = this.#options.clock.timer(RETRY_MS, () => this.pump());
+      this.#retry = this.#options.clock.timer(RETRY_DELAY_MS, () => this.pump());
     } finally {
       this.#isPaused = false;
     }
     if (this.#position !== before) this.#options.onSent();
   }
 
-  /** Something handed to the outlet, by whomever, has left: goes on if that is what was waited for. */
+  /** Called when data of any sender has left the socket's buffer: continues if the pump waits for that. */
   drained(): void {
     if (this.#isStalled && this.#options.sink.bufferedAmount < MAX_BUFFERED_BYTES) this.pump();
   }
 
-  /** Runs `action` with nothing sent in between, and sends afterwards what it left to send. */
+  /** Runs `action` without sending events meanwhile, then sends them. */
   withPaused(action: () => void): void {
     this.#isPaused = true;
     try {
@@ -95,23 +95,23 @@ export class OutboxPump implements Disposable {
     this.pump();
   }
 
-  /** The control plane acknowledged all events of the deployment up to `deviceSeq`. Returns false for one not to be believed. */
+  /** Handles an acknowledgement of all events of the deployment up to `deviceSeq`. Returns false if it is invalid. */
   acknowledge(deploymentId: string, deviceSeq: number): boolean {
     if (!this.#window.acknowledge(deploymentId, deviceSeq)) return false;
     try {
       this.#options.events.acknowledge(deploymentId, deviceSeq);
     } catch (error) {
-      // Then they are sent again on the next session, and acknowledged again.
+      // They are sent and acknowledged again in the next session.
       this.#options.logger.error(
         { err: error, deployment_id: deploymentId },
-        "an acknowledgement could not be stored; its events are sent again, which does no harm. See: edge-agent doctor (disk, store)",
+        "an acknowledgement could not be stored; its events are sent again, which is harmless. See: edge-agent doctor (disk, store)",
       );
     }
     this.pump();
     return true;
   }
 
-  /** What was sent up to `sentAt` has arrived, and stays unacknowledged: goes on without waiting for it. */
+  /** Stops waiting for acknowledgements of events sent up to `sentAt`: they arrived and were not acknowledged. */
   stopWaiting(sentAt: number): void {
     this.#window.stopWaiting(sentAt);
     this.pump();
@@ -123,7 +123,7 @@ export class OutboxPump implements Disposable {
     this.#subscription[Symbol.dispose]();
   }
 
-  /** Returns whether there may be more to send at once. */
+  /** Returns whether more events may be sent now. */
   #sendBatch(): boolean {
     const { events, sink, clock } = this.#options;
     const { room } = this.#window;
@@ -143,10 +143,10 @@ export class OutboxPump implements Disposable {
     const frame: EventFrame = { type: "event", deployment_id: deploymentId, event };
     const text = JSON.stringify(frame);
     if (Buffer.byteLength(text) <= MAX_FRAME_BYTES) return text;
-    // Too large a frame ends the session, this one and every later one. Only the details can be that large.
+    // A frame that is too large would end this session and every later one. Only details can be that large.
     this.#options.logger.warn(
       { deployment_id: deploymentId },
-      "details of an event were too large to be sent and are left out; the rest of it is sent",
+      "an event's details are too large to send and are left out",
     );
     const { details: _, ...rest } = event;
     return JSON.stringify({ ...frame, event: rest } satisfies EventFrame);

@@ -1,86 +1,88 @@
+import type { BackoffOptions } from "../../lib/backoff.ts";
 import type { DeployOptions } from "../../protocol/deploy-request.ts";
 import type { ReportDelta } from "../../protocol/app-report.ts";
-import type { DeviceEvent } from "../../protocol/deployment-event.ts";
 import type { ChangeRequest } from "../core/deployment/accept.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
+import type { FrameCounts } from "./frame-meter.ts";
 
+export type Welcome = Extract<ControlFrame, { type: "welcome" }>;
 type CancelReason = Extract<ControlFrame, { type: "cancel" }>["reason"];
 
-/** What the link hands commands to. */
+export interface LinkConfig {
+  /** Address of the control plane, `wss:` or `ws:`. */
+  readonly url: string;
+  readonly token: string;
+  /** Certificates to trust in addition to the built-in and the system's, as PEM text. */
+  readonly extraCa?: string | undefined;
+  /** Silence after which the link is probed, in milliseconds. */
+  readonly keepaliveMs: number;
+  /** Timeout of a probe, in milliseconds. */
+  readonly pongTimeoutMs: number;
+  /** Delays between attempts after ordinary failures. */
+  readonly backoff: BackoffOptions;
+}
+
+/** The state of the link for people. Times are monotonic milliseconds of the agent's clock. */
+export interface LinkStatus {
+  readonly state: "connecting" | "online" | "waiting" | "stopped";
+  /** When it entered this state. */
+  readonly sinceMs: number;
+  /** How the last failed attempt or session ended. */
+  readonly lastError: { readonly reason: string; readonly atMs: number } | undefined;
+  /** While `waiting`: time of the next attempt. */
+  readonly nextTryAtMs: number | undefined;
+  /** The asset that the control plane named in the last session. */
+  readonly asset: Welcome["asset"] | undefined;
+  /** Sessions after the first. */
+  readonly reconnects: number;
+  readonly frames: FrameCounts;
+}
+
+/** Receives commands from the link. */
 export interface CommandHandler {
   /**
-   * Returns once the command is on disk; then it may be acknowledged. A command already held is no error. Throws an
-   * `EdgeError` when it cannot be taken and the control plane should be told, anything else when nobody can tell.
+   * Returns once the command is on disk; it may then be acknowledged. Idempotent. Throws an `EdgeError` if the command
+   * is rejected, which is reported to the control plane; any other error only leaves it unacknowledged.
    */
   deploy(deploymentId: string, spec: unknown, options?: DeployOptions): void;
   /**
-   * Returns once the command to change an app that is there is on disk. A command already held is no error. Throws like
-   * `deploy`.
+   * Returns once the command to change an installed app is on disk. Idempotent. Throws like `deploy`.
    */
   change(deploymentId: string, request: ChangeRequest): void;
-  /** Returns once the wish is on disk. A deployment that is not held is no error. */
+  /** Returns once the cancel is on disk. Ignores an unknown deployment. */
   cancel(deploymentId: string, reason: CancelReason): void;
-  /** Deployments whose end was not acknowledged yet, for `hello`. */
+  /** Returns the deployments whose final event is not acknowledged yet, for `hello`. */
   openDeployments(): readonly string[];
 }
 
-export interface OutboxEvent {
-  /** Place in the outbox; rises with every event added. */
-  readonly position: number;
-  readonly deploymentId: string;
-  readonly event: DeviceEvent;
-}
-
-/** Bytes that went over a connection so far, and in how many messages. */
-export type TrafficSource = () => { readonly sent: number; readonly received: number; readonly messages: number };
-
-/** What counts the bytes of the link's connections. */
-export interface TrafficFollower {
-  /** Counts what goes over a connection until disposed, and what setting it up costs. */
-  follow(source: TrafficSource): Disposable;
-}
-
-/** Counts nothing. */
-export const UNCOUNTED: TrafficFollower = { follow: () => ({ [Symbol.dispose]: () => undefined }) };
-
-/** Where the link takes events from. Every event in it is on disk. */
-export interface EventSource {
-  /** Events after `position` (0 for all) that were not acknowledged, in order, at most `limit`. */
-  pendingEvents(position: number, limit: number): readonly OutboxEvent[];
-  /** The control plane holds all events of this deployment up to `deviceSeq`. */
-  acknowledge(deploymentId: string, deviceSeq: number): void;
-  /** Calls `listener` after events were added, until disposed. */
-  onEvents(listener: () => void): Disposable;
-}
-
-/** A question of the control plane. */
+/** A query of the control plane. */
 export interface DeviceQuery {
   readonly what: string;
   readonly params: unknown;
-  /** Sends one answer; resolves with its bytes when it has left. Wait for it: that is what keeps a slow line free. */
+  /** Sends one answer; resolves with its size in bytes once it is sent. Await it, so that answers do not fill a slow link. */
   readonly send: (body: unknown) => Promise<number>;
-  /** Aborted when nobody waits for answers any more, or the session is over. */
+  /** Aborts when the query is cancelled or the session ends. */
   readonly signal: AbortSignal;
 }
 
-/** What the link hands queries to. */
+/** Receives queries from the link. */
 export interface QueryHandler {
-  /** Resolves when no more answers follow, with a remark for whoever asked where there is one. Throws `EdgeError`. */
-  handle(question: DeviceQuery): Promise<string | undefined>;
+  /** Resolves after the last answer, optionally with a remark for the user. Rejects with `EdgeError`. */
+  handle(query: DeviceQuery): Promise<string | undefined>;
 }
 
-/** Where the link takes the device's report from. */
+/** The reports that the link sends. */
 export interface ReportSource {
   /**
-   * What changed since the report of this hash; complete where that is not known (any more). `undefined` where nothing
-   * did, or there is no report yet.
+   * Returns the difference to the report with this hash, or the complete report if that one is not known (any more).
+   * `undefined` if nothing changed or there is no report yet.
    */
   since(hash: string | undefined): ReportDelta | undefined;
   /** Calls `listener` when there is a new report, until disposed. */
   onReport(listener: () => void): Disposable;
 }
 
-/** What an agent tells of itself, beside the events of deployments. */
+/** What the link sends besides events of deployments. */
 export interface DeviceReporting {
   readonly queries: QueryHandler;
   readonly reports: ReportSource;

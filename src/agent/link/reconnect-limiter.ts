@@ -1,25 +1,25 @@
 import type { Clock } from "../../lib/clock.ts";
 import { chargeAttempt, pauseForBudgetMs, fullBudget, type ReconnectBudget } from "../core/link/reconnect-budget.ts";
 
-/** Slows attempts to connect down by what they cost. */
+/** Delays connection attempts by the data they use. */
 export interface ReconnectLimiter {
-  /** Takes note of an attempt that cost so many bytes, and answers how long to wait before the next, in milliseconds. */
+  /** Charges an attempt and returns the delay before the next one, in milliseconds. */
   pauseAfter(bytes: number): number;
 }
 
-/** @param bytesPerDay what may be spent on connecting where the device is now; `undefined` for as much as it takes */
+/** @param bytesPerDay returns the budget for connecting on the current network; `undefined` for no limit */
 export function createReconnectLimiter(clock: Clock, bytesPerDay: () => number | undefined): ReconnectLimiter {
-  let purse: ReconnectBudget | undefined;
+  let budget: ReconnectBudget | undefined;
   return {
     pauseAfter(bytes) {
       const now = clock.monotonic();
       const allowance = bytesPerDay();
       if (allowance === undefined) {
-        purse = undefined;
+        budget = undefined;
         return 0;
       }
-      purse = chargeAttempt(purse ?? fullBudget(allowance, now), bytes, allowance, now);
-      return pauseForBudgetMs(purse, bytes, allowance);
+      budget = chargeAttempt(budget ?? fullBudget(allowance, now), bytes, allowance, now);
+      return pauseForBudgetMs(budget, bytes, allowance);
     },
   };
 }

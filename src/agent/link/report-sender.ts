@@ -5,16 +5,16 @@ import type { ReportSource } from "./ports.ts";
 
 export interface ReportSenderOptions {
   readonly reports: ReportSource;
-  readonly answers: ResponseSender;
+  readonly responses: ResponseSender;
   readonly logger: Logger;
-  /** Hash of the report the control plane holds. */
+  /** Hash of the report that the control plane has. */
   readonly knownHash: string | undefined;
 }
 
-/** Sends the device's report over one session: what changed since the one the control plane holds, and nothing else. */
+/** Sends the device's report over one session, as differences to the report that the control plane has. */
 export class ReportSender implements Disposable {
   readonly #options: ReportSenderOptions;
-  readonly #over = new AbortController();
+  readonly #sessionEnd = new AbortController();
   readonly #subscription: Disposable;
   #knownHash: string | undefined;
   #isSending = false;
@@ -28,21 +28,21 @@ export class ReportSender implements Disposable {
 
   [Symbol.dispose](): void {
     this.#subscription[Symbol.dispose]();
-    this.#over.abort(new DOMException("the session is over", "AbortError"));
+    this.#sessionEnd.abort(new DOMException("the session is over", "AbortError"));
   }
 
   async #send(): Promise<void> {
     if (this.#isSending) return;
     this.#isSending = true;
     try {
-      const { reports, answers } = this.#options;
-      // Changed again while one was under way: what follows is a difference to that one.
-      for (let change = reports.since(this.#knownHash); change; change = reports.since(this.#knownHash)) {
-        await answers.send({ type: "report", ...change }, this.#over.signal);
-        this.#knownHash = change.hash;
+      const { reports, responses } = this.#options;
+      // A change during sending is sent as a difference to the report just sent.
+      for (let delta = reports.since(this.#knownHash); delta; delta = reports.since(this.#knownHash)) {
+        await responses.send({ type: "report", ...delta }, this.#sessionEnd.signal);
+        this.#knownHash = delta.hash;
       }
     } catch (error) {
-      if (!this.#over.signal.aborted) this.#failed(error);
+      if (!this.#sessionEnd.signal.aborted) this.#failed(error);
     } finally {
       this.#isSending = false;
     }
@@ -53,12 +53,8 @@ export class ReportSender implements Disposable {
     if (error instanceof EdgeError)
       logger.warn(
         { reason: error.message },
-        "the report of this device could not be made; it is tried again when something changes",
+        "the device's report could not be created; it is retried after the next change",
       );
-    else
-      logger.error(
-        { err: error },
-        "the report of this device could not be made; it is tried again when something changes",
-      );
+    else logger.error({ err: error }, "the device's report could not be created; it is retried after the next change");
   }
 }

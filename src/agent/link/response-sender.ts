@@ -4,44 +4,44 @@ import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 
 type ResponseFrame = Extract<AgentFrame, { type: "answer" | "query_end" | "report" }>;
 
-/** What the answers need of a connection. */
+/** The part of a connection that the sender uses. */
 export interface ResponseChannel {
-  /** `onSent` is called when the text has left this process, or never will. */
+  /** Calls `onSent` once the text has been handed to the system, or has failed. */
   send(text: string, onSent: () => void): void;
   ping(): void;
 }
 
-/** Bytes that may be on their way before it is asked whether they have arrived. */
+/** Maximum unconfirmed bytes before a ping checks that they have arrived. */
 const MAX_UNCONFIRMED_BYTES = 32 * 1024;
 
 /**
- * Sends what the agent tells of itself, one frame at a time, and never more than the line takes: what lies in the
- * buffers of the system and of the modem is before every event that comes after it. So after some frames it waits for the
- * answer to a ping before it goes on.
+ * Sends answers and reports one frame at a time, no faster than the link transmits them: data queued in buffers of the
+ * system and the modem would delay later events of deployments. After a number of bytes it sends a ping and waits for the
+ * pong before it continues.
  */
 export class ResponseSender implements Disposable {
-  readonly #outlet: ResponseChannel;
+  readonly #channel: ResponseChannel;
   #last: Promise<void> = Promise.resolve();
   #unconfirmedBytes = 0;
   #onPong: (() => void) | undefined;
   #isDisposed = false;
 
-  constructor(outlet: ResponseChannel) {
-    this.#outlet = outlet;
+  constructor(channel: ResponseChannel) {
+    this.#channel = channel;
   }
 
-  /** Resolves with the bytes sent, once they have left. Rejects with `Internal` for a frame larger than one may be. */
+  /** Resolves with the frame's size in bytes once it is sent. Rejects with `Internal` if the frame is too large. */
   async send(frame: ResponseFrame, signal: AbortSignal): Promise<number> {
     const text = JSON.stringify(frame);
     const bytes = Buffer.byteLength(text);
-    if (bytes > MAX_FRAME_BYTES) throw new EdgeError("Internal", "The answer is larger than a frame may be.");
+    if (bytes > MAX_FRAME_BYTES) throw new EdgeError("Internal", "The answer is larger than the maximum frame size.");
     const before = this.#last;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#last = promise;
     try {
       await before;
       signal.throwIfAborted();
-      await new Promise<void>((sent) => this.#outlet.send(text, sent));
+      await new Promise<void>((sent) => this.#channel.send(text, sent));
       this.#unconfirmedBytes += bytes;
       if (this.#unconfirmedBytes >= MAX_UNCONFIRMED_BYTES) await this.#awaitPong();
       return bytes;
@@ -50,7 +50,7 @@ export class ResponseSender implements Disposable {
     }
   }
 
-  /** A pong was received: what was sent before its ping has arrived. */
+  /** Handles a pong: everything sent before its ping has arrived. */
   pong(): void {
     this.#onPong?.();
   }
@@ -65,7 +65,7 @@ export class ResponseSender implements Disposable {
     if (this.#isDisposed) return;
     await new Promise<void>((arrived) => {
       this.#onPong = arrived;
-      this.#outlet.ping();
+      this.#channel.ping();
     });
     this.#onPong = undefined;
   }

@@ -5,18 +5,18 @@ import type { AgentFrame } from "../../protocol/frames.ts";
 import type { ResponseSender } from "./response-sender.ts";
 import type { QueryHandler } from "./ports.ts";
 
-/** Most queries answered at once. */
+/** Maximum number of concurrent queries. */
 const MAX_QUERIES = 16;
 
 type QueryEnd = Extract<AgentFrame, { type: "query_end" }>;
 
 export interface SessionQueriesOptions {
   readonly handler: QueryHandler;
-  readonly answers: ResponseSender;
+  readonly responses: ResponseSender;
   readonly logger: Logger;
 }
 
-/** The queries of one session. Disposed with it, whatever is being answered ends. Throws for nothing it is asked. */
+/** Runs the queries of one session; disposing aborts them. Never throws. */
 export class SessionQueries implements Disposable {
   readonly #options: SessionQueriesOptions;
   readonly #open = new Map<string, AbortController>();
@@ -26,11 +26,11 @@ export class SessionQueries implements Disposable {
     this.#options = options;
   }
 
-  /** Begins to answer. A query that is being answered already is no error. */
+  /** Starts a query. Ignores the id of an open query. */
   begin(id: string, what: string, params: unknown): void {
     if (this.#open.has(id)) return;
     if (this.#open.size >= MAX_QUERIES) {
-      const message = `The device answers ${MAX_QUERIES} questions at once at most.`;
+      const message = `The device handles at most ${MAX_QUERIES} queries at a time.`;
       void this.#end(id, { code: "TooManyRequests", message });
       return;
     }
@@ -39,9 +39,9 @@ export class SessionQueries implements Disposable {
     void this.#handle(id, what, params, controller.signal);
   }
 
-  /** Nobody waits for answers any more. One that is over is no error. */
+  /** Aborts a query. Ignores an unknown id. */
   cancel(id: string): void {
-    this.#open.get(id)?.abort(new DOMException("nobody waits for the answer any more", "AbortError"));
+    this.#open.get(id)?.abort(new DOMException("the query was cancelled", "AbortError"));
   }
 
   [Symbol.dispose](): void {
@@ -51,9 +51,9 @@ export class SessionQueries implements Disposable {
   }
 
   async #handle(id: string, what: string, params: unknown, signal: AbortSignal): Promise<void> {
-    const { handler, answers, logger } = this.#options;
+    const { handler, responses, logger } = this.#options;
     try {
-      const send = (body: unknown): Promise<number> => answers.send({ type: "answer", query_id: id, body }, signal);
+      const send = (body: unknown): Promise<number> => responses.send({ type: "answer", query_id: id, body }, signal);
       const message = await handler.handle({ what, params, send, signal });
       await this.#end(id, message === undefined ? {} : { message });
     } catch (error) {
@@ -61,7 +61,7 @@ export class SessionQueries implements Disposable {
       if (!(error instanceof EdgeError))
         logger.error(
           { err: error, what },
-          "a query of the control plane failed; it was told so. Please report it: edge-agent support-bundle FILE",
+          "a query of the control plane failed, and an error was returned. Please report it: edge-agent support-bundle FILE",
         );
       const { code, message } =
         error instanceof EdgeError ? error : new EdgeError("Internal", "The agent failed; its log says how.");
@@ -74,6 +74,6 @@ export class SessionQueries implements Disposable {
   async #end(id: string, { code, message }: Pick<QueryEnd, "code" | "message">): Promise<void> {
     const text = message === undefined ? {} : { message: truncateMessage(message) };
     const frame: QueryEnd = { type: "query_end", query_id: id, ...(code && { code }), ...text };
-    await this.#options.answers.send(frame, this.#session.signal).catch(() => undefined);
+    await this.#options.responses.send(frame, this.#session.signal).catch(() => undefined);
   }
 }

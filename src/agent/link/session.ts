@@ -7,29 +7,30 @@ import { explainNetworkError, isRemoteFailure } from "../core/net/network-error.
 import { parseRetryAfter } from "../core/net/retry-after.ts";
 import type { Connect, ControlPlaneRoute } from "./connect.ts";
 import { CONNECTION_OVERHEAD_BYTES, estimateOverhead } from "../core/traffic/overhead.ts";
-import { type Channel, FrameHandler, type FrameHandlerOptions, type Welcome } from "./frame-handler.ts";
-import type { TrafficFollower } from "./ports.ts";
+import { type Channel, FrameHandler, type FrameHandlerOptions } from "./frame-handler.ts";
+import type { TrafficFollower } from "../ledger/ports.ts";
+import type { Welcome } from "./ports.ts";
 
-/** How long it may take until the WebSocket stands, look-up, proxy and TLS included, in milliseconds. */
+/** Timeout for opening the WebSocket, including DNS, proxy and TLS, in milliseconds. */
 export const OPEN_TIMEOUT_MS = 20_000;
 
-/** Those of TLS, of the upgrade to a WebSocket, and of the protocol's own first frames. */
+/** Messages of the TLS handshake, the WebSocket upgrade and the first frames. */
 const HANDSHAKE_MESSAGES = 8;
 
 export interface SessionOptions extends FrameHandlerOptions {
   readonly connect: Connect;
-  /** Told of each connection, to count what goes over it. */
+  /** Counts the bytes of each connection. */
   readonly traffic: TrafficFollower;
-  /** Told once what it cost to get as far as a session, or not that far, in bytes. */
+  /** Called once with the bytes used to connect, whether or not that led to a session. */
   readonly onConnectCost?: (bytes: number) => void;
 }
 
 /**
- * One attempt and, if it succeeds, one session: connects, holds the dialogue, and resolves with how it ended once the
- * connection is closed. Never rejects. When `signal` aborts, the connection is closed with 1001.
+ * Makes one attempt to connect and, if it succeeds, runs one session. Resolves with the outcome once the connection is
+ * closed. Never rejects. When `signal` aborts, the connection is closed with 1001.
  */
 export async function runSession(options: SessionOptions, signal: AbortSignal): Promise<AttemptOutcome> {
-  // Cuts what `ws` cannot reach: a connection to a proxy that has not answered yet.
+  // Also closes what `ws` does not know: a connection to a proxy that has not responded yet.
   using cutter = abortOnDispose();
   let route: ControlPlaneRoute;
   let socket: WebSocket;
@@ -38,11 +39,11 @@ export async function runSession(options: SessionOptions, signal: AbortSignal): 
     signal.throwIfAborted();
     socket = route.open();
   } catch (error) {
-    const shared = isRemoteFailure(error);
+    const isFleetWide = isRemoteFailure(error);
     return {
       kind: "failed",
       reason: explainNetworkError(error, options.clock.now()),
-      ...(shared && { isFleetWide: shared }),
+      ...(isFleetWide && { isFleetWide }),
     };
   }
   using session = new Session(options, route, socket);
@@ -62,11 +63,11 @@ class Session implements Disposable {
   readonly #socket: WebSocket;
   readonly #openTimer: Disposable;
   readonly #traffic: Disposable;
-  /** Frames of either side, each a message of its own on the wire. */
+  /** WebSocket messages in both directions. */
   #messages = 0;
   #isCostReported = false;
-  #dialogue: FrameHandler | undefined;
-  /** The first thing that says why the session ends is the cause; what follows are its consequences. */
+  #frameHandler: FrameHandler | undefined;
+  /** The first outcome is the cause; later ones are consequences and are ignored. */
   #outcome: AttemptOutcome | undefined;
 
   constructor(options: SessionOptions, route: ControlPlaneRoute, socket: WebSocket) {
@@ -78,17 +79,17 @@ class Session implements Disposable {
     });
     this.#traffic = options.traffic.follow(() => ({ ...bytesOf(route), messages: this.#messages }));
     socket.on("open", () => this.#onOpen());
-    socket.on("unexpected-response", (_request: ClientRequest, answer: IncomingMessage) => this.#onRefused(answer));
+    socket.on("unexpected-response", (_request: ClientRequest, response: IncomingMessage) => this.#onRefused(response));
     socket.on("error", (error) => this.#onError(error));
     socket.on("message", (data, isBinary) => this.#onMessage(data, isBinary));
     socket.on("ping", () => {
-      // Answered by itself.
+      // `ws` sends the pong.
       this.#messages += 2;
-      this.#dialogue?.onActivity();
+      this.#frameHandler?.onActivity();
     });
     socket.on("pong", () => {
       this.#messages++;
-      this.#dialogue?.pong();
+      this.#frameHandler?.pong();
     });
     this.#openTimer = options.clock.timer(OPEN_TIMEOUT_MS, () =>
       this.#cut({ kind: "failed", reason: this.#via("no connection within the time allowed") }),
@@ -102,7 +103,7 @@ class Session implements Disposable {
 
   [Symbol.dispose](): void {
     this.#openTimer[Symbol.dispose]();
-    this.#dialogue?.[Symbol.dispose]();
+    this.#frameHandler?.[Symbol.dispose]();
   }
 
   #onOpen(): void {
@@ -128,25 +129,25 @@ class Session implements Disposable {
         this.#reportConnectCost();
         this.#options.onWelcome(welcome);
       };
-      this.#dialogue = new FrameHandler({ ...this.#options, onWelcome }, channel);
+      this.#frameHandler = new FrameHandler({ ...this.#options, onWelcome }, channel);
     } catch (error) {
       this.#options.logger.error(
         { err: error },
-        "the agent's own store does not answer; the link is made anew until it does. See: edge-agent doctor (disk, store)",
+        "the agent's own store cannot be read; the link is reopened until it can. See: edge-agent doctor (disk, store)",
       );
-      this.#close(CLOSE_CODES.goingAway, { kind: "failed", reason: "the agent's own store does not answer" });
+      this.#close(CLOSE_CODES.goingAway, { kind: "failed", reason: "the agent's own store cannot be read" });
     }
   }
 
   #onMessage(data: RawData, isBinary: boolean): void {
     this.#messages++;
-    // Frames that came on behind the reason to end the session change nothing any more.
+    // Frames received after the session's outcome is known are ignored.
     if (this.#outcome) return;
-    if (isBinary) this.#dialogue?.binary();
-    else this.#dialogue?.text((data as Buffer).toString());
+    if (isBinary) this.#frameHandler?.binary();
+    else this.#frameHandler?.text((data as Buffer).toString());
   }
 
-  /** What connecting cost, headers estimated. */
+  /** Reports the bytes used to connect, with an estimate for packet headers. */
   #reportConnectCost(): void {
     if (this.#isCostReported) return;
     this.#isCostReported = true;
@@ -155,9 +156,9 @@ class Session implements Disposable {
     this.#options.onConnectCost?.(bytes + CONNECTION_OVERHEAD_BYTES + estimateOverhead(bytes, HANDSHAKE_MESSAGES));
   }
 
-  #onRefused(answer: IncomingMessage): void {
-    const status = answer.statusCode ?? 0;
-    const { "retry-after": retryAfter, date } = answer.headers;
+  #onRefused(response: IncomingMessage): void {
+    const status = response.statusCode ?? 0;
+    const { "retry-after": retryAfter, date } = response.headers;
     const retryAfterMs = parseRetryAfter(retryAfter, date, this.#options.clock.now());
     const proxyStatus = this.#route.proxyStatus();
     const outcome =
@@ -169,17 +170,18 @@ class Session implements Disposable {
 
   #onError(error: Error): void {
     const code = (error as { code?: unknown }).code;
-    if (code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH") this.#options.meter.count("bad", "larger than a frame may be");
+    if (code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH")
+      this.#options.meter.count("bad", "larger than the maximum frame size");
     else if (typeof code === "string" && code.startsWith("WS_ERR_")) this.#options.meter.count("bad", "not WebSocket");
     const reason = this.#via(explainNetworkError(error, this.#options.clock.now()));
-    const shared = isRemoteFailure(error);
-    this.#outcome ??= { kind: "failed", reason, ...(shared && { isFleetWide: shared }) };
+    const isFleetWide = isRemoteFailure(error);
+    this.#outcome ??= { kind: "failed", reason, ...(isFleetWide && { isFleetWide }) };
   }
 
   #onClose(code: number): AttemptOutcome {
     this.#traffic[Symbol.dispose]();
     this.#reportConnectCost();
-    return this.#outcome ?? outcomeOfClose(code, this.#dialogue?.goodbyeWindowMs);
+    return this.#outcome ?? outcomeOfClose(code, this.#frameHandler?.goodbyeWindowMs);
   }
 
   #close(code: number, outcome: AttemptOutcome): void {
@@ -197,7 +199,7 @@ class Session implements Disposable {
     this[Symbol.dispose]();
   }
 
-  /** A failure to connect, with the proxy it may be due to. */
+  /** Adds the proxy, if there is one, to the reason for a failure. */
   #via(reason: string): string {
     return this.#route.proxy === undefined ? reason : `${reason} (through the proxy ${this.#route.proxy})`;
   }

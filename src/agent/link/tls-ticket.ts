@@ -1,35 +1,35 @@
 import { TLSSocket } from "node:tls";
 import type { WebSocket } from "ws";
 
-/** What is needed to resume a TLS session. */
-interface KeptSession {
+/** A TLS session that can be resumed. */
+interface TlsSession {
   readonly session: Buffer;
   readonly isTls13: boolean;
 }
 
 /**
- * Keeps the ticket of the last TLS session to resume it with the next one: that spares the certificates, some
- * kilobytes on every reconnect where the chain is a public one. In memory only. A ticket is used once, so that after a
- * failed attempt everything is negotiated and verified from the start.
+ * Keeps the ticket of the last TLS session in memory, so that the next connection can resume it. This saves the
+ * certificate chain, some kilobytes for a public one, on every reconnect. A ticket is used once: the attempt after a
+ * failed one makes a full handshake.
  */
 export class TlsTicket {
-  #kept: KeptSession | undefined;
+  #session: TlsSession | undefined;
 
-  /** The ticket to resume with, if there is one. */
-  take(): KeptSession | undefined {
-    const kept = this.#kept;
-    this.#kept = undefined;
-    return kept;
+  /** Returns and removes the session to resume, if there is one. */
+  take(): TlsSession | undefined {
+    const session = this.#session;
+    this.#session = undefined;
+    return session;
   }
 
-  /** Keeps the tickets of a connection, once it stands. */
-  keepFrom(websocket: WebSocket): void {
+  /** Saves the tickets of a connection once it is open. */
+  captureFrom(websocket: WebSocket): void {
     websocket.once("upgrade", ({ socket }) => {
       if (!(socket instanceof TLSSocket)) return;
-      // Tickets come after the handshake, before the upgrade or behind it.
+      // Tickets arrive after the handshake, before or after the upgrade.
       const isTls13 = socket.getProtocol() === "TLSv1.3";
       const keep = (session: Buffer | undefined): void => {
-        this.#kept = session && { session, isTls13 };
+        this.#session = session && { session, isTls13 };
       };
       keep(socket.getSession());
       socket.on("session", keep);

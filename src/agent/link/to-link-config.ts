@@ -1,5 +1,5 @@
 import type { Config } from "../config/load.ts";
-import type { LinkConfig } from "./link-config.ts";
+import type { LinkConfig } from "./ports.ts";
 
 const RECONNECT_BASE_MS = 1_000;
 

@@ -1,10 +1,10 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
+import { UNCOUNTED } from "../ledger/ports.ts";
+import type { EventSource } from "../store/outbox.ts";
 import { createConnect } from "./connect.ts";
-import type { Welcome } from "./frame-handler.ts";
 import { FrameMeter } from "./frame-meter.ts";
-import type { LinkConfig } from "./link-config.ts";
-import { type CommandHandler, type EventSource, UNCOUNTED } from "./ports.ts";
+import type { CommandHandler, LinkConfig, Welcome } from "./ports.ts";
 import { runSession } from "./session.ts";
 
 export interface TryOptions {
@@ -19,13 +19,13 @@ export type TryOutcome =
   | { readonly ok: false; readonly reason: string };
 
 /**
- * Links to the control plane once, as the daemon does, and hangs up when welcomed. Takes no command: one that comes in
- * between is not acknowledged, and so stays with the control plane. A daemon that is linked with the same token loses
- * its link by this, and comes back.
+ * Connects to the control plane once, as the daemon does, and disconnects after `welcome`. Commands received meanwhile are
+ * not acknowledged, so the control plane sends them again. A daemon connected with the same token is disconnected by this
+ * and reconnects.
  */
 export async function tryLink(options: TryOptions, signal: AbortSignal): Promise<TryOutcome> {
   const { config, clock, logger, agentVersion } = options;
-  const enough = new AbortController();
+  const welcomed = new AbortController();
   let asset: Welcome["asset"] | undefined;
   const outcome = await runSession(
     {
@@ -37,11 +37,11 @@ export async function tryLink(options: TryOptions, signal: AbortSignal): Promise
       traffic: UNCOUNTED,
       onWelcome: (welcome) => {
         asset = welcome.asset;
-        // Not in the middle of its being told.
-        queueMicrotask(() => enough.abort());
+        // Not from within the session's own callback.
+        queueMicrotask(() => welcomed.abort());
       },
     },
-    AbortSignal.any([signal, enough.signal]),
+    AbortSignal.any([signal, welcomed.signal]),
   );
   return asset ? { ok: true, asset } : { ok: false, reason: outcome.reason };
 }

@@ -1,46 +1,32 @@
 import { fullJitter } from "../../lib/backoff.ts";
-import type { Clock } from "../../lib/clock.ts";
-import type { Logger } from "../../lib/logger.ts";
 import { type AttemptOutcome, INITIAL_LINK_STATE, type Jitter, nextAttempt } from "../core/link/link-state.ts";
+import type { TrafficFollower } from "../ledger/ports.ts";
 import { type Connect, createConnect } from "./connect.ts";
-import type { Welcome } from "./frame-handler.ts";
+import type { FrameHandlerOptions } from "./frame-handler.ts";
 import { FrameMeter } from "./frame-meter.ts";
-import type { KeepaliveInterval } from "./keepalive-interval.ts";
-import type { LinkConfig } from "./link-config.ts";
-import type { LinkStatus } from "./link-status.ts";
 import type { ReconnectLimiter } from "./reconnect-limiter.ts";
-import type { CommandHandler, DeviceReporting, EventSource, TrafficFollower } from "./ports.ts";
+import type { LinkStatus, Welcome } from "./ports.ts";
 import { runSession } from "./session.ts";
 
-export interface UplinkOptions {
-  readonly config: LinkConfig;
-  readonly commands: CommandHandler;
-  readonly events: EventSource;
-  /** What the agent tells of itself; left out, it tells nothing. */
-  readonly reporting?: DeviceReporting | undefined;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly agentVersion: string;
+export interface UplinkOptions extends Omit<FrameHandlerOptions, "meter" | "onWelcome"> {
   readonly traffic: TrafficFollower;
-  /** What connecting may cost; by default whatever it does. */
+  /** Limits the data used for connecting. Default: no limit. */
   readonly reconnectLimiter?: ReconnectLimiter;
-  /** How long the link may be silent; by default as configured, whatever happens. */
-  readonly keepaliveInterval?: KeepaliveInterval;
-  /** How to connect; by default as configured, through the proxy the environment names. */
+  /** Default: as configured, through the proxy from the environment if there is one. */
   readonly connect?: Connect;
-  /** A number in [0, 1); by default `Math.random`. */
+  /** Returns a number in [0, 1). Default: `Math.random`. */
   readonly random?: () => number;
 }
 
 /** The agent's link to the control plane. */
 export interface Uplink {
   /**
-   * Keeps the link up until `signal` aborts, then closes it. One attempt at a time; whatever goes wrong outside is
-   * waited out. Rejects only when called while it runs.
+   * Keeps the link open until `signal` aborts, then closes it. Retries after every failure, one attempt at a time. Rejects
+   * only if it is already running.
    */
   run(signal: AbortSignal): Promise<void>;
   status(): LinkStatus;
-  /** Calls `listener` with every new status, until disposed. */
+  /** Calls `listener` with each new status until disposed. */
   onStatus(listener: (status: LinkStatus) => void): Disposable;
 }
 
@@ -55,10 +41,10 @@ class ReconnectingUplink implements Uplink {
   readonly #jitter: Jitter;
   readonly #listeners = new Set<(status: LinkStatus) => void>();
   #status: Omit<LinkStatus, "frames">;
-  /** Since when there is no link, in monotonic milliseconds. */
+  /** Start of the time without a link, in monotonic milliseconds. */
   #offlineSince: number | undefined;
   #onlineAt: number | undefined;
-  /** What the last attempt cost. */
+  /** Bytes used by the last attempt. */
   #attemptBytes = 0;
 
   constructor(options: UplinkOptions) {
@@ -108,25 +94,25 @@ class ReconnectingUplink implements Uplink {
       const next = nextAttempt(state, outcome, onlineMs, config.backoff, this.#jitter);
       state = next.state;
       const delayMs = Math.max(next.delayMs, this.#options.reconnectLimiter?.pauseAfter(this.#attemptBytes) ?? 0);
-      // What only a human can put right must not drown among the failures of a poor line.
-      logger[outcome.kind === "failed" || outcome.kind === "leaving" ? "warn" : "error"](
-        { reason: outcome.reason, ...this.#howLong(now, onlineMs), next_try_s: Math.ceil(delayMs / 1000) },
+      // Failures that need a person are errors, so that they stand out among those of a poor link.
+      logger[outcome.kind === "failed" || outcome.kind === "restarting" ? "warn" : "error"](
+        { reason: outcome.reason, ...this.#durations(now, onlineMs), next_try_s: Math.ceil(delayMs / 1000) },
         this.#onlineAt === undefined
-          ? "no link to the control plane; apps go on running and it is tried again. What is broken: edge-agent doctor"
-          : "link to the control plane lost; apps go on running and it is tried again",
+          ? "no link to the control plane; apps keep running and the agent retries. To find the cause: edge-agent doctor"
+          : "link to the control plane lost; apps keep running and the agent reconnects",
       );
       this.#enter({
         state: "waiting",
         lastError: { reason: outcome.reason, atMs: now },
         nextTryAtMs: now + delayMs,
       });
-      // Rejects only when the signal aborts, which the loop looks at itself.
+      // Rejects only if the signal aborts, which the loop condition checks.
       await clock.sleep(delayMs, signal).catch(() => undefined);
     }
   }
 
-  /** Since when there has been no link, or how long there was one. */
-  #howLong(now: number, onlineMs: number): { readonly offline_s: number } | { readonly online_s: number } {
+  /** The duration of the outage, or of the session that ended. */
+  #durations(now: number, onlineMs: number): { readonly offline_s: number } | { readonly online_s: number } {
     if (this.#onlineAt === undefined) return { offline_s: Math.round((now - (this.#offlineSince ??= now)) / 1000) };
     this.#offlineSince = now;
     return { online_s: Math.round(onlineMs / 1000) };
@@ -136,21 +122,21 @@ class ReconnectingUplink implements Uplink {
     this.#onlineAt = undefined;
     this.#attemptBytes = 0;
     const onWelcome = (welcome: Welcome): void => this.#online(welcome);
-    const onPriced = (bytes: number): void => void (this.#attemptBytes = bytes);
+    const onConnectCost = (bytes: number): void => void (this.#attemptBytes = bytes);
     return runSession(
-      { ...this.#options, connect: this.#connect, meter: this.#meter, onWelcome, onConnectCost: onPriced },
+      { ...this.#options, connect: this.#connect, meter: this.#meter, onWelcome, onConnectCost },
       signal,
     );
   }
 
   #online({ asset, session_id: sessionId, protocol }: Welcome): void {
-    const first = this.#status.asset === undefined;
+    const isFirst = this.#status.asset === undefined;
     this.#onlineAt = this.#options.clock.monotonic();
     this.#options.logger.info(
       { serial_number: asset.serial_number, asset: asset.uuid, session_id: sessionId, protocol },
       "online: linked to the control plane",
     );
-    this.#enter({ state: "online", asset, reconnects: this.#status.reconnects + (first ? 0 : 1) });
+    this.#enter({ state: "online", asset, reconnects: this.#status.reconnects + (isFirst ? 0 : 1) });
   }
 
   #enter(change: Partial<Omit<LinkStatus, "frames">> & Pick<LinkStatus, "state">): void {
@@ -161,7 +147,7 @@ class ReconnectingUplink implements Uplink {
       } catch (error) {
         this.#options.logger.error(
           { err: error },
-          "a listener to the link's status failed; the link is not affected. Please report it: edge-agent support-bundle FILE",
+          "a listener of the link's status failed; the link is not affected. Please report it: edge-agent support-bundle FILE",
         );
       }
     }

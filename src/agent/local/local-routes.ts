@@ -1,6 +1,6 @@
 import type { Cleaner } from "../cleanup/cleaner.ts";
 import type { DataUsageReader } from "../ledger/data-usage-reader.ts";
-import type { LinkStatus } from "../link/link-status.ts";
+import type { LinkStatus } from "../link/ports.ts";
 import type { DeployServices } from "../steps/context.ts";
 import { findAppPolicyViolation, INSTALLED_ORDER, snapshotServices } from "../steps/policy-check.ts";
 import type { Deployments } from "../steps/deployments.ts";

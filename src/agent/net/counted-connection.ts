@@ -1,17 +1,14 @@
 import { connect as connectTcp, type NetConnectOpts, type Socket } from "node:net";
 import { connect as connectTls, type ConnectionOptions } from "node:tls";
 
-/** Hands a connection to whoever asked for it, or the reason there is none. */
+/** Callback of `createConnection`: receives the connection, or the error. */
 type Done = (error: Error | null, socket?: Socket) => void;
 
-/**
- * The TCP connection under a session: what is counted here is what goes over the wire, TLS included, which a TLS
- * connection itself does not tell.
- */
+/** Counts the bytes of a TCP connection, including TLS overhead, which a TLS socket does not count. */
 export class CountedConnection {
   #socket: Socket | undefined;
 
-  /** Counts this connection from its first byte on. */
+  /** Sets the connection to count, from its first byte. */
   count(socket: Socket): void {
     this.#socket = socket;
   }
@@ -24,7 +21,7 @@ export class CountedConnection {
     return this.#socket?.bytesRead ?? 0;
   }
 
-  /** Connects for an HTTP request, in TLS where `isSecure`; `signal` cuts also what is not connected yet. */
+  /** Returns a `createConnection` for an HTTP request. `signal` also aborts a pending connection attempt. */
   connector(isSecure: boolean, signal: AbortSignal): (options: ConnectionOptions, done: Done) => undefined {
     return (options, done) => {
       const tcp = connectTcp({ ...(options as NetConnectOpts), signal });
@@ -32,7 +29,7 @@ export class CountedConnection {
       tcp.once("error", done);
       tcp.once("connect", () => {
         tcp.off("error", done);
-        // Not before it stands: Node changes the connection beneath while it tries one address after the other.
+        // Only once connected: Node.js replaces the handle while it tries one address after the other.
         done(
           null,
           isSecure ? connectTls({ ...options, host: undefined, port: undefined, path: undefined, socket: tcp }) : tcp,

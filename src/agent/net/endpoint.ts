@@ -1,7 +1,8 @@
 import { isIP } from "node:net";
+import { stripBrackets } from "../core/net/hostname.ts";
 import { proxyFor } from "./proxy.ts";
 
-/** A host and port that is connected to. */
+/** A host and port to connect to. */
 export interface Endpoint {
   /** Name or address, IPv6 without brackets. */
   readonly host: string;
@@ -10,29 +11,25 @@ export interface Endpoint {
 
 const PORTS: Readonly<Record<string, number>> = { "ws:": 80, "wss:": 443, "http:": 80, "https:": 443 };
 
-/** Where the control plane is. */
+/** Returns the control plane's endpoint. */
 export function controlPlaneEndpoint(address: string): Endpoint {
   return toEndpoint(new URL(address));
 }
 
-/** What this device connects to first: the proxy, where the environment names one, else the control plane. */
+/** Returns the endpoint of the first connection: the proxy if the environment sets one, else the control plane. */
 export function firstEndpoint(address: string): Endpoint & { readonly isProxy: boolean } {
   const proxy = proxyFor(address);
   return { ...toEndpoint(proxy ?? new URL(address)), isProxy: proxy !== undefined };
 }
 
-export function isLoopback({ host }: Endpoint): boolean {
-  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
-}
-
-/** As it is written in an address. */
+/** Formats an endpoint as in a URL: IPv6 in brackets. */
 export function formatEndpoint({ host, port }: Endpoint): string {
   return `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
 }
 
 function toEndpoint(url: URL): Endpoint {
   return {
-    host: url.hostname.replaceAll(/[[\]]/g, ""),
+    host: stripBrackets(url.hostname),
     port: url.port === "" ? (PORTS[url.protocol] ?? 0) : Number(url.port),
   };
 }

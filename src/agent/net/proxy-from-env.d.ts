@@ -1,4 +1,4 @@
 declare module "proxy-from-env" {
-  /** The proxy for an address by the environment's `*_proxy` variables; empty for none. */
+  /** Returns the proxy for a URL by the environment's `*_proxy` variables, or an empty string. */
   export function getProxyForUrl(url: string | URL): string;
 }

@@ -5,10 +5,12 @@ import { createSecureContext, getCACertificates, type SecureContext, type Secure
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /**
- * The certificates in a PEM text. Throws where there is none, or one that cannot be read: Node itself takes such a
- * file without a word and trusts nothing from it.
+ * Splits a PEM text into its certificates. Throws if there is none or one cannot be parsed: Node.js silently ignores
+ * such a file.
+ *
+ * @param what source of the text, for the error
  */
-export function certificatesIn(pem: string, what: string): string[] {
+export function parseCertificates(pem: string, what: string): string[] {
   const certificates = pem.match(CERTIFICATE) ?? [];
   if (certificates.length === 0) throw new Error(`${what} holds no certificate in PEM form`);
   for (const [index, certificate] of certificates.entries()) {
@@ -22,21 +24,22 @@ export function certificatesIn(pem: string, what: string): string[] {
 }
 
 /**
- * Trusts the given certificates beside Node's own and the system's. Takes some tens of milliseconds: make it once.
+ * Creates a context that trusts the given certificates in addition to Node.js's own and the system's. Takes some tens of
+ * milliseconds, so create it once.
  *
- * @param what where they are from, for the error
+ * @param what source of the certificates, for errors
  */
 export function createTrustContext(
   pem: string,
   what: string = "extra_ca_file",
   options: SecureContextOptions = {},
 ): SecureContext {
-  const extra = certificatesIn(pem, what);
+  const extra = parseCertificates(pem, what);
   const system = hasSystemCertificates() ? getCACertificates("system") : [];
   return createSecureContext({ ...options, ca: [...new Set([...getCACertificates("default"), ...system, ...extra])] });
 }
 
-/** Whether the system has a place for certificates. Asked for them without one, Node complains on standard error. */
+/** Whether the system has a certificate store. Without one, loading it makes Node.js print a warning. */
 export function hasSystemCertificates(): boolean {
   const { SSL_CERT_FILE: file, SSL_CERT_DIR: folder = "/etc/ssl/certs" } = process.env;
   return file !== undefined || existsSync(folder);

@@ -1,20 +1,20 @@
 import { parseImageReference } from "../../protocol/image-reference.ts";
 import { RegistryError } from "./registry-error.ts";
 
-/** What to ask which registry for. */
+/** A reference as the parts of a request to a registry. */
 export interface ImageAddress {
-  /** As references name it. */
+  /** The name used in references. */
   readonly registry: string;
   readonly repository: string;
   readonly tag: string | undefined;
   readonly digest: string | undefined;
 }
 
-/** Names under which references mean Docker Hub. */
+/** Names of Docker Hub in references. */
 const DOCKER_HUB = new Set(["docker.io", "index.docker.io", "registry-1.docker.io"]);
 const DOCKER_HUB_HOST = "registry-1.docker.io";
 
-/** The registry's view of a reference: the names Docker Hub gives its official images are spelled out. */
+/** Parses a reference. Expands the short names of Docker Hub's official images. Throws `RegistryError`. */
 export function imageAddress(reference: string): ImageAddress {
   const parsed = parseImageReference(reference);
   if (!parsed) throw new RegistryError("image_not_found", `${reference} is not an image reference`);
@@ -24,24 +24,19 @@ export function imageAddress(reference: string): ImageAddress {
   return { registry, repository: isOfficial ? `library/${repository}` : repository, tag, digest };
 }
 
-/** The reference with what its tag led to before, so that it leads there again. */
+/** Returns the reference with the digest in place of its tag. Leaves a reference that has a digest as it is. */
 export function pinToDigest(reference: string, digest: string | undefined): string {
   const { registry, repository, digest: own } = imageAddress(reference);
   return own === undefined && digest !== undefined ? `${registry}/${repository}@${digest}` : reference;
 }
 
-/** One name for each registry: Docker Hub has several. */
+/** Returns one name for each registry: Docker Hub has several. */
 export function canonicalRegistry(registry: string): string {
   const host = registry.toLowerCase();
   return DOCKER_HUB.has(host) ? "docker.io" : host;
 }
 
-/** Host and port a registry answers at. */
+/** Returns the host, with optional port, of a registry. */
 export function registryHost(registry: string): string {
   return canonicalRegistry(registry) === "docker.io" ? DOCKER_HUB_HOST : registry;
-}
-
-/** Whether the host, with or without a port, is this machine. */
-export function isLoopback(host: string): boolean {
-  return /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d+)?$/i.test(host);
 }

@@ -1,6 +1,6 @@
 import type { RegistryAuth } from "./registry.ts";
 
-/** What of credentials must not show, where a server repeats what it was shown. */
+/** Returns the secrets in credentials, to mask them in a server's error text. */
 export function authSecrets(auth: RegistryAuth | undefined): string[] {
   switch (auth?.kind) {
     case undefined:

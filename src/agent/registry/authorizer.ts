@@ -12,11 +12,11 @@ import { authSecrets } from "./auth-secrets.ts";
 import { toResponseError, toRegistryError } from "./to-registry-error.ts";
 import type { RegistryHttpResponse, RegistryHttpRequest } from "./transport.ts";
 
-/** What is to be read, by whom. */
+/** The repository to read and the credentials to use. */
 export interface Access {
   readonly registry: string;
-  /** Empty where only the registry itself is asked. */
-  readonly repository: string;
+  /** Left out for a request to the registry itself. */
+  readonly repository?: string | undefined;
   readonly auth: RegistryAuth | undefined;
 }
 
@@ -32,14 +32,14 @@ const tokenSchema = z.object({
   expires_in: z.number().optional(),
 });
 
-/** What the specification of tokens says where the server does not. */
+/** Default of the token specification. */
 const DEFAULT_TOKEN_TTL_S = 60;
-/** A token is not used for its last moments: it has to arrive. */
-const MARGIN_MS = 5_000;
+/** A token is not used in its last seconds, since the request takes time to arrive. */
+const EXPIRY_MARGIN_MS = 5_000;
 const MAX_TOKEN_BYTES = 65_536;
 const MAX_GRANTS = 64;
 
-/** Gets through a registry's authentication: its challenge, the token server behind it, and what was granted before. */
+/** Authenticates to registries: answers challenges, fetches tokens and caches them. */
 export class Authorizer {
   readonly #http: RegistryHttp;
   readonly #clock: Clock;
@@ -50,19 +50,19 @@ export class Authorizer {
     this.#clock = clock;
   }
 
-  /** The header that was good for this before, if it still may be. */
-  known(access: Access): string | undefined {
+  /** Returns the cached `Authorization` header, if there is one that has not expired. */
+  cachedHeader(access: Access): string | undefined {
     if (access.auth?.kind === "token") return `Bearer ${access.auth.token}`;
     const grant = this.#grants.get(keyOf(access));
     return grant && grant.until > this.#clock.monotonic() ? grant.header : undefined;
   }
 
   /**
-   * A new header that answers the challenge of a 401.
+   * Returns a new `Authorization` header for the challenge of a 401.
    *
-   * @param refusal of the registry itself, never of a host that a redirect led to
-   * @throws RegistryError of kind `image_denied` where there is nothing better to show, and `refused_target` where the
-   *   registry names a token server that may not be asked
+   * @param refusal the 401 of the registry itself, never of a redirect's target
+   * @throws RegistryError of kind `image_denied` if there are no suitable credentials, and `refused_target` if the registry
+   *   names a token server that must not be contacted
    */
   async authenticate(refusal: RegistryResponse, access: Access, signal: AbortSignal): Promise<string> {
     const { registry, auth } = access;
@@ -94,13 +94,13 @@ export class Authorizer {
     access: Access,
     signal: AbortSignal,
   ): Promise<Grant> {
-    const asked = this.#clock.monotonic();
-    const outgoing = await this.#tokenRequest(challenge, access, signal);
-    const answer = await this.#http.send({ ...outgoing, forbiddenAddresses: forbiddenAddresses }, signal);
-    if (answer.status !== 200) throw await tokenRefusal(answer, access, this.#clock);
-    const { token, access_token: accessToken, expires_in: seconds } = await this.#readToken(answer, signal);
+    const requestedAt = this.#clock.monotonic();
+    const request = await this.#tokenRequest(challenge, access, signal);
+    const response = await this.#http.send({ ...request, forbiddenAddresses }, signal);
+    if (response.status !== 200) throw await tokenRefusal(response, access, this.#clock);
+    const { token, access_token: accessToken, expires_in: seconds } = await this.#readToken(response, signal);
     const header = `Bearer ${token ?? accessToken ?? ""}`;
-    return { header, until: asked + Math.max(1, seconds ?? DEFAULT_TOKEN_TTL_S) * 1000 - MARGIN_MS };
+    return { header, until: requestedAt + Math.max(1, seconds ?? DEFAULT_TOKEN_TTL_S) * 1000 - EXPIRY_MARGIN_MS };
   }
 
   async #tokenRequest(challenge: Challenge, access: Access, signal: AbortSignal): Promise<RegistryHttpRequest> {
@@ -118,8 +118,8 @@ export class Authorizer {
       throw untrustedTokenServerError(registry, url);
     const fields = new URLSearchParams();
     if (service !== undefined) fields.set("service", service);
-    const own = repository === "" ? "" : `repository:${repository}:pull`;
-    const scopes = (scope ?? own).split(" ").filter((one) => one !== "");
+    const defaultScope = repository === undefined ? "" : `repository:${repository}:pull`;
+    const scopes = (scope ?? defaultScope).split(" ").filter((one) => one !== "");
     if (auth?.kind === "identity") {
       fields.set("grant_type", "refresh_token");
       fields.set("refresh_token", auth.identityToken);
@@ -135,29 +135,29 @@ export class Authorizer {
     return { method: "GET", url, headers: { Authorization: basic(auth.username, auth.password) }, trust };
   }
 
-  async #readToken(answer: RegistryHttpResponse, signal: AbortSignal): Promise<z.output<typeof tokenSchema>> {
+  async #readToken(response: RegistryHttpResponse, signal: AbortSignal): Promise<z.output<typeof tokenSchema>> {
     try {
       const options = { clock: this.#clock, maxBytes: MAX_TOKEN_BYTES, stallMs: 15_000 };
-      const text = new TextDecoder().decode(await readBody(answer.body, options));
+      const text = new TextDecoder().decode(await readBody(response.body, options));
       const parsed = tokenSchema.safeParse(parseJson(text)).data;
       if (parsed?.token !== undefined || parsed?.access_token !== undefined) return parsed;
     } catch (error) {
       signal.throwIfAborted();
-      throw toRegistryError(error, answer.url.host, this.#clock);
+      throw toRegistryError(error, response.url.host, this.#clock);
     }
-    throw new RegistryError("unsupported", `the token server ${answer.url.host} answered without a token`);
+    throw new RegistryError("unsupported", `the token server ${response.url.host} returned no token`);
   }
 }
 
 async function tokenRefusal(
-  answer: RegistryHttpResponse,
+  response: RegistryHttpResponse,
   { registry, auth }: Access,
   clock: Clock,
 ): Promise<RegistryError> {
-  const { status, url } = answer;
+  const { status, url } = response;
   if (status !== 400 && status !== 401 && status !== 403)
-    return await toResponseError(answer, clock, authSecrets(auth));
-  answer.body.destroy();
+    return await toResponseError(response, clock, authSecrets(auth));
+  response.body.destroy();
   return auth
     ? denied(`${url.host} refuses the user name, password or token for ${registry} (HTTP ${status})`)
     : denied(`${registry} wants credentials, and none are known for it (HTTP ${status})`);

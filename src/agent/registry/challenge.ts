@@ -1,4 +1,4 @@
-/** One way of authenticating that a server offers in `WWW-Authenticate` (RFC 9110, section 11.6.1). */
+/** A challenge in `WWW-Authenticate` (RFC 9110, section 11.6.1). */
 export interface Challenge {
   /** In lower case. */
   readonly scheme: string;
@@ -6,14 +6,14 @@ export interface Challenge {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-// One pattern a token kind, tried in turn at each place: a scheme is a word without "=" behind it.
+// Sticky patterns, tried in turn at each position: a scheme is a token without "=" after it.
 const PARAMETER = /\s*,?\s*([!#$%&'*+.^_`|~\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",]+))/y;
 const SCHEME = /[\s,]*([!#$%&'*+.^_`|~\w-]+)(?=\s|,|$)/y;
 const MAX_HEADER_LENGTH = 8192;
 
 /**
- * Reads a `WWW-Authenticate` header. What cannot be read ends it: the challenges before it are answered. A header of
- * unreasonable length has none.
+ * Parses a `WWW-Authenticate` header. Stops at the first syntax error and returns the challenges before it. Returns none for
+ * a header longer than `MAX_HEADER_LENGTH`.
  */
 export function parseChallenges(header: string | undefined): Challenge[] {
   const text = header ?? "";

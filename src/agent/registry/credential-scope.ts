@@ -1,8 +1,8 @@
 import { isIP } from "node:net";
 
 /**
- * Suffixes under which strangers have names beside each other: what stands before one belongs to one owner, who has
- * nothing to do with the others. Beside these there are the usual second levels of countries (`co.uk`, `com.au`).
+ * Public suffixes: names directly below one belong to different owners. In addition to the usual second levels of
+ * countries (`co.uk`, `com.au`).
  */
 const PUBLIC_SUFFIXES: ReadonlySet<string> = new Set([
   "amazonaws.com",
@@ -31,15 +31,15 @@ const PUBLIC_SUFFIXES: ReadonlySet<string> = new Set([
 const SECOND_LEVEL_SUFFIX =
   /^(?:ac|asso|biz|co|com|ed|edu|firm|gen|go|gob|gouv|gov|gv|id|ind|info|lg|ltd|me|mil|ne|net|nhs|nom|or|org|plc|sch|web)\.[a-z]{2}$/;
 
-/** Token servers of public registries under another name than the registry's. */
+/** Token servers of public registries on another domain than the registry. */
 const KNOWN_AUTH_HOSTS: ReadonlyMap<string, string> = new Map([["scw.cloud", "api.scaleway.com"]]);
 
 /**
- * Whether a token server may be shown the credentials for a registry: where it is on the same host (on any port), on one
- * of the same owner, as `auth.example.com` is of `registry.example.com`, or on one that the configuration names.
+ * Whether credentials for a registry may be sent to a token server: it is on the same host (any port), on a host of the
+ * same domain (`auth.example.com` for `registry.example.com`), or listed in the configuration.
  *
- * @param registry where the registry answers: a host, with or without a port
- * @param authHosts further hosts; one with a port stands for that port only
+ * @param registry the registry's host, with or without a port
+ * @param authHosts further hosts; one with a port allows that port only
  */
 export function maySendCredentials(registry: string, server: URL, authHosts: readonly string[]): boolean {
   const own = normalizeHostname(registry);
@@ -56,12 +56,12 @@ function isListedHost(host: string, server: URL): boolean {
   return !/:\d+$/.test(host) || named.port === server.port;
 }
 
-/** A host without its port, in the one form that addresses of the web have. Empty for what is none. */
+/** Returns a host without port in the canonical form of URLs, or an empty string if it is not valid. */
 function normalizeHostname(host: string): string {
   return URL.parse(`https://${host}`)?.hostname.replace(/\.$/, "") ?? "";
 }
 
-/** The shortest name that belongs to one owner, as far as a name tells; nothing for addresses and names of one word. */
+/** Returns the shortest suffix that belongs to one owner; `undefined` for IP addresses and single-label names. */
 function registrableDomain(name: string): string | undefined {
   if (isIP(name) !== 0 || name.startsWith("[")) return undefined;
   const labels = name.split(".");

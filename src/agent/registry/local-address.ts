@@ -1,15 +1,16 @@
 import { lookup } from "node:dns";
 import { BlockList, isIP, isIPv6, type LookupFunction } from "node:net";
+import { stripBrackets } from "../core/net/hostname.ts";
 import { RegistryError } from "./registry-error.ts";
 
-/** This machine itself, or what only the machines of its own link can reach: metadata services, modems. */
+/** This machine, or an address only reachable on its own link, such as metadata services and modems. */
 export type LocalAddressKind = "loopback" | "link-local";
 
-/** Addresses a request may not go to. */
+/** Kinds of addresses that a request must not go to. */
 export type ForbiddenAddresses = ReadonlySet<LocalAddressKind>;
 
 const LOOPBACK = new BlockList();
-// Of IPv6 also the forms that hold one of IPv4: `::127.0.0.1`, and what gateways to IPv4 translate.
+// Of IPv6 also forms with an embedded IPv4 address: `::127.0.0.1`, and the NAT64 prefix.
 LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
 LOOPBACK.addSubnet("0.0.0.0", 8, "ipv4");
 LOOPBACK.addSubnet("::", 96, "ipv6");
@@ -20,7 +21,7 @@ LINK_LOCAL.addSubnet("169.254.0.0", 16, "ipv4");
 LINK_LOCAL.addSubnet("fe80::", 10, "ipv6");
 LINK_LOCAL.addSubnet("64:ff9b::a9fe:0", 112, "ipv6");
 
-/** What is special of an address, as text without brackets; nothing of one that is elsewhere, or that is a name. */
+/** Returns the kind of a local address, without brackets; `undefined` for other addresses and for names. */
 export function localAddressKind(address: string): LocalAddressKind | undefined {
   const [plain = ""] = address.split("%");
   if (isIP(plain) === 0) return undefined;
@@ -30,23 +31,23 @@ export function localAddressKind(address: string): LocalAddressKind | undefined 
 }
 
 /**
- * Refuses a host that is written as an address it may not be. Names are looked at by `guardedLookup`.
+ * Throws if the host is a forbidden IP address. Names are checked by `guardedLookup`.
  *
- * @param hostname of a `URL`, which has brought every way to write an address into one form
+ * @param hostname of a `URL`, which normalizes IP addresses
  */
 export function rejectForbiddenAddress(hostname: string, forbidden: ForbiddenAddresses): void {
-  const address = hostname.replaceAll(/[[\]]/g, "");
+  const address = stripBrackets(hostname);
   const kind = localAddressKind(address);
   if (kind && forbidden.has(kind)) throw forbiddenAddressError(hostname, address, kind);
 }
 
 /**
- * Looks names up as Node.js does, at the moment of the connection, and fails where any of the addresses is forbidden: a
- * name may have another address than a moment ago.
+ * Returns a `lookup` that fails if any address of a name is forbidden. Runs as part of the connection, so that the checked
+ * addresses are those connected to.
  */
-export function guardedLookup(forbidden: ForbiddenAddresses, look: typeof lookup = lookup): LookupFunction {
+export function guardedLookup(forbidden: ForbiddenAddresses, resolve: typeof lookup = lookup): LookupFunction {
   return (hostname, options, callback) => {
-    look(hostname, { ...options, all: true }, (error, found) => {
+    resolve(hostname, { ...options, all: true }, (error, found) => {
       if (error) return callback(error, "");
       for (const { address } of found) {
         const kind = localAddressKind(address);
@@ -59,7 +60,7 @@ export function guardedLookup(forbidden: ForbiddenAddresses, look: typeof lookup
 }
 
 function forbiddenAddressError(host: string, address: string, kind: LocalAddressKind): RegistryError {
-  const name = host.replaceAll(/[[\]]/g, "") === address ? host : `${host} (${address})`;
+  const name = stripBrackets(host) === address ? host : `${host} (${address})`;
   const what = kind === "loopback" ? "this machine itself" : "an address of the device's own link";
   return new RegistryError("refused_target", `the registry leads to ${name}, which is ${what}`);
 }

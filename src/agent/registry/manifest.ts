@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { RegistryError } from "./registry-error.ts";
 
-/** Kinds of manifests this client reads, OCI's and Docker's. */
+/** Supported manifest types, OCI's and Docker's. */
 const MANIFEST_TYPES = [
   "application/vnd.oci.image.manifest.v1+json",
   "application/vnd.docker.distribution.manifest.v2+json",
@@ -12,7 +12,7 @@ const INDEX_TYPES = [
   "application/vnd.docker.distribution.manifest.list.v2+json",
 ];
 
-/** What to ask for: without it registries answer in a format of 2014. */
+/** Value of the `Accept` header. Without it, registries return the schema 1 format of 2014. */
 export const ACCEPT = [...INDEX_TYPES, ...MANIFEST_TYPES].join(", ");
 
 const CONFIG_TYPES = new Set([
@@ -23,7 +23,7 @@ const CONFIG_TYPES = new Set([
 const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/);
 const descriptor = z.object({ mediaType: z.string().max(255), digest, size: z.int().min(0) });
 
-// Engines write platforms as they please: what is no platform suits no machine.
+// Indexes contain malformed platforms: such an entry matches no machine.
 const platform = z
   .object({ os: z.string(), architecture: z.string(), variant: z.string().optional() })
   .optional()
@@ -51,8 +51,8 @@ export type ParsedManifest =
   | { readonly kind: "image"; readonly mediaType: string; readonly manifest: Manifest };
 
 /**
- * Reads a manifest or a list of them. Its own `mediaType` counts, then what the registry calls it, then its shape: OCI
- * lets it be left out, and registries are often wrong. Throws `RegistryError` of kind `unsupported`.
+ * Parses a manifest or an index. Its `mediaType` decides, then the `Content-Type`, then its shape: OCI makes `mediaType`
+ * optional, and registries' types are often wrong. Throws `RegistryError` of kind `unsupported`.
  */
 export function parseManifest(bytes: Uint8Array, contentType: string | undefined): ParsedManifest {
   const value = parseJson(bytes, "a manifest");
@@ -60,7 +60,8 @@ export function parseManifest(bytes: Uint8Array, contentType: string | undefined
     .object({ mediaType: z.string().optional(), schemaVersion: z.number().optional() })
     .catch({})
     .parse(value);
-  if (schemaVersion === 1) throw new RegistryError("unsupported", "the image is in Docker's manifest format of 2014");
+  if (schemaVersion === 1)
+    throw new RegistryError("unsupported", "the image has a manifest of schema version 1, which is not supported");
   const named = [own, contentType?.split(";")[0]?.trim()].find((type) => isKnown(type));
   const isIndex = named === undefined ? "manifests" in (value as object) : INDEX_TYPES.includes(named);
   if (isIndex) {
@@ -69,23 +70,23 @@ export function parseManifest(bytes: Uint8Array, contentType: string | undefined
   }
   const manifest = read(manifestSchema, value, "a manifest");
   if (!CONFIG_TYPES.has(manifest.config.mediaType)) {
-    throw new RegistryError("unsupported", "the reference leads to something other than a container image");
+    throw new RegistryError("unsupported", "the reference is not a container image");
   }
   return { kind: "image", mediaType: named ?? MANIFEST_TYPES[0] ?? "", manifest };
 }
 
-/** Reads an image's configuration. Throws `RegistryError` of kind `unsupported`. */
+/** Parses an image configuration. Throws `RegistryError` of kind `unsupported`. */
 export function parseConfiguration(bytes: Uint8Array): ImageConfiguration {
   return read(configSchema, parseJson(bytes, "an image configuration"), "an image configuration");
 }
 
-/** Throws `RegistryError` of kind `wrong_content` unless the bytes are what the digest says. */
+/** Throws `RegistryError` of kind `wrong_content` unless the bytes match the digest. */
 export function verifyDigest(bytes: Uint8Array, expected: string): void {
   if (digestOf(bytes) === expected) return;
-  throw new RegistryError("wrong_content", `the registry sent something else than ${expected}`);
+  throw new RegistryError("wrong_content", `the registry sent content that does not match ${expected}`);
 }
 
-/** `sha256:` and the hash in hexadecimal. */
+/** Returns the digest: `sha256:` and the hash in hexadecimal. */
 export function digestOf(bytes: Uint8Array): string {
   return `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
 }
@@ -99,7 +100,7 @@ function parseJson(bytes: Uint8Array, what: string): unknown {
     const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
     if (typeof value === "object" && value !== null) return value;
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new RegistryError("unsupported", `the registry sent something that is not ${what}`);
 }

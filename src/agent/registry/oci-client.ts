@@ -25,18 +25,18 @@ export interface OciClientOptions {
   readonly trust: TrustSource;
   /** Such as `edge-agent/1.0`. */
   readonly userAgent: string;
-  /** How long a registry may take until it begins to answer, in milliseconds. Default 30 s. */
+  /** Timeout until a registry starts to respond, in milliseconds. Default 30 s. */
   readonly responseTimeoutMs?: number;
 }
 
-/** Manifests and configurations longer than this are nobody's image. */
+/** Maximum size of a manifest or configuration. */
 const MAX_DOCUMENT_BYTES = 4 * 1024 * 1024;
 const SHORT_BODY_BYTES = 4096;
 const DEFAULT_RESPONSE_TIMEOUT_MS = 30_000;
-/** Lists in lists are allowed, and not seen; deeper than this somebody is playing. */
+/** Maximum depth of nested indexes. The specification allows nesting; images in use have none. */
 const MAX_INDEX_DEPTH = 2;
 
-/** A client for registries, over HTTP. */
+/** Creates a registry client. */
 export function createRegistryClient(options: OciClientOptions): RegistryClient {
   return new OciClient(options);
 }
@@ -55,11 +55,7 @@ class OciClient implements RegistryClient {
 
   constructor({ clock, trust, userAgent, responseTimeoutMs = DEFAULT_RESPONSE_TIMEOUT_MS }: OciClientOptions) {
     this.#clock = clock;
-    this.#http = new RegistryHttp(
-      new Transport({ clock, userAgent, responseTimeoutMs: responseTimeoutMs }),
-      trust,
-      clock,
-    );
+    this.#http = new RegistryHttp(new Transport({ clock, userAgent, responseTimeoutMs }), trust, clock);
     this.#authorizer = new Authorizer(this.#http, clock);
     this.#stallMs = responseTimeoutMs;
   }
@@ -76,11 +72,11 @@ class OciClient implements RegistryClient {
     const { config, layers } = found.manifest;
     const configBytes = await this.#readConfig(target, config, signal);
     const configuration = parseConfiguration(configBytes);
-    // A list says what it offers; an image alone says so only here.
+    // An index names platforms; a single image has its platform only here.
     if (found.indexDigest === undefined) requireRunnable(configuration, platform);
     const diffIds = configuration.rootfs.diff_ids;
     if (diffIds.length !== layers.length) {
-      throw new RegistryError("unsupported", "the image's configuration and manifest name different layers");
+      throw new RegistryError("unsupported", "the image's configuration and manifest list different layers");
     }
     return {
       reference,
@@ -105,49 +101,49 @@ class OciClient implements RegistryClient {
     const { offset = 0, auth, signal } = options;
     const headers: Record<string, string> = offset > 0 ? { Range: `bytes=${offset}-` } : {};
     const target = { registry: image.registry, repository: image.repository, auth };
-    const answer = await this.#get(target, `blobs/${blob.digest}`, headers, signal);
-    const { status, body } = answer;
-    if (status === 200 || (status === 206 && rangeStart(answer) === offset)) {
-      const length = Number(answer.headers["content-length"] ?? Number.NaN);
+    const response = await this.#get(target, `blobs/${blob.digest}`, headers, signal);
+    const { status, body } = response;
+    if (status === 200 || (status === 206 && rangeStart(response) === offset)) {
+      const length = Number(response.headers["content-length"] ?? Number.NaN);
       const remaining = Number.isSafeInteger(length) ? length : undefined;
       return { stream: body, status, offset: status === 206 ? offset : 0, remaining };
     }
-    if (status !== 206) throw await this.#toError(answer, target);
+    if (status !== 206) throw await this.#toError(response, target);
     body.destroy();
-    throw new RegistryError("wrong_content", `${answer.url.host} sent another part of the layer than was asked for`);
+    throw new RegistryError("wrong_content", `${response.url.host} sent another range of the layer than requested`);
   }
 
   async #findManifest(target: Target, name: string, platform: Platform, signal: AbortSignal) {
     let indexDigest: string | undefined;
-    let wanted = name;
-    for (let lists = 0; lists <= MAX_INDEX_DEPTH; lists++) {
-      const answer = await this.#get(target, `manifests/${wanted}`, { Accept: ACCEPT }, signal);
-      if (answer.status !== 200) throw await this.#toError(answer, target);
-      const bytes = await this.#read(answer, signal);
-      if (wanted.startsWith("sha256:")) verifyDigest(bytes, wanted);
-      const parsed = parseManifest(bytes, answer.headers["content-type"]);
+    let nextName = name;
+    for (let depth = 0; depth <= MAX_INDEX_DEPTH; depth++) {
+      const response = await this.#get(target, `manifests/${nextName}`, { Accept: ACCEPT }, signal);
+      if (response.status !== 200) throw await this.#toError(response, target);
+      const bytes = await this.#read(response, signal);
+      if (nextName.startsWith("sha256:")) verifyDigest(bytes, nextName);
+      const parsed = parseManifest(bytes, response.headers["content-type"]);
       const digest = digestOf(bytes);
       if (parsed.kind === "image") {
         const { manifest, mediaType } = parsed satisfies { manifest: Manifest };
         return { digest, indexDigest, mediaType, manifest, bytes };
       }
       indexDigest ??= digest;
-      wanted = chooseFrom(parsed.index, platform);
+      nextName = chooseFrom(parsed.index, platform);
     }
-    throw new RegistryError("unsupported", "the reference leads from list to list");
+    throw new RegistryError("unsupported", "the reference leads to nested indexes");
   }
 
   async #readConfig(target: Target, config: Descriptor, signal: AbortSignal): Promise<Uint8Array> {
     if (config.size > MAX_DOCUMENT_BYTES)
-      throw new RegistryError("unsupported", "the image's configuration is too long");
-    const answer = await this.#get(target, `blobs/${config.digest}`, {}, signal);
-    if (answer.status !== 200) throw await this.#toError(answer, target);
-    const bytes = await this.#read(answer, signal);
+      throw new RegistryError("unsupported", "the image's configuration is too large");
+    const response = await this.#get(target, `blobs/${config.digest}`, {}, signal);
+    if (response.status !== 200) throw await this.#toError(response, target);
+    const bytes = await this.#read(response, signal);
     verifyDigest(bytes, config.digest);
     return bytes;
   }
 
-  /** GET within a repository, authenticated once the registry asks for that, or asks again because a token expired. */
+  /** Sends a GET within a repository. Authenticates if the registry requires it, again if a token has expired. */
   async #get(
     target: Target,
     path: string,
@@ -159,36 +155,36 @@ class OciClient implements RegistryClient {
       const all = authorization === undefined ? headers : { ...headers, Authorization: authorization };
       return this.#http.get({ registry, path: `/v2/${repository}/${path}`, headers: all }, signal);
     };
-    const answer = await send(this.#authorizer.known(target));
-    if (answer.status !== 401 || answer.headers["www-authenticate"] === undefined) return answer;
-    // Only the registry itself says how it wants to be authenticated to: a host behind a redirect may want to collect.
-    if (answer.isCrossOrigin) return answer;
-    discard(answer);
-    const second = await send(await this.#authorizer.authenticate(answer, target, signal));
+    const response = await send(this.#authorizer.cachedHeader(target));
+    if (response.status !== 401 || response.headers["www-authenticate"] === undefined) return response;
+    // Only the registry's own challenge is answered: a redirect's target could collect credentials.
+    if (response.isCrossOrigin) return response;
+    discard(response);
+    const second = await send(await this.#authorizer.authenticate(response, target, signal));
     if (second.status !== 401 || second.isCrossOrigin) return second;
     discard(second);
     throw refusedAgain(target);
   }
 
-  async #read(answer: RegistryHttpResponse, signal: AbortSignal): Promise<Uint8Array> {
+  async #read(response: RegistryHttpResponse, signal: AbortSignal): Promise<Uint8Array> {
     try {
       const options = { clock: this.#clock, maxBytes: MAX_DOCUMENT_BYTES, stallMs: this.#stallMs };
-      return await readBody(answer.body, options);
+      return await readBody(response.body, options);
     } catch (error) {
       signal.throwIfAborted();
-      throw toRegistryError(error, answer.url.host, this.#clock);
+      throw toRegistryError(error, response.url.host, this.#clock);
     }
   }
 
-  async #toError(answer: RegistryResponse, { auth }: Target): Promise<RegistryError> {
-    const error = await toResponseError(answer, this.#clock, authSecrets(auth));
-    const hasExpired = answer.status === 403 && answer.isCrossOrigin;
-    // An address of a storage host that has expired: the registry gives a new one.
+  async #toError(response: RegistryResponse, { auth }: Target): Promise<RegistryError> {
+    const error = await toResponseError(response, this.#clock, authSecrets(auth));
+    const hasExpired = response.status === 403 && response.isCrossOrigin;
+    // The signed URL of a storage host has expired: the registry issues a new one.
     return hasExpired ? new RegistryError("registry_unreachable", error.message) : error;
   }
 }
 
-/** What was just granted, or shown, is not enough. */
+/** The registry returned 401 to a fresh token or to the credentials. */
 function refusedAgain({ registry, auth }: Target): RegistryError {
   const what = auth?.kind === "basic" ? "user name or password" : "token";
   return new RegistryError(
@@ -211,7 +207,7 @@ function requireRunnable(configuration: ImageConfiguration, platform: Platform):
 }
 
 function wrongPlatform(offers: readonly Platform[], platform: Platform): RegistryError {
-  // Attestations are listed as of no platform.
+  // Attestations have the platform "unknown".
   const names = new Set(offers.filter(({ os }) => os !== "unknown").map((offer) => platformName(offer)));
   const offered = [...names].slice(0, 20).join(", ") || "nothing";
   return new RegistryError(
@@ -220,7 +216,7 @@ function wrongPlatform(offers: readonly Platform[], platform: Platform): Registr
   );
 }
 
-/** Lets a short body run out, so that the connection serves the next request. */
+/** Discards a response. Reads a short body to its end, so that the connection can be reused. */
 function discard({ headers, body }: RegistryHttpResponse): void {
   if (Number(headers["content-length"] ?? Number.NaN) <= SHORT_BODY_BYTES) body.resume();
   else body.destroy();

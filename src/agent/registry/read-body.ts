@@ -1,19 +1,19 @@
 import type { IncomingMessage } from "node:http";
 import type { Clock } from "../../lib/clock.ts";
 
-/** More came than may be kept in memory. */
+/** The body is longer than the limit. */
 export class BodyTooLongError extends Error {
   override readonly name = "BodyTooLongError";
 }
 
 export interface ReadOptions {
   readonly maxBytes: number;
-  /** Longest silence, in milliseconds. How long it takes in all is for the link to say. */
+  /** Maximum time without data, in milliseconds. There is no limit for the whole body. */
   readonly stallMs: number;
   readonly clock: Clock;
 }
 
-/** Reads an answer's body to its end. Rejects with `BodyTooLongError`, a `TimeoutError`, or what cut the connection. */
+/** Reads a body to its end. Rejects with `BodyTooLongError`, a `TimeoutError`, or the connection's error. */
 export async function readBody(body: IncomingMessage, options: ReadOptions): Promise<Uint8Array> {
   const { clock, maxBytes, stallMs } = options;
   const chunks: Buffer[] = [];

@@ -1,11 +1,11 @@
 import type { RegistryErrorKind } from "../core/error-kind.ts";
 
 export interface RegistryErrorOptions extends ErrorOptions {
-  /** How long the registry wants to be left alone. */
+  /** Delay before a retry as the registry requested it. */
   readonly retryAfterMs?: number | undefined;
 }
 
-/** An error of a registry or of the way to it. The message is for a person, and has no credentials in it. */
+/** An error of a registry or of the connection to it. The message is for people and contains no credentials. */
 export class RegistryError extends Error {
   readonly kind: RegistryErrorKind;
   readonly retryAfterMs: number | undefined;

@@ -1,26 +1,27 @@
 import type { Clock } from "../../lib/clock.ts";
-import { isLoopback, registryHost } from "./address.ts";
+import { isLoopback, stripBrackets } from "../core/net/hostname.ts";
+import { registryHost } from "./address.ts";
 import { type ForbiddenAddresses, localAddressKind } from "./local-address.ts";
 import { RegistryError } from "./registry-error.ts";
 import { speaksNoTls, toRegistryError } from "./to-registry-error.ts";
 import type { HostTrust, RegistryHttpResponse, RegistryHttpRequest, Transport } from "./transport.ts";
 
-/** What a registry may be trusted with. */
+/** Returns the trust settings of a registry. */
 export type TrustSource = (registry: string, signal: AbortSignal) => Promise<HostTrust>;
 
 export interface RegistryRequest {
-  /** As references name it. */
+  /** The name used in references. */
   readonly registry: string;
   /** Begins with `/v2/`. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** An answer to a request that was made to a registry. */
+/** A response, after redirects. */
 export interface RegistryResponse extends RegistryHttpResponse {
-  /** Another host than the registry gave it, or the same one at another port or by another scheme. */
+  /** The response is from another origin (scheme, host, port) than the registry. */
   readonly isCrossOrigin: boolean;
-  /** Where a registry at this place may not lead to. */
+  /** Addresses that this registry must not lead to. */
   readonly forbiddenAddresses: ForbiddenAddresses;
 }
 
@@ -30,12 +31,12 @@ const LOOPBACK: ForbiddenAddresses = new Set(["loopback"]);
 const LINK_LOCAL: ForbiddenAddresses = new Set(["link-local"]);
 const ALL_LOCAL: ForbiddenAddresses = new Set(["loopback", "link-local"]);
 
-/** HTTP as registries need it: which scheme, which certificates, redirects to where the bytes really are. */
+/** HTTP for registries: chooses scheme and certificates, and follows redirects. */
 export class RegistryHttp {
   readonly #transport: Transport;
   readonly #trust: TrustSource;
   readonly #clock: Clock;
-  /** Registries without TLS that answered so before. */
+  /** Hosts that have responded over plain HTTP. */
   readonly #plain = new Set<string>();
 
   constructor(transport: Transport, trust: TrustSource, clock: Clock) {
@@ -44,7 +45,7 @@ export class RegistryHttp {
     this.#clock = clock;
   }
 
-  /** GET at a registry. Rejects with a `RegistryError` where there is no answer, or with the signal's reason. */
+  /** Sends a GET to a registry. Rejects with a `RegistryError` if there is no response, or with the signal's reason. */
   async get({ registry, path, headers }: RegistryRequest, signal: AbortSignal): Promise<RegistryResponse> {
     const host = registryHost(registry);
     const trust = await this.trustOf(registry, signal);
@@ -58,14 +59,14 @@ export class RegistryHttp {
         return await this.#follow(request("https:"), signal);
       } catch (error) {
         if (error instanceof RegistryError || !mayBePlain(error)) throw error;
-        const answer = await this.#follow(request("http:"), signal);
+        const response = await this.#follow(request("http:"), signal);
         this.#plain.add(host);
-        return answer;
+        return response;
       }
     });
   }
 
-  /** One request to a token server, or wherever else a registry sends its clients. */
+  /** Sends a request to a token server, or another server that the registry named. */
   async send(
     outgoing: RegistryHttpRequest & Required<Pick<RegistryHttpRequest, "forbiddenAddresses">>,
     signal: AbortSignal,
@@ -75,7 +76,7 @@ export class RegistryHttp {
 
   async trustOf(registry: string, signal: AbortSignal): Promise<HostTrust> {
     const trust = await this.#trust(registry, signal);
-    // As engines do: nobody is between this machine and itself.
+    // As engines do: loopback needs no TLS.
     return isLoopback(registryHost(registry)) ? { ...trust, insecure: true } : trust;
   }
 
@@ -83,20 +84,21 @@ export class RegistryHttp {
     let outgoing = first;
     let { forbiddenAddresses } = first;
     for (let redirects = 0; ; redirects++) {
-      const answer = await this.#transport.send(outgoing, signal);
-      const { location } = answer.headers;
-      // Where the registry is shows at its own answer, by the address that was connected to.
-      forbiddenAddresses ??= forbiddenRedirectTargets(answer);
-      if (!REDIRECTS.has(answer.status) || location === undefined) {
+      const response = await this.#transport.send(outgoing, signal);
+      const { location } = response.headers;
+      // The first response is the registry's own, so its address tells where the registry is.
+      forbiddenAddresses ??= forbiddenRedirectTargets(response);
+      if (!REDIRECTS.has(response.status) || location === undefined) {
         return {
-          ...answer,
-          isCrossOrigin: answer.url.origin !== first.url.origin,
-          forbiddenAddresses: forbiddenAddresses,
+          ...response,
+          isCrossOrigin: response.url.origin !== first.url.origin,
+          forbiddenAddresses,
         };
       }
-      answer.body.destroy();
-      if (redirects === MAX_REDIRECTS) throw new RegistryError("unsupported", `${first.url.host} redirects in circles`);
-      outgoing = { ...redirected(outgoing, location), forbiddenAddresses: forbiddenAddresses };
+      response.body.destroy();
+      if (redirects === MAX_REDIRECTS)
+        throw new RegistryError("unsupported", `${first.url.host} redirects more than ${MAX_REDIRECTS} times`);
+      outgoing = { ...redirected(outgoing, location), forbiddenAddresses };
     }
   }
 
@@ -111,20 +113,20 @@ export class RegistryHttp {
 }
 
 /**
- * A registry on this machine may lead to others on this machine, and one on the device's own link to others there. Behind
- * a proxy, only a registry that is written as an address is known to be here.
+ * A registry on this machine may lead to others on this machine, and one on the device's own link to others there. Through
+ * a proxy, only a registry given as an IP address is known to be local.
  */
 function forbiddenRedirectTargets({ url, remoteAddress }: RegistryHttpResponse): ForbiddenAddresses {
-  const own = localAddressKind(remoteAddress ?? url.hostname.replaceAll(/[[\]]/g, ""));
+  const own = localAddressKind(remoteAddress ?? stripBrackets(url.hostname));
   if (own === undefined) return ALL_LOCAL;
   return own === "loopback" ? LINK_LOCAL : LOOPBACK;
 }
 
-/** Credentials stay with the host they are for: storage hosts authorize by what is in the address. */
+/** Returns the redirected request, without credentials if the origin changes: storage hosts use signed URLs. */
 function redirected(from: RegistryHttpRequest, location: string): RegistryHttpRequest {
   const url = URL.parse(location, from.url);
   if (!url || (url.protocol !== "https:" && url.protocol !== "http:")) {
-    throw new RegistryError("unsupported", `${from.url.host} redirects to something that is no web address`);
+    throw new RegistryError("unsupported", `${from.url.host} redirects to an address that is not HTTP`);
   }
   const isDowngrade = from.url.protocol === "https:" && url.protocol === "http:";
   if (isDowngrade && !from.trust.insecure) {

@@ -14,17 +14,17 @@ export interface RegistryPingOptions {
   readonly userAgent: string;
 }
 
-/** What a registry said: whoever asks may, the credentials are taken, or it wants some and there are none for it. */
-export type RegistryPingResult = "open" | "accepted" | "wants_credentials";
+/** How a registry responded: without authentication, with the credentials accepted, or it requires some and has none. */
+export type RegistryPingResult = "no_credentials_needed" | "accepted" | "wants_credentials";
 
 /**
- * Asks a registry whether it is there and takes the device's credentials, and for nothing else. Rejects with a
- * `RegistryError`, or with the signal's reason.
+ * Checks whether a registry responds and accepts the device's credentials. Rejects with a `RegistryError`, or with the
+ * signal's reason.
  *
- * @param repository one that is pulled from it, for registries that tell by it who may; empty where none is known
+ * @param target its `repository` is one that is pulled from it, for registries that grant access by repository
  */
 export type RegistryPing = (
-  target: { readonly registry: string; readonly repository: string },
+  target: { readonly registry: string; readonly repository?: string | undefined },
   signal: AbortSignal,
 ) => Promise<RegistryPingResult>;
 
@@ -44,18 +44,18 @@ export function createRegistryPing({ clock, trust, credentials, userAgent }: Reg
   return async ({ registry, repository }, signal) => {
     const auth = await credentials.lookup(registry, signal);
     const access = { registry, repository, auth };
-    const first = await get(registry, authorizer.known(access), signal);
+    const first = await get(registry, authorizer.cachedHeader(access), signal);
     if (first.status !== 401 || first.isCrossOrigin || first.headers["www-authenticate"] === undefined) {
       if (first.status !== 200) throw await toResponseError(first, clock, authSecrets(auth));
       first.body.destroy();
-      return auth ? "accepted" : "open";
+      return auth ? "accepted" : "no_credentials_needed";
     }
     first.body.destroy();
     try {
       const second = await get(registry, await authorizer.authenticate(first, access, signal), signal);
       if (second.status !== 200) throw await toResponseError(second, clock, authSecrets(auth));
       second.body.destroy();
-      return auth ? "accepted" : "open";
+      return auth ? "accepted" : "no_credentials_needed";
     } catch (error) {
       if (!auth && error instanceof RegistryError && error.kind === "image_denied") return "wants_credentials";
       throw error;

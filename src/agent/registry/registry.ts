@@ -7,21 +7,21 @@ export type { RegistryAuth } from "../core/image/registry-auth.ts";
 export type { Descriptor, ResolvedImage } from "../core/image/image.ts";
 
 export interface BlobOptions {
-  /** Byte to begin with. Default 0. */
+  /** First byte. Default 0. */
   readonly offset?: number;
   readonly auth?: RegistryAuth | undefined;
-  /** Ends the transfer, also after the stream was handed over. */
+  /** Aborts the transfer, also after the call has resolved. */
   readonly signal: AbortSignal;
 }
 
 export interface OpenBlob {
-  /** The bytes as they come, not checked against the digest. Whoever gets it reads it to its end or destroys it. */
+  /** The bytes, not checked against the digest. The caller must read it to its end or destroy it. */
   readonly stream: Readable;
-  /** 206 where the registry begins at the offset asked for, 200 where it begins at the first byte. */
+  /** 206 if it starts at the requested offset, 200 if at the first byte. */
   readonly status: 200 | 206;
-  /** Byte the stream begins with: the offset asked for, or 0 where the registry cannot begin in the middle. */
+  /** First byte of the stream: the requested offset, or 0 if the registry does not support ranges. */
   readonly offset: number;
-  /** Bytes still to come, where the registry says so. */
+  /** Length of the stream, if the registry sends it. */
   readonly remaining: number | undefined;
 }
 
@@ -31,8 +31,7 @@ export interface OpenBlob {
  */
 export interface RegistryClient {
   /**
-   * What the reference stands for on this platform: manifest and configuration, checked against their digests. Not one
-   * byte of a layer is transferred.
+   * Resolves a reference for a platform: manifest and configuration, checked against their digests. Transfers no layer.
    */
   resolve(
     reference: string,
@@ -40,7 +39,7 @@ export interface RegistryClient {
     auth: RegistryAuth | undefined,
     signal: AbortSignal,
   ): Promise<ResolvedImage>;
-  /** Opens a layer. Redirects, an expired token and the credentials are taken care of; a cut stream is the caller's. */
+  /** Opens a layer. Handles redirects and authentication; the caller handles a broken stream. */
   openBlob(
     image: Pick<ResolvedImage, "registry" | "repository">,
     blob: Descriptor,

@@ -8,7 +8,7 @@ import type { RegistryErrorKind } from "../core/error-kind.ts";
 import { RegistryError } from "./registry-error.ts";
 import type { RegistryHttpResponse } from "./transport.ts";
 
-/** Longest error text that is read. */
+/** Maximum size of an error body that is read. */
 const MAX_ERROR_BYTES = 65_536;
 const MAX_REASON_LENGTH = 200;
 
@@ -16,11 +16,11 @@ const errorBody = z.object({
   errors: z.array(z.object({ code: z.string(), message: z.string().optional() })).min(1),
 });
 
-/** The error of a connection that could not be made, or broke. Errors that have a kind already stay as they are. */
+/** Converts a connection error. Returns a `RegistryError` unchanged. */
 export function toRegistryError(error: unknown, host: string, clock: Clock): RegistryError {
   if (error instanceof RegistryError) return error;
   if (error instanceof BodyTooLongError) {
-    return new RegistryError("unsupported", `${host} sent a longer answer than such an answer may be`, {
+    return new RegistryError("unsupported", `${host} sent a response longer than allowed`, {
       cause: error,
     });
   }
@@ -34,23 +34,23 @@ export function toRegistryError(error: unknown, host: string, clock: Clock): Reg
   return new RegistryError(isTrust ? "registry_untrusted" : "registry_unreachable", reason, { cause: error });
 }
 
-/** Whether the other side answered the handshake with something else. */
+/** Whether the TLS handshake failed because the other side does not speak TLS. */
 export function speaksNoTls(code: string): boolean {
   return code === "EPROTO" || code === "ERR_SSL_WRONG_VERSION_NUMBER" || code === "ERR_SSL_PACKET_LENGTH_TOO_LONG";
 }
 
 /**
- * What a registry's answer means that is not the one hoped for. Reads the body. Never rejects.
+ * Converts an error response. Reads its body. Never rejects.
  *
- * @param secrets what the server was shown, and may repeat
+ * @param secrets sent to the server, masked in its text
  */
 export async function toResponseError(
-  answer: RegistryHttpResponse,
+  response: RegistryHttpResponse,
   clock: Clock,
   secrets: readonly string[] = [],
 ): Promise<RegistryError> {
-  const text = await readErrorText(answer, clock, secrets);
-  const { status, headers, url } = answer;
+  const text = await readErrorText(response, clock, secrets);
+  const { status, headers, url } = response;
   const retryAfterMs = parseRetryAfter(headers["retry-after"], headers.date, clock.now());
   const message = `${url.host} answered with HTTP ${status}${text === "" ? "" : ` (${text})`}`;
   return new RegistryError(kindOfStatus(status), message, { retryAfterMs });
@@ -60,7 +60,7 @@ function kindOfStatus(status: number): RegistryErrorKind {
   if (status === 401 || status === 403) return "image_denied";
   if (status === 404) return "image_not_found";
   if (status === 429) return "rate_limited";
-  // The blob ends before the byte it was to go on from.
+  // The blob is shorter than the requested offset.
   if (status === 416) return "wrong_content";
   return status === 408 || status >= 500 ? "registry_unreachable" : "unsupported";
 }
@@ -74,10 +74,10 @@ async function readErrorText(
     const bytes = await readBody(body, { clock, maxBytes: MAX_ERROR_BYTES, stallMs: 5_000 });
     const { errors } = errorBody.parse(JSON.parse(new TextDecoder().decode(bytes)));
     const { code = "", message = "" } = errors[0] ?? {};
-    const said = maskSecrets(`${code}${message === "" ? "" : `: ${message}`}`, secrets);
-    return said.replaceAll(/[^\P{C}]+/gu, " ").slice(0, MAX_REASON_LENGTH);
+    const reason = maskSecrets(`${code}${message === "" ? "" : `: ${message}`}`, secrets);
+    return reason.replaceAll(/[^\P{C}]+/gu, " ").slice(0, MAX_REASON_LENGTH);
   } catch {
-    // A page of a proxy, or nothing: the status says enough.
+    // Not a registry's error body, such as a proxy's page: the status must do.
     return "";
   }
 }

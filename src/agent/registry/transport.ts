@@ -1,20 +1,21 @@
 import { Agent as HttpAgent, type IncomingMessage, request as httpRequest, type RequestOptions } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
-import { checkServerIdentity, type PeerCertificate, type SecureContext } from "node:tls";
+import type { SecureContext } from "node:tls";
 import type { Clock } from "../../lib/clock.ts";
 import { deadline } from "../../lib/clock.ts";
-import { outcomeOfProxyStatus } from "../core/link/link-outcome.ts";
-import { type ProxyTunnel, openTunnel, proxyFor } from "../net/proxy.ts";
-import { isLoopback } from "./address.ts";
+import { isLoopback, stripBrackets } from "../core/net/hostname.ts";
+import { explainProxyStatus } from "../core/net/proxy-status.ts";
+import { ADDRESS_TIMEOUT_MS, verifyHost } from "../net/connect-options.ts";
+import { type TunnelAgent, createTunnelAgent, proxyFor } from "../net/proxy.ts";
 import { type ForbiddenAddresses, guardedLookup, rejectForbiddenAddress } from "./local-address.ts";
 
-/** How a host is spoken to. */
+/** Trust settings of a host. */
 export interface HostTrust {
-  /** Plain HTTP will do, and any certificate. */
+  /** Allows plain HTTP and any certificate. */
   readonly insecure: boolean;
-  /** What to trust in place of Node's own list. */
+  /** Trusted certificates in place of Node.js's default. */
   readonly secureContext?: SecureContext | undefined;
-  /** Further hosts whose token servers may be shown the registry's credentials, with a port or for all of them. */
+  /** Further token servers that may get the registry's credentials: hosts, with a port or for all ports. */
   readonly authHosts?: readonly string[] | undefined;
 }
 
@@ -24,41 +25,39 @@ export interface RegistryHttpRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly trust: HostTrust;
-  /** Kinds of addresses this request may not go to. Where a proxy is used, names are looked up there, and not here. */
+  /** Addresses that this request must not go to. Not enforced for names behind a proxy, which looks them up itself. */
   readonly forbiddenAddresses?: ForbiddenAddresses;
 }
 
-/** An answer whose body is still to come: whoever gets it reads or destroys it. */
+/** Headers and unread body of a response. The caller must read or destroy the body. */
 export interface RegistryHttpResponse {
   readonly status: number;
   readonly headers: IncomingMessage["headers"];
   readonly body: IncomingMessage;
-  /** Where the answer came from. */
+  /** URL that responded. */
   readonly url: URL;
-  /** Address it came from; `undefined` where it came through a proxy. */
+  /** IP address that responded; `undefined` behind a proxy. */
   readonly remoteAddress: string | undefined;
 }
 
 export interface TransportOptions {
   readonly clock: Clock;
   readonly userAgent: string;
-  /** How long a host may take until its answer begins, in milliseconds. */
+  /** Timeout until the response headers, in milliseconds. */
   readonly responseTimeoutMs: number;
 }
 
-// Node gives every address of a host but the last half a second, less than a poor cellular link takes.
-const ADDRESS_TIMEOUT_MS = 5_000;
-/** An idle connection is kept for the next request of the same pull, no longer. */
-const IDLE_MS = 15_000;
+/** Idle connections are kept for the next request of the same pull. */
+const IDLE_TIMEOUT_MS = 15_000;
 
 const NONE_FORBIDDEN: ForbiddenAddresses = new Set();
 
-/** Sends single requests over HTTP and HTTPS, through the proxy the environment names. Follows nothing. */
+/** Sends single requests over HTTP and HTTPS, through the proxy from the environment. Does not follow redirects. */
 export class Transport {
   readonly #options: TransportOptions;
-  /** One for each set of forbidden addresses: a connection made without looking must not serve where it matters. */
+  /** One for each set of forbidden addresses, so that an unchecked connection is not reused by a checked request. */
   readonly #http = new Map<string, HttpAgent>();
-  /** The same, and one for each set of certificates: a connection made with one must not serve another. */
+  /** Also one for each set of trusted certificates, so that connections are not reused across them. */
   readonly #https = new Map<SecureContext | "any" | undefined, Map<string, HttpsAgent>>();
 
   constructor(options: TransportOptions) {
@@ -66,20 +65,20 @@ export class Transport {
   }
 
   /**
-   * Resolves when the headers are there. Rejects with what the system says, a `TimeoutError`, or the signal's reason;
-   * the signal also cuts the body off.
+   * Resolves with the headers. Rejects with the system's error, a `TimeoutError`, or the signal's reason. The signal also
+   * aborts the body.
    */
   async send(outgoing: RegistryHttpRequest, signal: AbortSignal): Promise<RegistryHttpResponse> {
     signal.throwIfAborted();
     using limit = deadline(this.#options.clock, this.#options.responseTimeoutMs, signal);
-    const cut = new AbortController();
-    const onAbort = (): void => cut.abort(signal.reason);
+    const canceller = new AbortController();
+    const onAbort = (): void => canceller.abort(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
-    const onLimit = (): void => cut.abort(limit.signal.reason);
+    const onLimit = (): void => canceller.abort(limit.signal.reason);
     limit.signal.addEventListener("abort", onLimit, { once: true });
     try {
-      const { body, remoteAddress } = await this.#request(outgoing, cut.signal);
-      // From here on only the caller ends it: a body may take as long as it takes.
+      const { body, remoteAddress } = await this.#request(outgoing, canceller.signal);
+      // The timeout does not apply to the body.
       limit.signal.removeEventListener("abort", onLimit);
       body.once("close", () => signal.removeEventListener("abort", onAbort));
       return { status: body.statusCode ?? 0, headers: body.headers, body, url: outgoing.url, remoteAddress };
@@ -97,7 +96,6 @@ export class Transport {
     rejectForbiddenAddress(url.hostname, forbiddenAddresses);
     const isTls = url.protocol === "https:";
     const tunnel = await this.#tunnel(url, trust, signal);
-    const host = url.hostname.replaceAll(/[[\]]/g, "");
     const options: RequestOptions & Record<string, unknown> = {
       method,
       signal,
@@ -109,35 +107,43 @@ export class Transport {
       ...(isTls && {
         ...(trust.insecure && { rejectUnauthorized: false }),
         ...(trust.secureContext && { secureContext: trust.secureContext }),
-        // Behind a proxy Node would hold the certificate of a host named by its address against "localhost".
-        checkServerIdentity: (_name: string, certificate: PeerCertificate) => checkServerIdentity(host, certificate),
+        checkServerIdentity: verifyHost(stripBrackets(url.hostname)),
       }),
     };
-    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
       const outgoing = isTls ? httpsRequest(url, options) : httpRequest(url, options);
       outgoing.on("response", resolve);
       outgoing.on("error", reject);
       outgoing.end(body);
     });
     const proxyStatus = tunnel?.status() ?? 200;
-    if (proxyStatus === 200) return { body: answer, remoteAddress: tunnel ? undefined : answer.socket.remoteAddress };
-    // What a proxy says that makes no tunnel comes as if the registry had said it.
-    answer.destroy();
-    throw new Error(`proxy ${tunnel?.name}: ${outcomeOfProxyStatus(proxyStatus, undefined).reason}`);
+    if (proxyStatus === 200)
+      return { body: response, remoteAddress: tunnel ? undefined : response.socket.remoteAddress };
+    // The agent returns the proxy's refusal as if it were the registry's response.
+    response.destroy();
+    throw new Error(`proxy ${tunnel?.name}: ${explainProxyStatus(proxyStatus)}`);
   }
 
-  async #tunnel(url: URL, { secureContext }: HostTrust, signal: AbortSignal): Promise<ProxyTunnel | undefined> {
+  async #tunnel(url: URL, { secureContext }: HostTrust, signal: AbortSignal): Promise<TunnelAgent | undefined> {
     const proxy = isLoopback(url.host) ? undefined : proxyFor(url.href);
-    return proxy && (await openTunnel(proxy, { signal, secureContext, addressTimeoutMs: ADDRESS_TIMEOUT_MS }));
+    return proxy && (await createTunnelAgent(proxy, { signal, secureContext }));
   }
 
   #httpAgent(forbidden: ForbiddenAddresses): HttpAgent {
-    return getOrCreate(this.#http, addressesKey(forbidden), () => new HttpAgent({ keepAlive: true, timeout: IDLE_MS }));
+    return getOrCreate(
+      this.#http,
+      addressesKey(forbidden),
+      () => new HttpAgent({ keepAlive: true, timeout: IDLE_TIMEOUT_MS }),
+    );
   }
 
   #httpsAgent({ secureContext, insecure }: HostTrust, forbidden: ForbiddenAddresses): HttpsAgent {
     const agents = getOrCreate(this.#https, insecure ? "any" : secureContext, () => new Map<string, HttpsAgent>());
-    return getOrCreate(agents, addressesKey(forbidden), () => new HttpsAgent({ keepAlive: true, timeout: IDLE_MS }));
+    return getOrCreate(
+      agents,
+      addressesKey(forbidden),
+      () => new HttpsAgent({ keepAlive: true, timeout: IDLE_TIMEOUT_MS }),
+    );
   }
 }
 

@@ -2,28 +2,29 @@ import { readdir, readFile } from "node:fs/promises";
 import { BlockList, isIP, isIPv6 } from "node:net";
 import { join } from "node:path";
 import type { SecureContext } from "node:tls";
+import { stripBrackets } from "../core/net/hostname.ts";
 import { createTrustContext } from "../net/trust.ts";
 import { canonicalRegistry, registryHost } from "./address.ts";
 import { RegistryError } from "./registry-error.ts";
 import type { TrustSource } from "./registry-http.ts";
 
 export interface TrustOptions {
-  /** PEM of authorities trusted for every host. */
+  /** PEM of certificate authorities trusted for every host. */
   readonly extraCa: string | undefined;
-  /** What the configuration says of single registries, by the names references give them. */
+  /** Settings of single registries from the configuration. */
   readonly registries: readonly RegistryTrust[];
-  /** Registries the engine takes without TLS, by the same names, and ranges of addresses such as `10.0.0.0/8`. */
+  /** The engine's insecure registries: names, and address ranges such as `10.0.0.0/8`. */
   readonly engineInsecure: (signal: AbortSignal) => Promise<readonly string[]>;
-  /** Where engines look for certificates, a directory for each registry. */
+  /** The engines' certificate directories, each with a subdirectory per registry. */
   readonly certificateDirectories?: readonly string[];
 }
 
 export interface RegistryTrust {
   readonly host: string;
   readonly ca_file?: string | undefined;
-  /** Plain HTTP will do, and any certificate. */
+  /** Allows plain HTTP and any certificate. */
   readonly insecure: boolean;
-  /** Further hosts whose token servers may be shown its credentials. */
+  /** Further token servers that may get its credentials. */
   readonly auth_hosts?: readonly string[] | undefined;
 }
 
@@ -31,15 +32,15 @@ const ENGINE_DIRECTORIES = ["/etc/docker/certs.d", "/etc/containers/certs.d"];
 const CERTIFICATE = "-----BEGIN CERTIFICATE-----";
 
 /**
- * Trusts a registry as the configuration says, and as the engine would: whoever set up a registry of his own has put
- * its certificate where the engine looks. Files are read each time, since certificates are renewed.
+ * Trusts a registry by the configuration and by the engine's settings: a private registry's certificate is usually in the
+ * engine's directory already. Files are read each time, since certificates are renewed.
  */
 export function createTrustSource(options: TrustOptions): TrustSource {
   const { extraCa, engineInsecure, certificateDirectories = ENGINE_DIRECTORIES } = options;
   const registries = new Map(options.registries.map((entry) => [canonicalRegistry(entry.host), entry]));
   const contexts = new Map<string, SecureContext>();
   const contextOf = (pem: string, registry: string): SecureContext => {
-    // Making one takes tens of milliseconds.
+    // Cached: creating one takes tens of milliseconds.
     const context = contexts.get(pem) ?? makeContext(pem, registry);
     contexts.set(pem, context);
     return context;
@@ -61,9 +62,9 @@ export function createTrustSource(options: TrustOptions): TrustSource {
   };
 }
 
-/** Whether the registry, or the address it is named by, is in the list. */
+/** Whether the list contains the registry, or a range with its IP address. */
 function isListed(registry: string, list: readonly string[]): boolean {
-  const address = registry.replace(/:\d+$/, "").replaceAll(/[[\]]/g, "");
+  const address = stripBrackets(registry.replace(/:\d+$/, ""));
   const family = isIPv6(address) ? "ipv6" : "ipv4";
   return list.some((entry) => {
     const [net = "", bits] = entry.split("/");
@@ -102,7 +103,7 @@ async function certificatesFor(host: string, directories: readonly string[]): Pr
     const names = await readdir(home).catch(() => []);
     for (const name of names.filter((file) => file.endsWith(".crt")).toSorted()) {
       const text = await readFile(join(home, name), "utf8").catch(() => "");
-      // What is no certificate is the engine's to complain of.
+      // Files without a certificate are the engine's concern.
       if (text.includes(CERTIFICATE)) texts.push(text);
     }
   }

@@ -2,7 +2,7 @@ import type { StatementSync } from "node:sqlite";
 import { type EventContent, isFinal } from "../../protocol/deployment-event.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { DeploymentRecord } from "../core/deployment/record.ts";
-import type { OutboxEvent } from "../link/ports.ts";
+import type { OutboxEvent } from "./outbox.ts";
 
 /** Prefix of the boot id, long enough to distinguish boots; stored with every event. */
 const BOOT_ID_LENGTH = 8;

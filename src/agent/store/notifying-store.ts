@@ -1,5 +1,5 @@
-import type { OutboxEvent } from "../link/ports.ts";
 import type { LedgerStore } from "../core/traffic/ledger-store.ts";
+import type { OutboxEvent } from "./outbox.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
 import type { HistoryEntry } from "./history.ts";
 import type { AgentStore, StoreChange } from "./store.ts";

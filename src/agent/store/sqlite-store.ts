@@ -6,7 +6,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { errorText } from "../../lib/error-text.ts";
 import { openSqlite, transaction } from "../../lib/sqlite.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
-import type { OutboxEvent } from "../link/ports.ts";
+import type { OutboxEvent } from "./outbox.ts";
 import { DeploymentTables } from "./deployment-tables.ts";
 import type { DiskReserve } from "./disk-reserve.ts";
 import { deploymentEntry, type HistoryEntry, HistoryTable, type TimedEvent, timedEvent } from "./history.ts";

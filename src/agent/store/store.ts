@@ -1,7 +1,7 @@
 import type { EventContent } from "../../protocol/deployment-event.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
 import type { LedgerStore } from "../core/traffic/ledger-store.ts";
-import type { OutboxEvent } from "../link/ports.ts";
+import type { OutboxEvent } from "./outbox.ts";
 import type { HistoryEntry } from "./history.ts";
 
 /** An atomic change: all of it is on disk when `save` returns, or none of it. */

@@ -71,7 +71,7 @@ export class RegistryRig implements AsyncDisposable {
   }
 }
 
-/** A client that trusts nothing in particular, unless told. */
+/** Creates a client, by default without extra trust settings. */
 export function client(trust: Partial<TrustOptions> = {}, answerMs: number = 10_000): RegistryClient {
   const source = createTrustSource({
     extraCa: undefined,

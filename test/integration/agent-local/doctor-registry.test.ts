@@ -54,7 +54,7 @@ describe("doctor: registries", () => {
     expect(await look()).toMatchObject({ verdict: "good", text: expect.stringContaining("None") as string });
   });
 
-  it("one that takes the credentials, one that refuses them, and one that wants some", async () => {
+  it("one that accepts the credentials, one that rejects them, and one that requires some", async () => {
     await using registry = await Registry.start({ user: USER });
     const { host } = registry;
     const right = { host, username: USER.name, password: USER.password };
@@ -69,7 +69,7 @@ describe("doctor: registries", () => {
     });
   });
 
-  it("one where nobody listens, of two: the one that is broken is named", async () => {
+  it("of two, the one that does not listen is named", async () => {
     await using registry = await Registry.start();
     const gone = `127.0.0.1:${await freePort()}`;
     const check = await look({ host: registry.host, insecure: true }, { host: gone, insecure: true });
@@ -101,7 +101,7 @@ describe("doctor: registries", () => {
     }
   });
 
-  it("one that an app is named after, and that is not configured, is no reason for alarm", async () => {
+  it("one that an app uses and that is not configured is a warning only", async () => {
     const registry = `127.0.0.1:${await freePort()}`;
     await install(`${registry}/team/web:1`);
     expect(await look()).toMatchObject({ verdict: "warning", text: expect.stringContaining(registry) as string });
@@ -129,7 +129,7 @@ describe("doctor: registries", () => {
     },
   );
 
-  it("one that takes the connection and says nothing", async () => {
+  it("one that accepts the connection and sends nothing", async () => {
     await using silent = await SilentServer.start();
     expect(await look({ host: `127.0.0.1:${silent.port}`, insecure: true })).toMatchObject({
       verdict: "bad",

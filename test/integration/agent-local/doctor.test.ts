@@ -74,21 +74,21 @@ describe("doctor: one layer broken at a time, for real", () => {
     });
   });
 
-  it("a port where nobody listens", async () => {
+  it("a closed port", async () => {
     const diagnosis = await diagnose(`ws://127.0.0.1:${await freePort()}/v1/agent`);
     expect(diagnosis.broken).toEqual(["tcp"]);
     expect(find(diagnosis, "tcp")?.text).toMatch(/nothing listens/);
     expect(find(diagnosis, "token")?.verdict).toBe("skipped");
   });
 
-  it("a server that takes the connection and says nothing", async () => {
+  it("a server that accepts the connection and sends nothing", async () => {
     await using silent = await SilentServer.start();
     const diagnosis = await diagnose(`wss://127.0.0.1:${silent.port}/v1/agent`);
     expect(diagnosis.broken).toEqual(["tls"]);
     expect(find(diagnosis, "tls")?.text).toMatch(/does not answer/);
   });
 
-  it("a certificate of an authority nobody named", async () => {
+  it("a certificate of an unknown authority", async () => {
     await using peer = await ControlPeer.start({ tls: await (await authority()).issue("IP:127.0.0.1") });
     const diagnosis = await diagnose(`wss://127.0.0.1:${peer.port}/v1/agent`, await trust(await authority("other")));
     expect(diagnosis.broken).toEqual(["tls"]);
@@ -130,7 +130,7 @@ describe("doctor: one layer broken at a time, for real", () => {
     expect(JSON.stringify(diagnosis)).not.toContain(DEVICE_TOKEN);
   });
 
-  it("a proxy that works, one that forbids it, one that wants a password, and one that says nothing", async () => {
+  it("a proxy that works, one that forbids the connection, one that requires a password, and one that sends nothing", async () => {
     await using peer = await ControlPeer.start();
     await using open = await ConnectProxy.start();
     await using closed = await ConnectProxy.start({ answer: httpAnswer("403 Forbidden") });
@@ -178,7 +178,7 @@ describe("doctor: one layer broken at a time, for real", () => {
     }
   });
 
-  it("a configuration that cannot be used: what needs it waits, the rest is checked", async () => {
+  it("an invalid configuration: checks that need it are skipped, the others are made", async () => {
     await device.configure({ config: { colour: "blue" } });
     const diagnosis = await device.json<Diagnosis>("doctor");
     expect(diagnosis.broken).toEqual(["config"]);
@@ -200,7 +200,7 @@ describe("doctor: one layer broken at a time, for real", () => {
     expect(find(diagnosis, "permissions")?.text).toBe(everybody);
   });
 
-  it("an entry of deny whose way the agent cannot examine", async () => {
+  it("an entry of deny whose path the agent cannot examine", async () => {
     const file = join(device.directory, "file");
     await writeFile(file, "");
     await mkdir(device.stateDir, { recursive: true, mode: 0o700 });

@@ -117,7 +117,7 @@ describe("a session", () => {
     expect(link.lines.filter((line) => String(line["msg"]).includes("frame")).length).toBeLessThan(10);
   });
 
-  it("keeps going with one bad frame, and is closed with 4400 after twenty", async () => {
+  it("continues after a bad frame, and is closed with 4400 after twenty", async () => {
     await using peer = await ControlPeer.start();
     await using link = runUplink({ url: `ws://127.0.0.1:${peer.port}/` });
     const session = await liveSession(peer, link);
@@ -128,7 +128,7 @@ describe("a session", () => {
     await deploys(peer, link, "d-2");
   });
 
-  it("ends at a message larger than a frame may be, or at what is not WebSocket, and the next one works", async () => {
+  it("ends after a message that is too large or is not WebSocket, and the next session works", async () => {
     await using peer = await ControlPeer.start();
     await using link = runUplink({ url: `ws://127.0.0.1:${peer.port}/` });
     const large = await liveSession(peer, link);

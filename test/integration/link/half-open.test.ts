@@ -18,8 +18,8 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-describe("a link that lost its other end without a word", () => {
-  it("is found out and replaced by a new one", async () => {
+describe("a half-open connection", () => {
+  it("is detected and replaced", async () => {
     await using peer = await ControlPeer.start();
     await using relay = await TcpRelay.to(peer.port);
     await using link = runUplink({ url: `ws://127.0.0.1:${relay.port}/`, keepaliveMs: 200, pongTimeoutMs: 500 });
@@ -30,28 +30,34 @@ describe("a link that lost its other end without a word", () => {
     expect(link.uplink.status().lastError?.reason).toMatch(/link was dead/);
   });
 
-  it("is found out by keep-alives that learn how long the network remembers an idle connection", async () => {
+  it("is detected by keep-alives that learn the network's idle timeout", async () => {
     await using peer = await ControlPeer.start();
     await using relay = await TcpRelay.to(peer.port);
     relay.forgetAfter(1_000);
     // A hundred seconds, on a clock that is a hundred times as fast.
     const clock = fastClock(100);
     const learned = new Map<string, string>();
-    const memory = {
+    const store = {
       learnedValue: (name: string) => learned.get(name),
       saveLearnedValue: (name: string, value: string) => void learned.set(name, value),
     };
     const bounds = { startMs: 40_000, minMs: 20_000, maxMs: 300_000 };
-    const idle = new LearnedInterval({
+    const keepaliveInterval = new LearnedInterval({
       bounds,
-      store: memory,
+      store,
       network: () => "wwan0",
       clock,
       logger: captureLog().logger,
     });
-    await using link = runUplink({ url: `ws://127.0.0.1:${relay.port}/`, pongTimeoutMs: 20_000 }, { clock, idle });
+    await using link = runUplink(
+      { url: `ws://127.0.0.1:${relay.port}/`, pongTimeoutMs: 20_000 },
+      { clock, keepaliveInterval },
+    );
     await waitFor("a loss", () => link.uplink.status().reconnects >= 1);
-    await waitFor("a pause that is survived", () => idle.currentMs() < 100_000 && idle.currentMs() >= 60_000);
+    await waitFor(
+      "a pause that is survived",
+      () => keepaliveInterval.currentMs() < 100_000 && keepaliveInterval.currentMs() >= 60_000,
+    );
     expect([...learned.keys()]).toEqual(["idle wwan0"]);
 
     const sessions = peer.sessions.length;
@@ -61,15 +67,15 @@ describe("a link that lost its other end without a word", () => {
     expect(peer.sessions.length).toBeLessThanOrEqual(sessions + 1);
     const again = new LearnedInterval({
       bounds,
-      store: memory,
+      store,
       network: () => "wwan0",
       clock,
       logger: captureLog().logger,
     });
-    expect(Math.abs(again.currentMs() - idle.currentMs())).toBeLessThan(1_000);
+    expect(Math.abs(again.currentMs() - keepaliveInterval.currentMs())).toBeLessThan(1_000);
     const elsewhere = new LearnedInterval({
       bounds,
-      store: memory,
+      store,
       network: () => "eth0/1",
       clock,
       logger: captureLog().logger,
@@ -115,7 +121,7 @@ describe("a link that lost its other end without a word", () => {
 });
 
 describe("an idle link", () => {
-  it("moves nothing but a ping and a pong in ten minutes", async () => {
+  it("transfers only a ping and a pong in ten minutes", async () => {
     const clock = new FakeClock();
     await using peer = await ControlPeer.start();
     await using relay = await TcpRelay.to(peer.port);

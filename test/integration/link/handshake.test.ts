@@ -16,7 +16,7 @@ afterEach(() => {
 
 const url = (peer: { readonly port: number }): string => `ws://127.0.0.1:${peer.port}/v1/agent`;
 /** No second attempt while the test looks at what became of the first. */
-const PATIENT = { baseMs: 60_000, maxMs: 60_000 };
+const SLOW_BACKOFF = { baseMs: 60_000, maxMs: 60_000 };
 const state = (link: RunningUplink, wanted: string) =>
   waitFor(`state ${wanted}`, () => (link.uplink.status().state === wanted ? link.uplink.status() : undefined));
 /** What an attempt failed with. The pause after it may be too short for anybody to see it; the reason stays. */
@@ -50,7 +50,7 @@ describe("a session", () => {
     expect(await waitFor("the close", () => peer.sessions[0]?.closeCode)).toBe(1001);
   });
 
-  it("that is being opened when the agent stops leaves nothing behind", async () => {
+  it("that is opening when the agent stops leaves no connection", async () => {
     await using peer = await ControlPeer.start({ onFrame: () => undefined, refuse: () => "" });
     const link = runUplink({ url: url(peer) });
     await link.stop();
@@ -58,7 +58,7 @@ describe("a session", () => {
     await waitFor("no connection left", () => peer.connections === 0);
   });
 
-  it("comes back after the connection was cut, and tells each state", async () => {
+  it("is reopened after the connection was cut, and reports each state", async () => {
     await using peer = await ControlPeer.start();
     const states: string[] = [];
     await using link = runUplink(
@@ -84,7 +84,7 @@ describe("a session", () => {
 });
 
 describe("an attempt", () => {
-  it("with a refused token waits for minutes and says so plainly", async () => {
+  it("with a refused token is repeated only after minutes and gives the reason", async () => {
     await using peer = await ControlPeer.start({ refuse: () => httpAnswer("401 Unauthorized") });
     await using link = runUplink({ url: url(peer) });
     const { lastError, nextTryAtMs, sinceMs } = await state(link, "waiting");
@@ -95,7 +95,7 @@ describe("an attempt", () => {
     expect(peer.handshakes).toBe(1);
   });
 
-  it("that is put off comes back no sooner than asked", async () => {
+  it("that gets Retry-After is not repeated sooner", async () => {
     const seen: number[] = [];
     await using peer = await ControlPeer.start({
       refuse: () => {
@@ -113,7 +113,7 @@ describe("an attempt", () => {
     ["302 Found", { Location: "http://portal.example/" }, /wants a login/],
     ["404 Not Found", {}, /check control_plane_url/],
     ["503 Service Unavailable", { "Retry-After": "600" }, /not ready/],
-  ] as const)("answered with %s says what it means", async (status, headers, reason) => {
+  ] as const)("that gets %s explains it", async (status, headers, reason) => {
     await using peer = await ControlPeer.start({ refuse: () => httpAnswer(status, headers) });
     await using link = runUplink({ url: url(peer) });
     const { lastError, nextTryAtMs, sinceMs } = await state(link, "waiting");
@@ -121,7 +121,7 @@ describe("an attempt", () => {
     if (status.startsWith("503")) expect((nextTryAtMs ?? 0) - sinceMs).toBeGreaterThanOrEqual(600_000 - 1);
   });
 
-  it("where nothing listens says so and goes on trying", async () => {
+  it("at a closed port gives the reason and is repeated", async () => {
     const port = await freePort();
     await using link = runUplink({ url: url({ port }) });
     expect(await failure(link)).toMatch(/nothing listens/);
@@ -133,36 +133,36 @@ describe("an attempt", () => {
     expect(await failure(link)).not.toBe("");
   });
 
-  it("with a token that is no header value says so without the token", async () => {
+  it("with a token that is not a valid header value fails without logging the token", async () => {
     await using peer = await ControlPeer.start();
-    await using link = runUplink({ url: url(peer), token: "ed_planted\nvalue", backoff: PATIENT });
+    await using link = runUplink({ url: url(peer), token: "ed_planted\nvalue", backoff: SLOW_BACKOFF });
     expect(await failure(link)).toMatch(/header/);
     expect(JSON.stringify([link.lines, link.uplink.status()])).not.toContain("planted");
     expect(peer.handshakes).toBe(0);
   });
 
-  it("whose hello is not answered is given up", async () => {
+  it("whose hello gets no response times out", async () => {
     const clock = new FakeClock();
     let asked = 0;
     await using peer = await ControlPeer.start({ onFrame: () => void asked++ });
-    await using link = runUplink({ url: url(peer), backoff: PATIENT }, { clock });
+    await using link = runUplink({ url: url(peer), backoff: SLOW_BACKOFF }, { clock });
     await waitFor("the hello", () => asked === 1);
     await clock.advance(10_000);
     expect(await failure(link)).toMatch(/did not answer the handshake/);
     await waitFor("no connection left", () => peer.connections === 0);
   });
 
-  it("at a host that takes the connection and says nothing is given up", async () => {
+  it("at a host that accepts the connection and sends nothing times out", async () => {
     const clock = new FakeClock();
     await using silent = await SilentServer.start();
-    await using link = runUplink({ url: url(silent), backoff: PATIENT }, { clock });
+    await using link = runUplink({ url: url(silent), backoff: SLOW_BACKOFF }, { clock });
     await waitFor("the connection", () => silent.connections === 1);
     await clock.advance(OPEN_TIMEOUT_MS);
     expect(await failure(link)).toMatch(/no connection within the time allowed/);
     await waitFor("no connection left", () => silent.connections === 0);
   });
 
-  it("is not made again while the agent's own store does not answer", async () => {
+  it("fails while the agent's own store cannot be read", async () => {
     await using peer = await ControlPeer.start();
     await using link = runUplink(
       { url: url(peer) },
@@ -183,7 +183,7 @@ describe("a control plane", () => {
     [4401, /refused this device's token/, 120_000],
     [4409, /another process connected with this device's token/, 60_000],
     [4426, /update the agent/, 120_000],
-  ])("that closes with %i is left alone for minutes", async (code, reason, atLeastMs) => {
+  ])("that closes with %i is contacted again only after minutes", async (code, reason, atLeastMs) => {
     await using peer = await ControlPeer.start();
     await using link = runUplink({ url: url(peer) });
     await state(link, "online");
@@ -193,7 +193,7 @@ describe("a control plane", () => {
     expect((nextTryAtMs ?? 0) - sinceMs).toBeGreaterThanOrEqual(atLeastMs - 1);
   });
 
-  it("that says goodbye is given the time it asked for", async () => {
+  it("that sends goodbye gets the reconnect window it requested", async () => {
     const clock = new FakeClock();
     await using peer = await ControlPeer.start();
     await using link = runUplink({ url: url(peer) }, { clock });
@@ -209,7 +209,7 @@ describe("a control plane", () => {
     await peer.session(1);
   });
 
-  it("that sends in the same breath as the handshake is heard", async () => {
+  it("can send frames together with the handshake response", async () => {
     await using peer = await ControlPeer.start({
       onFrame: (session, frame) => {
         if (frame.type !== "hello") return;
@@ -218,7 +218,7 @@ describe("a control plane", () => {
         session.socket.close(1012);
       },
     });
-    await using link = runUplink({ url: url(peer), backoff: PATIENT });
+    await using link = runUplink({ url: url(peer), backoff: SLOW_BACKOFF });
     await waitFor("the deployment", () => link.commands.deployed.length === 1);
   });
 });

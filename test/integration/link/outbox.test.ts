@@ -12,7 +12,7 @@ afterEach(() => {
 });
 
 describe("events", () => {
-  it("all arrive in order over a link that is cut again and again", async () => {
+  it("all arrive in order over a link that is cut repeatedly", async () => {
     const EVENTS = 2_000;
     /** Highest `device_seq` stored of each deployment, and what was stored, as a control plane keeps it. */
     const stored = new Map<string, number[]>();
@@ -48,7 +48,7 @@ describe("events", () => {
     expect(peer.sessions.length).toBeGreaterThan(5);
   });
 
-  it("that were never acknowledged are sent again from the first on the next session", async () => {
+  it("that were not acknowledged are sent again in the next session, from the first", async () => {
     await using peer = await ControlPeer.start({
       onFrame: (session, frame) => {
         if (frame.type === "hello" || peer.sessions.length > 1) answerAll(session, frame);
@@ -66,7 +66,7 @@ describe("events", () => {
     expect(second.frames.slice(1)).toEqual(first.frames.slice(1));
   });
 
-  it("wait in the outbox, not in memory, while the other side does not read", async () => {
+  it("wait in the outbox, not in memory, while the peer does not read", async () => {
     const EVENTS = 60;
     await using peer = await ControlPeer.start();
     await using link = runUplink({ url: `ws://127.0.0.1:${peer.port}/` });

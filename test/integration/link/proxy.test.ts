@@ -10,7 +10,7 @@ import { tempDir } from "../../support/temp-dir.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
 const VARIABLES = ["http_proxy", "https_proxy", "all_proxy", "no_proxy"];
-const PATIENT = { baseMs: 60_000, maxMs: 60_000 };
+const SLOW_BACKOFF = { baseMs: 60_000, maxMs: 60_000 };
 
 beforeEach(() => {
   for (const name of VARIABLES) {
@@ -26,7 +26,7 @@ const address = (proxy: ConnectProxy): string => `127.0.0.1:${proxy.port}`;
 const online = (link: RunningUplink) => waitFor("the session", () => link.uplink.status().state === "online");
 const lastReason = (link: RunningUplink) => waitFor("an error", () => link.uplink.status().lastError?.reason);
 
-describe("a proxy named in the environment", () => {
+describe("a proxy from the environment", () => {
   it.each([
     ["with a scheme", (proxy: ConnectProxy) => `http://${address(proxy)}`],
     ["without a scheme", address],
@@ -53,7 +53,7 @@ describe("a proxy named in the environment", () => {
     expect(JSON.stringify([link.lines, link.uplink.status()])).not.toContain("planted");
   });
 
-  it("is no reason to take another host's certificate", async () => {
+  it("does not weaken the check of the certificate's host name", async () => {
     await using dir = await tempDir();
     const authority = await CertificateAuthority.create(dir.path, "ca");
     await using proxy = await ConnectProxy.start();
@@ -62,13 +62,13 @@ describe("a proxy named in the environment", () => {
     await using link = runUplink({
       url: `wss://127.0.0.1:${peer.port}/`,
       extraCa: authority.cert,
-      backoff: PATIENT,
+      backoff: SLOW_BACKOFF,
     });
     expect(await lastReason(link)).toMatch(/another host name/);
     expect(peer.handshakes).toBe(0);
   });
 
-  it("is passed by where no_proxy says so", async () => {
+  it("is not used for hosts in no_proxy", async () => {
     await using proxy = await ConnectProxy.start();
     await using peer = await ControlPeer.start();
     vi.stubEnv("http_proxy", `http://${address(proxy)}`);
@@ -82,20 +82,20 @@ describe("a proxy named in the environment", () => {
     ["407 Proxy Authentication Required", /the proxy wants a user name and password/],
     ["403 Forbidden", /the proxy forbids/],
     ["502 Bad Gateway", /the proxy could not make the connection/],
-  ])("that answers %s is told apart from a refused token", async (status, reason) => {
+  ])("that responds with %s is distinguished from a refused token", async (status, reason) => {
     await using proxy = await ConnectProxy.start({ answer: httpAnswer(status) });
     vi.stubEnv("http_proxy", `http://user:planted-password@${address(proxy)}`);
-    await using link = runUplink({ url: "ws://127.0.0.1:9/", backoff: PATIENT });
+    await using link = runUplink({ url: "ws://127.0.0.1:9/", backoff: SLOW_BACKOFF });
     expect(await lastReason(link)).toMatch(reason);
     expect(link.lines).toContainEqual(expect.objectContaining({ level: "warn" }));
     expect(JSON.stringify([link.lines, link.uplink.status()])).not.toContain("planted");
   });
 
-  it("that says nothing is given up, and the connection to it closed", async () => {
+  it("that sends nothing times out, and its connection is closed", async () => {
     const clock = new FakeClock();
     await using proxy = await ConnectProxy.start({ silent: true });
     vi.stubEnv("http_proxy", `http://${address(proxy)}`);
-    await using link = runUplink({ url: "ws://127.0.0.1:9/", backoff: PATIENT }, { clock });
+    await using link = runUplink({ url: "ws://127.0.0.1:9/", backoff: SLOW_BACKOFF }, { clock });
     await waitFor("the request", () => proxy.targets.length === 1);
     await clock.advance(OPEN_TIMEOUT_MS);
     expect(await lastReason(link)).toBe(
@@ -104,10 +104,10 @@ describe("a proxy named in the environment", () => {
     await waitFor("no connection left", () => proxy.connections === 0);
   });
 
-  it("that is not there is named", async () => {
+  it("that cannot be reached is named", async () => {
     const port = await freePort();
     vi.stubEnv("all_proxy", `http://user:planted-password@127.0.0.1:${port}`);
-    await using link = runUplink({ url: "ws://127.0.0.1:9/", backoff: PATIENT });
+    await using link = runUplink({ url: "ws://127.0.0.1:9/", backoff: SLOW_BACKOFF });
     expect(await lastReason(link)).toBe(
       `nothing listens at that address and port (connection refused) (through the proxy 127.0.0.1:${port})`,
     );
@@ -116,9 +116,9 @@ describe("a proxy named in the environment", () => {
   it.each([
     ["socks5://user:planted-password@127.0.0.1:1080", /kind socks5: is not supported/],
     ["http://user:planted-password@host:port:port", /not an address/],
-  ])("of an unusable kind is named without its password: %s", async (value, reason) => {
+  ])("that is not supported is reported without its password: %s", async (value, reason) => {
     vi.stubEnv("all_proxy", value);
-    await using link = runUplink({ url: "ws://127.0.0.1:9/", backoff: PATIENT });
+    await using link = runUplink({ url: "ws://127.0.0.1:9/", backoff: SLOW_BACKOFF });
     expect(await lastReason(link)).toMatch(reason);
     expect(JSON.stringify([link.lines, link.uplink.status()])).not.toContain("planted");
   });

@@ -1,6 +1,6 @@
 import type { TLSSocket } from "node:tls";
 import { afterEach, beforeAll, afterAll, beforeEach, describe, expect, it, vi } from "vitest";
-import type { TrafficFollower, TrafficSource } from "../../../src/agent/link/ports.ts";
+import type { TrafficFollower, TrafficSource } from "../../../src/agent/ledger/ports.ts";
 import { CertificateAuthority } from "../../support/link/certificates.ts";
 import { ControlPeer } from "../../support/link/control-peer.ts";
 import { runUplink } from "../../support/link/running-uplink.ts";
@@ -8,7 +8,7 @@ import { TcpRelay } from "../../support/link/tcp-relay.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
-const PATIENT = { baseMs: 60_000, maxMs: 60_000 };
+const SLOW_BACKOFF = { baseMs: 60_000, maxMs: 60_000 };
 let dir: Awaited<ReturnType<typeof tempDir>>;
 let authority: CertificateAuthority;
 
@@ -26,7 +26,7 @@ afterEach(() => {
 
 async function reasonWith(extraCa: string | undefined, certificate = authority.issue("IP:127.0.0.1")): Promise<string> {
   await using peer = await ControlPeer.start({ tls: await certificate });
-  await using link = runUplink({ url: `wss://127.0.0.1:${peer.port}/`, extraCa, backoff: PATIENT });
+  await using link = runUplink({ url: `wss://127.0.0.1:${peer.port}/`, extraCa, backoff: SLOW_BACKOFF });
   const reason = await waitFor("an error", () => link.uplink.status().lastError?.reason);
   expect(peer.handshakes).toBe(0);
   return reason;
@@ -43,7 +43,7 @@ describe("a control plane with a certificate", () => {
     await waitFor("the session", () => link.uplink.status().state === "online");
   });
 
-  it("is asked for it only once while sessions follow each other", async () => {
+  it("sends it only once over successive sessions", async () => {
     await using peer = await ControlPeer.start({ tls: await authority.issue("IP:127.0.0.1") });
     await using relay = await TcpRelay.to(peer.port);
     await using link = runUplink({ url: `wss://127.0.0.1:${relay.port}/`, extraCa: authority.cert });
@@ -60,7 +60,7 @@ describe("a control plane with a certificate", () => {
     expect(relay.bytes - cost).toBeLessThan(1_900);
   });
 
-  it("is counted with all that TLS adds, over several sessions", async () => {
+  it("has its traffic counted including TLS, over several sessions", async () => {
     await using peer = await ControlPeer.start({ tls: await authority.issue("IP:127.0.0.1") });
     await using relay = await TcpRelay.to(peer.port);
     const sources: TrafficSource[] = [];
@@ -72,7 +72,10 @@ describe("a control plane with a certificate", () => {
     };
     const config = { url: `wss://127.0.0.1:${relay.port}/`, extraCa: authority.cert };
     await using link = runUplink(config, { traffic });
-    (await peer.session(0)).socket.terminate();
+    const first = await peer.session(0);
+    // A session that ends before its welcome does not count as the first one.
+    await waitFor("the session", () => link.uplink.status().state === "online");
+    first.socket.terminate();
     await waitFor("the second session", () => link.uplink.status().reconnects === 1);
     const counted = (): number => sources.reduce((sum, source) => sum + source().sent + source().received, 0);
     // What was on its way when the first one was cut, one side counts alone.
@@ -81,21 +84,21 @@ describe("a control plane with a certificate", () => {
     expect(sources[1]?.().messages).toBeGreaterThanOrEqual(2);
   });
 
-  it("of an authority nobody named is not", async () => {
+  it("of an unknown authority is not trusted", async () => {
     expect(await reasonWith(undefined)).toMatch(/cannot be verified.*extra_ca_file/);
   });
 
-  it("of another authority than the configured one is not", async () => {
+  it("of another authority than the configured one is not trusted", async () => {
     const stranger = await CertificateAuthority.create(dir.path, "stranger");
     expect(await reasonWith(stranger.cert)).toMatch(/extra_ca_file/);
   });
 
-  it("that has expired is told by that, and by the device's clock", async () => {
+  it("that has expired is reported with the device's clock", async () => {
     const expired = authority.issue("IP:127.0.0.1", -1);
     expect(await reasonWith(authority.cert, expired)).toMatch(/has expired, by this device's clock \(20\d\d-/);
   });
 
-  it("for another host name is told by that", async () => {
+  it("for another host name is reported as such", async () => {
     expect(await reasonWith(authority.cert, authority.issue("DNS:control.example"))).toMatch(/another host name/);
   });
 });
@@ -108,13 +111,13 @@ describe("an extra_ca_file", () => {
       "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
       /certificate number 1 of extra_ca_file cannot be read/,
     ],
-  ])("%s is said to be at fault", async (_, pem, reason) => {
+  ])("%s is reported as the cause", async (_, pem, reason) => {
     expect(await reasonWith(pem)).toMatch(reason);
   });
 });
 
-it("a server that does not speak TLS is told by that", async () => {
+it("a server that does not speak TLS is reported as such", async () => {
   await using peer = await ControlPeer.start();
-  await using link = runUplink({ url: `wss://127.0.0.1:${peer.port}/`, backoff: PATIENT });
+  await using link = runUplink({ url: `wss://127.0.0.1:${peer.port}/`, backoff: SLOW_BACKOFF });
   expect(await waitFor("an error", () => link.uplink.status().lastError?.reason)).toMatch(/does not speak TLS/);
 });

@@ -6,7 +6,7 @@ export class CommandRecorder implements CommandHandler {
   readonly deployed: { readonly id: string; readonly spec: unknown }[] = [];
   readonly cancelled: { readonly id: string; readonly reason: string }[] = [];
   readonly changed: { readonly id: string; readonly request: ChangeRequest }[] = [];
-  /** What `hello` is told. */
+  /** The open deployments in `hello`. */
   open: readonly string[] = [];
   /** Called with each deployment before it is kept; may throw. */
   onDeploy: (deploymentId: string) => void = () => undefined;

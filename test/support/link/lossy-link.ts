@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 export interface LinkConditions {
   /** The connection is reset once so many bytes came. */
   readonly cutAfter?: number;
-  /** Nothing comes any more once so many bytes came, and nobody is told. */
+  /** Silently stops delivering after this many bytes. */
   readonly stallAfter?: number;
   readonly bytesPerSecond?: number;
   /** Milliseconds each piece takes longer. */

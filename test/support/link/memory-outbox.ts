@@ -1,4 +1,4 @@
-import type { EventSource, OutboxEvent } from "../../../src/agent/link/ports.ts";
+import type { EventSource, OutboxEvent } from "../../../src/agent/store/outbox.ts";
 import type { DeviceEvent } from "../../../src/protocol/deployment-event.ts";
 
 /** An outbox in memory, with the promises the stored one makes. */
@@ -8,7 +8,7 @@ export class MemoryOutbox implements EventSource {
   readonly #listeners = new Set<() => void>();
   readonly #deviceSeq = new Map<string, number>();
 
-  /** Adds one event of a deployment and tells the listeners. Returns its `device_seq`. */
+  /** Adds one event of a deployment and calls the listeners. Returns its `device_seq`. */
   add(deploymentId: string, fields: Partial<DeviceEvent> = {}): number {
     const device_seq = (this.#deviceSeq.get(deploymentId) ?? 0) + 1;
     this.#deviceSeq.set(deploymentId, device_seq);

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from "../../../src/lib/clock.ts";
 import type { KeepaliveInterval } from "../../../src/agent/link/keepalive-interval.ts";
-import type { LinkConfig } from "../../../src/agent/link/link-config.ts";
-import { type TrafficFollower, UNCOUNTED } from "../../../src/agent/link/ports.ts";
+import { type TrafficFollower, UNCOUNTED } from "../../../src/agent/ledger/ports.ts";
+import type { LinkConfig } from "../../../src/agent/link/ports.ts";
 import type { DeviceReporting } from "../../../src/agent/link/ports.ts";
 import { createUplink, type Uplink } from "../../../src/agent/link/uplink.ts";
 import { CommandRecorder } from "./command-recorder.ts";
@@ -19,15 +19,15 @@ export interface RunningUplink extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** Runs a link with short times, unless told otherwise. */
+/** Runs a link, by default with short times. */
 export function runUplink(
   config: Partial<LinkConfig> & Pick<LinkConfig, "url">,
   options: {
     readonly clock?: Clock;
     readonly traffic?: TrafficFollower;
-    readonly telling?: DeviceReporting;
-    readonly idle?: KeepaliveInterval;
-    /** A number in [0, 1), which decides how long the pauses are; by default chance. */
+    readonly reporting?: DeviceReporting;
+    readonly keepaliveInterval?: KeepaliveInterval;
+    /** A number in [0, 1), which decides how long the pauses are; by default random. */
     readonly random?: () => number;
     readonly prepare?: (parts: RunningUplink) => void;
   } = {},
@@ -46,11 +46,11 @@ export function runUplink(
     },
     commands,
     events,
-    reporting: options.telling,
+    reporting: options.reporting,
     clock: options.clock ?? systemClock,
     logger,
     traffic: options.traffic ?? UNCOUNTED,
-    ...(options.idle && { keepaliveInterval: options.idle }),
+    ...(options.keepaliveInterval && { keepaliveInterval: options.keepaliveInterval }),
     ...(options.random && { random: options.random }),
     agentVersion: "1.2.3",
   });

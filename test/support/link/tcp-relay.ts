@@ -1,6 +1,6 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
-/** A TCP relay, on loopback unless told otherwise, whose connections can be cut, refused, or go silent as a link does that lost its radio. */
+/** A TCP relay, by default on loopback, whose connections can be cut, refused, or go silent as on a lost radio link. */
 export class TcpRelay implements AsyncDisposable {
   /** Bytes relayed in both directions. */
   bytes = 0;
@@ -37,28 +37,28 @@ export class TcpRelay implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Resets all connections that stand. */
+  /** Resets all open connections. */
   cut(): void {
     for (const socket of this.#sockets) socket.resetAndDestroy();
   }
 
-  /** Resets all connections that stand, and every new one until `restore`. */
+  /** Resets all open connections, and every new one until `restore`. */
   sever(): void {
     this.#isDown = true;
     this.cut();
   }
 
-  /** Takes connections again after `sever`. */
+  /** Accepts connections again after `sever`. */
   restore(): void {
     this.#isDown = false;
   }
 
-  /** From now on it forgets a connection that is idle for so long, as an address translator does: what comes later is lost. */
+  /** Drops connections that are idle for this long, as NAT does: later data is lost. */
   forgetAfter(ms: number): void {
     this.#forgetsAfterMs = ms;
   }
 
-  /** Nothing passes any more on the connections that stand, and nobody is told. */
+  /** Silently stops relaying on the open connections. */
   silence(): void {
     for (const socket of this.#sockets) {
       socket.removeAllListeners("data");

@@ -1,4 +1,5 @@
 import { CLOSE_CODES } from "../../../protocol/frames.ts";
+import { explainProxyStatus } from "../net/proxy-status.ts";
 import type { AttemptOutcome } from "./link-state.ts";
 
 /** Returns the outcome of a WebSocket handshake that was answered with an HTTP status other than 101. */
@@ -26,15 +27,9 @@ function httpReason(status: number): string {
 
 /** Returns the outcome of a `CONNECT` that the proxy answered with a status other than 200. */
 export function outcomeOfProxyStatus(status: number, retryAfterMs: number | undefined): AttemptOutcome {
-  const meaning =
-    status === 407
-      ? "the proxy wants a user name and password, or rejects the configured ones"
-      : status === 403
-        ? "the proxy forbids this connection"
-        : "the proxy could not make the connection";
   return {
     kind: "failed",
-    reason: `${meaning} (HTTP ${status})`,
+    reason: explainProxyStatus(status),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   };
 }
@@ -59,7 +54,7 @@ export function outcomeOfClose(code: number, goodbyeWindowMs: number | undefined
       };
   }
   if (goodbyeWindowMs !== undefined) {
-    return { kind: "leaving", windowMs: goodbyeWindowMs, reason: "the control plane is restarting" };
+    return { kind: "restarting", windowMs: goodbyeWindowMs, reason: "the control plane is restarting" };
   }
   // The control plane caused all of these. When the device's own line fails, no close arrives.
   return { kind: "failed", reason: closeReason(code), isFleetWide: true };

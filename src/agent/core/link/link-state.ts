@@ -11,7 +11,7 @@ export type AttemptOutcome = { readonly reason: string } & (
   | { /** No common protocol version: one side must be updated. */ readonly kind: "unsupported" }
   | { /** Another process connected with this device's token. */ readonly kind: "replaced" }
   | {
-      /** The control plane is restarting and asked to reconnect within `windowMs`. */ readonly kind: "leaving";
+      /** The control plane is restarting and asked to reconnect within `windowMs`. */ readonly kind: "restarting";
       readonly windowMs: number;
     }
   | {
@@ -94,7 +94,7 @@ function delay(attempt: number, outcome: AttemptOutcome, backoff: BackoffBounds,
       return REFUSED.floorMs + jitter(attempt, REFUSED.bounds);
     case "replaced":
       return REPLACED.floorMs + jitter(attempt, REPLACED.bounds);
-    case "leaving": {
+    case "restarting": {
       const wait = within(bounded(outcome.windowMs), jitter);
       // Back off from a control plane that says goodbye to every new session.
       return attempt === 0 ? wait : wait + jitter(attempt, backoff);

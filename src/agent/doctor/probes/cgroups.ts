@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { bad, good, type Probe, warning } from "../probe.ts";
 
-/** The kernel can keep containers apart, and knows how much memory each uses. */
+/** The kernel has control groups and accounts for memory. */
 export const probeCgroups: Probe = async () => {
   const [unified, table] = await Promise.all([read("/sys/fs/cgroup/cgroup.controllers"), read("/proc/cgroups")]);
   if (unified === undefined && table === undefined) {

@@ -1,12 +1,11 @@
 import { bad, good, type Probe } from "../probe.ts";
 
-/** The configuration can be read and used, with the token and certificates it names. */
+/** The configuration, with the token and certificates it names, can be used. */
 export const probeConfig: Probe = async ({ config }) => {
   if (!(config instanceof Error)) return good(`${config.path} can be used.`);
-  const isForbidden = /no permission/.test(config.message);
   return bad(
     `${config.message}.`,
-    isForbidden
+    config.kind === "forbidden"
       ? "Run it as root: sudo edge-agent doctor"
       : "Correct the file; edge-agent config check says whether it can be used.",
   );

@@ -4,9 +4,9 @@ import { explainNetworkError } from "../../core/net/network-error.ts";
 import { firstEndpoint } from "../../net/endpoint.ts";
 import { bad, configOf, good, type Probe } from "../probe.ts";
 
-/** The name of the first host on the way has an address. */
-export const probeDns: Probe = async (patient) => {
-  const { host, isProxy } = firstEndpoint(configOf(patient).control_plane_url);
+/** The first host of the route, control plane or proxy, can be looked up. */
+export const probeDns: Probe = async (context) => {
+  const { host, isProxy } = firstEndpoint(configOf(context).control_plane_url);
   const what = isProxy ? `the proxy ${host}` : host;
   if (isIP(host) !== 0) return good(`Not needed: ${what} is an address.`);
   try {
@@ -19,7 +19,7 @@ export const probeDns: Probe = async (patient) => {
     );
   } catch (error) {
     return bad(
-      `${what} cannot be looked up: ${explainNetworkError(error, patient.clock.now())}.`,
+      `${what} cannot be looked up: ${explainNetworkError(error, context.clock.now())}.`,
       `Check the name in ${isProxy ? "https_proxy" : "control_plane_url"}, and the name servers in /etc/resolv.conf.`,
     );
   }

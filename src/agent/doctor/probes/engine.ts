@@ -1,10 +1,10 @@
 import { errorText } from "../../../lib/error-text.ts";
 import { bad, good, type Probe, warning } from "../probe.ts";
 
-/** Oldest versions the agent is tested with. */
+/** Oldest supported versions. */
 const MIN_VERSIONS = { docker: "20.10", podman: "4.3" } as const;
 
-/** The container engine answers, and is of a version that will do. */
+/** The container engine responds and its version is supported. */
 export const probeEngine: Probe = async ({ engine }, signal) => {
   try {
     const { kind, version } = await engine.info(signal);
@@ -18,12 +18,18 @@ export const probeEngine: Probe = async ({ engine }, signal) => {
     const why = errorText(error);
     return bad(
       `${why}.`,
-      /no permission/.test(why)
+      isPermissionDenied(error)
         ? "Add the service's user to the engine's group (docker), or run this as root."
         : "Start it: systemctl start docker. Where it listens elsewhere, set engine.socket in the configuration.",
     );
   }
 };
+
+/** Whether opening the engine's socket was denied: the cause of an `EngineError` is the system's error. */
+function isPermissionDenied(error: unknown): boolean {
+  const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
+  return code === "EACCES" || code === "EPERM";
+}
 
 function isOlder(version: string, oldest: string): boolean {
   const [major = 0, minor = 0] = version.split(".").map((part) => Number.parseInt(part, 10));

@@ -1,14 +1,15 @@
 import { existsSync, readdirSync } from "node:fs";
 import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
 import { isModemInterface } from "../../core/host/modem.ts";
-import { controlPlaneEndpoint, isLoopback } from "../../net/endpoint.ts";
+import { isLoopback } from "../../core/net/hostname.ts";
+import { controlPlaneEndpoint } from "../../net/endpoint.ts";
 import { bad, good, type Probe } from "../probe.ts";
 
-/** An interface other than the loopback has an address. */
+/** An interface that leads out of the device has an address. */
 export const probeInterface: Probe = async ({ config }) => {
   const up = interfacesUp().map((name) => (isModemInterface(name) ? `${name} (modem)` : name));
   if (up.length > 0) return good(`Up with an address: ${up.join(", ")}.`);
-  if (!(config instanceof Error) && isLoopback(controlPlaneEndpoint(config.control_plane_url))) {
+  if (!(config instanceof Error) && isLoopback(controlPlaneEndpoint(config.control_plane_url).host)) {
     return good("None is up, and none is needed: the control plane is on this device.");
   }
   return bad(
@@ -17,7 +18,7 @@ export const probeInterface: Probe = async ({ config }) => {
   );
 };
 
-/** Names of the interfaces with an address that lead out of the device. */
+/** Returns the names of interfaces that have an address and lead out of the device. */
 export function interfacesUp(): string[] {
   return Object.entries(networkInterfaces()).flatMap(([name, addresses]) =>
     addresses?.some(leadsOut) && isOutward(name) ? [name] : [],
@@ -28,7 +29,7 @@ function leadsOut({ internal, address }: NetworkInterfaceInfo): boolean {
   return !internal && !address.toLowerCase().startsWith("fe80:");
 }
 
-/** Not one of those a container engine makes for itself, which have addresses whether the device is connected or not. */
+/** Whether it is none of the container engine's own interfaces, which have addresses even without a network. */
 function isOutward(name: string): boolean {
   if (name.startsWith("veth")) return false;
   const ports = `/sys/class/net/${name}/brif`;

@@ -8,11 +8,11 @@ import { interfacesUp } from "./interface.ts";
 const NEXT =
   "Check SIM, antenna, APN and PIN. Where ModemManager runs: mmcli -m any shows state and signal; nmcli shows the connection.";
 
-/** The SIM modem, where there is one, is connected. */
+/** The SIM modem, if there is one, is connected. */
 export const probeModem: Probe = async () => {
   const [interfaces, devices] = await Promise.all([modemInterfaces(), readdir("/dev").catch(() => [])]);
-  const otherWayOut = interfacesUp().some((name) => !isModemInterface(name));
-  const found = findModem({ controls: devices.filter(isModemControl), interfaces, hasOtherRoute: otherWayOut });
+  const hasOtherRoute = interfacesUp().some((name) => !isModemInterface(name));
+  const found = findModem({ controls: devices.filter(isModemControl), interfaces, hasOtherRoute });
   if (found.kind === "none") return good("There is none.");
   if (found.kind === "up") return good(found.text);
   return found.matters ? bad(found.text, NEXT) : warning(`${found.text} The device is connected another way.`, NEXT);

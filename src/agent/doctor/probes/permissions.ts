@@ -6,39 +6,39 @@ import { findExposedFiles } from "../../host/exposed-files.ts";
 import { resolveAsUser } from "../../host/resolve-as-user.ts";
 import { bad, configOf, good, type ProbeContext, type Probe, warning } from "../probe.ts";
 
-/** How many commands to mend permissions, and entries of `deny`, are shown at once. */
+/** Maximum number of commands, and of entries of `deny`, in one result. */
 const MAX_SHOWN_COMMANDS = 5;
 
 /**
- * Nobody else can read the token or the state, nor change what the agent goes by; the state can be written; and the
- * agent can see where denied paths lead.
+ * Token and state are private, other users cannot change files that the agent relies on, the state is writable, and the
+ * agent can resolve denied paths.
  */
-export const probePermissions: Probe = async (patient) => {
-  const [verdict, unseen] = await Promise.all([probeAgentFiles(patient), unresolvedDenyRules(patient)]);
-  const [first, ...others] = unseen;
+export const probePermissions: Probe = async (context) => {
+  const [verdict, unresolved] = await Promise.all([probeAgentFiles(context), unresolvedDenyRules(context)]);
+  const [first, ...others] = unresolved;
   if (!first) return verdict;
   const more = others.length > 0 ? ` And ${others.length} more of this kind.` : "";
   const text = `${first.text}${more}`;
-  const next = unseen
+  const next = unresolved
     .slice(0, MAX_SHOWN_COMMANDS)
-    .map((denial) => denial.next)
+    .map((rule) => rule.next)
     .join(" ");
   if (verdict.verdict === "good") return warning(text, next);
   return { ...verdict, text: `${verdict.text} ${text}`, next: `${verdict.next ?? ""}; ${next}` };
 };
 
-/** As the service's user sees it, who owns the state. Root sees more, and others may see less. */
-async function unresolvedDenyRules(patient: ProbeContext): Promise<UnresolvedDenyRule[]> {
-  const { policy, state_dir } = configOf(patient);
+/** Checks as the service's user, who owns the state: root can resolve more, other users less. */
+async function unresolvedDenyRules(context: ProbeContext): Promise<UnresolvedDenyRule[]> {
+  const { policy, state_dir } = configOf(context);
   const owner = await stat(state_dir).catch(() => undefined);
   const uid = process.geteuid?.();
   if (uid === 0 && owner) return await findUnresolvedDenyRules(policy, (path) => resolveAsUser(path, owner));
   if (owner && owner.uid !== uid) return [];
-  return await findUnresolvedDenyRules(policy, (path) => patient.host.resolvePath(path));
+  return await findUnresolvedDenyRules(policy, (path) => context.host.resolvePath(path));
 }
 
-async function probeAgentFiles(patient: ProbeContext): Promise<CheckResult> {
-  const config = configOf(patient);
+async function probeAgentFiles(context: ProbeContext): Promise<CheckResult> {
+  const config = configOf(context);
   const state = await stat(config.state_dir).catch(() => undefined);
   if (state && !state.isDirectory()) {
     return bad(`${config.state_dir} is no directory.`, "Set state_dir to a directory.");
@@ -49,7 +49,7 @@ async function probeAgentFiles(patient: ProbeContext): Promise<CheckResult> {
   try {
     await access(config.state_dir, constants.W_OK | constants.R_OK);
   } catch {
-    // Somebody else than the service may look here without the right to write.
+    // Another user than the service's may run this without write access.
     return state.uid === process.getuid?.()
       ? bad(
           `${config.state_dir} cannot be written.`,
@@ -61,9 +61,9 @@ async function probeAgentFiles(patient: ProbeContext): Promise<CheckResult> {
 }
 
 function describe(exposed: readonly Exposure[]): CheckResult {
-  const grave = exposed.filter(({ isMinor }) => !isMinor);
-  const [first, ...others] = grave.length > 0 ? grave : exposed;
+  const severe = exposed.filter(({ isMinor }) => !isMinor);
+  const [first, ...others] = severe.length > 0 ? severe : exposed;
   const more = others.length > 0 ? ` And ${others.length} more of this kind.` : "";
   const commands = [first, ...others].slice(0, MAX_SHOWN_COMMANDS).map((exposure) => exposure?.next ?? "");
-  return (grave.length > 0 ? bad : warning)(`${first?.text ?? ""}${more}`, commands.join("; "));
+  return (severe.length > 0 ? bad : warning)(`${first?.text ?? ""}${more}`, commands.join("; "));
 }

@@ -5,7 +5,7 @@ import { good, type Probe, warning } from "../probe.ts";
 
 const RANGE = `${MIN_HOST_PORT}-${MAX_HOST_PORT}`;
 
-/** The kernel does not give ports of apps to outgoing connections. */
+/** The kernel does not use the apps' port range for outgoing connections. */
 export const probePorts: Probe = async () => {
   const [local, reserved] = await Promise.all([read("ip_local_port_range"), read("ip_local_reserved_ports")]);
   if (!clashesWithApps(local, reserved)) return good(`${RANGE} are kept for apps.`);

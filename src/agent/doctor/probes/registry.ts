@@ -6,7 +6,7 @@ import { RegistryError } from "../../registry/registry-error.ts";
 import type { RegistryPing } from "../../registry/registry-ping.ts";
 import { bad, configOf, good, type ProbeContext, type Probe, warning } from "../probe.ts";
 
-/** More than that are not asked at a time. */
+/** Maximum number of registries checked. */
 const MAX_REGISTRIES = 8;
 
 const NEXT: Partial<Record<RegistryErrorKind, string>> = {
@@ -21,20 +21,20 @@ const NEXT: Partial<Record<RegistryErrorKind, string>> = {
 const DEFAULT_ADVICE =
   "Check its name and port, and whether this network lets it through. Apps that are installed go on without it.";
 
-/** The registries that are configured, and those the installed apps are named after, answer and take the credentials. */
-export const probeRegistry: Probe = async (patient, signal) => {
-  const config = configOf(patient);
+/** The configured registries, and those of the installed apps, respond and accept the credentials. */
+export const probeRegistry: Probe = async (context, signal) => {
+  const config = configOf(context);
   const configured = config.registries.map(({ host }) => canonicalRegistry(host));
-  const targets = new Map(configured.map((registry) => [registry, ""]));
-  for (const [registry, repository] of await usedRegistries(patient)) targets.set(registry, repository);
+  const targets = new Map<string, string | undefined>(configured.map((registry) => [registry, undefined]));
+  for (const [registry, repository] of await usedRegistries(context)) targets.set(registry, repository);
   if (targets.size === 0) return good("None is configured, and no app is installed.");
-  const knock = await patient.createRegistryPing(config);
-  const asked = [...targets].slice(0, MAX_REGISTRIES);
+  const ping = await context.createRegistryPing(config);
+  const checked = [...targets].slice(0, MAX_REGISTRIES);
   const verdicts = await Promise.all(
-    asked.map(async ([registry, repository]) => {
+    checked.map(async ([registry, repository]) => {
       const target = { registry, repository };
-      if (configured.includes(registry)) return await pingRegistry(knock, target, () => true, signal);
-      return milder(await pingRegistry(knock, target, () => engineAnswers(patient, signal), signal));
+      if (configured.includes(registry)) return await pingRegistry(ping, target, () => true, signal);
+      return downgradeToWarning(await pingRegistry(ping, target, () => engineResponds(context, signal), signal));
     }),
   );
   const broken = verdicts.filter(({ verdict }) => verdict !== "good");
@@ -45,10 +45,10 @@ export const probeRegistry: Probe = async (patient, signal) => {
   return { ...worst, text };
 };
 
-/** Registries of the installed apps, each with a repository of it. */
-async function usedRegistries(patient: ProbeContext): Promise<[registry: string, repository: string][]> {
+/** Returns the registries of the installed apps, each with one of their repositories. */
+async function usedRegistries(context: ProbeContext): Promise<[registry: string, repository: string][]> {
   try {
-    using store = await patient.openStore(configOf(patient).state_dir);
+    using store = await context.openStore(configOf(context).state_dir);
     return store.apps().flatMap(({ spec }) => {
       try {
         const { registry, repository } = imageAddress(spec.image);
@@ -58,29 +58,29 @@ async function usedRegistries(patient: ProbeContext): Promise<[registry: string,
       }
     });
   } catch {
-    // No store yet, or none this user may see: another check says so.
+    // No store yet, or no permission to read it: another check reports that.
     return [];
   }
 }
 
-/** An image may have come another way, and what is installed needs no registry: what works now may not tomorrow. */
-function milder({ verdict, text, next }: CheckResult): CheckResult {
+/** Installed apps run without their registry: only their next update is at risk. */
+function downgradeToWarning({ verdict, text, next }: CheckResult): CheckResult {
   return verdict === "bad"
     ? warning(text, next ?? DEFAULT_ADVICE)
     : { verdict, text, ...(next !== undefined && { next }) };
 }
 
 async function pingRegistry(
-  knock: RegistryPing,
+  ping: RegistryPing,
   target: Parameters<RegistryPing>[0],
   isTrustKnown: () => boolean | Promise<boolean>,
   signal: AbortSignal,
 ): Promise<CheckResult> {
   const { registry } = target;
   try {
-    const answer = await knock(target, signal);
-    if (answer === "open") return good(`${registry} answers.`);
-    if (answer === "accepted") return good(`${registry} takes the credentials.`);
+    const result = await ping(target, signal);
+    if (result === "no_credentials_needed") return good(`${registry} answers.`);
+    if (result === "accepted") return good(`${registry} takes the credentials.`);
     return good(`${registry} answers, and wants credentials; none are configured, so deployments have to bring them.`);
   } catch (error) {
     if (signal.aborted) return bad(`${registry} does not answer.`, DEFAULT_ADVICE);
@@ -96,8 +96,11 @@ async function pingRegistry(
   }
 }
 
-/** What the engine takes without TLS the agent takes too; one that is down cannot be asked, and is another check's affair. */
-async function engineAnswers({ engine }: ProbeContext, signal: AbortSignal): Promise<boolean> {
+/**
+ * Whether the engine responds. The agent accepts the engine's insecure registries, which it cannot know while the engine is
+ * down.
+ */
+async function engineResponds({ engine }: ProbeContext, signal: AbortSignal): Promise<boolean> {
   return await engine.identify(signal).then(
     () => true,
     () => false,

@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { errorText } from "../../../lib/error-text.ts";
 import { bad, configOf, good, type Probe } from "../probe.ts";
 
-/** What the agent remembers can be read and is sound. */
-export const probeStore: Probe = async (patient) => {
-  const { state_dir: stateDir } = configOf(patient);
+/** The store can be read and is not damaged. */
+export const probeStore: Probe = async (context) => {
+  const { state_dir: stateDir } = configOf(context);
   if (!existsSync(join(stateDir, "agent.db")))
     return good("There is none yet: the agent has not run here, or this user may not look.");
   try {
-    (await patient.openStore(stateDir))[Symbol.dispose]();
+    (await context.openStore(stateDir))[Symbol.dispose]();
     return good("It is sound.");
   } catch (error) {
     return bad(

@@ -1,26 +1,27 @@
 import { formatUtcMinute } from "../../core/text.ts";
 import { isIP } from "node:net";
-import { checkServerIdentity, connect, type PeerCertificate, type TLSSocket } from "node:tls";
+import { connect, type PeerCertificate, type TLSSocket } from "node:tls";
 import { explainNetworkError } from "../../core/net/network-error.ts";
+import { verifyHost } from "../../net/connect-options.ts";
 import { createTrustContext } from "../../net/trust.ts";
 import { controlPlaneEndpoint } from "../../net/endpoint.ts";
-import { openControlPlaneStream } from "../path.ts";
+import { openControlPlaneStream } from "../../net/open-stream.ts";
 import { bad, configOf, good, type ProbeContext, type Probe } from "../probe.ts";
 
-/** The other side shows a certificate that this device trusts. */
-export const probeTls: Probe = async (patient, signal) => {
-  const { control_plane_url: address } = configOf(patient);
+/** The control plane's certificate is trusted. */
+export const probeTls: Probe = async (context, signal) => {
+  const { control_plane_url: address } = configOf(context);
   if (!address.startsWith("wss:")) return good("Not used: control_plane_url begins with ws://.");
   try {
-    using socket = await openTlsSocket(patient, signal);
+    using socket = await openTlsSocket(context, signal);
     const certificate = socket.getPeerCertificate();
-    if (socket.authorized) return good(`${nameOf(certificate)}, valid until ${dateOf(certificate.valid_to)}.`);
-    // Node gives the code alone, although its type says otherwise.
+    if (socket.authorized) return good(`${nameOf(certificate)}, valid until ${formatDate(certificate.valid_to)}.`);
+    // Node.js sets the error code, although the type is `Error`.
     const code = String(socket.authorizationError);
-    const why = explainNetworkError({ code, message: code }, patient.clock.now());
-    return bad(`${nameOf(certificate)} is not trusted: ${why}. ${particulars(certificate)}`, nextFor(code));
+    const why = explainNetworkError({ code, message: code }, context.clock.now());
+    return bad(`${nameOf(certificate)} is not trusted: ${why}. ${describeCertificate(certificate)}`, nextFor(code));
   } catch (error) {
-    const why = signal.aborted ? "it does not answer" : explainNetworkError(error, patient.clock.now());
+    const why = signal.aborted ? "it does not answer" : explainNetworkError(error, context.clock.now());
     return bad(
       `No encrypted connection: ${why}.`,
       "Check the port in control_plane_url: does something speak TLS there?",
@@ -28,15 +29,15 @@ export const probeTls: Probe = async (patient, signal) => {
   }
 };
 
-async function openTlsSocket(patient: ProbeContext, signal: AbortSignal): Promise<TLSSocket & Disposable> {
-  const { control_plane_url: address, extraCa } = configOf(patient);
+async function openTlsSocket(context: ProbeContext, signal: AbortSignal): Promise<TLSSocket & Disposable> {
+  const { control_plane_url: address, extraCa } = configOf(context);
   const { host } = controlPlaneEndpoint(address);
   const stream = await openControlPlaneStream(address, extraCa, signal);
   const socket = connect({
     socket: stream,
-    // To be looked at also when it is not to be trusted; nothing is sent over it.
+    // An untrusted certificate is examined too; nothing is sent over this connection.
     rejectUnauthorized: false,
-    checkServerIdentity: (_name, certificate) => checkServerIdentity(host, certificate),
+    checkServerIdentity: verifyHost(host),
     ...(isIP(host) === 0 && { servername: host }),
     ...(extraCa !== undefined && { secureContext: createTrustContext(extraCa) }),
   });
@@ -58,21 +59,21 @@ function nextFor(code: string): string {
   return "Put the authority that issued it into a file and name that in extra_ca_file; or something on the way, such as a filtering proxy, shows a certificate of its own.";
 }
 
-function particulars(certificate: PeerCertificate): string {
+function describeCertificate(certificate: PeerCertificate): string {
   const { issuer, valid_from: from, valid_to: to, subjectaltname } = certificate;
   const names = subjectaltname === undefined ? "" : ` for ${subjectaltname}`;
-  return `Issued${names} by ${textOf(issuer?.CN)}, valid from ${dateOf(from)} to ${dateOf(to)}.`;
+  return `Issued${names} by ${joinNames(issuer?.CN)}, valid from ${formatDate(from)} to ${formatDate(to)}.`;
 }
 
 function nameOf({ subject }: PeerCertificate): string {
-  return `The certificate of ${textOf(subject?.CN)}`;
+  return `The certificate of ${joinNames(subject?.CN)}`;
 }
 
-function textOf(name: string | string[] | undefined): string {
+function joinNames(name: string | string[] | undefined): string {
   return [name ?? "an unnamed subject"].flat().join(", ");
 }
 
-function dateOf(text: string): string {
+function formatDate(text: string): string {
   const time = Date.parse(text);
   return Number.isNaN(time) ? text : formatUtcMinute(time);
 }

@@ -7,12 +7,12 @@ import { createConnect } from "../../link/connect.ts";
 import { bad, configOf, good, type ProbeContext, type Probe } from "../probe.ts";
 
 /**
- * The control plane takes the device's token. Asks for a connection as the daemon does and gives it up before a word is
- * said, so that a daemon that is linked at this moment keeps its link.
+ * The control plane accepts the device's token. Opens a WebSocket as the daemon does and closes it before `hello`, so that
+ * a linked daemon keeps its session.
  */
-export const probeToken: Probe = async (patient, signal) => {
+export const probeToken: Probe = async (context, signal) => {
   try {
-    const status = await handshake(patient, signal);
+    const status = await handshake(context, signal);
     if (status === 101) return good("The control plane takes it.");
     const isRefused = status === 401 || status === 403;
     return bad(
@@ -22,7 +22,7 @@ export const probeToken: Probe = async (patient, signal) => {
         : "See what the control plane's own log says at this time.",
     );
   } catch (error) {
-    const why = signal.aborted ? "it does not answer" : explainNetworkError(error, patient.clock.now());
+    const why = signal.aborted ? "it does not answer" : explainNetworkError(error, context.clock.now());
     return bad(
       `The control plane could not be asked: ${why}.`,
       "Is it a control plane that listens at control_plane_url?",
@@ -30,17 +30,17 @@ export const probeToken: Probe = async (patient, signal) => {
   }
 };
 
-async function handshake(patient: ProbeContext, signal: AbortSignal): Promise<number> {
-  const route = await createConnect(toLinkConfig(configOf(patient)), patient.agentVersion)(signal);
+async function handshake(context: ProbeContext, signal: AbortSignal): Promise<number> {
+  const route = await createConnect(toLinkConfig(configOf(context)), context.agentVersion)(signal);
   const socket = route.open();
   return await new Promise((resolve, reject) => {
-    const end = (settle: () => void): void => {
+    const finish = (settle: () => void): void => {
       settle();
       socket.terminate();
     };
-    socket.on("open", () => end(() => resolve(101)));
-    socket.on("unexpected-response", (_request: ClientRequest, answer: IncomingMessage) =>
-      end(() => resolve(answer.statusCode ?? 0)),
+    socket.on("open", () => finish(() => resolve(101)));
+    socket.on("unexpected-response", (_request: ClientRequest, response: IncomingMessage) =>
+      finish(() => resolve(response.statusCode ?? 0)),
     );
     socket.on("error", reject);
     signal.addEventListener("abort", () => socket.terminate(), { once: true });

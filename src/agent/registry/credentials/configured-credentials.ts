@@ -3,18 +3,18 @@ import { canonicalRegistry } from "../address.ts";
 import { RegistryError } from "../registry-error.ts";
 import type { CredentialSource } from "./credential-source.ts";
 
-/** Credentials of one registry as the configuration gives them; at most one of the four kinds. */
+/** Credentials of one registry in the configuration; at most one of the four kinds. */
 export interface ConfiguredRegistry {
   readonly host: string;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  /** Read each time: whoever renews the password need not restart the agent. */
+  /** Read each time, so that a new password needs no restart of the agent. */
   readonly password_file?: string | undefined;
   readonly token?: string | undefined;
   readonly identity_token?: string | undefined;
 }
 
-/** The credentials in the agent's configuration. */
+/** Returns the credentials in the agent's configuration. */
 export function configuredCredentials(registries: readonly ConfiguredRegistry[]): CredentialSource {
   const byName = new Map(registries.map((entry) => [canonicalRegistry(entry.host), entry]));
   return {

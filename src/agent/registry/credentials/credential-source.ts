@@ -1,16 +1,17 @@
 import type { RegistryAuth } from "../registry.ts";
 
-/** Where credentials come from. */
+/** Looks up credentials of registries. */
 export interface CredentialSource {
   /**
-   * @param registry host with optional port as references name it, `docker.io` for Docker Hub
-   * @returns `undefined` where there are none for it. Rejects with a `RegistryError` where they should be and cannot be
-   *   had, or with the signal's reason.
+   * Resolves with `undefined` if there are none. Rejects with a `RegistryError` if they cannot be read, or with the signal's
+   * reason.
+   *
+   * @param registry host with optional port as in references, `docker.io` for Docker Hub
    */
   lookup(registry: string, signal: AbortSignal): Promise<RegistryAuth | undefined>;
 }
 
-/** Asks one source after the other. */
+/** Returns a source that tries others in order. */
 export function firstOf(sources: readonly CredentialSource[]): CredentialSource {
   return {
     async lookup(registry, signal) {

@@ -4,7 +4,7 @@ import { createHelperClient } from "./credential-helper.ts";
 import { type CredentialSource, firstOf } from "./credential-source.ts";
 import { dockerCredentials } from "./docker-credentials.ts";
 
-/** The credentials a device has by itself: those of its configuration first, then those of Docker's, where named. */
+/** Returns the device's own credentials: from its configuration, then from `docker_config_file` if set. */
 export function deviceCredentials(
   config: {
     readonly registries: readonly ConfiguredRegistry[];

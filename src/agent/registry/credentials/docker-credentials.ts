@@ -5,8 +5,8 @@ import { RegistryError } from "../registry-error.ts";
 import type { RegistryAuth } from "../registry.ts";
 import type { CredentialSource } from "./credential-source.ts";
 
-/** Asks a credential helper by its short name, such as `pass`, for the server a login was made to. */
-export type AskHelper = (name: string, server: string, signal: AbortSignal) => Promise<RegistryAuth | undefined>;
+/** Runs a credential helper by its short name, such as `pass`. Resolves with the login for a server, or `undefined`. */
+export type RunHelper = (name: string, server: string, signal: AbortSignal) => Promise<RegistryAuth | undefined>;
 
 const entrySchema = z.object({
   auth: z.string().optional(),
@@ -24,14 +24,14 @@ const fileSchema = z.object({
 
 type Entry = z.output<typeof entrySchema>;
 
-/** Under this name logins to Docker Hub are kept. */
+/** Key of Docker Hub's login. */
 const DOCKER_HUB_SERVER = "https://index.docker.io/v1/";
 
 /**
- * The logins in a `config.json` of Docker (or `auth.json` of Podman), asked for as Docker does: the registry's own
- * helper, the store for all, the file itself. Read each time, since logins are renewed.
+ * Returns the logins of a Docker `config.json` (or Podman `auth.json`). Looks them up in Docker's order: the registry's
+ * helper, the default credential store, the file. Read each time, since logins are renewed.
  */
-export function dockerCredentials(path: string, askHelper: AskHelper): CredentialSource {
+export function dockerCredentials(path: string, runHelper: RunHelper): CredentialSource {
   return {
     async lookup(name, signal) {
       const file = await readConfig(path, signal);
@@ -39,7 +39,7 @@ export function dockerCredentials(path: string, askHelper: AskHelper): Credentia
       const server = registry === "docker.io" ? DOCKER_HUB_SERVER : registry;
       const [, own] = Object.entries(file.credHelpers).find(([key]) => registryOf(key) === registry) ?? [];
       const helper = own ?? file.credsStore;
-      const found = helper === undefined ? undefined : await askHelper(helper, server, signal);
+      const found = helper === undefined ? undefined : await runHelper(helper, server, signal);
       if (found) return found;
       const [, entry] = Object.entries(file.auths).find(([key]) => registryOf(key) === registry) ?? [];
       return entry && authOf(entry);
@@ -47,7 +47,7 @@ export function dockerCredentials(path: string, askHelper: AskHelper): Credentia
   };
 }
 
-/** Logins are kept under hosts, or under addresses from before there was a version 2. */
+/** Returns the registry of a key: a host, or a URL in old files. */
 function registryOf(key: string): string {
   return canonicalRegistry(key.replace(/^https?:\/\//, "").replace(/\/.*$/, ""));
 }
@@ -71,14 +71,14 @@ async function readConfig(path: string, signal: AbortSignal): Promise<z.output<t
   } catch (error) {
     signal.throwIfAborted();
     const { code = "error" } = error as NodeJS.ErrnoException;
-    // Nobody has logged in yet.
+    // No login yet.
     if (code === "ENOENT") return fileSchema.parse({});
     throw new RegistryError("image_denied", `the logins in ${path} cannot be read: ${code}`, { cause: error });
   }
   try {
     return fileSchema.parse(JSON.parse(text));
   } catch {
-    // Without a cause: what the parser quotes may be a password.
-    throw new RegistryError("image_denied", `the logins in ${path} cannot be read: it is no config.json of Docker`);
+    // Without a cause: the parser's message may quote a password.
+    throw new RegistryError("image_denied", `the logins in ${path} cannot be read: not a valid Docker config.json`);
   }
 }

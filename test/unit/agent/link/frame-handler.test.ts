@@ -67,7 +67,7 @@ function begin(prepare: (parts: { commands: CommandRecorder; events: MemoryOutbo
   const meter = new FrameMeter(clock, logger);
   const welcomes: unknown[] = [];
   prepare({ commands, events });
-  const dialogue = new FrameHandler(
+  const handler = new FrameHandler(
     {
       config: {
         url: "ws://localhost",
@@ -86,8 +86,8 @@ function begin(prepare: (parts: { commands: CommandRecorder; events: MemoryOutbo
     },
     channel,
   );
-  const receive = (frame: unknown): void => dialogue.text(JSON.stringify(frame));
-  return { clock, commands, events, channel, lines, meter, welcomes, dialogue, receive };
+  const receive = (frame: unknown): void => handler.text(JSON.stringify(frame));
+  return { clock, commands, events, channel, lines, meter, welcomes, handler, receive };
 }
 
 function online(prepare?: Parameters<typeof begin>[0]) {
@@ -116,7 +116,7 @@ describe("the handshake", () => {
     ]);
   });
 
-  it("is given up when nothing answers it", async () => {
+  it("times out", async () => {
     const { clock, channel } = begin();
     await clock.advance(WELCOME_TIMEOUT_MS - 1);
     expect(channel.end).toBeUndefined();
@@ -124,7 +124,7 @@ describe("the handshake", () => {
     expect(channel.end).toMatchObject({ code: undefined, outcome: { kind: "failed" } });
   });
 
-  it("acts on nothing before it is answered", () => {
+  it("ignores frames before the welcome", () => {
     const { channel, commands, meter, receive, welcomes } = begin();
     receive({ type: "deploy", deployment_id: "early", spec: {} });
     receive({ type: "cancel", deployment_id: "early", reason: "timeout" });
@@ -136,7 +136,7 @@ describe("the handshake", () => {
     expect([welcomes.length, meter.counts.bad]).toEqual([1, 4]);
   });
 
-  it("ends where the versions have nothing in common", () => {
+  it("ends if there is no common protocol version", () => {
     const { channel, receive } = begin();
     receive({ ...WELCOME, protocol: 99 });
     expect(channel.end).toMatchObject({ code: CLOSE_CODES.unsupportedProtocol, outcome: { kind: "unsupported" } });
@@ -164,7 +164,7 @@ describe("commands", () => {
     expect(JSON.stringify(lines)).not.toContain("planted");
   });
 
-  it("are refused with the reason where the agent can give one", () => {
+  it("are refused with the code of an EdgeError", () => {
     const { channel, commands, receive } = online();
     commands.onDeploy = () => {
       throw new EdgeError("InsufficientDisk", "The disk is full.");
@@ -175,7 +175,7 @@ describe("commands", () => {
     ]);
   });
 
-  it("can be taken back, for a reason this agent does not know too", () => {
+  it("can be cancelled, also with a reason unknown to this agent", () => {
     const { commands, receive } = online();
     receive({ type: "cancel", deployment_id: "d-1", reason: "timeout" });
     receive({ type: "cancel", deployment_id: "d-2", reason: "from the future" });
@@ -186,8 +186,8 @@ describe("commands", () => {
   });
 });
 
-describe("commands on apps that are there", () => {
-  it("are handed on and acknowledged like deployments, with the patch unread", () => {
+describe("commands on installed apps", () => {
+  it("are passed on and acknowledged like deployments, with the patch as it is", () => {
     const { commands, channel, receive } = online();
     receive({ type: "command", deployment_id: "u-1", action: "update", app: "web", spec: { image: "x" } });
     receive({ type: "command", deployment_id: "s-1", action: "stop", app: "web" });
@@ -203,7 +203,7 @@ describe("commands on apps that are there", () => {
 });
 
 describe("events", () => {
-  it("go out in order, those from before the session first", () => {
+  it("are sent in order, stored ones first", () => {
     const { channel, events } = online(({ events }) => {
       events.add("a");
       events.add("b");
@@ -212,7 +212,7 @@ describe("events", () => {
     expect(sentEvents(channel)).toEqual(["a/1", "b/1", "a/2"]);
   });
 
-  it("wait for acknowledgements when 64 have none", () => {
+  it("wait for acknowledgements when 64 are unacknowledged", () => {
     const { channel, events, receive } = online(({ events }) => {
       for (let i = 0; i < 100; i++) events.add("a");
     });
@@ -222,7 +222,7 @@ describe("events", () => {
     expect(events.size).toBe(90);
   });
 
-  it("wait for a slow line", () => {
+  it("wait for a slow link", () => {
     const { channel, events } = online();
     channel.bufferedAmount = 1_000_000;
     events.add("a");
@@ -241,7 +241,7 @@ describe("events", () => {
     expect([events.size, meter.counts.stray, meter.counts.bad]).toEqual([100, 2, 0]);
   });
 
-  it("lose their details rather than their place when too large for a frame", () => {
+  it("are sent without details when too large for a frame", () => {
     const { channel, events } = online();
     events.add("a", { status: "Fail", details: { log: "x".repeat(MAX_FRAME_BYTES) } });
     expect(sentEvents(channel)).toEqual(["a/1"]);
@@ -249,7 +249,7 @@ describe("events", () => {
     expect(channel.frames.at(-1)).toHaveProperty("event.status", "Fail");
   });
 
-  it("are sent all the same when the outbox could not be read at first", async () => {
+  it("are sent later when the outbox could not be read at first", async () => {
     const { channel, clock, events, lines } = online();
     const pendingEvents = events.pendingEvents.bind(events);
     events.pendingEvents = () => {
@@ -264,7 +264,7 @@ describe("events", () => {
     expect(lines).toContainEqual(expect.objectContaining({ level: "error" }));
   });
 
-  it("whose acknowledgement cannot be stored do not hold up the others", () => {
+  it("whose acknowledgement cannot be stored do not block others", () => {
     const { channel, events, receive } = online();
     events.add("a");
     events.acknowledge = () => {
@@ -275,30 +275,30 @@ describe("events", () => {
     expect([sentEvents(channel), events.size]).toEqual([["a/1", "b/1"], 2]);
   });
 
-  it("end with the session", () => {
-    const { channel, dialogue, events, clock } = online();
-    dialogue[Symbol.dispose]();
+  it("stop with the session", () => {
+    const { channel, handler, events, clock } = online();
+    handler[Symbol.dispose]();
     events.add("a");
     expect([sentEvents(channel), events.listeners, clock.pending]).toEqual([[], 0, 0]);
   });
 });
 
 describe("an idle link", () => {
-  it("is probed once in ten minutes, and by nothing else", async () => {
-    const { channel, clock, dialogue } = online();
+  it("is probed once in ten minutes", async () => {
+    const { channel, clock, handler } = online();
     await clock.advance(599_999);
     expect(channel.pings).toBe(0);
     await clock.advance(1);
     expect(channel.pings).toBe(1);
-    dialogue.pong();
+    handler.pong();
     await clock.advance(599_000);
     expect([channel.pings, channel.end, channel.texts.length]).toEqual([1, undefined, 1]);
   });
 
   it("is not probed when something was received meanwhile", async () => {
-    const { channel, clock, dialogue } = online();
+    const { channel, clock, handler } = online();
     await clock.advance(500_000);
-    dialogue.onActivity();
+    handler.onActivity();
     await clock.advance(500_000);
     expect(channel.pings).toBe(0);
   });
@@ -319,8 +319,8 @@ describe("an idle link", () => {
   });
 });
 
-describe("events nobody acknowledges", () => {
-  it("lead to one probe after 30 s, and to the end if it stays unanswered", async () => {
+describe("unacknowledged events", () => {
+  it("lead to one probe after 30 s, and end the session if it is not answered", async () => {
     const { channel, clock, events } = online();
     await clock.advance(10_000);
     events.add("a");
@@ -332,44 +332,44 @@ describe("events nobody acknowledges", () => {
     expect(channel.end).toMatchObject({ outcome: { kind: "failed" } });
   });
 
-  it("hold up no others once a probe showed that they arrived", async () => {
-    const { channel, clock, dialogue, events } = online(({ events }) => {
+  it("do not block others once a probe showed that they arrived", async () => {
+    const { channel, clock, handler, events } = online(({ events }) => {
       for (let i = 0; i < 64; i++) events.add("stuck");
     });
     events.add("other");
     expect(sentEvents(channel)).not.toContain("other/1");
     await clock.advance(30_000);
     expect(channel.pings).toBe(1);
-    dialogue.pong();
+    handler.pong();
     expect(sentEvents(channel)).toContain("other/1");
     expect(events.size).toBe(65);
   });
 });
 
 describe("bad frames", () => {
-  it("end the session only when there are twenty", () => {
-    const { channel, dialogue, lines, meter } = online();
-    for (let i = 1; i < MAX_BAD_FRAMES; i++) dialogue.text("{planted");
+  it("end the session after twenty", () => {
+    const { channel, handler, lines, meter } = online();
+    for (let i = 1; i < MAX_BAD_FRAMES; i++) handler.text("{planted");
     expect(channel.end).toBeUndefined();
-    dialogue.binary();
+    handler.binary();
     expect(channel.end).toMatchObject({ code: CLOSE_CODES.badFrame, outcome: { kind: "failed" } });
     expect(meter.counts.bad).toBe(MAX_BAD_FRAMES);
     expect(lines.filter((line) => line["level"] === "warn")).toHaveLength(1);
     expect(JSON.stringify(lines)).not.toContain("planted");
   });
 
-  it("are logged again after a minute, with how many there were", async () => {
-    const { clock, dialogue, lines } = online();
-    for (let i = 0; i < 5; i++) dialogue.binary();
+  it("are logged once a minute with their number", async () => {
+    const { clock, handler, lines } = online();
+    for (let i = 0; i < 5; i++) handler.binary();
     await clock.advance(60_000);
-    dialogue.binary();
+    handler.binary();
     expect(lines.filter((line) => line["level"] === "warn")).toEqual([
       expect.objectContaining({ count: 1, since_last_line: 1 }),
       expect.objectContaining({ count: 6, since_last_line: 5 }),
     ]);
   });
 
-  it("are not the frames of a newer control plane", () => {
+  it("do not include unknown frames of a newer control plane", () => {
     const { channel, meter, receive } = online();
     for (let i = 0; i < 1_000; i++) receive({ type: "news", planted: true });
     expect([channel.end, meter.counts]).toEqual([undefined, { bad: 0, unknown: 1_000, stray: 0 }]);
@@ -377,17 +377,20 @@ describe("bad frames", () => {
 });
 
 describe("a goodbye", () => {
-  it("names the window to come back in, and is followed by a close in any case", async () => {
-    const { channel, clock, dialogue, receive } = online();
+  it("sets the reconnect window, and the connection is closed in any case", async () => {
+    const { channel, clock, handler, receive } = online();
     receive({ type: "goodbye", reason: "restart", retry_after_s: 12 });
-    expect([dialogue.goodbyeWindowMs, channel.end]).toEqual([12_000, undefined]);
+    expect([handler.goodbyeWindowMs, channel.end]).toEqual([12_000, undefined]);
     await clock.advance(20_000);
-    expect(channel.end).toMatchObject({ code: CLOSE_CODES.goingAway, outcome: { kind: "leaving", windowMs: 12_000 } });
+    expect(channel.end).toMatchObject({
+      code: CLOSE_CODES.goingAway,
+      outcome: { kind: "restarting", windowMs: 12_000 },
+    });
   });
 
   it("may come instead of a welcome", () => {
-    const { dialogue, receive } = begin();
+    const { handler, receive } = begin();
     receive({ type: "goodbye", reason: "full", retry_after_s: 60 });
-    expect(dialogue.goodbyeWindowMs).toBe(60_000);
+    expect(handler.goodbyeWindowMs).toBe(60_000);
   });
 });

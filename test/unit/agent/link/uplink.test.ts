@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { UNCOUNTED } from "../../../../src/agent/link/ports.ts";
+import { UNCOUNTED } from "../../../../src/agent/ledger/ports.ts";
 import { createUplink } from "../../../../src/agent/link/uplink.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 import { CommandRecorder } from "../../../support/link/command-recorder.ts";
@@ -38,7 +38,7 @@ const NO_NETWORK = Object.assign(new Error("connect"), { code: "ENETUNREACH" });
 const REFUSED = Object.assign(new Error("connect"), { code: "ECONNREFUSED" });
 
 describe("the uplink", () => {
-  it("tries again after growing delays, up to the bound", async () => {
+  it("retries after growing delays, up to the bound", async () => {
     const { clock, uplink, attemptsAt } = unreachable(NO_NETWORK);
     const controller = new AbortController();
     const ended = uplink.run(controller.signal);
@@ -49,7 +49,7 @@ describe("the uplink", () => {
     expect(delays).toEqual([1, 2, 4, 8, 8, 8]);
   });
 
-  it("tells what is wrong and when it tries again", async () => {
+  it("reports the error and the time of the next attempt", async () => {
     const { clock, uplink } = unreachable(REFUSED);
     const controller = new AbortController();
     const ended = uplink.run(controller.signal);
@@ -83,7 +83,7 @@ describe("the uplink", () => {
     },
   );
 
-  it("outlives a listener that throws, and leaves one alone that is disposed", async () => {
+  it("survives a listener that throws, and does not call a disposed one", async () => {
     const { clock, uplink, lines } = unreachable(REFUSED);
     const seen: string[] = [];
     uplink.onStatus(() => {
@@ -100,7 +100,7 @@ describe("the uplink", () => {
     expect(lines.filter((line) => line["level"] === "error")).toHaveLength(3);
   });
 
-  it("makes no attempt when it is told to stop beforehand, and can be run again", async () => {
+  it("makes no attempt with an aborted signal, and can run again", async () => {
     const { clock, uplink, attemptsAt } = unreachable(REFUSED);
     await uplink.run(AbortSignal.abort());
     expect(attemptsAt).toEqual([]);

@@ -51,7 +51,7 @@ test.each([
   expect(may(registry, server)).toBe(false);
 });
 
-test("a host that is named may, on the port that is named, or on all of them", () => {
+test("a listed host may, on the listed port or on all ports", () => {
   expect(may("a.example", "https://login.example.org/x", ["login.example.org"])).toBe(true);
   expect(may("a.example", "https://login.example.org:8443/x", ["LOGIN.example.org"])).toBe(true);
   expect(may("a.example", "https://login.example.org:8443/x", ["login.example.org:8443"])).toBe(true);

@@ -85,7 +85,7 @@ describe("a config.json of Docker", () => {
     expect(await lookup({ auths, other: true }, registry)).toMatchObject(expected);
   });
 
-  test("has none for other hosts, for a store that is elsewhere, and before anybody logged in", async () => {
+  test("has none for other hosts, for an empty entry, and before the first login", async () => {
     const auths = { [HOST]: { auth: login("u", "p") } };
     expect(await lookup({ auths }, "registry.example.com")).toBeUndefined();
     expect(await lookup({ auths: { [HOST]: {} } })).toBeUndefined();
@@ -94,14 +94,14 @@ describe("a config.json of Docker", () => {
     expect(await missing.lookup(HOST, signal)).toBeUndefined();
   });
 
-  test("that is none is named without what is in it", async () => {
+  test("that is not valid is reported without its content", async () => {
     const path = await write("broken.json", '{"auths": {"x": secretsecret');
     const broken = dockerCredentials(path, helper).lookup(HOST, signal);
     await expect(broken).rejects.toMatchObject({ kind: "image_denied", message: expect.stringContaining(path) });
     await expect(broken).rejects.not.toMatchObject({ message: expect.stringContaining("secretsecret") });
   });
 
-  test("names a helper for the registry, which is preferred to the store, and that to the file", async () => {
+  test("prefers the registry's helper to the store, and that to the file", async () => {
     const auths = { [HOST]: { auth: login("file", "p") } };
     await installHelper("own", `read server; echo '{"ServerURL":"x","Username":"'$server'","Secret":"own"}'`);
     await installHelper("all", `echo '{"Username":"<token>","Secret":"all"}'`);
@@ -127,28 +127,28 @@ describe("a config.json of Docker", () => {
     ["hangs", "hangs", "exec sleep 60", /did not answer within 0.5 s/],
     ["fails", "fails", "echo secretsecret; exit 3", /exit code 3/],
     ["talks", "talks", "echo secretsecret", /no login/],
-    ["is a path", "../x", "", /no name/],
+    ["is a path", "../x", "", /not a valid name/],
   ])("names a helper that %s", async (_what, name, script, message) => {
     if (script !== "") await installHelper(name, script);
-    const answer = lookup({ credsStore: name });
-    await expect(answer).rejects.toMatchObject({
+    const found = lookup({ credsStore: name });
+    await expect(found).rejects.toMatchObject({
       kind: "registry_unreachable",
       message: expect.stringMatching(message),
     });
-    await expect(answer).rejects.not.toMatchObject({ message: expect.stringContaining("secretsecret") });
+    await expect(found).rejects.not.toMatchObject({ message: expect.stringContaining("secretsecret") });
   });
 
-  test("waits for a helper no longer than anybody wants to know", async () => {
+  test("stops waiting for a helper when the signal aborts", async () => {
     await installHelper("slow", "exec sleep 60");
     const stopped = new AbortController();
     const path = await write("config.json", JSON.stringify({ credsStore: "slow" }));
-    const answer = dockerCredentials(path, createHelperClient(systemClock)).lookup(HOST, stopped.signal);
+    const found = dockerCredentials(path, createHelperClient(systemClock)).lookup(HOST, stopped.signal);
     setTimeout(() => stopped.abort(new Error("enough")), 50);
-    await expect(answer).rejects.toThrow("enough");
+    await expect(found).rejects.toThrow("enough");
   });
 });
 
-test("sources are asked in order, until one knows", async () => {
+test("sources are tried in order", async () => {
   const asked: string[] = [];
   const source = (name: string, knows: boolean) => ({
     lookup: async () => {

@@ -43,7 +43,7 @@ test.each([
   expect(localAddressKind(address)).toBe(kind);
 });
 
-test("every way to write a local IPv4 address in a web address is refused", () => {
+test("every notation of a local IPv4 address in a URL is rejected", () => {
   const octet = fc.integer({ min: 0, max: 255 });
   const rest = fc.tuple(octet, octet, octet);
   fc.assert(
@@ -93,7 +93,7 @@ describe("a name", () => {
     },
   );
 
-  test("that leads elsewhere is looked up as ever", async () => {
+  test("with other addresses is looked up normally", async () => {
     expect(await ask(names("10.0.0.1", "fd00::1"), false)).toBe("10.0.0.1");
     expect(await ask(names("10.0.0.1", "fd00::1"), true)).toEqual([
       { address: "10.0.0.1", family: 4 },

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { SendWindow } from "../../../../src/agent/core/link/send-window.ts";
+import { SendWindow } from "../../../../../src/agent/core/link/send-window.ts";
 
 describe("the send window", () => {
   it("counts what waits, and is free again with the acknowledgement", () => {

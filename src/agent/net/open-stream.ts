@@ -2,37 +2,41 @@ import { request } from "node:http";
 import { request as requestTls } from "node:https";
 import { connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { proxyFor } from "../net/proxy.ts";
-import { createTrustContext } from "../net/trust.ts";
-import { controlPlaneEndpoint, type Endpoint, formatEndpoint } from "../net/endpoint.ts";
+import { stripBrackets } from "../core/net/hostname.ts";
+import { controlPlaneEndpoint, type Endpoint, formatEndpoint } from "./endpoint.ts";
+import { proxyFor } from "./proxy.ts";
+import { createTrustContext } from "./trust.ts";
 
-/** Connects; rejects when it cannot, or the signal aborts. */
+/** Opens a TCP connection. Rejects when it fails or the signal aborts. */
 export function openSocket({ host, port }: Endpoint, signal: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, signal });
     socket.once("connect", () => resolve(socket));
-    // Stays: what happens after the signal has aborted concerns nobody.
+    // The listener stays attached: errors after the abort are ignored.
     socket.on("error", reject);
   });
 }
 
-export interface Tunnel {
-  /** HTTP status the proxy answered `CONNECT` with. */
+export interface ProxyStream {
+  /** HTTP status of the proxy's response to `CONNECT`. */
   readonly status: number;
-  /** Leads to the target where the status is 200. */
+  /** Connected to the target if the status is 200. */
   readonly stream: Duplex;
 }
 
-/** Asks a proxy for a tunnel. */
-export function openProxyTunnel(
+/**
+ * Sends `CONNECT` to a proxy and resolves with its response, whatever the status. `createTunnelAgent` cannot do this: its
+ * agent hands the connection only to an HTTP request, and hides a refusal behind a response of the target.
+ */
+export function openProxyStream(
   proxy: URL,
   target: Endpoint,
   extraCa: string | undefined,
   signal: AbortSignal,
-): Promise<Tunnel> {
+): Promise<ProxyStream> {
   const credentials = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
   const options = {
-    host: proxy.hostname.replaceAll(/[[\]]/g, ""),
+    host: stripBrackets(proxy.hostname),
     port: proxy.port || (proxy.protocol === "https:" ? 443 : 80),
     method: "CONNECT",
     path: formatEndpoint(target),
@@ -44,18 +48,18 @@ export function openProxyTunnel(
   };
   return new Promise((resolve, reject) => {
     const call = proxy.protocol === "https:" ? requestTls(options) : request(options);
-    call.once("connect", (response, stream) => resolve({ status: response.statusCode ?? 0, stream: quiet(stream) }));
-    call.once("response", (response) => resolve({ status: response.statusCode ?? 0, stream: quiet(response.socket) }));
+    call.once("connect", (response, stream) =>
+      resolve({ status: response.statusCode ?? 0, stream: ignoreErrors(stream) }),
+    );
+    call.once("response", (response) =>
+      resolve({ status: response.statusCode ?? 0, stream: ignoreErrors(response.socket) }),
+    );
     call.on("error", reject);
     call.end();
   });
 }
 
-function quiet<T extends Duplex>(stream: T): T {
-  return stream.on("error", () => undefined);
-}
-
-/** A stream to the control plane, on the way the link takes. */
+/** Opens a stream to the control plane by the same route as the link: directly, or through the proxy. */
 export async function openControlPlaneStream(
   address: string,
   extraCa: string | undefined,
@@ -63,5 +67,9 @@ export async function openControlPlaneStream(
 ): Promise<Duplex> {
   const proxy = proxyFor(address);
   const target = controlPlaneEndpoint(address);
-  return proxy ? (await openProxyTunnel(proxy, target, extraCa, signal)).stream : await openSocket(target, signal);
+  return proxy ? (await openProxyStream(proxy, target, extraCa, signal)).stream : await openSocket(target, signal);
+}
+
+function ignoreErrors<T extends Duplex>(stream: T): T {
+  return stream.on("error", () => undefined);
 }

@@ -7,9 +7,9 @@ import {
   MAX_RETRY_AFTER_MS,
   nextAttempt,
   STABLE_SESSION_MS,
-} from "../../../../src/agent/core/link/link-state.ts";
-import { fullJitter } from "../../../../src/lib/backoff.ts";
-import { SeededRandom } from "../../../support/chaos/seeded-random.ts";
+} from "../../../../../src/agent/core/link/link-state.ts";
+import { fullJitter } from "../../../../../src/lib/backoff.ts";
+import { SeededRandom } from "../../../../support/chaos/seeded-random.ts";
 
 const BACKOFF = { baseMs: 1_000, maxMs: 300_000 };
 const MINUTE = 60_000;
@@ -28,7 +28,7 @@ const failed = (retryAfterMs?: number): AttemptOutcome => ({
 });
 const refused: AttemptOutcome = { kind: "refused", reason: "" };
 const replaced: AttemptOutcome = { kind: "replaced", reason: "" };
-const leaving = (windowMs: number): AttemptOutcome => ({ kind: "leaving", reason: "", windowMs });
+const restarting = (windowMs: number): AttemptOutcome => ({ kind: "restarting", reason: "", windowMs });
 
 const anyAttempt = fc.nat({ max: 10_000 });
 const anyRandom = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
@@ -39,7 +39,7 @@ const anyOutcome = fc.oneof(
     reason: "",
   } as const),
   anyMs.map(failed),
-  anyMs.map(leaving),
+  anyMs.map(restarting),
 );
 
 const delayOf = (attempt: number, outcome: AttemptOutcome, jitter: Jitter, onlineMs = 0): number =>
@@ -145,15 +145,15 @@ describe("the wait before the next attempt", () => {
   it("is spread evenly over the window a goodbye names", () => {
     fc.assert(
       fc.property(fc.nat({ max: MAX_RETRY_AFTER_MS }), anyRandom, (windowMs, random) => {
-        const delay = delayOf(0, leaving(windowMs), always(random), STABLE_SESSION_MS);
+        const delay = delayOf(0, restarting(windowMs), always(random), STABLE_SESSION_MS);
         expect(delay).toBe(Math.floor(random * windowMs));
       }),
     );
   });
 
   it("grows when every session ends in a goodbye at once", () => {
-    expect(delayOf(0, leaving(0), MOST)).toBe(0);
-    expect(delayOf(9, leaving(0), MOST)).toBeGreaterThan(4 * MINUTE);
+    expect(delayOf(0, restarting(0), MOST)).toBe(0);
+    expect(delayOf(9, restarting(0), MOST)).toBeGreaterThan(4 * MINUTE);
   });
 });
 

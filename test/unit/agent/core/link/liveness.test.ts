@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { judgeLiveness, type LivenessView, wasSuspended } from "../../../../src/agent/core/link/liveness.ts";
+import { judgeLiveness, type LivenessView, wasSuspended } from "../../../../../src/agent/core/link/liveness.ts";
 
 const TIMES = { keepaliveMs: 600_000, pongTimeoutMs: 20_000, ackTimeoutMs: 30_000 };
 const view = (fields: Partial<LivenessView>): LivenessView => ({
@@ -38,7 +38,7 @@ describe("liveness", () => {
     expect(judge({ now: 10, isResumed: true }).action).toBe("probe");
   });
 
-  it("declares nothing dead without a probe, and never plans a look in the past", () => {
+  it("declares nothing dead without a probe, and never schedules a check in the past", () => {
     fc.assert(
       fc.property(time, time, maybe, maybe, fc.boolean(), (now, heardAt, probedAt, unackedSince, resumed) => {
         const verdict = judge({ now, lastReceivedAt: heardAt, probedAt, unackedSince, isResumed: resumed });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { explainNetworkError } from "../../../../src/agent/core/net/network-error.ts";
+import { explainNetworkError } from "../../../../../src/agent/core/net/network-error.ts";
 
 const NOW = Date.UTC(1970, 0, 1, 0, 3);
 const explain = (code: string): string => explainNetworkError(Object.assign(new Error("raw"), { code }), NOW);

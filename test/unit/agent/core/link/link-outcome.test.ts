@@ -4,8 +4,8 @@ import {
   outcomeOfClose,
   outcomeOfHttpStatus,
   outcomeOfProxyStatus,
-} from "../../../../src/agent/core/link/link-outcome.ts";
-import { CLOSE_CODES } from "../../../../src/protocol/frames.ts";
+} from "../../../../../src/agent/core/link/link-outcome.ts";
+import { CLOSE_CODES } from "../../../../../src/protocol/frames.ts";
 
 describe("the outcome of an attempt", () => {
   it.each([
@@ -24,7 +24,7 @@ describe("the outcome of an attempt", () => {
     expect(outcome.reason).toMatch(reason);
   });
 
-  it("keeps what Retry-After asked for", () => {
+  it("keeps Retry-After", () => {
     expect(outcomeOfHttpStatus(429, 5_000)).toMatchObject({ kind: "failed", retryAfterMs: 5_000 });
     expect(outcomeOfProxyStatus(503, 5_000)).toMatchObject({ kind: "failed", retryAfterMs: 5_000 });
     expect(outcomeOfHttpStatus(503, undefined)).not.toHaveProperty("retryAfterMs");
@@ -56,9 +56,9 @@ describe("the outcome of an attempt", () => {
     expect(outcomeOfClose(code, undefined).kind).toBe(kind);
   });
 
-  it("of any other close after a goodbye is that the control plane leaves", () => {
+  it("of any other close after a goodbye is restarting", () => {
     for (const code of [1000, 1001, 1006, 1012]) {
-      expect(outcomeOfClose(code, 7_000)).toMatchObject({ kind: "leaving", windowMs: 7_000 });
+      expect(outcomeOfClose(code, 7_000)).toMatchObject({ kind: "restarting", windowMs: 7_000 });
     }
     expect(outcomeOfClose(CLOSE_CODES.replaced, 7_000).kind).toBe("replaced");
   });

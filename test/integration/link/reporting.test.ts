@@ -9,9 +9,9 @@ const BYTES_PER_SECOND = 50_000;
 
 const isAnswer = ({ type }: { readonly type: string }): boolean => type === "answer";
 
-test("an event of a deployment passes a log that is longer than the line can take", async () => {
+test("an event of a deployment overtakes a log that exceeds the link's bandwidth", async () => {
   let sent = 0;
-  const telling: DeviceReporting = {
+  const reporting: DeviceReporting = {
     queries: {
       async handle({ send, signal }) {
         while (!signal.aborted) sent += await send({ lines: ["x".repeat(16_000)] });
@@ -27,7 +27,7 @@ test("an event of a deployment passes a log that is longer than the line can tak
     },
   });
   await using link = await SlowLink.to(peer.port, BYTES_PER_SECOND, "both");
-  await using uplink = runUplink({ url: `ws://${link.host}/v1/agent` }, { telling });
+  await using uplink = runUplink({ url: `ws://${link.host}/v1/agent` }, { reporting });
   onTestFinished(() => uplink.stop());
   const session = await peer.session(0);
   await waitFor("the handshake", () => session.frames.length > 0);

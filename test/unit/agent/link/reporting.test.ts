@@ -10,7 +10,7 @@ import { CommandRecorder } from "../../../support/link/command-recorder.ts";
 import { captureLog } from "../../../support/link/log-capture.ts";
 import { MemoryOutbox } from "../../../support/link/memory-outbox.ts";
 
-type Answer = (question: DeviceQuery) => Promise<string | undefined>;
+type Answer = (query: DeviceQuery) => Promise<string | undefined>;
 
 /** A report that a test changes at will. */
 class Reports {
@@ -53,15 +53,15 @@ function begin(answer: Answer = async () => undefined, welcome: object = {}) {
     close: () => undefined,
     cut: () => undefined,
   };
-  const telling: DeviceReporting = { queries: { handle: answer }, reports };
+  const reporting: DeviceReporting = { queries: { handle: answer }, reports };
   const config = { url: "ws://localhost", token: "ed_0123456789abcdef", keepaliveMs: 600_000, pongTimeoutMs: 20_000 };
   const events = new MemoryOutbox();
-  const dialogue = new FrameHandler(
+  const handler = new FrameHandler(
     {
       config: { ...config, backoff: { baseMs: 1, maxMs: 1 } },
       commands: new CommandRecorder(),
       events,
-      reporting: telling,
+      reporting,
       clock,
       logger,
       agentVersion: "1.2.3",
@@ -70,11 +70,11 @@ function begin(answer: Answer = async () => undefined, welcome: object = {}) {
     },
     channel,
   );
-  const receive = (frame: unknown): void => dialogue.text(JSON.stringify(frame));
+  const receive = (frame: unknown): void => handler.text(JSON.stringify(frame));
   const asset = { uuid: "u-1", serial_number: "SN-1", name: "Gateway" };
   receive({ type: "welcome", protocol: 2, session_id: "s-1", asset, ...welcome });
   return {
-    dialogue,
+    handler,
     events,
     frames,
     receive,
@@ -95,7 +95,7 @@ function begin(answer: Answer = async () => undefined, welcome: object = {}) {
 const ask = (query_id: string, what = "device", params: unknown = {}) => ({ type: "query", query_id, what, params });
 
 describe("queries over a session", () => {
-  it("are answered any number of times, and ended once", async () => {
+  it("get any number of answers and one end", async () => {
     const link = begin(async ({ what, params, send }) => {
       await send({ what, params, number: 1 });
       await send({ number: 2 });
@@ -110,7 +110,7 @@ describe("queries over a session", () => {
     ]);
   });
 
-  it("end with the code of what stands in the way, and with Internal for what should not have happened", async () => {
+  it("end with the code of an EdgeError, and with Internal for other errors", async () => {
     const link = begin(async ({ what }) => {
       throw what === "app" ? new EdgeError("AppNotFound", "There is none.") : new Error("secret detail");
     });
@@ -123,7 +123,7 @@ describe("queries over a session", () => {
     ]);
   });
 
-  it("are refused beyond sixteen at once", async () => {
+  it("are refused beyond sixteen at a time", async () => {
     const link = begin(
       ({ signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
     );
@@ -148,14 +148,14 @@ describe("queries over a session", () => {
     });
     link.receive(ask("q1"));
     await link.settle();
-    if (how === "over") link.dialogue[Symbol.dispose]();
+    if (how === "over") link.handler[Symbol.dispose]();
     else link.receive({ type: "query_cancel", query_id: "q1" });
     await link.settle();
     expect(ended).toBe(1);
     expect(link.frames.slice(1)).toEqual([]);
   });
 
-  it("say so when an answer is larger than a frame may be", async () => {
+  it("end with Internal when an answer is too large", async () => {
     const link = begin(async ({ send }) => {
       await send("x".repeat(1024 * 1024));
       return undefined;
@@ -165,7 +165,7 @@ describe("queries over a session", () => {
     expect(link.frames.slice(1)).toMatchObject([{ type: "query_end", code: "Internal" }]);
   });
 
-  it("have one frame on its way at a time, so that events of deployments pass by", async () => {
+  it("have one frame in transit at a time, so that events of deployments overtake", async () => {
     const link = begin(async ({ send }) => {
       for (let i = 0; i < 50; i++) await send({ i });
       return undefined;
@@ -183,7 +183,7 @@ describe("queries over a session", () => {
     expect(link.ofType("answer")).toHaveLength(100);
   });
 
-  it("are nothing to a session of the first protocol", async () => {
+  it("are ignored in a session of protocol 1", async () => {
     const link = begin(async () => undefined, { protocol: 1 });
     link.reports.change("h1");
     link.receive(ask("q1"));
@@ -193,14 +193,14 @@ describe("queries over a session", () => {
 });
 
 describe("the report over a session", () => {
-  it("is not sent while the control plane holds it", async () => {
+  it("is not sent if the control plane has it", async () => {
     const link = begin(undefined, { report_hash: "h1" });
     link.reports.change("h1");
     await link.settle();
     expect(link.ofType("report")).toEqual([]);
   });
 
-  it("is sent as differences, each to the one before", async () => {
+  it("is sent as differences to the previous one", async () => {
     const link = begin(undefined, { report_hash: "h1" });
     link.reports.change("h2");
     await link.settle();
@@ -218,12 +218,12 @@ describe("the report over a session", () => {
     ]);
   });
 
-  it("is sent whole where the control plane holds none, and no more after the session", async () => {
+  it("is sent complete if the control plane has none, and not after the session", async () => {
     const link = begin();
     link.reports.change("h1");
     await link.settle();
     expect(link.ofType("report")).toMatchObject([{ base: null, hash: "h1" }]);
-    link.dialogue[Symbol.dispose]();
+    link.handler[Symbol.dispose]();
     link.reports.change("h2");
     await link.settle();
     expect(link.ofType("report")).toHaveLength(1);
