@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs edge-agent from its .deb on a system with systemd that has no dpkg, without a network; and removes it.
+# Installs edge-agent from its .deb, and removes it, on a system with systemd but without dpkg. Needs no network.
 set -eu
 umask 022
 
@@ -7,7 +7,7 @@ lib=/usr/lib/edge-agent
 usage="Usage (as root):
   sh install.sh edge-agent_VERSION_ARCH.deb    install or upgrade; keeps configuration and state
   sh install.sh --remove                       remove the program; configuration and state stay
-  sh install.sh --purge                        remove all of it but the apps
+  sh install.sh --purge                        remove everything except the apps
 
 Needs systemd, glibc 2.28 or newer, libstdc++ and libgcc, tar with xz, and a container engine to be useful."
 
@@ -16,7 +16,7 @@ fail() {
   exit 1
 }
 
-# A .deb is an ar archive: a line of eight bytes, then members, each behind a header of 60 bytes.
+# Prints a member of the .deb, an ar archive: a line of eight bytes, then members, each after a header of 60 bytes.
 member() {
   offset=8
   while header=$(tail -c +$((offset + 1)) "$deb" | head -c 60) && [ -n "$header" ]; do
@@ -28,7 +28,7 @@ member() {
     fi
     offset=$((offset + 60 + size + size % 2))
   done
-  fail "$deb has no $1: is it a package of edge-agent, and whole?"
+  fail "$deb has no $1: it is not a package of edge-agent, or it is incomplete"
 }
 
 installed_version() {
@@ -38,7 +38,7 @@ installed_version() {
 install_from() {
   deb=$1
   [ -r "$deb" ] || fail "$deb cannot be read"
-  # Not in /tmp, where programs may be forbidden to run, and memory short.
+  # Not in /tmp, which may be mounted noexec, or be a small tmpfs.
   work=$(mktemp -d "$lib.XXXXXX")
   trap 'rm -rf "$work"' EXIT
   mkdir "$work/control" "$work/data"
@@ -53,10 +53,10 @@ install_from() {
   "$work/data$lib/node" --version >/dev/null || fail "the Node.js in $deb does not run here, see above"
 
   before=$(installed_version)
-  # A configuration that is there stays; what came with the package is put beside it.
+  # Keeps an existing configuration; the one from the package is put beside it as .dist.
   config=/etc/edge-agent/config.json
   if [ -e "$config" ]; then mv "$work/data$config" "$work/data$config.dist"; fi
-  # Replaced as a whole: a program that runs keeps the files it has open.
+  # Replaces the directory as a whole: a running program keeps its open files.
   rm -rf "$lib.old"
   if [ -e "$lib" ]; then mv "$lib" "$lib.old"; fi
   (cd "$work/data" && find . ! -type d) | while read -r path; do
@@ -73,7 +73,7 @@ install_from() {
 
 remove() {
   [ -e "$lib/maintainer/control" ] ||
-    fail "edge-agent was not installed by this script; what a removal left: /etc/edge-agent, /var/lib/edge-agent, /var/log/edge-agent"
+    fail "edge-agent was not installed by this script; a removal leaves /etc/edge-agent, /var/lib/edge-agent and /var/log/edge-agent"
   work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT
   cp "$lib/maintainer/postrm" "$work/"
@@ -87,8 +87,8 @@ remove() {
 case ${1:-} in
   "" | -h | --help) echo "$usage" ; exit 0 ;;
 esac
-[ "$(id -u)" = 0 ] || fail "has to be run as root"
-command -v xz >/dev/null || fail "this system has no xz, which unpacks the package"
+[ "$(id -u)" = 0 ] || fail "must be run as root"
+command -v xz >/dev/null || fail "this system has no xz, which is needed to unpack the package"
 command -v systemctl >/dev/null || fail "this system has no systemd; run the agent as a container instead, see the documentation"
 case $1 in
   --remove | --purge) remove "$1" ;;

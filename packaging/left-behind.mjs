@@ -1,5 +1,5 @@
-// Prints one line for each app on this device: its container, whether it runs, and where on the device its data is.
-// Asks the container engine, so it works without the agent; prints nothing where no engine answers within 5 s.
+// Prints one line for each app on this device: its container, its state, and the directories of its data. Asks the
+// container engine, so it works without the agent; prints nothing if no engine responds within 5 s.
 import { existsSync } from "node:fs";
 import { request } from "node:http";
 
