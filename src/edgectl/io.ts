@@ -9,7 +9,7 @@ export interface Input {
   readSecret(question: string): Promise<string>;
 }
 
-/** Everything a command uses outside this process's memory. Tests replace it. */
+/** Everything a command accesses outside the process. Tests replace it. */
 export interface Io {
   readonly stdin: Input;
   readonly stdout: Output;

@@ -8,6 +8,7 @@ import {
   serialNumberSchema,
 } from "./asset.ts";
 import { integerString } from "./scalars.ts";
+import { MAX_PAGE_SIZE } from "./limits.ts";
 import { networkGroupSchema, proSimRegistrationSchema, superSimRegistrationSchema } from "./sim.ts";
 
 /** Body of Register Asset. */
@@ -72,8 +73,7 @@ export const legacySimUpdateSchema = z
   .meta({ id: "LegacySimUpdate", deprecated: true, minProperties: 1, examples: [{ status: "inactive" }] });
 export type LegacySimUpdate = z.output<typeof legacySimUpdateSchema>;
 
-/** Most assets one page may hold, and how many it holds unless asked. */
-export const MAX_PAGE_SIZE = 200;
+/** Number of assets in a page without `limit`. */
 export const DEFAULT_PAGE_SIZE = 50;
 
 /** Query of Get Assets. */

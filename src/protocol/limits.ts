@@ -18,3 +18,6 @@ export const COMMAND_ACK_TIMEOUT_MS = 10_000;
 
 /** Default for how long a deployment may take in total. */
 export const DEFAULT_DEPLOYMENT_TIMEOUT_MS = 15 * 60_000;
+
+/** Maximum number of items in one page of a list of the API. */
+export const MAX_PAGE_SIZE = 200;

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { MAX_PAGE_SIZE } from "../../protocol/asset-request.ts";
+import { MAX_PAGE_SIZE } from "../../protocol/limits.ts";
 import { fetchPages, type Page } from "../api/paging.ts";
 import type { Printer } from "../printer.ts";
 import { wholeNumber } from "./options.ts";
