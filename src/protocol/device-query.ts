@@ -11,26 +11,30 @@ import { deviceStateSchema } from "./device-state.ts";
  * never stored, and gone with the session.
  */
 
-/** The parameters of each kind of query, and what one `answer` to it holds. */
+/** The parameters of each kind of query, the content of one `answer` to it, and how many answers it has. */
 export const QUERIES = {
-  /** Answered once: the complete report. */
-  report: { params: z.object({}), answer: reportDeltaSchema },
-  /** Answered once; `AppNotFound` otherwise. `reveal` gives the specification with the values of its environment. */
+  /** The complete report. */
+  report: { params: z.object({}), answer: reportDeltaSchema, answers: "one" },
+  /** Ends with `AppNotFound` where there is no such app. `reveal` gives the specification with the values of its environment. */
   app: {
     params: z.object({ app: z.string().max(64), reveal: z.boolean().default(false) }),
     answer: z.object({ app: appReportSchema, spec: appSpecSchema.exactOptional() }),
+    answers: "one",
   },
-  /** Answered once. */
-  device: { params: z.object({}), answer: deviceStateSchema },
-  /** Answered any number of times; `AppNotFound` where there is no such app. */
-  logs: { params: logsParamsSchema, answer: appLogChunkSchema },
-  /** Answered once. */
-  data_usage: { params: dataUsageParamsSchema, answer: deviceDataUsageSchema },
-  /** Answered once: what the device has on record of these deployments. Asked since 2026-11-29; older agents end it with a code. */
-  deployments: { params: deploymentsParamsSchema, answer: deploymentOutcomesSchema },
-} as const satisfies Record<string, { params: z.ZodType; answer: z.ZodType }>;
+  device: { params: z.object({}), answer: deviceStateSchema, answers: "one" },
+  /** Ends with `AppNotFound` where there is no such app. */
+  logs: { params: logsParamsSchema, answer: appLogChunkSchema, answers: "many" },
+  data_usage: { params: dataUsageParamsSchema, answer: deviceDataUsageSchema, answers: "one" },
+  /** The device's records of these deployments. Sent since 2026-11-29; older agents end it with `InvalidRequest`. */
+  deployments: { params: deploymentsParamsSchema, answer: deploymentOutcomesSchema, answers: "one" },
+} as const satisfies Record<string, { params: z.ZodType; answer: z.ZodType; answers: "one" | "many" }>;
 
 export type QueryKind = keyof typeof QUERIES;
+
+/** Kinds of query with a single answer. */
+export type SingleQuery = {
+  [K in QueryKind]: (typeof QUERIES)[K]["answers"] extends "one" ? K : never;
+}[QueryKind];
 
 export type QueryParams<K extends QueryKind> = z.output<(typeof QUERIES)[K]["params"]>;
 export type QueryAnswer<K extends QueryKind> = z.output<(typeof QUERIES)[K]["answer"]>;

@@ -3,6 +3,7 @@ import type { Logger } from "../../lib/logger.ts";
 import { type AgentFrame, CLOSE_CODES, type ControlFrame, decodeControlFrame } from "../../protocol/frames.ts";
 import { truncateMessage } from "../../protocol/deployment-event.ts";
 import { EdgeError } from "../../protocol/errors.ts";
+import { supports } from "../../protocol/features.ts";
 import { negotiateVersion, PROTOCOL_VERSION } from "../../protocol/version.ts";
 import { unsupported } from "../core/link/link-outcome.ts";
 import type { AttemptOutcome } from "../core/link/link-state.ts";
@@ -26,9 +27,6 @@ export const WELCOME_TIMEOUT_MS = 10_000;
 
 /** How long events may stay unacknowledged before the link is probed, in milliseconds. */
 const ACK_TIMEOUT_MS = 30_000;
-
-/** The version of the protocol that has queries and reports. */
-const MIN_REPORTING_PROTOCOL = 2;
 
 /** How many open deployments `hello` may name. */
 const MAX_OPEN_DEPLOYMENTS = 1_000;
@@ -183,7 +181,7 @@ export class FrameHandler implements Disposable {
       new OutboxPump({ events, clock, logger, sink: this.#channel, onSent: () => this.#keepalive.check() }),
     );
     this.#pump.pump();
-    if (frame.protocol >= MIN_REPORTING_PROTOCOL) this.#startReporting(frame.report_hash);
+    if (supports(frame.protocol, "reports")) this.#startReporting(frame.report_hash);
   }
 
   /** Events of deployments go before whatever the agent tells of itself. */

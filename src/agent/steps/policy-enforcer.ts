@@ -1,4 +1,4 @@
-import { deadline } from "../../lib/clock.ts";
+import { deadline, unixNow } from "../../lib/clock.ts";
 import { LABELS } from "../core/app/container.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import { restrictsMounts } from "../core/policy/mount-rules.ts";
@@ -121,7 +121,7 @@ export class PolicyEnforcer {
       "the device's policy does not allow an installed app; it is stopped until the policy allows it. See: edge-agent app NAME",
     );
     if (!isUp) return;
-    const at = Math.floor(clock.now() / 1000);
+    const at = unixNow(clock);
     try {
       store.save({
         historyEntry: {

@@ -1,3 +1,4 @@
+import { connectedIn, disconnectedIn, isConnectionLost } from "./connection.ts";
 import { type DeploymentChange, type Deployment, isFinished } from "./deployment.ts";
 import { clearUncertainty } from "./outcome-uncertainty.ts";
 import { acknowledge, fail, appendNote } from "./transitions.ts";
@@ -8,7 +9,7 @@ import { acknowledge, fail, appendNote } from "./transitions.ts";
  * @param epoch number of the session that ended
  */
 export function noteConnectionLost(deployment: Deployment, nowMs: number, epoch: number): DeploymentChange | undefined {
-  const connection = 2 * epoch + 1;
+  const connection = disconnectedIn(epoch);
   if (isFinished(deployment) || deployment.acknowledgedAtMs === undefined) return undefined;
   if (deployment.connection >= connection) return undefined;
   if (isConnectionLost(deployment)) return { fields: { connection } };
@@ -25,7 +26,7 @@ export function noteConnectionLost(deployment: Deployment, nowMs: number, epoch:
  * @param epoch number of the session in which the device said so
  */
 export function confirmOnDevice(deployment: Deployment, nowMs: number, epoch: number): DeploymentChange | undefined {
-  const connection = 2 * epoch;
+  const connection = connectedIn(epoch);
   if (isFinished(deployment) || deployment.connection >= connection) return undefined;
   const restored = isConnectionLost(deployment) ? noteConnectionRestored(deployment, nowMs) : undefined;
   const acknowledged = acknowledge(deployment, nowMs, epoch);
@@ -55,9 +56,4 @@ export function noteStreamInterrupted(deployment: Deployment, nowMs: number): De
     `The service is restarting and this stream ends; the deployment goes on. Its events continue at GET ${resume}`,
     { resume },
   );
-}
-
-/** Whether it was said that the connection was lost, and nothing since. */
-export function isConnectionLost({ connection }: Deployment): boolean {
-  return connection % 2 === 1;
 }

@@ -10,7 +10,7 @@ export type ReconcileAction =
   /** The device holds it, and it goes on. */
   | { readonly kind: "confirm"; readonly deploymentId: string }
   /** The device does not hold it: it never had it, has ended it, or has forgotten it. */
-  | { readonly kind: "ask"; readonly deploymentId: string }
+  | { readonly kind: "query_outcome"; readonly deploymentId: string }
   /** The device holds what is not wanted. */
   | { readonly kind: "cancel"; readonly deploymentId: string; readonly reason: CancelReason };
 
@@ -25,18 +25,18 @@ export function reconcile(
   held: readonly { readonly id: string; readonly deployment: DeploymentSummary | undefined }[],
 ): ReconcileAction[] {
   const heldIds = new Set(held.map(({ id }) => id));
-  const corrections: ReconcileAction[] = [];
+  const actions: ReconcileAction[] = [];
   for (const { id, deployment } of held) {
     // A finished one needs no confirming: the device sends its last event again and gets the acknowledgement then.
-    if (deployment && !isFinished(deployment)) corrections.push({ kind: "confirm", deploymentId: id });
+    if (deployment && !isFinished(deployment)) actions.push({ kind: "confirm", deploymentId: id });
     // What nobody has a record of is dealt with when the device says how it ended.
     const reason = deployment && cancelReason(deployment);
-    if (reason) corrections.push({ kind: "cancel", deploymentId: id, reason });
+    if (reason) actions.push({ kind: "cancel", deploymentId: id, reason });
   }
   for (const deployment of unfinished) {
-    if (!heldIds.has(deployment.id)) corrections.push({ kind: "ask", deploymentId: deployment.id });
+    if (!heldIds.has(deployment.id)) actions.push({ kind: "query_outcome", deploymentId: deployment.id });
   }
-  return corrections;
+  return actions;
 }
 
 /** Why the device is to undo this deployment; `undefined` when it is not. */

@@ -1,7 +1,8 @@
 import type { AppReport } from "../../protocol/app-report.ts";
 import type { DeploymentOutcome } from "../../protocol/deployment-outcome.ts";
 import { pendingDeadlines, remainingMs } from "./deadlines.ts";
-import { noteConnectionRestored, failMissingOnDevice, isConnectionLost } from "./connection-notes.ts";
+import { connectedIn, isConnectionLost } from "./connection.ts";
+import { noteConnectionRestored, failMissingOnDevice } from "./connection-notes.ts";
 import { type DeploymentChange, type Deployment, isFinished } from "./deployment.ts";
 import {
   hasEndedUncertain,
@@ -19,13 +20,13 @@ import { acknowledge, fail, appendNote } from "./transitions.ts";
  * undo nothing: what it has reported as a success may be running.
  */
 
-/** What a device says of a deployment it does not hold; `unsure` where it cannot be asked. */
-export type ReportedOutcome = Pick<DeploymentOutcome, "status" | "message" | "code"> | "unsure";
+/** What a device says of a deployment it does not hold; `unavailable` where it cannot be asked. */
+export type ReportedOutcome = Pick<DeploymentOutcome, "status" | "message" | "code"> | "unavailable";
 
 /** What follows from an answer: a change of the record, and what the device is to be told then. */
 export interface OutcomeDecision {
   readonly change?: DeploymentChange | undefined;
-  readonly nextAction?: "send" | "undo" | undefined;
+  readonly nextAction?: "send" | "cancel" | undefined;
 }
 
 /** The service takes up the deployment after a start. Answers `undefined` where nothing is in doubt about it. */
@@ -42,13 +43,13 @@ export function markUncertainOnStart(
       "The service was restored from a backup taken during this deployment; the device is asked what became of it.",
       { service: "restored" },
     );
-    const doubtUntilMs = Math.max(deployment.deadlineAtMs, nowMs + RESTORED_GRACE_MS);
-    return { ...said, fields: { ...said?.fields, uncertainty: "restored", uncertainUntilMs: doubtUntilMs } };
+    const uncertainUntilMs = Math.max(deployment.deadlineAtMs, nowMs + RESTORED_GRACE_MS);
+    return { ...said, fields: { ...said?.fields, uncertainty: "restored", uncertainUntilMs } };
   }
   const isOverdue = pendingDeadlines(deployment, ackTimeoutMs).some((deadline) => remainingMs(deadline, nowMs) === 0);
   if (deployment.uncertainty === "restored" || !isOverdue) return undefined;
-  const doubtUntilMs = Math.max(deployment.createdAtMs, nowMs) + OVERDUE_GRACE_MS;
-  return { fields: { uncertainty: "overdue", uncertainUntilMs: doubtUntilMs } };
+  const uncertainUntilMs = Math.max(deployment.createdAtMs, nowMs) + OVERDUE_GRACE_MS;
+  return { fields: { uncertainty: "overdue", uncertainUntilMs } };
 }
 
 /** The device is connected, in the session of this number, and does not hold the deployment: it is to be asked. */
@@ -57,7 +58,7 @@ export function markForOutcomeQuery(
   nowMs: number,
   epoch: number,
 ): DeploymentChange | undefined {
-  const connection = 2 * epoch;
+  const connection = connectedIn(epoch);
   if (deployment.connection >= connection) return undefined;
   if (isFinished(deployment)) return hasEndedUncertain(deployment) ? { fields: { connection } } : undefined;
   const restored = isConnectionLost(deployment) ? noteConnectionRestored(deployment, nowMs) : undefined;
@@ -68,7 +69,7 @@ export function markForOutcomeQuery(
 export function needsOutcomeQuery(deployment: Deployment, epoch: number): boolean {
   const { status, uncertainty, connection } = deployment;
   const isOpen = status === "Running" ? uncertainty !== undefined : hasEndedUncertain(deployment);
-  return isOpen && connection === 2 * epoch;
+  return isOpen && connection === connectedIn(epoch);
 }
 
 /** Takes the device's answer, given in the session of this number; nothing where the question is settled or stale. */
@@ -80,7 +81,8 @@ export function applyOutcome(
 ): OutcomeDecision {
   if (!needsOutcomeQuery(deployment, epoch)) return {};
   if (isFinished(deployment)) return applyOutcomeToEnded(answer);
-  if (answer === "unsure") return { change: failWithUnknownOutcome(deployment, nowMs, "the agent is too old to say") };
+  if (answer === "unavailable")
+    return { change: failWithUnknownOutcome(deployment, nowMs, "the agent is too old to say") };
   switch (answer.status) {
     case "Running":
       return {
@@ -99,8 +101,8 @@ export function applyOutcome(
 /** It ended before the device had said what became of it: the end stands, and what is left of it is to be undone. */
 function applyOutcomeToEnded(answer: ReportedOutcome): OutcomeDecision {
   const change = { fields: { uncertainty: undefined } };
-  const hasEnded = answer === "unsure" || answer.status === "Success" || answer.status === "Fail";
-  return hasEnded ? { change } : { change, nextAction: "undo" };
+  const hasEnded = answer === "unavailable" || answer.status === "Success" || answer.status === "Fail";
+  return hasEnded ? { change } : { change, nextAction: "cancel" };
 }
 
 /** The device has said what there is to say: it is not asked again. */
@@ -115,7 +117,7 @@ function applyMissingOutcome(deployment: Deployment, nowMs: number): OutcomeDeci
     return { change: failWithUnknownOutcome(deployment, nowMs, "the device has no record of it") };
   // A device that lost its memory may still run what it began: it finds it by the container's label.
   if (acknowledgedAtMs !== undefined || cancelRequestedAtMs !== undefined) {
-    return { change: withoutUncertainty(failMissingOnDevice(deployment, nowMs)), nextAction: "undo" };
+    return { change: withoutUncertainty(failMissingOnDevice(deployment, nowMs)), nextAction: "cancel" };
   }
   if (uncertainty === "overdue") return { change: withoutUncertainty(fail(deployment, nowMs, "DeviceNotReachable")) };
   return { change: { fields: { uncertainty: undefined } }, nextAction: "send" };
@@ -124,7 +126,7 @@ function applyMissingOutcome(deployment: Deployment, nowMs: number): OutcomeDeci
 /** Ends the deployment as the device says it has ended. */
 function endAsReported(
   deployment: Deployment,
-  { status, message, code }: Exclude<ReportedOutcome, "unsure">,
+  { status, message, code }: Exclude<ReportedOutcome, "unavailable">,
   nowMs: number,
 ): DeploymentChange | undefined {
   const isSuccess = status === "Success";
@@ -164,5 +166,5 @@ export function outcomeFromReport({ id, app, action }: Deployment, apps: readonl
   if (last?.deployment_id === id) return { status: last.status, ...(last.code && { code: last.code }) };
   if (!reported && action === "remove") return { status: "Success", message: `App ${app} is not on the device.` };
   // A device that remembers a deployment of the app has not lost its memory, so what runs may have been reported.
-  return last ? "unsure" : { status: null };
+  return last ? "unavailable" : { status: null };
 }

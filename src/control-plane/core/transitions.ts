@@ -1,6 +1,7 @@
-import type { DeviceEvent, EventContent } from "../../protocol/deployment-event.ts";
+import { type DeviceEvent, type EventContent, progressDetails } from "../../protocol/deployment-event.ts";
 import type { DeploymentAction } from "../../protocol/deployment-action.ts";
 import { type ErrorCode, errorEntry } from "../../protocol/errors.ts";
+import { connectedIn } from "./connection.ts";
 import { type DeploymentChange, type Deployment, isFinished } from "./deployment.ts";
 import { DEFAULT_DEPLOYMENT_TIMEOUT_MS } from "../../protocol/limits.ts";
 import { mustNotCancel, clearUncertainty, OVERDUE_GRACE_MS } from "./outcome-uncertainty.ts";
@@ -60,7 +61,7 @@ export function appendNote(
  */
 export function acknowledge(deployment: Deployment, nowMs: number, epoch: number): DeploymentChange | undefined {
   if (isFinished(deployment) || deployment.acknowledgedAtMs !== undefined) return undefined;
-  const connection = Math.max(deployment.connection, 2 * epoch);
+  const connection = Math.max(deployment.connection, connectedIn(epoch));
   const fields = { acknowledgedAtMs: nowMs, spec: maskSpec(deployment.spec), connection };
   return { fields: { ...fields, ...clearUncertainty(deployment, nowMs) } };
 }
@@ -112,8 +113,8 @@ export function applyDeviceEvent(
  * it does not count: after it the deployment has the usual time again, within the longest it may take in all.
  */
 function extendDeadline(deployment: Deployment, event: DeviceEvent, nowMs: number): Partial<Deployment> {
-  const waitingS = event.details?.["waiting_s"];
-  if (event.status !== "Running" || typeof waitingS !== "number" || !(waitingS >= 0)) return {};
+  const { waiting_s: waitingS } = progressDetails(event);
+  if (event.status !== "Running" || waitingS === undefined) return {};
   const waitingMs = Math.min(waitingS * 1000, MAX_WAIT_MS);
   const wanted = nowMs - (event.age_ms ?? 0) + waitingMs + DEFAULT_DEPLOYMENT_TIMEOUT_MS;
   const until = Math.min(wanted, deployment.createdAtMs + MAX_DEPLOYMENT_DURATION_MS);
@@ -141,8 +142,8 @@ export function requestCancel(deployment: Deployment, nowMs: number): Deployment
   });
   // A device that is waited for has no longer for this than any other.
   const untilMs = Math.max(deployment.createdAtMs, nowMs) + OVERDUE_GRACE_MS;
-  const doubtUntilMs = deployment.uncertainUntilMs && Math.min(deployment.uncertainUntilMs, untilMs);
-  return { ...said, fields: { ...said?.fields, cancelRequestedAtMs: nowMs, uncertainUntilMs: doubtUntilMs } };
+  const uncertainUntilMs = deployment.uncertainUntilMs && Math.min(deployment.uncertainUntilMs, untilMs);
+  return { ...said, fields: { ...said?.fields, cancelRequestedAtMs: nowMs, uncertainUntilMs } };
 }
 
 function stepOf(deployment: Deployment): EventContent["step"] {

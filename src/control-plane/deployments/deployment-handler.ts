@@ -7,7 +7,8 @@ import { MAX_EVENT_BYTES, MAX_EVENT_BYTES_OVER_QUOTA } from "../core/event-log.t
 import { cancelReason, reconcile } from "../core/reconcile.ts";
 import { acknowledge, refuse, replyToEvent, applyDeviceEvent } from "../core/transitions.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
-import type { DeploymentHandler, DeviceSession, FrameOutcome } from "../devices/session.ts";
+import type { DeploymentHandler, FrameOutcome } from "../devices/handlers.ts";
+import type { DeviceSession } from "../devices/session.ts";
 import type { OutcomeQueries } from "./outcome-queries.ts";
 import type { Recorder } from "./recorder.ts";
 
@@ -38,21 +39,21 @@ export class RecordingDeploymentHandler implements DeploymentHandler {
     const unfinished = await this.#store.listUnfinishedSummaries(session.assetUuid);
     const known: { id: string; deployment: DeploymentSummary | undefined }[] = [];
     for (const id of new Set(held)) known.push({ id, deployment: await this.#findOwnDeployment(session, id) });
-    const doubtful: Deployment[] = [];
-    for (const correction of reconcile(unfinished, known)) {
-      const { kind, deploymentId } = correction;
+    const uncertain: Deployment[] = [];
+    for (const action of reconcile(unfinished, known)) {
+      const { kind, deploymentId } = action;
       if (kind === "confirm") {
         await this.#recorder.update(deploymentId, (current, nowMs) => confirmOnDevice(current, nowMs, epoch));
       } else if (kind === "cancel") {
-        session.send({ type: "cancel", deployment_id: deploymentId, reason: correction.reason });
+        session.send({ type: "cancel", deployment_id: deploymentId, reason: action.reason });
       } else {
         const after = await this.#recorder.update(deploymentId, (current, nowMs) =>
           markForOutcomeQuery(current, nowMs, epoch),
         );
-        if (after) doubtful.push(after);
+        if (after) uncertain.push(after);
       }
     }
-    await this.#outcomeQueries.queryOutcomes(session, doubtful);
+    await this.#outcomeQueries.queryOutcomes(session, uncertain);
     return unfinished.length;
   }
 

@@ -4,6 +4,7 @@ import { EdgeError } from "../../protocol/errors.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Asset } from "../core/asset.ts";
 import type { AppCommand } from "../core/command.ts";
+import { connectionEpoch } from "../core/connection.ts";
 import { noteStreamInterrupted } from "../core/connection-notes.ts";
 import { expire } from "../core/deadlines.ts";
 import { type DeploymentChange, type Deployment, newDeployment } from "../core/deployment.ts";
@@ -16,7 +17,8 @@ import type { DeploymentStore, Idempotency, StoredEvent } from "../store/deploym
 import { CredentialCache } from "./credentials.ts";
 import { DeadlineTimers, type ExpiredDeadline } from "./deadlines.ts";
 import { RecordingDeploymentHandler } from "./deployment-handler.ts";
-import type { DeviceDirectory, DeploymentHandler } from "../devices/session.ts";
+import type { DeploymentHandler } from "../devices/handlers.ts";
+import type { DeviceDirectory } from "../devices/session.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { readEvents } from "./event-reader.ts";
 import { OutcomeQueries } from "./outcome-queries.ts";
@@ -86,9 +88,9 @@ export class Deployments {
     const { store, clock, ackTimeoutMs } = this.#options;
     let epoch = 0;
     for (const deployment of await store.listUnfinished()) {
-      epoch = Math.max(epoch, Math.floor(deployment.connection / 2));
-      const isDoubtful = markUncertainOnStart(deployment, clock.now(), ackTimeoutMs) !== undefined;
-      if (isDoubtful)
+      epoch = Math.max(epoch, connectionEpoch(deployment));
+      const isUncertain = markUncertainOnStart(deployment, clock.now(), ackTimeoutMs) !== undefined;
+      if (isUncertain)
         await this.#recorder.update(deployment.id, (current, now) => markUncertainOnStart(current, now, ackTimeoutMs));
       else this.#deadlines.watch(deployment);
     }
@@ -124,8 +126,8 @@ export class Deployments {
     });
     if (result.kind !== "created") this.#credentials.drop(id);
     if (result.kind === "conflict") throw new EdgeError("IdempotencyKeyReused");
-    if (result.kind === "full") throw this.#storageQuotaError(asset, result.usedBytes);
-    if (result.kind === "busy") throw tooManyRunningError();
+    if (result.kind === "quota_exceeded") throw this.#storageQuotaError(asset, result.usedBytes);
+    if (result.kind === "too_many_running") throw tooManyRunningError();
     if (result.kind === "repeated") return result.id;
     const { image } = (spec ?? {}) as { image?: string };
     logger.info({ deployment_id: id, app, action, image, asset: asset.uuid }, "deployment received");
@@ -141,8 +143,8 @@ export class Deployments {
     let change: DeploymentChange | undefined;
     const after = await this.#recorder.update(id, (current, now) => {
       // In doubt, it may have ended: that is for the device to say.
-      const isAnswerable = current.uncertainty !== undefined || devices.find(current.assetUuid) !== undefined;
-      change = isAnswerable ? requestCancel(current, now) : fail(current, now, "DeploymentCancelled");
+      const mustAskDevice = current.uncertainty !== undefined || devices.find(current.assetUuid) !== undefined;
+      change = mustAskDevice ? requestCancel(current, now) : fail(current, now, "DeploymentCancelled");
       return change;
     });
     // Connected meanwhile, it was asked what it holds before this was on record.

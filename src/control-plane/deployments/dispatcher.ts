@@ -1,4 +1,5 @@
-import { commandFrame, requiredProtocol } from "../core/command.ts";
+import { requiredFeatures } from "../../protocol/features.ts";
+import { commandFrame } from "../core/command.ts";
 import type { Deployment } from "../core/deployment.ts";
 import { fail } from "../core/transitions.ts";
 import type { CredentialCache } from "./credentials.ts";
@@ -18,7 +19,7 @@ export class Dispatcher {
   /** What the deployment has come to meanwhile is settled when the device acknowledges it. */
   async send(session: DeviceSession, deployment: Deployment): Promise<void> {
     const { id, hasRegistryAuth } = deployment;
-    if (session.protocol < requiredProtocol(deployment)) {
+    if (!requiredFeatures(deployment).every((feature) => session.supports(feature))) {
       await this.#recorder.update(id, (current, nowMs) => fail(current, nowMs, "DeviceTooOld"));
       return;
     }

@@ -15,7 +15,7 @@ import {
 } from "../core/resolve-outcome.ts";
 import { cancelReason } from "../core/reconcile.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
-import { type DeviceDirectory, type DeviceSession, MIN_REPORTING_PROTOCOL } from "../devices/session.ts";
+import type { DeviceDirectory, DeviceSession } from "../devices/session.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { Recorder } from "./recorder.ts";
 
@@ -55,7 +55,7 @@ export class OutcomeQueries {
     // One that has ended between the two is in both.
     const known = new Map([...deployments, ...ended].map((deployment) => [deployment.id, deployment]));
     const asked = [...known.values()].filter((deployment) => needsOutcomeQuery(deployment, session.epoch));
-    if (session.protocol < MIN_REPORTING_PROTOCOL) {
+    if (!session.supports("queries")) {
       for (const deployment of asked) await this.#applyOutcome(session, deployment, fallbackOutcome(deployment));
       return;
     }
@@ -108,8 +108,8 @@ export class OutcomeQueries {
           const { apps } = parsed.data;
           for (const deployment of asked) {
             const answer = outcomeFromReport(deployment, apps);
-            const isUnsure = answer === "unsure" || answer.status === null;
-            await this.#applyOutcome(session, deployment, isUnsure ? fallbackOutcome(deployment, answer) : answer);
+            const isUnavailable = answer === "unavailable" || answer.status === null;
+            await this.#applyOutcome(session, deployment, isUnavailable ? fallbackOutcome(deployment, answer) : answer);
           }
           return true;
         },
@@ -173,24 +173,24 @@ export class OutcomeQueries {
   }
 
   async #applyOutcome(session: DeviceSession, { id }: Deployment, answer: ReportedOutcome): Promise<void> {
-    let settlement: OutcomeDecision = {};
+    let decision: OutcomeDecision = {};
     const after = await this.#options.recorder.update(id, (current, nowMs) => {
-      settlement = applyOutcome(current, answer, nowMs, session.epoch);
-      return settlement.change;
+      decision = applyOutcome(current, answer, nowMs, session.epoch);
+      return decision.change;
     });
     if (!after) return;
-    const { nextAction } = settlement;
+    const { nextAction } = decision;
     if (nextAction === "send") await this.#options.dispatcher.send(session, after);
     const reason = cancelReason(after);
     // Not held when it was asked about, it may have been sent before; and cancelled since.
-    if (reason && (nextAction === "undo" || after.status === "Running")) {
+    if (reason && (nextAction === "cancel" || after.status === "Running")) {
       session.send({ type: "cancel", deployment_id: id, reason });
     }
   }
 }
 
 /** For a device that cannot say: what it never acknowledged, it may not have; what it did, it may have ended well. */
-function fallbackOutcome(deployment: Deployment, answer: ReportedOutcome = "unsure"): ReportedOutcome {
+function fallbackOutcome(deployment: Deployment, answer: ReportedOutcome = "unavailable"): ReportedOutcome {
   const { uncertainty, acknowledgedAtMs, cancelRequestedAtMs } = deployment;
   const mayBeSent =
     !isFinished(deployment) &&

@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { AgentFrame } from "../../protocol/frames.ts";
-import { DeviceRateLimiters } from "../reports/device-rate-limiters.ts";
+import { DeviceRateLimiters } from "./device-rate-limiters.ts";
 
 /** Bytes a device may send at once, and a second after that. */
 export const MAX_BURST_BYTES = 16 * 1024 * 1024;

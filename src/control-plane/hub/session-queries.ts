@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { QueryKind } from "../../protocol/device-query.ts";
+import { QUERIES, type QueryKind } from "../../protocol/device-query.ts";
 import { EdgeError, type ErrorCode } from "../../protocol/errors.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
 import type { QuerySink } from "../devices/session.ts";
@@ -32,8 +32,8 @@ export class SessionQueries {
   /** An answer to a query that nobody waits for any more is nothing to complain of. */
   async answer(id: string, body: unknown): Promise<void> {
     const query = this.#open.get(id);
-    // All others are answered once, and there is nothing to cancel after that.
-    if (query?.what !== "logs") this.#open.delete(id);
+    // The only answer is the last one: there is nothing left to cancel.
+    if (query && QUERIES[query.what].answers === "one") this.#open.delete(id);
     await query?.sink.answer(body);
   }
 

@@ -5,7 +5,9 @@ import { type AgentFrame, CLOSE_CODES, type ControlFrame, decodeAgentFrame } fro
 import { negotiateVersion } from "../../protocol/version.ts";
 import type { Asset } from "../core/asset.ts";
 import type { QueryKind } from "../../protocol/device-query.ts";
-import type { DeploymentHandler, DeviceSession, QuerySink, ReportHandler, FrameOutcome } from "../devices/session.ts";
+import { type ProtocolFeature, supports } from "../../protocol/features.ts";
+import type { DeploymentHandler, FrameOutcome, ReportHandler } from "../devices/handlers.ts";
+import type { DeviceSession, QuerySink } from "../devices/session.ts";
 import { type FrameRateLimiter, MIN_CHARGED_BYTES } from "./frame-rate-limiter.ts";
 import { MessageQueue, MAX_WAITING_BYTES } from "./message-queue.ts";
 import { SessionQueries } from "./session-queries.ts";
@@ -57,7 +59,8 @@ export class Session implements DeviceSession {
   /** Aborts when the session is over. Nothing the device sends after that is read. */
   readonly #ended = new AbortController();
   #lateBytes = 0;
-  #protocol = 0;
+  /** Negotiated with the hello. */
+  #protocol: number | undefined;
   #epoch = 0;
 
   constructor(options: SessionOptions) {
@@ -84,8 +87,8 @@ export class Session implements DeviceSession {
     return this.#epoch;
   }
 
-  get protocol(): number {
-    return this.#protocol;
+  supports(feature: ProtocolFeature): boolean {
+    return this.#protocol !== undefined && supports(this.#protocol, feature);
   }
 
   query(what: QueryKind, params: unknown, sink: QuerySink): Disposable {

@@ -1,10 +1,10 @@
 import type { Clock } from "../../lib/clock.ts";
-import { type QueryAnswer, type QueryKind, type QueryParams, QUERIES } from "../../protocol/device-query.ts";
+import { type QueryAnswer, type QueryParams, QUERIES, type SingleQuery } from "../../protocol/device-query.ts";
 import type { LogsParams } from "../../protocol/app-log.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { Asset } from "../core/asset.ts";
 import { validateAnswer } from "../core/validate-answer.ts";
-import { type DeviceDirectory, type DeviceSession, MIN_REPORTING_PROTOCOL } from "../devices/session.ts";
+import type { DeviceDirectory, DeviceSession } from "../devices/session.ts";
 import { onAbort } from "../../lib/on-abort.ts";
 import { LogFeed } from "./log-feed.ts";
 import { invalidAnswer, toQueryError } from "./query-error.ts";
@@ -16,9 +16,6 @@ const FIRST_ANSWER_TIMEOUT_MS = 10_000;
 /** Most questions one device is asked at once, and one account may have open. */
 export const MAX_QUERIES_PER_DEVICE = 16;
 export const MAX_QUERIES_PER_ACCOUNT = 64;
-
-/** Kinds of query with a single answer. */
-type SingleQuery = Exclude<QueryKind, "logs">;
 
 /** Asks devices on behalf of clients. */
 export class DeviceQueries {
@@ -73,18 +70,20 @@ export class DeviceQueries {
    */
   openLogs(asset: Asset, params: LogsParams): LogFeed {
     const session = this.#session(asset);
-    using cleanup = new DisposableStack();
-    cleanup.use(this.#acquireSlots(asset));
     const { follow: isFollowing, tail: maxLines } = params;
-    const feed = new LogFeed({
+    return new LogFeed({
       clock: this.#clock,
       isFollowing,
       maxLines,
       firstAnswerTimeoutMs: FIRST_ANSWER_TIMEOUT_MS,
+      openQuery: (sink) => {
+        using resources = new DisposableStack();
+        resources.use(this.#acquireSlots(asset));
+        resources.use(session.query("logs", params, sink));
+        return resources.move();
+      },
+      onSilence: () => session.checkLiveness(),
     });
-    cleanup.use(session.query("logs", params, feed));
-    feed.attach(cleanup.move(), () => session.checkLiveness());
-    return feed;
   }
 
   #acquireSlots({ uuid, accountId }: Asset): Disposable {
@@ -97,7 +96,7 @@ export class DeviceQueries {
   #session(asset: Asset): DeviceSession {
     const session = this.#devices.find(asset.uuid);
     if (!session) throw new EdgeError("DeviceNotReachable");
-    if (session.protocol < MIN_REPORTING_PROTOCOL) throw new EdgeError("DeviceTooOld");
+    if (!session.supports("queries")) throw new EdgeError("DeviceTooOld");
     return session;
   }
 }

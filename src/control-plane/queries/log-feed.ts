@@ -26,6 +26,10 @@ export interface LogFeedOptions {
   /** Most lines the device was asked for, of a log that has an end. */
   readonly maxLines?: number;
   readonly firstAnswerTimeoutMs: number;
+  /** Sends the query. What it returns is disposed of with the feed. */
+  readonly openQuery: (sink: QuerySink) => Disposable;
+  /** Called when the device has not sent anything for too long. */
+  readonly onSilence: () => void;
 }
 
 /** The lines of one `logs` query between the device that sends and the client who reads. */
@@ -38,19 +42,14 @@ export class LogFeed implements QuerySink, Disposable {
   #lines = 0;
   #emptyAnswers = 0;
   #end: { readonly error: EdgeError | undefined } | undefined;
-  #query: Disposable | undefined;
+  readonly #query: Disposable;
   #timeout: Disposable | undefined;
-  #onTimeout: () => void = () => {};
 
+  /** Sends the query. Throws as `openQuery` does. */
   constructor(options: LogFeedOptions) {
     this.#options = options;
-  }
-
-  /** @param query what is disposed of with the feed; `onSilence` is called when the device has taken too long */
-  attach(query: Disposable, onSilence: () => void): void {
-    this.#query = query;
-    this.#onTimeout = onSilence;
-    this.#armTimeout(this.#options.firstAnswerTimeoutMs);
+    this.#query = options.openQuery(this);
+    this.#armTimeout(options.firstAnswerTimeoutMs);
   }
 
   answer(body: unknown): void {
@@ -95,7 +94,7 @@ export class LogFeed implements QuerySink, Disposable {
 
   [Symbol.dispose](): void {
     this.end(undefined);
-    this.#query?.[Symbol.dispose]();
+    this.#query[Symbol.dispose]();
   }
 
   /** Takes as many lines as were asked for, and ends a log that goes on after that. */
@@ -141,7 +140,7 @@ export class LogFeed implements QuerySink, Disposable {
   #armTimeout(ms: number): void {
     this.#timeout?.[Symbol.dispose]();
     this.#timeout = this.#options.clock.timer(ms, () => {
-      this.#onTimeout();
+      this.#options.onSilence();
       this.end(new EdgeError("DeviceNotReachable"));
     });
   }

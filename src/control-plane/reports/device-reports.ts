@@ -1,9 +1,10 @@
-import type { Clock } from "../../lib/clock.ts";
+import { type Clock, unixNow } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { type ReportDelta, reportDeltaSchema } from "../../protocol/app-report.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import { applyReportDelta, type DeviceReport } from "../core/device-report.ts";
-import type { DeviceSession, ReportHandler } from "../devices/session.ts";
+import type { ReportHandler } from "../devices/handlers.ts";
+import type { DeviceSession } from "../devices/session.ts";
 import type { DeviceStore } from "../store/devices.ts";
 import type { LastSeen } from "./last-seen.ts";
 
@@ -78,6 +79,6 @@ export class DeviceReports implements ReportHandler {
       logger.warn({ asset: assetUuid, bytes: length }, "the device's report is too large; not kept");
       return true;
     }
-    return store.replaceReport(assetUuid, heldHash, { value: report, at: Math.floor(clock.now() / 1000) });
+    return store.replaceReport(assetUuid, heldHash, { value: report, at: unixNow(clock) });
   }
 }

@@ -1,4 +1,4 @@
-import type { Clock } from "../../lib/clock.ts";
+import { type Clock, unixNow } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { DeviceStore } from "../store/devices.ts";
 
@@ -27,7 +27,7 @@ export class LastSeen implements AsyncDisposable {
 
   /** The device is connected right now. */
   record(assetUuid: string): void {
-    this.#pending.set(assetUuid, Math.floor(this.#clock.now() / 1000));
+    this.#pending.set(assetUuid, unixNow(this.#clock));
     this.#timer ??= this.#clock.timer(FLUSH_DELAY_MS, () => this.#flush());
   }
 

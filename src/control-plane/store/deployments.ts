@@ -17,9 +17,9 @@ export type CreateResult =
   /** The key was used for another request. */
   | { readonly kind: "conflict" }
   /** There is no room for it in its account. */
-  | { readonly kind: "full"; readonly usedBytes: number }
+  | { readonly kind: "quota_exceeded"; readonly usedBytes: number }
   /** Too many of the asset have not ended. */
-  | { readonly kind: "busy" };
+  | { readonly kind: "too_many_running" };
 
 /** What a new deployment must keep to. */
 export interface CreationLimits {

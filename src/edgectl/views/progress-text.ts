@@ -3,6 +3,7 @@ import { renderBar } from "../ui/bar.ts";
 import { formatBytes } from "../../lib/terminal/bytes.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
 import { formatDuration } from "../../lib/terminal/time.ts";
+import { progressDetails } from "../../protocol/deployment-event.ts";
 import { fractionOf } from "./deployment-view.ts";
 
 const MAX_BAR_WIDTH = 30;
@@ -32,9 +33,9 @@ export function bytesParts({ bytes }: Pick<StreamedEvent, "bytes">, rate: number
 }
 
 /** How often the link broke while the device downloaded, where it says so. */
-export function linkCutParts({ details }: StreamedEvent): string[] {
-  const cuts = details?.["cuts"];
-  if (typeof cuts !== "number" || !Number.isSafeInteger(cuts) || cuts < 1) return [];
+export function linkCutParts(event: StreamedEvent): string[] {
+  const { cuts = 0 } = progressDetails(event);
+  if (cuts === 0) return [];
   return [`link cut ${cuts === 1 ? "once" : `${cuts} times`}`];
 }
 

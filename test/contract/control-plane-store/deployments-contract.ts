@@ -64,16 +64,16 @@ export function deploymentsContract(harness: StoreHarness): void {
         accountStoredBytes: accountStoredBytes,
       });
       expect(found?.eventBytes).toBeGreaterThan(created.eventBytes);
-      expect(changed).toMatchObject({ version: 2, lastSeq: 2, connection: 7, doubt: "restored", spec: null });
+      expect(changed).toMatchObject({ version: 2, lastSeq: 2, connection: 7, uncertainty: "restored", spec: null });
       expect(await store.deployments.findDeployment("dep_none")).toBeUndefined();
     });
 
     test("those that ended in doubt are listed for their asset, oldest first, up to a limit", async () => {
       await using store = await openWithAccounts(harness);
       const list = ["asked", "overdue", "asked", "restored", "backup", undefined] as const;
-      for (const [index, doubt] of list.entries()) {
+      for (const [index, uncertainty] of list.entries()) {
         const { id } = await create(store, { id: `dep_${index}`, createdAtMs: T0 + index });
-        await store.deployments.updateDeployment(id, () => ({ fields: { uncertainty: doubt } }));
+        await store.deployments.updateDeployment(id, () => ({ fields: { uncertainty } }));
         if (index !== 2) await end(store, id, T0 + 10);
       }
       const { assetUuid } = receivedDeployment();
@@ -103,7 +103,7 @@ export function deploymentsContract(harness: StoreHarness): void {
       }));
       const ended = await store.deployments.findSummary(id);
       expect(await store.deployments.findDeployment(id)).toMatchObject(ended!);
-      expect(ended).toMatchObject({ code: "DeploymentTimeout", acknowledgedAtMs: T0 + 1, doubt: "restored" });
+      expect(ended).toMatchObject({ code: "DeploymentTimeout", acknowledgedAtMs: T0 + 1, uncertainty: "restored" });
       expect(await store.deployments.listUnfinishedSummaries(assetUuid)).toEqual([]);
       expect(await store.deployments.findSummary("dep_none")).toBeUndefined();
     });
@@ -129,9 +129,9 @@ export function deploymentsContract(harness: StoreHarness): void {
           ...bounds,
           ...bound,
         });
-      expect(await again({ maxRunningPerAsset: 1 })).toEqual({ kind: "busy" });
+      expect(await again({ maxRunningPerAsset: 1 })).toEqual({ kind: "too_many_running" });
       const full = await again({ maxRunningPerAsset: 2, maxAccountBytes: first.accountStoredBytes });
-      expect(full).toEqual({ kind: "full", usedBytes: first.accountStoredBytes });
+      expect(full).toEqual({ kind: "quota_exceeded", usedBytes: first.accountStoredBytes });
       expect(await store.deployments.findDeployment("dep_2")).toBeUndefined();
       expect(await again({ maxRunningPerAsset: 2 })).toEqual({ kind: "created" });
     });

@@ -223,7 +223,6 @@ class SimulatedSession implements DeviceSession {
   readonly id: string;
   readonly epoch: number;
   readonly assetUuid = ASSET.uuid;
-  readonly protocol = 2;
   readonly queries: SessionQueries;
   readonly #service: InterleavedService;
   readonly #inbox: MessageQueue<AgentFrame>;
@@ -265,6 +264,10 @@ class SimulatedSession implements DeviceSession {
 
   query(what: QueryKind, params: unknown, sink: QuerySink): Disposable {
     return this.queries.open(what, params, sink);
+  }
+
+  supports(): boolean {
+    return true;
   }
 
   checkLiveness(): void {}

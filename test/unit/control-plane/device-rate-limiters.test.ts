@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { DeviceRateLimiters } from "../../../src/control-plane/reports/device-rate-limiters.ts";
+import { DeviceRateLimiters } from "../../../src/control-plane/hub/device-rate-limiters.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 
 test("a device has one pace for as long as it owes anything, and idle ones are forgotten", async () => {

@@ -14,7 +14,7 @@ test("what the device holds and is wanted is confirmed", () => {
 test.each([{}, { acknowledgedAtMs: T0 }, { cancelRequestedAtMs: T0 }])(
   "what the device does not hold it is asked about: %o",
   (fields) => {
-    expect(reconcile([deployment("a", fields)], [])).toEqual([{ kind: "ask", deploymentId: "a" }]);
+    expect(reconcile([deployment("a", fields)], [])).toEqual([{ kind: "query_outcome", deploymentId: "a" }]);
   },
 );
 

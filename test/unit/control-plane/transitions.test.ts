@@ -46,7 +46,7 @@ describe("whatever happens in whatever order", () => {
   });
   const epochs = fc.integer({ min: 1, max: 4 });
   const answers = fc.oneof(
-    fc.constant<ReportedOutcome>("unsure"),
+    fc.constant<ReportedOutcome>("unavailable"),
     fc.constantFrom<ReportedOutcome>(
       { status: "Running" },
       { status: "Success" },

@@ -1,4 +1,5 @@
 import type { DeviceDataUsage } from "../../../protocol/data-usage.ts";
+import { unixNow } from "../../../lib/clock.ts";
 import type { Asset } from "../../core/asset.ts";
 import { mergeLedger } from "../../core/device-ledger.ts";
 import type { DayRange } from "../../core/utc-days.ts";
@@ -15,6 +16,6 @@ export async function refreshLedger(
   const told = await queries.query(asset, "data_usage", days, signal);
   return store.devices.updateLedger(asset.uuid, (held) => ({
     value: mergeLedger(held?.value, told),
-    at: Math.floor(clock.now() / 1000),
+    at: unixNow(clock),
   }));
 }

@@ -1,10 +1,9 @@
 import { EdgeError } from "../../../protocol/errors.ts";
 import type { Asset } from "../../core/asset.ts";
-import { MIN_REPORTING_PROTOCOL } from "../../devices/session.ts";
 import type { ApiContext } from "../context.ts";
 
 /** Error: `DeviceTooOld` when the device that is connected is one that tells nothing of itself. */
 export function requireReportingAgent({ devices }: Pick<ApiContext, "devices">, asset: Asset): void {
   const session = devices.find(asset.uuid);
-  if (session && session.protocol < MIN_REPORTING_PROTOCOL) throw new EdgeError("DeviceTooOld");
+  if (session && !session.supports("reports")) throw new EdgeError("DeviceTooOld");
 }

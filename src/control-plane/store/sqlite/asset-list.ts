@@ -14,7 +14,7 @@ export const LIST_SQL = /* sql */ `
     AND ($text IS NULL OR a.name LIKE $text ESCAPE '\\' OR a.serial_number LIKE $text ESCAPE '\\')
   ORDER BY a.created_at, a.uuid LIMIT $limit`;
 
-/** Before every asset there can be. */
+/** Before every asset of a list. */
 const FIRST_PAGE_CURSOR: AssetCursor = { createdAt: -1, uuid: "" };
 
 export class SqliteAssetList {

@@ -20,6 +20,9 @@ export const REMOVE_FINISHED_SQL = /* sql */ `
   DELETE FROM deployments WHERE id IN
     (SELECT id FROM deployments WHERE finished_at_ms < ? ORDER BY finished_at_ms LIMIT ?)`;
 
+/** Before every deployment of a list, newest first. */
+const FIRST_PAGE_CURSOR: DeploymentCursor = { createdAtMs: Number.MAX_SAFE_INTEGER, id: "" };
+
 export class SqliteDeploymentStore implements DeploymentStore {
   readonly #database: DatabaseSync;
   readonly #byId;
@@ -130,8 +133,8 @@ export class SqliteDeploymentStore implements DeploymentStore {
     return this.#unfinishedSummaries.all(assetUuid).map(toSummary);
   }
 
-  async listDeployments(assetUuid: string, limit: number, after?: DeploymentCursor): Promise<DeploymentPage> {
-    const { createdAtMs, id } = after ?? { createdAtMs: Number.MAX_SAFE_INTEGER, id: "" };
+  async listDeployments(assetUuid: string, limit: number, after = FIRST_PAGE_CURSOR): Promise<DeploymentPage> {
+    const { createdAtMs, id } = after;
     const deployments: Deployment[] = [];
     let bytes = 0;
     for (const found of this.#page.iterate(assetUuid, createdAtMs, id, limit + 1)) {
@@ -219,9 +222,9 @@ export class SqliteDeploymentStore implements DeploymentStore {
   #refusal({ accountId, assetUuid, spec }: Deployment, bounds: CreationLimits): CreateResult | undefined {
     const { bytes: usedBytes } = (this.#storedBytes.get(accountId) ?? { bytes: 0 }) as { bytes: number };
     if (usedBytes + Buffer.byteLength(JSON.stringify(spec)) > bounds.maxAccountBytes)
-      return { kind: "full", usedBytes };
+      return { kind: "quota_exceeded", usedBytes };
     const { count } = this.#running.get(assetUuid) as { count: number };
-    return count >= bounds.maxRunningPerAsset ? { kind: "busy" } : undefined;
+    return count >= bounds.maxRunningPerAsset ? { kind: "too_many_running" } : undefined;
   }
 
   #repetition(accountId: string, { key, requestHash }: Idempotency): CreateResult | undefined {

@@ -36,7 +36,7 @@ const states = fc.record({
   connection: fc.integer({ min: 0, max: 5 }),
 });
 const answers = fc.oneof(
-  fc.constant<ReportedOutcome>("unsure"),
+  fc.constant<ReportedOutcome>("unavailable"),
   fc.record({
     status: fc.constantFrom("Running" as const, "Success" as const, "Fail" as const, null),
     message: fc.option(fc.string(), { nil: undefined }),
@@ -48,7 +48,7 @@ describe("whatever a device answers", () => {
     fc.assert(
       fc.property(states, answers, (state, answer) => {
         const { nextAction } = applyOutcome(receivedDeployment(state), answer, T0, 2);
-        if (nextAction !== "undo") return;
+        if (nextAction !== "cancel") return;
         expect(answer).toMatchObject({ status: null });
         expect(["asked", "overdue"]).toContain(state.uncertainty);
       }),
@@ -62,7 +62,7 @@ describe("whatever a device answers", () => {
         const result = after(deployment, answer);
         if (state.connection !== 4) expect(result).toEqual(deployment);
         if (state.connection !== 4) return;
-        if (answer === "unsure" || answer.status === null) return;
+        if (answer === "unavailable" || answer.status === null) return;
         expect(result.status).toBe(answer.status);
         expect(applyOutcome(result, answer, T0, 2)).toEqual({});
         if (answer.status === "Running") expect(result.uncertainty).toBeUndefined();
@@ -96,7 +96,7 @@ test("nothing a device does not hold is cancelled by that alone", () => {
     fc.property(fc.array(states, { maxLength: 5 }), (list) => {
       const unfinished = list.map((state, index) => receivedDeployment({ ...state, id: `dep_${index}` }));
       const kinds = reconcile(unfinished, []).map(({ kind }) => kind);
-      expect(kinds).toEqual(list.map(() => "ask"));
+      expect(kinds).toEqual(list.map(() => "query_outcome"));
     }),
   );
 });
@@ -190,8 +190,8 @@ describe("a deployment in doubt waits for its device, and not longer", () => {
 test("what ended on a record from a backup without the device's word is left alone when it is back", () => {
   const event = { device_seq: 1, status: "Success", message: "x", step: "done" } as const;
   for (const code of ["DeploymentTimeout", "DeploymentCancelled", "Internal"] as const) {
-    for (const doubt of ["restored", "backup"] as const) {
-      const given = receivedDeployment({ status: "Fail", code, uncertainty: doubt });
+    for (const uncertainty of ["restored", "backup"] as const) {
+      const given = receivedDeployment({ status: "Fail", code, uncertainty });
       expect(reconcile([], [{ id: given.id, deployment: given }])).toEqual([]);
       expect(replyToEvent(given, event)).toBe("acknowledge");
     }
@@ -201,15 +201,15 @@ test("what ended on a record from a backup without the device's word is left alo
   }
 });
 
-const ended = (doubt: OutcomeUncertainty | undefined): Deployment =>
-  receivedDeployment({ status: "Fail", code: "DeploymentCancelled", uncertainty: doubt });
+const ended = (uncertainty: OutcomeUncertainty | undefined): Deployment =>
+  receivedDeployment({ status: "Fail", code: "DeploymentCancelled", uncertainty });
 
 describe("what ended before its device was asked", () => {
   test("is asked about when it is back, and undone where it has nothing on record of it", () => {
-    for (const doubt of ["asked", "overdue"] as const) {
-      const back = applyChange(ended(doubt), markForOutcomeQuery(ended(doubt), T0, 2));
-      expect(applyOutcome(back, { status: null }, T0, 2)).toMatchObject({ nextAction: "undo" });
-      for (const answer of ["unsure", { status: "Success" }, { status: "Fail" }] as const) {
+    for (const uncertainty of ["asked", "overdue"] as const) {
+      const back = applyChange(ended(uncertainty), markForOutcomeQuery(ended(uncertainty), T0, 2));
+      expect(applyOutcome(back, { status: null }, T0, 2)).toMatchObject({ nextAction: "cancel" });
+      for (const answer of ["unavailable", { status: "Success" }, { status: "Fail" }] as const) {
         expect(applyOutcome(back, answer, T0, 2)).toEqual({ change: { fields: { uncertainty: undefined } } });
       }
       const told = applyChange(back, applyOutcome(back, { status: null }, T0, 2).change);
@@ -219,8 +219,8 @@ describe("what ended before its device was asked", () => {
   });
 
   test("is not where nothing was in doubt, or the record is from a backup", () => {
-    for (const doubt of [undefined, "restored", "backup"] as const)
-      expect(markForOutcomeQuery(ended(doubt), T0, 2)).toBeUndefined();
+    for (const uncertainty of [undefined, "restored", "backup"] as const)
+      expect(markForOutcomeQuery(ended(uncertainty), T0, 2)).toBeUndefined();
   });
 });
 
@@ -266,7 +266,7 @@ describe("what the report of an older agent tells", () => {
   });
 
   test("another deployment since leaves it open; none at all is a lost memory", () => {
-    expect(outcomeFromReport(asked(), report({ deployment_id: "dep_2", status: "Success" }))).toBe("unsure");
+    expect(outcomeFromReport(asked(), report({ deployment_id: "dep_2", status: "Success" }))).toBe("unavailable");
     expect(outcomeFromReport(asked(), report(null))).toEqual({ status: null });
   });
 });
