@@ -27,9 +27,9 @@ export function assetsContract(harness: StoreHarness): void {
       const results = await Promise.all(claims.map((asset) => store.assets.registerAsset(asset, hash(asset.uuid))));
       expect(results.filter(({ ok }) => ok)).toHaveLength(1);
       const [winner] = await store.assets.listAssets(ACCOUNT, EVERYTHING, 100, undefined);
-      const holder = { accountId: ACCOUNT, assetUuid: winner?.uuid };
+      const owner = { accountId: ACCOUNT, assetUuid: winner?.uuid };
       expect(results.filter(({ ok }) => !ok)).toEqual(
-        Array.from({ length: 7 }, () => ({ ok: false, taken: "serial_number", value: "GW-1", holder })),
+        Array.from({ length: 7 }, () => ({ ok: false, taken: "serial_number", value: "GW-1", owner })),
       );
       expect(await store.assets.listAssets(ACCOUNT, EVERYTHING, 100, undefined)).toHaveLength(1);
       const iccids = claims.map(({ supersim }) => store.sims.hasIccid(supersim?.iccid ?? ""));
