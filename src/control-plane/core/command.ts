@@ -3,16 +3,16 @@ import type { DeploymentAction } from "../../protocol/deployment-action.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
 import type { Deployment } from "./deployment.ts";
 
-/** What a client asks the device to do to one app. */
+/** A requested change of one app. */
 export interface AppCommand {
   readonly action: DeploymentAction;
   readonly app: string;
-  /** The app for a deployment, what changes for an update, `null` for all else. */
+  /** The app for a deployment, the changes for an update, `null` for other actions. */
   readonly spec: unknown;
   readonly options: DeployOptions;
 }
 
-/** The frame that tells the device. */
+/** Returns the frame that sends the deployment to its device. */
 export function commandFrame(deployment: Deployment, registryAuth: RegistryAuth | undefined): ControlFrame {
   const { id, action, app, spec } = deployment;
   const given = { ...deployment.options, ...(registryAuth && { registry_auth: registryAuth }) };

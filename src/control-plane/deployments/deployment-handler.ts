@@ -16,11 +16,11 @@ export interface DeploymentHandlerOptions {
   readonly store: DeploymentStore;
   readonly recorder: Recorder;
   readonly outcomeQueries: OutcomeQueries;
-  /** Most bytes that the deployments of one account take in the store. */
+  /** Maximum size of the deployments of one account in the store, in bytes. */
   readonly maxAccountBytes: number;
 }
 
-/** Takes what devices say about their deployments into the record, and answers them. */
+/** Applies the frames of devices to the records of deployments, and replies to them. */
 export class RecordingDeploymentHandler implements DeploymentHandler {
   readonly #store: DeploymentStore;
   readonly #recorder: Recorder;
@@ -91,8 +91,8 @@ export class RecordingDeploymentHandler implements DeploymentHandler {
   async onEvent(session: DeviceSession, deploymentId: string, event: DeviceEvent): Promise<FrameOutcome> {
     const deployment = await this.#store.findSummary(deploymentId);
     if (!deployment) {
-      // Removed with age while the device was away, or made after the backup that the database was restored from. That is
-      // no reason to undo what runs, or goes on as it was asked for.
+      // Removed by retention while the device was offline, or created after the backup that was restored. The deployment
+      // was requested all the same, so the device does not undo it.
       acknowledgeEvent(session, deploymentId, event);
       return "unknown";
     }
@@ -121,7 +121,7 @@ export class RecordingDeploymentHandler implements DeploymentHandler {
     return deployment?.assetUuid === session.assetUuid ? deployment : undefined;
   }
 
-  /** Takes nothing about a deployment of another device. */
+  /** Rejects a frame about a deployment of another device. */
   #cancelUnknown(session: DeviceSession, deploymentId: string): FrameOutcome {
     session.send({ type: "cancel", deployment_id: deploymentId, reason: "unknown" });
     return "foreign";

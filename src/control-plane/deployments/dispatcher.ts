@@ -6,7 +6,7 @@ import type { CredentialCache } from "./credentials.ts";
 import type { DeviceSession } from "../devices/session.ts";
 import type { Recorder } from "./recorder.ts";
 
-/** Sends deployments to devices, or ends those that cannot be sent as they were meant. */
+/** Sends commands to devices. Fails deployments that the device would misunderstand, or whose credentials are lost. */
 export class Dispatcher {
   readonly #recorder: Recorder;
   readonly #credentials: CredentialCache;
@@ -16,7 +16,7 @@ export class Dispatcher {
     this.#credentials = credentials;
   }
 
-  /** What the deployment has come to meanwhile is settled when the device acknowledges it. */
+  /** Does not check whether the deployment has ended meanwhile: then the acknowledgement is answered with `cancel`. */
   async send(session: DeviceSession, deployment: Deployment): Promise<void> {
     const { id, hasRegistryAuth } = deployment;
     if (!requiredFeatures(deployment).every((feature) => session.supports(feature))) {

@@ -2,7 +2,7 @@ import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { type ErrorCode, errorEntry } from "../../protocol/errors.ts";
 
-/** Answers a request for a WebSocket with a plain HTTP response and ends the connection. */
+/** Rejects a WebSocket request with a plain HTTP response, and ends the connection. */
 export function refuseUpgrade(socket: Duplex, code: ErrorCode, message: string, retryAfterS?: number): void {
   const { http } = errorEntry(code);
   const text = JSON.stringify({ code, message });

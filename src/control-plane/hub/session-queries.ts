@@ -9,7 +9,7 @@ interface OpenQuery {
   readonly sink: QuerySink;
 }
 
-/** The queries a device has not answered to their end. They are gone with the session. */
+/** The open queries of a session. */
 export class SessionQueries {
   readonly #send: (frame: ControlFrame) => void;
   readonly #open = new Map<string, OpenQuery>();
@@ -29,7 +29,7 @@ export class SessionQueries {
     };
   }
 
-  /** An answer to a query that nobody waits for any more is nothing to complain of. */
+  /** Hands an answer to its query. An answer to a cancelled query is ignored. */
   async answer(id: string, body: unknown): Promise<void> {
     const query = this.#open.get(id);
     // The only answer is the last one: there is nothing left to cancel.
@@ -43,7 +43,7 @@ export class SessionQueries {
     query?.sink.end(code && new EdgeError(code, message));
   }
 
-  /** The connection is gone. */
+  /** Ends all open queries: the connection is closed. */
   close(): void {
     const queries = [...this.#open.values()];
     this.#open.clear();

@@ -10,25 +10,19 @@ import { LogFeed } from "./log-feed.ts";
 import { invalidAnswer, toQueryError } from "./query-error.ts";
 import { ConcurrencyLimiter } from "../../lib/concurrency-limiter.ts";
 
-/** How long a device may take to begin its answer before it counts as not reachable, in milliseconds. */
+/** Time until the first answer after which the device counts as not reachable, in milliseconds. */
 const FIRST_ANSWER_TIMEOUT_MS = 10_000;
 
-/** Most questions one device is asked at once, and one account may have open. */
+/** Maximum numbers of open queries. */
 export const MAX_QUERIES_PER_DEVICE = 16;
 export const MAX_QUERIES_PER_ACCOUNT = 64;
 
-/** Asks devices on behalf of clients. */
+/** Sends queries to devices for clients. */
 export class DeviceQueries {
   readonly #devices: DeviceDirectory;
   readonly #clock: Clock;
-  readonly #deviceSlots = new ConcurrencyLimiter(
-    MAX_QUERIES_PER_DEVICE,
-    "The device is asked as much at once as it may be.",
-  );
-  readonly #accountSlots = new ConcurrencyLimiter(
-    MAX_QUERIES_PER_ACCOUNT,
-    "The account has as many questions to its devices open as it may have.",
-  );
+  readonly #deviceSlots = new ConcurrencyLimiter(MAX_QUERIES_PER_DEVICE, "Too many open queries to this device.");
+  readonly #accountSlots = new ConcurrencyLimiter(MAX_QUERIES_PER_ACCOUNT, "Too many open queries of this account.");
 
   constructor(devices: DeviceDirectory, clock: Clock) {
     this.#devices = devices;
@@ -36,9 +30,9 @@ export class DeviceQueries {
   }
 
   /**
-   * Asks what has a single answer. Errors: `DeviceNotReachable` when the device is not connected, leaves, or does not
-   * answer within 10 s; `DeviceTooOld`, `TooManyRequests`, `DeviceFailed`; `AppNotFound` and `EngineUnavailable` where
-   * the device says so. When the signal aborts, its reason.
+   * Sends a query and returns its answer. Errors: `DeviceNotReachable` when the device is not connected, disconnects, or does
+   * not answer within 10 s; `DeviceTooOld`, `TooManyRequests`, `DeviceFailed`; `AppNotFound` and `EngineUnavailable` as
+   * reported by the device. When the signal aborts, its reason.
    */
   async query<K extends SingleQuery>(
     asset: Asset,
@@ -50,11 +44,11 @@ export class DeviceQueries {
     const session = this.#session(asset);
     using _slots = this.#acquireSlots(asset);
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    using _silence = this.#clock.timer(FIRST_ANSWER_TIMEOUT_MS, () => {
+    using _timeout = this.#clock.timer(FIRST_ANSWER_TIMEOUT_MS, () => {
       session.checkLiveness();
       reject(new EdgeError("DeviceNotReachable"));
     });
-    using _left = onAbort(signal, () => reject(signal.reason));
+    using _abort = onAbort(signal, () => reject(signal.reason));
     using _query = session.query(what, params, {
       answer: resolve,
       end: (error) => reject(error ? toQueryError(error) : invalidAnswer()),
@@ -65,9 +59,7 @@ export class DeviceQueries {
     return answer;
   }
 
-  /**
-   * Asks for the log lines of an app; dispose of the feed to end it. Errors as in `ask`, here or from the feed.
-   */
+  /** Opens the log of an app. Dispose of the feed to end the query. Errors as in `query`, from here or from the feed. */
   openLogs(asset: Asset, params: LogsParams): LogFeed {
     const session = this.#session(asset);
     const { follow: isFollowing, tail: maxLines } = params;

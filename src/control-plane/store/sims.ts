@@ -1,16 +1,16 @@
 import type { AssetStatus } from "../../protocol/asset.ts";
 import type { SimType } from "../../protocol/sim.ts";
 
-/** What a SIM operator can change of a SIM. */
+/** The properties of a SIM that its operator can change. */
 export interface SimState {
   readonly status: AssetStatus;
-  /** Only a Super SIM is in one. */
+  /** For a Super SIM only. */
   readonly networkGroup: string | undefined;
 }
 
 export interface SimStore {
-  /** Stores what the operator has confirmed. An asset or SIM that is gone meanwhile is no error. */
+  /** Stores a state that the operator has confirmed. Does nothing if the asset or SIM does not exist. */
   setSimState(assetUuid: string, type: SimType, state: SimState): Promise<void>;
-  /** Whether any asset, of whatever account, holds a SIM with this ICCID. */
+  /** Whether an asset of any account has a SIM with this ICCID. */
   hasIccid(iccid: string): Promise<boolean>;
 }

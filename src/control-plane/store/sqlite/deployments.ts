@@ -15,7 +15,7 @@ import {
 } from "../deployments.ts";
 import { DEPLOYMENT_COLUMNS, type DeploymentRow, SUMMARY_COLUMNS, toDeployment, toSummary } from "./deployment-row.ts";
 
-/** Takes the deployments that ended first off an index; one that has not ended has no `finished_at_ms`. */
+/** Selects the deployments that ended first from an index; unfinished ones have no `finished_at_ms`. */
 export const REMOVE_FINISHED_SQL = /* sql */ `
   DELETE FROM deployments WHERE id IN
     (SELECT id FROM deployments WHERE finished_at_ms < ? ORDER BY finished_at_ms LIMIT ?)`;
@@ -90,12 +90,12 @@ export class SqliteDeploymentStore implements DeploymentStore {
     deployment: Deployment,
     first: DeploymentEvent,
     idempotency?: Idempotency,
-    bounds?: CreationLimits,
+    limits?: CreationLimits,
   ): Promise<CreateResult> {
     return transaction(this.#database, () => {
       const earlier = idempotency && this.#repetition(deployment.accountId, idempotency);
       if (earlier) return earlier;
-      const refused = bounds && this.#refusal(deployment, bounds);
+      const refused = limits && this.#refusal(deployment, limits);
       if (refused) return refused;
       const json = JSON.stringify(first);
       this.#insert.run(
@@ -215,16 +215,16 @@ export class SqliteDeploymentStore implements DeploymentStore {
       before.id,
       before.version,
     );
-    if (changes !== 1) throw new Error(`deployment ${before.id} is not at version ${before.version} any more`);
+    if (changes !== 1) throw new Error(`deployment ${before.id} is no longer at version ${before.version}`);
     return { ...after, lastSeq, lastEvent: event, eventBytes };
   }
 
-  #refusal({ accountId, assetUuid, spec }: Deployment, bounds: CreationLimits): CreateResult | undefined {
+  #refusal({ accountId, assetUuid, spec }: Deployment, limits: CreationLimits): CreateResult | undefined {
     const { bytes: usedBytes } = (this.#storedBytes.get(accountId) ?? { bytes: 0 }) as { bytes: number };
-    if (usedBytes + Buffer.byteLength(JSON.stringify(spec)) > bounds.maxAccountBytes)
+    if (usedBytes + Buffer.byteLength(JSON.stringify(spec)) > limits.maxAccountBytes)
       return { kind: "quota_exceeded", usedBytes };
     const { count } = this.#running.get(assetUuid) as { count: number };
-    return count >= bounds.maxRunningPerAsset ? { kind: "too_many_running" } : undefined;
+    return count >= limits.maxRunningPerAsset ? { kind: "too_many_running" } : undefined;
   }
 
   #repetition(accountId: string, { key, requestHash }: Idempotency): CreateResult | undefined {
