@@ -26,7 +26,7 @@ async function all(feed: LogFeed): Promise<LogEntry[]> {
 const omittedOf = (entries: readonly LogEntry[]): number =>
   entries.reduce((sum, entry) => sum + ("omitted_lines" in entry ? entry.omitted_lines : 0), 0);
 
-test("what waits for a reader is bounded, and one count stands for all that did not fit", async () => {
+test("the buffer is bounded, and one entry counts all lines that did not fit", async () => {
   const feed = openFeed({ isFollowing: true });
   const text = "x".repeat(1000);
   for (let count = 0; count < 10_000; count++) feed.answer({ lines: [line(text)] });
@@ -38,7 +38,7 @@ test("what waits for a reader is bounded, and one count stands for all that did 
   expect(lines.length + omittedOf(entries)).toBe(10_000);
 });
 
-test("empty lines are no way around the bound", async () => {
+test("the buffer is also bounded for empty lines", async () => {
   const feed = openFeed({ isFollowing: true });
   for (let count = 0; count < 20_000; count++) feed.answer({ lines: [line("")] });
   feed.end(undefined);
@@ -47,7 +47,7 @@ test("empty lines are no way around the bound", async () => {
   expect(omittedOf(entries)).toBeGreaterThan(14_000);
 });
 
-test("once the reader has caught up, lines are taken again after the count", async () => {
+test("once the reader has caught up, lines are buffered again after the count", async () => {
   const feed = openFeed({ isFollowing: true });
   for (let count = 0; count < 100; count++) feed.answer({ lines: [line("x".repeat(8000))] });
   const reading = feed.batches();
@@ -68,7 +68,7 @@ test("the lines that came before a failure are read before it is thrown", async 
   await expect(reading.next()).rejects.toMatchObject({ code: "EngineUnavailable" });
 });
 
-test("a device that does not begin in time is not reachable", async () => {
+test("a device without a first answer in time is not reachable", async () => {
   const clock = new FakeClock();
   let checks = 0;
   const feed = openFeed({ clock, isFollowing: true, onSilence: () => checks++ });
@@ -78,7 +78,7 @@ test("a device that does not begin in time is not reachable", async () => {
   expect(checks).toBe(1);
 });
 
-test("a log that is followed may pause for as long as it likes once it has begun", async () => {
+test("a followed log may pause for any time after the first answer", async () => {
   const clock = new FakeClock();
   const feed = openFeed({ clock, isFollowing: true });
   feed.answer({ lines: [] });
@@ -89,7 +89,7 @@ test("a log that is followed may pause for as long as it likes once it has begun
   expect(await all(feed)).toEqual([line("later")]);
 });
 
-test("what is read at once is bounded too", async () => {
+test("batches are bounded", async () => {
   const feed = openFeed({ isFollowing: true });
   for (let count = 0; count < 50; count++) feed.answer({ lines: [line("x".repeat(8000))] });
   feed.end(undefined);
@@ -98,7 +98,7 @@ test("what is read at once is bounded too", async () => {
   expect(Math.max(...lengths)).toBeLessThan(64 * 1024);
 });
 
-test("of a log that has an end, no more is taken than was asked for", async () => {
+test("a log that is not followed yields no more lines than requested", async () => {
   const feed = openFeed({ isFollowing: false, maxLines: 2 });
   feed.answer({ lines: [line("one")] });
   feed.answer({ lines: [line("two"), line("three")] });
