@@ -80,7 +80,7 @@ export class Session implements DeviceSession {
     socket.on("ping", () => this.#receive({ data: undefined, isBinary: false }));
     socket.on("pong", () => this.#receive({ data: undefined, isBinary: false }));
     socket.on("error", (error) => logger.warn({ reason: error.message }, "connection error"));
-    socket.on("close", (code) => this.#closed(code));
+    socket.on("close", (code) => this.#onSocketClosed(code));
   }
 
   get epoch(): number {
@@ -274,7 +274,7 @@ export class Session implements DeviceSession {
     this.#livenessTimer = undefined;
   }
 
-  #closed(code: number): void {
+  #onSocketClosed(code: number): void {
     const { logger, onClosed } = this.#options;
     this.#end();
     this.#onReceived();
