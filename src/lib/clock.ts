@@ -13,6 +13,11 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** Returns the time of day in whole Unix seconds. */
+export function unixNow(clock: Pick<Clock, "now">): number {
+  return Math.floor(clock.now() / 1000);
+}
+
 // setTimeout fires at once for more than 2^31-1 ms (24.8 days). Longer waits, as for a month's budget, are split.
 const MAX_TIMER_MS = 2 ** 31 - 1;
 

@@ -96,3 +96,21 @@ export const appExtrasUpdate = {
   healthcheck: healthcheck.nullable().exactOptional(),
   restart_policy: restartPolicy.nullable().exactOptional(),
 };
+
+/**
+ * Fields that protocol version 1 does not have, of an app and of a port mapping. Every field added to `appSpecSchema`
+ * must be listed here: a device that speaks version 1 would run the app without it.
+ */
+export const ADDED_APP_FIELDS: { readonly app: readonly string[]; readonly port: readonly string[] } = {
+  app: Object.keys(appExtras),
+  port: ["protocol"],
+};
+
+/** Whether a specification or an update has a field that protocol version 1 does not have. */
+export function hasExtraFields(spec: unknown): boolean {
+  if (typeof spec !== "object" || spec === null) return false;
+  const { ports } = spec as { ports?: unknown };
+  const { app, port: portFields } = ADDED_APP_FIELDS;
+  const inPorts = Array.isArray(ports) && ports.some((port: object) => portFields.some((field) => field in port));
+  return inPorts || app.some((field) => field in spec);
+}

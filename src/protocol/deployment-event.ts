@@ -69,6 +69,28 @@ export type DeviceEvent = z.output<typeof deviceEventSchema>;
 /** An event before it has a sequence number. */
 export type EventContent = Pick<DeviceEvent, "status" | "message" | "step" | "progress" | "bytes" | "code" | "details">;
 
+/**
+ * The entries of an event's `details` that decide something; all others are for people. An entry of the wrong type
+ * counts as absent.
+ */
+const progressDetailsSchema = z.object({
+  /** Seconds, by the device's clock, for which the device puts the download off. */
+  waiting_s: z.number().min(0).optional().catch(undefined),
+  /** How often the link broke during the download. */
+  cuts: z.int().min(0).optional().catch(undefined),
+  bytes_per_second: z.number().min(0).optional().catch(undefined),
+});
+export type ProgressDetails = z.output<typeof progressDetailsSchema>;
+
+/** Returns the entries of an event's `details` that decide something. */
+export function progressDetails({
+  details = {},
+}: {
+  readonly details?: Readonly<Record<string, unknown>> | undefined;
+}): ProgressDetails {
+  return progressDetailsSchema.parse(details);
+}
+
 /** Whether this is the last event of its deployment. */
 export function isFinal(event: { readonly status: DeploymentStatus }): boolean {
   return event.status !== "Running";

@@ -11,26 +11,30 @@ import { deviceStateSchema } from "./device-state.ts";
  * never stored and ends with the session.
  */
 
-/** The schemas of each kind of query: its parameters, and the body of an `answer`. */
+/** The parameters of each kind of query, the content of one `answer` to it, and how many answers it has. */
 export const QUERIES = {
-  /** One answer: the complete report. */
-  report: { params: z.object({}), answer: reportDeltaSchema },
-  /** One answer, or `AppNotFound`. `reveal` adds the specification with its environment values. */
+  /** The complete report. */
+  report: { params: z.object({}), answer: reportDeltaSchema, answers: "one" },
+  /** Ends with `AppNotFound` where there is no such app. `reveal` gives the specification with the values of its environment. */
   app: {
     params: z.object({ app: z.string().max(64), reveal: z.boolean().default(false) }),
     answer: z.object({ app: appReportSchema, spec: appSpecSchema.exactOptional() }),
+    answers: "one",
   },
-  /** One answer. */
-  device: { params: z.object({}), answer: deviceStateSchema },
-  /** Any number of answers, or `AppNotFound`. */
-  logs: { params: logsParamsSchema, answer: appLogChunkSchema },
-  /** One answer. */
-  data_usage: { params: dataUsageParamsSchema, answer: deviceDataUsageSchema },
-  /** One answer: the outcomes by the device's record. Added on 2026-11-29; older agents end it with `InvalidRequest`. */
-  deployments: { params: deploymentsParamsSchema, answer: deploymentOutcomesSchema },
-} as const satisfies Record<string, { params: z.ZodType; answer: z.ZodType }>;
+  device: { params: z.object({}), answer: deviceStateSchema, answers: "one" },
+  /** Ends with `AppNotFound` where there is no such app. */
+  logs: { params: logsParamsSchema, answer: appLogChunkSchema, answers: "many" },
+  data_usage: { params: dataUsageParamsSchema, answer: deviceDataUsageSchema, answers: "one" },
+  /** The device's records of these deployments. Sent since 2026-11-29; older agents end it with `InvalidRequest`. */
+  deployments: { params: deploymentsParamsSchema, answer: deploymentOutcomesSchema, answers: "one" },
+} as const satisfies Record<string, { params: z.ZodType; answer: z.ZodType; answers: "one" | "many" }>;
 
 export type QueryKind = keyof typeof QUERIES;
+
+/** Kinds of query with a single answer. */
+export type SingleQuery = {
+  [K in QueryKind]: (typeof QUERIES)[K]["answers"] extends "one" ? K : never;
+}[QueryKind];
 
 export type QueryParams<K extends QueryKind> = z.output<(typeof QUERIES)[K]["params"]>;
 export type QueryAnswer<K extends QueryKind> = z.output<(typeof QUERIES)[K]["answer"]>;

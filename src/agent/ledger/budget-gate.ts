@@ -1,6 +1,7 @@
 import { formatUtcMinute } from "../core/text.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { Clock } from "../../lib/clock.ts";
+import type { ProgressDetails } from "../../protocol/deployment-event.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import { type DownloadDecision, decideDownload, type DataPolicy } from "../core/traffic/data-budget.ts";
 import { meteredUsage } from "../core/traffic/data-usage.ts";
@@ -75,7 +76,7 @@ function budgetWaitEvent({ untilMs, reason }: Wait, nowMs: number) {
           waiting_for: reason,
           waiting_until: Math.ceil(untilMs / 1000),
           // A duration, because the control plane's clock may differ from the device's.
-          waiting_s: Math.max(0, Math.ceil((untilMs - nowMs) / 1000)),
+          ...({ waiting_s: Math.max(0, Math.ceil((untilMs - nowMs) / 1000)) } satisfies ProgressDetails),
         };
   return { ...runningEvent("pulling", `Waiting until ${until} with the download: ${REASONS[reason]}.`), details };
 }

@@ -3,6 +3,7 @@ import type { Logger } from "../../lib/logger.ts";
 import { type AgentFrame, CLOSE_CODES, type ControlFrame, decodeControlFrame } from "../../protocol/frames.ts";
 import { truncateMessage } from "../../protocol/deployment-event.ts";
 import { EdgeError } from "../../protocol/errors.ts";
+import { supports } from "../../protocol/features.ts";
 import { negotiateVersion, PROTOCOL_VERSION } from "../../protocol/version.ts";
 import { unsupported } from "../core/link/link-outcome.ts";
 import type { AttemptOutcome } from "../core/link/link-state.ts";
@@ -24,9 +25,6 @@ export const WELCOME_TIMEOUT_MS = 10_000;
 
 /** Time an event may stay unacknowledged before the link is probed, in milliseconds. */
 const ACK_TIMEOUT_MS = 30_000;
-
-/** First version of the protocol that has queries and reports. */
-const MIN_REPORTING_PROTOCOL = 2;
 
 /** Maximum number of open deployments in `hello`. */
 const MAX_OPEN_DEPLOYMENTS = 1_000;
@@ -181,7 +179,7 @@ export class FrameHandler implements Disposable {
       new OutboxPump({ events, clock, logger, sink: this.#channel, onSent: () => this.#keepalive.check() }),
     );
     this.#pump.pump();
-    if (frame.protocol >= MIN_REPORTING_PROTOCOL) this.#startReporting(frame.report_hash);
+    if (supports(frame.protocol, "reports")) this.#startReporting(frame.report_hash);
   }
 
   /** Starts reports and queries. Events of deployments take precedence over both. */

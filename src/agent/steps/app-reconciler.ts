@@ -1,5 +1,5 @@
-import type { Clock } from "../../lib/clock.ts";
 import { errorText } from "../../lib/error-text.ts";
+import { type Clock, unixNow } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";
 import { hasAgentGivenName, LABELS, secretsOf } from "../core/app/container.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
@@ -166,7 +166,7 @@ export class AppReconciler {
     const { clock, store, logger } = this.#options;
     const text = errorText(error);
     const masked = error === undefined ? {} : { error: maskSecrets(text, secretsOf(app.spec)).slice(0, 500) };
-    const at = Math.floor(clock.now() / 1000);
+    const at = unixNow(clock);
     try {
       store.save({ historyEntry: { kind: "repair", app: app.name, at, reason, ...masked } });
     } catch (problem) {

@@ -1,6 +1,6 @@
-import { deadline } from "../../lib/clock.ts";
 import { isUp } from "../core/app/container-status.ts";
 import type { RestartPolicy } from "../core/app/restart-policy.ts";
+import { deadline, unixNow } from "../../lib/clock.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import { restrictsMounts } from "../core/policy/mount-rules.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
@@ -119,7 +119,7 @@ export class PolicyEnforcer {
       "the device's policy does not allow an installed app; it is stopped until the policy allows it. See: edge-agent app NAME",
     );
     if (!isRunning) return;
-    const at = Math.floor(clock.now() / 1000);
+    const at = unixNow(clock);
     try {
       store.save({
         historyEntry: {

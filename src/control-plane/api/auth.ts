@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import type { FastifyRequest } from "fastify";
-import type { Clock } from "../../lib/clock.ts";
+import { type Clock, unixNow } from "../../lib/clock.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { hashSecret } from "../secrets.ts";
 import type { ApiKey } from "../store/accounts.ts";
@@ -25,7 +25,7 @@ export function authenticate(store: Store, clock: Clock) {
       typeof header === "string" && header.length <= MAX_KEY_LENGTH ? await findKey(store, header) : undefined;
     if (!key) throw new EdgeError("Unauthorized");
     request.apiKey = key;
-    const now = Math.floor(clock.now() / 1000);
+    const now = unixNow(clock);
     if (now - (key.lastUsedAt ?? 0) >= LAST_USED_RESOLUTION_S) await store.keys.recordKeyUse(key.id, now);
   };
 }

@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from "node:crypto";
-import type { Clock } from "../../lib/clock.ts";
+import { type Clock, unixNow } from "../../lib/clock.ts";
 import type { AssetRegistration } from "../../protocol/asset-request.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { requireKnownGroup } from "../core/network-group.ts";
@@ -40,7 +40,7 @@ export async function registerAsset(
     serialNumber: registration.serial_number,
     name: registration.name ?? registration.serial_number,
     type: registration.type,
-    createdAt: Math.floor(clock.now() / 1000),
+    createdAt: unixNow(clock),
     supersim: supersim && {
       sid: supersim.sid,
       iccid: supersim.iccid,

@@ -1,6 +1,5 @@
 /**
- * Tells whoever waits that there is something new in the store. A signal carries nothing and may come once too often:
- * what there is, is read from the store.
+ * Publishes that the store has something new. A message has no content and may be spurious: subscribers read the store.
  */
 export interface Bus {
   publish(topic: string): void;

@@ -10,7 +10,7 @@ export class InProcessBus implements Bus {
 
   subscribe(topic: string, listener: () => void): Disposable {
     const listeners = this.#listeners.get(topic) ?? new Set();
-    // A wrapper of its own, so that the same function can subscribe twice.
+    // Wrapped, so that the same function can subscribe twice.
     const entry = (): void => listener();
     listeners.add(entry);
     this.#listeners.set(topic, listeners);

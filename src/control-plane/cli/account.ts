@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { unixNow } from "../../lib/clock.ts";
 import { createId } from "../secrets.ts";
 import {
   type AdministrationOptions,
@@ -25,7 +26,7 @@ export function addAccountCommands(program: Command, context: CliContext): void 
             throw new CommandError(`the name of an account has 1 to ${MAX_NAME_LENGTH} characters`);
           }
           const id = createId("acc_");
-          await store.accounts.createAccount({ id, name, createdAt: Math.floor(context.clock.now() / 1000) });
+          await store.accounts.createAccount({ id, name, createdAt: unixNow(context.clock) });
           return { account_id: id };
         },
         ({ account_id }) => `account ${account_id}`,

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { unixNow } from "../../lib/clock.ts";
 import { createId, createSecret, hashSecret } from "../secrets.ts";
 import type { ApiKey } from "../store/accounts.ts";
 import {
@@ -33,7 +34,7 @@ export function addKeyCommands(program: Command, context: CliContext): void {
           }
           const id = createId("key_");
           const secret = createSecret("ek_");
-          const createdAt = Math.floor(context.clock.now() / 1000);
+          const createdAt = unixNow(context.clock);
           await store.keys.createKey(
             {
               id,
@@ -82,7 +83,7 @@ export function addKeyCommands(program: Command, context: CliContext): void {
         context,
         options,
         async (store) => {
-          await store.keys.revokeKey(keyId, Math.floor(context.clock.now() / 1000));
+          await store.keys.revokeKey(keyId, unixNow(context.clock));
           const revoked = await store.keys.findKey(keyId);
           if (!revoked) throw new CommandError(`there is no key ${keyId}; see \`edge-control key list\``);
           return toKeyRecord(revoked);

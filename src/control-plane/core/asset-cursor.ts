@@ -2,7 +2,7 @@ import { isUuid } from "../../protocol/scalars.ts";
 import type { EdgeError } from "../../protocol/errors.ts";
 import { invalidRequest } from "../../protocol/request-error.ts";
 
-/** Place in a list ordered by creation time, then UUID: the last asset already seen. */
+/** Position in a list ordered by creation time, then UUID: the last asset already listed. */
 export interface AssetCursor {
   /** Unix seconds. */
   readonly createdAt: number;
@@ -11,13 +11,13 @@ export interface AssetCursor {
 
 const CURSOR = /^([0-9]{1,12}) (\S{36})$/;
 
-/** An opaque cursor that means "go on after this asset". */
+/** Returns an opaque cursor for the position after this asset. */
 export function encodeAssetCursor(position: AssetCursor): string {
   const bytes = Uint8Array.from(`${position.createdAt} ${position.uuid}`, (character) => character.charCodeAt(0));
   return bytes.toBase64({ alphabet: "base64url", omitPadding: true });
 }
 
-/** Reads a cursor back. Throws `InvalidRequest` for anything `encodeCursor` did not make. */
+/** Decodes a cursor. Throws `InvalidRequest` for anything that `encodeAssetCursor` did not create. */
 export function decodeAssetCursor(cursor: string): AssetCursor {
   const [, createdAt, uuid] = CURSOR.exec(decodeText(cursor)) ?? [];
   const position = createdAt && uuid && isUuid(uuid) ? { createdAt: Number(createdAt), uuid } : undefined;

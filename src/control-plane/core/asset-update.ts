@@ -11,12 +11,12 @@ import type { SimType } from "../../protocol/sim.ts";
 import { type Asset, simTypes } from "./asset.ts";
 import { requireKnownGroup } from "./network-group.ts";
 
-/** One thing to ask of the SIM operator. */
+/** One change for the SIM operator. */
 export type SimChange =
   | { readonly sim: SimType; readonly field: "status"; readonly value: AssetStatus }
   | { readonly sim: "supersim"; readonly field: "network_group"; readonly value: string };
 
-/** What an update comes to: the SIM changes in order, then the name. */
+/** The changes of an update: those of SIMs, in order, then the name. */
 export interface UpdatePlan {
   readonly simChanges: readonly SimChange[];
   readonly name: string | undefined;
@@ -24,7 +24,7 @@ export interface UpdatePlan {
 
 const READ_ONLY = "cannot be updated";
 
-/** Why a field that clients may well know is refused, and what to use. */
+/** Reasons for refusing fields that clients know from responses or older versions. */
 const REJECTION_REASONS: Readonly<Record<string, string>> = {
   fleet: "is no longer supported; use supersim.network_group, which replaces it",
   "supersim.fleet": "is no longer supported; use supersim.network_group, which replaces it",
@@ -39,7 +39,7 @@ const REJECTION_REASONS: Readonly<Record<string, string>> = {
   "supersim.iccid": READ_ONLY,
 };
 
-/** Reads the body of Update Asset. Throws `InvalidRequest` naming every field that is wrong, and for an empty update. */
+/** Parses the body of Update Asset. Throws `InvalidRequest` with every invalid field, and for an empty update. */
 export function parseAssetUpdate(body: unknown): AssetUpdate {
   const result = assetUpdateSchema.safeParse(body);
   if (!result.success) throw invalidRequest(listIssues(result.error).map(explain));
@@ -52,7 +52,7 @@ export function parseAssetUpdate(body: unknown): AssetUpdate {
   return result.data;
 }
 
-/** Reads the body of the deprecated Update SIM. Throws `InvalidRequest` as `parseAssetUpdate` does. */
+/** Parses the body of the deprecated Update SIM. Throws `InvalidRequest` as `parseAssetUpdate` does. */
 export function parseLegacySimUpdate(body: unknown): LegacySimUpdate {
   const result = legacySimUpdateSchema.safeParse(body);
   if (!result.success) throw invalidRequest(listIssues(result.error).map(explainLegacy));
@@ -64,8 +64,8 @@ export function parseLegacySimUpdate(body: unknown): LegacySimUpdate {
 }
 
 /**
- * Decides what an update changes. Throws, before anything has changed, `AssetHasNoSim` for a status without a SIM,
- * `SimNotFound` for a network group without a Super SIM, `UnknownNetworkGroup` for a group the account has not.
+ * Plans an update. Throws `AssetHasNoSim` for a status without a SIM, `SimNotFound` for a network group without a Super
+ * SIM, `UnknownNetworkGroup` for a group the account does not have.
  *
  * @param ownGroups names of the account's own network groups
  */
@@ -83,8 +83,8 @@ export function planUpdate(asset: Asset, update: AssetUpdate, ownGroups: readonl
 }
 
 /**
- * Decides what the deprecated Update SIM changes: the Super SIM and nothing else, since `sim` is its mirror. Throws
- * `SimNotFound` for an asset without one, `UnknownNetworkGroup`.
+ * Plans the deprecated Update SIM, which changes the Super SIM only, since `sim` is its mirror. Throws `SimNotFound` for
+ * an asset without one, `UnknownNetworkGroup`.
  */
 export function planLegacyUpdate(asset: Asset, update: LegacySimUpdate, ownGroups: readonly string[]): UpdatePlan {
   const { status, network_group: group } = update;
@@ -104,7 +104,7 @@ function requireSuperSim(asset: Asset): void {
   if (!asset.supersim) throw new EdgeError("SimNotFound", "The asset has no Super SIM.", { sim_type: "supersim" });
 }
 
-/** Name of the field of the asset a change belongs to, such as `supersim.status`. */
+/** Returns the name of the asset's field that the change sets, such as `supersim.status`. */
 export function changedFieldName(change: SimChange): string {
   return `${change.sim}.${change.field}`;
 }

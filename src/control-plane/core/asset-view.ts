@@ -1,7 +1,7 @@
 import type { AssetBody, AssetListItem, LegacySim } from "../../protocol/asset.ts";
 import { type Asset, deriveStatus, type SuperSim } from "./asset.ts";
 
-/** An asset as a list shows it. `legacy` adds the deprecated mirror `sim`. */
+/** Returns an asset as an entry of a list. `legacy` adds the deprecated mirror `sim`. */
 export function toAssetListItem(asset: Asset, legacy: boolean): AssetListItem {
   const { supersim, prosim } = asset;
   return {
@@ -21,7 +21,7 @@ export function toAssetListItem(asset: Asset, legacy: boolean): AssetListItem {
   };
 }
 
-/** An asset in full. `legacy` adds the deprecated mirrors `sim` and `network_group`. */
+/** Returns all fields of an asset. `legacy` adds the deprecated mirrors `sim` and `network_group`. */
 export function toAssetDetails(asset: Asset, legacy: boolean): AssetBody {
   return {
     ...toAssetListItem(asset, legacy),
@@ -29,7 +29,7 @@ export function toAssetDetails(asset: Asset, legacy: boolean): AssetBody {
   };
 }
 
-/** The deprecated mirror of a Super SIM; its `status` is that SIM's own, not the asset's. */
+/** Returns the deprecated mirror of a Super SIM; its `status` is that SIM's own, not the asset's. */
 export function toLegacySim(sim: SuperSim): LegacySim {
   return { sid: sim.sid, iccid: sim.iccid, network_group: sim.networkGroup, status: sim.status };
 }

@@ -1,7 +1,7 @@
 import type { AssetStatus } from "../../protocol/asset.ts";
 import type { SimType } from "../../protocol/sim.ts";
 
-/** A Super SIM as the control plane keeps it. */
+/** A Super SIM on record. */
 export interface SuperSim {
   readonly sid: string;
   readonly iccid: string;
@@ -9,7 +9,7 @@ export interface SuperSim {
   readonly status: AssetStatus;
 }
 
-/** A PRO SIM as the control plane keeps it. */
+/** A PRO SIM on record. */
 export interface ProSim {
   readonly imsi: string;
   readonly iccid: string;
@@ -38,12 +38,12 @@ export interface Asset {
   readonly prosim: ProSim | undefined;
 }
 
-/** The types of SIM the asset holds, in the order they are acted on. */
+/** Returns the types of SIM the asset has, in the order in which they are changed. */
 export function simTypes(asset: Pick<Asset, SimType>): SimType[] {
   return (["supersim", "prosim"] as const).filter((type) => asset[type] !== undefined);
 }
 
-/** Active as soon as either SIM is; an asset without a SIM is inactive. */
+/** Returns `active` if either SIM is active; an asset without a SIM is inactive. */
 export function deriveStatus(asset: Pick<Asset, SimType>): AssetStatus {
   return simTypes(asset).some((type) => asset[type]?.status === "active") ? "active" : "inactive";
 }

@@ -2,25 +2,25 @@ import { type DeploymentChange, type Deployment, isFinished } from "./deployment
 import { isFromBackup } from "./outcome-uncertainty.ts";
 import { fail, MAX_DEPLOYMENT_DURATION_MS } from "./transitions.ts";
 
-/** How long a device may take to undo a cancelled deployment before it is reported cancelled without its word. */
+/** Time for a device to undo a cancelled deployment. After it the deployment ends without confirmation. */
 export const CANCEL_TIMEOUT_MS = 60_000;
 
 type DeadlineKind = "acknowledge" | "cancel" | "finish";
 
-/** Something that has to happen to a deployment, and how long it may take. */
+/** A limit on the time until something happens to a deployment. */
 export interface Deadline {
   readonly kind: DeadlineKind;
-  /** When the time began to run, Unix milliseconds. */
+  /** Start of the time, Unix milliseconds. */
   readonly sinceMs: number;
   readonly durationMs: number;
 }
 
-/** Everything that has to happen yet; nothing for a finished deployment. */
+/** Returns the deadlines that have not been met; none for a finished deployment. */
 export function pendingDeadlines(deployment: Deployment, ackTimeoutMs: number): Deadline[] {
   if (isFinished(deployment)) return [];
   const { createdAtMs, deadlineAtMs, acknowledgedAtMs, cancelRequestedAtMs, uncertainty, uncertainUntilMs } =
     deployment;
-  // The device is waited for first.
+  // While the outcome is uncertain, the device gets time to report it before any other deadline counts.
   const isAwaited = uncertainty !== undefined && uncertainty !== "asked";
   const untilMs = isAwaited ? (uncertainUntilMs ?? deadlineAtMs) : deadlineAtMs;
   const deadlines: Deadline[] = [{ kind: "finish", sinceMs: createdAtMs, durationMs: untilMs - createdAtMs }];
@@ -34,24 +34,24 @@ export function pendingDeadlines(deployment: Deployment, ackTimeoutMs: number): 
 }
 
 /**
- * How much of the time is left, in milliseconds. Never more than the whole of it: what happened "in the future" was
- * noted before the clock was set back.
+ * Returns the remaining time in milliseconds, at most the whole duration: a start in the future means that the clock was
+ * set back since.
  */
 export function remainingMs({ sinceMs, durationMs }: Deadline, nowMs: number): number {
   return Math.min(Math.max(0, sinceMs + durationMs - nowMs), durationMs);
 }
 
 /**
- * Ends a deployment whose deadline has passed, unless what it was for has happened meanwhile, or it was given more time.
+ * Ends a deployment whose deadline has passed, unless the deadline was met or extended meanwhile.
  *
- * @param passed the deadline as it was when its time began to be measured
+ * @param passed the deadline as it was when its timer was set
  */
 export function expire(
   deployment: Deployment,
   passed: Pick<Deadline, "kind" | "durationMs">,
   nowMs: number,
 ): DeploymentChange | undefined {
-  // How long an acknowledgement may take is no part of the record, so it is the same as it was.
+  // The acknowledgement timeout is not part of the record, so the duration that was measured is used again.
   const deadline = pendingDeadlines(deployment, passed.durationMs).find(({ kind }) => kind === passed.kind);
   if (!deadline || deadline.durationMs > passed.durationMs) return undefined;
   switch (passed.kind) {
@@ -71,7 +71,7 @@ export function expire(
   }
 }
 
-/** The device has not come back to say what became of it. */
+/** Fails a deployment whose device has not reported the outcome in time. */
 function failUncertain(deployment: Deployment, nowMs: number): DeploymentChange | undefined {
   const { acknowledgedAtMs, cancelRequestedAtMs } = deployment;
   const isCancelled = cancelRequestedAtMs !== undefined;
@@ -80,7 +80,7 @@ function failUncertain(deployment: Deployment, nowMs: number): DeploymentChange 
     return fail(deployment, nowMs, acknowledgedAtMs === undefined ? "DeviceNotReachable" : "DeploymentTimeout");
   }
   const message =
-    "The service was restored from a backup taken during this deployment, and the device has not said since what became of it.";
+    "The service was restored from a backup taken during this deployment, and the device has not reported its outcome since.";
   const code = isCancelled ? "DeploymentCancelled" : "DeploymentTimeout";
   return fail(deployment, nowMs, code, `${message} Nothing is undone on the device.`, { outcome: "unknown" });
 }
@@ -88,5 +88,5 @@ function failUncertain(deployment: Deployment, nowMs: number): DeploymentChange 
 function timeoutMessage({ createdAtMs, deadlineAtMs }: Deployment): string | undefined {
   if (deadlineAtMs - createdAtMs < MAX_DEPLOYMENT_DURATION_MS) return undefined;
   const days = MAX_DEPLOYMENT_DURATION_MS / (24 * 3_600_000);
-  return `The deployment did not end within ${days} days, the longest it may wait for its device; the device was told to cancel it.`;
+  return `The deployment did not end within ${days} days, the maximum including waiting; the device was told to cancel it.`;
 }

@@ -3,35 +3,35 @@ import type { DeployOptions } from "../../protocol/deploy-request.ts";
 import type { DeploymentAction } from "../../protocol/deployment-action.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
 
-/** How it is to be carried out, as far as that is kept on record. */
+/** The options that are stored: all except credentials. */
 export type RecordedOptions = Omit<DeployOptions, "registry_auth">;
 
-/** A deployment as the control plane knows it. Times of day are Unix milliseconds. */
+/** The record of a deployment. Times of day are Unix milliseconds. */
 export interface Deployment {
   readonly id: string;
-  /** 1 when it is created, and one more with each change. Of two copies, the one with the higher version is the later. */
+  /** 1 at creation, incremented with each change. Of two copies, the one with the higher version is newer. */
   readonly version: number;
   readonly accountId: string;
   readonly assetUuid: string;
   readonly app: string;
   readonly action: DeploymentAction;
   /**
-   * What the device is sent: the app for a deployment, what changes for an update, `null` for all else. Once it is not
-   * needed for that any more, the values of `environments` are masked.
+   * Sent to the device: the app for a deployment, the changes for an update, `null` for other actions. The values of
+   * `environments` are masked once the device has acknowledged the command, or the deployment has ended.
    */
   readonly spec: unknown;
   readonly options: RecordedOptions;
-  /** Whether credentials for a registry came with the request. They are held in memory until the device has them. */
+  /** Whether the request had registry credentials. These are kept in memory only, until the device has them. */
   readonly hasRegistryAuth: boolean;
   readonly status: DeploymentStatus;
-  /** With `Fail`: what went wrong. */
+  /** With `Fail`: the error code. */
   readonly code: ErrorCode | undefined;
   readonly createdAtMs: number;
-  /** Without a final event by then it fails with `DeploymentTimeout`. */
+  /** Without a final event by this time it fails with `DeploymentTimeout`. */
   readonly deadlineAtMs: number;
-  /** When the device said it holds the command. */
+  /** When the device acknowledged the command. */
   readonly acknowledgedAtMs: number | undefined;
-  /** When somebody asked for it to be cancelled. */
+  /** When cancellation was requested. */
   readonly cancelRequestedAtMs: number | undefined;
   readonly finishedAtMs: number | undefined;
   /** `seq` of the last event, 0 before the first. */
@@ -40,41 +40,41 @@ export interface Deployment {
   readonly lastDeviceSeq: number;
   readonly lastEvent: DeploymentEvent | undefined;
   /**
-   * Twice the number of the latest session of the device that counts for it, plus one once it was said that this session's
-   * connection was lost; 0 before the first. What was decided on an earlier session changes nothing.
+   * The latest session that counts for it, and whether its loss was reported; coded as `connection.ts` says. Decisions that
+   * are based on an earlier session change nothing.
    */
   readonly connection: number;
   /**
-   * Set while the device has to be asked what became of it. Until then it is told to undo nothing. Kept after an end that
-   * was not the device's word.
+   * Set while the outcome has to be queried from the device. Until then the device is not told to undo anything. Kept when
+   * the deployment ended without the device's report.
    */
   readonly uncertainty: OutcomeUncertainty | undefined;
-  /** While it is `overdue` or `restored`: until when its device is waited for, instead of `deadlineAtMs`. */
+  /** While it is `overdue` or `restored`: replaces `deadlineAtMs`. */
   readonly uncertainUntilMs: number | undefined;
-  /** What its events take, as JSON in UTF-8. Counted by the store. */
+  /** Size of its events as JSON in UTF-8. Counted by the store. */
   readonly eventBytes: number;
-  /** What all deployments of its account take. Counted by the store. */
+  /** Size of all deployments of its account in the store. Counted by the store. */
   readonly accountStoredBytes: number;
-  /** How many events were left out for want of room. */
+  /** Number of events left out because of the size limits. */
   readonly omittedEvents: number;
 }
 
-/** What is read of a deployment where its specification, which may be large, and its last event are not needed. */
+/** A deployment without its specification, which may be large, and without its last event. */
 export type DeploymentSummary = Pick<
   Deployment,
   "id" | "assetUuid" | "status" | "code" | "acknowledgedAtMs" | "cancelRequestedAtMs" | "uncertainty"
 >;
 
 /**
- * Why a device has to be asked what became of a deployment. `asked`: it was connected and did not hold it. `overdue`: its
- * time passed while the service was down. `backup`: it is the copy in a backup, taken while it was unfinished. `restored`:
- * the service has started with such a copy.
+ * Why the record may be behind the device. `asked`: the device was connected and did not hold the deployment. `overdue`:
+ * a deadline passed while the service was down. `backup`: the record is a copy in a backup, taken before the end.
+ * `restored`: the service has started with such a copy.
  */
 export type OutcomeUncertainty = "asked" | "overdue" | "backup" | "restored";
 
-/** What is to change about a deployment; the event and the fields are stored together or not at all. */
+/** A change of a deployment. The event and the fields are stored in one transaction. */
 export interface DeploymentChange {
-  /** The next event, already numbered. */
+  /** The next event, with its `seq`. */
   readonly event?: DeploymentEvent;
   readonly fields?: Partial<
     Pick<
@@ -95,18 +95,18 @@ export interface DeploymentChange {
   >;
 }
 
-/** What a new deployment is made of. */
+/** The properties of a new deployment. */
 export interface NewDeployment extends Pick<
   Deployment,
   "id" | "accountId" | "assetUuid" | "app" | "action" | "spec" | "options" | "hasRegistryAuth"
 > {
   /** Unix milliseconds. */
   readonly nowMs: number;
-  /** How long it may take in all, in milliseconds. */
+  /** Time until it must have ended, in milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** A deployment that was just asked for. */
+/** Returns the record of a new deployment, without events. */
 export function newDeployment({ nowMs, timeoutMs, ...given }: NewDeployment): Deployment {
   return {
     ...given,
@@ -130,7 +130,7 @@ export function newDeployment({ nowMs, timeoutMs, ...given }: NewDeployment): De
   };
 }
 
-/** Whether it has had its final event. */
+/** Whether the deployment has its final event. */
 export function isFinished(deployment: Pick<Deployment, "status">): boolean {
   return isFinal(deployment);
 }

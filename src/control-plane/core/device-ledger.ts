@@ -2,37 +2,37 @@ import type { DeviceDataUsage } from "../../protocol/data-usage.ts";
 import { utf8ByteLength } from "../../protocol/utf8-byte-length.ts";
 import type { DayRange } from "./utc-days.ts";
 
-/** Most of each that is kept of one device. */
+/** Maximum number of entries stored for one device. */
 const MAX_DAYS = 400;
 const MAX_DEPLOYMENTS = 500;
 
-/** What is kept of one device in all, as JSON in UTF-8, in bytes: no more than what it can tell in one frame. */
+/** Maximum size of a stored ledger as JSON in UTF-8, in bytes: as much as one frame can hold. */
 export const MAX_LEDGER_BYTES = 1024 * 1024;
 
-/** Room for the budget and what stands around the lists, in bytes. */
+/** Room for the budget and the JSON around the lists, in bytes. */
 const ENVELOPE_BYTES = 1024;
 
 /**
- * What a device told of what it counted, the later word for each day, oldest first; the newest where that is more than is
- * kept.
+ * Merges a device's answer into its stored ledger, oldest day first. The answer replaces the days it has; the oldest
+ * entries beyond the limits are dropped.
  */
-export function mergeLedger(held: DeviceDataUsage | undefined, told: DeviceDataUsage): DeviceDataUsage {
-  const days = keepLatest([...(held?.days ?? []), ...told.days], ({ day }) => day);
+export function mergeLedger(stored: DeviceDataUsage | undefined, answer: DeviceDataUsage): DeviceDataUsage {
+  const days = keepLatest([...(stored?.days ?? []), ...answer.days], ({ day }) => day);
   const deployments = keepLatest(
-    [...(held?.deployments ?? []), ...told.deployments],
+    [...(stored?.deployments ?? []), ...answer.deployments],
     ({ day, deployment_id: id }) => `${day} ${id}`,
   );
   const kept = newestThatFit(deployments.slice(-MAX_DEPLOYMENTS), MAX_LEDGER_BYTES - ENVELOPE_BYTES);
   const room = MAX_LEDGER_BYTES - ENVELOPE_BYTES - kept.bytes;
-  return { days: newestThatFit(days.slice(-MAX_DAYS), room).entries, deployments: kept.entries, budget: told.budget };
+  return { days: newestThatFit(days.slice(-MAX_DAYS), room).entries, deployments: kept.entries, budget: answer.budget };
 }
 
-/** The part of a ledger from one day to another, both included. */
+/** Returns the part of a ledger from one day to another, both included. */
 export function ledgerInRange(ledger: DeviceDataUsage | undefined, { from, to }: DayRange): DeviceDataUsage {
-  const isAsked = ({ day }: { readonly day: string }): boolean => day >= from && day <= to;
+  const isInRange = ({ day }: { readonly day: string }): boolean => day >= from && day <= to;
   return {
-    days: ledger?.days.filter(isAsked) ?? [],
-    deployments: ledger?.deployments.filter(isAsked) ?? [],
+    days: ledger?.days.filter(isInRange) ?? [],
+    deployments: ledger?.deployments.filter(isInRange) ?? [],
     budget: ledger?.budget ?? null,
   };
 }
@@ -42,7 +42,7 @@ function keepLatest<T extends { readonly day: string }>(entries: readonly T[], k
   return [...byKey.values()].toSorted((one, other) => Number(one.day > other.day) - Number(one.day < other.day));
 }
 
-/** As many of the last entries as fit. */
+/** Returns the last entries that fit into `maxBytes`. */
 function newestThatFit<T>(entries: T[], maxBytes: number): { readonly entries: T[]; readonly bytes: number } {
   let bytes = 0;
   let first = entries.length;

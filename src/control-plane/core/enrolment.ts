@@ -1,21 +1,21 @@
 import { EdgeError } from "../../protocol/errors.ts";
 
-/** How long after its first use a code works again for the device that used it, in seconds: its answer may be lost. */
+/** Time after its first use in which the same device may use a code again, in seconds: the response may get lost. */
 const REUSE_WINDOW_S = 15 * 60;
 
-/** An enrolment code without the code itself, which is not kept. Times are Unix seconds. */
+/** The record of an enrolment code. The code itself is not stored. Times are Unix seconds. */
 export interface EnrolmentCode {
   readonly assetUuid: string;
   readonly createdAt: number;
   readonly expiresAt: number;
-  /** When it was used first. */
+  /** Time of the first use. */
   readonly usedAt: number | undefined;
 }
 
 /**
  * Throws unless the code may be used now: `EnrolmentCodeUnknown`, `EnrolmentCodeExpired`, `EnrolmentCodeUsed`.
  *
- * @param isSameDevice whether the device that asks is the one that used it first
+ * @param isSameDevice whether the request comes from the device that used the code first
  */
 export function requireUsable(
   code: EnrolmentCode | undefined,

@@ -3,26 +3,26 @@ import { utf8ByteLength } from "../../protocol/utf8-byte-length.ts";
 import type { DeploymentChange, Deployment } from "./deployment.ts";
 import { maskSpec } from "./mask-spec.ts";
 
-/** Most events a deployment keeps: one a second for nearly three hours. Beyond it progress is left out. */
+/** Maximum number of events of a deployment: one per second for nearly three hours. Further progress is left out. */
 export const MAX_EVENTS = 10_000;
 
-/** Most bytes the events of a deployment take before progress is left out: more than `MAX_EVENTS` of the usual size. */
+/** Size of a deployment's events above which progress is left out: more than `MAX_EVENTS` of the usual size. */
 export const MAX_EVENT_BYTES = 8 * 1024 * 1024;
 
-/** The same where its account has used up what it may store: an ordinary deployment still has room for all of them. */
+/** The same for an account that has exceeded its storage quota; still enough for an ordinary deployment. */
 export const MAX_EVENT_BYTES_OVER_QUOTA = 64 * 1024;
 
-/** Longest `details` of one event, as JSON in UTF-8, in bytes. */
+/** Maximum size of one event's `details` as JSON in UTF-8, in bytes. */
 export const MAX_DETAILS_BYTES = 32 * 1024;
 
 /**
- * The change that adds an event: numbered without gaps, never dated before the one it follows, and nothing after a
- * final one. Returns `undefined` when nothing may follow. Progress that no longer fits is left out and counted: the
- * first time an event says so, and the final event, for which there is always room, has the count.
+ * Returns the change that adds an event, or `undefined` after the final event. Events are numbered without gaps and never
+ * dated before the previous one. Progress beyond the limits is left out and counted: an event says so the first time, and
+ * the final event, which is always added, has the count.
  *
  * @param nowMs time of day, Unix milliseconds
- * @param atMs when it happened, if that was earlier
- * @param maxBytes most bytes the events may take before progress is left out
+ * @param atMs time of the event, if it was earlier
+ * @param maxBytes size of the events above which progress is left out
  */
 export function appendEvent(
   deployment: Deployment,
@@ -50,7 +50,7 @@ export function appendEvent(
 function omitProgress(deployment: Deployment, { step }: EventContent, atMs: number): DeploymentChange {
   const fields = { omittedEvents: deployment.omittedEvents + 1 };
   if (deployment.omittedEvents > 0 || deployment.lastSeq >= MAX_EVENTS) return { fields };
-  const message = "Progress is left out from here on: there is no room for more. The deployment goes on to its end.";
+  const message = "Further progress is left out: the limit for events is reached. The deployment continues.";
   const content = { status: "Running", message, step, details: { events_left_out: "from here" } } as const;
   return { event: numberEvent(deployment, content, atMs), fields };
 }

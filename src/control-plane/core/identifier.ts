@@ -1,18 +1,18 @@
 import { isUuid } from "../../protocol/scalars.ts";
 import type { Asset } from "./asset.ts";
 
-/** A value an asset can be addressed by, and the field it stands in. */
+/** A value that addresses an asset, and the field that has it. */
 export interface Identifier {
   readonly field: "uuid" | "serial_number" | "supersim.sid" | "supersim.iccid" | "prosim.iccid";
   readonly value: string;
 }
 
-/** The form an identifier is stored and looked up in: UUIDs in lower case, everything else to the letter. */
+/** Returns the form in which an identifier is stored and looked up: UUIDs in lower case, others unchanged. */
 export function canonicalIdentifier(text: string): string {
   return isUuid(text) ? text.toLowerCase() : text;
 }
 
-/** Everything an asset can be addressed by, in canonical form; a value that stands in two fields comes twice. */
+/** Returns all identifiers of an asset in canonical form. A value of two fields is returned twice. */
 export function identifiersOf(asset: Asset): Identifier[] {
   const { supersim, prosim } = asset;
   const found: (Identifier | undefined)[] = [

@@ -1,31 +1,31 @@
 import type { AppLogLine } from "../../protocol/app-log.ts";
 import type { EdgeError } from "../../protocol/errors.ts";
 
-/** Lines that were left out, between those before and those after. */
+/** Stands in the place of lines that were left out. */
 export interface Omission {
   readonly omitted_lines: number;
   readonly omitted_bytes: number;
 }
 
-/** One line of a log as it is handed to a client, or what is in its place. */
+/** One entry of a log as sent to a client. */
 export type LogEntry = AppLogLine | Omission;
 
-/** How a log is written to a client. */
+/** Text format of a log. */
 export interface LogFormat {
   readonly mediaType: string;
   entry(entry: LogEntry): string;
-  /** The log ends here, and not because it was at its end. */
+  /** Returns the last entry of a log that ends because of an error. */
   failure(error: EdgeError): string;
 }
 
-/** One JSON object a line. */
+/** One JSON object per line. */
 export const NDJSON: LogFormat = {
   mediaType: "application/x-ndjson",
   entry: (entry) => `${JSON.stringify(entry)}\n`,
   failure: ({ code, message }) => `${JSON.stringify({ error: { code, message } })}\n`,
 };
 
-/** Timestamp, stream and text; lines in square brackets are the service's own. */
+/** Timestamp, stream and text; lines in square brackets come from the service. */
 export const PLAIN_TEXT: LogFormat = {
   mediaType: "text/plain",
   entry: (entry) => ("text" in entry ? textLine(entry) : omission(entry)),
@@ -44,8 +44,8 @@ const COLOUR = "\\u001b\\[[\\d;]*m";
 const COLOUR_OR_CONTROL = new RegExp(`(${COLOUR}|\\t)|[\\p{Cc}\\p{Bidi_Control}\\p{Zl}\\p{Zp}]`, "gu");
 
 /**
- * A line must not be able to pass for several, nor tell the reader's terminal anything but colours, whatever the device
- * has let through.
+ * Makes untrusted text safe to print as one line: escapes line breaks, and replaces control characters except tabs and
+ * colours.
  */
 function singleLine(text: string): string {
   const oneLine = text.replaceAll(/\r\n|[\r\n]/g, "\\n");

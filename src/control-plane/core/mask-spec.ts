@@ -1,6 +1,6 @@
 const MASK = "***";
 
-/** The same deployment request with the values of its environment masked: they may be secrets. */
+/** Returns the specification with the values of `environments` masked, since they may be secrets. */
 export function maskSpec(spec: unknown): unknown {
   if (typeof spec !== "object" || spec === null || !("environments" in spec)) return spec;
   const { environments } = spec;

@@ -1,7 +1,7 @@
 import { EdgeError } from "../../protocol/errors.ts";
 import { DEFAULT_NETWORK_GROUPS } from "../../protocol/sim.ts";
 
-/** Whether a name is one of the groups every account has. */
+/** Whether the name is one of the groups that every account has. */
 export function isDefaultGroup(name: string): boolean {
   return DEFAULT_NETWORK_GROUPS.some((group) => group === name);
 }

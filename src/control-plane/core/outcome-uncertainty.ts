@@ -1,32 +1,32 @@
 import { DEFAULT_DEPLOYMENT_TIMEOUT_MS } from "../../protocol/limits.ts";
 import { type Deployment, isFinished } from "./deployment.ts";
 
-/** How long devices have to come back before what became overdue while the service was down is ended. */
+/** Time for devices to reconnect before deployments that became overdue while the service was down are ended. */
 export const OVERDUE_GRACE_MS = 60_000;
 
-/** How long a device has to say what became of a deployment after the service was restored from a backup. */
+/** Time for a device to report the outcome of a deployment after the service was restored from a backup. */
 export const RESTORED_GRACE_MS = 7 * 24 * 3_600_000;
 
 type UncertaintyFields = Partial<Pick<Deployment, "uncertainty" | "uncertainUntilMs" | "deadlineAtMs">>;
 
-/** The copy is from a backup: it tells nothing of what the device was asked to do, or did, since. */
+/** Whether the record is a copy from a backup: the service does not know what happened to the deployment since. */
 export function isFromBackup({ uncertainty }: Pick<Deployment, "uncertainty">): boolean {
   return uncertainty === "restored" || uncertainty === "backup";
 }
 
-/** Ended without its device's word, on a record from a backup: whatever the device made of it stays. */
+/** Whether it ended on a record from a backup without the device's report: then nothing is undone on the device. */
 export function mustNotCancel(deployment: Pick<Deployment, "uncertainty" | "status">): boolean {
   return isFinished(deployment) && isFromBackup(deployment);
 }
 
-/** Ended without its device's word, but not on a record from a backup: the device is asked when it is back. */
+/** Whether it ended without the device's report, but not on a record from a backup: the device is queried later. */
 export function hasEndedUncertain(deployment: Pick<Deployment, "uncertainty" | "status">): boolean {
   return isFinished(deployment) && deployment.uncertainty !== undefined && !isFromBackup(deployment);
 }
 
 /**
- * Why it is waited for is no part of how long the deployment may take: the device holds it, and it goes on within the time
- * it had, or so much that the device can end it.
+ * Returns the fields for a deployment that its device has confirmed. The time spent in uncertainty does not count: the
+ * deployment keeps its deadline, or gets a later one so that the device can finish.
  */
 export function clearUncertainty({ uncertainty, deadlineAtMs }: Deployment, nowMs: number): UncertaintyFields {
   if (uncertainty === undefined || uncertainty === "asked") return { uncertainty: undefined };

@@ -5,48 +5,48 @@ import { mustNotCancel } from "./outcome-uncertainty.ts";
 
 export type CancelReason = Extract<ControlFrame, { type: "cancel" }>["reason"];
 
-/** What a device has to be told, or a deployment ended with, after the device has said which ones it holds. */
+/** What to do about a deployment after the device has listed those it holds. */
 export type ReconcileAction =
-  /** The device holds it, and it goes on. */
+  /** The device holds it, and it continues. */
   | { readonly kind: "confirm"; readonly deploymentId: string }
-  /** The device does not hold it: it never had it, has ended it, or has forgotten it. */
-  | { readonly kind: "ask"; readonly deploymentId: string }
-  /** The device holds what is not wanted. */
+  /** The device does not hold it: it never received it, has finished it, or has lost its record. */
+  | { readonly kind: "query_outcome"; readonly deploymentId: string }
+  /** The device holds it and must undo it. */
   | { readonly kind: "cancel"; readonly deploymentId: string; readonly reason: CancelReason };
 
 /**
- * Compares what the device holds with what is on record.
+ * Compares the deployments that the device holds with those on record.
  *
  * @param unfinished all unfinished deployments of the device
- * @param held what the device holds: its id, and the record of this device's deployment if there is one
+ * @param held deployments that the device holds: the id, and the record if the deployment belongs to this device
  */
 export function reconcile(
   unfinished: readonly DeploymentSummary[],
   held: readonly { readonly id: string; readonly deployment: DeploymentSummary | undefined }[],
 ): ReconcileAction[] {
   const heldIds = new Set(held.map(({ id }) => id));
-  const corrections: ReconcileAction[] = [];
+  const actions: ReconcileAction[] = [];
   for (const { id, deployment } of held) {
-    // A finished one needs no confirming: the device sends its last event again and gets the acknowledgement then.
-    if (deployment && !isFinished(deployment)) corrections.push({ kind: "confirm", deploymentId: id });
-    // What nobody has a record of is dealt with when the device says how it ended.
+    // A finished one is not confirmed: the device sends its final event again, and gets the acknowledgement then.
+    if (deployment && !isFinished(deployment)) actions.push({ kind: "confirm", deploymentId: id });
+    // One without a record is handled when the device sends its final event.
     const reason = deployment && cancelReason(deployment);
-    if (reason) corrections.push({ kind: "cancel", deploymentId: id, reason });
+    if (reason) actions.push({ kind: "cancel", deploymentId: id, reason });
   }
   for (const deployment of unfinished) {
-    if (!heldIds.has(deployment.id)) corrections.push({ kind: "ask", deploymentId: deployment.id });
+    if (!heldIds.has(deployment.id)) actions.push({ kind: "query_outcome", deploymentId: deployment.id });
   }
-  return corrections;
+  return actions;
 }
 
-/** Why the device is to undo this deployment; `undefined` when it is not. */
+/** Returns why the device must undo this deployment; `undefined` when it must not. */
 export function cancelReason(deployment: DeploymentSummary): CancelReason | undefined {
   if (deployment.status === "Running") return deployment.cancelRequestedAtMs === undefined ? undefined : "requested";
   if (mustNotCancel(deployment)) return undefined;
   return deployment.code && CANCEL_REASONS[deployment.code];
 }
 
-// Other failures are the device's own reports: it has undone what it did.
+// Other failures are reported by the device after its rollback.
 const CANCEL_REASONS: Partial<Record<ErrorCode, CancelReason>> = {
   DeploymentTimeout: "timeout",
   DeviceNotReachable: "not_reachable",

@@ -1,7 +1,8 @@
 import type { AppReport } from "../../protocol/app-report.ts";
 import type { DeploymentOutcome } from "../../protocol/deployment-outcome.ts";
 import { pendingDeadlines, remainingMs } from "./deadlines.ts";
-import { noteConnectionRestored, failMissingOnDevice, isConnectionLost } from "./connection-notes.ts";
+import { connectedIn, isConnectionLost } from "./connection.ts";
+import { noteConnectionRestored, failMissingOnDevice } from "./connection-notes.ts";
 import { type DeploymentChange, type Deployment, isFinished } from "./deployment.ts";
 import {
   hasEndedUncertain,
@@ -14,21 +15,21 @@ import { appendEvent } from "./event-log.ts";
 import { acknowledge, fail, appendNote } from "./transitions.ts";
 
 /*
- * A deployment is in doubt while the record may be behind the device: the service was down or restored from a backup, or
- * the device does not hold what it should. It is then asked what became of it, and until it has answered it is told to
- * undo nothing: what it has reported as a success may be running.
+ * The outcome of a deployment is uncertain while the record may be behind the device: the service was down or restored
+ * from a backup, or the device does not hold a deployment that it should. The device is then queried for the outcome. Until
+ * it answers, it is not told to undo anything: the app may run after a reported success.
  */
 
-/** What a device says of a deployment it does not hold; `unsure` where it cannot be asked. */
-export type ReportedOutcome = Pick<DeploymentOutcome, "status" | "message" | "code"> | "unsure";
+/** The outcome of a deployment as its device reports it; `unavailable` when the device cannot report it. */
+export type ReportedOutcome = Pick<DeploymentOutcome, "status" | "message" | "code"> | "unavailable";
 
-/** What follows from an answer: a change of the record, and what the device is to be told then. */
+/** The consequences of a reported outcome: a change of the record, and then a frame for the device. */
 export interface OutcomeDecision {
   readonly change?: DeploymentChange | undefined;
-  readonly nextAction?: "send" | "undo" | undefined;
+  readonly nextAction?: "send" | "cancel" | undefined;
 }
 
-/** The service takes up the deployment after a start. Answers `undefined` where nothing is in doubt about it. */
+/** Marks a deployment as uncertain after a start of the service, if it is. */
 export function markUncertainOnStart(
   deployment: Deployment,
   nowMs: number,
@@ -36,42 +37,42 @@ export function markUncertainOnStart(
 ): DeploymentChange | undefined {
   if (isFinished(deployment)) return undefined;
   if (deployment.uncertainty === "backup") {
-    const said = appendNote(
+    const noted = appendNote(
       deployment,
       nowMs,
-      "The service was restored from a backup taken during this deployment; the device is asked what became of it.",
+      "The service was restored from a backup taken during this deployment; the device is asked for its outcome.",
       { service: "restored" },
     );
-    const doubtUntilMs = Math.max(deployment.deadlineAtMs, nowMs + RESTORED_GRACE_MS);
-    return { ...said, fields: { ...said?.fields, uncertainty: "restored", uncertainUntilMs: doubtUntilMs } };
+    const uncertainUntilMs = Math.max(deployment.deadlineAtMs, nowMs + RESTORED_GRACE_MS);
+    return { ...noted, fields: { ...noted?.fields, uncertainty: "restored", uncertainUntilMs } };
   }
   const isOverdue = pendingDeadlines(deployment, ackTimeoutMs).some((deadline) => remainingMs(deadline, nowMs) === 0);
   if (deployment.uncertainty === "restored" || !isOverdue) return undefined;
-  const doubtUntilMs = Math.max(deployment.createdAtMs, nowMs) + OVERDUE_GRACE_MS;
-  return { fields: { uncertainty: "overdue", uncertainUntilMs: doubtUntilMs } };
+  const uncertainUntilMs = Math.max(deployment.createdAtMs, nowMs) + OVERDUE_GRACE_MS;
+  return { fields: { uncertainty: "overdue", uncertainUntilMs } };
 }
 
-/** The device is connected, in the session of this number, and does not hold the deployment: it is to be asked. */
+/** Marks a deployment that the device, connected in this session, does not hold: its outcome must be queried. */
 export function markForOutcomeQuery(
   deployment: Deployment,
   nowMs: number,
   epoch: number,
 ): DeploymentChange | undefined {
-  const connection = 2 * epoch;
+  const connection = connectedIn(epoch);
   if (deployment.connection >= connection) return undefined;
   if (isFinished(deployment)) return hasEndedUncertain(deployment) ? { fields: { connection } } : undefined;
   const restored = isConnectionLost(deployment) ? noteConnectionRestored(deployment, nowMs) : undefined;
   return { ...restored, fields: { ...restored?.fields, connection, uncertainty: deployment.uncertainty ?? "asked" } };
 }
 
-/** Whether the device is to be asked about it in the session of this number. */
+/** Whether the outcome must be queried in this session. */
 export function needsOutcomeQuery(deployment: Deployment, epoch: number): boolean {
   const { status, uncertainty, connection } = deployment;
   const isOpen = status === "Running" ? uncertainty !== undefined : hasEndedUncertain(deployment);
-  return isOpen && connection === 2 * epoch;
+  return isOpen && connection === connectedIn(epoch);
 }
 
-/** Takes the device's answer, given in the session of this number; nothing where the question is settled or stale. */
+/** Decides on an outcome reported in this session. Returns `{}` when the query is settled or stale. */
 export function applyOutcome(
   deployment: Deployment,
   answer: ReportedOutcome,
@@ -80,7 +81,8 @@ export function applyOutcome(
 ): OutcomeDecision {
   if (!needsOutcomeQuery(deployment, epoch)) return {};
   if (isFinished(deployment)) return applyOutcomeToEnded(answer);
-  if (answer === "unsure") return { change: failWithUnknownOutcome(deployment, nowMs, "the agent is too old to say") };
+  if (answer === "unavailable")
+    return { change: failWithUnknownOutcome(deployment, nowMs, "the agent is too old to report it") };
   switch (answer.status) {
     case "Running":
       return {
@@ -96,46 +98,46 @@ export function applyOutcome(
   }
 }
 
-/** It ended before the device had said what became of it: the end stands, and what is left of it is to be undone. */
+/** Decides for a deployment that has ended on record: its end stays, and the device undoes what it may still have. */
 function applyOutcomeToEnded(answer: ReportedOutcome): OutcomeDecision {
   const change = { fields: { uncertainty: undefined } };
-  const hasEnded = answer === "unsure" || answer.status === "Success" || answer.status === "Fail";
-  return hasEnded ? { change } : { change, nextAction: "undo" };
+  const hasEnded = answer === "unavailable" || answer.status === "Success" || answer.status === "Fail";
+  return hasEnded ? { change } : { change, nextAction: "cancel" };
 }
 
-/** The device has said what there is to say: it is not asked again. */
+/** Adds to a change that the outcome is not queried again. */
 function withoutUncertainty(change: DeploymentChange | undefined): DeploymentChange | undefined {
   return change && { ...change, fields: { ...change.fields, uncertainty: undefined, uncertainUntilMs: undefined } };
 }
 
-/** The device has nothing on record of it. */
+/** Decides for a deployment of which the device has no record. */
 function applyMissingOutcome(deployment: Deployment, nowMs: number): OutcomeDecision {
   const { uncertainty, acknowledgedAtMs, cancelRequestedAtMs } = deployment;
   if (isFromBackup(deployment))
     return { change: failWithUnknownOutcome(deployment, nowMs, "the device has no record of it") };
-  // A device that lost its memory may still run what it began: it finds it by the container's label.
+  // A device that lost its store may still run the container, which it finds by label.
   if (acknowledgedAtMs !== undefined || cancelRequestedAtMs !== undefined) {
-    return { change: withoutUncertainty(failMissingOnDevice(deployment, nowMs)), nextAction: "undo" };
+    return { change: withoutUncertainty(failMissingOnDevice(deployment, nowMs)), nextAction: "cancel" };
   }
   if (uncertainty === "overdue") return { change: withoutUncertainty(fail(deployment, nowMs, "DeviceNotReachable")) };
   return { change: { fields: { uncertainty: undefined } }, nextAction: "send" };
 }
 
-/** Ends the deployment as the device says it has ended. */
+/** Ends the deployment with the outcome the device reports. */
 function endAsReported(
   deployment: Deployment,
-  { status, message, code }: Exclude<ReportedOutcome, "unsure">,
+  { status, message, code }: Exclude<ReportedOutcome, "unavailable">,
   nowMs: number,
 ): DeploymentChange | undefined {
   const isSuccess = status === "Success";
-  const said = message ?? (isSuccess ? "The deployment has succeeded." : "The deployment has failed.");
+  const ownMessage = message ?? (isSuccess ? "The deployment has succeeded." : "The deployment has failed.");
   const note =
-    "This is what the device has on record: the service was restarted or restored from a backup and had lost how it ended.";
+    "This is the outcome on record on the device: the service was restarted or restored from a backup and had lost it.";
   return appendEvent(
     deployment,
     {
       status: isSuccess ? "Success" : "Fail",
-      message: `${said} ${note}`,
+      message: `${ownMessage} ${note}`,
       step: isSuccess ? "done" : (deployment.lastEvent?.step ?? "received"),
       ...(!isSuccess && { code: code ?? "Internal" }),
       details: { recovered: true },
@@ -150,19 +152,19 @@ function failWithUnknownOutcome(deployment: Deployment, nowMs: number, why: stri
     deployment,
     nowMs,
     isCancelled ? "DeploymentCancelled" : "Internal",
-    `How this deployment ended is not known: ${why}. Nothing is undone on the device; see how the app is there.`,
+    `The outcome of this deployment is unknown: ${why}. Nothing is undone on the device; check the app there.`,
     { outcome: "unknown" },
   );
-  // Kept on a record from a backup, for nothing to be undone later either.
+  // On a record from a backup the uncertainty is kept, so that nothing is undone later either.
   return isFromBackup(deployment) ? change : withoutUncertainty(change);
 }
 
-/** What the report of a device tells that cannot be asked about deployments. */
+/** Derives an outcome from the report of a device that does not know the query `deployments`. */
 export function outcomeFromReport({ id, app, action }: Deployment, apps: readonly AppReport[]): ReportedOutcome {
   const reported = apps.find(({ name }) => name === app);
   const last = reported?.last_deployment;
   if (last?.deployment_id === id) return { status: last.status, ...(last.code && { code: last.code }) };
   if (!reported && action === "remove") return { status: "Success", message: `App ${app} is not on the device.` };
-  // A device that remembers a deployment of the app has not lost its memory, so what runs may have been reported.
-  return last ? "unsure" : { status: null };
+  // A device that knows another deployment of the app has not lost its store: this one may have succeeded before it.
+  return last ? "unavailable" : { status: null };
 }

@@ -1,6 +1,7 @@
-import type { DeviceEvent, EventContent } from "../../protocol/deployment-event.ts";
+import { type DeviceEvent, type EventContent, progressDetails } from "../../protocol/deployment-event.ts";
 import type { DeploymentAction } from "../../protocol/deployment-action.ts";
 import { type ErrorCode, errorEntry } from "../../protocol/errors.ts";
+import { connectedIn } from "./connection.ts";
 import { type DeploymentChange, type Deployment, isFinished } from "./deployment.ts";
 import { DEFAULT_DEPLOYMENT_TIMEOUT_MS } from "../../protocol/limits.ts";
 import { mustNotCancel, clearUncertainty, OVERDUE_GRACE_MS } from "./outcome-uncertainty.ts";
@@ -9,10 +10,10 @@ import { maskSpec } from "./mask-spec.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
-/** The longest a device may wait by itself: for the next month, and a day. */
+/** Longest wait of a device that counts: until the next month, and a day. */
 const MAX_WAIT_MS = 32 * DAY_MS;
 
-/** The longest a deployment may take with all its waiting: what it waits for by itself, and three days for the rest. */
+/** Maximum duration of a deployment including waits: `MAX_WAIT_MS`, and three days. */
 export const MAX_DEPLOYMENT_DURATION_MS = 35 * DAY_MS;
 
 const RECEIVED_MESSAGES: Readonly<Record<DeploymentAction, string>> = {
@@ -24,14 +25,14 @@ const RECEIVED_MESSAGES: Readonly<Record<DeploymentAction, string>> = {
   restart: "Request to restart the app received.",
 };
 
-/** What the first event says. */
+/** Returns the content of the first event. */
 export function receivedEvent({ action, options }: Pick<Deployment, "action" | "options">): EventContent {
   const message = RECEIVED_MESSAGES[action];
-  const remark = options.dry_run ? " Dry run: nothing will be changed." : "";
-  return { status: "Running", message: message + remark, step: "received" };
+  const suffix = options.dry_run ? " Dry run: nothing will be changed." : "";
+  return { status: "Running", message: message + suffix, step: "received" };
 }
 
-/** Ends the deployment with an error of the control plane's own; nothing if it has ended already. */
+/** Fails the deployment with an error of the control plane. Returns `undefined` if it has ended already. */
 export function fail(
   deployment: Deployment,
   nowMs: number,
@@ -43,7 +44,7 @@ export function fail(
   return appendEvent(deployment, content, nowMs);
 }
 
-/** Adds a remark of the control plane's own about how the deployment is going. */
+/** Adds an event of the control plane that does not end the deployment. */
 export function appendNote(
   deployment: Deployment,
   nowMs: number,
@@ -54,18 +55,18 @@ export function appendNote(
 }
 
 /**
- * The device holds the command.
+ * Records that the device has stored the command.
  *
- * @param epoch number of the session in which the device said so
+ * @param epoch number of the session in which the device acknowledged it
  */
 export function acknowledge(deployment: Deployment, nowMs: number, epoch: number): DeploymentChange | undefined {
   if (isFinished(deployment) || deployment.acknowledgedAtMs !== undefined) return undefined;
-  const connection = Math.max(deployment.connection, 2 * epoch);
+  const connection = Math.max(deployment.connection, connectedIn(epoch));
   const fields = { acknowledgedAtMs: nowMs, spec: maskSpec(deployment.spec), connection };
   return { fields: { ...fields, ...clearUncertainty(deployment, nowMs) } };
 }
 
-/** The device could not take it. What it once took it can only end with an event. */
+/** Fails a deployment whose command the device refused. Changes nothing after an acknowledgement. */
 export function refuse(
   deployment: Deployment,
   nowMs: number,
@@ -78,10 +79,10 @@ export function refuse(
 }
 
 /**
- * The device says how it goes, in the session of this number. Events already held change nothing, nor does anything
- * after the end.
+ * Applies an event that the device sent in this session. Changes nothing if the event is stored already or the deployment
+ * has ended.
  *
- * @param maxBytes most bytes the events may take before progress is left out; as `appendEvent` unless given
+ * @param maxBytes size of the events above which progress is left out; default as in `appendEvent`
  */
 export function applyDeviceEvent(
   deployment: Deployment,
@@ -93,56 +94,57 @@ export function applyDeviceEvent(
   if (isFinished(deployment) || event.device_seq <= deployment.lastDeviceSeq) return undefined;
   if (event.status === "Success" && deployment.cancelRequestedAtMs !== undefined) return undefined;
   const appended = appendEvent(deployment, event, nowMs, nowMs - (event.age_ms ?? 0), maxBytes);
-  // It holds what it reports on.
-  const certain = clearUncertainty(deployment, nowMs);
+  // An event implies that the device has stored the command.
+  const cleared = clearUncertainty(deployment, nowMs);
   return {
     ...appended,
     fields: {
       ...acknowledge(deployment, nowMs, epoch)?.fields,
       ...appended?.fields,
-      ...certain,
-      ...extendDeadline({ ...deployment, ...certain }, event, nowMs),
+      ...cleared,
+      ...extendDeadline({ ...deployment, ...cleared }, event, nowMs),
       lastDeviceSeq: event.device_seq,
     },
   };
 }
 
 /**
- * A device that waits for its hours or its data budget says for how long, by its own clock. Waiting is as asked for, so
- * it does not count: after it the deployment has the usual time again, within the longest it may take in all.
+ * A device that waits for its download window or data budget reports the length of the wait, by its own clock. The wait
+ * does not count: after it the deployment has the usual time again, up to `MAX_DEPLOYMENT_DURATION_MS`.
  */
 function extendDeadline(deployment: Deployment, event: DeviceEvent, nowMs: number): Partial<Deployment> {
-  const waitingS = event.details?.["waiting_s"];
-  if (event.status !== "Running" || typeof waitingS !== "number" || !(waitingS >= 0)) return {};
+  const { waiting_s: waitingS } = progressDetails(event);
+  if (event.status !== "Running" || waitingS === undefined) return {};
   const waitingMs = Math.min(waitingS * 1000, MAX_WAIT_MS);
   const wanted = nowMs - (event.age_ms ?? 0) + waitingMs + DEFAULT_DEPLOYMENT_TIMEOUT_MS;
   const until = Math.min(wanted, deployment.createdAtMs + MAX_DEPLOYMENT_DURATION_MS);
   return until > deployment.deadlineAtMs ? { deadlineAtMs: Math.ceil(until) } : {};
 }
 
-/** What the device is to be told after it sent an event. */
+/** The reply to an event. */
 export type EventReply = "acknowledge" | "cancel";
 
 /**
- * A device takes its Success for provisional until it is acknowledged, and `cancel` instead makes it undo what it did.
+ * Decides on the reply to an event. A `Success` is provisional until it is acknowledged; `cancel` instead makes the device
+ * undo the deployment.
  *
- * @param after the deployment once the event has been taken
+ * @param after the deployment after the event was applied
  */
 export function replyToEvent(after: Deployment, event: DeviceEvent): EventReply {
   if (event.status !== "Success") return "acknowledge";
   return after.status === "Success" || mustNotCancel(after) ? "acknowledge" : "cancel";
 }
 
-/** Somebody asks for the deployment to be cancelled. The device ends it, having undone what it did. */
+/** Records a request to cancel. The deployment ends when the device has undone it. */
 export function requestCancel(deployment: Deployment, nowMs: number): DeploymentChange | undefined {
   if (isFinished(deployment) || deployment.cancelRequestedAtMs !== undefined) return undefined;
-  const said = appendNote(deployment, nowMs, "Cancelling was asked for; the device is told to undo the deployment.", {
+  const noted = appendNote(deployment, nowMs, "Cancellation requested; the device is told to undo the deployment.", {
     cancel: "requested",
   });
-  // A device that is waited for has no longer for this than any other.
+  // A device whose outcome is awaited gets no more time for this than others.
   const untilMs = Math.max(deployment.createdAtMs, nowMs) + OVERDUE_GRACE_MS;
-  const doubtUntilMs = deployment.uncertainUntilMs && Math.min(deployment.uncertainUntilMs, untilMs);
-  return { ...said, fields: { ...said?.fields, cancelRequestedAtMs: nowMs, uncertainUntilMs: doubtUntilMs } };
+  const uncertainUntilMs = deployment.uncertainUntilMs && Math.min(deployment.uncertainUntilMs, untilMs);
+  return { ...noted, fields: { ...noted?.fields, cancelRequestedAtMs: nowMs, uncertainUntilMs } };
 }
 
 function stepOf(deployment: Deployment): EventContent["step"] {

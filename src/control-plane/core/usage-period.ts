@@ -5,19 +5,19 @@ import { type Granularity, MAX_USAGE_DAYS, type UsageQuery } from "../../protoco
 const HOUR = 3600;
 const DAY = 24 * HOUR;
 
-/** How long usage may still change after it happened, in seconds. */
+/** Time after which usage is final, in seconds. */
 export type FinalizationPeriods = Readonly<Record<SimType, number>>;
 
-/** A range of time in Unix seconds: `start` belongs to it, `end` does not. */
+/** A time range in Unix seconds, `start` inclusive, `end` exclusive. */
 export interface TimeRange {
   readonly start: number;
   readonly end: number;
 }
 
-/** Granularities that cut the range into periods. */
+/** Granularities that divide the range into periods. */
 export type Period = Exclude<Granularity, "all">;
 
-/** The period an instant lies in, in UTC. */
+/** Returns the period that contains the time, in UTC. */
 export function periodOf(time: number, period: Period): TimeRange {
   if (period === "month") return { start: monthStart(time, 0), end: monthStart(time, 1) };
   const length = period === "hour" ? HOUR : DAY;
@@ -25,19 +25,19 @@ export function periodOf(time: number, period: Period): TimeRange {
   return { start, end: start + length };
 }
 
-/** The part of a period that lies within the range asked for: the first and the last may be cut. */
+/** Returns the part of a period within the range: the first and the last period may be cut. */
 export function clipPeriod(start: number, period: Period, range: TimeRange): TimeRange {
   return { start: Math.max(start, range.start), end: Math.min(periodOf(start, period).end, range.end) };
 }
 
 /**
- * The range a query asks for: by default from the start of the current month in UTC until now. Throws
- * `InvalidRequest` when it is empty, runs backwards or is longer than 400 days.
+ * Returns the range of a query, by default from the start of the current month in UTC until now. Throws `InvalidRequest`
+ * when it is empty, reversed or longer than 400 days.
  */
 export function resolveRange(query: Pick<UsageQuery, "start_time" | "end_time">, nowMs: number): TimeRange {
   const now = Math.floor(nowMs / 1000);
   const range = { start: query.start_time ?? monthStart(now, 0), end: query.end_time ?? now };
-  // In the first second of a month the default range would be empty, and nobody asked for that.
+  // In the first second of a month the default range would be empty, which must not be an error.
   if (query.start_time === undefined && query.end_time === undefined && range.start === range.end) {
     return { start: range.start, end: range.end + 1 };
   }
@@ -48,7 +48,7 @@ export function resolveRange(query: Pick<UsageQuery, "start_time" | "end_time">,
   return range;
 }
 
-/** The instant before which usage will not change any more, in Unix seconds. */
+/** Returns the time before which usage no longer changes, in Unix seconds. */
 export function finalizedUntil(nowMs: number, periods: FinalizationPeriods, type: SimType): number {
   return Math.max(0, Math.floor(nowMs / 1000 - periods[type]));
 }

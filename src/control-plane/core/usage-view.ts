@@ -1,17 +1,17 @@
 import type { Granularity, ProSimUsage, SuperSimUsage } from "../../protocol/usage.ts";
 import { clipPeriod, type TimeRange } from "./usage-period.ts";
 
-/** Sum over one bucket, and over one period unless the granularity was `all`. */
+/** Sum for one bucket, and for one period unless the granularity is `all`. */
 export interface UsageTotal {
   /** Network group of a Super SIM, service profile of a PRO SIM. */
   readonly bucket: string;
-  /** Start of the period in Unix seconds, not cut to the range; `undefined` with granularity `all`. */
+  /** Start of the period in Unix seconds, may be before the range; `undefined` with granularity `all`. */
   readonly periodStart: number | undefined;
-  /** Never above 2^53 - 1, the largest integer every JSON reader agrees on. */
+  /** At most 2^53 - 1, the largest integer that is safe in JSON. */
   readonly bytes: number;
 }
 
-/** What a usage answer is made of. Times are Unix seconds. */
+/** The content of a usage response. Times are Unix seconds. */
 export interface Usage {
   readonly range: TimeRange;
   readonly granularity: Granularity;
@@ -19,13 +19,13 @@ export interface Usage {
   readonly totals: readonly UsageTotal[];
 }
 
-/** Usage as the API shows it for a Super SIM: per network group. */
+/** Returns the usage of a Super SIM for the API, by network group. */
 export function toSuperSimUsage(usage: Usage): SuperSimUsage {
   const usages = usage.totals.map((total) => ({ network_group: total.bucket, ...toEntry(usage, total) }));
   return { ...toHead(usage), usages };
 }
 
-/** Usage as the API shows it for a PRO SIM: per service profile. */
+/** Returns the usage of a PRO SIM for the API, by service profile. */
 export function toProSimUsage(usage: Usage): ProSimUsage {
   const usages = usage.totals.map((total) => ({ service_profile: total.bucket, ...toEntry(usage, total) }));
   return { ...toHead(usage), usages };

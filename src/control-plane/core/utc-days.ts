@@ -4,20 +4,20 @@ import type { TimeRange } from "./usage-period.ts";
 
 const DAY_S = 24 * 3600;
 
-/** Days of UTC as `YYYY-MM-DD`, both included. */
+/** UTC days as `YYYY-MM-DD`, both included. */
 export interface DayRange {
   readonly from: string;
   readonly to: string;
 }
 
-/** The day of UTC an instant lies in, Unix seconds. */
+/** Returns the UTC day that contains the time. @param seconds Unix seconds */
 export function utcDay(seconds: number): string {
   return new Date(seconds * 1000).toISOString().slice(0, 10);
 }
 
 /**
- * The days a query asks for: by default from the first of the current month until today. Throws `InvalidRequest` for a
- * day there is not, a range that runs backwards, or one of more than 400 days.
+ * Returns the days of a query, by default from the first of the current month until today. Throws `InvalidRequest` for a
+ * day that does not exist, a reversed range, or one of more than 400 days.
  */
 export function resolveDays(
   query: { readonly from?: string | undefined; readonly to?: string | undefined },
@@ -40,8 +40,7 @@ function secondsOf({ from, to }: DayRange): TimeRange {
 
 function checkDay(path: string, day: string): string {
   const ms = Date.parse(`${day}T00:00:00Z`);
-  // 30 February is read as 2 March, which nobody asked for.
-  if (Number.isNaN(ms) || utcDay(ms / 1000) !== day)
-    throw invalidRequest([{ path, reason: "is no day of the calendar" }]);
+  // `Date.parse` reads 30 February as 2 March.
+  if (Number.isNaN(ms) || utcDay(ms / 1000) !== day) throw invalidRequest([{ path, reason: "is not a valid date" }]);
   return day;
 }

@@ -2,7 +2,7 @@ import type { DeviceDataUsage } from "../../protocol/data-usage.ts";
 import type { QueryAnswer, QueryKind, QueryParams } from "../../protocol/device-query.ts";
 import type { DayRange } from "./utc-days.ts";
 
-/** Compares an answer with what was asked. Returns what may be believed of it, `undefined` where it answers something else. */
+/** Compares an answer with its query. Returns the part that matches, `undefined` when it is for something else. */
 export function validateAnswer<K extends QueryKind>(
   what: K,
   params: QueryParams<K>,
@@ -32,13 +32,13 @@ function nameOf({ app, spec }: QueryAnswer<"app">): string | undefined {
 
 function filterRequested(
   { deployments }: QueryAnswer<"deployments">,
-  { deployment_ids: asked }: QueryParams<"deployments">,
+  { deployment_ids: requested }: QueryParams<"deployments">,
 ): QueryAnswer<"deployments"> {
-  return { deployments: deployments.filter(({ deployment_id: id }) => asked.includes(id)) };
+  return { deployments: deployments.filter(({ deployment_id: id }) => requested.includes(id)) };
 }
 
-/** Only what was counted on the days that were asked for. */
+/** Leaves out days that were not requested. */
 function filterDays({ days, deployments, budget }: DeviceDataUsage, { from, to }: DayRange): DeviceDataUsage {
-  const isAsked = ({ day }: { readonly day: string }): boolean => day >= from && day <= to;
-  return { days: days.filter(isAsked), deployments: deployments.filter(isAsked), budget };
+  const isInRange = ({ day }: { readonly day: string }): boolean => day >= from && day <= to;
+  return { days: days.filter(isInRange), deployments: deployments.filter(isInRange), budget };
 }

@@ -2,8 +2,8 @@ import type { RegistryAuth } from "../../protocol/deploy-request.ts";
 import { type Deployment, isFinished } from "../core/deployment.ts";
 
 /**
- * Registry credentials on their way to a device. They are in memory only, until the device holds the command or it has
- * ended: whoever reads the database finds none, and a restart loses those that were not delivered.
+ * Registry credentials until the device has acknowledged the command, or the deployment has ended. Kept in memory only:
+ * the database never has them, and a restart loses those not delivered yet.
  */
 export class CredentialCache {
   readonly #byDeployment = new Map<string, RegistryAuth>();
@@ -20,7 +20,7 @@ export class CredentialCache {
     this.#byDeployment.delete(deploymentId);
   }
 
-  /** Drops those the deployment does not need any more. */
+  /** Drops the credentials if the deployment no longer needs them. */
   evictIfDelivered(deployment: Deployment): void {
     if (deployment.acknowledgedAtMs !== undefined || isFinished(deployment)) this.drop(deployment.id);
   }

@@ -3,21 +3,21 @@ import type { Logger } from "../../lib/logger.ts";
 import { type Deadline, pendingDeadlines, remainingMs } from "../core/deadlines.ts";
 import type { Deployment } from "../core/deployment.ts";
 
-const RETRY_MS = 5_000;
+const RETRY_DELAY_MS = 5_000;
 
 type Kind = Deadline["kind"];
 
 interface Due {
-  /** By the monotonic clock. Settled at first sight: the time of day may jump at any time. */
+  /** By the monotonic clock, fixed when the deadline is first seen: the time of day may jump. */
   readonly at: number;
-  /** How long it may take in all, in milliseconds. */
+  /** Duration of the deadline in milliseconds. */
   readonly durationMs: number;
 }
 
 interface Watched {
-  /** Of the deployment the timer was set by. */
+  /** Version of the deployment for which the timer was set. */
   readonly version: number;
-  /** When each deadline is up. */
+  /** When each deadline expires. */
   readonly dueAt: ReadonlyMap<Kind, Due>;
   readonly armed: Kind;
   readonly timer: Disposable;
@@ -27,14 +27,14 @@ export interface DeadlineTimersOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly ackTimeoutMs: number;
-  /** Answers the deployment as it is once that is done. */
+  /** Handles the expiry and returns the deployment afterwards. */
   readonly onExpired: (deploymentId: string, deadline: ExpiredDeadline) => Promise<Deployment | undefined>;
 }
 
-/** What has passed, as far as it tells whether it still holds. */
+/** A deadline that has passed, with the duration for which its timer was set. */
 export type ExpiredDeadline = Pick<Deadline, "kind" | "durationMs">;
 
-/** One timer for each unfinished deployment, for whatever has to happen to it next. */
+/** One timer per unfinished deployment, for its earliest deadline. */
 export class DeadlineTimers implements Disposable {
   readonly #options: DeadlineTimersOptions;
   readonly #watched = new Map<string, Watched>();
@@ -45,8 +45,8 @@ export class DeadlineTimers implements Disposable {
   }
 
   /**
-   * Sets the timer by what the deployment is now; clears it when the deployment is finished. An older version than the one
-   * the timer was set by changes nothing.
+   * Sets the timer for the deployment's next deadline, or clears it when the deployment is finished. Ignores a version older
+   * than the last one.
    */
   watch(deployment: Deployment): void {
     const { id, version } = deployment;
@@ -74,7 +74,7 @@ export class DeadlineTimers implements Disposable {
     for (const deadline of pendingDeadlines(deployment, ackTimeoutMs)) {
       const { kind, durationMs } = deadline;
       const known = before?.get(kind);
-      // One that was given more time has that much more.
+      // A deadline that was extended expires later by the same amount.
       const at = known
         ? known.at + durationMs - known.durationMs
         : clock.monotonic() + remainingMs(deadline, clock.now());
@@ -89,20 +89,23 @@ export class DeadlineTimers implements Disposable {
     const isCurrent = (): boolean => this.#watched.get(id)?.timer === timer;
     const timer = clock.timer(delayMs, () => {
       const durationMs = this.#watched.get(id)?.dueAt.get(due.armed)?.durationMs ?? 0;
-      // Kept until that is done: seen again meanwhile, the deployment must not be given its time anew.
+      // Stays registered until then: if `watch` is called meanwhile, the time must not start again.
       const done = onExpired(id, { kind: due.armed, durationMs }).then(
-        (after) => isCurrent() && this.#rearmOrForget(id, after),
+        (after) => isCurrent() && this.#rearmOrDelete(id, after),
       );
       done.catch((error: unknown) => {
-        logger.error({ err: error, deployment_id: id }, "cannot end a deployment whose time is up; trying again");
-        if (isCurrent()) this.#arm(id, this.#watched.get(id) ?? due, RETRY_MS);
+        logger.error(
+          { err: error, deployment_id: id },
+          "cannot end a deployment whose deadline has passed; trying again",
+        );
+        if (isCurrent()) this.#arm(id, this.#watched.get(id) ?? due, RETRY_DELAY_MS);
       });
     });
     this.#watched.set(id, { ...due, timer });
   }
 
-  /** Where its time was not up after all, what has happened to it meanwhile was not seen here yet. */
-  #rearmOrForget(id: string, after: Deployment | undefined): void {
+  /** Sets the timer again if the deployment has changed since, such as by a later deadline. */
+  #rearmOrDelete(id: string, after: Deployment | undefined): void {
     if (after) this.#rearm(after, this.#dueAt(after, this.#watched.get(id)?.dueAt));
     else this.#watched.delete(id);
   }

@@ -7,7 +7,8 @@ import { MAX_EVENT_BYTES, MAX_EVENT_BYTES_OVER_QUOTA } from "../core/event-log.t
 import { cancelReason, reconcile } from "../core/reconcile.ts";
 import { acknowledge, refuse, replyToEvent, applyDeviceEvent } from "../core/transitions.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
-import type { DeploymentHandler, DeviceSession, FrameOutcome } from "../devices/session.ts";
+import type { DeploymentHandler, FrameOutcome } from "../devices/handlers.ts";
+import type { DeviceSession } from "../devices/session.ts";
 import type { OutcomeQueries } from "./outcome-queries.ts";
 import type { Recorder } from "./recorder.ts";
 
@@ -15,11 +16,11 @@ export interface DeploymentHandlerOptions {
   readonly store: DeploymentStore;
   readonly recorder: Recorder;
   readonly outcomeQueries: OutcomeQueries;
-  /** Most bytes that the deployments of one account take in the store. */
+  /** Maximum size of the deployments of one account in the store, in bytes. */
   readonly maxAccountBytes: number;
 }
 
-/** Takes what devices say about their deployments into the record, and answers them. */
+/** Applies the frames of devices to the records of deployments, and replies to them. */
 export class RecordingDeploymentHandler implements DeploymentHandler {
   readonly #store: DeploymentStore;
   readonly #recorder: Recorder;
@@ -38,21 +39,21 @@ export class RecordingDeploymentHandler implements DeploymentHandler {
     const unfinished = await this.#store.listUnfinishedSummaries(session.assetUuid);
     const known: { id: string; deployment: DeploymentSummary | undefined }[] = [];
     for (const id of new Set(held)) known.push({ id, deployment: await this.#findOwnDeployment(session, id) });
-    const doubtful: Deployment[] = [];
-    for (const correction of reconcile(unfinished, known)) {
-      const { kind, deploymentId } = correction;
+    const uncertain: Deployment[] = [];
+    for (const action of reconcile(unfinished, known)) {
+      const { kind, deploymentId } = action;
       if (kind === "confirm") {
         await this.#recorder.update(deploymentId, (current, nowMs) => confirmOnDevice(current, nowMs, epoch));
       } else if (kind === "cancel") {
-        session.send({ type: "cancel", deployment_id: deploymentId, reason: correction.reason });
+        session.send({ type: "cancel", deployment_id: deploymentId, reason: action.reason });
       } else {
         const after = await this.#recorder.update(deploymentId, (current, nowMs) =>
           markForOutcomeQuery(current, nowMs, epoch),
         );
-        if (after) doubtful.push(after);
+        if (after) uncertain.push(after);
       }
     }
-    await this.#outcomeQueries.queryOutcomes(session, doubtful);
+    await this.#outcomeQueries.queryOutcomes(session, uncertain);
     return unfinished.length;
   }
 
@@ -90,8 +91,8 @@ export class RecordingDeploymentHandler implements DeploymentHandler {
   async onEvent(session: DeviceSession, deploymentId: string, event: DeviceEvent): Promise<FrameOutcome> {
     const deployment = await this.#store.findSummary(deploymentId);
     if (!deployment) {
-      // Removed with age while the device was away, or made after the backup that the database was restored from. That is
-      // no reason to undo what runs, or goes on as it was asked for.
+      // Removed by retention while the device was offline, or created after the backup that was restored. The deployment
+      // was requested all the same, so the device does not undo it.
       acknowledgeEvent(session, deploymentId, event);
       return "unknown";
     }
@@ -120,7 +121,7 @@ export class RecordingDeploymentHandler implements DeploymentHandler {
     return deployment?.assetUuid === session.assetUuid ? deployment : undefined;
   }
 
-  /** Takes nothing about a deployment of another device. */
+  /** Rejects a frame about a deployment of another device. */
   #cancelUnknown(session: DeviceSession, deploymentId: string): FrameOutcome {
     session.send({ type: "cancel", deployment_id: deploymentId, reason: "unknown" });
     return "foreign";

@@ -4,6 +4,7 @@ import { EdgeError } from "../../protocol/errors.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Asset } from "../core/asset.ts";
 import type { AppCommand } from "../core/command.ts";
+import { connectionEpoch } from "../core/connection.ts";
 import { noteStreamInterrupted } from "../core/connection-notes.ts";
 import { expire } from "../core/deadlines.ts";
 import { type DeploymentChange, type Deployment, newDeployment } from "../core/deployment.ts";
@@ -16,18 +17,19 @@ import type { DeploymentStore, Idempotency, StoredEvent } from "../store/deploym
 import { CredentialCache } from "./credentials.ts";
 import { DeadlineTimers, type ExpiredDeadline } from "./deadlines.ts";
 import { RecordingDeploymentHandler } from "./deployment-handler.ts";
-import type { DeviceDirectory, DeploymentHandler } from "../devices/session.ts";
+import type { DeploymentHandler } from "../devices/handlers.ts";
+import type { DeviceDirectory } from "../devices/session.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { readEvents } from "./event-reader.ts";
 import { OutcomeQueries } from "./outcome-queries.ts";
 import { Recorder } from "./recorder.ts";
 
-/** How long a stream may be silent before something has to be sent to keep it alive, in milliseconds. */
+/** Maximum silence of a stream before an empty batch keeps it alive, in milliseconds. */
 const KEEP_ALIVE_MS = 15_000;
 
 const DAY_MS = 24 * 3_600_000;
 
-/** Most deployments of one device that may be under way at once. */
+/** Maximum number of unfinished deployments of one device. */
 export const MAX_RUNNING_PER_ASSET = 100;
 
 export interface DeploymentsOptions {
@@ -38,15 +40,15 @@ export interface DeploymentsOptions {
   readonly devices: DeviceDirectory;
   readonly ackTimeoutMs: number;
   readonly deploymentTimeoutMs: number;
-  /** Most bytes that the deployments of one account take in the store. */
+  /** Maximum size of the deployments of one account in the store, in bytes. */
   readonly maxAccountBytes: number;
   /** How long a deployment is kept after its end, in milliseconds. */
   readonly retentionMs: number;
 }
 
-/** The deployments of all devices: asked for by clients, carried out by devices, ended by whatever comes first. */
+/** The deployments of all devices: accepts requests, sends them to devices, streams events and enforces deadlines. */
 export class Deployments {
-  /** What the devices' side talks to. */
+  /** Receives the frames of devices about deployments. */
   readonly deploymentHandler: DeploymentHandler;
   readonly #options: DeploymentsOptions;
   readonly #deadlines: DeadlineTimers;
@@ -54,12 +56,12 @@ export class Deployments {
   readonly #recorder: Recorder;
   readonly #dispatcher: Dispatcher;
   readonly #drain = new AbortController();
-  /** How many streams are open of each deployment. */
+  /** Number of open streams of each deployment. */
   readonly #streams = new Map<string, number>();
 
-  constructor(parts: DeploymentsOptions) {
-    const { store, bus, clock, logger, devices, ackTimeoutMs, maxAccountBytes } = parts;
-    this.#options = parts;
+  constructor(options: DeploymentsOptions) {
+    const { store, bus, clock, logger, devices, ackTimeoutMs, maxAccountBytes } = options;
+    this.#options = options;
     this.#deadlines = new DeadlineTimers({
       clock,
       logger,
@@ -79,16 +81,18 @@ export class Deployments {
   }
 
   /**
-   * Takes up the deployments an earlier process left unfinished. To be called before the first request and the first
-   * session, whose number has to be higher than the one that is answered.
+   * Resumes the deployments that an earlier process left unfinished. Must be called before the first request and the first
+   * session.
+   *
+   * @returns the highest session number on record; new sessions must get higher ones
    */
   async recover(): Promise<number> {
     const { store, clock, ackTimeoutMs } = this.#options;
     let epoch = 0;
     for (const deployment of await store.listUnfinished()) {
-      epoch = Math.max(epoch, Math.floor(deployment.connection / 2));
-      const isDoubtful = markUncertainOnStart(deployment, clock.now(), ackTimeoutMs) !== undefined;
-      if (isDoubtful)
+      epoch = Math.max(epoch, connectionEpoch(deployment));
+      const isUncertain = markUncertainOnStart(deployment, clock.now(), ackTimeoutMs) !== undefined;
+      if (isUncertain)
         await this.#recorder.update(deployment.id, (current, now) => markUncertainOnStart(current, now, ackTimeoutMs));
       else this.#deadlines.watch(deployment);
     }
@@ -96,8 +100,8 @@ export class Deployments {
   }
 
   /**
-   * Records what is asked for and sends it to the device. Answers its id, or that of the earlier one where the same request
-   * is repeated. Errors: `IdempotencyKeyReused`, `QuotaExceeded`, `TooManyRequests`.
+   * Records a deployment and sends it to the device. Returns its id, or the earlier id when the request repeats an
+   * `Idempotency-Key`. Errors: `IdempotencyKeyReused`, `QuotaExceeded`, `TooManyRequests`.
    */
   async request(asset: Asset, command: AppCommand, idempotency?: Idempotency): Promise<string> {
     const { clock, logger, devices, deploymentTimeoutMs, maxAccountBytes } = this.#options;
@@ -116,16 +120,16 @@ export class Deployments {
       timeoutMs: deploymentTimeoutMs,
     });
     const { id } = deployment;
-    // Before it is on record: from then on a device that connects is sent it.
+    // Before the deployment is stored: from then on a device that connects is sent the command.
     if (registryAuth) this.#credentials.set(id, registryAuth);
     const result = await this.#recorder.create(deployment, firstEvent(deployment), idempotency, {
-      maxAccountBytes: maxAccountBytes,
+      maxAccountBytes,
       maxRunningPerAsset: MAX_RUNNING_PER_ASSET,
     });
     if (result.kind !== "created") this.#credentials.drop(id);
     if (result.kind === "conflict") throw new EdgeError("IdempotencyKeyReused");
-    if (result.kind === "full") throw this.#storageQuotaError(asset, result.usedBytes);
-    if (result.kind === "busy") throw tooManyRunningError();
+    if (result.kind === "quota_exceeded") throw this.#storageQuotaError(asset, result.usedBytes);
+    if (result.kind === "too_many_running") throw tooManyRunningError();
     if (result.kind === "repeated") return result.id;
     const { image } = (spec ?? {}) as { image?: string };
     logger.info({ deployment_id: id, app, action, image, asset: asset.uuid }, "deployment received");
@@ -135,24 +139,24 @@ export class Deployments {
     return id;
   }
 
-  /** Asks for a deployment to be cancelled. Answers it as it is then; one that is finished stays as it is. */
+  /** Requests to cancel a deployment, and returns it afterwards. A finished deployment does not change. */
   async cancel(id: string): Promise<Deployment | undefined> {
     const { devices } = this.#options;
     let change: DeploymentChange | undefined;
     const after = await this.#recorder.update(id, (current, now) => {
-      // In doubt, it may have ended: that is for the device to say.
-      const isAnswerable = current.uncertainty !== undefined || devices.find(current.assetUuid) !== undefined;
-      change = isAnswerable ? requestCancel(current, now) : fail(current, now, "DeploymentCancelled");
+      // While the outcome is uncertain, only the device knows whether the deployment has ended.
+      const mustAskDevice = current.uncertainty !== undefined || devices.find(current.assetUuid) !== undefined;
+      change = mustAskDevice ? requestCancel(current, now) : fail(current, now, "DeploymentCancelled");
       return change;
     });
-    // Connected meanwhile, it was asked what it holds before this was on record.
+    // Also for a device that has connected meanwhile: it was reconciled before the request was stored.
     if (after && change && after.uncertainty === undefined) {
       devices.find(after.assetUuid)?.send({ type: "cancel", deployment_id: id, reason: "requested" });
     }
     return after;
   }
 
-  /** Ends the deployments of an asset that is gone; its device, if it is still connected, is told to undo them. */
+  /** Ends the deployments of a removed asset. Its device, if still connected, is told to undo them. */
   async cancelAll(assetUuid: string): Promise<void> {
     for (const { id } of await this.#options.store.listUnfinished(assetUuid)) {
       const after = await this.#recorder.update(id, (current, now) => fail(current, now, "DeploymentCancelled"));
@@ -161,7 +165,7 @@ export class Deployments {
     }
   }
 
-  /** Events above `after` until the final one, the signal or the server's end; an empty batch keeps the stream alive. */
+  /** Yields events with a `seq` above `after` until the final one, the signal or `stop`; empty batches keep it alive. */
   async *events(
     id: string,
     after: number,
@@ -173,13 +177,13 @@ export class Deployments {
       const drain = this.#drain.signal;
       yield* readEvents(id, after, { store, bus, clock, idleMs: KEEP_ALIVE_MS, drain, signal });
     } finally {
-      const left = (this.#streams.get(id) ?? 1) - 1;
-      if (left > 0) this.#streams.set(id, left);
+      const remaining = (this.#streams.get(id) ?? 1) - 1;
+      if (remaining > 0) this.#streams.set(id, remaining);
       else this.#streams.delete(id);
     }
   }
 
-  /** Tells the open streams that they end and where they go on, and ends them. Unfinished deployments stay recorded. */
+  /** Ends the open streams, with an event that says where they continue. Unfinished deployments stay on record. */
   async stop(): Promise<void> {
     this.#deadlines[Symbol.dispose]();
     for (const id of this.#streams.keys()) await this.#recorder.update(id, noteStreamInterrupted);
@@ -192,7 +196,7 @@ export class Deployments {
       { account_id: accountId, used_bytes: usedBytes, limit_bytes: maxAccountBytes },
       "storage quota exceeded",
     );
-    return new EdgeError("QuotaExceeded", "The account's deployments take as much room as they may.", {
+    return new EdgeError("QuotaExceeded", "The account's deployments have reached its storage quota.", {
       quota: "storage",
       used_bytes: usedBytes,
       limit_bytes: maxAccountBytes,
@@ -206,7 +210,7 @@ export class Deployments {
       change = expire(deployment, passed, nowMs);
       return change;
     });
-    // In doubt, it may have ended well and be running.
+    // While the outcome is uncertain, the app may run after a success.
     const reason = after && change && after.uncertainty === undefined ? cancelReason(after) : undefined;
     const session = after && this.#options.devices.find(after.assetUuid);
     if (session && reason) {
@@ -217,19 +221,19 @@ export class Deployments {
   }
 }
 
-/** There was no connection to send it over. One that has come since may have been used for it. */
+/** Fails a deployment of a device that is not connected, unless the device has connected and acknowledged it since. */
 function failUndelivered(deployment: Deployment, nowMs: number): DeploymentChange | undefined {
   return deployment.acknowledgedAtMs === undefined ? fail(deployment, nowMs, "DeviceNotReachable") : undefined;
 }
 
 function tooManyRunningError(): EdgeError {
-  return new EdgeError("TooManyRequests", "The device has as many deployments under way as it may have.", {
+  return new EdgeError("TooManyRequests", "The device has too many unfinished deployments.", {
     limit: MAX_RUNNING_PER_ASSET,
   });
 }
 
 function firstEvent(deployment: Deployment) {
   const change = appendEvent(deployment, receivedEvent(deployment), deployment.createdAtMs);
-  if (!change?.event) throw new Error("a new deployment takes its first event");
+  if (!change?.event) throw new Error("a new deployment did not accept its first event");
   return change.event;
 }

@@ -1,11 +1,12 @@
-import { commandFrame, requiredProtocol } from "../core/command.ts";
+import { requiredFeatures } from "../../protocol/features.ts";
+import { commandFrame } from "../core/command.ts";
 import type { Deployment } from "../core/deployment.ts";
 import { fail } from "../core/transitions.ts";
 import type { CredentialCache } from "./credentials.ts";
 import type { DeviceSession } from "../devices/session.ts";
 import type { Recorder } from "./recorder.ts";
 
-/** Sends deployments to devices, or ends those that cannot be sent as they were meant. */
+/** Sends commands to devices. Fails deployments that the device would misunderstand, or whose credentials are lost. */
 export class Dispatcher {
   readonly #recorder: Recorder;
   readonly #credentials: CredentialCache;
@@ -15,10 +16,10 @@ export class Dispatcher {
     this.#credentials = credentials;
   }
 
-  /** What the deployment has come to meanwhile is settled when the device acknowledges it. */
+  /** Does not check whether the deployment has ended meanwhile: then the acknowledgement is answered with `cancel`. */
   async send(session: DeviceSession, deployment: Deployment): Promise<void> {
     const { id, hasRegistryAuth } = deployment;
-    if (session.protocol < requiredProtocol(deployment)) {
+    if (!requiredFeatures(deployment).every((feature) => session.supports(feature))) {
       await this.#recorder.update(id, (current, nowMs) => fail(current, nowMs, "DeviceTooOld"));
       return;
     }

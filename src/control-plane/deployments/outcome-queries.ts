@@ -15,15 +15,15 @@ import {
 } from "../core/resolve-outcome.ts";
 import { cancelReason } from "../core/reconcile.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
-import { type DeviceDirectory, type DeviceSession, MIN_REPORTING_PROTOCOL } from "../devices/session.ts";
+import type { DeviceDirectory, DeviceSession } from "../devices/session.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { Recorder } from "./recorder.ts";
 
-/** How long a device may take to answer, and how long it is left alone after it did not, in milliseconds. */
+/** Time to wait for an answer, and before the next attempt. */
 const RESPONSE_TIMEOUT_MS = 10_000;
 const RETRY_DELAY_MS = 30_000;
 
-/** Of the deployments that ended in doubt, how many are asked about in one round; the rest in a later session. */
+/** Maximum number of ended deployments to query in one session; the others follow in later sessions. */
 const MAX_ENDED_DEPLOYMENTS = 100;
 
 export interface OutcomeQueriesOptions {
@@ -35,32 +35,31 @@ export interface OutcomeQueriesOptions {
   readonly logger: Logger;
 }
 
-/** Asks devices what became of deployments in doubt, and has the record and the device follow what they answer. */
+/** Queries devices for the outcome of deployments where it is uncertain, and applies the answers. */
 export class OutcomeQueries {
   readonly #options: OutcomeQueriesOptions;
-  /** Sessions that are asked again soon: about everything, and so once, however many questions failed. */
+  /** Sessions with a scheduled retry. A retry repeats all queries, so one is enough however many have failed. */
   readonly #retrying = new WeakSet<DeviceSession>();
 
-  constructor(parts: OutcomeQueriesOptions) {
-    this.#options = parts;
+  constructor(options: OutcomeQueriesOptions) {
+    this.#options = options;
   }
 
   /**
-   * Asks about these deployments of the device, and about those that ended before it had said what became of them; those
-   * that are not in doubt in this session are left out. Resolves when
-   * the questions are on their way: the answers come over the session as everything else does.
+   * Queries the outcome of these deployments of the device, and of those that ended before the device had reported it.
+   * Skips those that need no query in this session. Resolves when the queries are sent, before the answers arrive.
    */
   async queryOutcomes(session: DeviceSession, deployments: readonly Deployment[]): Promise<void> {
     const ended = await this.#endedUncertain(session);
-    // One that has ended between the two is in both.
+    // A deployment that ended in between is in both lists.
     const known = new Map([...deployments, ...ended].map((deployment) => [deployment.id, deployment]));
-    const asked = [...known.values()].filter((deployment) => needsOutcomeQuery(deployment, session.epoch));
-    if (session.protocol < MIN_REPORTING_PROTOCOL) {
-      for (const deployment of asked) await this.#applyOutcome(session, deployment, fallbackOutcome(deployment));
+    const uncertain = [...known.values()].filter((deployment) => needsOutcomeQuery(deployment, session.epoch));
+    if (!session.supports("queries")) {
+      for (const deployment of uncertain) await this.#applyOutcome(session, deployment, fallbackOutcome(deployment));
       return;
     }
-    for (let from = 0; from < asked.length; from += MAX_QUERIED_DEPLOYMENTS) {
-      this.#queryBatch(session, asked.slice(from, from + MAX_QUERIED_DEPLOYMENTS));
+    for (let from = 0; from < uncertain.length; from += MAX_QUERIED_DEPLOYMENTS) {
+      this.#queryBatch(session, uncertain.slice(from, from + MAX_QUERIED_DEPLOYMENTS));
     }
   }
 
@@ -74,42 +73,42 @@ export class OutcomeQueries {
     return ended;
   }
 
-  #queryBatch(session: DeviceSession, asked: readonly Deployment[]): void {
+  #queryBatch(session: DeviceSession, uncertain: readonly Deployment[]): void {
     this.#query(
       session,
       "deployments",
-      { deployment_ids: asked.map(({ id }) => id) },
+      { deployment_ids: uncertain.map(({ id }) => id) },
       {
-        answer: async (body) => {
+        onAnswer: async (body) => {
           const parsed = deploymentOutcomesSchema.safeParse(body);
           if (!parsed.success) return false;
           const answers = new Map(parsed.data.deployments.map((outcome) => [outcome.deployment_id, outcome]));
-          for (const deployment of asked) {
+          for (const deployment of uncertain) {
             const answer = answers.get(deployment.id);
             if (answer) await this.#applyOutcome(session, deployment, answer);
           }
-          return answers.size >= asked.length;
+          return answers.size >= uncertain.length;
         },
-        // An older agent.
-        refused: () => this.#queryReport(session, asked),
+        // The agent does not know this kind of query.
+        onUnsupported: () => this.#queryReport(session, uncertain),
       },
     );
   }
 
-  #queryReport(session: DeviceSession, asked: readonly Deployment[]): void {
+  #queryReport(session: DeviceSession, uncertain: readonly Deployment[]): void {
     this.#query(
       session,
       "report",
       {},
       {
-        answer: async (body) => {
+        onAnswer: async (body) => {
           const parsed = reportDeltaSchema.safeParse(body);
           if (!parsed.success) return false;
           const { apps } = parsed.data;
-          for (const deployment of asked) {
+          for (const deployment of uncertain) {
             const answer = outcomeFromReport(deployment, apps);
-            const isUnsure = answer === "unsure" || answer.status === null;
-            await this.#applyOutcome(session, deployment, isUnsure ? fallbackOutcome(deployment, answer) : answer);
+            const isUnavailable = answer === "unavailable" || answer.status === null;
+            await this.#applyOutcome(session, deployment, isUnavailable ? fallbackOutcome(deployment, answer) : answer);
           }
           return true;
         },
@@ -117,12 +116,12 @@ export class OutcomeQueries {
     );
   }
 
-  /** One question, asked again later where it is not answered as it should be. */
+  /** Sends one query. Schedules a retry unless `onAnswer` resolves to true, or `onUnsupported` handles the refusal. */
   #query(
     session: DeviceSession,
     what: QueryKind,
     params: unknown,
-    on: { readonly answer: (body: unknown) => Promise<boolean>; readonly refused?: () => void },
+    callbacks: { readonly onAnswer: (body: unknown) => Promise<boolean>; readonly onUnsupported?: () => void },
   ): void {
     const { clock, logger } = this.#options;
     const retry = (reason: string): void => {
@@ -130,30 +129,30 @@ export class OutcomeQueries {
       this.#retrying.add(session);
       logger.warn(
         { asset: session.assetUuid, reason },
-        "the device did not say what became of its deployments; asking again",
+        "the device did not report the outcome of its deployments; asking again",
       );
       clock.timer(RETRY_DELAY_MS, () => {
         this.#retrying.delete(session);
         void this.#retryQueries(session);
       });
     };
-    const silence = clock.timer(RESPONSE_TIMEOUT_MS, () => {
+    const timeout = clock.timer(RESPONSE_TIMEOUT_MS, () => {
       query[Symbol.dispose]();
       session.checkLiveness();
       retry("no answer");
     });
     const query = session.query(what, params, {
       answer: async (body) => {
-        silence[Symbol.dispose]();
-        if (await on.answer(body)) return;
+        timeout[Symbol.dispose]();
+        if (await callbacks.onAnswer(body)) return;
         query[Symbol.dispose]();
-        retry("not understood");
+        retry("invalid answer");
       },
       end: (error: EdgeError | undefined) => {
-        silence[Symbol.dispose]();
-        // The connection is gone: it is asked on the next one.
+        timeout[Symbol.dispose]();
+        // The session has ended: the outcome is queried in the next one.
         if (!this.#isCurrent(session)) return;
-        if (error?.code === "InvalidRequest" && on.refused) on.refused();
+        if (error?.code === "InvalidRequest" && callbacks.onUnsupported) callbacks.onUnsupported();
         else retry(error?.code ?? "no answer");
       },
     });
@@ -164,7 +163,7 @@ export class OutcomeQueries {
     try {
       await this.queryOutcomes(session, await this.#options.store.listUnfinished(session.assetUuid));
     } catch (error) {
-      this.#options.logger.error({ err: error, asset: session.assetUuid }, "cannot ask a device about its deployments");
+      this.#options.logger.error({ err: error, asset: session.assetUuid }, "cannot query the outcome of deployments");
     }
   }
 
@@ -173,29 +172,29 @@ export class OutcomeQueries {
   }
 
   async #applyOutcome(session: DeviceSession, { id }: Deployment, answer: ReportedOutcome): Promise<void> {
-    let settlement: OutcomeDecision = {};
+    let decision: OutcomeDecision = {};
     const after = await this.#options.recorder.update(id, (current, nowMs) => {
-      settlement = applyOutcome(current, answer, nowMs, session.epoch);
-      return settlement.change;
+      decision = applyOutcome(current, answer, nowMs, session.epoch);
+      return decision.change;
     });
     if (!after) return;
-    const { nextAction } = settlement;
+    const { nextAction } = decision;
     if (nextAction === "send") await this.#options.dispatcher.send(session, after);
     const reason = cancelReason(after);
-    // Not held when it was asked about, it may have been sent before; and cancelled since.
-    if (reason && (nextAction === "undo" || after.status === "Running")) {
+    // Also while it runs: the command may have been sent before, and cancelled since.
+    if (reason && (nextAction === "cancel" || after.status === "Running")) {
       session.send({ type: "cancel", deployment_id: id, reason });
     }
   }
 }
 
-/** For a device that cannot say: what it never acknowledged, it may not have; what it did, it may have ended well. */
-function fallbackOutcome(deployment: Deployment, answer: ReportedOutcome = "unsure"): ReportedOutcome {
+/** Returns the outcome to assume when a device cannot report it: a command never acknowledged may be sent again. */
+function fallbackOutcome(deployment: Deployment, answer: ReportedOutcome = "unavailable"): ReportedOutcome {
   const { uncertainty, acknowledgedAtMs, cancelRequestedAtMs } = deployment;
-  const mayBeSent =
+  const canSendAgain =
     !isFinished(deployment) &&
     uncertainty === "asked" &&
     acknowledgedAtMs === undefined &&
     cancelRequestedAtMs === undefined;
-  return mayBeSent ? { status: null } : answer;
+  return canSendAgain ? { status: null } : answer;
 }

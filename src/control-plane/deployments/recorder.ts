@@ -8,7 +8,7 @@ import type { CredentialCache } from "./credentials.ts";
 import type { DeadlineTimers } from "./deadlines.ts";
 import { StaleResultFilter } from "./stale-result-filter.ts";
 
-/** The topic that is published when a deployment has a new event. */
+/** Returns the topic that is published after each new event of the deployment. */
 export function eventsTopic(deploymentId: string): string {
   return `deployment.${deploymentId}`;
 }
@@ -22,33 +22,32 @@ export interface RecorderOptions {
   readonly credentials: CredentialCache;
 }
 
-/** The one way a deployment changes: stored first, then told to those who wait. */
+/** The only writer of deployments: stores a change first, then publishes it. */
 export class Recorder {
   readonly #options: RecorderOptions;
   readonly #staleResults = new StaleResultFilter();
 
-  constructor(parts: RecorderOptions) {
-    this.#options = parts;
+  constructor(options: RecorderOptions) {
+    this.#options = options;
   }
 
-  /** Stores a new deployment with its first event, within the bounds, and watches over it from then on. */
+  /** Stores a new deployment with its first event, if the limits allow it, and sets its deadlines. */
   async create(
     deployment: Deployment,
     first: DeploymentEvent,
     idempotency: Idempotency | undefined,
-    bounds: CreationLimits,
+    limits: CreationLimits,
   ): Promise<CreateResult> {
     using call = this.#staleResults.begin(deployment.id);
-    const result = await this.#options.store.createDeployment(deployment, first, idempotency, bounds);
+    const result = await this.#options.store.createDeployment(deployment, first, idempotency, limits);
     if (result.kind === "created") this.#updateMemory(deployment, call.accept(deployment.version));
     return result;
   }
 
   /**
-   * Changes a deployment as `decide` says, given the deployment and the time of day in milliseconds. What it is
-   * decided on is the deployment as it is in the store at that moment; whatever else it follows from may have changed since,
-   * and has to be compared with the deployment: `decide` answers `undefined` where it is stale. Answers the deployment as
-   * it is afterwards, or `undefined` when there is none of this id.
+   * Applies the change that `decide` returns for the stored deployment and the time of day in milliseconds. `decide` must
+   * compare any other input with the deployment, since it may be stale, and return `undefined` to change nothing. Returns the
+   * deployment afterwards, or `undefined` if the id is unknown.
    */
   async update(
     id: string,
@@ -56,19 +55,19 @@ export class Recorder {
   ): Promise<Deployment | undefined> {
     const { store, bus, clock } = this.#options;
     using call = this.#staleResults.begin(id);
-    const made: { change?: DeploymentChange | undefined } = {};
+    const decided: { change?: DeploymentChange | undefined } = {};
     const after = await store.updateDeployment(id, (deployment) => {
-      made.change = decide(deployment, clock.now());
-      return made.change;
+      decided.change = decide(deployment, clock.now());
+      return decided.change;
     });
-    if (!after || !made.change) return after;
+    if (!after || !decided.change) return after;
     this.#updateMemory(after, call.accept(after.version));
-    if (made.change.event) bus.publish(eventsTopic(id));
-    if (made.change.event && isFinished(after)) this.#logEnd(after);
+    if (decided.change.event) bus.publish(eventsTopic(id));
+    if (decided.change.event && isFinished(after)) this.#logEnd(after);
     return after;
   }
 
-  /** Lets what is kept in memory follow what is stored. @param isNewest whether no later change has been followed before */
+  /** Updates deadlines and credentials after a change. @param isNewest false if a later change was applied before */
   #updateMemory(deployment: Deployment, isNewest: boolean): void {
     if (!isNewest) return;
     this.#options.deadlines.watch(deployment);

@@ -2,10 +2,10 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
 
-/** The server has better things to do while devices come back to it. */
+/** Leaves the time after a start to devices that reconnect. */
 const INITIAL_DELAY_MS = 60_000;
 const INTERVAL_MS = 3_600_000;
-/** Between two batches of one round, so that requests need not wait for more than one. */
+/** Pause between two batches of one round, so that requests wait for one batch at most. */
 const BATCH_PAUSE_MS = 1_000;
 const MAX_BATCH_DEPLOYMENTS = 50;
 
@@ -17,7 +17,7 @@ export interface RetentionOptions {
   readonly retentionMs: number;
 }
 
-/** Removes what has been finished for long enough, every hour, in small batches, from its creation until disposed. */
+/** Removes old finished deployments every hour, in small batches, from its creation until disposed. */
 export class Retention implements Disposable {
   readonly #options: RetentionOptions;
   #timer: Disposable;
@@ -37,7 +37,7 @@ export class Retention implements Disposable {
   #schedule(delayMs: number): Disposable {
     return this.#options.clock.timer(delayMs, () => {
       this.#removeBatch().then(
-        (isMore) => this.#continue(isMore ? BATCH_PAUSE_MS : INTERVAL_MS),
+        (hasMore) => this.#continue(hasMore ? BATCH_PAUSE_MS : INTERVAL_MS),
         (error: unknown) => {
           this.#options.logger.error({ err: error }, "cannot remove old deployments; trying again in an hour");
           this.#continue(INTERVAL_MS);

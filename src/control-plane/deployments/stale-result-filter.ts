@@ -1,26 +1,24 @@
 /**
- * Knows which of several results of overlapping calls is the newest, although they arrive in any order. Nothing is
- * remembered of an object that no call is under way for.
+ * Detects stale results of overlapping calls, which may arrive in any order. Keeps state only for objects with a call in
+ * progress.
  */
 export class StaleResultFilter {
-  readonly #calls = new Map<string, { underWay: number; version: number }>();
+  readonly #calls = new Map<string, { active: number; version: number }>();
 
-  /**
-   * Begins a call that leads to a version of the object. Dispose of it once its result has been dealt with.
-   */
+  /** Registers a call that returns a version of the object. Must be disposed of after its result was handled. */
   begin(id: string): { readonly accept: (version: number) => boolean } & Disposable {
-    const calls = this.#calls.get(id) ?? { underWay: 0, version: 0 };
-    calls.underWay++;
+    const calls = this.#calls.get(id) ?? { active: 0, version: 0 };
+    calls.active++;
     this.#calls.set(id, calls);
     return {
-      /** Whether no newer version has been accepted by then. */
+      /** Whether no newer version was accepted before. */
       accept(version) {
         const isNewest = version >= calls.version;
         calls.version = Math.max(calls.version, version);
         return isNewest;
       },
       [Symbol.dispose]: () => {
-        if (--calls.underWay === 0) this.#calls.delete(id);
+        if (--calls.active === 0) this.#calls.delete(id);
       },
     };
   }

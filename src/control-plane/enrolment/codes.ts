@@ -1,6 +1,6 @@
 import { randomBytes, scrypt, timingSafeEqual } from "node:crypto";
 import { promisify } from "node:util";
-import type { Clock } from "../../lib/clock.ts";
+import { type Clock, unixNow } from "../../lib/clock.ts";
 import {
   ENROLMENT_CODE_ALPHABET,
   ENROLMENT_CODE_LENGTH,
@@ -33,7 +33,7 @@ export interface IssuedCode {
 /** Creates a code that enrols a device as this asset. @param validS validity in seconds */
 export async function issueCode({ store, clock }: Services, assetUuid: string, validS: number): Promise<IssuedCode> {
   const code = createCode();
-  const createdAt = Math.floor(clock.now() / 1000);
+  const createdAt = unixNow(clock);
   const expiresAt = createdAt + validS;
   await store.enrolments.issueCode({ assetUuid, createdAt, expiresAt, usedAt: undefined }, await hashCode(code));
   return { code, expiresAt };
@@ -49,7 +49,7 @@ export async function redeemCode({ store, clock }: Services, typed: string, nonc
   if (code === undefined) throw new EdgeError("EnrolmentCodeUnknown");
   const hash = await hashCode(code);
   const nonceHash = hashSecret(nonce);
-  const now = Math.floor(clock.now() / 1000);
+  const now = unixNow(clock);
   const found = await store.enrolments.findCode(hash);
   const isReal = found !== undefined && timingSafeEqual(found.hash, hash);
   const isSameDevice = found?.nonceHash !== undefined && timingSafeEqual(found.nonceHash, nonceHash);

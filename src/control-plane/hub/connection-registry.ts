@@ -1,29 +1,29 @@
-/** Connections of one device that may be open: its session, and some that it left and that are not closed yet. */
+/** Maximum number of open connections of one device: its session, and earlier ones that are not closed yet. */
 export const MAX_CONNECTIONS_PER_ASSET = 4;
 
-/** Every open connection, also those that have not said hello or were replaced. */
+/** All open connections, including those without a hello and those that were replaced. */
 export class ConnectionRegistry<S extends { readonly assetUuid: string }> {
   readonly #all = new Set<S>();
-  /** Of each device, those that were not given up, the oldest first. */
+  /** The connections of each device without those given up, oldest first. */
   readonly #byAsset = new Map<string, Set<S>>();
 
-  /** Answers the oldest of the same device where this is one too many. It is given up, and has to be cut. */
+  /** Adds a connection. Returns the device's oldest one if there are too many; the caller must terminate it. */
   add(session: S): S | undefined {
     const { assetUuid } = session;
-    const kept = this.#byAsset.get(assetUuid) ?? new Set();
-    this.#byAsset.set(assetUuid, kept.add(session));
+    const ofAsset = this.#byAsset.get(assetUuid) ?? new Set();
+    this.#byAsset.set(assetUuid, ofAsset.add(session));
     this.#all.add(session);
-    if (kept.size <= MAX_CONNECTIONS_PER_ASSET) return undefined;
-    const [oldest] = kept;
-    if (oldest) kept.delete(oldest);
+    if (ofAsset.size <= MAX_CONNECTIONS_PER_ASSET) return undefined;
+    const [oldest] = ofAsset;
+    if (oldest) ofAsset.delete(oldest);
     return oldest;
   }
 
   delete(session: S): void {
     this.#all.delete(session);
-    const kept = this.#byAsset.get(session.assetUuid);
-    kept?.delete(session);
-    if (kept?.size === 0) this.#byAsset.delete(session.assetUuid);
+    const ofAsset = this.#byAsset.get(session.assetUuid);
+    ofAsset?.delete(session);
+    if (ofAsset?.size === 0) this.#byAsset.delete(session.assetUuid);
   }
 
   get size(): number {

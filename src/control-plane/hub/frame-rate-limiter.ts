@@ -1,26 +1,26 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { AgentFrame } from "../../protocol/frames.ts";
-import { DeviceRateLimiters } from "../reports/device-rate-limiters.ts";
+import { DeviceRateLimiters } from "./device-rate-limiters.ts";
 
-/** Bytes a device may send at once, and a second after that. */
+/** Limits of the bytes of one device: burst, and rate per second. */
 export const MAX_BURST_BYTES = 16 * 1024 * 1024;
 export const MAX_BYTES_PER_SECOND = 4 * 1024 * 1024;
-/** What a frame or a ping counts as at the least. */
+/** Minimum number of bytes charged for a message or a ping. */
 export const MIN_CHARGED_BYTES = 256;
 
-/** Frames about deployments a device may send at once, and a second after that. Each costs a durable write. */
+/** Limits of the frames of one device about deployments: burst, and rate per second. Each costs a durable write. */
 export const MAX_BURST_EVENTS = 500;
 export const MAX_EVENTS_PER_SECOND = 50;
-/** A frame counts once more for each of so many bytes. */
+/** A frame is charged one more for each of these many bytes. */
 export const BYTES_PER_EXTRA_EVENT = 8 * 1024;
 
-/** Reports a device may send at once, and a second after that. Each costs a write. */
+/** Limits of the reports of one device: burst, and rate per second. Each costs a write. */
 export const MAX_BURST_REPORTS = 30;
 export const MAX_REPORTS_PER_SECOND = 2;
 
 /**
- * How fast devices are listened to. One that sends more is held back: its connection is not read meanwhile. Where the
- * signal aborts, nobody waits any longer, and what was waiting does not count.
+ * Limits how fast the frames of each device are handled. Above the limits, its connection is not read. When the signal
+ * aborts, waiting calls resolve at once and are not charged.
  */
 export class FrameRateLimiter {
   readonly #bytes: DeviceRateLimiters;
@@ -33,12 +33,12 @@ export class FrameRateLimiter {
     this.#reports = new DeviceRateLimiters(clock, MAX_BURST_REPORTS, MAX_REPORTS_PER_SECOND);
   }
 
-  /** Resolves when a frame of this size may be read, whatever it says. */
+  /** Resolves when a message of this size may be parsed. */
   acquireForBytes(assetUuid: string, bytes: number, signal: AbortSignal): Promise<void> {
     return this.#bytes.forDevice(assetUuid).acquire(Math.max(bytes, MIN_CHARGED_BYTES), signal);
   }
 
-  /** Resolves when what the frame says may be dealt with. */
+  /** Resolves when the frame may be handled. */
   async acquireForFrame(assetUuid: string, frame: AgentFrame, bytes: number, signal: AbortSignal): Promise<void> {
     switch (frame.type) {
       case "hello":
@@ -54,7 +54,7 @@ export class FrameRateLimiter {
     }
   }
 
-  /** The device has had this many of its deployments gone through: what it says of deployments next waits for them. */
+  /** Charges for the deployments that were reconciled: the device's next frames about deployments wait for them. */
   chargeDeployments(assetUuid: string, deployments: number): void {
     this.#events.forDevice(assetUuid).charge(deployments);
   }

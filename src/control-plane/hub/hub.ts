@@ -8,7 +8,8 @@ import { CLOSE_CODES } from "../../protocol/frames.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import { type AccessWatcher, deviceSubject } from "../access-watcher.ts";
 import type { Asset } from "../core/asset.ts";
-import type { DeviceDirectory, DeploymentHandler, DeviceSession, ReportHandler } from "../devices/session.ts";
+import type { DeploymentHandler, ReportHandler } from "../devices/handlers.ts";
+import type { DeviceDirectory, DeviceSession } from "../devices/session.ts";
 import { hashSecret } from "../secrets.ts";
 import type { AssetStore } from "../store/assets.ts";
 import { FrameRateLimiter } from "./frame-rate-limiter.ts";
@@ -19,9 +20,9 @@ import { Session } from "./session.ts";
 const AGENT_PATH = "/v1/agent";
 
 const RETRY_AFTER_S = 5;
-/** How long devices have to close the connection when the server stops, in milliseconds. */
+/** Time for devices to close their connections when the server stops, in milliseconds. */
 const CLOSE_GRACE_MS = 1_000;
-/** Longer than any agent is silent, so that only dead connections cost traffic. */
+/** Longer than any agent is silent, so that only dead connections cause traffic. */
 const TCP_KEEPALIVE_MS = 70 * 60_000;
 const BEARER = /^Bearer (ed_[A-Za-z0-9_-]{1,100})$/i;
 
@@ -37,7 +38,7 @@ export interface HubOptions {
   readonly logger: Logger;
 }
 
-/** Holds the connections of all devices: at most one live session for each, the newest. */
+/** The connections of all devices, with at most one current session per device, the newest. */
 export class DeviceHub implements DeviceDirectory {
   readonly #options: HubOptions;
   readonly #sessions = new Map<string, Session>();
@@ -48,7 +49,7 @@ export class DeviceHub implements DeviceDirectory {
     maxPayload: MAX_FRAME_BYTES,
     perMessageDeflate: false,
   });
-  /** Of each device, what its earlier sessions still have to be dealt with. */
+  /** Resolves, for each device, when the frames of its earlier sessions are handled. */
   readonly #closing = new Map<string, Promise<void>>();
   readonly #frameRateLimiter: FrameRateLimiter;
   #handlers: Handlers | undefined;
@@ -61,9 +62,9 @@ export class DeviceHub implements DeviceDirectory {
   }
 
   /**
-   * Names who is told what devices say. To be called before the first connection.
+   * Sets the receivers of frames. Must be called before the first connection.
    *
-   * @param epoch number of the last session that anything on record was decided on
+   * @param epoch highest session number on record
    */
   setHandlers(handler: DeploymentHandler, reports: ReportHandler, epoch: number): void {
     this.#handlers = { deploymentHandler: handler, reportHandler: reports };
@@ -74,7 +75,7 @@ export class DeviceHub implements DeviceDirectory {
     return this.#sessions.get(assetUuid);
   }
 
-  /** Takes over the connection of a request for a WebSocket; to be used as the server's `upgrade` listener. */
+  /** Listener for the server's event `upgrade`. Takes over the socket. */
   readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     socket.on("error", () => socket.destroy());
     this.#admit(request, socket, head).catch((error: unknown) => {
@@ -83,12 +84,12 @@ export class DeviceHub implements DeviceDirectory {
     });
   };
 
-  /** Tells all devices that the server goes away, and resolves when their connections are closed. */
+  /** Sends goodbye to all devices. Resolves when their connections are closed. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     const closed = this.#allClosed();
     for (const session of this.#connections) {
-      // Spread out, so that a fleet does not come back in one instant.
+      // Random, so that a fleet does not reconnect all at once.
       const retryAfterS = 1 + Math.random() * RETRY_AFTER_S;
       session.send({ type: "goodbye", reason: "edge-control is restarting", retry_after_s: retryAfterS });
       session.close(CLOSE_CODES.restart, "edge-control is restarting");
@@ -119,7 +120,7 @@ export class DeviceHub implements DeviceDirectory {
     const hash = token && hashSecret(token);
     const asset = hash && (await this.#options.assets.findAssetByDeviceToken(hash));
     if (!asset) return refuseUpgrade(socket, "Unauthorized", "The device token is missing, wrong or revoked.");
-    // What still uses the token this one takes the place of is disconnected.
+    // Sessions that use the replaced token are disconnected.
     if (await this.#options.assets.replaceDeviceToken(asset.uuid, hash)) {
       await this.#options.access.recheck(deviceSubject(asset.uuid));
     }
@@ -142,7 +143,7 @@ export class DeviceHub implements DeviceDirectory {
       logger,
       ...handlers,
       frameRateLimiter: this.#frameRateLimiter,
-      onHello: (live) => this.#replace(live),
+      onHello: (greeted) => this.#replace(greeted),
       waitForEarlierSessions: async ({ assetUuid }) => this.#closing.get(assetUuid),
       onClosed: (closed) => {
         watching[Symbol.dispose]();
@@ -175,12 +176,12 @@ export class DeviceHub implements DeviceDirectory {
   #trackClosing(session: Session): void {
     const { assetUuid } = session;
     const before = this.#closing.get(assetUuid);
-    const leave = async (): Promise<void> => {
+    const waitUntilIdle = async (): Promise<void> => {
       await Promise.all([before, session.whenIdle()]);
-      if (this.#closing.get(assetUuid) === left) this.#closing.delete(assetUuid);
+      if (this.#closing.get(assetUuid) === idle) this.#closing.delete(assetUuid);
     };
-    const left = leave();
-    this.#closing.set(assetUuid, left);
+    const idle = waitUntilIdle();
+    this.#closing.set(assetUuid, idle);
   }
 
   #onSessionClosed(session: Session, { deploymentHandler, reportHandler }: Handlers): void {
@@ -196,7 +197,7 @@ export class DeviceHub implements DeviceDirectory {
     });
   }
 
-  /** What the device had said last is dealt with first. */
+  /** Handles the session's last frames first. */
   async #notifyDisconnected(session: Session, handler: DeploymentHandler): Promise<void> {
     await session.whenIdle();
     if (!this.#isStopping && !this.#sessions.has(session.assetUuid)) await handler.onDisconnected(session);

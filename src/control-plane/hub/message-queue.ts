@@ -1,16 +1,16 @@
 import type { Clock } from "../../lib/clock.ts";
 
-/** Where a full queue holds the sender back. */
+/** Paused while the queue is full. */
 export interface PausableSource {
   pause(): void;
   resume(): void;
 }
 
-/** Most messages, and bytes of them, that wait for an earlier one to be dealt with. */
+/** Number and size of waiting messages at which the source is paused. */
 const MAX_WAITING_MESSAGES = 64;
 export const MAX_WAITING_BYTES = 1024 * 1024;
 
-/** After so many milliseconds in a row all other connections have their turn. */
+/** Longest uninterrupted run in milliseconds, before other connections get their turn. */
 const MAX_SLICE_MS = 10;
 
 interface QueuedMessage<T> {
@@ -19,8 +19,8 @@ interface QueuedMessage<T> {
 }
 
 /**
- * Deals with messages one after the other, and holds the sender back while too many wait. However many wait, all other
- * connections have their turn in between.
+ * Handles messages one after the other, and pauses their source while too many wait. Yields to other connections in
+ * between, however many wait.
  */
 export class MessageQueue<T> {
   readonly #clock: Pick<Clock, "monotonic">;
@@ -34,20 +34,20 @@ export class MessageQueue<T> {
   #isPaused = false;
   #isClosed = false;
 
-  /** @param onError called with what `handle` threw; nothing is handled after that */
+  /** @param onError called with the error of `handle`; the queue is closed by then */
   constructor(
     clock: Pick<Clock, "monotonic">,
-    inlet: PausableSource,
+    source: PausableSource,
     handle: (message: T) => Promise<void>,
     onError: (error: unknown) => void,
   ) {
     this.#clock = clock;
-    this.#source = inlet;
+    this.#source = source;
     this.#handle = handle;
     this.#onError = onError;
   }
 
-  /** @param bytes what the message takes */
+  /** @param bytes size of the message */
   push(message: T, bytes = 0): void {
     if (this.#isClosed) return;
     this.#waiting.push({ message, bytes });
@@ -59,28 +59,28 @@ export class MessageQueue<T> {
     if (!this.#isBusy) this.#running = this.#run();
   }
 
-  /** Drops what waits; what is being dealt with is dealt with to its end. */
+  /** Drops the waiting messages. The current one is handled to its end. */
   close(): void {
     this.#isClosed = true;
     this.#waiting.length = 0;
   }
 
-  /** Resolves when nothing is being dealt with. */
+  /** Resolves when no message is being handled. */
   whenIdle(): Promise<void> {
     return this.#running;
   }
 
   async #run(): Promise<void> {
     this.#isBusy = true;
-    let began = this.#clock.monotonic();
+    let startedAt = this.#clock.monotonic();
     try {
       for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
         this.#waitingBytes -= next.bytes;
         await this.#handle(next.message);
         this.#resumeWhenEmpty();
-        if (this.#waiting.length === 0 || this.#clock.monotonic() - began < MAX_SLICE_MS) continue;
+        if (this.#waiting.length === 0 || this.#clock.monotonic() - startedAt < MAX_SLICE_MS) continue;
         await yieldToEventLoop();
-        began = this.#clock.monotonic();
+        startedAt = this.#clock.monotonic();
       }
     } catch (error) {
       this.close();

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { QueryKind } from "../../protocol/device-query.ts";
+import { QUERIES, type QueryKind } from "../../protocol/device-query.ts";
 import { EdgeError, type ErrorCode } from "../../protocol/errors.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
 import type { QuerySink } from "../devices/session.ts";
@@ -9,7 +9,7 @@ interface OpenQuery {
   readonly sink: QuerySink;
 }
 
-/** The queries a device has not answered to their end. They are gone with the session. */
+/** The open queries of a session. */
 export class SessionQueries {
   readonly #send: (frame: ControlFrame) => void;
   readonly #open = new Map<string, OpenQuery>();
@@ -29,11 +29,11 @@ export class SessionQueries {
     };
   }
 
-  /** An answer to a query that nobody waits for any more is nothing to complain of. */
+  /** Hands an answer to its query. An answer to a cancelled query is ignored. */
   async answer(id: string, body: unknown): Promise<void> {
     const query = this.#open.get(id);
-    // All others are answered once, and there is nothing to cancel after that.
-    if (query?.what !== "logs") this.#open.delete(id);
+    // The only answer is the last one: there is nothing left to cancel.
+    if (query && QUERIES[query.what].answers === "one") this.#open.delete(id);
     await query?.sink.answer(body);
   }
 
@@ -43,7 +43,7 @@ export class SessionQueries {
     query?.sink.end(code && new EdgeError(code, message));
   }
 
-  /** The connection is gone. */
+  /** Ends all open queries: the connection is closed. */
   close(): void {
     const queries = [...this.#open.values()];
     this.#open.clear();

@@ -5,7 +5,9 @@ import { type AgentFrame, CLOSE_CODES, type ControlFrame, decodeAgentFrame } fro
 import { negotiateVersion } from "../../protocol/version.ts";
 import type { Asset } from "../core/asset.ts";
 import type { QueryKind } from "../../protocol/device-query.ts";
-import type { DeploymentHandler, DeviceSession, QuerySink, ReportHandler, FrameOutcome } from "../devices/session.ts";
+import { type ProtocolFeature, supports } from "../../protocol/features.ts";
+import type { DeploymentHandler, FrameOutcome, ReportHandler } from "../devices/handlers.ts";
+import type { DeviceSession, QuerySink } from "../devices/session.ts";
 import { type FrameRateLimiter, MIN_CHARGED_BYTES } from "./frame-rate-limiter.ts";
 import { MessageQueue, MAX_WAITING_BYTES } from "./message-queue.ts";
 import { SessionQueries } from "./session-queries.ts";
@@ -13,13 +15,13 @@ import { BadFrameCounter } from "./bad-frame-counter.ts";
 
 const HELLO_TIMEOUT_MS = 10_000;
 const LIVENESS_TIMEOUT_MS = 10_000;
-/** Most bytes that may wait for a slow device: a few deployments and their acknowledgements. */
+/** Maximum number of unsent bytes for a slow device: a few deployments and their acknowledgements. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
 type DeploymentFrame = Extract<AgentFrame, { type: "ack" | "refuse" | "event" }>;
 type Hello = Extract<AgentFrame, { type: "hello" }>;
 
-/** A message of the device as it came, not read yet. A ping or pong has no data and is only counted. */
+/** A message of the device, not parsed yet. A ping or pong has no data and is only charged. */
 interface RawMessage {
   readonly data: Buffer | undefined;
   readonly isBinary: boolean;
@@ -34,30 +36,31 @@ export interface SessionOptions {
   readonly deploymentHandler: DeploymentHandler;
   readonly reportHandler: ReportHandler;
   readonly frameRateLimiter: FrameRateLimiter;
-  /** Called when the device has said hello, before it is welcomed. Answers the number of the session. */
+  /** Called after the hello, before the welcome. Returns the number of the session. */
   readonly onHello: (session: Session) => number;
-  /** Resolves when what earlier sessions of the device had sent is dealt with. */
+  /** Resolves when the frames of the device's earlier sessions are handled. */
   readonly waitForEarlierSessions: (session: Session) => Promise<void>;
   readonly onClosed: (session: Session) => void;
-  /** Whether this is still the device's session. */
+  /** Whether this is still the device's current session. */
   readonly isCurrent: (session: Session) => boolean;
 }
 
-/** The connection of one device, from its hello until it is closed. */
+/** One connection of a device, from before its hello until it is closed. */
 export class Session implements DeviceSession {
   readonly id: string;
   readonly assetUuid: string;
   readonly #options: SessionOptions;
   readonly #badFrames: BadFrameCounter;
-  readonly #inbox: MessageQueue<RawMessage>;
+  readonly #messages: MessageQueue<RawMessage>;
   readonly #queries = new SessionQueries((frame) => this.send(frame));
   readonly #helloTimer: Disposable;
   #livenessTimer: Disposable | undefined;
   #hasHello = false;
-  /** Aborts when the session is over. Nothing the device sends after that is read. */
+  /** Aborts when the session is over. Later messages are not parsed. */
   readonly #ended = new AbortController();
   #lateBytes = 0;
-  #protocol = 0;
+  /** Negotiated with the hello. */
+  #protocol: number | undefined;
   #epoch = 0;
 
   constructor(options: SessionOptions) {
@@ -66,10 +69,10 @@ export class Session implements DeviceSession {
     this.assetUuid = asset.uuid;
     this.#options = options;
     this.#badFrames = new BadFrameCounter(logger);
-    this.#inbox = new MessageQueue(
+    this.#messages = new MessageQueue(
       clock,
       socket,
-      (received) => this.#handle(received),
+      (message) => this.#handle(message),
       (error) => this.#fail(error),
     );
     this.#helloTimer = clock.timer(HELLO_TIMEOUT_MS, () => this.close(CLOSE_CODES.helloTimeout, "no hello in time"));
@@ -77,15 +80,15 @@ export class Session implements DeviceSession {
     socket.on("ping", () => this.#receive({ data: undefined, isBinary: false }));
     socket.on("pong", () => this.#receive({ data: undefined, isBinary: false }));
     socket.on("error", (error) => logger.warn({ reason: error.message }, "connection error"));
-    socket.on("close", (code) => this.#closed(code));
+    socket.on("close", (code) => this.#onSocketClosed(code));
   }
 
   get epoch(): number {
     return this.#epoch;
   }
 
-  get protocol(): number {
-    return this.#protocol;
+  supports(feature: ProtocolFeature): boolean {
+    return this.#protocol !== undefined && supports(this.#protocol, feature);
   }
 
   query(what: QueryKind, params: unknown, sink: QuerySink): Disposable {
@@ -111,39 +114,39 @@ export class Session implements DeviceSession {
     });
   }
 
-  /** Closes the connection, politely at first. Nothing the device sends after that is dealt with. */
+  /** Closes the connection with a closing handshake. Later messages are dropped. */
   close(code: number, reason: string): void {
     this.#end();
     this.#options.socket.close(code, reason);
   }
 
-  /** Resolves when what the device had sent and was being dealt with is dealt with. */
+  /** Resolves when no message is being handled. */
   whenIdle(): Promise<void> {
-    return this.#inbox.whenIdle();
+    return this.#messages.whenIdle();
   }
 
-  /** Cuts the connection. */
+  /** Closes the connection without a handshake. */
   terminate(): void {
     this.#end();
     this.#options.socket.terminate();
   }
 
   #end(): void {
-    this.#inbox.close();
+    this.#messages.close();
     this.#queries.close();
     this.#helloTimer[Symbol.dispose]();
     this.#ended.abort();
   }
 
-  /** Read only when it is its turn: a message that is refused costs what one that is in order does. */
-  #receive(received: RawMessage): void {
+  /** Queues a message. It is parsed only in its turn, so that a bad frame costs the device as much as a valid one. */
+  #receive(message: RawMessage): void {
     this.#onReceived();
-    const bytes = Math.max(received.data?.length ?? 0, MIN_CHARGED_BYTES);
+    const bytes = Math.max(message.data?.length ?? 0, MIN_CHARGED_BYTES);
     if (this.#ended.signal.aborted) return this.#countLateBytes(bytes);
-    this.#inbox.push(received, bytes);
+    this.#messages.push(message, bytes);
   }
 
-  /** The closing handshake may take a while. Some of what was on its way is let come, so that the device learns why. */
+  /** Tolerates some bytes during the closing handshake, so that the device receives the close code. */
   #countLateBytes(bytes: number): void {
     const { socket, logger } = this.#options;
     const before = this.#lateBytes;
@@ -181,7 +184,7 @@ export class Session implements DeviceSession {
     }
   }
 
-  /** Answers the frame if there is something to be done about it now. */
+  /** Returns the frame if it must be handled. Counts bad and unknown ones. */
   #decode(data: Buffer, isBinary: boolean): AgentFrame | undefined {
     const decoded = isBinary ? ({ kind: "bad", reason: "binary" } as const) : decodeAgentFrame(data.toString());
     if (decoded.kind === "unknown") this.#badFrames.countUnknown(decoded.type);
@@ -198,9 +201,9 @@ export class Session implements DeviceSession {
     return frame;
   }
 
-  #handleOutcome({ type }: DeploymentFrame, verdict: FrameOutcome): void {
-    if (verdict === "foreign") this.#countBadFrame(`${type} for a deployment this device does not have`);
-    if (verdict === "unknown") this.#badFrames.countUnknown(`${type} for a deployment without a record`);
+  #handleOutcome({ type }: DeploymentFrame, outcome: FrameOutcome): void {
+    if (outcome === "foreign") this.#countBadFrame(`${type} for a deployment this device does not have`);
+    if (outcome === "unknown") this.#badFrames.countUnknown(`${type} for a deployment without a record`);
   }
 
   #takeDeploymentFrame(frame: DeploymentFrame): Promise<FrameOutcome> {
@@ -233,7 +236,7 @@ export class Session implements DeviceSession {
     }
     this.#protocol = protocol;
     const reportHash = await reportHandler.onHello(this);
-    // Closed meanwhile: it must not be found any more.
+    // Closed meanwhile: it must not become the current session.
     if (socket.readyState !== socket.OPEN) return;
     this.#epoch = onHello(this);
     const { uuid, serialNumber, name } = asset;
@@ -249,11 +252,11 @@ export class Session implements DeviceSession {
       "device online",
     );
     await waitForEarlierSessions(this);
-    const gone = await deploymentHandler.onConnected(
+    const reconciled = await deploymentHandler.onConnected(
       this,
       hello.deployments.map((deployment) => deployment.deployment_id),
     );
-    frameRateLimiter.chargeDeployments(this.assetUuid, gone);
+    frameRateLimiter.chargeDeployments(this.assetUuid, reconciled);
   }
 
   #countBadFrame(reason: string): void {
@@ -261,17 +264,17 @@ export class Session implements DeviceSession {
   }
 
   #fail(error: unknown): void {
-    this.#options.logger.error({ err: error }, "cannot deal with a frame");
+    this.#options.logger.error({ err: error }, "cannot handle a frame");
     this.close(CLOSE_CODES.internal, "internal error");
   }
 
-  /** Any message, ping or pong shows that the device is there. */
+  /** Any message, ping or pong proves that the device is alive. */
   #onReceived(): void {
     this.#livenessTimer?.[Symbol.dispose]();
     this.#livenessTimer = undefined;
   }
 
-  #closed(code: number): void {
+  #onSocketClosed(code: number): void {
     const { logger, onClosed } = this.#options;
     this.#end();
     this.#onReceived();

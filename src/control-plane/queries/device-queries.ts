@@ -1,37 +1,28 @@
 import type { Clock } from "../../lib/clock.ts";
-import { type QueryAnswer, type QueryKind, type QueryParams, QUERIES } from "../../protocol/device-query.ts";
+import { type QueryAnswer, type QueryParams, QUERIES, type SingleQuery } from "../../protocol/device-query.ts";
 import type { LogsParams } from "../../protocol/app-log.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { Asset } from "../core/asset.ts";
 import { validateAnswer } from "../core/validate-answer.ts";
-import { type DeviceDirectory, type DeviceSession, MIN_REPORTING_PROTOCOL } from "../devices/session.ts";
+import type { DeviceDirectory, DeviceSession } from "../devices/session.ts";
 import { onAbort } from "../../lib/on-abort.ts";
 import { LogFeed } from "./log-feed.ts";
 import { invalidAnswer, toQueryError } from "./query-error.ts";
 import { ConcurrencyLimiter } from "../../lib/concurrency-limiter.ts";
 
-/** How long a device may take to begin its answer before it counts as not reachable, in milliseconds. */
+/** Time until the first answer after which the device counts as not reachable, in milliseconds. */
 const FIRST_ANSWER_TIMEOUT_MS = 10_000;
 
-/** Most questions one device is asked at once, and one account may have open. */
+/** Maximum numbers of open queries. */
 export const MAX_QUERIES_PER_DEVICE = 16;
 export const MAX_QUERIES_PER_ACCOUNT = 64;
 
-/** Kinds of query with a single answer. */
-type SingleQuery = Exclude<QueryKind, "logs">;
-
-/** Asks devices on behalf of clients. */
+/** Sends queries to devices for clients. */
 export class DeviceQueries {
   readonly #devices: DeviceDirectory;
   readonly #clock: Clock;
-  readonly #deviceSlots = new ConcurrencyLimiter(
-    MAX_QUERIES_PER_DEVICE,
-    "The device is asked as much at once as it may be.",
-  );
-  readonly #accountSlots = new ConcurrencyLimiter(
-    MAX_QUERIES_PER_ACCOUNT,
-    "The account has as many questions to its devices open as it may have.",
-  );
+  readonly #deviceSlots = new ConcurrencyLimiter(MAX_QUERIES_PER_DEVICE, "Too many open queries to this device.");
+  readonly #accountSlots = new ConcurrencyLimiter(MAX_QUERIES_PER_ACCOUNT, "Too many open queries of this account.");
 
   constructor(devices: DeviceDirectory, clock: Clock) {
     this.#devices = devices;
@@ -39,9 +30,9 @@ export class DeviceQueries {
   }
 
   /**
-   * Asks what has a single answer. Errors: `DeviceNotReachable` when the device is not connected, leaves, or does not
-   * answer within 10 s; `DeviceTooOld`, `TooManyRequests`, `DeviceFailed`; `AppNotFound` and `EngineUnavailable` where
-   * the device says so. When the signal aborts, its reason.
+   * Sends a query and returns its answer. Errors: `DeviceNotReachable` when the device is not connected, disconnects, or does
+   * not answer within 10 s; `DeviceTooOld`, `TooManyRequests`, `DeviceFailed`; `AppNotFound` and `EngineUnavailable` as
+   * reported by the device. When the signal aborts, its reason.
    */
   async query<K extends SingleQuery>(
     asset: Asset,
@@ -53,11 +44,11 @@ export class DeviceQueries {
     const session = this.#session(asset);
     using _slots = this.#acquireSlots(asset);
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    using _silence = this.#clock.timer(FIRST_ANSWER_TIMEOUT_MS, () => {
+    using _timeout = this.#clock.timer(FIRST_ANSWER_TIMEOUT_MS, () => {
       session.checkLiveness();
       reject(new EdgeError("DeviceNotReachable"));
     });
-    using _left = onAbort(signal, () => reject(signal.reason));
+    using _abort = onAbort(signal, () => reject(signal.reason));
     using _query = session.query(what, params, {
       answer: resolve,
       end: (error) => reject(error ? toQueryError(error) : invalidAnswer()),
@@ -68,23 +59,23 @@ export class DeviceQueries {
     return answer;
   }
 
-  /**
-   * Asks for the log lines of an app; dispose of the feed to end it. Errors as in `ask`, here or from the feed.
-   */
+  /** Opens the log of an app. Dispose of the feed to end the query. Errors as in `query`, from here or from the feed. */
   openLogs(asset: Asset, params: LogsParams): LogFeed {
     const session = this.#session(asset);
-    using cleanup = new DisposableStack();
-    cleanup.use(this.#acquireSlots(asset));
     const { follow: isFollowing, tail: maxLines } = params;
-    const feed = new LogFeed({
+    return new LogFeed({
       clock: this.#clock,
       isFollowing,
       maxLines,
       firstAnswerTimeoutMs: FIRST_ANSWER_TIMEOUT_MS,
+      openQuery: (sink) => {
+        using resources = new DisposableStack();
+        resources.use(this.#acquireSlots(asset));
+        resources.use(session.query("logs", params, sink));
+        return resources.move();
+      },
+      onSilence: () => session.checkLiveness(),
     });
-    cleanup.use(session.query("logs", params, feed));
-    feed.attach(cleanup.move(), () => session.checkLiveness());
-    return feed;
   }
 
   #acquireSlots({ uuid, accountId }: Asset): Disposable {
@@ -97,7 +88,7 @@ export class DeviceQueries {
   #session(asset: Asset): DeviceSession {
     const session = this.#devices.find(asset.uuid);
     if (!session) throw new EdgeError("DeviceNotReachable");
-    if (session.protocol < MIN_REPORTING_PROTOCOL) throw new EdgeError("DeviceTooOld");
+    if (!session.supports("queries")) throw new EdgeError("DeviceTooOld");
     return session;
   }
 }

@@ -6,29 +6,33 @@ import { Latch } from "../../lib/latch.ts";
 import type { QuerySink } from "../devices/session.ts";
 import { excessiveAnswer, invalidAnswer, toQueryError } from "./query-error.ts";
 
-/** Most that waits for a client who reads more slowly than the device sends; lines beyond it are left out and counted. */
+/** Maximum size of lines buffered for a slow client. Further lines are left out and counted. */
 export const MAX_BUFFERED_BYTES = 512 * 1024;
-/** What is handed on at once. */
+/** Size at which a batch is full. */
 const MIN_BATCH_BYTES = 32 * 1024;
-/** Answers without a line that a log with an end may consist of beside those with lines. */
+/** Maximum number of answers without lines in a log that is not followed. */
 const MAX_EMPTY_ANSWERS = 100;
-/** What a line costs beside its text. */
+/** Memory charged for a line in addition to its text. */
 const LINE_OVERHEAD_BYTES = 100;
-/** How long a device may pause within a log that has an end, in milliseconds. */
+/** Maximum pause between answers of a log that is not followed, in milliseconds. */
 const NEXT_ANSWER_TIMEOUT_MS = 30_000;
-/** How long a stream may be silent before something has to be sent to keep it alive, in milliseconds. */
+/** Maximum silence of a stream before an empty batch keeps it alive, in milliseconds. */
 const KEEP_ALIVE_MS = 15_000;
 
 export interface LogFeedOptions {
   readonly clock: Clock;
-  /** Whether the log goes on for as long as the client stays. */
+  /** Whether new lines are followed until the client leaves. */
   readonly isFollowing: boolean;
-  /** Most lines the device was asked for, of a log that has an end. */
+  /** Number of lines requested, for a log that is not followed. */
   readonly maxLines?: number;
   readonly firstAnswerTimeoutMs: number;
+  /** Sends the query. What it returns is disposed of with the feed. */
+  readonly openQuery: (sink: QuerySink) => Disposable;
+  /** Called when the device has not sent anything for too long. */
+  readonly onSilence: () => void;
 }
 
-/** The lines of one `logs` query between the device that sends and the client who reads. */
+/** Buffers the lines of one `logs` query between the device and the client. */
 export class LogFeed implements QuerySink, Disposable {
   readonly #options: LogFeedOptions;
   readonly #latch = new Latch();
@@ -38,19 +42,14 @@ export class LogFeed implements QuerySink, Disposable {
   #lines = 0;
   #emptyAnswers = 0;
   #end: { readonly error: EdgeError | undefined } | undefined;
-  #query: Disposable | undefined;
+  readonly #query: Disposable;
   #timeout: Disposable | undefined;
-  #onTimeout: () => void = () => {};
 
+  /** Sends the query. Throws as `openQuery` does. */
   constructor(options: LogFeedOptions) {
     this.#options = options;
-  }
-
-  /** @param query what is disposed of with the feed; `onSilence` is called when the device has taken too long */
-  attach(query: Disposable, onSilence: () => void): void {
-    this.#query = query;
-    this.#onTimeout = onSilence;
-    this.#armTimeout(this.#options.firstAnswerTimeoutMs);
+    this.#query = options.openQuery(this);
+    this.#armTimeout(options.firstAnswerTimeoutMs);
   }
 
   answer(body: unknown): void {
@@ -71,7 +70,7 @@ export class LogFeed implements QuerySink, Disposable {
     this.#latch.set();
   }
 
-  /** Resolves when the device has begun to answer. Throws what it answered instead. */
+  /** Resolves with the first answer. Throws the error with which the device ended the query instead. */
   async waitForFirstAnswer(): Promise<void> {
     while (!this.#hasAnswered && !this.#end) await this.#latch.wait(this.#options.clock, KEEP_ALIVE_MS);
     if (!this.#hasAnswered && this.#end?.error) throw this.#end.error;
@@ -79,8 +78,8 @@ export class LogFeed implements QuerySink, Disposable {
   }
 
   /**
-   * What comes, until the end. Where there is nothing to read at first, an empty batch comes at once; later ones keep
-   * the connection alive. Throws when the end is not the log's.
+   * Yields the lines until the end of the log. If there are none at first, an empty batch is yielded at once; later empty
+   * batches keep the connection alive. Throws when the query ends with an error.
    */
   async *batches(): AsyncGenerator<readonly LogEntry[], void, undefined> {
     if (this.#buffer.length === 0 && !this.#end) yield [];
@@ -95,18 +94,18 @@ export class LogFeed implements QuerySink, Disposable {
 
   [Symbol.dispose](): void {
     this.end(undefined);
-    this.#query?.[Symbol.dispose]();
+    this.#query[Symbol.dispose]();
   }
 
-  /** Takes as many lines as were asked for, and ends a log that goes on after that. */
+  /** Takes the requested number of lines. Ends the feed with an error if the device sends more. */
   #acceptLines(lines: readonly AppLogLine[]): void {
     const { isFollowing, maxLines = Infinity } = this.#options;
-    const most = isFollowing ? Infinity : maxLines;
-    for (const line of lines.slice(0, most - this.#lines)) this.#push(line);
+    const limit = isFollowing ? Infinity : maxLines;
+    for (const line of lines.slice(0, limit - this.#lines)) this.#push(line);
     this.#lines += lines.length;
     if (lines.length === 0) this.#emptyAnswers++;
-    const isTooMuch = this.#lines > most || (!isFollowing && this.#emptyAnswers > MAX_EMPTY_ANSWERS);
-    if (isTooMuch) this.end(excessiveAnswer());
+    const isExcessive = this.#lines > limit || (!isFollowing && this.#emptyAnswers > MAX_EMPTY_ANSWERS);
+    if (isExcessive) this.end(excessiveAnswer());
   }
 
   #nextBatch(): LogEntry[] {
@@ -141,7 +140,7 @@ export class LogFeed implements QuerySink, Disposable {
   #armTimeout(ms: number): void {
     this.#timeout?.[Symbol.dispose]();
     this.#timeout = this.#options.clock.timer(ms, () => {
-      this.#onTimeout();
+      this.#options.onSilence();
       this.end(new EdgeError("DeviceNotReachable"));
     });
   }

@@ -1,14 +1,15 @@
-import type { Clock } from "../../lib/clock.ts";
+import { type Clock, unixNow } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { type ReportDelta, reportDeltaSchema } from "../../protocol/app-report.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import { applyReportDelta, type DeviceReport } from "../core/device-report.ts";
-import type { DeviceSession, ReportHandler } from "../devices/session.ts";
+import type { ReportHandler } from "../devices/handlers.ts";
+import type { DeviceSession } from "../devices/session.ts";
 import type { DeviceStore } from "../store/devices.ts";
 import type { LastSeen } from "./last-seen.ts";
 
-/** How long a device that keeps sending differences to another report is left alone, in milliseconds. */
-const RESYNC_PAUSE_MS = 60_000;
+/** Minimum interval between two requests for a complete report in a session, in milliseconds. */
+const RESYNC_INTERVAL_MS = 60_000;
 
 export interface DeviceReportsOptions {
   readonly store: DeviceStore;
@@ -17,14 +18,14 @@ export interface DeviceReportsOptions {
   readonly logger: Logger;
 }
 
-/** Keeps what devices tell of themselves and their apps, one report for each. */
+/** Stores the reports of devices, one per device. */
 export class DeviceReports implements ReportHandler {
   readonly #options: DeviceReportsOptions;
-  /** When the whole report was last asked for in a session, by the monotonic clock. */
+  /** When the complete report was last requested in a session, by the monotonic clock. */
   readonly #resyncs = new WeakMap<DeviceSession, number>();
 
-  constructor(parts: DeviceReportsOptions) {
-    this.#options = parts;
+  constructor(options: DeviceReportsOptions) {
+    this.#options = options;
   }
 
   async onHello({ assetUuid }: DeviceSession): Promise<string | undefined> {
@@ -36,31 +37,31 @@ export class DeviceReports implements ReportHandler {
     this.#options.lastSeen.record(assetUuid);
   }
 
-  async onReport(session: DeviceSession, change: ReportDelta): Promise<void> {
-    const held = await this.#options.store.findReport(session.assetUuid);
-    // Sent twice: what it leads to is held already.
-    if (change.base !== null && held?.value.hash === change.hash) return;
-    const report = applyReportDelta(held?.value, change);
-    if (!report || !(await this.#save(session, held?.value.hash, report))) this.#resync(session);
+  async onReport(session: DeviceSession, delta: ReportDelta): Promise<void> {
+    const stored = await this.#options.store.findReport(session.assetUuid);
+    // Sent twice: the result is stored already.
+    if (delta.base !== null && stored?.value.hash === delta.hash) return;
+    const report = applyReportDelta(stored?.value, delta);
+    if (!report || !(await this.#save(session, stored?.value.hash, report))) this.#resync(session);
   }
 
-  /** Asks for the complete report: what is held is not what the device took it for. */
+  /** Requests the complete report: the stored one is not the base of the device's delta. */
   #resync(session: DeviceSession): void {
     const { clock, logger } = this.#options;
     const last = this.#resyncs.get(session);
-    if (last !== undefined && clock.monotonic() - last < RESYNC_PAUSE_MS) return;
+    if (last !== undefined && clock.monotonic() - last < RESYNC_INTERVAL_MS) return;
     this.#resyncs.set(session, clock.monotonic());
     session.query(
       "report",
       {},
       {
         answer: async (body) => {
-          const change = reportDeltaSchema.safeParse(body);
-          const report = change.success && change.data.base === null && applyReportDelta(undefined, change.data);
-          // It is complete, so it takes the place of whatever is held.
-          const heldHash = await this.#options.store.findReportHash(session.assetUuid);
-          if (report) await this.#save(session, heldHash, report);
-          else logger.warn({ asset: session.assetUuid }, "the device's report could not be understood");
+          const delta = reportDeltaSchema.safeParse(body);
+          const report = delta.success && delta.data.base === null && applyReportDelta(undefined, delta.data);
+          // It is complete, so it replaces any stored report.
+          const storedHash = await this.#options.store.findReportHash(session.assetUuid);
+          if (report) await this.#save(session, storedHash, report);
+          else logger.warn({ asset: session.assetUuid }, "the device's complete report is invalid");
         },
         end: (error) => {
           if (error) logger.info({ asset: session.assetUuid, code: error.code }, "the device sent no complete report");
@@ -69,15 +70,15 @@ export class DeviceReports implements ReportHandler {
     );
   }
 
-  /** Answers false where another report has taken the place of the held one meanwhile, such as by another session. */
-  async #save({ assetUuid }: DeviceSession, heldHash: string | undefined, report: DeviceReport): Promise<boolean> {
+  /** Returns false if the stored report was replaced meanwhile, such as by another session. */
+  async #save({ assetUuid }: DeviceSession, storedHash: string | undefined, report: DeviceReport): Promise<boolean> {
     const { store, clock, logger } = this.#options;
-    const length = Buffer.byteLength(JSON.stringify(report));
-    // No complete report is longer, since it has to fit one frame.
-    if (length > MAX_FRAME_BYTES) {
-      logger.warn({ asset: assetUuid, bytes: length }, "the device's report is too large; not kept");
+    const bytes = Buffer.byteLength(JSON.stringify(report));
+    // A complete report fits into one frame; one composed of deltas may be larger.
+    if (bytes > MAX_FRAME_BYTES) {
+      logger.warn({ asset: assetUuid, bytes }, "the device's report is too large; not stored");
       return true;
     }
-    return store.replaceReport(assetUuid, heldHash, { value: report, at: Math.floor(clock.now() / 1000) });
+    return store.replaceReport(assetUuid, storedHash, { value: report, at: unixNow(clock) });
   }
 }

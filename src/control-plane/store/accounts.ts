@@ -5,14 +5,14 @@ export interface Account {
   readonly createdAt: number;
 }
 
-/** What an account takes of what is bounded. */
+/** What counts towards the quotas of an account. */
 export interface AccountUsage {
-  /** What its deployments take with their events, in bytes. */
+  /** Size of its deployments with their events, in bytes. */
   readonly storedBytes: number;
   readonly assets: number;
 }
 
-/** An API key without the secret, which is not kept. Times are Unix seconds. */
+/** An API key. The secret is not stored. Times are Unix seconds. */
 export interface ApiKey {
   readonly id: string;
   readonly accountId: string;
@@ -25,21 +25,21 @@ export interface ApiKey {
 export interface AccountStore {
   createAccount(account: Account): Promise<void>;
   findAccount(id: string): Promise<Account | undefined>;
-  /** What the account's deployments take and how many assets it has; nothing where there is no such account. */
+  /** Returns zeros if there is no such account. */
   findUsage(id: string): Promise<AccountUsage>;
-  /** In order of creation. */
+  /** Returns all accounts in order of creation. */
   listAccounts(): Promise<readonly Account[]>;
 }
 
 export interface KeyStore {
-  /** @param hash of the secret; unique. Throws when there is no such account. */
+  /** Throws when there is no such account. @param hash hash of the secret; unique */
   createKey(key: ApiKey, hash: Uint8Array): Promise<void>;
-  /** The key with this hash and the hash as stored, also when it was revoked. */
+  /** Returns the key with this hash, even if revoked, and the stored hash. */
   findKeyByHash(hash: Uint8Array): Promise<{ readonly key: ApiKey; readonly hash: Uint8Array } | undefined>;
   findKey(id: string): Promise<ApiKey | undefined>;
-  /** In order of creation; of one account or of all. */
+  /** Returns the keys of one account or of all, in order of creation. */
   listKeys(accountId?: string): Promise<readonly ApiKey[]>;
   recordKeyUse(id: string, at: number): Promise<void>;
-  /** Answers whether there is such a key. Revoking a revoked one keeps the first time. */
+  /** Returns whether the key exists. A revoked key keeps the time of its first revocation. */
   revokeKey(id: string, at: number): Promise<boolean>;
 }

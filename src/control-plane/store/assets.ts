@@ -5,7 +5,7 @@ import type { AssetStatus } from "../../protocol/asset.ts";
 
 export type RegisterResult =
   | { readonly ok: true }
-  /** The value of this field belongs to another asset, or to another field of the same one. */
+  /** The value of this field is an identifier of another asset, or of another field of the same asset. */
   | {
       readonly ok: false;
       readonly taken: Identifier["field"];
@@ -13,47 +13,47 @@ export type RegisterResult =
       readonly owner: IdentifierOwner;
     };
 
-/** The asset an identifier belongs to. */
+/** The asset that has an identifier. */
 export interface IdentifierOwner {
   readonly assetUuid: string;
   readonly accountId: string;
 }
 
-/** What to list; a criterion that is left out lets everything pass. */
+/** Criteria for a list of assets; `undefined` matches every asset. */
 export interface AssetFilter {
   readonly status: AssetStatus | undefined;
   /** Exactly this type. */
   readonly type: string | undefined;
-  /** Part of the name or the serial number; ASCII letters in either case. */
+  /** Part of the name or the serial number; case-insensitive for ASCII letters. */
   readonly text: string | undefined;
 }
 
 export interface AssetStore {
-  /** The asset of this account with that serial number, SIM SID, ICCID or UUID. */
+  /** Returns the account's asset with this serial number, SIM SID, ICCID or UUID. */
   findAsset(accountId: string, identifier: string): Promise<Asset | undefined>;
   findAssetByUuid(uuid: string): Promise<Asset | undefined>;
-  /** By the token its device has, or the one it was given to take its place. */
+  /** Finds an asset by the current device token, or by the next one. */
   findAssetByDeviceToken(hash: Uint8Array): Promise<Asset | undefined>;
   /**
-   * A device connects with this token. Where it is the one it was given to take the place of another, the other is void.
+   * Makes the asset's next device token the current one, if this is its hash. The previous token becomes invalid.
    *
-   * @returns whether another is void now
+   * @returns whether a token was replaced
    */
   replaceDeviceToken(uuid: string, hash: Uint8Array): Promise<boolean>;
-  /** All or nothing. Throws when there is no such account. */
+  /** Stores the asset with its SIMs in one transaction. Throws when there is no such account. */
   registerAsset(asset: Asset, deviceTokenHash: Uint8Array): Promise<RegisterResult>;
-  /** The account's assets in order of creation time, then UUID, beginning after `after`; at most `limit`. */
+  /** Returns at most `limit` of the account's assets after `after`, ordered by creation time, then UUID. */
   listAssets(
     accountId: string,
     filter: AssetFilter,
     limit: number,
     after: AssetCursor | undefined,
   ): Promise<readonly Asset[]>;
-  /** An asset that is gone meanwhile is no error. */
+  /** Does nothing if the asset does not exist. */
   renameAsset(uuid: string, name: string): Promise<void>;
   /**
-   * Removes the asset with its SIMs, identifiers and usage: whoever registers one of its SIMs later must not see what
-   * was used before. One that is gone already is no error.
+   * Removes the asset with its SIMs, identifiers and usage: a later owner of a SIM must not see its earlier usage. Does
+   * nothing if the asset does not exist.
    */
   removeAsset(uuid: string): Promise<void>;
 }

@@ -1,33 +1,33 @@
 import type { DeviceDataUsage } from "../../protocol/data-usage.ts";
 import type { DeviceReport } from "../core/device-report.ts";
 
-/** What a device told, and when; Unix seconds. */
+/** A value from a device, with the time in Unix seconds when it was received. */
 export interface Dated<T> {
   readonly value: T;
   readonly at: number;
 }
 
-/** What devices told of themselves; gone with their asset. An asset that is gone meanwhile is no error. */
+/** Data from devices, removed with their asset. Writing for an asset that does not exist does nothing. */
 export interface DeviceStore {
-  /** When the device was last connected; `undefined` when it never was. */
+  /** Returns when the device was last connected, in Unix seconds; `undefined` if never. */
   findLastSeen(assetUuid: string): Promise<number | undefined>;
-  /** When each of these devices was last connected, all in one go. */
+  /** Stores when each of these devices was last connected, in one transaction. */
   recordSeen(lastSeen: ReadonlyMap<string, number>): Promise<void>;
   findReport(assetUuid: string): Promise<Dated<DeviceReport> | undefined>;
-  /** As in `findReport`, without reading it all. */
+  /** Returns the hash of the stored report without reading the report. */
   findReportHash(assetUuid: string): Promise<string | undefined>;
   /**
-   * Replaces the device's report, on the condition that the one that is held still has this hash; `undefined`: that none
-   * is held. Answers whether it was replaced.
+   * Replaces the device's report if the stored one has this hash; `undefined` stands for no stored report. Returns whether
+   * it was replaced.
    */
-  replaceReport(assetUuid: string, heldHash: string | undefined, report: Dated<DeviceReport>): Promise<boolean>;
+  replaceReport(assetUuid: string, storedHash: string | undefined, report: Dated<DeviceReport>): Promise<boolean>;
   findLedger(assetUuid: string): Promise<Dated<DeviceDataUsage> | undefined>;
   /**
-   * Reads the device's ledger, lets `decide` say what takes its place, and stores that, with nobody else in between.
-   * `decide` must be pure, and may be called again where another change came first. Answers what it said last.
+   * Replaces the device's ledger atomically by the result of `decide`, which must be pure, since it is called again if
+   * another change comes first. Returns its last result.
    */
   updateLedger(
     assetUuid: string,
-    decide: (held: Dated<DeviceDataUsage> | undefined) => Dated<DeviceDataUsage>,
+    decide: (stored: Dated<DeviceDataUsage> | undefined) => Dated<DeviceDataUsage>,
   ): Promise<Dated<DeviceDataUsage>>;
 }

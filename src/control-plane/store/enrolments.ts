@@ -1,18 +1,18 @@
 import type { EnrolmentCode } from "../core/enrolment.ts";
 
 export interface EnrolmentStore {
-  /** Keeps a new code. Those of the same asset that nobody has used are void from now on. @param hash unique */
+  /** Stores a new code. Unused codes of the same asset become invalid. @param hash unique */
   issueCode(code: EnrolmentCode, hash: Uint8Array): Promise<void>;
-  /** @returns the code with its hash, and that of the nonce it was used with */
+  /** Returns the code with its hash, and the hash of the nonce it was used with. */
   findCode(
     hash: Uint8Array,
   ): Promise<
     { readonly code: EnrolmentCode; readonly hash: Uint8Array; readonly nonceHash: Uint8Array | undefined } | undefined
   >;
   /**
-   * Uses a code, and lets the device connect with another token, beside the one it has. All or nothing.
+   * Marks a code as used and stores the asset's next device token, in one transaction. The current token stays valid.
    *
-   * @returns false where another nonce was quicker
+   * @returns false if the code was used with another nonce before
    */
   useCode(use: {
     readonly hash: Uint8Array;

@@ -1,6 +1,6 @@
 export interface NetworkGroupStore {
-  /** Adds a group to the account's own; one that is there already is no error. Throws when there is no such account. */
+  /** Adds a group to the account's own, if it is not there. Throws when there is no such account. */
   addNetworkGroup(accountId: string, name: string): Promise<void>;
-  /** Names of the account's own groups, in alphabetical order. */
+  /** Returns the names of the account's own groups in alphabetical order. */
   listNetworkGroups(accountId: string): Promise<readonly string[]>;
 }

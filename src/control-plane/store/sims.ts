@@ -2,8 +2,8 @@ import type { SimType } from "../../protocol/sim.ts";
 import type { SimState } from "../core/asset.ts";
 
 export interface SimStore {
-  /** Stores what the operator has confirmed. An asset or SIM that is gone meanwhile is no error. */
+  /** Stores a state that the operator has confirmed. Does nothing if the asset or SIM does not exist. */
   setSimState(assetUuid: string, type: SimType, state: SimState): Promise<void>;
-  /** Whether any asset, of whatever account, holds a SIM with this ICCID. */
+  /** Whether an asset of any account has a SIM with this ICCID. */
   hasIccid(iccid: string): Promise<boolean>;
 }

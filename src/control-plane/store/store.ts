@@ -7,7 +7,7 @@ import type { NetworkGroupStore } from "./network-groups.ts";
 import type { SimStore } from "./sims.ts";
 import type { UsageStore } from "./usage.ts";
 
-/** Everything edge-control keeps. What a method has answered is on disk. */
+/** Everything edge-control stores. When a method resolves, its change is on disk. */
 export interface Store extends AsyncDisposable {
   readonly accounts: AccountStore;
   readonly keys: KeyStore;
@@ -18,10 +18,10 @@ export interface Store extends AsyncDisposable {
   readonly deployments: DeploymentStore;
   readonly devices: DeviceStore;
   readonly enrolments: EnrolmentStore;
-  /** Throws when the store does not answer. */
+  /** Throws when the store is not usable. */
   check(): Promise<void>;
-  /** Removes from the log on disk what was written before. Answers whether it could, without waiting for anybody. */
+  /** Truncates the write-ahead log without waiting for other users. Returns whether that was possible. */
   truncateWal(): Promise<boolean>;
-  /** A number that differs from the last answer after another process has changed something. */
+  /** Returns a number that changes when another process has written to the database. */
   dataVersion(): Promise<number>;
 }

@@ -2,10 +2,10 @@ import type { Granularity } from "../../protocol/usage.ts";
 import type { TimeRange } from "../core/usage-period.ts";
 import type { UsageTotal } from "../core/usage-view.ts";
 
-/** Most bytes one record may hold: 1 TiB. Keeps every sum within what SQLite can add up. */
+/** Maximum of `bytes` of one record: 1 TiB. Keeps sums within the integers of SQLite. */
 export const MAX_RECORD_BYTES = 2 ** 40;
 
-/** Bytes one SIM used from `startTime` until before `endTime` (Unix seconds), under one network group or profile. */
+/** Bytes of one SIM from `startTime` until before `endTime` (Unix seconds), in one network group or profile. */
 export interface UsageRecord {
   readonly iccid: string;
   /** Network group of a Super SIM, service profile of a PRO SIM. */
@@ -18,11 +18,11 @@ export interface UsageRecord {
 
 export interface UsageStore {
   /**
-   * Stores all records or, when the source throws, none. A record with the ICCID, start and bucket of an earlier one
-   * replaces it, so that the same source may be read again. Records of an ICCID that no asset holds are left out.
-   * Answers how many were stored, the same one twice counting once.
+   * Stores all records or, when the source throws, none. A record replaces an earlier one with the same ICCID, start and
+   * bucket, so that an import can be repeated. Records with an ICCID of no asset are skipped. Returns how many were stored,
+   * without duplicates.
    */
   recordUsage(records: AsyncIterable<UsageRecord>): Promise<number>;
-  /** Totals of the records that begin within the range, by period and then bucket. Empty periods are left out. */
+  /** Returns totals of the records that begin within the range, by period and then bucket, without empty periods. */
   sumUsage(iccid: string, range: TimeRange, granularity: Granularity): Promise<readonly UsageTotal[]>;
 }

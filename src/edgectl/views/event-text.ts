@@ -3,6 +3,7 @@ import { formatBytes } from "../../lib/terminal/bytes.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
 import { formatDuration } from "../../lib/terminal/time.ts";
 import { renderBar } from "./bar.ts";
+import { progressDetails } from "../../protocol/deployment-event.ts";
 
 const MAX_BAR_WIDTH = 30;
 const MIN_BAR_WIDTH = 5;
@@ -51,10 +52,10 @@ export function bytesParts({ bytes }: Pick<StreamedEvent, "bytes">, rate: number
   return parts;
 }
 
-/** How often the device's link broke during the download, if the device reports it. */
-export function linkCutParts({ details }: StreamedEvent): string[] {
-  const cuts = details?.["cuts"];
-  if (typeof cuts !== "number" || !Number.isSafeInteger(cuts) || cuts < 1) return [];
+/** How often the link broke while the device downloaded, where it says so. */
+export function linkCutParts(event: StreamedEvent): string[] {
+  const { cuts = 0 } = progressDetails(event);
+  if (cuts === 0) return [];
   return [`link cut ${cuts === 1 ? "once" : `${cuts} times`}`];
 }
 

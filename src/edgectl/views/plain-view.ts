@@ -1,5 +1,6 @@
 import type { StreamedEvent } from "../api/deployment-event.ts";
 import type { Printer } from "../printer.ts";
+import { progressDetails } from "../../protocol/deployment-event.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import type { DeploymentView } from "./deployment-view.ts";
 import { bytesParts, CONNECTION_LOST_TEXT, fractionOf, isProgress, linkCutParts, stepLabel } from "./event-text.ts";
@@ -43,9 +44,8 @@ export class PlainView implements DeploymentView {
     const fraction = fractionOf(event);
     if (fraction < this.#nextFraction) return;
     this.#nextFraction = Math.floor(fraction / PROGRESS_STEP + 1 + Number.EPSILON) * PROGRESS_STEP;
-    const { bytes, details } = event;
-    const rate = details?.["bytes_per_second"];
-    const facts = bytes ? bytesParts({ bytes }, typeof rate === "number" ? rate : undefined) : [];
+    const { bytes } = event;
+    const facts = bytes ? bytesParts({ bytes }, progressDetails(event).bytes_per_second) : [];
     const text = [...facts, ...linkCutParts(event)].join(", ");
     this.#printer.line(`${stepLabel(event)}: ${Math.floor(fraction * 100)} %${text === "" ? "" : ` (${text})`}`);
   }

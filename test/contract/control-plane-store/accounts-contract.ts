@@ -10,7 +10,7 @@ const keyOf = (id: string, accountId: string = ACCOUNT, createdAt = 1) => ({
   revokedAt: undefined,
 });
 
-/** What stores promise about accounts, keys and network groups. */
+/** Contract of stores for accounts, keys and network groups. */
 export function accountsContract(harness: StoreHarness): void {
   describeDomain("accounts", harness, () => {
     test("are listed in order of creation", async () => {
@@ -22,7 +22,7 @@ export function accountsContract(harness: StoreHarness): void {
       expect(await store.accounts.findAccount("acc_c")).toBeUndefined();
     });
 
-    test("the store answers that it is there", async () => {
+    test("the store reports that it is usable", async () => {
       await using store = await harness.open();
       await store.check();
       expect(await store.dataVersion()).toBe(await store.dataVersion());
@@ -43,7 +43,7 @@ export function accountsContract(harness: StoreHarness): void {
       await expect(store.keys.createKey(keyOf("key_4"), hash("one"))).rejects.toThrow();
     });
 
-    test("are revoked once: of two who do it, the first time stays", async () => {
+    test("are revoked once: a second revocation keeps the time of the first", async () => {
       await using store = await openWithAccounts(harness);
       await store.keys.createKey(keyOf("key_1"), hash("one"));
       expect(await store.keys.revokeKey("key_none", 5)).toBe(false);
@@ -57,7 +57,7 @@ export function accountsContract(harness: StoreHarness): void {
   });
 
   describeDomain("network groups", harness, () => {
-    test("belong to one account, and are added once however many add them", async () => {
+    test("belong to one account, and concurrent additions add a group once", async () => {
       await using store = await openWithAccounts(harness);
       await Promise.all(["b", "a", "b", "a"].map((name) => store.networkGroups.addNetworkGroup(ACCOUNT, name)));
       expect(await Promise.all(TWO_ACCOUNTS.map((id) => store.networkGroups.listNetworkGroups(id)))).toEqual([

@@ -5,7 +5,7 @@ import { ACCOUNT, describeDomain, hash, openWithAccounts, register, someAsset, t
 
 const EVERYTHING: AssetFilter = { status: undefined, type: undefined, text: undefined };
 
-/** What stores promise about assets and their SIMs. */
+/** Contract of stores for assets and their SIMs. */
 export function assetsContract(harness: StoreHarness): void {
   describeDomain("assets", harness, () => {
     test("are found by each of their identifiers, by their own account only", async () => {
@@ -21,22 +21,22 @@ export function assetsContract(harness: StoreHarness): void {
       expect(await store.assets.findAssetByDeviceToken(hash("other"))).toBeUndefined();
     });
 
-    test("of several that claim an identifier at once, one gets it, and nothing is left of the others", async () => {
+    test("concurrent registrations with one identifier: one succeeds, and nothing of the others is stored", async () => {
       await using store = await openWithAccounts(harness);
       const claims = Array.from({ length: 8 }, () => someAsset({ serialNumber: "GW-1", supersim: someSuperSim() }));
       const results = await Promise.all(claims.map((asset) => store.assets.registerAsset(asset, hash(asset.uuid))));
       expect(results.filter(({ ok }) => ok)).toHaveLength(1);
       const [winner] = await store.assets.listAssets(ACCOUNT, EVERYTHING, 100, undefined);
-      const holder = { accountId: ACCOUNT, assetUuid: winner?.uuid };
+      const owner = { accountId: ACCOUNT, assetUuid: winner?.uuid };
       expect(results.filter(({ ok }) => !ok)).toEqual(
-        Array.from({ length: 7 }, () => ({ ok: false, taken: "serial_number", value: "GW-1", holder })),
+        Array.from({ length: 7 }, () => ({ ok: false, taken: "serial_number", value: "GW-1", owner })),
       );
       expect(await store.assets.listAssets(ACCOUNT, EVERYTHING, 100, undefined)).toHaveLength(1);
       const iccids = claims.map(({ supersim }) => store.sims.hasIccid(supersim?.iccid ?? ""));
       expect((await Promise.all(iccids)).filter(Boolean)).toHaveLength(1);
     });
 
-    test("are listed page by page in order of creation, as far as the filter lets them pass", async () => {
+    test("are listed page by page in order of creation, if they match the filter", async () => {
       await using store = await openWithAccounts(harness);
       const all = [];
       for (let index = 0; index < 7; index++) {
@@ -59,7 +59,7 @@ export function assetsContract(harness: StoreHarness): void {
       expect(await store.assets.listAssets("acc_2", EVERYTHING, 10, undefined)).toEqual([]);
     });
 
-    test("are renamed and removed, and what is gone is no error", async () => {
+    test("are renamed and removed, and calls for a removed asset do nothing", async () => {
       await using store = await openWithAccounts(harness);
       const asset = await register(store, someAsset({ prosim: someProSim() }));
       await store.assets.renameAsset(asset.uuid, "Pump");
@@ -74,7 +74,7 @@ export function assetsContract(harness: StoreHarness): void {
   });
 
   describeDomain("sims", harness, () => {
-    test("keep what the operator confirmed, each by itself", async () => {
+    test("keep the state that the operator confirmed, independently of each other", async () => {
       await using store = await openWithAccounts(harness);
       const asset = await register(store, someAsset({ supersim: someSuperSim(), prosim: someProSim() }));
       await store.sims.setSimState(asset.uuid, "supersim", { status: "inactive", networkGroup: "own" });

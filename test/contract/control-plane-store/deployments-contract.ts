@@ -6,7 +6,7 @@ import type { Store } from "../../../src/control-plane/store/store.ts";
 import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
 import { describeDomain, hash, openWithAccounts, type StoreHarness } from "./harness.ts";
 
-/** Stores it with its first event; answers it as it is on record. */
+/** Stores the deployment with its first event, and returns its record. */
 async function create(store: Store, fields: Partial<Deployment> = {}): Promise<Deployment> {
   const { lastEvent, ...deployment } = receivedDeployment(fields);
   if (!lastEvent) throw new Error("a received deployment has had an event");
@@ -29,7 +29,7 @@ function undecided(): never {
   throw new Error("undecided");
 }
 
-/** What stores promise about deployments. */
+/** Contract of stores for deployments. */
 export function deploymentsContract(harness: StoreHarness): void {
   describeDomain("deployments", harness, () => {
     test("are read as they were stored, with every field", async () => {
@@ -57,23 +57,23 @@ export function deploymentsContract(harness: StoreHarness): void {
           spec: null,
         },
       }));
-      // What the whole account takes is read with the deployment, and not written with it.
+      // The size of the whole account is read with the deployment, but not written with it.
       const found = await store.deployments.findDeployment(created.id);
       expect({ ...found, accountStoredBytes: accountStoredBytes }).toEqual({
         ...changed,
         accountStoredBytes: accountStoredBytes,
       });
       expect(found?.eventBytes).toBeGreaterThan(created.eventBytes);
-      expect(changed).toMatchObject({ version: 2, lastSeq: 2, connection: 7, doubt: "restored", spec: null });
+      expect(changed).toMatchObject({ version: 2, lastSeq: 2, connection: 7, uncertainty: "restored", spec: null });
       expect(await store.deployments.findDeployment("dep_none")).toBeUndefined();
     });
 
-    test("those that ended in doubt are listed for their asset, oldest first, up to a limit", async () => {
+    test("those that ended with an uncertain outcome are listed by asset, oldest first, up to a limit", async () => {
       await using store = await openWithAccounts(harness);
       const list = ["asked", "overdue", "asked", "restored", "backup", undefined] as const;
-      for (const [index, doubt] of list.entries()) {
+      for (const [index, uncertainty] of list.entries()) {
         const { id } = await create(store, { id: `dep_${index}`, createdAtMs: T0 + index });
-        await store.deployments.updateDeployment(id, () => ({ fields: { uncertainty: doubt } }));
+        await store.deployments.updateDeployment(id, () => ({ fields: { uncertainty } }));
         if (index !== 2) await end(store, id, T0 + 10);
       }
       const { assetUuid } = receivedDeployment();
@@ -84,7 +84,7 @@ export function deploymentsContract(harness: StoreHarness): void {
       expect(await ids("11111111-1111-4111-8111-000000000000", 10)).toEqual([]);
     });
 
-    test("a summary says the same as the deployment", async () => {
+    test("a summary has the same values as the deployment", async () => {
       await using store = await openWithAccounts(harness);
       const full = await create(store, { options: { urgent: true } });
       const { id, assetUuid } = full;
@@ -103,12 +103,12 @@ export function deploymentsContract(harness: StoreHarness): void {
       }));
       const ended = await store.deployments.findSummary(id);
       expect(await store.deployments.findDeployment(id)).toMatchObject(ended!);
-      expect(ended).toMatchObject({ code: "DeploymentTimeout", acknowledgedAtMs: T0 + 1, doubt: "restored" });
+      expect(ended).toMatchObject({ code: "DeploymentTimeout", acknowledgedAtMs: T0 + 1, uncertainty: "restored" });
       expect(await store.deployments.listUnfinishedSummaries(assetUuid)).toEqual([]);
       expect(await store.deployments.findSummary("dep_none")).toBeUndefined();
     });
 
-    test("a change leaves the specification as it is, unless it is about that", async () => {
+    test("a change of other fields keeps the specification", async () => {
       await using store = await openWithAccounts(harness);
       const { id, spec } = await create(store, { spec: { name: "web", image: "web:1" } });
       await say(store, id, "x");
@@ -118,7 +118,7 @@ export function deploymentsContract(harness: StoreHarness): void {
       expect(await store.deployments.findDeployment(id)).toMatchObject({ spec: null });
     });
 
-    test("one that does not fit within the bounds is refused, and nothing of it is stored", async () => {
+    test("one that exceeds the limits is refused, and nothing of it is stored", async () => {
       await using store = await openWithAccounts(harness);
       const first = await create(store);
       const bounds = { maxAccountBytes: 1_000_000, maxRunningPerAsset: 1 };
@@ -129,14 +129,14 @@ export function deploymentsContract(harness: StoreHarness): void {
           ...bounds,
           ...bound,
         });
-      expect(await again({ maxRunningPerAsset: 1 })).toEqual({ kind: "busy" });
+      expect(await again({ maxRunningPerAsset: 1 })).toEqual({ kind: "too_many_running" });
       const full = await again({ maxRunningPerAsset: 2, maxAccountBytes: first.accountStoredBytes });
-      expect(full).toEqual({ kind: "full", usedBytes: first.accountStoredBytes });
+      expect(full).toEqual({ kind: "quota_exceeded", usedBytes: first.accountStoredBytes });
       expect(await store.deployments.findDeployment("dep_2")).toBeUndefined();
       expect(await again({ maxRunningPerAsset: 2 })).toEqual({ kind: "created" });
     });
 
-    test("the version rises by one with each change, and with nothing else", async () => {
+    test("each change increments the version, and nothing else does", async () => {
       await using store = await openWithAccounts(harness);
       const { id, version } = await create(store);
       expect(version).toBe(1);
@@ -148,7 +148,7 @@ export function deploymentsContract(harness: StoreHarness): void {
       expect(await store.deployments.updateDeployment("dep_none", () => ({ fields: {} }))).toBeUndefined();
     });
 
-    test("changes of several at once come one after the other: no number twice, none left out", async () => {
+    test("concurrent changes are serialized: events are numbered without duplicates or gaps", async () => {
       await using store = await openWithAccounts(harness);
       const { id } = await create(store);
       const results = await Promise.all(Array.from({ length: 30 }, (_, index) => say(store, id, `${index}`)));
@@ -160,7 +160,7 @@ export function deploymentsContract(harness: StoreHarness): void {
       expect((await store.deployments.readEvents(id, 29, 1)).map(({ seq }) => seq)).toEqual([30]);
     });
 
-    test("of several ends at once one is taken, and nothing after it", async () => {
+    test("of several concurrent final events one is stored, and nothing after it", async () => {
       await using store = await openWithAccounts(harness);
       const { id } = await create(store);
       const ends = Array.from({ length: 6 }, (_, index) => end(store, id, T0 + index));
@@ -171,14 +171,14 @@ export function deploymentsContract(harness: StoreHarness): void {
       expect(record).toMatchObject({ status: "Fail", lastSeq: events.length, version: events.length });
     });
 
-    test("what `decide` throws changes nothing", async () => {
+    test("nothing changes when `decide` throws", async () => {
       await using store = await openWithAccounts(harness);
       const before = await create(store);
       await expect(store.deployments.updateDeployment(before.id, undecided)).rejects.toThrow("undecided");
       expect(await store.deployments.findDeployment(before.id)).toEqual(before);
     });
 
-    test("a key used for the same request several times at once makes one deployment", async () => {
+    test("concurrent requests with one key create one deployment", async () => {
       await using store = await openWithAccounts(harness);
       const { lastEvent, ...deployment } = receivedDeployment();
       if (!lastEvent) throw new Error("a received deployment has had an event");
@@ -219,7 +219,7 @@ export function deploymentsContract(harness: StoreHarness): void {
       expect(await store.deployments.listUnfinished()).toHaveLength(5);
     });
 
-    test("those that ended long ago are removed with their events, each once however many remove them", async () => {
+    test("old ones are removed with their events, each once by concurrent calls", async () => {
       await using store = await openWithAccounts(harness);
       for (let index = 0; index < 6; index++) {
         await create(store, { id: `dep_${index}` });

@@ -8,10 +8,10 @@ const nothing: DeviceDataUsage = { days: [], deployments: [], budget: null };
 
 const code = (assetUuid: string, createdAt = 10) => ({ assetUuid, createdAt, expiresAt: 100, usedAt: undefined });
 
-/** What stores promise about devices and enrolments. */
+/** Contract of stores for devices and enrolments. */
 export function devicesContract(harness: StoreHarness): void {
   describeDomain("devices", harness, () => {
-    test("when they were last seen is kept, and those that are gone are no error", async () => {
+    test("the time they were last seen is stored, and removed devices are ignored", async () => {
       await using store = await openWithAccounts(harness);
       const { uuid } = await register(store, someAsset());
       expect(await store.devices.findLastSeen(uuid)).toBeUndefined();
@@ -25,7 +25,7 @@ export function devicesContract(harness: StoreHarness): void {
       expect(await store.devices.findLastSeen("gone")).toBeUndefined();
     });
 
-    test("a report takes the place of the one it was made from, and of no other", async () => {
+    test("a report replaces only the one it is based on", async () => {
       await using store = await openWithAccounts(harness);
       const { uuid } = await register(store, someAsset());
       expect(await store.devices.findReport(uuid)).toBeUndefined();
@@ -45,7 +45,7 @@ export function devicesContract(harness: StoreHarness): void {
       expect(await store.devices.replaceReport(uuid, undefined, { value: report("y"), at: 4 })).toBe(false);
     });
 
-    test("what is added to a ledger by several at once is all there", async () => {
+    test("concurrent updates of a ledger are all stored", async () => {
       await using store = await openWithAccounts(harness);
       const { uuid } = await register(store, someAsset());
       expect(await store.devices.findLedger(uuid)).toBeUndefined();
@@ -70,7 +70,7 @@ export function devicesContract(harness: StoreHarness): void {
   });
 
   describeDomain("enrolments", harness, () => {
-    test("of several devices that use a code at once, one gets it, and keeps it", async () => {
+    test("of several devices that use a code concurrently, one succeeds, and may repeat it", async () => {
       await using store = await openWithAccounts(harness);
       const { uuid } = await register(store, someAsset());
       await store.enrolments.issueCode(code(uuid), hash("code"));
@@ -84,7 +84,7 @@ export function devicesContract(harness: StoreHarness): void {
         code: { ...code(uuid), usedAt: 20 },
         nonceHash: expect.objectContaining({ length: 1 }),
       });
-      // Beside the token it has, until it connects with the new one.
+      // The current token stays valid until the device connects with the new one.
       expect((await store.assets.findAssetByDeviceToken(hash(uuid)))?.uuid).toBe(uuid);
       expect((await store.assets.findAssetByDeviceToken(hash("token-again")))?.uuid).toBe(uuid);
       expect(await store.assets.replaceDeviceToken(uuid, hash(uuid))).toBe(false);
@@ -93,7 +93,7 @@ export function devicesContract(harness: StoreHarness): void {
       expect(await store.assets.findAssetByDeviceToken(hash(uuid))).toBeUndefined();
     });
 
-    test("a newer code makes those that nobody has used void, and all go with their asset", async () => {
+    test("a newer code invalidates unused ones, and all are removed with their asset", async () => {
       await using store = await openWithAccounts(harness);
       const { uuid } = await register(store, someAsset({ accountId: ACCOUNT }));
       await store.enrolments.issueCode(code(uuid), hash("one"));

@@ -23,7 +23,7 @@ export async function openWithAccounts(harness: StoreHarness): Promise<Store> {
 
 let count = 0;
 
-/** An asset without SIMs that no other is like. */
+/** An asset without SIMs, with unique identifiers. */
 export function someAsset(fields: Partial<Asset> = {}): Asset {
   const number = String(++count).padStart(12, "0");
   return {
@@ -39,14 +39,14 @@ export function someAsset(fields: Partial<Asset> = {}): Asset {
   };
 }
 
-/** Registers it, with a token hash of its own unless one is given. Throws where that is refused. */
+/** Registers the asset, by default with a token hash of its own. Throws when it is refused. */
 export async function register(store: Store, asset: Asset, token = hash(asset.uuid)): Promise<Asset> {
   const result = await store.assets.registerAsset(asset, token);
   if (!result.ok) throw new Error(`taken: ${result.taken}`);
   return asset;
 }
 
-/** What stands for a hash: the bytes of a text. */
+/** A fake hash: the bytes of a text. */
 export function hash(text: string): Uint8Array {
   return Buffer.from(text);
 }

@@ -7,7 +7,7 @@ const open = async () => openStore(":memory:");
 
 storeContract({ name: "SQLite", open });
 
-// As if it were elsewhere: calls of different callers overtake each other.
+// Like a remote database: calls of different callers overtake each other.
 for (const seed of [1, 2, 3]) {
   const random = new SeededRandom(seed);
   const delay = async (): Promise<void> => {

@@ -5,7 +5,7 @@ import { devicesContract } from "./devices-contract.ts";
 import type { StoreHarness } from "./harness.ts";
 import { usageContract } from "./usage-contract.ts";
 
-/** What every store of the control plane promises, whatever it is made of and however long it takes. */
+/** Contract of every implementation of the control plane's store. */
 export function storeContract(harness: StoreHarness): void {
   accountsContract(harness);
   assetsContract(harness);

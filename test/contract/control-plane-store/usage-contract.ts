@@ -18,7 +18,7 @@ const record = fc.record({
   bytes: fc.integer({ min: 0, max: 2 ** 40 }),
 });
 
-/** What the query has to answer, added up record by record. */
+/** The expected totals, summed record by record. */
 function sums(records: readonly UsageRecord[], start: number, end: number, granularity: Granularity) {
   const unique = new Map(records.map((each) => [`${each.startTime} ${each.bucket}`, each]));
   const totals = new Map<string, { periodStart: number | undefined; bucket: string; bytes: number }>();
@@ -39,10 +39,10 @@ async function storeWithSim(harness: StoreHarness): Promise<Store> {
   return store;
 }
 
-/** What stores promise about the usage of SIMs. */
+/** Contract of stores for the usage of SIMs. */
 export function usageContract(harness: StoreHarness): void {
   describeDomain("usage", harness, () => {
-    test("adds up per period and bucket as one would by hand, the last of equal records counting", async () => {
+    test("sums by period and bucket equal those of the model, and a later record replaces an equal one", async () => {
       await fc.assert(
         fc.asyncProperty(
           fc.array(record, { maxLength: 40 }),
@@ -71,7 +71,7 @@ export function usageContract(harness: StoreHarness): void {
       ]);
     });
 
-    test("a source that fails leaves nothing behind, and the store goes on working", async () => {
+    test("a source that fails leaves nothing behind, and the store stays usable", async () => {
       await using store = await storeWithSim(harness);
       async function* failing(): AsyncGenerator<UsageRecord> {
         yield { iccid: ICCID, bucket: "a", startTime: 0, endTime: 10, bytes: 5 };
@@ -83,7 +83,7 @@ export function usageContract(harness: StoreHarness): void {
       expect(await store.usage.recordUsage(recordsOf(records))).toBe(1);
     });
 
-    test("usage goes with its asset: who registers the SIM later does not see it", async () => {
+    test("usage is removed with its asset: a later owner of the SIM does not see it", async () => {
       await using store = await storeWithSim(harness);
       await store.usage.recordUsage(recordsOf([{ iccid: ICCID, bucket: "a", startTime: 0, endTime: 10, bytes: 5 }]));
       await store.assets.removeAsset(UUID);
@@ -93,7 +93,7 @@ export function usageContract(harness: StoreHarness): void {
       expect(await store.usage.recordUsage(recordsOf(orphan))).toBe(0);
     });
 
-    test("several sources at once are each stored whole", async () => {
+    test("concurrent imports are each stored completely", async () => {
       await using store = await storeWithSim(harness);
       const source = (bucket: string) =>
         recordsOf(

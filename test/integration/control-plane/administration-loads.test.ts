@@ -26,7 +26,7 @@ test("an administration command does not load the server", async () => {
   expect(loaded).not.toContain("ws");
 });
 
-test("serving does: what this looks for is there to be seen", async () => {
+test("the command serve does load it, so the test above can fail", async () => {
   await using directory = await tempDir();
   // An address no machine has: the server is loaded, and ends for that.
   const loaded = await packagesLoadedBy("serve", "--listen", "192.0.2.1:1", "--data-dir", directory.path);

@@ -61,7 +61,7 @@ describe("an action on an app", () => {
     expect(listed.body["deployments"]).toMatchObject([{ action }]);
   });
 
-  test("with the app's own name in it changes what else it names", async () => {
+  test("that repeats the app's own name changes the other fields", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
     const stream = await call("PATCH", uuid, "/web", { body: { name: "web", image: "web:2" } });
@@ -71,7 +71,7 @@ describe("an action on an app", () => {
     expect(stream.events.at(-1)?.status).toBe("Success");
   });
 
-  test("on an app that is not there fails as the device says", async () => {
+  test("on an app that does not exist fails as the device reports", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
     const stream = await call("POST", uuid, "/web/stop");
@@ -92,7 +92,7 @@ describe("an action on an app", () => {
     expect(stream.events.at(-1)).toMatchObject({ status: "Fail", code: "DeviceNotReachable" });
   });
 
-  test("that the device does not acknowledge is sent again on its next session, and can be cancelled", async () => {
+  test("that the device has not acknowledged is sent again in its next session, and can be cancelled", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     const first = await FakeDevice.connect(control.agentUrl, deviceToken, { acknowledges: false });
     const stream = await call("PATCH", uuid, "/web", { body: { image: "web:2" } });
@@ -111,7 +111,7 @@ describe("an action on an app", () => {
     expect(stream.events.at(-1)).toMatchObject({ code: "DeploymentCancelled", message: "Undone." });
   });
 
-  test("sent twice with one Idempotency-Key happens once; another action with it is refused", async () => {
+  test("repeated with one Idempotency-Key is carried out once; another action with the key is refused", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
     const headers = { "Idempotency-Key": `key-${uuid}` };
@@ -146,7 +146,7 @@ describe("a request that is refused", () => {
     expect(stream.events[0]).toMatchObject({ status: "Fail", deployment_id: "" });
   });
 
-  test("without a body it may say any type, as curl does", async () => {
+  test("without a body may have any content type, as with curl", async () => {
     const { uuid } = await control.asset(account);
     for (const [method, path] of [
       ["POST", "/web/stop"],
@@ -158,7 +158,7 @@ describe("a request that is refused", () => {
   });
 });
 
-/** Makes the request and answers the frame the device got, and the record. */
+/** Sends the request and returns the frame that the device got, and the record. */
 async function sent(method: string, path: string, body: object): Promise<[FrameOf<"deploy" | "command">, string]> {
   const { uuid, deviceToken } = await control.asset(account);
   await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
@@ -193,7 +193,7 @@ describe("options", () => {
 });
 
 describe("credentials for a registry", () => {
-  test("are on no disk, and sent again as long as the device has not acknowledged", async () => {
+  test("are not stored on disk, and sent again until the device has acknowledged", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     const first = await FakeDevice.connect(control.agentUrl, deviceToken, { acknowledges: false });
     const stream = await call("POST", uuid, "", { body: { name: "web", image: "web:1", ...AUTH } });
@@ -221,7 +221,7 @@ describe("credentials for a registry", () => {
     await third.flushed();
     expect(await deployment(uuid, id)).toMatchObject({ status: "Fail", code: "RegistryAuthLost" });
     expect([...second.received, ...third.received].filter(({ type }) => type === "deploy")).toEqual([]);
-    // Should the device turn out to have it after all, it undoes it: it was reported as failed.
+    // If the device has the deployment after all, it undoes it: it was reported as failed.
     await using fourth = await FakeDevice.connect(control.agentUrl, deviceToken, { held: [id] });
     expect(await fourth.next("cancel")).toMatchObject({ deployment_id: id });
   });
@@ -274,7 +274,7 @@ describe("a device that speaks protocol 1", () => {
     expect(device.received.map(({ type }) => type)).toEqual(["welcome"]);
   });
 
-  test("is deployed to as ever", async () => {
+  test("still gets plain deployments", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     await using device = await FakeDevice.connect(control.agentUrl, deviceToken, { protocol: 1 });
     const stream = await call("POST", uuid, "", { body: { name: "web", image: "web:1" } });

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => control[Symbol.asyncDispose]());
 
-/** Resolves when the server holds the report of this hash: all before it have been dealt with. */
+/** Resolves when the report with this hash is stored, and so all earlier ones are handled. */
 const held = (uuid: string, hash: string) =>
   waitFor(`report ${hash}`, async () => (await control.store.devices.findReportHash(uuid)) === hash);
 
@@ -31,7 +31,7 @@ async function names(uuid: string): Promise<string[]> {
 }
 
 describe("the apps of a device", () => {
-  test("that has never sent a report are an empty list, and errors say so", async () => {
+  test("that has never reported are none, and the response says so", async () => {
     const { uuid } = await control.asset(account);
     expect((await get(uuid, "apps")).body).toEqual({
       apps: [],
@@ -57,7 +57,7 @@ describe("the apps of a device", () => {
     const reportedAt = nowS();
     expect(await names(uuid)).toEqual(["alpha", "web"]);
     await clock.advance(60_000);
-    // Connected and silent: nothing has changed.
+    // Connected without reports: nothing has changed.
     const present = await get(uuid, "apps/web");
     expect(present.body).toEqual({
       ...someApp("web"),
@@ -77,7 +77,7 @@ describe("the apps of a device", () => {
     expect((await get(uuid, "apps/other")).body).toMatchObject({ code: "AppNotFound" });
   });
 
-  test("of an agent that speaks protocol 1 cannot be told", async () => {
+  test("of an agent that speaks protocol 1 are not available", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     await using _device = await FakeDevice.connect(control.agentUrl, deviceToken, { protocol: 1 });
     for (const path of ["apps", "apps/web", "apps/web?reveal=environments", "apps/web/logs", "device", "data-usage"]) {
@@ -88,7 +88,7 @@ describe("the apps of a device", () => {
 });
 
 describe("a report", () => {
-  test("is kept as differences lead to it, and its hash is in the next welcome", async () => {
+  test("is stored by applying deltas, and its hash is in the next welcome", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     const first = await FakeDevice.connect(control.agentUrl, deviceToken);
     first.report({ hash: "h1", apps: [someApp("a"), someApp("b")], device: someFacts() });
@@ -104,7 +104,7 @@ describe("a report", () => {
     expect((await get(uuid, "apps/b")).body).toMatchObject({ state: "stopped" });
   });
 
-  test("that differs from another one than is held is asked for whole, once", async () => {
+  test("that is based on another one than the stored one is requested completely, once", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
     device.report({ base: "unknown", hash: "h2", apps: [someApp("b")] });
@@ -113,12 +113,12 @@ describe("a report", () => {
     device.report({ base: "h2", hash: "h3", apps: [someApp("c")] });
     device.answer(query.query_id, { base: null, hash: "h3", apps: [someApp("b"), someApp("c")], removed_apps: [] });
     device.endQuery(query.query_id);
-    // In order: what comes after the answer is a difference to it.
+    // In order: the next report is a delta to the answer.
     device.report({ base: "h3", hash: "h4", removed_apps: ["b"] });
     await held(uuid, "h4");
     expect(await names(uuid)).toEqual(["c"]);
     for (let count = 0; count < 20; count++) device.report({ base: "unknown", hash: `x${count}` });
-    // Taken in order: what comes last is held when all before it have been dealt with.
+    // Handled in order: when the last report is stored, all earlier ones are handled.
     device.report({ base: "h4", hash: "h5" });
     await held(uuid, "h5");
     expect(device.received.filter(({ type }) => type === "query")).toHaveLength(1);
@@ -141,7 +141,7 @@ describe("a report", () => {
     expect(JSON.stringify(await control.store.devices.findReport(uuid))).not.toContain("in-clear");
   });
 
-  test("that grows beyond what one frame may hold is not kept", async () => {
+  test("that grows beyond the size of one frame is not stored", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
     const spec = { command: ["x".repeat(300_000)] };
@@ -149,7 +149,7 @@ describe("a report", () => {
     for (const [index, name] of ["a", "b", "c", "d", "e"].entries()) {
       device.report({ base: `h${index}`, hash: `h${index + 1}`, apps: [someApp(name, { spec })] });
     }
-    // Taken only as a difference to what is held: the third of them.
+    // Accepted only as a delta to the stored report: the third of them.
     device.report({ base: "h3", hash: "h3b" });
     await held(uuid, "h3b");
     expect(await names(uuid)).toEqual(["a", "b", "c"]);
@@ -158,7 +158,7 @@ describe("a report", () => {
     expect(await names(uuid)).toEqual(["z"]);
   });
 
-  test("of which there are too many in a second holds the device back, and nobody else", async () => {
+  test("above the rate limit delays its device, and no other", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
     for (let count = 1; count <= 40; count++) device.report({ hash: `h${count}` });
@@ -175,7 +175,7 @@ describe("a report", () => {
     });
   });
 
-  test("goes with its asset", async () => {
+  test("is removed with its asset", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
     device.report({ hash: "h1", apps: [someApp("web")] });
@@ -198,7 +198,7 @@ describe("reveal=environments", () => {
     volumes: [],
   };
 
-  test("asks the device, and nothing of it is kept", async () => {
+  test("queries the device, and nothing of the answer is stored", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
     const asking = get(uuid, "apps/web?reveal=environments");
@@ -223,7 +223,7 @@ describe("reveal=environments", () => {
     await clock.advance(10_000);
     expect((await asking).status).toBe(503);
     expect(await device.next("query_cancel")).toMatchObject({ query_id: id });
-    // Too late, and nothing to complain of.
+    // Too late, but not a bad frame.
     device.answer(id, { app: someApp("web"), spec });
     device.endQuery(id);
     await device.flushed();
@@ -234,7 +234,7 @@ describe("reveal=environments", () => {
     ["AppNotFound", "There is no app web.", 404, { code: "AppNotFound", message: "There is no app web." }],
     ["EngineUnavailable", undefined, 503, { code: "EngineUnavailable" }],
     ["PortOfCall", undefined, 502, { code: "DeviceFailed", details: { device_code: "Internal" } }],
-  ])("ends as the device says: %s", async (code, message, status, body) => {
+  ])("ends as the device reports: %s", async (code, message, status, body) => {
     const { uuid, deviceToken } = await control.asset(account);
     await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
     const asking = get(uuid, "apps/web?reveal=environments");
@@ -248,7 +248,7 @@ describe("reveal=environments", () => {
     ["nothing", undefined],
     ["something else", { lines: [] }],
     ["an app without its specification", { app: someApp("web") }],
-  ])("answered with %s is the device's failure, and the session lives on", async (_what, answer) => {
+  ])("answered with %s is DeviceFailed, and the session continues", async (_what, answer) => {
     const { uuid, deviceToken } = await control.asset(account);
     await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
     const asking = get(uuid, "apps/web?reveal=environments");

@@ -13,7 +13,7 @@ afterAll(() => control[Symbol.asyncDispose]());
 const get = (id: string, apiKey = account.apiKey): Promise<Response> =>
   fetch(`${control.url}/v1/assets/${id}`, { headers: { "X-API-Key": apiKey } });
 
-test("an asset answers to each of its identifiers, and to no other account", async () => {
+test("an asset is found by each of its identifiers, and only by its own account", async () => {
   const { uuid } = await control.asset(account, {
     serialNumber: "SN:1_x",
     createdAt: 1_700_000_000,

@@ -7,7 +7,7 @@ import { openStream } from "../../support/event-stream.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
-/** The executable itself, as a process of its own. */
+/** The executable in a process of its own. */
 const MAIN = join(import.meta.dirname, "../../../src/control-plane/main.ts");
 
 let directory: Awaited<ReturnType<typeof tempDir>>;
@@ -113,7 +113,7 @@ test("administration works before, beside and after a running server", async () 
   expect((await stat(join(dataDir, "edge-control.sqlite"))).mode & 0o077).toBe(0);
 });
 
-test("a server killed without warning loses nothing that was said", async () => {
+test("a server killed without warning loses nothing that was confirmed", async () => {
   const { account_id } = await administer("account", "create", "Acme");
   const key = await administer("key", "create", "--account", account_id ?? "", "--name", "ops");
   const asset = await administer("asset", "add", "--account", account_id ?? "", "--serial-number", "GW-1");
@@ -144,7 +144,7 @@ test("a server killed without warning loses nothing that was said", async () => 
   ]);
 });
 
-describe("what cannot be done is said in one line", () => {
+describe("an error is reported in one line", () => {
   test("a second server on the same data", async () => {
     await using _server = await serve();
     const second = await edgeControl("serve", "--data-dir", dataDir, "--listen", "127.0.0.1:0");
@@ -177,7 +177,7 @@ describe("what cannot be done is said in one line", () => {
     expect(stderr).toMatch(/^edge-control: .*\n$/);
   });
 
-  test("an asset whose identifier is taken, or that is not described well", async () => {
+  test("an asset with an identifier in use, or with invalid fields", async () => {
     const { account_id } = await administer("account", "create", "Acme");
     const add = (...args: string[]) =>
       edgeControl("asset", "add", "--account", account_id ?? "", "--data-dir", dataDir, ...args);

@@ -5,7 +5,7 @@ import { apiClient } from "../../support/api-client.ts";
 import { type RunningCommand, run, start } from "../../support/command.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
-/** The executable itself, as a process of its own. */
+/** The executable in a process of its own. */
 const MAIN = join(import.meta.dirname, "../../../src/control-plane/main.ts");
 const ICCID = "8988307001000000001";
 
@@ -88,7 +88,7 @@ test("a network group added beside a running server can be used at once", async 
   expect(await refused("network-group", "add", "x", "--account", "acc_none")).toContain("no account acc_none");
 });
 
-test("backup beside a running server; restore only when it has stopped, and it serves what was backed up", async () => {
+test("a backup works beside a running server, a restore only when it has stopped; then it serves the backup", async () => {
   const file = join(directory.path, "backup.db");
   {
     await using server = await serve();
@@ -98,7 +98,7 @@ test("backup beside a running server; restore only when it has stopped, and it s
     expect((await apiClient(server, { apiKey }).get("/v1/assets/GW-1")).body).toMatchObject({
       name: "After the backup",
     });
-    // The power goes: whatever stands in the log alone has to be kept, too.
+    // Power loss: changes that are only in the write-ahead log must be kept.
     server.process.kill("SIGKILL");
     await server.process.exited;
   }
@@ -114,7 +114,7 @@ test("backup beside a running server; restore only when it has stopped, and it s
   expect((await apiClient(server, { apiKey }).get("/v1/assets/GW-1")).body).toMatchObject({ name: "After the backup" });
 });
 
-test("restore refuses what is no backup, in one line", async () => {
+test("restore refuses a file that is not a backup, in one line", async () => {
   const file = join(directory.path, "backup.db");
   await writeFile(file, "this is not a database");
   expect(await refused("restore", file)).toContain("cannot be used");

@@ -6,7 +6,7 @@ import { FakeClock } from "../../support/fake-clock.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
-/** Ends that depend on time or on the order of things, with the clock held. */
+/** Ends that depend on time or on the order of events, with a fake clock. */
 let clock: FakeClock;
 let control: ControlPlane;
 let account: TestAccount;
@@ -39,13 +39,13 @@ const cancel = async (id: string): Promise<{ status: number; body: unknown }> =>
   return { status: response.status, body: await response.json() };
 };
 
-/** Waits until the control plane has dealt with what the device sent. */
+/** Waits until the control plane has handled the device's frames. */
 async function settled(condition: () => Promise<boolean>): Promise<void> {
   await waitFor("the control plane", condition);
 }
 
 describe("the acknowledgement", () => {
-  test("not given within 10 s: not reachable, and the device is told to cancel", async () => {
+  test("is missing for 10 s: not reachable, and the device is told to cancel", async () => {
     await using device = await online({ acknowledges: false });
     const stream = await deploy();
     await device.next("deploy");
@@ -65,7 +65,7 @@ describe("the acknowledgement", () => {
     });
   });
 
-  test("refused by the device: ends at once, with the device's reason", async () => {
+  test("is refused by the device: the deployment ends at once, with the device's reason", async () => {
     await using device = await online({ acknowledges: false });
     const stream = await deploy();
     const refusal = { code: "InsufficientDisk", message: "The device's disk is full." };
@@ -84,7 +84,7 @@ describe("the acknowledgement", () => {
     expect(stream.events.at(-1)).toMatchObject({ status: "Success" });
   });
 
-  test("given too late is answered with cancel, and so is a success; the failure that follows is acknowledged", async () => {
+  test("that is late is answered with cancel, and so is a success; the failure that follows is acknowledged", async () => {
     await using device = await online({ acknowledges: false });
     const stream = await deploy();
     const id = stream.deploymentId;
@@ -101,7 +101,7 @@ describe("the acknowledgement", () => {
     expect(stream.events).toHaveLength(2);
   });
 
-  test("a link that shows no sign of life after that is cut", async () => {
+  test("that is missing also cuts a connection without a sign of life", async () => {
     const device = await online({ acknowledges: false });
     await deploy();
     await device.next("deploy");
@@ -127,7 +127,7 @@ describe("the deadline", () => {
     expect(await device.next("cancel")).toMatchObject({ reason: "timeout" });
   });
 
-  test("also holds while the device is away; it is told when it is back", async () => {
+  test("also applies while the device is offline, which is told when it is back", async () => {
     const device = await online();
     const stream = await deploy();
     await settled(acknowledged(stream.deploymentId));
@@ -157,11 +157,11 @@ describe("a stream", () => {
     expect(stream.text.startsWith(`${first}\n\ndata: {"status":"Success"`)).toBe(true);
   });
 
-  test("of a key that was revoked ends, and the deployment goes on", async () => {
+  test("of a revoked key ends, and the deployment continues", async () => {
     await using device = await online();
     const stream = await deploy();
     await settled(acknowledged(stream.deploymentId));
-    // As the administration does: through a connection of its own.
+    // Through another connection to the database, as the administration does.
     await using other = openStore(control.databasePath);
     await clock.advance(2_000);
     await other.keys.revokeKey(account.keyId, 1);
@@ -174,7 +174,7 @@ describe("a stream", () => {
 });
 
 describe("cancelling", () => {
-  test("is the device's to carry out: it undoes and reports the end", async () => {
+  test("is carried out by the device, which undoes the deployment and reports its end", async () => {
     await using device = await online();
     const stream = await deploy();
     const id = stream.deploymentId;
@@ -196,7 +196,7 @@ describe("cancelling", () => {
     expect(await cancel(id)).toMatchObject({ status: 200, body: { status: "Fail", code: "DeploymentCancelled" } });
   });
 
-  test("beats a success that is under way", async () => {
+  test("takes precedence over a success in transit", async () => {
     await using device = await online();
     const stream = await deploy();
     const id = stream.deploymentId;
@@ -208,7 +208,7 @@ describe("cancelling", () => {
     expect(stream.events.some(({ status }) => status === "Success")).toBe(false);
   });
 
-  test("a device that does not confirm: cancelled after a minute all the same", async () => {
+  test("ends after a minute if the device does not confirm", async () => {
     await using device = await online();
     const stream = await deploy();
     await settled(acknowledged(stream.deploymentId));
@@ -219,7 +219,7 @@ describe("cancelling", () => {
     expect(stream.events.at(-1)).toMatchObject({ status: "Fail", code: "DeploymentCancelled" });
   });
 
-  test("with the device away it is cancelled at once, and the device is told when it is back", async () => {
+  test("takes effect at once if the device is offline, which is told when it is back", async () => {
     const device = await online();
     const stream = await deploy();
     const id = stream.deploymentId;
@@ -232,7 +232,7 @@ describe("cancelling", () => {
     expect(await back.next("cancel")).toMatchObject({ deployment_id: id, reason: "requested" });
   });
 
-  test("of what is not there is 404", async () => {
+  test("of an unknown deployment is 404", async () => {
     expect(await cancel("dep_nothing")).toMatchObject({ status: 404, body: { code: "DeploymentNotFound" } });
   });
 });

@@ -22,7 +22,7 @@ const get = (uuid: string, path: string): Promise<ApiResponse> =>
   apiClient(control, account).get(`/v1/assets/${uuid}/edge/${path}`);
 
 describe("the device", () => {
-  test("is asked while it is connected, and remembered while it is away", async () => {
+  test("is queried while it is connected; while it is offline the stored report is returned", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     expect((await get(uuid, "device")).body).toEqual({
       device: null,
@@ -59,7 +59,7 @@ describe("the device", () => {
     expect(away.body["data_usage"]).toEqual({ today: someLedgerDay("2026-11-20", 5), budget });
   });
 
-  test("that does not answer in time is shown as it told last, and its connection is tried", async () => {
+  test("that does not answer in time is shown by its stored report, and its connection is checked", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
     device.report({ hash: "h1", device: someFacts() });
@@ -71,7 +71,7 @@ describe("the device", () => {
 });
 
 describe("data usage", () => {
-  test("is the device's count beside that of its SIMs, for the days asked for", async () => {
+  test("has the counts of the device and of its SIMs for the requested days", async () => {
     const supersim = someSuperSim();
     const { uuid, deviceToken } = await control.asset(account, { supersim });
     const noon = Date.UTC(2026, 10, 18, 12) / 1000;
@@ -126,7 +126,7 @@ describe("data usage", () => {
     });
   });
 
-  test("told anew replaces what was told of a day, and keeps the other days", async () => {
+  test("of a new answer replaces the days it has, and keeps the other days", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     const device = await FakeDevice.connect(control.agentUrl, deviceToken);
     for (const days of [
@@ -160,7 +160,7 @@ describe("data usage", () => {
     expect(body["details"]).toMatchObject({ issues: [{ path }] });
   });
 
-  test("of a device that was never asked has the SIMs' side alone", async () => {
+  test("of a device that was never queried has the SIMs' counts only", async () => {
     const { uuid } = await control.asset(account, { supersim: someSuperSim() });
     expect((await get(uuid, "data-usage?from=2026-11-01&to=2026-11-01")).body).toMatchObject({
       days: [],

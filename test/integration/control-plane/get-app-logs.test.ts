@@ -38,7 +38,7 @@ async function connected(): Promise<{ device: FakeDevice } & TestAsset> {
 }
 
 describe("the log of an app", () => {
-  test("is asked of the device and handed on line by line, streams told apart, what is left out counted", async () => {
+  test("is queried from the device and forwarded line by line, with its streams and the count of lines left out", async () => {
     const { uuid, device } = await connected();
     await using _device = device;
     const opening = logs(uuid, "?tail=5&since=1790000000");
@@ -58,7 +58,7 @@ describe("the log of an app", () => {
     expect(device.received.filter(({ type }) => type === "query_cancel")).toEqual([]);
   });
 
-  test("is plain text for who wants that, one line for each", async () => {
+  test("is plain text on request, one line per entry", async () => {
     const { uuid, device } = await connected();
     await using _device = device;
     const opening = logs(uuid, "", "text/plain");
@@ -99,7 +99,7 @@ describe("the log of an app", () => {
   test.each([
     ["AppNotFound", 404],
     ["EngineUnavailable", 503],
-  ])("that cannot be had is a plain refusal: %s", async (code, status) => {
+  ])("that is not available is a JSON error: %s", async (code, status) => {
     const { uuid, device } = await connected();
     await using _device = device;
     const opening = logs(uuid);
@@ -120,7 +120,7 @@ describe("the log of an app", () => {
     },
   );
 
-  test("of a device that is away, or falls silent, is 503", async () => {
+  test("of a device that is offline or does not answer is 503", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     expect((await logs(uuid)).status).toBe(503);
     await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
@@ -131,7 +131,7 @@ describe("the log of an app", () => {
     expect(await device.next("query_cancel")).toMatchObject({ query_id: id });
   });
 
-  test("that stops in mid-way says so in its last line", async () => {
+  test("that breaks off says so in its last line", async () => {
     const { uuid, device } = await connected();
     await using _device = device;
     const opening = logs(uuid);
@@ -147,7 +147,7 @@ describe("the log of an app", () => {
     ]);
   });
 
-  test("with an answer that is none ends, and the session lives on", async () => {
+  test("with an invalid answer ends, and the session continues", async () => {
     const { uuid, device } = await connected();
     await using _device = device;
     const opening = logs(uuid);
@@ -159,7 +159,7 @@ describe("the log of an app", () => {
   });
 });
 
-/** A log that is followed, of which nothing has come yet. */
+/** A followed log without lines so far. */
 async function following(): Promise<{ device: FakeDevice; log: EventStream; id: string; uuid: string }> {
   const { device, uuid } = await connected();
   const opening = logs(uuid, "?follow=true");
@@ -170,7 +170,7 @@ async function following(): Promise<{ device: FakeDevice; log: EventStream; id: 
 }
 
 describe("a log that is followed", () => {
-  test("goes on until the client leaves, and the device is told then", async () => {
+  test("continues until the client leaves, and then the query is cancelled", async () => {
     const { device, log, id } = await following();
     await using _device = device;
     await log.until("the beginning", ({ text }) => text === "\n");
@@ -187,21 +187,21 @@ describe("a log that is followed", () => {
     expect(device.isClosed).toBe(false);
   });
 
-  test("ends with a word when the device leaves", async () => {
+  test("ends with an error line when the device disconnects", async () => {
     const { device, log } = await following();
     await device.cut();
     expect(await log.ended).toBe(true);
     expect(entries(log)).toEqual([{ error: { code: "DeviceNotReachable", message: "Device not reachable" } }]);
   });
 
-  test("ends when a newer session takes the place of the one it came over", async () => {
+  test("ends when its session is replaced by a newer one", async () => {
     const asset = await control.asset(account);
     await using older = await FakeDevice.connect(control.agentUrl, asset.deviceToken);
     const opening = logs(asset.uuid, "?follow=true");
     older.answer((await older.next("query")).query_id, { lines: [line("one")] });
     const log = await opening;
     await log.until("the line", ({ text }) => text.includes("one"));
-    // A device whose connection died without a word reads nothing more, and does not say goodbye either.
+    // A device whose connection broke silently neither reads nor closes.
     older.freeze();
     await using _newer = await FakeDevice.connect(control.agentUrl, asset.deviceToken);
     expect(await log.ended).toBe(true);
@@ -217,7 +217,7 @@ describe("a log that is followed", () => {
     device.answer(id, { lines: [] });
     const log = await opening;
     {
-      // As the administration does it: another process, by another connection.
+      // Through another connection to the database, as the administration does.
       await using administration = openStore(control.databasePath);
       await administration.keys.revokeKey(other.keyId, 1);
     }
@@ -226,7 +226,7 @@ describe("a log that is followed", () => {
     expect(await device.next("query_cancel")).toMatchObject({ query_id: id });
   });
 
-  test("of a client that does not read gets what fits a bounded buffer, and a count of what was left out", async () => {
+  test("of a client that does not read is buffered up to a limit, and further lines are counted", async () => {
     const { device, log, id } = await following();
     await using _device = device;
     using _log = log;
@@ -252,8 +252,8 @@ describe("a log that is followed", () => {
   });
 });
 
-describe("questions at once", () => {
-  test("are bounded for each device, and there is room again when one ends", async () => {
+describe("concurrent queries", () => {
+  test("are limited for each device, and another is allowed when one ends", async () => {
     const { uuid, device } = await connected();
     await using _device = device;
     const open: EventStream[] = [];
@@ -283,7 +283,7 @@ describe("questions at once", () => {
     for (const log of open) log[Symbol.dispose]();
   });
 
-  test("end when the service stops, each with a word", async () => {
+  test("end when the service stops, each with an error line", async () => {
     await using own = await startControlPlane();
     const someone = await own.account();
     const { uuid, deviceToken } = await own.asset(someone);

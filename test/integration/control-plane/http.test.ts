@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => control[Symbol.asyncDispose]());
 
-/** Sends bytes as they are and answers everything that comes back until the connection is closed. */
+/** Sends raw bytes and returns everything received until the connection is closed. */
 function raw(bytes: string | Buffer): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(control.server.port, "127.0.0.1");
@@ -98,7 +98,7 @@ describe("what Node's parser or the router refuses", () => {
   });
 });
 
-test("a request without a key is refused on its headers, before anybody waits for the body", async () => {
+test("a request without a key is refused by its headers, without waiting for the body", async () => {
   const answer = await raw(
     "POST /v1/assets/x/edge/apps HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nConnection: close\r\n\r\n",
   );

@@ -59,7 +59,7 @@ const damaged = (id: string): fc.Arbitrary<string | Buffer> => {
   );
 };
 
-test("10,000 random and mutated frames break nothing: the running deployment and the next one end as they should", async () => {
+test("10,000 random and mutated frames break nothing: the running deployment and the next one succeed", async () => {
   await using control = await startControlPlane();
   const account = await control.account();
   const { uuid, deviceToken } = await control.asset(account);

@@ -24,7 +24,7 @@ const follow = (uuid: string, id: string, after: number): Promise<EventStream> =
     apiKey: account.apiKey,
   });
 
-test("many writers, many readers, late and early: everyone sees every event once and in order", async () => {
+test("many writers, many readers, late and early: every reader sees every event once and in order", async () => {
   const { uuid, deviceToken } = await control.asset(account);
   await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
   const COUNT = 200;
@@ -38,7 +38,7 @@ test("many writers, many readers, late and early: everyone sees every event once
   for (let seq = 1; seq <= COUNT; seq++) {
     for (const { id } of deployments) {
       device.event(id, { message: String(seq) });
-      // Sent twice, as a device does that has not seen the acknowledgement.
+      // Sent twice, like a device that has not received the acknowledgement.
       if (seq % 7 === 0) device.event(id, { message: String(seq), device_seq: seq });
     }
     if (seq % 50 === 0) {
@@ -107,7 +107,7 @@ test("a repeated request with the same Idempotency-Key joins the first one's str
   expect(foreign.status).toBe(404);
 });
 
-test("the record tells what was streamed, newest first, page by page, and nothing to others", async () => {
+test("the record has what was streamed, newest first, page by page, and is hidden from other accounts", async () => {
   const { uuid, deviceToken } = await control.asset(account);
   await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
   const ids: string[] = [];

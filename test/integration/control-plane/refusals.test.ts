@@ -41,12 +41,12 @@ async function expectOneFail(stream: EventStream, status: number, code: string, 
   return event?.details;
 }
 
-describe("what never becomes a deployment is one Fail event with its own HTTP status", () => {
+describe("a refused request is one Fail event with its own HTTP status", () => {
   test.each(["{", "", "nonsense", '{"name":}', "\0", "{'a':1}", '{"__proto__":{}}'])("%j: 400", async (body) => {
     await expectOneFail(await deploy({ body }), 400, "InvalidJson", "The request body is not valid JSON.");
   });
 
-  test("no body at all: 400", async () => {
+  test("no body: 400", async () => {
     await expectOneFail(await deploy({}), 400, "InvalidJson", "The request body is not valid JSON.");
   });
 
@@ -57,7 +57,7 @@ describe("what never becomes a deployment is one Fail event with its own HTTP st
     },
   );
 
-  test("an asset of another account: the same answer", async () => {
+  test("an asset of another account: the same response", async () => {
     const other = await control.asset(await control.account());
     await expectOneFail(await deploy({ body: app }, other.uuid), 404, "AssetNotFound", "Asset not found");
   });

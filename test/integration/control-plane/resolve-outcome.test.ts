@@ -6,7 +6,7 @@ import { FakeClock } from "../../support/fake-clock.ts";
 import { FakeDevice, type FakeDeviceOptions } from "../../support/fake-device.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
-/* Devices that come back without a deployment that is unfinished on record, and what they say of it. */
+/* Devices that reconnect without a deployment that is unfinished on record, and the outcome they report. */
 
 let clock: FakeClock;
 let control: ControlPlane;
@@ -25,7 +25,7 @@ interface Begun {
   readonly back: (options?: FakeDeviceOptions) => Promise<FakeDevice>;
 }
 
-/** A deployment its device has acknowledged before the connection went. */
+/** A deployment that its device has acknowledged before the connection was lost. */
 async function begun(protocol = 2): Promise<Begun> {
   const { uuid, deviceToken } = await control.asset(account);
   const device = await FakeDevice.connect(control.agentUrl, deviceToken, { protocol });
@@ -41,7 +41,7 @@ async function begun(protocol = 2): Promise<Begun> {
   return { stream, id, back: (options) => FakeDevice.connect(control.agentUrl, deviceToken, { protocol, ...options }) };
 }
 
-/** What the stream ended with, and whether the device was told to undo it. */
+/** The final event of the stream, and whether the device was told to cancel. */
 async function outcome(stream: EventStream, device: FakeDevice) {
   await stream.ended;
   await device.flushed();
@@ -49,7 +49,7 @@ async function outcome(stream: EventStream, device: FakeDevice) {
   return { status, code, details, isUndone: device.received.some(({ type }) => type === "cancel") };
 }
 
-test("an end that the device has on record is taken over, and nothing is undone", async () => {
+test("an end that the device has on record is taken over, and nothing is cancelled", async () => {
   for (const said of [
     { status: "Success", message: "App web is running." },
     { status: "Fail", message: "It is unhealthy.", code: "Unhealthy" },
@@ -64,7 +64,7 @@ test("an end that the device has on record is taken over, and nothing is undone"
   }
 });
 
-test("a device with nothing on record of it is told to undo what it may have left", async () => {
+test("a device without a record of the deployment is told to cancel it", async () => {
   const { stream, back } = await begun();
   await using device = await back();
   expect(await device.next("cancel")).toMatchObject({ reason: "unknown" });
@@ -84,7 +84,7 @@ const app = (last: unknown) => ({
 });
 const ended = (id: string) => ({ deployment_id: id, action: "deploy", status: "Success", finished_at: null });
 
-/** Answers as an agent that does not know the question: with an error, and then with its report. */
+/** Answers like an agent that does not know the query: with an error, and then with its report. */
 async function answerAsOlderAgent(device: FakeDevice, apps: readonly unknown[]): Promise<void> {
   const asked = await device.next("query");
   expect(asked).toMatchObject({ what: "deployments" });
@@ -94,14 +94,14 @@ async function answerAsOlderAgent(device: FakeDevice, apps: readonly unknown[]):
   device.answer(report.query_id, { base: null, hash: "h", apps, removed_apps: [] });
 }
 
-test("an older agent is believed by its report", async () => {
+test("the outcome of an older agent is derived from its report", async () => {
   const { stream, id, back } = await begun();
   await using device = await back({ outcomes: false });
   await answerAsOlderAgent(device, [app(ended(id))]);
   expect(await outcome(stream, device)).toMatchObject({ status: "Success", isUndone: false });
 });
 
-test("an older agent that cannot tell loses nothing", async () => {
+test("an older agent that cannot report the outcome loses nothing", async () => {
   const { stream, back } = await begun();
   await using device = await back({ outcomes: false });
   await answerAsOlderAgent(device, [app(ended("dep_later"))]);
@@ -112,7 +112,7 @@ test("an older agent that cannot tell loses nothing", async () => {
   });
 });
 
-test("an agent of the first protocol, which cannot be asked, loses nothing", async () => {
+test("an agent of protocol 1, which cannot be queried, loses nothing", async () => {
   const { stream, back } = await begun(1);
   await using device = await back();
   expect(await outcome(stream, device)).toMatchObject({
@@ -122,12 +122,12 @@ test("an agent of the first protocol, which cannot be asked, loses nothing", asy
   });
 });
 
-test("a device that does not answer is asked again, and when time is up nothing is undone", async () => {
+test("a device that does not answer is queried again, and at the deadline nothing is cancelled", async () => {
   const { stream, back } = await begun();
   await using device = await back({ outcomes: false });
   await device.next("query");
   await clock.advance(10_000);
-  // Asked for a sign of life: that has reached the service once what was sent after it has been answered.
+  // The pong has reached the service once a later frame has been answered.
   await device.flushed();
   await device.flushed();
   await clock.advance(30_000);
@@ -138,7 +138,7 @@ test("a device that does not answer is asked again, and when time is up nothing 
 
 const questions = (device: FakeDevice): number => device.received.filter(({ type }) => type === "query").length;
 
-test("an answer that cannot be understood is none", async () => {
+test("an invalid answer counts as none", async () => {
   const { stream, id, back } = await begun();
   await using device = await back({ outcomes: false });
   for (const body of [{ deployments: "all" }, { deployments: [] }, null]) {
@@ -155,7 +155,7 @@ test("an answer that cannot be understood is none", async () => {
   expect(await outcome(stream, device)).toMatchObject({ status: "Success", isUndone: false });
 });
 
-test("cancelling is asked for while the device is asked: what it has on record counts", async () => {
+test("a cancellation during the query: the device's record decides", async () => {
   const { stream, id, back } = await begun();
   await using device = await back({ outcomes: false });
   const { query_id: queryId } = await device.next("query");
@@ -167,7 +167,7 @@ test("cancelling is asked for while the device is asked: what it has on record c
   expect(await outcome(stream, device)).toMatchObject({ status: "Success", isUndone: false });
 });
 
-test("what became overdue while the service was down ends as its device says when it is back", async () => {
+test("a deployment that became overdue while the service was down ends as its device reports", async () => {
   const { id, back } = await begun();
   await control.restart();
   clock.jump(24 * 3_600_000);
@@ -181,7 +181,7 @@ test("what became overdue while the service was down ends as its device says whe
   expect(record).toMatchObject({ status: "Success" });
 });
 
-test("a device that answers nothing about many deployments gets no more questions with time", async () => {
+test("a device that does not answer gets no more queries with each retry", async () => {
   const { uuid, deviceToken } = await control.asset(account);
   const device = await FakeDevice.connect(control.agentUrl, deviceToken);
   const url = `${control.url}/v1/assets/${uuid}/edge/apps`;
@@ -209,7 +209,7 @@ test("a device that answers nothing about many deployments gets no more question
   }
 });
 
-test("one that was cancelled before the device had answered is undone when it is back, after it is asked", async () => {
+test("a deployment cancelled before the device had answered is queried and then cancelled when it is back", async () => {
   const { stream, id, back } = await begun();
   const first = await back({ outcomes: false });
   await first.next("query");
@@ -232,7 +232,7 @@ test("one that was cancelled before the device had answered is undone when it is
 test.each([
   (id: string) => ({ type: "ack", deployment_id: id }),
   (id: string) => ({ type: "refuse", deployment_id: id, code: "Internal", message: "x" }),
-])("a word about a deployment there is no record of is no fault of the device", async (frame) => {
+])("a frame about a deployment without a record is not a bad frame", async (frame) => {
   const { deviceToken } = await control.asset(account);
   await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
   for (let index = 0; index < 50; index++) device.send(frame(`dep_gone_${index}`));

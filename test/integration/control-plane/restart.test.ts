@@ -25,7 +25,7 @@ const deploy = (uuid: string): Promise<EventStream> =>
 
 const follow = (path: string): Promise<EventStream> => openStream(control.url + path, { apiKey: account.apiKey });
 
-test("a restart in mid-deployment loses nothing: streams and devices are told, and everything goes on", async () => {
+test("a restart during a deployment loses nothing: streams and devices are notified, and everything continues", async () => {
   const { uuid, deviceToken } = await control.asset(account);
   const device = await FakeDevice.connect(control.agentUrl, deviceToken);
   const stream = await deploy(uuid);
@@ -67,7 +67,7 @@ test("deadlines hold across a restart", async () => {
   expect(resumed.events.at(-1)).toMatchObject({ status: "Fail", code: "DeploymentTimeout" });
 });
 
-test("what was not acknowledged before the restart has as long as it would have had", async () => {
+test("a deployment not acknowledged before the restart keeps its time", async () => {
   const { uuid, deviceToken } = await control.asset(account);
   const options = { acknowledges: false };
   const device = await FakeDevice.connect(control.agentUrl, deviceToken, options);
@@ -85,7 +85,7 @@ test("what was not acknowledged before the restart has as long as it would have 
   expect(await back.next("cancel")).toMatchObject({ deployment_id: id, reason: "not_reachable" });
 });
 
-test("no stream is held up by one that nobody reads", async () => {
+test("a stream without a reader does not delay the others", async () => {
   const { uuid, deviceToken } = await control.asset(account);
   await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
   const stream = await deploy(uuid);
@@ -98,7 +98,7 @@ test("no stream is held up by one that nobody reads", async () => {
     return (await control.store.deployments.findDeployment(stream.deploymentId))?.lastDeviceSeq === EVENTS;
   });
   const stopped = control.server.stop();
-  // Ten times the grace period at most: whatever is stuck is cut.
+  // At most ten times the grace period: hanging connections are cut.
   for (let second = 0; second < 30; second++) await clock.advance(1_000);
   await stopped;
 });

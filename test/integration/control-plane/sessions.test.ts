@@ -23,7 +23,7 @@ afterAll(() => control[Symbol.asyncDispose]());
 const deploy = (uuid: string, name = "web"): Promise<EventStream> =>
   openStream(`${control.url}/v1/assets/${uuid}/edge/apps`, { apiKey: account.apiKey, body: { name, image: "web:1" } });
 
-/** Deploys and ends it well: the proof that everything still works. */
+/** Carries out a deployment, to prove that everything still works. */
 async function deployWell(uuid: string, device: FakeDevice): Promise<void> {
   const stream = await deploy(uuid);
   const id = stream.deploymentId;
@@ -34,7 +34,7 @@ async function deployWell(uuid: string, device: FakeDevice): Promise<void> {
 }
 
 describe("the handshake", () => {
-  test("tells the device who it is taken for", async () => {
+  test("tells the device its asset", async () => {
     const { asset, deviceToken } = await control.asset(account);
     await using device = await FakeDevice.open(control.agentUrl, deviceToken);
     device.hello({ protocol: 99 });
@@ -58,7 +58,7 @@ describe("the handshake", () => {
     await expect(FakeDevice.open(control.agentUrl.replace("agent", "other"), deviceToken)).rejects.toThrow("404");
   });
 
-  test("in a version that never was is no hello", async () => {
+  test("with an invalid version is a bad frame", async () => {
     const { deviceToken } = await control.asset(account);
     await using device = await FakeDevice.open(control.agentUrl, deviceToken);
     device.hello({ protocol: 0 });
@@ -97,7 +97,7 @@ describe("one session per device", () => {
     ]);
   });
 
-  test("what an older session still sends is not taken", async () => {
+  test("frames of a replaced session are ignored", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     await using older = await FakeDevice.connect(control.agentUrl, deviceToken);
     const stream = await deploy(uuid);
@@ -115,7 +115,7 @@ describe("one session per device", () => {
     expect(stream.events.at(-1)?.message).toBe("Up.");
   });
 
-  test("a command that was under way is sent again on the new session", async () => {
+  test("a command in transit is sent again in the new session", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     await using older = await FakeDevice.connect(control.agentUrl, deviceToken, { acknowledges: false });
     const stream = await deploy(uuid);
@@ -129,7 +129,7 @@ describe("one session per device", () => {
 });
 
 describe("connections beyond the session", () => {
-  test("of one device are few: the oldest is cut, said in the log, and the newest works", async () => {
+  test("of one device are limited: the oldest is cut, which is logged, and the newest works", async () => {
     const log = captureLogText();
     await using logged = await startControlPlane({ logger: log.logger });
     const { deviceToken } = await logged.asset(await logged.account());
@@ -149,7 +149,7 @@ describe("connections beyond the session", () => {
     await kept.at(-1)?.next("welcome");
   });
 
-  test("a device may come back again and again, however slowly its connections close", async () => {
+  test("a device may reconnect any number of times, however slowly its connections close", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     await using open = new AsyncDisposableStack();
     for (let count = 0; count < 3 * MAX_CONNECTIONS_PER_ASSET; count++) {
@@ -159,7 +159,7 @@ describe("connections beyond the session", () => {
     await deployWell(uuid, last);
   });
 
-  test("what is sent on a replaced one is not read, and too much of it cuts it", async () => {
+  test("that were replaced are not read, and cut if they send too much", async () => {
     const log = captureLogText();
     await using logged = await startControlPlane({ logger: log.logger });
     const { deviceToken } = await logged.asset(await logged.account());
@@ -175,7 +175,7 @@ describe("connections beyond the session", () => {
   });
 });
 
-test("a hello that names one deployment over and over is answered once", async () => {
+test("a hello that names one deployment many times is answered once", async () => {
   const { uuid, deviceToken } = await control.asset(account);
   const device = await FakeDevice.connect(control.agentUrl, deviceToken);
   const stream = await deploy(uuid);
@@ -191,8 +191,8 @@ test("a hello that names one deployment over and over is answered once", async (
   expect(back.received.filter(({ type }) => type === "cancel")).toHaveLength(1);
 });
 
-describe("a device that drops out in mid-deployment", () => {
-  test("is waited for, and the stream says so once each way", async () => {
+describe("a device that disconnects during a deployment", () => {
+  test("is waited for, and the stream reports the loss and the return once each", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     const device = await FakeDevice.connect(control.agentUrl, deviceToken);
     const stream = await deploy(uuid);
@@ -215,7 +215,7 @@ describe("a device that drops out in mid-deployment", () => {
     ]);
   });
 
-  test("and comes back without the deployment: it fails", async () => {
+  test("and no longer holds the deployment afterwards: it fails", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     const device = await FakeDevice.connect(control.agentUrl, deviceToken);
     const stream = await deploy(uuid);
@@ -229,7 +229,7 @@ describe("a device that drops out in mid-deployment", () => {
   });
 });
 
-test("a deployment whose record is gone is let go on, however much it has to say, and never undone", async () => {
+test("a deployment whose record was removed continues on the device, and is never cancelled", async () => {
   const { deviceToken } = await control.asset(account);
   await using device = await FakeDevice.connect(control.agentUrl, deviceToken, { held: ["dep_old", "dep_older"] });
   const seq = device.success("dep_old");
@@ -244,7 +244,7 @@ test("a deployment whose record is gone is let go on, however much it has to say
 });
 
 describe("what a device must not send", () => {
-  test("events of another asset's deployment are never taken", async () => {
+  test("events of another asset's deployment are never stored", async () => {
     const victim = await control.asset(account);
     const thief = await control.asset(account);
     await using device = await FakeDevice.connect(control.agentUrl, victim.deviceToken);
@@ -293,7 +293,7 @@ describe("what a device must not send", () => {
     await deployWell(uuid, device);
   });
 
-  test("words about deployments of which there is no record are no fault of the device's, however many", async () => {
+  test("frames about deployments without a record are not bad frames, however many", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
     for (let count = 0; count < 60; count++) device.ack(`dep_${count}`);
@@ -308,7 +308,7 @@ describe("what a device must not send", () => {
   });
 });
 
-test("a device whose asset is gone is disconnected within seconds, and not let in again", async () => {
+test("a device whose asset is removed is disconnected within seconds, and not admitted again", async () => {
   const { uuid, deviceToken } = await control.asset(account);
   await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
   await using other = openStore(control.databasePath);

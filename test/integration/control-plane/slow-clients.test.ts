@@ -17,7 +17,7 @@ function open(port: number, bytes: string): Promise<Socket & { answer: () => str
   });
 }
 
-test("clients that dawdle get 408, and idle ones by the thousand hold nobody up", async () => {
+test("slow clients get 408, and thousands of idle ones delay no other", async () => {
   await using control = await startControlPlane();
   const { apiKey } = await control.account();
   const { port } = control.server;

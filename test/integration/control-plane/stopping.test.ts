@@ -11,19 +11,19 @@ beforeEach(async () => {
 });
 afterEach(() => control[Symbol.asyncDispose]());
 
-/** A connection that is in the middle of a request when the server begins to stop, so that it is not closed as idle. */
+/** A connection with an unfinished request when the server begins to stop, so that it is not closed as idle. */
 async function underWay(start: string): Promise<Socket> {
   const socket = connect(control.server.port, "127.0.0.1");
   const answered = new Promise((resolve) => {
     socket.once("data", resolve);
   });
-  // In one piece with a whole request: once that is answered, the server has seen the beginning of the next.
+  // In one write with a complete request: once that is answered, the server has read the start of the next.
   socket.write(`GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n${start}`);
   await answered;
   return socket;
 }
 
-/** Sends the rest of the request and answers what comes back until the connection is closed. */
+/** Sends the rest of the request and returns everything received until the connection is closed. */
 function finish(socket: Socket, rest: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = "";
@@ -35,7 +35,7 @@ function finish(socket: Socket, rest: string): Promise<string> {
   });
 }
 
-/** The answer to a request that began before the server was asked to stop and ended after. */
+/** The response to a request that began before the server was told to stop and ended after. */
 async function answerWhileStopping(requestLine: string, headers: readonly string[]): Promise<string> {
   const socket = await underWay(`${requestLine} HTTP/1.1\r\nHost: x\r\n`);
   const stopped = control.server.stop();
@@ -46,7 +46,7 @@ async function answerWhileStopping(requestLine: string, headers: readonly string
 
 const REFUSAL = '{"code":"ServiceUnavailable","message":"The service is stopping."}';
 
-test("the API answers 503 and says when to try again", async () => {
+test("the API responds with 503 and Retry-After", async () => {
   const answer = await answerWhileStopping("GET /v1/assets", [`X-API-Key: ${account.apiKey}`, "Connection: close"]);
   expect(answer).toMatch(/^HTTP\/1\.1 503 /);
   expect(answer).toMatch(/^retry-after: \d+\r$/im);
@@ -67,7 +67,7 @@ test("the deploy endpoint answers 503 with one Fail event, and takes no deployme
   expect((await control.store.deployments.listDeployments(uuid, 10)).deployments).toEqual([]);
 });
 
-test("a wrong key is told no more than before", async () => {
+test("a wrong key gets the usual response", async () => {
   const answer = await answerWhileStopping("GET /v1/assets", ["X-API-Key: ek_wrong", "Connection: close"]);
   expect(answer).toMatch(/^HTTP\/1\.1 401 /);
 });
@@ -86,7 +86,7 @@ test("/readyz answers 503, so that no new request is sent here, and /healthz 200
   expect(liveness).toMatch(/^HTTP\/1\.1 200 /);
 });
 
-test("a device that connects is answered 503 and told when to come back", async () => {
+test("a device that connects gets 503 with Retry-After", async () => {
   const { deviceToken } = await control.asset(account);
   const answer = await answerWhileStopping("GET /v1/agent", [
     `Authorization: Bearer ${deviceToken}`,
@@ -100,7 +100,7 @@ test("a device that connects is answered 503 and told when to come back", async 
   expect(answer).toContain(REFUSAL);
 });
 
-test("after it has stopped nobody is let in", async () => {
+test("after it has stopped no connection is accepted", async () => {
   await control.server.stop();
   await expect(fetch(`${control.url}/healthz`)).rejects.toThrow("fetch failed");
 });

@@ -97,7 +97,7 @@ export class ModelControlPlane {
         case "confirm":
           this.#change(correction.deploymentId, (current, now) => confirmOnDevice(current, now, epoch));
           break;
-        case "ask":
+        case "query_outcome":
           this.#ask(agent, store, correction.deploymentId);
           break;
         case "cancel":
@@ -123,7 +123,7 @@ export class ModelControlPlane {
     if (!outcome) throw new Error("an agent answers what it is asked");
     const { nextAction } = applyOutcome(this.deployment(id), outcome, this.#clock.now(), this.#epoch);
     const after = this.#change(id, (current, now) => applyOutcome(current, outcome, now, this.#epoch).change);
-    if (nextAction === "undo") agent.cancel(id, cancelReason(after) ?? "unknown");
+    if (nextAction === "cancel") agent.cancel(id, cancelReason(after) ?? "unknown");
     if (nextAction !== "send") return;
     send(agent, after);
     this.#change(id, (current, now) => acknowledge(current, now, this.#epoch));

@@ -1,6 +1,6 @@
 import type { Store } from "../../../src/control-plane/store/store.ts";
 
-/** Resolves after as long as the store is to take; called before and after each call of it. */
+/** Resolves after the simulated delay; called before and after each call of the store. */
 export type Delay = () => Promise<void>;
 
 const STORE_PARTS: ReadonlySet<PropertyKey> = new Set<keyof Store>([
@@ -16,7 +16,7 @@ const STORE_PARTS: ReadonlySet<PropertyKey> = new Set<keyof Store>([
 ]);
 
 /**
- * The same store, as if it were a database elsewhere: every call takes its time before and after it is carried out, so
+ * The same store with the delays of a remote database: every call is delayed before and after it is carried out, so
  * that calls overtake each other between the awaits of their callers. Each call by itself stays atomic.
  */
 export function delayedStore(store: Store, delay: Delay): Store {
@@ -29,7 +29,7 @@ export function delayedStore(store: Store, delay: Delay): Store {
   });
 }
 
-/** Delays every call of the object's methods, all of which answer with a promise. */
+/** Delays every call of the object's methods, which must all return promises. */
 function delayedCalls<T extends object>(object: T, delay: Delay): T {
   return new Proxy(object, {
     get(target, name) {

@@ -11,18 +11,18 @@ interface HeldDeployment {
 }
 
 /**
- * What a device keeps about its deployments and does about what it is sent, as far as the protocol says so: no engine, no
- * time, no link.
+ * A device as the protocol defines it: its records of deployments and its reactions to frames, without an engine, time or
+ * link.
  */
 export class DeviceModel {
   readonly held = new Map<string, HeldDeployment>();
-  /** How those ended whose end was acknowledged. */
+  /** Outcomes of the deployments whose final event was acknowledged. */
   readonly ended = new Map<string, Ended>();
-  /** Deployments it was told to undo after their success had been acknowledged. */
+  /** Deployments that were cancelled after their success had been acknowledged. */
   readonly undoneAfterSuccess: string[] = [];
   #send: ((frame: AgentFrame) => void) | undefined;
 
-  /** A connection stands: says hello, and sends what was not acknowledged once it is welcome. */
+  /** Connects: sends hello, and the events that were not acknowledged. */
   connect(send: (frame: AgentFrame) => void): void {
     this.#send = send;
     const deployments = [...this.held.keys()].map((id) => ({ deployment_id: id }));
@@ -54,7 +54,7 @@ export class DeviceModel {
     }
   }
 
-  /** Goes on with a deployment that is held and not at its end. */
+  /** Sends an event of a held deployment, unless that has ended. */
   report(id: string, status: "Running" | Ended): void {
     const held = this.held.get(id);
     if (!held || held.end) return;

@@ -23,7 +23,7 @@ export function someApp(name: string, fields: Partial<AppReport> = {}): AppRepor
   };
 }
 
-/** What of a device changes seldom. */
+/** Device facts. */
 export function someFacts(fields: Partial<DeviceFacts> = {}): DeviceFacts {
   return {
     agent_version: "0.1.0",
@@ -40,7 +40,7 @@ export function someFacts(fields: Partial<DeviceFacts> = {}): DeviceFacts {
   };
 }
 
-/** A device as it answers when it is asked. */
+/** A device's answer to the query `device`. */
 export function someState(): DeviceState {
   return {
     ...someFacts(),

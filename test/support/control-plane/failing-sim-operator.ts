@@ -2,15 +2,15 @@ import type { OperatorSim, SimOperator } from "../../../src/control-plane/sim-op
 import { SimOperatorError } from "../../../src/control-plane/sim-operator/sim-operator.ts";
 import type { SimState } from "../../../src/control-plane/core/asset.ts";
 
-/** One call an operator got, such as `deactivate 8988307001000000001`. */
+/** One call of an operator, such as `deactivate 8988307001000000001`. */
 export type OperatorCall = string;
 
-/** An operator that does what another one does, except for the calls it is told to fail. */
+/** Delegates to another operator, except for the calls that are set to fail. */
 export class FailingSimOperator implements SimOperator {
   readonly calls: OperatorCall[] = [];
   readonly #actual: SimOperator;
   readonly #failures: { readonly pattern: RegExp; readonly error: Error; times: number }[] = [];
-  /** Called before each call is carried out; a test can hold it up. */
+  /** Called before each call is carried out, so that a test can delay it. */
   beforeCall: (call: OperatorCall) => Promise<void> = async () => {};
 
   constructor(actual: SimOperator) {

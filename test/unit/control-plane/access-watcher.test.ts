@@ -20,7 +20,7 @@ async function setUp() {
   return { clock, state, watch, start };
 }
 
-test("what another process revoked is noticed within seconds, once", async () => {
+test("a revocation by another process is noticed within seconds, once", async () => {
   const { clock, state, start } = await setUp();
   using _watching = start();
   await clock.advance(10_000);
@@ -33,7 +33,7 @@ test("what another process revoked is noticed within seconds, once", async () =>
   expect(state.revoked).toBe(1);
 });
 
-test("nothing is asked while nobody else has changed anything, and nothing runs while nothing is watched", async () => {
+test("nothing is checked without a change by another process, and nothing runs while nothing is watched", async () => {
   const { clock, state, start } = await setUp();
   const watching = start();
   await clock.advance(60_000);
@@ -42,7 +42,7 @@ test("nothing is asked while nobody else has changed anything, and nothing runs 
   expect(clock.pending).toBe(0);
 });
 
-test("what this process revoked is noticed at once", async () => {
+test("a revocation by this process is noticed at once", async () => {
   const { state, start, watch } = await setUp();
   using _watching = start();
   state.allowed = false;

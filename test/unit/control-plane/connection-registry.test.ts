@@ -3,7 +3,7 @@ import { MAX_CONNECTIONS_PER_ASSET, ConnectionRegistry } from "../../../src/cont
 
 const session = (assetUuid: string) => ({ assetUuid });
 
-test("one too many gives up the oldest of the same device, each once", () => {
+test("a connection too many gives up the device's oldest one, each once", () => {
   const open = new ConnectionRegistry();
   const other = session("b");
   expect(open.add(other)).toBeUndefined();
@@ -18,7 +18,7 @@ test("one too many gives up the oldest of the same device, each once", () => {
   expect(open.add(session("a"))).toBeUndefined();
 });
 
-test("sessions that are closed make room", () => {
+test("closed connections make room", () => {
   const open = new ConnectionRegistry();
   for (let count = 0; count < 100; count++) {
     const added = session("a");

@@ -11,25 +11,25 @@ const YEARS_MS = 10 * 365 * 24 * 3_600_000;
 
 const END = { kind: "finish", sinceMs: T0, durationMs: 900_000 };
 
-describe("what has to happen yet", () => {
-  test("the acknowledgement and the end", () => {
+describe("pending deadlines", () => {
+  test("are those for the acknowledgement and the end", () => {
     const deployment = receivedDeployment();
     const acknowledgement = { kind: "acknowledge", sinceMs: T0, durationMs: ACK_MS };
     expect(pendingDeadlines(deployment, ACK_MS)).toEqual([END, acknowledgement]);
     expect(pendingDeadlines({ ...deployment, acknowledgedAtMs: T0 }, ACK_MS)).toEqual([END]);
   });
 
-  test("cancelling has its own time, acknowledged or not", () => {
+  test("include one for a cancellation, acknowledged or not", () => {
     const cancelled = receivedDeployment({ cancelRequestedAtMs: T0 + 1 });
     const cancelling = { kind: "cancel", sinceMs: T0 + 1, durationMs: CANCEL_TIMEOUT_MS };
     expect(pendingDeadlines(cancelled, ACK_MS)).toEqual([END, cancelling]);
   });
 
-  test("nothing once it is finished", () => {
+  test("are none for a finished deployment", () => {
     expect(pendingDeadlines(receivedDeployment({ status: "Success" }), ACK_MS)).toEqual([]);
   });
 
-  test("within the time that is left, which is never more than there was", () => {
+  test("have a remaining time of at most their duration", () => {
     const deadline = { kind: "finish", sinceMs: T0, durationMs: 1_000 } as const;
     expect(remainingMs(deadline, T0 + 400)).toBe(600);
     expect(remainingMs(deadline, T0 + YEARS_MS)).toBe(0);
@@ -37,7 +37,7 @@ describe("what has to happen yet", () => {
   });
 });
 
-test("a deadline whose purpose was met meanwhile changes nothing", () => {
+test("a deadline that was met meanwhile changes nothing", () => {
   expect(
     expire(receivedDeployment({ acknowledgedAtMs: T0 }), { kind: "acknowledge", durationMs: ACK_MS }, T0),
   ).toBeUndefined();
@@ -55,12 +55,12 @@ test.each([
   expect(expire(deployment, { kind, durationMs: 900_000 }, T0)?.fields).toMatchObject({ status: "Fail", code });
 });
 
-test("a deadline that was put off meanwhile changes nothing", () => {
+test("a deadline that was extended meanwhile changes nothing", () => {
   const deployment = receivedDeployment({ acknowledgedAtMs: T0, deadlineAtMs: T0 + 1_000_000 });
   expect(expire(deployment, { kind: "finish", durationMs: 900_000 }, T0 + 900_000)).toBeUndefined();
 });
 
-/** @param after what the deployment is once its time was up; ended, unless given */
+/** @param after the deployment after the expiry; `undefined` by default, as when it has ended */
 async function start(
   onExpired: (id: string, kind: string) => Promise<void>,
   after: () => Deployment | undefined = () => undefined,
@@ -80,7 +80,7 @@ async function start(
 }
 
 describe("timers", () => {
-  test("fire for what is next, once, also after the time of day has jumped", async () => {
+  test("fire once for the earliest deadline, also after the time of day has jumped", async () => {
     const expired: string[] = [];
     const { clock, deadlines } = await start(async (_id, kind) => void expired.push(kind));
     deadlines.watch(receivedDeployment());
@@ -93,7 +93,7 @@ describe("timers", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("are not set back by an older version that is seen late", async () => {
+  test("ignore an older version that arrives late", async () => {
     const expired: string[] = [];
     const { clock, deadlines } = await start(async (_id, kind) => void expired.push(kind));
     deadlines.watch(receivedDeployment({ version: 2, acknowledgedAtMs: T0 }));
@@ -102,7 +102,7 @@ describe("timers", () => {
     expect(expired).toEqual(["finish"]);
   });
 
-  test("are set for what is left where one turned out to have been met", async () => {
+  test("are set for the next deadline if the expired one was met", async () => {
     const expired: string[] = [];
     const acknowledged = receivedDeployment({ version: 2, acknowledgedAtMs: T0 });
     const { clock, deadlines } = await start(
@@ -117,7 +117,7 @@ describe("timers", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("are set anew when the deployment has moved on", async () => {
+  test("are set again after a change of the deployment", async () => {
     const expired: string[] = [];
     const { clock, deadlines } = await start(async (_id, kind) => void expired.push(kind));
     deadlines.watch(receivedDeployment());
@@ -139,7 +139,7 @@ describe("timers", () => {
     expect(expired).toEqual(["finish"]);
   });
 
-  test("come in time also after the clock was set back while the service was down", async () => {
+  test("fire in time also after the clock was set back while the service was down", async () => {
     const expired: string[] = [];
     const { clock, deadlines } = await start(async (_id, kind) => void expired.push(kind));
     clock.jump(-YEARS_MS);
@@ -148,7 +148,7 @@ describe("timers", () => {
     expect(expired).toEqual(["finish"]);
   });
 
-  test("try again where the store could not take it", async () => {
+  test("retry when the store fails", async () => {
     let attempts = 0;
     const { clock, deadlines } = await start(async () => {
       attempts++;
@@ -160,7 +160,7 @@ describe("timers", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("wait longer where the deployment was given more time, and are no sooner for it", async () => {
+  test("wait longer by the time by which the deadline was extended", async () => {
     const expired: string[] = [];
     const { clock, deadlines } = await start(async (_, kind) => void expired.push(kind));
     const deployment = receivedDeployment({ acknowledgedAtMs: T0 });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { decodeDeploymentCursor, encodeDeploymentCursor } from "../../../src/control-plane/core/deployment-cursor.ts";
 
-test("a cursor leads back to where it was made", () => {
+test("a cursor decodes to the position it was made from", () => {
   const position = fc.record({
     createdAtMs: fc.integer({ min: 0, max: 10 ** 14 }),
     id: fc.stringMatching(/^dep_[0-9a-f]{24}$/),

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { DeviceRateLimiters } from "../../../src/control-plane/reports/device-rate-limiters.ts";
+import { DeviceRateLimiters } from "../../../src/control-plane/hub/device-rate-limiters.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 
-test("a device has one pace for as long as it owes anything, and idle ones are forgotten", async () => {
+test("a device keeps its limiter while it is in debt, and idle limiters are evicted", async () => {
   const clock = new FakeClock();
   const paces = new DeviceRateLimiters(clock, 2, 1);
   const busy = paces.forDevice("busy");
@@ -14,7 +14,7 @@ test("a device has one pace for as long as it owes anything, and idle ones are f
   expect(paces.forDevice("busy")).not.toBe(busy);
 });
 
-test("what counts for more takes as much more time", async () => {
+test("a larger charge takes proportionally more time", async () => {
   const clock = new FakeClock();
   const pace = new DeviceRateLimiters(clock, 10, 1).forDevice("device");
   await pace.acquire(10);

@@ -43,7 +43,7 @@ async function collect(reader: ReturnType<typeof readEvents>): Promise<number[]>
   return seqs;
 }
 
-test("stored and coming events are one sequence, each event once", async () => {
+test("stored and new events are one sequence, with each event once", async () => {
   const { read, add } = await setUp();
   for (let count = 0; count < 250; count++) await add("Running");
   const fromStart = collect(read(0));
@@ -54,7 +54,7 @@ test("stored and coming events are one sequence, each event once", async () => {
   expect(await fromMiddle).toEqual(Array.from({ length: 402 }, (_, index) => index + 101));
 });
 
-test("a finished deployment ends at once, also when everything was seen", async () => {
+test("reading a finished deployment ends at once, also if there is nothing new", async () => {
   const { read, add } = await setUp();
   await add("Fail");
   expect(await collect(read(0))).toEqual([1, 2]);
@@ -62,7 +62,7 @@ test("a finished deployment ends at once, also when everything was seen", async 
   expect(await collect(read(1000))).toEqual([]);
 });
 
-test("silence is told: at once where nothing is there yet, then after every idle time", async () => {
+test("an empty batch is yielded at once if nothing is stored, and after every idle time", async () => {
   const { read, add, clock } = await setUp();
   const reader = read(1);
   expect(await reader.next()).toEqual({ done: false, value: [] });
@@ -76,7 +76,7 @@ test("silence is told: at once where nothing is there yet, then after every idle
   await reader.return();
 });
 
-test("whoever leaves ends the reading, and no timer or listener stays", async () => {
+test("a client that leaves ends the reading, and no timer or listener stays", async () => {
   const { read, clock, leave } = await setUp();
   const reader = read(1);
   await reader.next();
@@ -97,7 +97,7 @@ test("draining reads what is stored and ends", async () => {
   expect((await reader.next()).done).toBe(true);
 });
 
-test("the deployment itself, which may be large, is not read", async () => {
+test("the whole deployment, which may be large, is not read", async () => {
   const { read, add } = await setUp({
     findDeployment: () => Promise.reject(new Error("read as a whole")),
   });
@@ -107,7 +107,7 @@ test("the deployment itself, which may be large, is not read", async () => {
   expect(await reading).toEqual([1, 2, 3]);
 });
 
-test("where events are missing that were counted it waits as ever, and does not ask on and on", async () => {
+test("if counted events are missing it waits as usual, instead of reading in a loop", async () => {
   let reads = 0;
   const { read, add, leave } = await setUp({
     readEvents: async () => {

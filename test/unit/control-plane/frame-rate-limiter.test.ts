@@ -16,7 +16,7 @@ function hello(count: number): AgentFrame {
   return { type: "hello", protocol: 1, agent_version: "0", deployments };
 }
 
-/** For how long the next frame about a deployment is held back, in milliseconds. */
+/** Delay of the next frame about a deployment, in milliseconds. */
 async function wait(clock: FakeClock, pace: FrameRateLimiter, frame: AgentFrame = ACK): Promise<number> {
   const before = clock.monotonic();
   const turn = pace.acquireForFrame(ASSET, frame, 100, signal);
@@ -32,7 +32,7 @@ test("a hello counts for itself and for each deployment it names", async () => {
   expect(await wait(clock, pace, hello(MAX_EVENTS_PER_SECOND - 1))).toBe(1_000);
 });
 
-test("what was gone through for a device counts, too, and for no other", async () => {
+test("reconciled deployments are charged to their device, and to no other", async () => {
   const clock = new FakeClock();
   const pace = new FrameRateLimiter(clock);
   pace.chargeDeployments("another", 10 * MAX_BURST_EVENTS);
@@ -40,7 +40,7 @@ test("what was gone through for a device counts, too, and for no other", async (
   expect(await wait(clock, pace)).toBe(1_000);
 });
 
-test("frames that are small or refused count as bytes", async () => {
+test("small and refused frames are charged by bytes", async () => {
   const clock = new FakeClock();
   const pace = new FrameRateLimiter(clock);
   for (let count = 0; count < 65_536; count++) await pace.acquireForBytes(ASSET, 0, signal);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { maskSpec } from "../../../src/control-plane/core/mask-spec.ts";
 
-test("the values of the environment are masked, everything else stays", () => {
+test("the values of the environment are masked, and nothing else changes", () => {
   const spec = {
     name: "web",
     environments: [

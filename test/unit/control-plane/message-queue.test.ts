@@ -5,7 +5,7 @@ import { waitFor } from "../../support/wait-for.ts";
 
 const inlet = () => ({ pause: vi.fn<() => void>(), resume: vi.fn<() => void>() });
 
-test("messages are dealt with one after the other, in order", async () => {
+test("messages are handled one after the other, in order", async () => {
   const seen: number[] = [];
   let busy = 0;
   const inbox = new MessageQueue<number>(
@@ -24,7 +24,7 @@ test("messages are dealt with one after the other, in order", async () => {
   expect(seen).toEqual([...seen].toSorted((a, b) => a - b));
 });
 
-test("the sender is held back while many wait, and let go on when they are done", async () => {
+test("the source is paused while many messages wait, and resumed when they are handled", async () => {
   const door = inlet();
   const open = Promise.withResolvers<void>();
   const inbox = new MessageQueue<number>(
@@ -42,7 +42,7 @@ test("the sender is held back while many wait, and let go on when they are done"
   await waitFor("resuming", () => door.resume.mock.calls.length === 1);
 });
 
-test("after an error nothing more is dealt with", async () => {
+test("after an error no more messages are handled", async () => {
   const seen: number[] = [];
   const errors: unknown[] = [];
   const handle = async (message: number): Promise<void> => {
@@ -57,7 +57,7 @@ test("after an error nothing more is dealt with", async () => {
   expect(seen).toEqual([1]);
 });
 
-test("the sender is held back by bytes, too", async () => {
+test("the source is also paused by the size of waiting messages", async () => {
   const door = inlet();
   const open = Promise.withResolvers<void>();
   const inbox = new MessageQueue<number>(
@@ -75,7 +75,7 @@ test("the sender is held back by bytes, too", async () => {
   await waitFor("resuming", () => door.resume.mock.calls.length === 1);
 });
 
-test("messages that take their time let others have their turn in between", async () => {
+test("slow messages yield to other connections in between", async () => {
   const order: string[] = [];
   const clock = new FakeClock();
   const inbox = new MessageQueue<number>(

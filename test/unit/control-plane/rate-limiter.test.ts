@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { RateLimiter } from "../../../src/lib/rate-limiter.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 
-test("lets a burst through at once, then so many a second, and a burst again after a rest", async () => {
+test("admits a burst at once, then a number per second, and a burst again after a pause", async () => {
   const clock = new FakeClock();
   const pace = new RateLimiter(clock, 5, 2);
   let passed = 0;
@@ -30,7 +30,7 @@ test("lets a burst through at once, then so many a second, and a burst again aft
   expect(isLate).toBe(false);
 });
 
-test("who goes away while it waits counts for nothing", async () => {
+test("an aborted wait is not charged", async () => {
   const clock = new FakeClock();
   const pace = new RateLimiter(clock, 5, 1);
   await pace.acquire(5);

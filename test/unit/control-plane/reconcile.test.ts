@@ -6,23 +6,23 @@ import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
 const deployment = (id: string, fields: Partial<Deployment> = {}): Deployment => receivedDeployment({ id, ...fields });
 const held = (record: Deployment) => ({ id: record.id, deployment: record });
 
-test("what the device holds and is wanted is confirmed", () => {
+test("a deployment that the device holds and should hold is confirmed", () => {
   const known = deployment("a");
   expect(reconcile([known], [held(known)])).toEqual([{ kind: "confirm", deploymentId: "a" }]);
 });
 
 test.each([{}, { acknowledgedAtMs: T0 }, { cancelRequestedAtMs: T0 }])(
-  "what the device does not hold it is asked about: %o",
+  "the outcome of a deployment that the device does not hold is queried: %o",
   (fields) => {
-    expect(reconcile([deployment("a", fields)], [])).toEqual([{ kind: "ask", deploymentId: "a" }]);
+    expect(reconcile([deployment("a", fields)], [])).toEqual([{ kind: "query_outcome", deploymentId: "a" }]);
   },
 );
 
-test("what nobody knows is left until the device says how it ended", () => {
+test("a deployment without a record is left until the device reports its end", () => {
   expect(reconcile([], [{ id: "x", deployment: undefined }])).toEqual([]);
 });
 
-test("what is to be cancelled is confirmed as held and cancelled", () => {
+test("a deployment to be cancelled is confirmed as held, and cancelled", () => {
   const known = deployment("a", { cancelRequestedAtMs: T0 });
   expect(reconcile([known], [held(known)])).toEqual([
     { kind: "confirm", deploymentId: "a" },
@@ -35,7 +35,7 @@ test.each([
   ["DeviceNotReachable", "not_reachable"],
   ["DeploymentCancelled", "requested"],
   ["Internal", "unknown"],
-] as const)("what has failed here with %s is cancelled there", (code, reason) => {
+] as const)("a deployment that failed on record with %s is cancelled on the device", (code, reason) => {
   expect(reconcile([], [held(deployment("a", { status: "Fail", code }))])).toEqual([
     { kind: "cancel", deploymentId: "a", reason },
   ]);

@@ -25,7 +25,7 @@ beforeEach(() => {
 });
 afterEach(() => store[Symbol.asyncDispose]());
 
-/** Stores a deployment that was asked for now; it ends now, too, unless `unfinished`. */
+/** Stores a deployment that is created now, and also ends now unless `unfinished`. */
 async function deploy(id: string, unfinished = false): Promise<void> {
   const nowMs = clock.now();
   const deployment: Deployment = newDeployment({
@@ -79,7 +79,7 @@ test("a deployment is removed with its events when it has been finished for long
   expect(await kept()).toEqual(["dep_unfinished"]);
 });
 
-test("many are removed in small batches, oldest first, with pauses in between", async () => {
+test("many deployments are removed in small batches, oldest first, with pauses in between", async () => {
   for (let index = 0; index < 120; index++) await deploy(`dep_${String(index).padStart(3, "0")}`);
   await clock.advance(KEEP_MS + 1);
   const { log, retention } = start();
@@ -93,7 +93,7 @@ test("many are removed in small batches, oldest first, with pauses in between", 
   expect(entries(log)).toMatchObject([{ msg: "removed old deployments", count: 120 }]);
 });
 
-test("a store that fails is tried again an hour later", async () => {
+test("after an error of the store it tries again an hour later", async () => {
   const log = captureLogText();
   const calls: number[] = [];
   const failing = {
@@ -120,7 +120,7 @@ test("nothing happens after it was disposed, also during a round", async () => {
   expect(clock.pending).toBe(0);
 });
 
-test("what is to be removed is found by an index", () => {
+test("old deployments are found by an index", () => {
   using database = openSqlite(":memory:", { migrations: MIGRATIONS });
   const plan = database.prepare(`EXPLAIN QUERY PLAN ${REMOVE_FINISHED_SQL}`).all();
   const steps = plan.map((row) => String(row["detail"]));

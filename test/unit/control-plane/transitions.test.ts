@@ -36,7 +36,7 @@ const failure: DeviceEvent = {
   device_seq: 2,
 };
 
-describe("whatever happens in whatever order", () => {
+describe("for every sequence of changes", () => {
   const deviceEvent = fc.record({
     status: fc.constantFrom("Running" as const, "Success" as const, "Fail" as const),
     message: fc.string({ maxLength: 3000 }),
@@ -46,7 +46,7 @@ describe("whatever happens in whatever order", () => {
   });
   const epochs = fc.integer({ min: 1, max: 4 });
   const answers = fc.oneof(
-    fc.constant<ReportedOutcome>("unsure"),
+    fc.constant<ReportedOutcome>("unavailable"),
     fc.constantFrom<ReportedOutcome>(
       { status: "Running" },
       { status: "Success" },
@@ -110,13 +110,13 @@ describe("whatever happens in whatever order", () => {
 });
 
 describe("events of the device", () => {
-  test("the first one is an acknowledgement too, and takes the values of the environment off the record", () => {
+  test("the first one also acknowledges the command, and masks the values of the environment on record", () => {
     const after = applyChange(receivedDeployment(), applyDeviceEvent(receivedDeployment(), running, T0 + 5, 1));
     expect(after).toMatchObject({ acknowledgedAtMs: T0 + 5, lastDeviceSeq: 1, lastSeq: 2 });
     expect(after.spec).toEqual({ name: "web", environments: [{ key: "A", value: "***" }] });
   });
 
-  test("one that is held already changes nothing and is acknowledged again", () => {
+  test("one that is stored already changes nothing and is acknowledged again", () => {
     const held = applyChange(receivedDeployment(), applyDeviceEvent(receivedDeployment(), running, T0, 1));
     expect(applyDeviceEvent(held, running, T0, 1)).toBeUndefined();
     expect(replyToEvent(held, running)).toBe("acknowledge");
@@ -130,7 +130,7 @@ describe("events of the device", () => {
     expect(date(600_000)).toBe(T0 / 1000);
   });
 
-  test("a success after the end is undone: cancel, and no acknowledgement", () => {
+  test("a success after the end is cancelled instead of acknowledged", () => {
     const failed = applyChange(receivedDeployment(), fail(receivedDeployment(), T0, "DeploymentTimeout"));
     expect(applyDeviceEvent(failed, success, T0, 1)).toBeUndefined();
     expect(replyToEvent(failed, success)).toBe("cancel");
@@ -138,7 +138,7 @@ describe("events of the device", () => {
     expect(replyToEvent(failed, running)).toBe("acknowledge");
   });
 
-  test("a success after cancelling was asked for is undone, and the failure that follows ends the deployment", () => {
+  test("a success after a request to cancel is cancelled, and the failure that follows ends the deployment", () => {
     const cancelling = applyChange(receivedDeployment(), requestCancel(receivedDeployment(), T0));
     const untouched = applyChange(cancelling, applyDeviceEvent(cancelling, success, T0, 1));
     expect(untouched).toEqual(cancelling);
@@ -150,14 +150,14 @@ describe("events of the device", () => {
     });
   });
 
-  test("progress beyond what a deployment keeps is dropped, the final event is not", () => {
+  test("progress beyond the maximum number of events is dropped, the final event is not", () => {
     const full = receivedDeployment({ lastSeq: MAX_EVENTS });
     expect(applyDeviceEvent(full, running, T0, 1)).toMatchObject({ fields: { lastDeviceSeq: 1 } });
     expect(applyDeviceEvent(full, running, T0, 1)?.event).toBeUndefined();
     expect(applyDeviceEvent(full, success, T0, 1)?.event?.seq).toBe(MAX_EVENTS + 1);
   });
 
-  test("details that are too long are left out, and that is said", () => {
+  test("details that are too long are replaced by a note", () => {
     const details = { log: "x".repeat(40_000) };
     const event = appendEvent(receivedDeployment(), { ...failure, details }, T0)?.event;
     expect(event?.details).toEqual({ omitted: expect.stringContaining("too long") });
@@ -176,7 +176,7 @@ describe("the connection", () => {
     expect(confirmOnDevice(back, T0, 2)).toBeUndefined();
   });
 
-  test("is not reported lost by a session that a later one has taken over from, nor back by one that is over", () => {
+  test("is not reported lost by a replaced session, nor restored by one that has ended", () => {
     const taken = applyChange(held, confirmOnDevice(held, T0, 2));
     expect(noteConnectionLost(taken, T0, 1)).toBeUndefined();
     const lost = applyChange(taken, noteConnectionLost(taken, T0, 2));
@@ -185,23 +185,23 @@ describe("the connection", () => {
     expect(markForOutcomeQuery(lost, T0, 2)).toBeUndefined();
   });
 
-  test("is back once it was said to be lost, whatever was said in between", () => {
+  test("is reported restored after a loss, whatever events are in between", () => {
     const lost = applyChange(held, noteConnectionLost(held, T0, 1));
     const stopped = applyChange(lost, noteStreamInterrupted(lost, T0));
     expect(applyChange(stopped, noteConnectionLost(stopped, T0, 2)).lastEvent).toEqual(stopped.lastEvent);
     expect(confirmOnDevice(stopped, T0, 3)?.event?.details).toEqual({ connection: "restored" });
   });
 
-  test("is not reported lost before the device holds the deployment: that is what the acknowledgement is for", () => {
+  test("is not reported lost before the device has acknowledged the deployment", () => {
     expect(noteConnectionLost(receivedDeployment(), T0, 1)).toBeUndefined();
   });
 
-  test("a deployment the device no longer has fails, as cancelled if that was asked for", () => {
+  test("a deployment that the device no longer has fails, as cancelled if that was requested", () => {
     expect(failMissingOnDevice(held, T0)?.fields?.code).toBe("Internal");
     expect(failMissingOnDevice({ ...held, cancelRequestedAtMs: T0 }, T0)?.fields?.code).toBe("DeploymentCancelled");
   });
 
-  test("an interrupted stream names the place where it goes on", () => {
+  test("an interrupted stream says where it continues", () => {
     expect(noteStreamInterrupted(held, T0)?.event).toMatchObject({
       seq: 2,
       details: { resume: `/v1/assets/${held.assetUuid}/edge/deployments/dep_1/events?after=2` },
@@ -209,7 +209,7 @@ describe("the connection", () => {
   });
 });
 
-test("a failure of the control plane's own says how far the deployment had got", () => {
+test("a failure decided by the control plane has the last step of the deployment", () => {
   const pulling = applyChange(receivedDeployment(), applyDeviceEvent(receivedDeployment(), running, T0, 1));
   expect(fail(pulling, T0, "DeploymentTimeout")?.event?.step).toBe("pulling");
 });
@@ -225,17 +225,17 @@ const deadlineAfter = (event: DeviceEvent): number => {
   return change ? applyChange(deployment, change).deadlineAtMs : Number.NaN;
 };
 
-describe("a device that waits for its hours or its budget", () => {
+describe("a device that waits for its download window or data budget", () => {
   test("has the usual time again after it", () => {
     expect(deadlineAfter(waits(36_000))).toBe(T0 + 1_000 + 36_000_000 + DEFAULT_DEPLOYMENT_TIMEOUT_MS);
     expect(deadlineAfter(waits(36_000, { age_ms: 400 }))).toBe(T0 + 600 + 36_000_000 + DEFAULT_DEPLOYMENT_TIMEOUT_MS);
   });
 
-  test.each([["soon"], [-1], [Number.NaN], [null], [undefined]])("says %o: that gives no time", (waiting) => {
+  test.each([["soon"], [-1], [Number.NaN], [null], [undefined]])("gets no time for waiting_s %o", (waiting) => {
     expect(deadlineAfter(waits(waiting))).toBe(receivedDeployment().deadlineAtMs);
   });
 
-  test("is not waited for for ever", () => {
+  test("gets a limited time", () => {
     expect(deadlineAfter(waits(1e12))).toBeLessThan(T0 + 33 * 24 * 3_600_000);
     expect(deadlineAfter(waits(36_000, { status: "Fail", code: "Internal" }))).toBe(receivedDeployment().deadlineAtMs);
   });

@@ -8,7 +8,7 @@ import { captureLogText } from "../../support/captured-log.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
-test("the log is emptied every 30 seconds where it holds anything, and left alone until it is disposed", async () => {
+test("a log that is not empty is truncated every 30 seconds, until it is disposed", async () => {
   await using directory = await tempDir();
   const path = join(directory.path, "edge-control.sqlite");
   const clock = new FakeClock();
@@ -25,7 +25,7 @@ test("the log is emptied every 30 seconds where it holds anything, and left alon
   expect(clock.pending).toBe(0);
 });
 
-test("somebody who reads holds up nobody, and is mentioned after ten minutes", async () => {
+test("a reader blocks nothing, and is logged after ten minutes", async () => {
   await using directory = await tempDir();
   const path = join(directory.path, "edge-control.sqlite");
   const clock = new FakeClock();

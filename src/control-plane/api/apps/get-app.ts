@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { unixNow } from "../../../lib/clock.ts";
 import { z } from "zod";
 import { EdgeError } from "../../../protocol/errors.ts";
 import type { Asset } from "../../core/asset.ts";
@@ -72,7 +73,7 @@ async function revealApp(
   const { app, spec } = await queries.query(asset, "app", { app: name, reveal: true }, signal);
   if (!spec) throw new EdgeError("DeviceFailed", "The device did not return the app's environment.");
   logger.info({ asset: asset.uuid, app: name, key_id: keyOf(request).id }, "environment revealed");
-  const at = Math.floor(clock.now() / 1000);
+  const at = unixNow(clock);
   return { ...toAppResponse({ ...app, spec }), ...(await presenceOf(context, asset, { at, isPushed: true })) };
 }
 

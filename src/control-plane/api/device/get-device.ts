@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { unixNow } from "../../../lib/clock.ts";
 import { deviceFactsSchema } from "../../../protocol/app-report.ts";
 import { deviceDataUsageSchema } from "../../../protocol/data-usage.ts";
 import { deviceStateSchema } from "../../../protocol/device-state.ts";
@@ -64,7 +65,7 @@ export function getDevice(api: Api, context: ApiContext): void {
 }
 
 async function queryLive(context: ApiContext, asset: Asset, signal: AbortSignal): Promise<DeviceView> {
-  const nowS = Math.floor(context.clock.now() / 1000);
+  const nowS = unixNow(context.clock);
   const day = utcDay(nowS);
   const [device, ledger] = await Promise.all([
     context.queries.query(asset, "device", {}, signal),

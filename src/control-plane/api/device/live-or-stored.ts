@@ -1,9 +1,9 @@
+import { unixNow } from "../../../lib/clock.ts";
 import type { DeviceDataUsage } from "../../../protocol/data-usage.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
 import type { Asset } from "../../core/asset.ts";
 import { mergeLedger } from "../../core/device-ledger.ts";
 import type { DayRange } from "../../core/utc-days.ts";
-import { MIN_REPORTING_PROTOCOL } from "../../devices/session.ts";
 import type { Dated } from "../../store/devices.ts";
 import type { ApiContext } from "../context.ts";
 
@@ -36,12 +36,12 @@ export async function refreshLedger(
   const answer = await queries.query(asset, "data_usage", days, signal);
   return store.devices.updateLedger(asset.uuid, (stored) => ({
     value: mergeLedger(stored?.value, answer),
-    at: Math.floor(clock.now() / 1000),
+    at: unixNow(clock),
   }));
 }
 
 /** Error: `DeviceTooOld` when the connected device's agent is too old to send reports. */
 export function requireReportingAgent({ devices }: Pick<ApiContext, "devices">, asset: Asset): void {
   const session = devices.find(asset.uuid);
-  if (session && session.protocol < MIN_REPORTING_PROTOCOL) throw new EdgeError("DeviceTooOld");
+  if (session && !session.supports("reports")) throw new EdgeError("DeviceTooOld");
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { unixSeconds } from "../../../protocol/scalars.ts";
+import { unixNow } from "../../../lib/clock.ts";
 import type { Asset } from "../../core/asset.ts";
 import type { ApiContext } from "../context.ts";
 
@@ -32,7 +33,7 @@ export async function presenceOf(
   asset: Asset,
   { at, isPushed }: ReportFreshness,
 ): Promise<Presence> {
-  const now = Math.floor(clock.now() / 1000);
+  const now = unixNow(clock);
   const isReachable = devices.find(asset.uuid) !== undefined;
   const seenAt = isReachable ? now : await lastSeen.find(asset.uuid);
   const currentAt = at !== undefined && isPushed ? Math.max(at, seenAt ?? 0) : at;

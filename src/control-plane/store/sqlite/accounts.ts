@@ -11,13 +11,13 @@ export class SqliteAccountStore implements AccountStore {
   readonly #insert;
   readonly #find;
   readonly #list;
-  readonly #use;
+  readonly #usage;
 
   constructor(database: DatabaseSync) {
     this.#insert = database.prepare("INSERT INTO accounts (id, name, created_at) VALUES (?, ?, ?)");
     this.#find = database.prepare("SELECT * FROM accounts WHERE id = ?");
     this.#list = database.prepare("SELECT * FROM accounts ORDER BY created_at, id");
-    this.#use = database.prepare(
+    this.#usage = database.prepare(
       "SELECT stored_bytes AS storedBytes, asset_count AS assets FROM accounts WHERE id = ?",
     );
   }
@@ -32,7 +32,7 @@ export class SqliteAccountStore implements AccountStore {
   }
 
   async findUsage(id: string): Promise<AccountUsage> {
-    return (this.#use.get(id) as unknown as AccountUsage | undefined) ?? { storedBytes: 0, assets: 0 };
+    return (this.#usage.get(id) as unknown as AccountUsage | undefined) ?? { storedBytes: 0, assets: 0 };
   }
 
   async listAccounts(): Promise<readonly Account[]> {

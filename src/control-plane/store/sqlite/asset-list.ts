@@ -4,7 +4,7 @@ import type { Asset } from "../../core/asset.ts";
 import type { AssetFilter } from "../assets.ts";
 import { ASSET_COLUMNS, ASSET_JOINS, type AssetRow, toAsset } from "./asset-row.ts";
 
-/** One page of an account's assets: a walk along the index `assets_by_account` from the cursor on. */
+/** One page of an account's assets: a range scan of the index `assets_by_account`. */
 export const LIST_SQL = /* sql */ `
   SELECT ${ASSET_COLUMNS} FROM assets a ${ASSET_JOINS}
   WHERE a.account_id = $account AND (a.created_at, a.uuid) > ($created_at, $uuid)
@@ -14,7 +14,7 @@ export const LIST_SQL = /* sql */ `
     AND ($text IS NULL OR a.name LIKE $text ESCAPE '\\' OR a.serial_number LIKE $text ESCAPE '\\')
   ORDER BY a.created_at, a.uuid LIMIT $limit`;
 
-/** Before every asset there can be. */
+/** Before every asset of a list. */
 const FIRST_PAGE_CURSOR: AssetCursor = { createdAt: -1, uuid: "" };
 
 export class SqliteAssetList {
@@ -38,7 +38,7 @@ export class SqliteAssetList {
   }
 }
 
-/** The text with what LIKE takes for wildcards taken literally. */
+/** Escapes the wildcards of LIKE. */
 function escapeLike(text: string): string {
   return text.replaceAll(/[\\%_]/g, String.raw`\$&`);
 }

@@ -19,7 +19,7 @@ export interface AssetRow {
   readonly p_status: AssetStatus | null;
 }
 
-/** Columns and joins of an `AssetRow`, for a query in which the asset is called `a`. */
+/** Columns and joins of an `AssetRow`, for a query with the table alias `a`. */
 export const ASSET_COLUMNS = /* sql */ `
   a.uuid, a.account_id, a.serial_number, a.name, a.type, a.created_at,
   s.sid AS s_sid, s.iccid AS s_iccid, s.network_group AS s_network_group, s.status AS s_status,

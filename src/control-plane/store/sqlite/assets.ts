@@ -111,13 +111,13 @@ export class SqliteAssetStore implements AssetStore {
   }
 
   #requireFree(identifier: Identifier): void {
-    const holder = this.#owner.get(identifier.value) as IdentifierOwner | undefined;
-    if (holder) throw new IdentifierTakenError(identifier, holder);
+    const owner = this.#owner.get(identifier.value) as IdentifierOwner | undefined;
+    if (owner) throw new IdentifierTakenError(identifier, owner);
   }
 
   #insert(asset: Asset, deviceTokenHash: Uint8Array): void {
     const { uuid, supersim, prosim } = asset;
-    // Looked at first, since the table of assets would answer with an error of its own.
+    // Checked first, since the table of assets would fail with a constraint error.
     this.#requireFree({ field: "uuid", value: uuid });
     this.#insertAsset.run(
       uuid,
@@ -142,16 +142,16 @@ export class SqliteAssetStore implements AssetStore {
   }
 }
 
-/** Ends the transaction; never leaves this file. */
+/** Rolls the transaction back; caught in this file. */
 class IdentifierTakenError extends Error {
   readonly field: Identifier["field"];
   readonly value: string;
   readonly owner: IdentifierOwner;
 
-  constructor({ field, value }: Identifier, holder: IdentifierOwner) {
+  constructor({ field, value }: Identifier, owner: IdentifierOwner) {
     super(`taken: ${field}`);
     this.field = field;
     this.value = value;
-    this.owner = holder;
+    this.owner = owner;
   }
 }

@@ -31,12 +31,12 @@ export interface DeploymentRow {
   readonly omitted_events: number;
 }
 
-/** Columns of a `DeploymentRow`, for a query in which the deployment is called `d`. */
+/** Columns of a `DeploymentRow`, for a query with the table alias `d`. */
 export const DEPLOYMENT_COLUMNS = /* sql */ `
   d.*, (SELECT e.event FROM deployment_events e WHERE e.deployment_id = d.id AND e.seq = d.last_seq) AS last_event,
   (SELECT a.stored_bytes FROM accounts a WHERE a.id = d.account_id) AS account_bytes`;
 
-/** Columns of what `toSummary` takes, for a query in which the deployment is called `d`. */
+/** Columns of a `SummaryRow`, for a query with the table alias `d`. */
 export const SUMMARY_COLUMNS = /* sql */ `
   d.id, d.asset_uuid, d.status, d.code, d.acknowledged_at_ms, d.cancel_requested_at_ms, d.doubt`;
 
@@ -45,8 +45,8 @@ type SummaryRow = Pick<
   "id" | "asset_uuid" | "status" | "code" | "acknowledged_at_ms" | "cancel_requested_at_ms" | "doubt"
 >;
 
-export function toSummary(found: unknown): DeploymentSummary {
-  const row = found as SummaryRow;
+export function toSummary(value: unknown): DeploymentSummary {
+  const row = value as SummaryRow;
   return {
     id: row.id,
     assetUuid: row.asset_uuid,

@@ -15,10 +15,13 @@ import {
 } from "../deployments.ts";
 import { DEPLOYMENT_COLUMNS, type DeploymentRow, SUMMARY_COLUMNS, toDeployment, toSummary } from "./deployment-row.ts";
 
-/** Takes the deployments that ended first off an index; one that has not ended has no `finished_at_ms`. */
+/** Selects the deployments that ended first from an index; unfinished ones have no `finished_at_ms`. */
 export const REMOVE_FINISHED_SQL = /* sql */ `
   DELETE FROM deployments WHERE id IN
     (SELECT id FROM deployments WHERE finished_at_ms < ? ORDER BY finished_at_ms LIMIT ?)`;
+
+/** Before every deployment of a list, newest first. */
+const FIRST_PAGE_CURSOR: DeploymentCursor = { createdAtMs: Number.MAX_SAFE_INTEGER, id: "" };
 
 export class SqliteDeploymentStore implements DeploymentStore {
   readonly #database: DatabaseSync;
@@ -87,12 +90,12 @@ export class SqliteDeploymentStore implements DeploymentStore {
     deployment: Deployment,
     first: DeploymentEvent,
     idempotency?: Idempotency,
-    bounds?: CreationLimits,
+    limits?: CreationLimits,
   ): Promise<CreateResult> {
     return transaction(this.#database, () => {
       const earlier = idempotency && this.#repetition(deployment.accountId, idempotency);
       if (earlier) return earlier;
-      const refused = bounds && this.#refusal(deployment, bounds);
+      const refused = limits && this.#refusal(deployment, limits);
       if (refused) return refused;
       const json = JSON.stringify(first);
       this.#insert.run(
@@ -130,8 +133,8 @@ export class SqliteDeploymentStore implements DeploymentStore {
     return this.#unfinishedSummaries.all(assetUuid).map(toSummary);
   }
 
-  async listDeployments(assetUuid: string, limit: number, after?: DeploymentCursor): Promise<DeploymentPage> {
-    const { createdAtMs, id } = after ?? { createdAtMs: Number.MAX_SAFE_INTEGER, id: "" };
+  async listDeployments(assetUuid: string, limit: number, after = FIRST_PAGE_CURSOR): Promise<DeploymentPage> {
+    const { createdAtMs, id } = after;
     const deployments: Deployment[] = [];
     let bytes = 0;
     for (const found of this.#page.iterate(assetUuid, createdAtMs, id, limit + 1)) {
@@ -212,16 +215,16 @@ export class SqliteDeploymentStore implements DeploymentStore {
       before.id,
       before.version,
     );
-    if (changes !== 1) throw new Error(`deployment ${before.id} is not at version ${before.version} any more`);
+    if (changes !== 1) throw new Error(`deployment ${before.id} is no longer at version ${before.version}`);
     return { ...after, lastSeq, lastEvent: event, eventBytes };
   }
 
-  #refusal({ accountId, assetUuid, spec }: Deployment, bounds: CreationLimits): CreateResult | undefined {
+  #refusal({ accountId, assetUuid, spec }: Deployment, limits: CreationLimits): CreateResult | undefined {
     const { bytes: usedBytes } = (this.#storedBytes.get(accountId) ?? { bytes: 0 }) as { bytes: number };
-    if (usedBytes + Buffer.byteLength(JSON.stringify(spec)) > bounds.maxAccountBytes)
-      return { kind: "full", usedBytes };
+    if (usedBytes + Buffer.byteLength(JSON.stringify(spec)) > limits.maxAccountBytes)
+      return { kind: "quota_exceeded", usedBytes };
     const { count } = this.#running.get(assetUuid) as { count: number };
-    return count >= bounds.maxRunningPerAsset ? { kind: "busy" } : undefined;
+    return count >= limits.maxRunningPerAsset ? { kind: "too_many_running" } : undefined;
   }
 
   #repetition(accountId: string, { key, requestHash }: Idempotency): CreateResult | undefined {

@@ -22,7 +22,7 @@ export class SqliteDeviceStore implements DeviceStore {
       "SELECT report AS text, reported_at AS at FROM device_reports WHERE asset_uuid = ?",
     );
     this.#reportHash = database.prepare("SELECT hash FROM device_reports WHERE asset_uuid = ?");
-    // From the table of assets, so that nothing is kept of one that is gone.
+    // Selects from the assets, so that nothing is stored for a removed asset.
     this.#saveReport = database.prepare(
       `INSERT OR REPLACE INTO device_reports (asset_uuid, hash, report, reported_at)
        SELECT uuid, ?1, ?2, ?3 FROM assets WHERE uuid = ?4
@@ -58,10 +58,10 @@ export class SqliteDeviceStore implements DeviceStore {
 
   async replaceReport(
     assetUuid: string,
-    heldHash: string | undefined,
+    storedHash: string | undefined,
     { value, at }: Dated<DeviceReport>,
   ): Promise<boolean> {
-    return this.#saveReport.run(value.hash, JSON.stringify(value), at, assetUuid, heldHash ?? null).changes > 0;
+    return this.#saveReport.run(value.hash, JSON.stringify(value), at, assetUuid, storedHash ?? null).changes > 0;
   }
 
   async findLedger(assetUuid: string): Promise<Dated<DeviceDataUsage> | undefined> {
@@ -70,7 +70,7 @@ export class SqliteDeviceStore implements DeviceStore {
 
   async updateLedger(
     assetUuid: string,
-    decide: (held: Dated<DeviceDataUsage> | undefined) => Dated<DeviceDataUsage>,
+    decide: (stored: Dated<DeviceDataUsage> | undefined) => Dated<DeviceDataUsage>,
   ): Promise<Dated<DeviceDataUsage>> {
     return transaction(this.#database, () => {
       const ledger = decide(read(this.#ledger, assetUuid));

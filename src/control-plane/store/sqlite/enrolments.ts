@@ -3,7 +3,7 @@ import { transaction } from "../../../lib/sqlite.ts";
 import type { EnrolmentCode } from "../../core/enrolment.ts";
 import type { EnrolmentStore } from "../enrolments.ts";
 
-/** How long a code that was used or has expired is remembered, so that whoever types it is told so, in seconds. */
+/** How long used and expired codes are kept for precise error messages, in seconds. */
 const RETENTION_S = 30 * 24 * 3600;
 
 interface Row {

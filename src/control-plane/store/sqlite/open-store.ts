@@ -13,7 +13,7 @@ import { SqliteNetworkGroupStore } from "./network-groups.ts";
 import { SqliteSimStore } from "./sims.ts";
 import { SqliteUsageStore } from "./usage.ts";
 
-/** Opens (or creates) the database file, `:memory:` for one that is gone when closed. Throws as `openSqlite` does. */
+/** Opens or creates the database file; `:memory:` for a temporary one. Throws as `openSqlite` does. */
 export function openStore(path: string): Store {
   const database = openSqlite(path, { migrations: MIGRATIONS });
   const version = database.prepare("PRAGMA data_version");

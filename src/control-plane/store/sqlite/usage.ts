@@ -5,7 +5,7 @@ import type { TimeRange } from "../../core/usage-period.ts";
 import type { UsageTotal } from "../../core/usage-view.ts";
 import type { UsageRecord, UsageStore } from "../usage.ts";
 
-/** Start of the period a record belongs to: the one it begins in. */
+/** SQL for the start of the period in which a record begins. */
 const PERIOD_START: Readonly<Record<Granularity, string>> = {
   all: "NULL",
   hour: "start_time - start_time % 3600",
@@ -13,7 +13,7 @@ const PERIOD_START: Readonly<Record<Granularity, string>> = {
   month: "unixepoch(start_time, 'unixepoch', 'start of month')",
 };
 
-/** The query behind `sumUsage`: a range scan of the primary key, whatever the granularity. */
+/** Returns the query of `sumUsage`: a range scan of the primary key for every granularity. */
 export function sumUsageSql(granularity: Granularity): string {
   return /* sql */ `
     SELECT ${PERIOD_START[granularity]} AS period, bucket, min(sum(bytes), ${Number.MAX_SAFE_INTEGER}) AS bytes
@@ -40,7 +40,7 @@ export class SqliteUsageStore implements UsageStore {
   }
 
   async recordUsage(records: AsyncIterable<UsageRecord>): Promise<number> {
-    // A temporary table takes no lock on the database, so nobody waits while a slow source is being read.
+    // A temporary table takes no lock on the database while a slow source is read.
     const staging = `temp.usage_staging_${++this.#stagingTables}`;
     this.#database.exec(`CREATE TABLE ${staging} AS SELECT * FROM usage_records LIMIT 0;
       CREATE UNIQUE INDEX ${staging}_key ON ${staging.slice("temp.".length)} (iccid, start_time, bucket)`);
@@ -63,7 +63,7 @@ export class SqliteUsageStore implements UsageStore {
   }
 
   #merge(staging: string): number {
-    // In the order of the primary key, so that the pages of the table are written one after another.
+    // Ordered by the primary key, so that the pages of the table are written sequentially.
     const { changes } = this.#database
       .prepare(
         `INSERT OR REPLACE INTO usage_records (iccid, start_time, end_time, bucket, bytes)

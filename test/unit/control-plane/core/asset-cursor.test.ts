@@ -5,7 +5,7 @@ import { decodeAssetCursor, encodeAssetCursor } from "../../../../src/control-pl
 const position = fc.record({ createdAt: fc.integer({ min: 0, max: 253_402_300_799 }), uuid: fc.uuid() });
 const invalid = expect.objectContaining({ code: "InvalidRequest" });
 
-test("every position survives the round trip in characters a URL needs no escape for", () => {
+test("every position survives the round trip, in characters that need no escaping in a URL", () => {
   fc.assert(
     fc.property(position, (any) => {
       const cursor = encodeAssetCursor(any);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { commandFrame, requiredProtocol } from "../../../../src/control-plane/core/command.ts";
+import { commandFrame } from "../../../../src/control-plane/core/command.ts";
+import { requiredFeatures } from "../../../../src/protocol/features.ts";
 import { controlFrameSchema } from "../../../../src/protocol/frames.ts";
 import { receivedDeployment } from "../../../support/deployment-record.ts";
 
@@ -9,7 +10,7 @@ describe("the frame of a deployment", () => {
   test("of an app is a deploy, with nothing in it that an agent of protocol 1 would not know", () => {
     const deployment = receivedDeployment({ spec: PLAIN });
     expect(commandFrame(deployment, undefined)).toEqual({ type: "deploy", deployment_id: "dep_1", spec: PLAIN });
-    expect(requiredProtocol(deployment)).toBe(1);
+    expect(requiredFeatures(deployment)).toEqual([]);
   });
 
   test.each(["update", "remove", "stop", "start", "restart"] as const)("that is to %s is a command", (action) => {
@@ -17,7 +18,7 @@ describe("the frame of a deployment", () => {
     const frame = commandFrame(deployment, undefined);
     expect(frame).toMatchObject({ type: "command", action, app: "web" });
     expect(controlFrameSchema.parse(JSON.parse(JSON.stringify(frame)))).toEqual(frame);
-    expect(requiredProtocol(deployment)).toBe(2);
+    expect(requiredFeatures(deployment)).toContain("appCommands");
   });
 
   test("carries the credentials beside the options", () => {
@@ -29,10 +30,10 @@ describe("the frame of a deployment", () => {
 });
 
 test.each([
-  [{ options: { dry_run: true } }],
-  [{ hasRegistryAuth: true }],
-  [{ spec: { ...PLAIN, command: ["sh"] } }],
-  [{ spec: { ...PLAIN, ports: [{ host_port: 30_000, target_port: 53, protocol: "udp" }] } }],
-])("a deployment with %j needs protocol 2", (fields) => {
-  expect(requiredProtocol(receivedDeployment({ spec: PLAIN, ...fields }))).toBe(2);
+  [{ options: { dry_run: true } }, "deployOptions"],
+  [{ hasRegistryAuth: true }, "deployOptions"],
+  [{ spec: { ...PLAIN, command: ["sh"] } }, "extraAppFields"],
+  [{ spec: { ...PLAIN, ports: [{ host_port: 30_000, target_port: 53, protocol: "udp" }] } }, "extraAppFields"],
+])("a deployment with %j needs the feature %s", (fields, feature) => {
+  expect(requiredFeatures(receivedDeployment({ spec: PLAIN, ...fields }))).toEqual([feature]);
 });

@@ -19,7 +19,7 @@ const ledger = (days: DeviceDataUsage["days"], ids: readonly string[] = []): Dev
 
 const dayText = fc.integer({ min: 0, max: 3_000 }).map((day) => utcDay(1_600_000_000 + day * 86_400));
 
-test("however it is told, each day is there once, with the last word, in order, and never more than 400 of them", () => {
+test("for every sequence of answers each day is stored once, with its last value, in order, and at most 400 days", () => {
   const tellings = fc.array(fc.uniqueArray(dayText, { maxLength: 400 }), { maxLength: 6 });
   fc.assert(
     fc.property(tellings, (told) => {
@@ -38,7 +38,7 @@ test("however it is told, each day is there once, with the last word, in order, 
   );
 });
 
-test("deployments are kept once each, and not for ever", () => {
+test("deployments are stored once each, up to a limit", () => {
   const first = mergeLedger(undefined, ledger([], ["a", "b"]));
   expect(mergeLedger(first, ledger([], ["b", "c"])).deployments.map((each) => each.deployment_id)).toEqual([
     "a",
@@ -55,7 +55,7 @@ test("deployments are kept once each, and not for ever", () => {
   expect(many.deployments).toHaveLength(500);
 });
 
-test("a part of it includes both of its ends", () => {
+test("a range includes both of its days", () => {
   const days = ["2026-11-01", "2026-11-02", "2026-11-03", "2026-11-04"].map((day) => someLedgerDay(day, 1));
   const part = ledgerInRange(ledger(days, ["a"]), { from: "2026-11-02", to: "2026-11-03" });
   expect(part.days).toEqual(days.slice(1, 3));

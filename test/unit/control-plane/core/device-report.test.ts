@@ -18,7 +18,7 @@ const someApps: fc.Arbitrary<Apps> = fc
   .dictionary(fc.constantFrom("a", "b", "c", "d"), fc.constantFrom("running", "stopped", "missing"))
   .map((states) => new Map(Object.entries(states).map(([name, state]) => [name, someApp(name, { state })])));
 
-/** What a device would send that went from one state to another. */
+/** The delta that a device sends between two states. */
 function difference(from: Apps, to: Apps, base: string, hash: string): ReportDelta {
   const isChanged = ([name, app]: [string, AppReport]): boolean => from.get(name)?.state !== app.state;
   return change({
@@ -29,7 +29,7 @@ function difference(from: Apps, to: Apps, base: string, hash: string): ReportDel
   });
 }
 
-test("differences, one after the other, lead to what the device has in the end", () => {
+test("a sequence of deltas leads to the device's last state", () => {
   fc.assert(
     fc.property(fc.array(someApps, { minLength: 1, maxLength: 8 }), (states) => {
       let held: DeviceReport | undefined;
@@ -48,13 +48,13 @@ test("differences, one after the other, lead to what the device has in the end",
   );
 });
 
-test("a difference to another report than is held changes nothing, and neither does one to none", () => {
+test("a delta to another report than the stored one changes nothing, nor does one without a stored report", () => {
   const held = applyReportDelta(undefined, change({ hash: "h1", apps: [someApp("a")] }));
   expect(applyReportDelta(held, change({ base: "h0", hash: "h2" }))).toBeUndefined();
   expect(applyReportDelta(undefined, change({ base: "h1", hash: "h2" }))).toBeUndefined();
 });
 
-test("what is told of the device itself stays until it is told anew, or all is", () => {
+test("device facts stay until a new value or a complete report", () => {
   const held = applyReportDelta(undefined, change({ hash: "h1", device: someFacts({ hostname: "one" }) }));
   const later = applyReportDelta(held, change({ base: "h1", hash: "h2" }));
   expect(later?.device?.hostname).toBe("one");

@@ -15,7 +15,7 @@ import { type DeviceEvent, isFinal } from "../../../../src/protocol/deployment-e
 import { utf8ByteLength } from "../../../../src/protocol/utf8-byte-length.ts";
 import { applyChange, receivedDeployment, T0 } from "../../../support/deployment-record.ts";
 
-/** More than any single event takes: its details, its message, and what stands around them. */
+/** Larger than any single event with its details and message. */
 const ONE_EVENT_BYTES = MAX_DETAILS_BYTES + 16 * 1024;
 
 const event = (device_seq: number, fields: Partial<DeviceEvent> = {}): DeviceEvent => ({
@@ -26,7 +26,7 @@ const event = (device_seq: number, fields: Partial<DeviceEvent> = {}): DeviceEve
   ...fields,
 });
 
-test("whatever a device sends, its events take no more than there is room for, and there is one final event", () => {
+test("whatever a device sends, its events stay within the limit, and there is one final event", () => {
   const text = fc.oneof(
     fc.string({ unit: "grapheme" }),
     fc.constant("\u0000"),
@@ -64,7 +64,7 @@ test("whatever a device sends, its events take no more than there is room for, a
   );
 });
 
-test("that progress is left out is said once, with the count at the end, also beside details that are as long as may be", () => {
+test("an event reports once that progress is left out, and the final event the count, also with details of maximum length", () => {
   let deployment: Deployment = receivedDeployment({ eventBytes: MAX_EVENT_BYTES });
   const said: string[] = [];
   for (let seq = 1; seq <= 5; seq++) {
@@ -72,13 +72,13 @@ test("that progress is left out is said once, with the count at the end, also be
     if (change?.event) said.push(change.event.message);
     deployment = applyChange(deployment, change);
   }
-  expect(said).toEqual([expect.stringContaining("left out from here on")]);
+  expect(said).toEqual([expect.stringContaining("Further progress is left out")]);
   const details = { log: "x".repeat(MAX_DETAILS_BYTES - 10) };
   const failure = event(6, { status: "Fail", code: "CrashLoopBackOff", details });
   expect(applyDeviceEvent(deployment, failure, T0, 1)?.event?.details).toEqual({ ...details, events_left_out: 5 });
 });
 
-test("as many events as are kept end with the one that says so", () => {
+test("the last event within the limit reports that progress is left out", () => {
   const deployment = receivedDeployment({ lastSeq: MAX_EVENTS - 1 });
   expect(applyDeviceEvent(deployment, event(1), T0, 1)?.event).toMatchObject({
     seq: MAX_EVENTS,
@@ -86,7 +86,7 @@ test("as many events as are kept end with the one that says so", () => {
   });
 });
 
-test("remarks of the service itself that no longer fit are counted, beside what else they change", () => {
+test("notes of the service that no longer fit are counted, and their other changes are applied", () => {
   const full = receivedDeployment({ eventBytes: MAX_EVENT_BYTES, acknowledgedAtMs: T0 });
   expect(noteConnectionLost(full, T0, 1)?.fields).toMatchObject({ omittedEvents: 1, connection: 3 });
   const lost = { ...full, lastEvent: { ...full.lastEvent!, details: { connection: "lost" } }, connection: 3 };
@@ -102,7 +102,7 @@ test("remarks of the service itself that no longer fit are counted, beside what 
   });
 });
 
-test("details are bounded by their bytes in UTF-8", () => {
+test("details are limited by their size in UTF-8", () => {
   const details = { log: "€".repeat(MAX_DETAILS_BYTES / 3) };
   const told = appendEvent(receivedDeployment(), { ...event(1), details }, T0)?.event?.details;
   expect(told).toEqual({ omitted: `details of ${utf8ByteLength(JSON.stringify(details))} bytes are too long` });
@@ -119,7 +119,7 @@ test("the length in UTF-8 is that of the bytes", () => {
   );
 });
 
-test("however long and however often a device says it waits, its deployment ends", () => {
+test("a deployment ends however long and often its device reports a wait", () => {
   fc.assert(
     fc.property(fc.array(fc.double({ min: 0, max: 1e12, noNaN: true })), (waits) => {
       let deployment = receivedDeployment();

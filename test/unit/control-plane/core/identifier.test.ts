@@ -4,7 +4,7 @@ import { canonicalIdentifier, identifiersOf } from "../../../../src/control-plan
 import { assetRegistrationSchema } from "../../../../src/protocol/asset-request.ts";
 import { arbitraryAsset } from "../../../support/control-plane/arbitrary-asset.ts";
 
-test("UUIDs lose their case, everything else keeps it", () => {
+test("UUIDs are converted to lower case, other identifiers are unchanged", () => {
   fc.assert(
     fc.property(fc.uuid(), fc.stringMatching(/^[A-Za-z0-9]{1,34}$/), (uuid, other) => {
       expect(canonicalIdentifier(uuid.toUpperCase())).toBe(uuid);
@@ -28,7 +28,7 @@ test("an asset is addressed by its UUID, serial number, SID and both ICCIDs, and
   );
 });
 
-test("a serial number cannot take the form of a UUID, in whatever case, so none can hide behind another", () => {
+test("a serial number cannot have the form of a UUID in any case, so that it cannot shadow one", () => {
   fc.assert(
     fc.property(fc.uuid(), fc.boolean(), (uuid, upper) => {
       const serial_number = upper ? uuid.toUpperCase() : uuid;

@@ -8,7 +8,7 @@ test("the default removal instant is the specified one", () => {
   expect(new Date(REMOVAL_MS).toISOString()).toBe("2026-09-01T00:00:00.000Z");
 });
 
-test("the removal instant itself is the first without legacy", () => {
+test("the legacy fields are removed from the removal time on", () => {
   expect(isLegacyRemoved(REMOVAL_MS - 1, REMOVAL_MS)).toBe(false);
   expect(isLegacyRemoved(REMOVAL_MS, REMOVAL_MS)).toBe(true);
 });

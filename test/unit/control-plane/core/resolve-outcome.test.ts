@@ -36,33 +36,33 @@ const states = fc.record({
   connection: fc.integer({ min: 0, max: 5 }),
 });
 const answers = fc.oneof(
-  fc.constant<ReportedOutcome>("unsure"),
+  fc.constant<ReportedOutcome>("unavailable"),
   fc.record({
     status: fc.constantFrom("Running" as const, "Success" as const, "Fail" as const, null),
     message: fc.option(fc.string(), { nil: undefined }),
   }),
 );
 
-describe("whatever a device answers", () => {
-  test("it is told to undo only what it has nothing on record of, and never after a restore", () => {
+describe("for every reported outcome", () => {
+  test("only a deployment without a record on the device is cancelled there, and never after a restore", () => {
     fc.assert(
       fc.property(states, answers, (state, answer) => {
         const { nextAction } = applyOutcome(receivedDeployment(state), answer, T0, 2);
-        if (nextAction !== "undo") return;
+        if (nextAction !== "cancel") return;
         expect(answer).toMatchObject({ status: null });
         expect(["asked", "overdue"]).toContain(state.uncertainty);
       }),
     );
   });
 
-  test("what it says has ended ends so, once and with its words; what it says goes on goes on", () => {
+  test("a deployment that has ended on the device ends the same way, once; a running one continues", () => {
     fc.assert(
       fc.property(states, answers, (state, answer) => {
         const deployment = receivedDeployment(state);
         const result = after(deployment, answer);
         if (state.connection !== 4) expect(result).toEqual(deployment);
         if (state.connection !== 4) return;
-        if (answer === "unsure" || answer.status === null) return;
+        if (answer === "unavailable" || answer.status === null) return;
         expect(result.status).toBe(answer.status);
         expect(applyOutcome(result, answer, T0, 2)).toEqual({});
         if (answer.status === "Running") expect(result.uncertainty).toBeUndefined();
@@ -75,7 +75,7 @@ describe("whatever a device answers", () => {
     );
   });
 
-  test("only what it never had is sent, and nothing of a restored database", () => {
+  test("only a command that the device never had is sent, and none after a restore", () => {
     fc.assert(
       fc.property(states, answers, (state, answer) => {
         const { nextAction } = applyOutcome(receivedDeployment(state), answer, T0, 2);
@@ -91,17 +91,17 @@ describe("whatever a device answers", () => {
   });
 });
 
-test("nothing a device does not hold is cancelled by that alone", () => {
+test("a deployment that the device does not hold is not cancelled for that alone", () => {
   fc.assert(
     fc.property(fc.array(states, { maxLength: 5 }), (list) => {
       const unfinished = list.map((state, index) => receivedDeployment({ ...state, id: `dep_${index}` }));
       const kinds = reconcile(unfinished, []).map(({ kind }) => kind);
-      expect(kinds).toEqual(list.map(() => "ask"));
+      expect(kinds).toEqual(list.map(() => "query_outcome"));
     }),
   );
 });
 
-test("an answer to an earlier session's question changes nothing", () => {
+test("an answer to a query of an earlier session changes nothing", () => {
   const later = applyChange(asked(), markForOutcomeQuery(asked(), T0, 3));
   expect(applyOutcome(later, { status: "Success" }, T0, 2)).toEqual({});
   const gone = applyChange(asked(), noteConnectionLost(asked(), T0, 2));
@@ -113,7 +113,7 @@ describe("after a restore", () => {
   const later = T0 + 30 * DAY_MS;
   const restored = applyChange(copy, markUncertainOnStart(copy, later, ACK_MS));
 
-  test("a deployment waits for its device for a week, however long ago the backup was, and that is said once", () => {
+  test("a deployment waits for its device for a week, however old the backup is, and reports that once", () => {
     expect(restored).toMatchObject({ uncertainty: "restored", lastEvent: { details: { service: "restored" } } });
     expect(pendingDeadlines(restored, ACK_MS)).toEqual([
       { kind: "finish", sinceMs: T0, durationMs: later + 7 * DAY_MS - T0 },
@@ -121,7 +121,7 @@ describe("after a restore", () => {
     expect(markUncertainOnStart(restored, later + 8 * DAY_MS, ACK_MS)).toBeUndefined();
   });
 
-  test("it ends by itself after that, and says that its outcome is not known", () => {
+  test("it ends after that, and reports that its outcome is unknown", () => {
     const [deadline] = pendingDeadlines(restored, ACK_MS);
     if (!deadline) throw new Error("it has a deadline");
     const result = applyChange(restored, expire(restored, deadline, later));
@@ -137,8 +137,8 @@ const finishAt = (deployment: Deployment): number => {
   return deadline.sinceMs + deadline.durationMs;
 };
 
-/** The device's word that it holds it, in each of the ways it may come. */
-const words = [
+/** Each way in which a device can confirm that it holds a deployment. */
+const confirmations = [
   (deployment: Deployment, nowMs: number) => acknowledge(deployment, nowMs, 2),
   (deployment: Deployment, nowMs: number) => confirmOnDevice(deployment, nowMs, 2),
   (deployment: Deployment, nowMs: number) =>
@@ -147,24 +147,24 @@ const words = [
     applyOutcome({ ...deployment, connection: 4 }, { status: "Running" }, nowMs, 2).change,
 ];
 
-describe("a deployment in doubt waits for its device, and not longer", () => {
-  test("its grace ends with the device's word: it has no more than the usual time from then on", () => {
+describe("a deployment with an uncertain outcome", () => {
+  test("has at most the usual time after the device has confirmed it", () => {
     const copy = receivedDeployment({ uncertainty: "backup" });
     for (const restoredAt of [T0 + 1_000, T0 + 30 * DAY_MS]) {
       const restored = applyChange(copy, markUncertainOnStart(copy, restoredAt, ACK_MS));
-      for (const word of words) {
+      for (const confirm of confirmations) {
         const backAt = restoredAt + 1_000;
-        expect(finishAt(applyChange(restored, word(restored, backAt)))).toBe(backAt + 900_000);
+        expect(finishAt(applyChange(restored, confirm(restored, backAt)))).toBe(backAt + 900_000);
       }
     }
     const fresh = receivedDeployment();
     const overdue = applyChange(fresh, markUncertainOnStart(fresh, T0 + 20_000, ACK_MS));
-    for (const word of words) {
-      expect(finishAt(applyChange(overdue, word(overdue, T0 + 30_000)))).toBe(fresh.deadlineAtMs);
+    for (const confirm of confirmations) {
+      expect(finishAt(applyChange(overdue, confirm(overdue, T0 + 30_000)))).toBe(fresh.deadlineAtMs);
     }
   });
 
-  test("whatever of its deadlines had passed, it waits for one minute, and through another restart", () => {
+  test("waits for one minute whichever deadline has passed, also over another restart", () => {
     for (const fields of [{}, { acknowledgedAtMs: T0, cancelRequestedAtMs: T0 }]) {
       const deployment = receivedDeployment(fields);
       const at = T0 + 100_000;
@@ -174,7 +174,7 @@ describe("a deployment in doubt waits for its device, and not longer", () => {
     }
   });
 
-  test("cancelled after a restore it ends within a minute, and nothing is undone for that", () => {
+  test("ends within a minute when cancelled after a restore, and nothing is undone", () => {
     const copy = receivedDeployment({ acknowledgedAtMs: T0, uncertainty: "backup" });
     const restored = applyChange(copy, markUncertainOnStart(copy, T0 + DAY_MS, ACK_MS));
     const at = T0 + DAY_MS + 5_000;
@@ -187,11 +187,11 @@ describe("a deployment in doubt waits for its device, and not longer", () => {
   });
 });
 
-test("what ended on a record from a backup without the device's word is left alone when it is back", () => {
+test("a deployment that ended on a record from a backup without the device's report is not undone later", () => {
   const event = { device_seq: 1, status: "Success", message: "x", step: "done" } as const;
   for (const code of ["DeploymentTimeout", "DeploymentCancelled", "Internal"] as const) {
-    for (const doubt of ["restored", "backup"] as const) {
-      const given = receivedDeployment({ status: "Fail", code, uncertainty: doubt });
+    for (const uncertainty of ["restored", "backup"] as const) {
+      const given = receivedDeployment({ status: "Fail", code, uncertainty });
       expect(reconcile([], [{ id: given.id, deployment: given }])).toEqual([]);
       expect(replyToEvent(given, event)).toBe("acknowledge");
     }
@@ -201,15 +201,15 @@ test("what ended on a record from a backup without the device's word is left alo
   }
 });
 
-const ended = (doubt: OutcomeUncertainty | undefined): Deployment =>
-  receivedDeployment({ status: "Fail", code: "DeploymentCancelled", uncertainty: doubt });
+const ended = (uncertainty: OutcomeUncertainty | undefined): Deployment =>
+  receivedDeployment({ status: "Fail", code: "DeploymentCancelled", uncertainty });
 
-describe("what ended before its device was asked", () => {
-  test("is asked about when it is back, and undone where it has nothing on record of it", () => {
-    for (const doubt of ["asked", "overdue"] as const) {
-      const back = applyChange(ended(doubt), markForOutcomeQuery(ended(doubt), T0, 2));
-      expect(applyOutcome(back, { status: null }, T0, 2)).toMatchObject({ nextAction: "undo" });
-      for (const answer of ["unsure", { status: "Success" }, { status: "Fail" }] as const) {
+describe("a deployment that ended before its device was queried", () => {
+  test("is queried when the device is back, and cancelled if the device has no record of it", () => {
+    for (const uncertainty of ["asked", "overdue"] as const) {
+      const back = applyChange(ended(uncertainty), markForOutcomeQuery(ended(uncertainty), T0, 2));
+      expect(applyOutcome(back, { status: null }, T0, 2)).toMatchObject({ nextAction: "cancel" });
+      for (const answer of ["unavailable", { status: "Success" }, { status: "Fail" }] as const) {
         expect(applyOutcome(back, answer, T0, 2)).toEqual({ change: { fields: { uncertainty: undefined } } });
       }
       const told = applyChange(back, applyOutcome(back, { status: null }, T0, 2).change);
@@ -218,14 +218,14 @@ describe("what ended before its device was asked", () => {
     }
   });
 
-  test("is not where nothing was in doubt, or the record is from a backup", () => {
-    for (const doubt of [undefined, "restored", "backup"] as const)
-      expect(markForOutcomeQuery(ended(doubt), T0, 2)).toBeUndefined();
+  test("is not queried if its outcome was certain, or the record is from a backup", () => {
+    for (const uncertainty of [undefined, "restored", "backup"] as const)
+      expect(markForOutcomeQuery(ended(uncertainty), T0, 2)).toBeUndefined();
   });
 });
 
-describe("what became overdue while the service was down", () => {
-  test("waits a minute for its device before it ends as it would have", () => {
+describe("a deployment that became overdue while the service was down", () => {
+  test("waits a minute for its device, and then ends as it would have", () => {
     for (const [fields, code] of [
       [{}, "DeviceNotReachable"],
       [{ acknowledgedAtMs: T0 }, "DeploymentTimeout"],
@@ -241,7 +241,7 @@ describe("what became overdue while the service was down", () => {
     }
   });
 
-  test("and what has time left is as it was", () => {
+  test("is unchanged if it has time left", () => {
     expect(markUncertainOnStart(receivedDeployment({ acknowledgedAtMs: T0 }), T0 + 1_000, ACK_MS)).toBeUndefined();
   });
 });
@@ -250,8 +250,8 @@ const report = (last: Partial<NonNullable<AppReport["last_deployment"]>> | null)
   { name: "web", last_deployment: last } as AppReport,
 ];
 
-describe("what the report of an older agent tells", () => {
-  test("its last deployment of the app has ended as it says", () => {
+describe("an outcome derived from the report of an older agent", () => {
+  test("is that of the app's last deployment", () => {
     expect(outcomeFromReport(asked(), report({ deployment_id: "dep_1", status: "Success" }))).toEqual({
       status: "Success",
     });
@@ -261,12 +261,12 @@ describe("what the report of an older agent tells", () => {
     });
   });
 
-  test("a removed app is removed", () => {
+  test("is a success for the removal of an app that is not there", () => {
     expect(outcomeFromReport(asked({ action: "remove" }), [])).toMatchObject({ status: "Success" });
   });
 
-  test("another deployment since leaves it open; none at all is a lost memory", () => {
-    expect(outcomeFromReport(asked(), report({ deployment_id: "dep_2", status: "Success" }))).toBe("unsure");
+  test("is unavailable after a later deployment, and missing if the app had none", () => {
+    expect(outcomeFromReport(asked(), report({ deployment_id: "dep_2", status: "Success" }))).toBe("unavailable");
     expect(outcomeFromReport(asked(), report(null))).toEqual({ status: null });
   });
 });

@@ -7,7 +7,7 @@ import { DEPLOYMENT_TIMEOUT_MS, InterleavedService } from "../../../support/cont
 
 const STEPS = 40;
 
-/** Requests, cancellations, links that come and go, a device at work, and time: in an order the seed says. */
+/** Requests, cancellations, connects and disconnects, device events and time, in an order that the seed decides. */
 async function live(service: InterleavedService, random: SeededRandom): Promise<void> {
   const act = async (): Promise<void> => {
     switch (random.between(0, 11)) {
@@ -42,21 +42,21 @@ async function live(service: InterleavedService, random: SeededRandom): Promise<
     await act();
     if (!random.chance(0.1)) continue;
     await service.waitUntilIdle();
-    await expectRemarksToBeTrue(service);
+    await expectConnectionNotesToMatch(service);
   }
 }
 
-/** Once nothing is under way: who waits for a device that is away was told so, and nobody else. */
-async function expectRemarksToBeTrue(service: InterleavedService): Promise<void> {
+/** While nothing is in progress: the last connection note of each deployment must match the connection. */
+async function expectConnectionNotesToMatch(service: InterleavedService): Promise<void> {
   for (const { id, acknowledgedAtMs } of await service.unfinished()) {
     if (acknowledgedAtMs === undefined) continue;
-    const last = remarks(await service.storedEvents(id)).at(-1);
+    const last = connectionNotes(await service.storedEvents(id)).at(-1);
     if (service.isConnected) expect({ id, last }).not.toMatchObject({ last: "lost" });
   }
 }
 
-function remarks(events: Awaited<ReturnType<InterleavedService["storedEvents"]>>): unknown[] {
-  return events.map(({ details }) => details?.["connection"]).filter((remark) => remark !== undefined);
+function connectionNotes(events: Awaited<ReturnType<InterleavedService["storedEvents"]>>): unknown[] {
+  return events.map(({ details }) => details?.["connection"]).filter((note) => note !== undefined);
 }
 
 async function expectPromises(service: InterleavedService): Promise<void> {
@@ -69,12 +69,12 @@ async function expectPromises(service: InterleavedService): Promise<void> {
     expect(events.filter(isFinal)).toEqual([last]);
     expect(record).toMatchObject({ status: last?.status, code: last?.code, lastSeq: last?.seq });
     expect(service.clients.get(record.id)).toMatchObject({ events, ended: true });
-    const said = remarks(events);
-    expect(said).toEqual(said.map((_, index) => (index % 2 === 0 ? "lost" : "restored")));
+    const notes = connectionNotes(events);
+    expect(notes).toEqual(notes.map((_, index) => (index % 2 === 0 ? "lost" : "restored")));
     const ended = service.device.ended.get(record.id);
     if (ended) expect(record.status).toBe(ended);
-    // By the device's own word it ends only over a connection that stands.
-    if (record.status === "Success") expect(said.at(-1)).not.toBe("lost");
+    // A device can report an end only while it is connected.
+    if (record.status === "Success") expect(notes.at(-1)).not.toBe("lost");
   }
 }
 
@@ -88,7 +88,7 @@ async function run(seed: number, ending: "device-returns" | "device-stays-away" 
     if (ending !== "device-stays-away") {
       service.connect();
       await service.waitUntilIdle();
-      await expectRemarksToBeTrue(service);
+      await expectConnectionNotesToMatch(service);
       if (ending === "device-returns")
         for (const id of service.device.held.keys()) service.device.report(id, "Success");
       await service.waitUntilIdle();

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ConcurrencyLimiter } from "../../../../src/lib/concurrency-limiter.ts";
 
-test("each holder has as many as the limit, and gives each back once", () => {
+test("each key has as many leases as the limit, and a lease is returned once", () => {
   const slots = new ConcurrencyLimiter(2, "enough");
   const first = slots.acquire("a");
   slots.acquire("a");

@@ -1,10 +1,21 @@
 import { expect, test } from "vitest";
 import type { LogEntry } from "../../../../src/control-plane/core/log-entry.ts";
-import { LogFeed } from "../../../../src/control-plane/queries/log-feed.ts";
+import { LogFeed, type LogFeedOptions } from "../../../../src/control-plane/queries/log-feed.ts";
 import { EdgeError } from "../../../../src/protocol/errors.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 
 const line = (text: string) => ({ stream: "stdout", timestamp: "2026-11-20T10:00:00Z", text });
+
+/** A feed whose query is never answered by itself; lines and the end are given to the feed by the test. */
+function openFeed(options: Pick<LogFeedOptions, "isFollowing"> & Partial<LogFeedOptions>): LogFeed {
+  return new LogFeed({
+    clock: new FakeClock(),
+    firstAnswerTimeoutMs: 10_000,
+    openQuery: () => ({ [Symbol.dispose]: () => {} }),
+    onSilence: () => {},
+    ...options,
+  });
+}
 
 async function all(feed: LogFeed): Promise<LogEntry[]> {
   const batches: (readonly LogEntry[])[] = [];
@@ -15,8 +26,8 @@ async function all(feed: LogFeed): Promise<LogEntry[]> {
 const omittedOf = (entries: readonly LogEntry[]): number =>
   entries.reduce((sum, entry) => sum + ("omitted_lines" in entry ? entry.omitted_lines : 0), 0);
 
-test("what waits for a reader is bounded, and one count stands for all that did not fit", async () => {
-  const feed = new LogFeed({ clock: new FakeClock(), isFollowing: true, firstAnswerTimeoutMs: 10_000 });
+test("the buffer is bounded, and one entry counts all lines that did not fit", async () => {
+  const feed = openFeed({ isFollowing: true });
   const text = "x".repeat(1000);
   for (let count = 0; count < 10_000; count++) feed.answer({ lines: [line(text)] });
   feed.end(undefined);
@@ -27,8 +38,8 @@ test("what waits for a reader is bounded, and one count stands for all that did 
   expect(lines.length + omittedOf(entries)).toBe(10_000);
 });
 
-test("empty lines are no way around the bound", async () => {
-  const feed = new LogFeed({ clock: new FakeClock(), isFollowing: true, firstAnswerTimeoutMs: 10_000 });
+test("the buffer is also bounded for empty lines", async () => {
+  const feed = openFeed({ isFollowing: true });
   for (let count = 0; count < 20_000; count++) feed.answer({ lines: [line("")] });
   feed.end(undefined);
   const entries = await all(feed);
@@ -36,8 +47,8 @@ test("empty lines are no way around the bound", async () => {
   expect(omittedOf(entries)).toBeGreaterThan(14_000);
 });
 
-test("once the reader has caught up, lines are taken again after the count", async () => {
-  const feed = new LogFeed({ clock: new FakeClock(), isFollowing: true, firstAnswerTimeoutMs: 10_000 });
+test("once the reader has caught up, lines are buffered again after the count", async () => {
+  const feed = openFeed({ isFollowing: true });
   for (let count = 0; count < 100; count++) feed.answer({ lines: [line("x".repeat(8000))] });
   const reading = feed.batches();
   const read: LogEntry[] = [];
@@ -48,7 +59,7 @@ test("once the reader has caught up, lines are taken again after the count", asy
 });
 
 test("the lines that came before a failure are read before it is thrown", async () => {
-  const feed = new LogFeed({ clock: new FakeClock(), isFollowing: false, firstAnswerTimeoutMs: 10_000 });
+  const feed = openFeed({ isFollowing: false });
   feed.answer({ lines: [line("one")] });
   feed.end(new EdgeError("EngineUnavailable"));
   await feed.waitForFirstAnswer();
@@ -57,21 +68,19 @@ test("the lines that came before a failure are read before it is thrown", async 
   await expect(reading.next()).rejects.toMatchObject({ code: "EngineUnavailable" });
 });
 
-test("a device that does not begin in time is not reachable", async () => {
+test("a device without a first answer in time is not reachable", async () => {
   const clock = new FakeClock();
-  const feed = new LogFeed({ clock, isFollowing: true, firstAnswerTimeoutMs: 10_000 });
-  let probed = 0;
-  feed.attach({ [Symbol.dispose]: () => {} }, () => probed++);
+  let checks = 0;
+  const feed = openFeed({ clock, isFollowing: true, onSilence: () => checks++ });
   const beginning = expect(feed.waitForFirstAnswer()).rejects.toMatchObject({ code: "DeviceNotReachable" });
   await clock.advance(10_000);
   await beginning;
-  expect(probed).toBe(1);
+  expect(checks).toBe(1);
 });
 
-test("a log that is followed may pause for as long as it likes once it has begun", async () => {
+test("a followed log may pause for any time after the first answer", async () => {
   const clock = new FakeClock();
-  const feed = new LogFeed({ clock, isFollowing: true, firstAnswerTimeoutMs: 10_000 });
-  feed.attach({ [Symbol.dispose]: () => {} }, () => {});
+  const feed = openFeed({ clock, isFollowing: true });
   feed.answer({ lines: [] });
   await feed.waitForFirstAnswer();
   await clock.advance(3_600_000);
@@ -80,8 +89,8 @@ test("a log that is followed may pause for as long as it likes once it has begun
   expect(await all(feed)).toEqual([line("later")]);
 });
 
-test("what is read at once is bounded too", async () => {
-  const feed = new LogFeed({ clock: new FakeClock(), isFollowing: true, firstAnswerTimeoutMs: 10_000 });
+test("batches are bounded", async () => {
+  const feed = openFeed({ isFollowing: true });
   for (let count = 0; count < 50; count++) feed.answer({ lines: [line("x".repeat(8000))] });
   feed.end(undefined);
   const lengths: number[] = [];
@@ -89,8 +98,8 @@ test("what is read at once is bounded too", async () => {
   expect(Math.max(...lengths)).toBeLessThan(64 * 1024);
 });
 
-test("of a log that has an end, no more is taken than was asked for", async () => {
-  const feed = new LogFeed({ clock: new FakeClock(), isFollowing: false, maxLines: 2, firstAnswerTimeoutMs: 10_000 });
+test("a log that is not followed yields no more lines than requested", async () => {
+  const feed = openFeed({ isFollowing: false, maxLines: 2 });
   feed.answer({ lines: [line("one")] });
   feed.answer({ lines: [line("two"), line("three")] });
   feed.answer({ lines: [line("four")] });

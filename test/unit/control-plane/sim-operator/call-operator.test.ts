@@ -5,7 +5,7 @@ import { FakeClock } from "../../../support/fake-clock.ts";
 
 const never = new AbortController().signal;
 
-/** A call that waits until it is told to stop. */
+/** A call that waits until it is aborted. */
 const hang = (signal: AbortSignal) =>
   new Promise<never>((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
 

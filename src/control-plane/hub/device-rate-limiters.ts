@@ -1,10 +1,10 @@
 import type { Clock } from "../../lib/clock.ts";
 import { RateLimiter } from "../../lib/rate-limiter.ts";
 
-/** Below so many, idle ones are not worth looking for. */
+/** Number of limiters below which idle ones are not evicted. */
 const MIN_EVICTION_COUNT = 1_000;
 
-/** One pace for each device, also over its reconnects. Those that are idle are forgotten. */
+/** One rate limiter per device, kept over reconnects. Idle ones are evicted. */
 export class DeviceRateLimiters {
   readonly #clock: Clock;
   readonly #burst: number;
@@ -22,14 +22,14 @@ export class DeviceRateLimiters {
     const known = this.#byDevice.get(assetUuid);
     if (known) return known;
     if (this.#byDevice.size >= this.#evictAtCount) this.#evictIdle();
-    const pace = new RateLimiter(this.#clock, this.#burst, this.#perSecond);
-    this.#byDevice.set(assetUuid, pace);
-    return pace;
+    const limiter = new RateLimiter(this.#clock, this.#burst, this.#perSecond);
+    this.#byDevice.set(assetUuid, limiter);
+    return limiter;
   }
 
   #evictIdle(): void {
-    for (const [assetUuid, pace] of this.#byDevice) {
-      if (pace.isIdle) this.#byDevice.delete(assetUuid);
+    for (const [assetUuid, limiter] of this.#byDevice) {
+      if (limiter.isIdle) this.#byDevice.delete(assetUuid);
     }
     this.#evictAtCount = Math.max(MIN_EVICTION_COUNT, 2 * this.#byDevice.size);
   }

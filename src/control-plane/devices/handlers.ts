@@ -1,0 +1,36 @@
+import type { ReportDelta } from "../../protocol/app-report.ts";
+import type { DeviceEvent } from "../../protocol/deployment-event.ts";
+import type { ErrorCode } from "../../protocol/errors.ts";
+import type { DeviceSession } from "./session.ts";
+
+/** Receives the reports of devices from the hub. Calls for one session do not overlap. */
+export interface ReportHandler {
+  /** The device has said hello. Returns the hash of the stored report, on which the device bases its next delta. */
+  onHello(session: DeviceSession): Promise<string | undefined>;
+  onReport(session: DeviceSession, delta: ReportDelta): Promise<void>;
+  /** The session ended and was not replaced by another. */
+  onDisconnected(session: DeviceSession): void;
+}
+
+/** Receives the frames about deployments from the hub. Calls for one device do not overlap, except `onDisconnected`. */
+export interface DeploymentHandler {
+  /**
+   * The device was welcomed.
+   *
+   * @param held ids of the deployments whose final event the device has not seen acknowledged
+   * @returns the number of the device's unfinished deployments that were reconciled
+   */
+  onConnected(session: DeviceSession, held: readonly string[]): Promise<number>;
+  /** The session ended, its remaining frames are handled, and no other session has replaced it. */
+  onDisconnected(session: DeviceSession): Promise<void>;
+  onAck(session: DeviceSession, deploymentId: string): Promise<FrameOutcome>;
+  /** The device could not store the command, and will not run any of it. */
+  onRefuse(session: DeviceSession, deploymentId: string, code: ErrorCode, message: string): Promise<FrameOutcome>;
+  onEvent(session: DeviceSession, deploymentId: string, event: DeviceEvent): Promise<FrameOutcome>;
+}
+
+/**
+ * `foreign`: the deployment belongs to another device, a fault of the sender. `unknown`: there is no record of the
+ * deployment, which is not a fault.
+ */
+export type FrameOutcome = "taken" | "foreign" | "unknown";
