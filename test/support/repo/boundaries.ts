@@ -9,15 +9,74 @@ interface Part {
   readonly packages?: readonly string[];
 }
 
+/** What each folder of the agent may import besides itself, `src/protocol/`, `src/lib/` and `core/`. No rings. */
+const AGENT: Readonly<Record<string, readonly string[]>> = {
+  net: [],
+  engine: ["registry"],
+  host: ["config"],
+  config: [],
+  registry: ["net"],
+  store: [],
+  ledger: ["host"],
+  apps: ["engine"],
+  download: ["engine", "registry"],
+  cleanup: ["engine", "host", "registry", "store"],
+  images: ["cleanup", "download", "engine", "host", "ledger", "registry", "store"],
+  link: ["config", "ledger", "net", "store"],
+  steps: ["download", "engine", "host", "images", "link", "registry", "store"],
+  telemetry: [],
+  live: ["apps", "engine", "host", "link", "store", "telemetry"],
+  local: ["apps", "cleanup", "config", "engine", "host", "ledger", "link", "steps", "store"],
+  service: ["config", "link", "store"],
+  doctor: ["config", "engine", "host", "link", "net", "registry", "store"],
+  enrolment: ["config", "doctor", "net"],
+  support: ["config", "store"],
+};
+
+/** The same of the control plane, where nothing that serves devices imports what serves clients. */
+const CONTROL_PLANE: Readonly<Record<string, readonly string[]>> = {
+  store: [],
+  bus: [],
+  devices: [],
+  "sim-operator": ["store"],
+  "usage-import": ["store"],
+  data: ["store"],
+  queries: ["devices"],
+  reports: ["devices", "store"],
+};
+
 const PARTS: readonly Part[] = [
   { folder: "src/protocol/", mayImport: [], packages: ["zod"] },
   { folder: "src/lib/", mayImport: ["src/protocol/"] },
   { folder: "src/agent/core/", mayImport: ["src/protocol/"], packages: [] },
+  ...partsOf("src/agent/", AGENT),
+  // The composition roots, daemon/ and cli/, and main.ts.
   { folder: "src/agent/", mayImport: ["src/protocol/", "src/lib/"] },
   { folder: "src/control-plane/core/", mayImport: ["src/protocol/"], packages: [] },
+  ...partsOf("src/control-plane/", CONTROL_PLANE),
   { folder: "src/control-plane/", mayImport: ["src/protocol/", "src/lib/"] },
   { folder: "src/edgectl/", mayImport: ["src/protocol/", "src/lib/"] },
 ];
+
+function partsOf(root: string, folders: Readonly<Record<string, readonly string[]>>): Part[] {
+  return Object.entries(folders).map(([name, others]) => ({
+    folder: `${root}${name}/`,
+    mayImport: ["src/protocol/", "src/lib/", `${root}core/`, ...others.map((other) => `${root}${other}/`)],
+  }));
+}
+
+/** Implementations of an interface, and who may choose them. */
+const CHOSEN_BY: Readonly<Record<string, readonly string[]>> = {
+  "src/agent/engine/docker/": ["src/agent/daemon/", "src/agent/cli/main.ts"],
+  "src/agent/host/linux-host.ts": ["src/agent/daemon/", "src/agent/cli/main.ts"],
+  "src/agent/store/sqlite-store.ts": ["src/agent/store/open-store.ts", "src/agent/cli/main.ts"],
+  "src/agent/registry/oci-client.ts": ["src/agent/daemon/"],
+  "src/agent/download/image-downloader.ts": ["src/agent/daemon/"],
+  "src/agent/images/image-provider.ts": ["src/agent/daemon/"],
+  "src/control-plane/store/sqlite/": ["src/control-plane/main.ts", "src/control-plane/data/"],
+  "src/control-plane/bus/in-process-bus.ts": ["src/control-plane/main.ts"],
+  "src/control-plane/sim-operator/stored-sim-operator.ts": ["src/control-plane/main.ts"],
+};
 
 /** Packages that one folder alone may know, so that another one can take their place. */
 const OWNERS: Readonly<Record<string, string>> = {
@@ -29,6 +88,7 @@ const OWNERS: Readonly<Record<string, string>> = {
 export const RULED_FOLDERS: readonly string[] = [
   ...PARTS.flatMap(({ folder, mayImport }) => [folder, ...mayImport]),
   ...Object.values(OWNERS),
+  ...Object.entries(CHOSEN_BY).flat(2),
 ];
 
 /** The ways in which a module of src/ breaks the layout's rules, one sentence each. */
@@ -40,5 +100,13 @@ export function violations({ path, files, packages }: ModuleImports): string[] {
     ...files.filter((file) => !reachable.some((folder) => file.startsWith(folder))),
     ...packages.filter((name) => part.packages?.includes(name) === false),
     ...packages.filter((name) => OWNERS[name] !== undefined && !path.startsWith(OWNERS[name])),
+    ...files.filter((file) => !mayChoose(path, file)),
   ].map((target) => `${path} must not import ${target}`);
+}
+
+function mayChoose(path: string, target: string): boolean {
+  return Object.entries(CHOSEN_BY).every(
+    ([implementation, choosers]) =>
+      !target.startsWith(implementation) || [implementation, ...choosers].some((place) => path.startsWith(place)),
+  );
 }
