@@ -59,8 +59,12 @@ describe.each(engines)("a private registry, with %s", (name, missing) => {
       const { final, events } = await system().deploy(app);
       expect(final.status).toBe("Success");
       expect(await page(app.ports[0]?.host_port ?? 0)).toContain("edge-agent test app");
-      const priced = events.find(({ details }) => details?.["download_bytes"] !== undefined);
-      expect(priced).toMatchObject({ status: "Running", step: "pulling", details: { layers: 2, layers_present: 0 } });
+      const costEvent = events.find(({ details }) => details?.["download_bytes"] !== undefined);
+      expect(costEvent).toMatchObject({
+        status: "Running",
+        step: "pulling",
+        details: { layers: 2, layers_present: 0 },
+      });
       await system().agent.restart({});
       await system().untilOnline();
     });

@@ -3,7 +3,7 @@ import { parseContainerStatus } from "../core/app/container-status.ts";
 import { explainApp, type Explanation, type Finding, type AppSnapshot } from "../core/app/explain-app.ts";
 import type { AppFacts } from "../local/api.ts";
 import { runsFor } from "../local/device-status.ts";
-import type { Register } from "./commands.ts";
+import type { Register } from "./register.ts";
 import { withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import type { Printer } from "./printer.ts";

@@ -2,17 +2,8 @@ import type { Command } from "commander";
 import { type Context, createContext, toCommandError } from "./context.ts";
 import { EXIT, EXIT_CODE_HELP, type ExitCode } from "./exit-code.ts";
 import type { Io } from "./io.ts";
+import type { Register } from "./register.ts";
 import { Printer } from "./printer.ts";
-
-/** The work of a command. Errors are converted by `toCommandError`. */
-export type Action = (
-  context: Context,
-  argument: string | undefined,
-  options: Record<string, unknown>,
-) => Promise<ExitCode>;
-
-/** Registers a command's action, with the error handling common to all commands. */
-export type Register = (command: Command, action: Action) => void;
 
 /** The commands by name, loaded on demand. */
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command, register: Register) => void>>> = {

@@ -6,7 +6,7 @@ import { CHECKS, checkOf, failedChecks, type CheckResult, type CheckResults } fr
 import type { ProbeContext } from "../doctor/probe.ts";
 import { PROBES } from "../doctor/probes.ts";
 import { runChecks } from "../doctor/run-checks.ts";
-import type { Register } from "./commands.ts";
+import type { Register } from "./register.ts";
 import { type Context, withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import type { Printer } from "./printer.ts";

@@ -14,7 +14,7 @@ import { makeDirectory, type NewConfig, newConfig, storeConfig } from "../enrolm
 import { toLinkConfig } from "../link/to-link-config.ts";
 import { deleteNonce, loadOrCreateNonce } from "../enrolment/nonce.ts";
 import { tryLink, type TryOutcome } from "../link/try-link.ts";
-import type { Register } from "./commands.ts";
+import type { Register } from "./register.ts";
 import { type Context, withCommonOptions } from "./context.ts";
 import { EXIT, CommandError } from "./exit-code.ts";
 

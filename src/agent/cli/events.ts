@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Activity } from "../local/api.ts";
 import { DaemonUnavailableError } from "../local/client.ts";
 import { toActivities } from "../local/activities.ts";
-import type { Register } from "./commands.ts";
+import type { Register } from "./register.ts";
 import { type Context, withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import { printActivity } from "./activity-view.ts";

@@ -3,7 +3,7 @@ import { readLogFiles } from "../../lib/log/read-log-files.ts";
 import { formatLogLine } from "../../lib/log/readable-line.ts";
 import { logFilePath } from "../config/log-file.ts";
 import { DaemonUnavailableError } from "../local/client.ts";
-import type { Register } from "./commands.ts";
+import type { Register } from "./register.ts";
 import { type Context, withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import { parseCount } from "./parse-count.ts";

@@ -3,7 +3,7 @@ import { errorText } from "../../lib/error-text.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { DeviceStatus, LinkResponse, Status } from "../local/api.ts";
 import { DaemonUnavailableError } from "../local/client.ts";
-import type { Register } from "./commands.ts";
+import type { Register } from "./register.ts";
 import { type Context, withCommonOptions } from "./context.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
 import type { Printer } from "./printer.ts";

@@ -11,7 +11,7 @@ import { maskedConfig } from "../config/masked.ts";
 import { archive, type BundleFile } from "../support/archive.ts";
 import { knownSecrets } from "../support/known-secrets.ts";
 import { systemFacts } from "../support/system-facts.ts";
-import type { Register } from "./commands.ts";
+import type { Register } from "./register.ts";
 import { type Context, withCommonOptions } from "./context.ts";
 import { asDocument, runDoctor } from "./doctor.ts";
 import { EXIT, CommandError } from "./exit-code.ts";

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { sanitizeOutput } from "../../lib/terminal/sanitize.ts";
 import { isTerminal } from "../../lib/terminal/theme.ts";
 import type { Top } from "../local/api.ts";
-import type { Register } from "./commands.ts";
+import type { Register } from "./register.ts";
 import { type Context, withCommonOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import { readHostUsage } from "./host-usage.ts";

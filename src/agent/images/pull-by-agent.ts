@@ -24,7 +24,7 @@ const PAUSE_REPORT_INTERVAL_MS = 60_000;
 
 export interface AgentPull {
   readonly image: ResolvedImage;
-  readonly price: PullCost;
+  readonly cost: PullCost;
   readonly auth: RegistryAuth | undefined;
 }
 
@@ -32,7 +32,7 @@ export interface AgentPull {
 export async function pullByAgent(
   services: ImageServices,
   request: ImageRequest,
-  { image, price, auth }: AgentPull,
+  { image, cost, auth }: AgentPull,
   slot: PullSlot,
 ): Promise<readonly EventContent[]> {
   const reporter = new PullReporter(services, request);
@@ -41,10 +41,10 @@ export async function pullByAgent(
   const progress = await services.downloader.download({
     image,
     auth,
-    expectedBytes: price.downloadBytes,
+    expectedBytes: cost.downloadBytes,
     onProgress: (now) => {
       // May be more than computed: the engine does not know layers of an image loaded by hand by these digests.
-      const refusal = findBudgetRefusal({ ...price, downloadBytes: now.total }, limits);
+      const refusal = findBudgetRefusal({ ...cost, downloadBytes: now.total }, limits);
       if (refusal) stopped.abort(new EdgeError(refusal.code, refusal.message, refusal.details));
       reporter.progress(now);
     },

@@ -25,7 +25,7 @@ export async function pullImage(
 ): Promise<PullResult> {
   const { engine, gate } = services;
   const { reference, isUrgent = false, emit, signal } = request;
-  const bytes = source.kind === "registry" ? source.price.downloadBytes : 0;
+  const bytes = source.kind === "registry" ? source.cost.downloadBytes : 0;
   await gate.admit({ bytes, isUrgent, emit, signal });
   let events: readonly EventContent[];
   try {

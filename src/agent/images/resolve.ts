@@ -38,7 +38,7 @@ export async function resolveImage(services: ImageServices, request: ImageReques
   const costEvent = { ...runningEvent("pulling", costText(cost)), details: costDetails(cost) };
   return {
     kind: "found",
-    source: { kind: "registry", image, price: cost },
+    source: { kind: "registry", image, cost },
     digest: image.indexDigest ?? image.digest,
     // A dry run reports its cost in the final event.
     events: request.isDryRun ? [] : [costEvent],
@@ -74,7 +74,7 @@ async function lookUp(
       const decision = decideLookupRetry(kind, { attempt, attempts, present: isPresent, requiresCost, hasCredentials });
       if (decision === "use_local" && fallback) return useLocalImage(fallback.id);
       if (decision === "ask_engine") {
-        const note = `The price of the download is not known (${message}); leaving it to the container engine.`;
+        const note = `The cost of the download is not known (${message}); leaving it to the container engine.`;
         const source = { kind: "engine", error: { kind, message } } as const;
         return { kind: "found", source, events: [runningEvent("pulling", note)] };
       }

@@ -45,7 +45,7 @@ export function addAppOptions(command: Command): Command {
 /** Adds the options for how a deployment or an update is carried out. */
 export function addExecutionOptions(command: Command): Command {
   return command
-    .option("--dry-run", "check everything and show the price; nothing is changed")
+    .option("--dry-run", "check everything and show the cost; nothing is changed")
     .option("--max-download <size>", "refuse to download more than this, such as 50MB", parseSize)
     .option("--urgent", "go ahead outside the device's download hours and budgets")
     .option("--registry-user <name>", "user at the image's registry, for this once")

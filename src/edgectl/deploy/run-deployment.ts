@@ -6,7 +6,7 @@ import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
 import { hintFor } from "../hints.ts";
-import { createDeploymentView } from "../views/deployment-view.ts";
+import { createDeploymentView } from "../views/create-view.ts";
 import { type DeploymentEventSource, followDeployment } from "./follow.ts";
 
 /** How to follow a deployment, as commander passes it. */

@@ -1,5 +1,5 @@
 import type { DeploymentStep } from "../../../protocol/deployment-event.ts";
-import type { ErrorCode } from "../../../protocol/errors.ts";
+import { type ErrorCode, errorEntry } from "../../../protocol/errors.ts";
 import type { DownloadErrorKind, EngineErrorKind, RegistryErrorKind } from "../error-kind.ts";
 import type { Failure } from "./record.ts";
 
@@ -49,7 +49,7 @@ export function failureOf({ kind, message }: PullOrEngineError, step: Deployment
     case "no_space":
       return failure("InsufficientDisk", `The device ran out of disk space: ${message}`);
     case "port_in_use":
-      return failure("ErrorPortInUse", "");
+      return failure("ErrorPortInUse", errorEntry("ErrorPortInUse").message);
     case "conflict":
       return failure("ErrorNameExists", `The container engine already uses this name: ${message}`);
     case "invalid":

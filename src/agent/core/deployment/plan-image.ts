@@ -12,6 +12,6 @@ export function nextImageStep(record: DeploymentRecord, spec: AppSpec, { source,
   if (!record.checked) return { kind: "check", spec };
   if (record.imageId !== undefined) return { kind: "report_cost", cost: NO_COST };
   if (!source) return { kind: "resolve", spec, attempt };
-  if (record.options.dry_run && source.kind === "registry") return { kind: "report_cost", cost: source.price };
+  if (record.options.dry_run && source.kind === "registry") return { kind: "report_cost", cost: source.cost };
   return { kind: "pull", spec, source, attempt };
 }

@@ -35,7 +35,7 @@ export interface ResolvedImage {
 
 /** Where a deployment's image comes from. Not stored: resolved again after a restart of the agent. */
 export type ImageSource =
-  | { readonly kind: "registry"; readonly image: ResolvedImage; readonly price: PullCost }
+  | { readonly kind: "registry"; readonly image: ResolvedImage; readonly cost: PullCost }
   /** The engine is to pull it, as the agent cannot resolve it: its cost is unknown. */
   | { readonly kind: "engine"; readonly error: { readonly kind: RegistryErrorKind; readonly message: string } };
 

@@ -29,7 +29,7 @@ function unreachable(kind: RegistryErrorKind = "registry_unreachable", retryAfte
   return new RegistryError(kind, "registry.example.com: no answer", { retryAfterMs });
 }
 
-describe("the price of an image", () => {
+describe("the cost of an image", () => {
   it("is told before the download, with what is missing of it", async () => {
     const rig = rigWith();
     rig.engine.publish("registry.example.com/team/base:1", { layers: [MB] });
@@ -37,14 +37,14 @@ describe("the price of an image", () => {
     rig.engine.publish(IMAGE, { layers: [MB, 3 * MB] });
     expect((await deploy(rig))?.status).toBe("Success");
     const events = rig.events("d1");
-    const priced = events.findIndex(({ details }) => details?.["download_bytes"] !== undefined);
-    expect(events[priced]).toMatchObject({
+    const costIndex = events.findIndex(({ details }) => details?.["download_bytes"] !== undefined);
+    expect(events[costIndex]).toMatchObject({
       status: "Running",
       step: "pulling",
       message: "3.0 MB to download, in 1 of 2 layers; about 6.0 MB on disk.",
       details: { download_bytes: 3 * MB, disk_bytes: 6 * MB, image_bytes: 4 * MB, layers: 2, layers_present: 1 },
     });
-    expect(events[priced + 1]?.message).toBe(`Pulling image ${IMAGE}.`);
+    expect(events[costIndex + 1]?.message).toBe(`Pulling image ${IMAGE}.`);
   });
 
   it("counts layers in full that the engine was given by hand: it does not know what registries call them", async () => {
@@ -82,7 +82,7 @@ describe("the price of an image", () => {
 });
 
 describe("a dry run", () => {
-  it("ends in Success with the price, and changes nothing", async () => {
+  it("ends in Success with the cost, and changes nothing", async () => {
     const rig = rigWith();
     rig.engine.publish(IMAGE, { layers: [MB, 3 * MB] });
     expect(await deploy(rig, { dry_run: true })).toMatchObject({
@@ -196,7 +196,7 @@ describe("an image is not fetched", () => {
     expect(rig.downloader.received).toBeLessThan(MB);
   });
 
-  it("whose price is not known where there is a bound to hold it against", async () => {
+  it("whose cost is not known where there is a bound to hold it against", async () => {
     const rig = rigWith({ maxDownloadBytes: 100 * MB });
     rig.engine.publish(IMAGE);
     for (let tries = 0; tries < 3; tries++) rig.registry.failures.push(unreachable());
@@ -220,7 +220,7 @@ describe("a registry that cannot be asked", () => {
     rig.registry.failures.push(unreachable(kind), unreachable(kind));
     expect((await deploy(rig))?.status).toBe("Success");
     expect(messages(rig)).toContain(
-      "The price of the download is not known (registry.example.com: no answer); leaving it to the container engine.",
+      "The cost of the download is not known (registry.example.com: no answer); leaving it to the container engine.",
     );
   });
 
