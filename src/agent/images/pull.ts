@@ -16,7 +16,10 @@ import { registryAuthFor, useLocalImage } from "./request.ts";
 
 const RETRY = { baseMs: 1_000, maxMs: 30_000 };
 
-/** See `ImageProvider.pull`. Pulling an image that is on the device costs a request for its manifest. */
+/**
+ * Implements `ImageProvider.pull`. Safe to repeat: a pull of an image that is on the device requests its manifest and
+ * downloads no layer.
+ */
 export async function pullImage(
   services: ImageServices,
   request: ImageRequest,
@@ -29,7 +32,7 @@ export async function pullImage(
   await gate.admit({ bytes, isUrgent, emit, signal });
   let events: readonly EventContent[];
   try {
-    events = await pullOnce(services, request, source);
+    events = await pullByAgentOrEngine(services, request, source);
   } catch (error) {
     return await handleFailure(services, request, source, attempt, error);
   }
@@ -38,7 +41,7 @@ export async function pullImage(
   return { kind: "pulled", imageId: image.id, events };
 }
 
-async function pullOnce(
+async function pullByAgentOrEngine(
   services: ImageServices,
   request: ImageRequest,
   source: ImageSource,
@@ -48,15 +51,18 @@ async function pullOnce(
   using slot = await PullSlot.acquire(pullSlots, clock, request.signal);
   const auth = await registryAuthFor(services, request);
   if (source.kind === "registry" && config.pullBy === "agent") {
-    const events = await unlessUnable(request, pullByAgent(services, request, { ...source, auth }, slot));
+    const events = await undefinedIfUnable(request, pullByAgent(services, request, { ...source, auth }, slot));
     if (events) return events;
   }
   await pullByEngine(services, request, source, auth, slot);
   return [];
 }
 
-/** Resolves to `undefined` where the agent cannot download on this device, and the engine has to. */
-async function unlessUnable<T>({ emit }: ImageRequest, pulled: Promise<T>): Promise<T | undefined> {
+/**
+ * Awaits a pull by the agent. Resolves to `undefined` if the agent cannot download on this device: it cannot write its
+ * files, or the engine cannot reach the loopback registry. The engine has to pull then.
+ */
+async function undefinedIfUnable<T>({ emit }: ImageRequest, pulled: Promise<T>): Promise<T | undefined> {
   try {
     return await pulled;
   } catch (error) {
@@ -65,7 +71,7 @@ async function unlessUnable<T>({ emit }: ImageRequest, pulled: Promise<T>): Prom
     emit(
       runningEvent(
         "pulling",
-        `The agent cannot download for the container engine (${error.message}); it does so itself.`,
+        `The agent cannot download for the container engine (${error.message}); the engine downloads the image itself.`,
       ),
     );
     return undefined;
@@ -104,24 +110,24 @@ async function handleFailure(
   const { clock, config, engine } = services;
   const { reference, emit, signal } = request;
   if (error instanceof DownloadError) {
-    // The downloader has retried for as long as it may: there is no further attempt.
-    const present = error.kind === "no_progress" ? await engine.inspectImage(reference, signal) : undefined;
-    if (!present) throw error;
-    return useLocalImage(present.id);
+    // The downloader has retried for as long as it may. Only an image on the device can help now.
+    const localImage = error.kind === "no_progress" ? await engine.inspectImage(reference, signal) : undefined;
+    if (!localImage) throw error;
+    return useLocalImage(localImage.id);
   }
   if (!(error instanceof EngineError)) throw error;
-  const present = await engine.inspectImage(reference, signal);
-  const decision = afterFailedPull(error.kind, attempt, config.pullAttempts, present !== undefined);
-  if (decision === "use_local" && present) return useLocalImage(present.id);
+  const localImage = await engine.inspectImage(reference, signal);
+  const decision = afterFailedPull(error.kind, attempt, config.pullAttempts, localImage !== undefined);
+  if (decision === "use_local" && localImage) return useLocalImage(localImage.id);
   if (decision === "retry") {
     const delay = fullJitter(attempt, RETRY, services.random());
-    const tries = `attempt ${attempt + 1} of ${config.pullAttempts} in ${Math.ceil(delay / 1000)} s`;
-    emit(runningEvent("pulling", `The registry cannot be reached (${error.message}); ${tries}.`));
+    const nextAttempt = `attempt ${attempt + 1} of ${config.pullAttempts} in ${Math.ceil(delay / 1000)} s`;
+    emit(runningEvent("pulling", `The registry cannot be reached (${error.message}); ${nextAttempt}.`));
     await clock.sleep(delay, signal);
-    // Where only the engine reached the registry, the agent may reach it by now.
+    // If the agent could not resolve the image before, it may be able to now.
     return { kind: "retry", mustResolve: source.kind === "engine" };
   }
-  // The agent's own finding says more than the engine's message.
+  // The error of the agent's own request to the registry says more than the engine's message.
   if (source.kind === "engine" && source.error.kind === error.kind) {
     throw new EngineError(error.kind, source.error.message, { cause: error });
   }

@@ -17,7 +17,7 @@ import type { CommandHandler, DeviceReporting, LinkConfig, Welcome } from "./por
 import { ReportSender } from "./report-sender.ts";
 import { SessionQueries } from "./session-queries.ts";
 
-/** Invalid or out-of-order frames before the session is closed. Not one: a new session costs data. */
+/** Number of invalid or out-of-order frames after which the session is closed. More than one, since a new session costs data. */
 export const MAX_BAD_FRAMES = 20;
 
 /** Timeout for the response to `hello`, in milliseconds. */
@@ -99,13 +99,12 @@ export class FrameHandler implements Disposable {
     return this.#goodbyeWindowMs;
   }
 
-  /** Handles received data other than a message or a pong. */
-  onActivity(): void {
+  /** A ping proves that the link is alive. */
+  onPing(): void {
     this.#keepalive.onReceived();
   }
 
-  /** Handles a pong. */
-  pong(): void {
+  onPong(): void {
     this.#responses?.pong();
     const probedAt = this.#keepalive.pong();
     // Messages arrive in order, so events sent before the probe have arrived. Those that are still unacknowledged after
@@ -113,14 +112,13 @@ export class FrameHandler implements Disposable {
     if (probedAt !== undefined) this.#pump?.stopWaiting(probedAt - ACK_TIMEOUT_MS);
   }
 
-  /** Handles a binary message, which the protocol does not have. */
-  binary(): void {
+  /** The protocol has no binary messages. */
+  onBinary(): void {
     this.#keepalive.onReceived();
     this.#countBadFrame("binary message");
   }
 
-  /** Handles a text message. */
-  text(text: string): void {
+  onText(text: string): void {
     this.#keepalive.onReceived();
     const decoded = decodeControlFrame(text);
     switch (decoded.kind) {
@@ -129,7 +127,7 @@ export class FrameHandler implements Disposable {
       case "unknown":
         return this.#options.meter.count("unknown", /^[a-z_]+$/.test(decoded.type) ? decoded.type : "(no name)");
       case "frame":
-        return this.#frame(decoded.frame);
+        return this.#handleFrame(decoded.frame);
     }
   }
 
@@ -137,9 +135,10 @@ export class FrameHandler implements Disposable {
     this.#owned[Symbol.dispose]();
   }
 
-  #frame(frame: ControlFrame): void {
-    if (frame.type === "goodbye") return this.#goodbye(frame);
-    if (frame.type === "welcome") return this.#pump ? this.#countBadFrame("second welcome") : this.#welcome(frame);
+  #handleFrame(frame: ControlFrame): void {
+    if (frame.type === "goodbye") return this.#onGoodbye(frame);
+    if (frame.type === "welcome")
+      return this.#pump ? this.#countBadFrame("second welcome") : this.#onWelcomeFrame(frame);
     const pump = this.#pump;
     if (!pump) return this.#countBadFrame(`${frame.type} before welcome`);
     switch (frame.type) {
@@ -165,7 +164,7 @@ export class FrameHandler implements Disposable {
     }
   }
 
-  #welcome(frame: Welcome): void {
+  #onWelcomeFrame(frame: Welcome): void {
     if (negotiateVersion(frame.protocol) !== frame.protocol) {
       const outcome = unsupported(`it wants version ${frame.protocol}, this is version ${PROTOCOL_VERSION}`);
       this.#channel.close(CLOSE_CODES.unsupportedProtocol, outcome);
@@ -231,7 +230,7 @@ export class FrameHandler implements Disposable {
     }
   }
 
-  #goodbye(frame: Extract<ControlFrame, { type: "goodbye" }>): void {
+  #onGoodbye(frame: Extract<ControlFrame, { type: "goodbye" }>): void {
     if (this.#goodbyeWindowMs !== undefined) return this.#countBadFrame("second goodbye");
     const windowMs = frame.retry_after_s * 1000;
     this.#goodbyeWindowMs = windowMs;

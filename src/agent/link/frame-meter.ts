@@ -7,7 +7,7 @@ export interface FrameCounts {
   readonly bad: number;
   /** Of a type unknown to this agent, from a newer control plane. */
   readonly unknown: number;
-  /** Acknowledgements of events that were not sent in this session or are already acknowledged. */
+  /** Acknowledgements of events that were not sent in this session or are already acknowledged, and unexpected queries. */
   readonly stray: number;
 }
 
@@ -18,7 +18,7 @@ const LEVEL = { bad: "warn", unknown: "info", stray: "debug" } as const satisfie
 const TEXT: Readonly<Record<Kind, string>> = {
   bad: "bad frame from the control plane ignored",
   unknown: "frame of an unknown type from the control plane ignored",
-  stray: "acknowledgement ignored: no such event is unacknowledged",
+  stray: "acknowledgement or query ignored: nothing in this session matches it",
 };
 
 /** Minimum time between log lines of one kind, in milliseconds. */

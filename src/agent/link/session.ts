@@ -85,11 +85,11 @@ class Session implements Disposable {
     socket.on("ping", () => {
       // `ws` sends the pong.
       this.#messages += 2;
-      this.#frameHandler?.onActivity();
+      this.#frameHandler?.onPing();
     });
     socket.on("pong", () => {
       this.#messages++;
-      this.#frameHandler?.pong();
+      this.#frameHandler?.onPong();
     });
     this.#openTimer = options.clock.timer(OPEN_TIMEOUT_MS, () =>
       this.#cut({ kind: "failed", reason: this.#via("no connection within the time allowed") }),
@@ -143,8 +143,8 @@ class Session implements Disposable {
     this.#messages++;
     // Frames received after the session's outcome is known are ignored.
     if (this.#outcome) return;
-    if (isBinary) this.#frameHandler?.binary();
-    else this.#frameHandler?.text((data as Buffer).toString());
+    if (isBinary) this.#frameHandler?.onBinary();
+    else this.#frameHandler?.onText((data as Buffer).toString());
   }
 
   /** Reports the bytes used to connect, with an estimate for packet headers. */

@@ -18,8 +18,8 @@ import { executeRepair } from "./table.ts";
 import { isEngineDown, maskError } from "./step-failure.ts";
 
 const RECONCILE_INTERVAL_MS = 30_000;
-/** The failures of an app are forgotten after this time without a repair. */
-const FAILURE_RESET_MS = 600_000;
+/** Attempts are forgotten after this time without one. Exceeds the longest delay between two attempts. */
+const FAILURE_RESET_MS = 1_200_000;
 // Remove surplus containers, remove a dead one, create, start. More steps mean that the engine does not do its work.
 const MAX_REPAIR_STEPS = 6;
 

@@ -143,7 +143,7 @@ export class DeviceHub implements DeviceDirectory {
       logger,
       ...handlers,
       frameRateLimiter: this.#frameRateLimiter,
-      onHello: (greeted) => this.#replace(greeted),
+      becomeCurrent: (greeted) => this.#replace(greeted),
       waitForEarlierSessions: async ({ assetUuid }) => this.#closing.get(assetUuid),
       onClosed: (closed) => {
         watching[Symbol.dispose]();

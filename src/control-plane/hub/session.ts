@@ -36,8 +36,8 @@ export interface SessionOptions {
   readonly deploymentHandler: DeploymentHandler;
   readonly reportHandler: ReportHandler;
   readonly frameRateLimiter: FrameRateLimiter;
-  /** Called after the hello, before the welcome. Returns the number of the session. */
-  readonly onHello: (session: Session) => number;
+  /** Makes this the device's current session: after the hello, before the welcome. Returns its connection epoch. */
+  readonly becomeCurrent: (session: Session) => number;
   /** Resolves when the frames of the device's earlier sessions are handled. */
   readonly waitForEarlierSessions: (session: Session) => Promise<void>;
   readonly onClosed: (session: Session) => void;
@@ -140,13 +140,13 @@ export class Session implements DeviceSession {
 
   /** Queues a message. It is parsed only in its turn, so that a bad frame costs the device as much as a valid one. */
   #receive(message: RawMessage): void {
-    this.#onReceived();
+    this.#stopLivenessTimer();
     const bytes = Math.max(message.data?.length ?? 0, MIN_CHARGED_BYTES);
     if (this.#ended.signal.aborted) return this.#countLateBytes(bytes);
     this.#messages.push(message, bytes);
   }
 
-  /** Tolerates some bytes during the closing handshake, so that the device receives the close code. */
+  /** Tolerates `MAX_WAITING_BYTES` during the closing handshake, so that the device receives the close code. */
   #countLateBytes(bytes: number): void {
     const { socket, logger } = this.#options;
     const before = this.#lateBytes;
@@ -180,7 +180,7 @@ export class Session implements DeviceSession {
       case "ack":
       case "refuse":
       case "event":
-        return this.#handleOutcome(frame, await this.#takeDeploymentFrame(frame));
+        return this.#countRejected(frame, await this.#takeDeploymentFrame(frame));
     }
   }
 
@@ -192,16 +192,14 @@ export class Session implements DeviceSession {
     if (decoded.kind !== "frame") return undefined;
     const { frame } = decoded;
     const isHello = frame.type === "hello";
-    if (isHello === this.#hasHello) {
-      this.#countBadFrame(isHello ? "hello twice" : `${frame.type} before hello`);
-      return undefined;
-    }
+    if (isHello && this.#hasHello) return this.#countBadFrame("hello twice");
+    if (!isHello && !this.#hasHello) return this.#countBadFrame(`${frame.type} before hello`);
     if (isHello) this.#helloTimer[Symbol.dispose]();
     this.#hasHello = true;
     return frame;
   }
 
-  #handleOutcome({ type }: DeploymentFrame, outcome: FrameOutcome): void {
+  #countRejected({ type }: DeploymentFrame, outcome: FrameOutcome): void {
     if (outcome === "foreign") this.#countBadFrame(`${type} for a deployment this device does not have`);
     if (outcome === "unknown") this.#badFrames.countUnknown(`${type} for a deployment without a record`);
   }
@@ -226,7 +224,7 @@ export class Session implements DeviceSession {
       reportHandler,
       frameRateLimiter,
       logger,
-      onHello,
+      becomeCurrent: onHello,
       waitForEarlierSessions,
     } = this.#options;
     const protocol = negotiateVersion(hello.protocol);
@@ -259,8 +257,9 @@ export class Session implements DeviceSession {
     frameRateLimiter.chargeDeployments(this.assetUuid, reconciled);
   }
 
-  #countBadFrame(reason: string): void {
+  #countBadFrame(reason: string): undefined {
     if (this.#badFrames.add(reason)) this.close(CLOSE_CODES.badFrame, "too many bad frames");
+    return undefined;
   }
 
   #fail(error: unknown): void {
@@ -269,7 +268,7 @@ export class Session implements DeviceSession {
   }
 
   /** Any message, ping or pong proves that the device is alive. */
-  #onReceived(): void {
+  #stopLivenessTimer(): void {
     this.#livenessTimer?.[Symbol.dispose]();
     this.#livenessTimer = undefined;
   }
@@ -277,7 +276,7 @@ export class Session implements DeviceSession {
   #onSocketClosed(code: number): void {
     const { logger, onClosed } = this.#options;
     this.#end();
-    this.#onReceived();
+    this.#stopLivenessTimer();
     logger.info(
       { close_code: code, ...this.#badFrames.counts },
       this.#hasHello ? "device offline" : "connection closed",

@@ -89,6 +89,25 @@ describe("reconciler", () => {
     expect(test.rig.log.join("")).toContain("next_try_s");
   });
 
+  it("keeps the longest delay between attempts when the engine takes its time", async () => {
+    await using test = await deployed();
+    const { clock, engine } = test.rig;
+    const attempts: number[] = [];
+    using _broken = engine.faults.onCall(async ({ method, phase }) => {
+      if (phase !== "before") return;
+      // A real engine makes each round longer than its interval.
+      if (method === "listContainers") await clock.sleep(10);
+      if (method !== "createContainer") return;
+      attempts.push(clock.monotonic());
+      throw new EngineError("unknown", "broken");
+    });
+    await remove(test.rig);
+    await clock.advance(4 * 3_600_000);
+    const delays = attempts.slice(1).map((at, index) => at - (attempts[index] ?? 0));
+    expect(delays.length).toBeGreaterThan(15);
+    expect(delays).toEqual(delays.toSorted((a, b) => a - b));
+  });
+
   it("waits for an engine that is away, mentions it once, and then goes on", async () => {
     await using test = await deployed();
     await remove(test.rig);

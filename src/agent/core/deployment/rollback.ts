@@ -67,7 +67,27 @@ function isSuperseded({ id, action, previous }: DeploymentRecord, installed: App
 /** Whether a rollback has to restore the app from this step on. Must be stored before the step begins. */
 export function beginsTouching({ action, previous, failure, touched }: DeploymentRecord, step: Step): boolean {
   if (touched || failure || !previous) return false;
-  return action === "update" ? step.kind === "switch" : TOUCHING.has(step.kind);
+  return action === "update" ? step.kind === "switch" : CHANGES_APP[step.kind];
 }
 
-const TOUCHING: ReadonlySet<Step["kind"]> = new Set(["stop", "start", "create", "rename", "clean"]);
+/**
+ * Whether a step changes the app that was there before. A rollback restores it only if this was stored beforehand, so
+ * a new kind of step must be listed here; in an update only `switch` changes the previous version.
+ */
+const CHANGES_APP: Readonly<Record<Step["kind"], boolean>> = {
+  check: false,
+  resolve: false,
+  pull: false,
+  create: true,
+  switch: true,
+  rename: true,
+  stop: true,
+  start: true,
+  verify: false,
+  clean: true,
+  report_cost: false,
+  commit: false,
+  revert: false,
+  succeed: false,
+  fail: false,
+};

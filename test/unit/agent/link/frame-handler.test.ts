@@ -86,7 +86,7 @@ function begin(prepare: (parts: { commands: CommandRecorder; events: MemoryOutbo
     },
     channel,
   );
-  const receive = (frame: unknown): void => handler.text(JSON.stringify(frame));
+  const receive = (frame: unknown): void => handler.onText(JSON.stringify(frame));
   return { clock, commands, events, channel, lines, meter, welcomes, handler, receive };
 }
 
@@ -290,7 +290,7 @@ describe("an idle link", () => {
     expect(channel.pings).toBe(0);
     await clock.advance(1);
     expect(channel.pings).toBe(1);
-    handler.pong();
+    handler.onPong();
     await clock.advance(599_000);
     expect([channel.pings, channel.end, channel.texts.length]).toEqual([1, undefined, 1]);
   });
@@ -298,7 +298,7 @@ describe("an idle link", () => {
   it("is not probed when something was received meanwhile", async () => {
     const { channel, clock, handler } = online();
     await clock.advance(500_000);
-    handler.onActivity();
+    handler.onPing();
     await clock.advance(500_000);
     expect(channel.pings).toBe(0);
   });
@@ -340,7 +340,7 @@ describe("unacknowledged events", () => {
     expect(sentEvents(channel)).not.toContain("other/1");
     await clock.advance(30_000);
     expect(channel.pings).toBe(1);
-    handler.pong();
+    handler.onPong();
     expect(sentEvents(channel)).toContain("other/1");
     expect(events.size).toBe(65);
   });
@@ -349,9 +349,9 @@ describe("unacknowledged events", () => {
 describe("bad frames", () => {
   it("end the session after twenty", () => {
     const { channel, handler, lines, meter } = online();
-    for (let i = 1; i < MAX_BAD_FRAMES; i++) handler.text("{planted");
+    for (let i = 1; i < MAX_BAD_FRAMES; i++) handler.onText("{planted");
     expect(channel.end).toBeUndefined();
-    handler.binary();
+    handler.onBinary();
     expect(channel.end).toMatchObject({ code: CLOSE_CODES.badFrame, outcome: { kind: "failed" } });
     expect(meter.counts.bad).toBe(MAX_BAD_FRAMES);
     expect(lines.filter((line) => line["level"] === "warn")).toHaveLength(1);
@@ -360,9 +360,9 @@ describe("bad frames", () => {
 
   it("are logged once a minute with their number", async () => {
     const { clock, handler, lines } = online();
-    for (let i = 0; i < 5; i++) handler.binary();
+    for (let i = 0; i < 5; i++) handler.onBinary();
     await clock.advance(60_000);
-    handler.binary();
+    handler.onBinary();
     expect(lines.filter((line) => line["level"] === "warn")).toEqual([
       expect.objectContaining({ count: 1, since_last_line: 1 }),
       expect.objectContaining({ count: 6, since_last_line: 5 }),

@@ -70,7 +70,7 @@ function begin(answer: Answer = async () => undefined, welcome: object = {}) {
     },
     channel,
   );
-  const receive = (frame: unknown): void => handler.text(JSON.stringify(frame));
+  const receive = (frame: unknown): void => handler.onText(JSON.stringify(frame));
   const asset = { uuid: "u-1", serial_number: "SN-1", name: "Gateway" };
   receive({ type: "welcome", protocol: 2, session_id: "s-1", asset, ...welcome });
   return {
