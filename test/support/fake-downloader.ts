@@ -8,13 +8,13 @@ import type { FakeEngine } from "./fake-engine.ts";
 const STEPS = 10;
 
 /**
- * Downloads from the registry of a fake engine: a layer in ten pieces, each of which stays, whatever happens to the
- * agent. Then has the engine take the image as the real one does, by a name on loopback.
+ * Downloads from the registry of a fake engine: each layer in ten pieces, which survive a crash of the agent. Then the
+ * engine pulls the image from loopback, as with the real downloader.
  */
 export class FakeDownloader implements ImageDownloader {
-  /** Bytes that came over the link. */
+  /** Bytes received over the link. */
   received = 0;
-  /** Thrown in place of the next piece. */
+  /** If set, thrown instead of receiving the next piece. */
   failure: Error | undefined;
   readonly #engine: FakeEngine;
   readonly #clock: Clock;
