@@ -1,6 +1,6 @@
 import type { Store } from "../../../src/control-plane/store/store.ts";
 
-/** Resolves after as long as the store is to take; called before and after each call of it. */
+/** Called before and after each call of the store, which waits for it. */
 export type Delay = () => Promise<void>;
 
 const STORE_PARTS: ReadonlySet<PropertyKey> = new Set<keyof Store>([
@@ -16,8 +16,8 @@ const STORE_PARTS: ReadonlySet<PropertyKey> = new Set<keyof Store>([
 ]);
 
 /**
- * The same store, as if it were a database elsewhere: every call takes its time before and after it is carried out, so
- * that calls overtake each other between the awaits of their callers. Each call by itself stays atomic.
+ * Wraps a store like a remote database: every call is delayed before and after its work, so that concurrent calls
+ * interleave. Each call stays atomic.
  */
 export function delayedStore(store: Store, delay: Delay): Store {
   return new Proxy(store, {
@@ -29,7 +29,7 @@ export function delayedStore(store: Store, delay: Delay): Store {
   });
 }
 
-/** Delays every call of the object's methods, all of which answer with a promise. */
+/** Delays every call of the object's methods, all of which return promises. */
 function delayedCalls<T extends object>(object: T, delay: Delay): T {
   return new Proxy(object, {
     get(target, name) {

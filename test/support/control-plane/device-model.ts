@@ -5,24 +5,23 @@ type Ended = "Success" | "Fail";
 
 interface HeldDeployment {
   lastSeq: number;
-  /** Events that are not acknowledged, in order. */
+  /** Unacknowledged events, in order. */
   outbox: DeviceEvent[];
   end: Ended | undefined;
 }
 
 /**
- * What a device keeps about its deployments and does about what it is sent, as far as the protocol says so: no engine, no
- * time, no link.
+ * Model of a device's deployments and its reactions to frames, by the protocol alone: without engine, time or link.
  */
 export class DeviceModel {
   readonly held = new Map<string, HeldDeployment>();
-  /** How those ended whose end was acknowledged. */
+  /** Outcomes of deployments whose final event was acknowledged. */
   readonly ended = new Map<string, Ended>();
-  /** Deployments it was told to undo after their success had been acknowledged. */
+  /** Deployments cancelled after their success had been acknowledged. */
   readonly undoneAfterSuccess: string[] = [];
   #send: ((frame: AgentFrame) => void) | undefined;
 
-  /** A connection stands: says hello, and sends what was not acknowledged once it is welcome. */
+  /** Starts a session: sends `hello`, and the unacknowledged events after `welcome`. */
   connect(send: (frame: AgentFrame) => void): void {
     this.#send = send;
     const deployments = [...this.held.keys()].map((id) => ({ deployment_id: id }));
@@ -54,7 +53,7 @@ export class DeviceModel {
     }
   }
 
-  /** Goes on with a deployment that is held and not at its end. */
+  /** Advances a deployment that has not ended. */
   report(id: string, status: "Running" | Ended): void {
     const held = this.held.get(id);
     if (!held || held.end) return;

@@ -2,7 +2,7 @@ import type { AppReport, DeviceFacts } from "../../../src/protocol/app-report.ts
 import type { DeviceDataUsage } from "../../../src/protocol/data-usage.ts";
 import type { DeviceState } from "../../../src/protocol/device-state.ts";
 
-/** An app as a device reports it. */
+/** A device's report of an app. */
 export function someApp(name: string, fields: Partial<AppReport> = {}): AppReport {
   return {
     name,
@@ -23,7 +23,7 @@ export function someApp(name: string, fields: Partial<AppReport> = {}): AppRepor
   };
 }
 
-/** What of a device changes seldom. */
+/** Device facts. */
 export function someFacts(fields: Partial<DeviceFacts> = {}): DeviceFacts {
   return {
     agent_version: "0.1.0",
@@ -40,7 +40,7 @@ export function someFacts(fields: Partial<DeviceFacts> = {}): DeviceFacts {
   };
 }
 
-/** A device as it answers when it is asked. */
+/** A device's response to a state query. */
 export function someState(): DeviceState {
   return {
     ...someFacts(),

@@ -2,22 +2,22 @@ import type { OperatorSim, SimOperator } from "../../../src/control-plane/sim-op
 import { SimOperatorError } from "../../../src/control-plane/sim-operator/sim-operator.ts";
 import type { SimState } from "../../../src/control-plane/store/sims.ts";
 
-/** One call an operator got, such as `deactivate 8988307001000000001`. */
+/** A call of the operator, such as `deactivate 8988307001000000001`. */
 export type OperatorCall = string;
 
-/** An operator that does what another one does, except for the calls it is told to fail. */
+/** Delegates to another operator, except for calls that the test makes fail. */
 export class FailingSimOperator implements SimOperator {
   readonly calls: OperatorCall[] = [];
   readonly #actual: SimOperator;
   readonly #failures: { readonly pattern: RegExp; readonly error: Error; times: number }[] = [];
-  /** Called before each call is carried out; a test can hold it up. */
+  /** Called before each call, which waits for it. */
   beforeCall: (call: OperatorCall) => Promise<void> = async () => {};
 
   constructor(actual: SimOperator) {
     this.#actual = actual;
   }
 
-  /** The next `times` calls that match fail with `error`. */
+  /** Makes the next `times` matching calls fail with `error`. */
   fail(pattern: RegExp, times = Infinity, error: Error = new SimOperatorError("the operator says no", false)): void {
     this.#failures.push({ pattern, error, times });
   }

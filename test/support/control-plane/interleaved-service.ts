@@ -31,7 +31,7 @@ const ASSET: Asset = {
 const ACK_TIMEOUT_MS = 10_000;
 export const DEPLOYMENT_TIMEOUT_MS = 900_000;
 
-/** What a client has of a deployment's stream. */
+/** A client's side of a deployment's stream. */
 interface StreamClient {
   readonly events: DeploymentEvent[];
   readonly leave: AbortController;
@@ -39,13 +39,13 @@ interface StreamClient {
 }
 
 /**
- * The deployments service with one device, over a store and a link that take their time; how long each call and each
- * frame takes is for the random source to say. Stands in for the hub, which needs sockets, and keeps what that promises.
+ * The deployments service with one device, over a store and a link with random delays of each call and frame. Replaces
+ * the hub, which needs sockets, with the same guarantees.
  */
 export class InterleavedService {
   readonly clock = new FakeClock();
   readonly device = new DeviceModel();
-  /** Not delayed. */
+  /** The store without delays. */
   readonly store: Store = openStore(":memory:");
   readonly clients = new Map<string, StreamClient>();
   readonly errors: unknown[] = [];
@@ -56,9 +56,9 @@ export class InterleavedService {
   #deployments: Deployments;
   #session: SimulatedSession | undefined;
   #epochs = 0;
-  /** What earlier sessions still have to be dealt with. */
+  /** Resolves when the frames of earlier sessions are handled. */
   #closing: Promise<unknown> = Promise.resolve();
-  /** Calls, frames and requests that are under way. */
+  /** Number of calls, frames and requests in flight. */
   #inFlight = 0;
 
   constructor(random: SeededRandom, logger: Logger) {
@@ -84,33 +84,35 @@ export class InterleavedService {
   }
 
   connect(): void {
-    const line = new SimulatedSession(++this.#epochs, this, this.#random);
+    const session = new SimulatedSession(++this.#epochs, this, this.#random);
     const before = this.#session;
-    this.#session = line;
+    this.#session = session;
     if (before) this.track(this.#trackClosing(before));
-    this.device.connect((frame) => line.toService(frame));
+    this.device.connect((frame) => session.toService(frame));
   }
 
   disconnect(): void {
-    const line = this.#session;
-    if (!line) return;
+    const session = this.#session;
+    if (!session) return;
     this.#session = undefined;
     this.device.disconnect();
-    const left = this.#trackClosing(line);
-    this.track(left.then(() => (this.#session ? undefined : this.#deployments.deploymentHandler.onDisconnected(line))));
+    const left = this.#trackClosing(session);
+    this.track(
+      left.then(() => (this.#session ? undefined : this.#deployments.deploymentHandler.onDisconnected(session))),
+    );
   }
 
-  #trackClosing(line: SimulatedSession): Promise<unknown> {
-    this.#closing = Promise.all([this.#closing, line.cut()]);
+  #trackClosing(session: SimulatedSession): Promise<unknown> {
+    this.#closing = Promise.all([this.#closing, session.cut()]);
     return this.#closing;
   }
 
-  /** Stops the service and starts it again on the same store; nothing else is going on meanwhile. */
+  /** Restarts the service on the same store. Must be called when nothing else is in flight. */
   async restart(): Promise<void> {
-    const line = this.#session;
+    const session = this.#session;
     this.#session = undefined;
     this.device.disconnect();
-    if (line) await this.advanceUntil(this.#trackClosing(line));
+    if (session) await this.advanceUntil(this.#trackClosing(session));
     await this.advanceUntil(this.#deployments.stop());
     await this.waitUntilIdle();
     this.#deployments = this.#start();
@@ -118,13 +120,13 @@ export class InterleavedService {
     for (const [id, client] of this.clients) if (!client.ended) this.#read(id);
   }
 
-  /** Lets time pass until nothing is under way but what waits for time by itself. */
+  /** Advances the clock until nothing is in flight. */
   async waitUntilIdle(): Promise<void> {
     do await this.clock.advance(100);
     while (this.#inFlight > 0);
   }
 
-  /** Lets time pass until that is done. */
+  /** Advances the clock until the promise settles. */
   async advanceUntil<T>(work: Promise<T>): Promise<T> {
     const open = new Set([work]);
     const noted = work.finally(() => open.delete(work));
@@ -134,26 +136,26 @@ export class InterleavedService {
     return noted;
   }
 
-  /** Counts as under way until it is done. Errors are kept. */
+  /** Counts the work as in flight until it settles. Errors are kept in `errors`. */
   track(work: Promise<unknown>): void {
     this.#inFlight++;
     work.catch((error: unknown) => this.errors.push(error)).finally(() => this.#inFlight--);
   }
 
-  /** One frame of the device has reached the service. */
-  async handle(line: SimulatedSession, frame: AgentFrame): Promise<void> {
+  /** Handles a frame of the device. */
+  async handle(session: SimulatedSession, frame: AgentFrame): Promise<void> {
     const handler = this.#deployments.deploymentHandler;
     if (frame.type === "hello") {
       const held = frame.deployments.map(({ deployment_id: id }) => id);
       await this.#closing;
-      await handler.onConnected(line, held);
+      await handler.onConnected(session, held);
       return;
     }
-    if (this.#session !== line) return;
-    if (frame.type === "ack") await handler.onAck(line, frame.deployment_id);
-    if (frame.type === "event") await handler.onEvent(line, frame.deployment_id, frame.event);
-    if (frame.type === "answer") await line.queries.answer(frame.query_id, frame.body);
-    if (frame.type === "query_end") line.queries.end(frame.query_id, frame.code, frame.message);
+    if (this.#session !== session) return;
+    if (frame.type === "ack") await handler.onAck(session, frame.deployment_id);
+    if (frame.type === "event") await handler.onEvent(session, frame.deployment_id, frame.event);
+    if (frame.type === "answer") await session.queries.answer(frame.query_id, frame.body);
+    if (frame.type === "query_end") session.queries.end(frame.query_id, frame.code, frame.message);
   }
 
   async storedEvents(id: string): Promise<DeploymentEvent[]> {
@@ -205,7 +207,7 @@ export class InterleavedService {
     reading().catch((error: unknown) => this.errors.push(error));
   }
 
-  /** How long one half of a call takes: nothing, some turns, or up to some seconds. */
+  /** Delays half of a call: not at all, by a few turns of the event loop, or by up to six seconds. */
   async #delay(): Promise<void> {
     this.#inFlight++;
     try {
@@ -218,7 +220,7 @@ export class InterleavedService {
   }
 }
 
-/** One connection of the device: frames stay in order in each direction, and are lost when it is cut. */
+/** A connection of the device. Frames stay in order in each direction, and are lost when it is cut. */
 class SimulatedSession implements DeviceSession {
   readonly id: string;
   readonly epoch: number;
@@ -226,7 +228,7 @@ class SimulatedSession implements DeviceSession {
   readonly protocol = 2;
   readonly queries: SessionQueries;
   readonly #service: InterleavedService;
-  readonly #inbox: MessageQueue<AgentFrame>;
+  readonly #queue: MessageQueue<AgentFrame>;
   #isCut = false;
   #busy: Promise<void> = Promise.resolve();
   #up: Promise<void> = Promise.resolve();
@@ -238,7 +240,7 @@ class SimulatedSession implements DeviceSession {
     this.#service = service;
     this.queries = new SessionQueries((frame) => this.send(frame));
     const inlet = { pause: () => undefined, resume: () => undefined };
-    this.#inbox = new MessageQueue<AgentFrame>(
+    this.#queue = new MessageQueue<AgentFrame>(
       service.clock,
       inlet,
       (frame) => {
@@ -259,7 +261,7 @@ class SimulatedSession implements DeviceSession {
   toService(frame: AgentFrame): void {
     if (this.#isCut) return;
     this.#up = this.#up.then(() => this.#service.delayFrame());
-    this.#up = this.#up.then(() => (this.#isCut ? undefined : this.#inbox.push(frame)));
+    this.#up = this.#up.then(() => (this.#isCut ? undefined : this.#queue.push(frame)));
     this.#service.track(this.#up);
   }
 
@@ -269,10 +271,10 @@ class SimulatedSession implements DeviceSession {
 
   checkLiveness(): void {}
 
-  /** Resolves when what was being dealt with is dealt with. */
+  /** Resolves when the current frame has been handled. */
   async cut(): Promise<void> {
     this.#isCut = true;
-    this.#inbox.close();
+    this.#queue.close();
     this.queries.close();
     await this.#busy.catch(() => undefined);
   }

@@ -1,6 +1,6 @@
 import type { UsageRecord } from "../../../src/control-plane/store/usage.ts";
 
-/** The records as a store takes them. */
+/** Yields the records, as the store's input. */
 export async function* recordsOf(records: readonly UsageRecord[]): AsyncGenerator<UsageRecord> {
   yield* records;
 }

@@ -13,7 +13,7 @@ import { tempDir } from "../temp-dir.ts";
 
 const REPOSITORY = "team/big";
 
-/** What a fetch met, and what it took. */
+/** Records the interruptions and traffic of a fetch. */
 export class FetchLog {
   received = 0;
   drops = 0;
@@ -24,7 +24,7 @@ export class FetchLog {
   }
 }
 
-/** A client that speaks to test registries, which have no TLS. */
+/** A client for test registries, which have no TLS. */
 export function plainClient(): RegistryClient {
   return createRegistryClient({
     clock: systemClock,
@@ -33,7 +33,7 @@ export function plainClient(): RegistryClient {
   });
 }
 
-/** A registry with one large layer in it, and a place to download it to. */
+/** A registry with one large layer, and a directory to download it to. */
 export class LayerRig implements AsyncDisposable {
   readonly registry: Registry;
   readonly layer: Layer;
@@ -55,7 +55,7 @@ export class LayerRig implements AsyncDisposable {
     const image = await bigImage(megabytes);
     await registry.push(image, `${REPOSITORY}:1`);
     const layer = image.layers.toSorted((a, b) => b.compressed.length - a.compressed.length)[0];
-    if (!layer) throw new Error("an image without layers");
+    if (!layer) throw new Error("the image has no layers");
     const { path } = owned.use(await tempDir());
     return new LayerRig(registry, layer, path, owned.move());
   }
@@ -65,7 +65,7 @@ export class LayerRig implements AsyncDisposable {
     return { digest, size: compressed.length, mediaType: "application/octet-stream" };
   }
 
-  /** Fetches the layer from a host that leads to the registry. A part that is held already is filled, else one of its own. */
+  /** Fetches the layer from a host that leads to the registry, into the given part or a new one. */
   async fetch(host: string, changes: Partial<FillOptions> = {}, log: FetchLog = new FetchLog()): Promise<FetchLog> {
     await using held = await this.parts.lease(this.blob);
     await this.fill(held.part, host, changes, log);
@@ -92,13 +92,13 @@ export class LayerRig implements AsyncDisposable {
     });
   }
 
-  /** Whether the whole layer is on disk, and right. */
+  /** Whether the complete layer is on disk with the right digest. */
   async isThere(): Promise<boolean> {
     await using held = await this.parts.lease(this.blob);
     return held.part.isVerified;
   }
 
-  /** Forgets what was downloaded. */
+  /** Removes the downloaded data. */
   async clear(): Promise<void> {
     await this.parts.remove([this.blob.digest]);
   }

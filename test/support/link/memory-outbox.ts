@@ -1,14 +1,14 @@
 import type { EventSource, OutboxEvent } from "../../../src/agent/link/ports.ts";
 import type { DeviceEvent } from "../../../src/protocol/deployment-event.ts";
 
-/** An outbox in memory, with the promises the stored one makes. */
+/** An outbox in memory with the guarantees of the stored one. */
 export class MemoryOutbox implements EventSource {
   #position = 0;
   #pending: OutboxEvent[] = [];
   readonly #listeners = new Set<() => void>();
   readonly #deviceSeq = new Map<string, number>();
 
-  /** Adds one event of a deployment and tells the listeners. Returns its `device_seq`. */
+  /** Adds an event of a deployment and notifies the listeners. Returns its `device_seq`. */
   add(deploymentId: string, fields: Partial<DeviceEvent> = {}): number {
     const device_seq = (this.#deviceSeq.get(deploymentId) ?? 0) + 1;
     this.#deviceSeq.set(deploymentId, device_seq);
@@ -24,7 +24,7 @@ export class MemoryOutbox implements EventSource {
     return device_seq;
   }
 
-  /** Events not acknowledged yet. */
+  /** Unacknowledged events. */
   get size(): number {
     return this.#pending.length;
   }

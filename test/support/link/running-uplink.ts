@@ -10,7 +10,7 @@ import { MemoryOutbox } from "./memory-outbox.ts";
 
 export const TOKEN = "ed_planted-device-token-0123456789abcdef";
 
-/** A link that runs until disposed, and what it is connected to on the device's side. */
+/** A link that runs until disposed, with its device-side collaborators. */
 export interface RunningUplink extends AsyncDisposable {
   readonly uplink: Uplink;
   readonly commands: CommandRecorder;
@@ -19,7 +19,7 @@ export interface RunningUplink extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** Runs a link with short times, unless told otherwise. */
+/** Runs a link with short default timeouts. */
 export function runUplink(
   config: Partial<LinkConfig> & Pick<LinkConfig, "url">,
   options: {
@@ -27,7 +27,7 @@ export function runUplink(
     readonly traffic?: TrafficFollower;
     readonly telling?: DeviceReporting;
     readonly idle?: KeepaliveInterval;
-    /** A number in [0, 1), which decides how long the pauses are; by default chance. */
+    /** Returns a number in [0, 1) that determines the jitter of delays. Default: random. */
     readonly random?: () => number;
     readonly prepare?: (parts: RunningUplink) => void;
   } = {},

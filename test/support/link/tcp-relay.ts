@@ -1,10 +1,10 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
-/** A TCP relay, on loopback unless told otherwise, whose connections can be cut, refused, or go silent as a link does that lost its radio. */
+/** A TCP relay, on loopback by default, whose connections can be reset, refused, or silenced like a modem without signal. */
 export class TcpRelay implements AsyncDisposable {
   /** Bytes relayed in both directions. */
   bytes = 0;
-  /** Cuts a connection instead of passing on what holds this text. */
+  /** Cuts a connection instead of relaying a chunk that contains this text. */
   loses: string | undefined;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -24,7 +24,7 @@ export class TcpRelay implements AsyncDisposable {
     });
   }
 
-  /** @param port where connections lead, on loopback @param host address to listen at */
+  /** @param port target port on loopback @param host address to listen on */
   static async to(port: number, host: string = "127.0.0.1"): Promise<TcpRelay> {
     const relay = new TcpRelay(port);
     await new Promise<void>((resolve) => {
@@ -37,28 +37,28 @@ export class TcpRelay implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Resets all connections that stand. */
+  /** Resets all connections. */
   cut(): void {
     for (const socket of this.#sockets) socket.resetAndDestroy();
   }
 
-  /** Resets all connections that stand, and every new one until `restore`. */
+  /** Resets all connections, and every new one until `restore`. */
   sever(): void {
     this.#isDown = true;
     this.cut();
   }
 
-  /** Takes connections again after `sever`. */
+  /** Accepts connections again after `sever`. */
   restore(): void {
     this.#isDown = false;
   }
 
-  /** From now on it forgets a connection that is idle for so long, as an address translator does: what comes later is lost. */
+  /** Drops all further data of a connection after this idle time, as a NAT does. */
   forgetAfter(ms: number): void {
     this.#forgetsAfterMs = ms;
   }
 
-  /** Nothing passes any more on the connections that stand, and nobody is told. */
+  /** Drops everything on the current connections without closing them. */
   silence(): void {
     for (const socket of this.#sockets) {
       socket.removeAllListeners("data");
