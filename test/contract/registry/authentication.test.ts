@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => rig[Symbol.asyncDispose]());
 
 describe("basic authentication", () => {
-  test("lets in", async () => {
+  test("accepts the right credentials", async () => {
     expect((await client().resolve(`${rig.closed.host}/team/app:1`, MACHINE, BASIC, soon())).config.digest).toBe(
       rig.image.id,
     );
@@ -28,7 +28,7 @@ describe("basic authentication", () => {
 });
 
 describe("authentication by token", () => {
-  test("lets anybody in where the token server does", async () => {
+  test("works without credentials if the token server issues anonymous tokens", async () => {
     const registry = await rig.front({ tokens: {} });
     const resolved = await client().resolve(`${registry.host}/team/app:1`, MACHINE, undefined, soon());
     expect(resolved.config.digest).toBe(rig.image.id);
@@ -37,7 +37,7 @@ describe("authentication by token", () => {
     expect(asked?.path).toContain("service=test+registry&scope=repository%3Ateam%2Fapp%3Apull");
   });
 
-  test("shows user name and password to the token server only", async () => {
+  test("sends user name and password to the token server only", async () => {
     const registry = await rig.front({ tokens: { user: USER } });
     await client().resolve(`${registry.host}/team/app:1`, MACHINE, BASIC, soon());
     const shown = registry.requests.filter(({ headers }) => headers.authorization?.startsWith("Basic"));
@@ -63,19 +63,19 @@ describe("authentication by token", () => {
     expect(missing).toMatchObject({ kind: "image_denied", message: expect.stringContaining("none are known") });
   });
 
-  test("goes on with a new token when the one it has is worth nothing any more", async () => {
+  test("gets a new token when the current one is no longer valid", async () => {
     const registry = await rig.front({ tokens: { user: USER } });
     const one = client();
     const image1 = await one.resolve(`${registry.host}/team/app:1`, MACHINE, BASIC, soon());
     registry.revokeTokens();
     const [layer] = image1.layers;
-    if (!layer) throw new Error("no layer");
+    if (!layer) throw new Error("the image has no layer");
     const { stream } = await one.openBlob(image1, layer, { auth: BASIC, signal: soon() });
     stream.destroy();
     expect(registry.requests.filter(({ path }) => path.startsWith("/token"))).toHaveLength(2);
   });
 
-  test("shows a token it was given as it is", async () => {
+  test("sends a given token unchanged", async () => {
     const seen: string[] = [];
     const registry = await rig.front({
       intercept: ({ headers }) => {

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => rig[Symbol.asyncDispose]());
 
 describe("TLS", () => {
-  test("with an authority of one's own is trusted by each of the ways to say so", async () => {
+  test("with a private certificate authority is trusted by each configuration option", async () => {
     const authority = await CertificateAuthority.create(rig.directory, "authority");
     const registry = await rig.front();
     const name = registry.outsideHost.split(":")[0] ?? "";
@@ -41,7 +41,7 @@ describe("TLS", () => {
     }
   });
 
-  test("is wanted of every registry but this machine's own and those listed as insecure", async () => {
+  test("is required of every registry except those on loopback and those listed as insecure", async () => {
     const plain = await rig.front();
     const host = plain.outsideHost;
     const error = await failure(client().resolve(`${host}/team/app:1`, MACHINE, BASIC, soon()));
@@ -51,7 +51,7 @@ describe("TLS", () => {
     await client(insecure).resolve(`${host}/team/app:1`, MACHINE, undefined, soon());
   });
 
-  test("is not left for a redirect or a token server without it", async () => {
+  test("is required of redirect targets and token servers of a registry with TLS", async () => {
     const authority = await CertificateAuthority.create(rig.directory, "strict");
     const plain = await rig.front();
     const tls = await authority.issue(`IP:${plain.outsideHost.split(":")[0]}`);
@@ -70,8 +70,8 @@ describe("TLS", () => {
   });
 });
 
-describe("a registry that does not serve", () => {
-  test("asks for patience, and is given it", async () => {
+describe("a registry that is unavailable", () => {
+  test("is retried after its Retry-After", async () => {
     const headers = { "Retry-After": "7" };
     const cases = [
       [429, "rate_limited"],
@@ -84,7 +84,7 @@ describe("a registry that does not serve", () => {
     }
   });
 
-  test("is not waited for without end", async () => {
+  test("fails after a timeout", async () => {
     await using silent = await SilentServer.start();
     const error = await failure(
       client({}, 300).resolve(`127.0.0.1:${silent.port}/team/app:1`, MACHINE, undefined, soon()),
@@ -92,7 +92,7 @@ describe("a registry that does not serve", () => {
     expect(error).toMatchObject({ kind: "registry_unreachable", message: expect.stringContaining("300 ms") });
   });
 
-  test("is left at once when nobody wants to know any more", async () => {
+  test("is abandoned as soon as the caller aborts", async () => {
     await using silent = await SilentServer.start();
     const stopped = new AbortController();
     const pending = client().resolve(`127.0.0.1:${silent.port}/team/app:1`, MACHINE, undefined, stopped.signal);
@@ -100,7 +100,7 @@ describe("a registry that does not serve", () => {
     await expect(pending).rejects.toThrow("enough");
   });
 
-  test("is named where nothing listens", async () => {
+  test("is named in the error if nothing listens", async () => {
     const error = await failure(client().resolve("127.0.0.1:1/team/app:1", MACHINE, undefined, soon()));
     expect(error).toMatchObject({ kind: "registry_unreachable", message: expect.stringContaining("127.0.0.1:1") });
   });
@@ -111,7 +111,7 @@ function useProxy(port: number): void {
 }
 
 describe("a proxy", () => {
-  test("is used for registries elsewhere, and its refusal is told as its own", async () => {
+  test("is used for remote registries, and its refusal is reported as the proxy's", async () => {
     const registry = await rig.front();
     const insecure = { registries: [{ host: registry.outsideHost, insecure: true }] };
     const reference = `${registry.outsideHost}/team/app:1`;

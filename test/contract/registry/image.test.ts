@@ -24,7 +24,7 @@ describe("an image", () => {
     );
   });
 
-  test("is found by the digest of its list and of its manifest, a tag beside it or not", async () => {
+  test("is found by the digest of its list and of its manifest, with or without a tag", async () => {
     const { digest, indexDigest } = await client().resolve(`${rig.open.host}/team/app:1`, MACHINE, undefined, soon());
     for (const reference of [`@${indexDigest}`, `:1@${indexDigest}`, `:other@${digest}`]) {
       const resolved = await client().resolve(`${rig.open.host}/team/app${reference}`, MACHINE, undefined, soon());
@@ -32,7 +32,7 @@ describe("an image", () => {
     }
   });
 
-  test("that is not what its digest says is not taken", async () => {
+  test("that does not match its digest is refused", async () => {
     const { digest } = await client().resolve(`${rig.open.host}/team/app:1`, MACHINE, undefined, soon());
     const liar = await rig.front({
       intercept: ({ path }) => (path.includes("/manifests/") ? { status: 200, body: "{}" } : undefined),
@@ -41,7 +41,7 @@ describe("an image", () => {
     expect(error).toMatchObject({ kind: "wrong_content", message: expect.stringContaining(digest) });
   });
 
-  test("of another platform is refused by name, before a layer was asked for", async () => {
+  test("of another platform is refused with its name, before any layer is requested", async () => {
     const watched = await rig.front();
     const error = await failure(client().resolve(`${watched.host}/team/foreign:1`, MACHINE, undefined, soon()));
     const offered = MACHINE.architecture === "arm64" ? "linux/s390x" : "linux/arm64";
@@ -50,7 +50,7 @@ describe("an image", () => {
     expect(watched.requests.filter(({ path }) => path.includes("/blobs/"))).toEqual([]);
   });
 
-  test("without a list is held against its configuration", async () => {
+  test("without a list is checked by the platform in its configuration", async () => {
     const list = await client().resolve(`${rig.open.host}/team/app:1`, MACHINE, undefined, soon());
     const reference = `${rig.open.host}/team/app@${list.digest}`;
     expect(await client().resolve(reference, MACHINE, undefined, soon())).not.toHaveProperty("indexDigest");
@@ -58,7 +58,7 @@ describe("an image", () => {
     expect(error.kind).toBe("wrong_platform");
   });
 
-  test("that is not there, or is no image, is named so", async () => {
+  test("that is missing, or is not an image, is reported as such", async () => {
     for (const name of ["team/app:2", "team/other:1"]) {
       const error = await failure(client().resolve(`${rig.open.host}/${name}`, MACHINE, undefined, soon()));
       expect(error).toMatchObject({ kind: "image_not_found", message: expect.stringContaining("HTTP 404") });
@@ -71,7 +71,7 @@ describe("an image", () => {
     }
   });
 
-  test("description of unreasonable length is not read to its end", async () => {
+  test("with too long a manifest is refused without reading it to its end", async () => {
     const body = " ".repeat(5 * 1024 * 1024);
     const odd = await rig.front({ intercept: () => ({ status: 200, body }) });
     const error = await failure(client().resolve(`${odd.host}/team/app:1`, MACHINE, undefined, soon()));
@@ -80,13 +80,13 @@ describe("an image", () => {
 });
 
 describe("a layer", () => {
-  test("is read from its beginning, and from the middle", async () => {
+  test("is read from its beginning and from an offset", async () => {
     const bytes = rig.layerBytes;
     expect(await rig.readLayer(rig.open.host)).toEqual(bytes);
     expect(await rig.readLayer(rig.open.host, undefined, 1000)).toEqual(bytes.subarray(1000));
   });
 
-  test("is begun anew where the registry knows no ranges, which is said", async () => {
+  test("is read from its beginning if the registry ignores ranges, and the result says so", async () => {
     const layer = rig.image.layers[0];
     const simple = await rig.front({
       intercept: ({ path }) => (path.includes("/blobs/") ? { status: 200, body: "whole" } : undefined),
@@ -98,14 +98,14 @@ describe("a layer", () => {
     answer.stream.destroy();
   });
 
-  test("of which another part comes than was asked for is refused", async () => {
+  test("is refused if another range is sent than was requested", async () => {
     const wrong = await rig.front({
       intercept: () => ({ status: 206, headers: { "Content-Range": "bytes 7-9/10" }, body: "abc" }),
     });
     expect(await failure(rig.readLayer(wrong.host, undefined, 3))).toMatchObject({ kind: "wrong_content" });
   });
 
-  test("comes from a storage host, which is not shown the credentials", async () => {
+  test("is read from a storage host, which does not get the credentials", async () => {
     const storage = await rig.front();
     const redirecting = await rig.front({
       tokens: { user: USER },
@@ -121,7 +121,7 @@ describe("a layer", () => {
     expect(storage.requests[0]?.headers).not.toHaveProperty("authorization");
   });
 
-  test("behind an address that has expired is worth another try", async () => {
+  test("behind an expired address is retried", async () => {
     const storage = await rig.front({ intercept: () => ({ status: 403 }) });
     const redirecting = await rig.front({
       intercept: ({ path }) => ({ status: 307, headers: { Location: `http://${storage.host}${path}` } }),
@@ -129,7 +129,7 @@ describe("a layer", () => {
     expect(await failure(rig.readLayer(redirecting.host))).toMatchObject({ kind: "registry_unreachable" });
   });
 
-  test("behind a circle of redirects is given up", async () => {
+  test("behind a redirect loop fails", async () => {
     const circle = await rig.front({ intercept: ({ path }) => ({ status: 307, headers: { Location: path } }) });
     expect(await failure(rig.readLayer(circle.host))).toMatchObject({ kind: "unsupported" });
     expect(circle.requests.length).toBeLessThan(10);
