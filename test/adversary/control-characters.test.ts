@@ -8,24 +8,24 @@ import { ControlProcess } from "../support/system/control.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
 
-/** Sets the title, clears the screen, rings, writes backwards, and forges a line: by both blocks of control characters. */
+/** Control characters of both blocks: sets the title, clears the screen, rings, reverses text, and forges a line. */
 const EVIL = "\u001b]0;o\u0007\u001b[2J\u009b31m\u009d0;o\u009c\u202e\u2066\u2028\u200f\u007f\r\nforged";
-// eslint-disable-next-line no-control-regex -- that is what is looked for
-const OBEYED = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
+// eslint-disable-next-line no-control-regex -- the test looks for them
+const CONTROL_CHARACTERS = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
 
-/** The characters of a text that a terminal would act on, without line ends; and lines that pass for the program's own. */
+/** Control characters in a text, without line ends, and forged lines. */
 function dangers(text: string): string[] {
-  const found = text.match(OBEYED)?.filter((one) => one !== "\n") ?? [];
+  const found = text.match(CONTROL_CHARACTERS)?.filter((one) => one !== "\n") ?? [];
   return [...new Set(found.map((one) => `U+${one.charCodeAt(0).toString(16)}`)), ...(text.match(/^forged.*/gm) ?? [])];
 }
 
-/** Runs a command on a terminal of its own, and answers what it wrote there. */
+/** Runs a command in a pseudo-terminal and returns its output. */
 async function onTerminal(command: string, variables: Record<string, string>): Promise<string> {
   const { stdout } = await run("script", ["-qec", command, "/dev/null"], { env: { ...variables, TERM: "xterm" } });
   return stdout;
 }
 
-/** Colours, and a line that is cleared and written again with the cursor hidden, are the programs' own. */
+/** The programs' own sequences: colours, and a line that is cleared and rewritten with the cursor hidden. */
 const OWN = "\\u001b\\[[\\d;]*m|\\r\\u001b\\[2?K|\\u001b\\[\\?25[lh]";
 const plain = (text: string): string => text.replaceAll(new RegExp(OWN, "g"), "").replaceAll("\r\n", "\n");
 
@@ -80,7 +80,7 @@ beforeAll(async () => {
 });
 afterAll(() => owned.disposeAsync());
 
-/** Answers whatever it is asked with what no program should print. */
+/** Answers every query with control characters. */
 async function answerQueries(state: unknown, app: unknown): Promise<void> {
   for (;;) {
     const query = await device.next("query").catch((): FrameOf<"query"> | undefined => undefined);
@@ -131,7 +131,7 @@ const COMMANDS: readonly (readonly string[])[] = [
 ];
 
 describe("edgectl", () => {
-  test.each(COMMANDS.map((args) => [args]))("%j prints nothing that a terminal obeys", async (args) => {
+  test.each(COMMANDS.map((args) => [args]))("%j prints no control characters", async (args) => {
     const own = args.map((arg) => (arg === "ID" ? deploymentId : arg));
     for (const more of [[], ["--json"]]) {
       const { code, stdout, stderr } = await run("dist/edgectl", [...own, ...more], { env });
@@ -147,7 +147,7 @@ describe("edgectl", () => {
 });
 
 describe("edge-control", () => {
-  test("logs nothing that a terminal obeys, whatever a device says", async () => {
+  test("logs no control characters from a device", async () => {
     await waitFor("the device in the log", () => control.output().includes("device online"));
     device.send({ type: EVIL });
     device.send({ type: "refuse", deployment_id: EVIL, code: EVIL, message: EVIL });
@@ -157,7 +157,7 @@ describe("edge-control", () => {
     expect(dangers(output)).toEqual([]);
   });
 
-  test("prints nothing that a terminal obeys, whatever names stand in its store or on the command line", async () => {
+  test("prints no control characters from names in its store or on the command line", async () => {
     const at = ["--data-dir", control.dataDir];
     const { account_id: id = "" } = await control.administer("account", "create", `x${EVIL}`);
     await control.administer("key", "create", "--account", id, "--name", EVIL);
@@ -177,7 +177,7 @@ describe("edge-control", () => {
     }
   });
 
-  test("hands logs on as text in which a device can forge nothing", async () => {
+  test("returns logs as text in which a device cannot forge lines", async () => {
     const asset = `${control.url}/v1/assets/${SERIAL}`;
     const headers = { "X-API-Key": env["EDGECTL_API_KEY"] ?? "", Accept: "text/plain" };
     const text = await (await fetch(`${asset}/edge/apps/web/logs`, { headers })).text();
@@ -187,8 +187,8 @@ describe("edge-control", () => {
 });
 
 describe("edge-agent", () => {
-  test("prints and logs nothing that a terminal obeys, whatever its control plane and its files say", async () => {
-    // Something that answers the handshake with words of its own.
+  test("prints and logs no control characters from its control plane and its files", async () => {
+    // A server that refuses the handshake with control characters.
     const liar = createServer((socket) => {
       socket.on("error", () => {});
       socket.end(`HTTP/1.1 403 ${EVIL.replaceAll(/[\r\n]/g, "")}\r\nConnection: close\r\n\r\n${EVIL}`);

@@ -17,20 +17,20 @@ import { freePort } from "../support/free-port.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
 /*
- * Another user of the machine reads what the agent and the control plane keep: the password of an app's database, a
- * device's token. Whoever made the directories, and with whatever umask the programs run.
+ * Another user of the machine tries to read files of the agent and the control plane, such as an app's database
+ * password or a device token, with any owner of the directories and any umask of the programs.
  */
 
 const NOBODY = 65_534;
 const TOKEN = "ed_planted-device-token-0123456789abcdefABCDEF";
 const PART = `${"a".repeat(64)}.part`;
 
-/** A program that is started with no umask at all. */
-function careless(program: string, ...args: readonly string[]): RunningCommand {
+/** Starts a program with umask 0. */
+function startWithoutUmask(program: string, ...args: readonly string[]): RunningCommand {
   return start("sh", ["-c", 'umask 0; exec "$0" "$@"', program, ...args]);
 }
 
-function runCarelessly(program: string, ...args: readonly string[]): ReturnType<typeof run> {
+function runWithoutUmask(program: string, ...args: readonly string[]): ReturnType<typeof run> {
   return run("sh", ["-c", 'umask 0; exec "$0" "$@"', program, ...args]);
 }
 
@@ -51,7 +51,7 @@ function openToOthers(directory: string): string[] {
     .map(([path, mode]) => `${basename(path)} ${mode.toString(8)}`);
 }
 
-/** What a user of the machine without any rights gets to read of a file. */
+/** Returns what an unprivileged user can read of a file. */
 function readAsNobody(path: string): string {
   try {
     const text = execFileSync("cat", [path], { uid: NOBODY, gid: NOBODY, stdio: ["ignore", "pipe", "ignore"] });
@@ -102,20 +102,20 @@ describe("the files of edge-agent", () => {
   });
 
   async function startAgent(): Promise<RunningCommand> {
-    const agent = programs.use(careless("dist/edge-agent", "run", "--config", config));
+    const agent = programs.use(startWithoutUmask("dist/edge-agent", "run", "--config", config));
     await agent.waitForOutput("edge-agent starts");
     return agent;
   }
 
   async function diagnose(): Promise<{ readonly verdict: string; readonly text: string; readonly next?: string }> {
-    const { stdout } = await runCarelessly("dist/edge-agent", "doctor", "--json", "--config", config);
+    const { stdout } = await runWithoutUmask("dist/edge-agent", "doctor", "--json", "--config", config);
     const { checks } = JSON.parse(stdout) as { checks: { id: string; verdict: string; text: string; next?: string }[] };
     const found = checks.find(({ id }) => id === "permissions");
     if (!found) throw new Error(stdout);
     return found;
   }
 
-  it("are for the agent alone, with any umask and in a directory that others may enter", async () => {
+  it("are accessible to the agent alone, with any umask and in a directory that others may enter", async () => {
     const agent = await startAgent();
     expect(filesBelow(stateDir).size).toBeGreaterThan(2);
     expect(openToOthers(stateDir)).toEqual([]);
@@ -127,7 +127,7 @@ describe("the files of edge-agent", () => {
     expect(openToOthers(join(directory.path, "log"))).toEqual([]);
   });
 
-  it("are made so at the start where an earlier run, or somebody, left them open, and the log says which", async () => {
+  it("are restricted and logged at the start if they are open to other users", async () => {
     await stop(await startAgent(), "SIGKILL");
     const victim = join(directory.path, "victim");
     writeFileSync(victim, "precious", { mode: 0o644 });
@@ -156,33 +156,33 @@ describe("the files of edge-agent", () => {
     expect(said).toContain(`${PART} 0644 -> 0600`);
   });
 
-  it("and of everything that holds the agent's identity are looked at by doctor, each of them", async () => {
+  it("and every file with the agent's identity are checked by doctor", async () => {
     expect(await diagnose()).toMatchObject({ verdict: "warning", next: `chmod go-rwx ${stateDir}` });
     const agent = await startAgent();
     expect(await diagnose()).toMatchObject({ verdict: "good" });
 
-    const mended = async (path: string, mode: number, good: number, says: string): Promise<void> => {
+    const expectCorrectable = async (path: string, mode: number, good: number, says: string): Promise<void> => {
       chmodSync(path, mode);
       const found = await diagnose();
-      // Names alone are no secret.
+      // File names alone are not secret.
       expect(found.verdict).toBe(path === stateDir ? "warning" : "bad");
       expect(found.text).toContain(path);
       expect(found.text).toContain(`0${mode.toString(8)}`);
       expect(found.next).toContain(says);
-      // The command it names mends it.
+      // The suggested command corrects it.
       execFileSync("sh", ["-c", found.next ?? "false"]);
       expect(statSync(path).mode & 0o777).toBe(good);
       expect(await diagnose()).toMatchObject({ verdict: "good" });
     };
     for (const name of ["agent.db", "agent.db-wal", "agent.lock", "rebuild"]) {
-      await mended(join(stateDir, name), 0o644, 0o600, "chmod go-rwx");
+      await expectCorrectable(join(stateDir, name), 0o644, 0o600, "chmod go-rwx");
     }
-    await mended(stateDir, 0o755, 0o700, "chmod go-rwx");
-    await mended(config, 0o666, 0o664, "chmod o-w");
-    await mended(join(directory.path, "token"), 0o604, 0o600, "chmod o-rwx");
-    await mended(directory.path, 0o777, 0o775, "chmod o-w");
+    await expectCorrectable(stateDir, 0o755, 0o700, "chmod go-rwx");
+    await expectCorrectable(config, 0o666, 0o664, "chmod o-w");
+    await expectCorrectable(join(directory.path, "token"), 0o604, 0o600, "chmod o-rwx");
+    await expectCorrectable(directory.path, 0o777, 0o775, "chmod o-w");
     await stop(agent, "SIGTERM");
-    await mended(join(stateDir, "agent.db"), 0o640, 0o600, "chmod go-rwx");
+    await expectCorrectable(join(stateDir, "agent.db"), 0o640, 0o600, "chmod go-rwx");
 
     chownSync(join(directory.path, "token"), NOBODY, NOBODY);
     expect(await diagnose()).toMatchObject({ verdict: "bad", text: expect.stringContaining("belongs to user 65534") });
@@ -201,18 +201,18 @@ describe("the files of edge-control", () => {
   async function serve(): Promise<{ readonly server: RunningCommand; readonly port: number }> {
     const port = await freePort();
     const options = ["serve", "--data-dir", dataDir, "--listen", `127.0.0.1:${port}`];
-    const server = programs.use(careless("dist/edge-control", ...options));
+    const server = programs.use(startWithoutUmask("dist/edge-control", ...options));
     await server.waitForOutput("listening");
     return { server, port };
   }
 
   const administer = async (...args: readonly string[]): Promise<Record<string, string>> => {
-    const done = await runCarelessly("dist/edge-control", ...args, "--data-dir", dataDir, "--json");
+    const done = await runWithoutUmask("dist/edge-control", ...args, "--data-dir", dataDir, "--json");
     expect([done.code, args, done.stderr]).toEqual([0, args, expect.any(String)]);
     return JSON.parse(done.stdout) as Record<string, string>;
   };
 
-  it("are for its user alone: database, log, lock, backups, and what a restore puts aside", async () => {
+  it("are accessible to its user alone: database, log, lock, backups, and the files a restore sets aside", async () => {
     const first = await serve();
     await administer("account", "create", "acme");
     expect(openToOthers(dataDir)).toEqual([]);
@@ -223,7 +223,7 @@ describe("the files of edge-control", () => {
     await administer("backup", backup);
     expect(statSync(backup).mode & 0o077).toBe(0);
 
-    // Killed, so that its log stays, and all of it opened up by hand.
+    // Killed, so that its write-ahead log stays; then all files are opened to other users.
     await stop(first.server, "SIGKILL");
     for (const path of filesBelow(dataDir).keys()) chmodSync(path, 0o644);
     chmodSync(dataDir, 0o755);
@@ -232,14 +232,21 @@ describe("the files of edge-control", () => {
     expect(openToOthers(dataDir)).toEqual([]);
     expect(second.server.stdout()).toContain("edge-control.sqlite 0644 -> 0600");
 
-    // Administration mends as well, beside the server that goes on, which keeps its lock.
+    // Administration commands restrict them too, while the running server keeps its lock.
     chmodSync(join(dataDir, "edge-control.sqlite"), 0o644);
     chmodSync(join(dataDir, "server.lock"), 0o644);
-    const listed = await runCarelessly("dist/edge-control", "account", "create", "b", "--data-dir", dataDir);
+    const listed = await runWithoutUmask("dist/edge-control", "account", "create", "b", "--data-dir", dataDir);
     expect(listed.stderr).toContain("edge-control.sqlite 0644 -> 0600");
     expect(openToOthers(dataDir)).toEqual([]);
-    const rival = await runCarelessly("dist/edge-control", "serve", "--data-dir", dataDir, "--listen", "127.0.0.1:0");
-    expect([rival.code, rival.stderr]).toEqual([1, expect.stringContaining("another edge-control serves")]);
+    const competing = await runWithoutUmask(
+      "dist/edge-control",
+      "serve",
+      "--data-dir",
+      dataDir,
+      "--listen",
+      "127.0.0.1:0",
+    );
+    expect([competing.code, competing.stderr]).toEqual([1, expect.stringContaining("another edge-control serves")]);
 
     await stop(second.server, "SIGTERM");
     const { replaced = "" } = await administer("restore", backup);
@@ -247,7 +254,7 @@ describe("the files of edge-control", () => {
     expect(openToOthers(dirname(replaced))).toEqual([]);
   });
 
-  it("and what enrolment writes on the device", async () => {
+  it("and the files that enrolment writes on the device are accessible to their user alone", async () => {
     const { port } = await serve();
     const { account_id: account = "" } = await administer("account", "create", "acme");
     const asset = await administer("asset", "add", "--account", account, "--serial-number", "GW-1");
@@ -255,7 +262,7 @@ describe("the files of edge-control", () => {
     const tokenFile = join(directory.path, "token");
     writeFileSync(tokenFile, asset["device_token"] ?? "", { mode: 0o600 });
     const args = ["--url", `http://127.0.0.1:${port}`, "--token-file", tokenFile, "--config", join(etc, "config.json")];
-    const enrolled = await runCarelessly("dist/edge-agent", "enroll", ...args);
+    const enrolled = await runWithoutUmask("dist/edge-agent", "enroll", ...args);
     expect([enrolled.code, enrolled.stderr]).toEqual([0, ""]);
     const modes = [etc, join(etc, "token"), join(etc, "config.json")].map((path) => statSync(path).mode & 0o777);
     expect(modes).toEqual([0o755, 0o600, 0o640]);

@@ -11,17 +11,17 @@ import { ControlProcess } from "../support/system/control.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
 const FLOOD = 2_000;
-/** Of three bytes each in UTF-8: as much as one event may hold. */
+/** Three bytes each in UTF-8: the maximum of one event. */
 const DETAILS_CHARACTERS = 10_000;
-/** What one deployment may store, what the log before the database may hold twice of it, and room. */
-const MOST_STORED_BYTES = 24 * 1024 * 1024;
+/** Maximum of one deployment, up to twice that in the write-ahead log, and a margin. */
+const MAX_STORED_BYTES = 24 * 1024 * 1024;
 
 async function storedBytes(database: string): Promise<number> {
   const sizes = await Promise.all([database, `${database}-wal`].map((path) => stat(path).then(({ size }) => size)));
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-test("a device that floods its deployment fills no disk, holds nobody up, and the deployment ends once", async () => {
+test("a device that floods its deployment neither fills the disk nor delays others, and the deployment ends once", async () => {
   await using directory = await tempDir();
   await using control = new ControlProcess(directory.path, ["--deployment-timeout-s", "8"]);
   onTestFailed(() => console.log(control.tail()));
@@ -50,15 +50,15 @@ test("a device that floods its deployment fills no disk, holds nobody up, and th
     answered++;
   }
 
-  // No more is asked for of a machine that may be busy: each of them was answered while the device flooded.
+  // No bound on the duration, since the machine may be busy: each request got a response during the flood.
   expect(answered).toBeGreaterThan(3);
   expect(stream.events.filter(isFinal)).toMatchObject([{ status: "Fail", code: "DeploymentTimeout" }]);
   expect(stream.events.at(-1)).toMatchObject({ code: "DeploymentTimeout" });
   expect(stream.events.map(({ seq }) => seq)).toEqual(stream.events.map((_, index) => index + 1));
-  expect((await storedBytes(database)) - before).toBeLessThan(MOST_STORED_BYTES);
+  expect((await storedBytes(database)) - before).toBeLessThan(MAX_STORED_BYTES);
 });
 
-test("connecting again gives a device no new burst", async () => {
+test("a reconnect gives a device no new burst", async () => {
   await using directory = await tempDir();
   await using control = new ControlProcess(directory.path, ["--deployment-timeout-s", "6"]);
   onTestFailed(() => console.log(control.tail()));
@@ -85,14 +85,14 @@ test("connecting again gives a device no new burst", async () => {
   await device[Symbol.asyncDispose]();
   const seconds = (performance.now() - began) / 1000;
   const taken = stream.events.filter(({ message }) => message === "Working.").length;
-  // A burst and so many a second after that, with room for what is in flight.
+  // A burst, then the rate per second, with a margin for frames in flight.
   expect(taken).toBeLessThan(500 + 50 * (seconds + 5));
 });
 
 test.each([
   ["binary", Buffer.alloc(MAX_FRAME_BYTES)],
   ["no JSON", "x".repeat(MAX_FRAME_BYTES)],
-])("frames that are refused are paced as all others, also over reconnects: %s", async (_what, frame) => {
+])("refused frames are rate-limited like all others, also over reconnects: %s", async (_what, frame) => {
   await using directory = await tempDir();
   await using control = new ControlProcess(directory.path, []);
   onTestFailed(() => console.log(control.tail()));
@@ -105,11 +105,11 @@ test.each([
     for (let count = 0; count < 21; count++) device.send(frame);
     expect(await device.closed).toBe(CLOSE_CODES.badFrame);
   }
-  // 42 MiB: 16 at once, and 4 a second after that.
+  // 42 MiB: a burst of 16, then 4 per second.
   expect(performance.now() - began).toBeGreaterThan(6_000);
 });
 
-test("connecting with many deployments costs as much as so many frames about them", async () => {
+test("a hello counts against the rate limit by its number of deployments", async () => {
   await using directory = await tempDir();
   await using control = new ControlProcess(directory.path, []);
   onTestFailed(() => console.log(control.tail()));
@@ -122,6 +122,6 @@ test("connecting with many deployments costs as much as so many frames about the
     await using device = await FakeDevice.connect(`ws://127.0.0.1:${control.port}/v1/agent`, deviceToken, { held });
     await device.cut();
   }
-  // 702 of them: 500 at once, and 50 a second after that.
+  // 702 of them: a burst of 500, then 50 per second.
   expect(performance.now() - began).toBeGreaterThan(4_000);
 });

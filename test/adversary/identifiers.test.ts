@@ -7,7 +7,7 @@ import { FakeClock } from "../support/fake-clock.ts";
 
 const supersim = (number: number) => ({ sid: `HS${number}`, iccid: `89${number}`, network_group: "default_1gb" });
 
-test("a refusal does not tell whether an identifier is one's own, another account's, or used twice in one asset", async () => {
+test("a refusal does not reveal whether an identifier is the caller's, another account's, or repeated in the asset", async () => {
   const log = captureLogText();
   await using control = await startControlPlane({ logger: log.logger });
   const mine = await control.account();
@@ -29,7 +29,7 @@ test("a refusal does not tell whether an identifier is one's own, another accoun
   const ownSerial = await api.post("/v1/assets", { serial_number: "MINE" });
   expect(foreignSerial.body).toEqual(ownSerial.body);
 
-  // The operator can see what the conflict is with.
+  // The log shows the conflicting asset.
   const lines = log.text().split("\n");
   const disputes = lines.filter((line) => line.includes("identifier refused")).map((line) => JSON.parse(line));
   expect(disputes).toMatchObject([
@@ -38,7 +38,7 @@ test("a refusal does not tell whether an identifier is one's own, another accoun
   ]);
 });
 
-test("who tries many identifiers of others is held up, whatever comes next; honest registrations again are not", async () => {
+test("many conflicting registrations are rate-limited, and repeated registrations of own assets are not", async () => {
   const clock = new FakeClock();
   await using control = await startControlPlane({ clock });
   const holder = apiClient(control, await control.account());
@@ -63,7 +63,7 @@ test("who tries many identifiers of others is held up, whatever comes next; hone
   expect((await api.post("/v1/assets", { serial_number: "FREE" })).status).toBe(201);
 });
 
-test("an asset of another account is answered as one there is not, wherever it is named", async () => {
+test("an asset of another account gets the same response as a missing one on every route", async () => {
   await using control = await startControlPlane();
   const holder = await control.account();
   await apiClient(control, holder).post("/v1/assets", { serial_number: "THEIRS", supersim: supersim(1) });

@@ -13,15 +13,15 @@ const system = sharedSystem(async (owned) => {
   const own =
     (await privateEngineUnavailableReason()) === undefined ? owned.use(await PrivateEngine.start()) : undefined;
   const socketPath = own?.socketPath ?? (await dockerSocket());
-  if (socketPath === undefined) throw new Error("no Docker engine answers on this machine");
+  if (socketPath === undefined) throw new Error("no Docker engine responds on this machine");
   proxy = owned.use(await EngineProxy.to(socketPath));
   return { engine: proxy };
 });
 
-test("an app that was stopped beside a round of repairs stays stopped", async () => {
+test("an app that is stopped during a reconciliation stays stopped", async () => {
   const hand = new EngineUser(system().engineSocket);
   const image = await system().load(await sleeperImage());
-  // Looked after in the order of their names.
+  // Reconciled in the order of their names.
   const [first, stopped, last] = [system().name("a"), system().name("m"), system().name("z")];
   const deployments = new Map<string, string>();
   for (const name of [first, stopped, last]) {
@@ -49,7 +49,7 @@ test("an app that was stopped beside a round of repairs stays stopped", async ()
   await agent.waitForLog("the round's end", (line) => line.msg === "app repaired" && line["app"] === last, 60_000);
   expect(await system().containersOf(deployments.get(first)!)).toMatchObject([{ State: "running" }]);
   expect(await system().containersOf(deployments.get(stopped)!)).toEqual([]);
-  // And for good.
+  // It stays so.
   await system().agent.restart();
   expect(await system().containersOf(deployments.get(stopped)!)).toEqual([]);
   const started = await system().finish(await system().change("POST", stopped, "start"));

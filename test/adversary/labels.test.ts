@@ -14,7 +14,7 @@ import { waitFor } from "../support/wait-for.ts";
 const system = sharedSystem();
 const hand = () => new EngineUser(system().engineSocket);
 
-/** Deploys an app of the image and answers its container's id. */
+/** Deploys an app of the image and returns its container's id. */
 async function deployed(name: string, image: string, more: object = {}): Promise<{ id: string; deploymentId: string }> {
   const { final, deploymentId } = await system().deploy({ name, image, ...more });
   expect(final).toMatchObject({ status: "Success" });
@@ -27,12 +27,12 @@ async function change(method: string, app: string, action?: string, body?: unkno
 }
 
 async function untilRepaired(app: string): Promise<void> {
-  const isIt = (line: LogLine): boolean => line.msg === "app repaired" && line["app"] === app;
-  await system().agent.waitForLog(`the repair of ${app}`, isIt, 60_000);
+  const isRepair = (line: LogLine): boolean => line.msg === "app repaired" && line["app"] === app;
+  await system().agent.waitForLog(`the repair of ${app}`, isRepair, 60_000);
 }
 
-/** Waits until the keeper has looked at everything there is, from its repairs to its sweep, and once more. */
-async function untilLookedAfter(image: string): Promise<void> {
+/** Waits until the reconciler has completed a full round, from repairs to cleanup, and begun another. */
+async function untilReconciled(image: string): Promise<void> {
   const name = system().name("witness");
   await deployed(name, image);
   for (let round = 0; round < 2; round++) {
@@ -44,7 +44,7 @@ async function untilLookedAfter(image: string): Promise<void> {
   expect(await change("DELETE", name)).toMatchObject({ status: "Success" });
 }
 
-/** The agent starts without what it remembers, and has looked for its apps when this resolves. */
+/** Restarts the agent without its store. Resolves when it has searched for its apps. */
 async function loseStore(): Promise<void> {
   const { agent } = system();
   await agent.stop();
@@ -53,7 +53,7 @@ async function loseStore(): Promise<void> {
   await waitFor("the apps to be looked for", () => !existsSync(join(agent.stateDir, "rebuild")));
 }
 
-/** Labels of somebody else's image that look like the agent's. */
+/** Labels of a foreign image that look like the agent's. */
 const labelsOf = (app: string) => ({
   [LABELS.app]: app,
   [LABELS.deployment]: `dep_of_${app}`,
@@ -61,7 +61,7 @@ const labelsOf = (app: string) => ({
   [LABELS.image]: "localhost/anything:1",
 });
 
-/** An app, and a container of what was committed from it, under a name of its own. */
+/** Deploys an app, commits its container to an image and runs that under another name. */
 async function withCopy() {
   const image = await system().load(await webImage());
   const [name, port] = [system().name(), await freeHostPort()];
@@ -71,9 +71,9 @@ async function withCopy() {
   return { image, name, port, ports, id, copyId: await hand().run(system().name("lab"), copy) };
 }
 
-test("a committed copy of an app's container is not the app: the keeper removes neither", async () => {
+test("the reconciler removes neither an app nor a committed copy of its container", async () => {
   const { image, port, id, copyId } = await withCopy();
-  await untilLookedAfter(image);
+  await untilReconciled(image);
   expect({ app: await hand().status(id), copy: await hand().status(copyId) }).toEqual({
     app: "running",
     copy: "running",
@@ -81,7 +81,7 @@ test("a committed copy of an app's container is not the app: the keeper removes 
   expect(await page(port)).toContain("edge-agent test app");
 });
 
-test("whatever is done to the app, also its removal, a committed copy runs on", async () => {
+test("a committed copy keeps running through every change of the app, also its removal", async () => {
   const { image, name, ports, copyId } = await withCopy();
   for (const [method, action, body] of [
     ["POST", "restart", undefined],
@@ -92,27 +92,27 @@ test("whatever is done to the app, also its removal, a committed copy runs on", 
     expect(await change(method, name, action, body)).toMatchObject({ status: "Success" });
     expect([method, action, await hand().status(copyId)]).toEqual([method, action, "running"]);
   }
-  // What is left of it to somebody is no app, and in nobody's way.
+  // The remaining copy is no app and does not conflict with one.
   await deployed(name, image, { ports });
   expect(await hand().status(copyId)).toBe("running");
-  await untilLookedAfter(image);
+  await untilReconciled(image);
   expect(await hand().status(copyId)).toBe("running");
 });
 
-test("what somebody saved of an app that was removed stays, also under the app's own name", async () => {
+test("a copy of a removed app stays, also under the app's own name", async () => {
   const image = await system().load(await sleeperImage());
   const name = system().name();
   const { id } = await deployed(name, image);
   const copy = await hand().commit(id, system().name("saved"));
   expect(await change("DELETE", name)).toMatchObject({ status: "Success" });
   const savedId = await hand().run(name, copy);
-  await untilLookedAfter(image);
+  await untilReconciled(image);
   expect(await hand().status(savedId)).toBe("running");
   expect((await system().deploy({ name, image })).final).toMatchObject({ status: "Fail", code: "ErrorNameExists" });
   expect(await hand().status(savedId)).toBe("running");
 });
 
-test("after a lost store an app is found again without anything that its image's labels claim", async () => {
+test("after the loss of the store an app is adopted without anything that its image's labels claim", async () => {
   const name = system().name();
   const extras = JSON.stringify({ devices: [{ local: "/dev/kmsg", target: "/dev/kmsg", permissions: "rwm" }] });
   const image = await system().load(
@@ -127,7 +127,7 @@ test("after a lost store an app is found again without anything that its image's
   const { Config: config } = await system().inspect(deploymentId);
   for (const label of Object.values(LABELS)) expect([label, config.Labels[label]]).not.toEqual([label, extras]);
   await loseStore();
-  // It was found again: its container is made anew from what is known of it.
+  // It was adopted: its container is recreated from the stored specification.
   await system().agent.stop();
   await hand().remove(id);
   await system().agent.start();
@@ -136,19 +136,19 @@ test("after a lost store an app is found again without anything that its image's
   expect(host["Devices"] ?? []).toEqual([]);
 });
 
-test("a person's container of an image with labels like the agent's is not adopted, not removed, and no app", async () => {
+test("a foreign container of an image with labels like the agent's is not adopted, removed or listed as an app", async () => {
   const [app, other] = [system().name(), system().name()];
   const own = await system().load(await sleeperImage("own", labelsOf(app)));
   const elsewhere = await system().load(await sleeperImage("elsewhere", labelsOf(other)));
   const image = await system().load(await sleeperImage());
   const [underItsName, underAnother] = [await hand().run(app, own), await hand().run(system().name("lab"), elsewhere)];
   await loseStore();
-  await untilLookedAfter(image);
+  await untilReconciled(image);
   expect([await hand().status(underItsName), await hand().status(underAnother)]).toEqual(["running", "running"]);
   for (const name of [app, other]) {
     expect(await change("DELETE", name)).toMatchObject({ status: "Fail", code: "AppNotFound" });
   }
   expect([await hand().status(underItsName), await hand().status(underAnother)]).toEqual(["running", "running"]);
-  // The name that is free is free.
+  // The app name is free.
   await deployed(other, image);
 });

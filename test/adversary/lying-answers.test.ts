@@ -25,7 +25,7 @@ async function setUp() {
 
 const dayOf = (index: number): string => new Date(Date.UTC(2020, 0, 1 + index)).toISOString().slice(0, 10);
 
-/** As many bytes as one frame takes: days with names as long as they may be. */
+/** Days with names of the maximum length: as large as one frame may be. */
 function largeDays(from: number, count: number) {
   return Array.from({ length: count }, (_, index) => {
     const names = Array.from({ length: 250 }, (_, app) => `app-${app}-`.padEnd(60, "x"));
@@ -34,9 +34,9 @@ function largeDays(from: number, count: number) {
   });
 }
 
-test("names of 20 kB in an answer about data usage are refused, and nothing is kept", async () => {
-  await using world = await setUp();
-  const { device, api, edge, ledgerBytes } = world;
+test("an answer about data usage with names of 20 kB is refused and not stored", async () => {
+  await using system = await setUp();
+  const { device, api, edge, ledgerBytes } = system;
   for (let round = 0; round < 3; round++) {
     const asked = api.get(`${edge}/data-usage?from=2026-11-01&to=2026-11-02`);
     const { query_id } = await device.next("query");
@@ -48,9 +48,9 @@ test("names of 20 kB in an answer about data usage are refused, and nothing is k
   expect(ledgerBytes()).toBe(0);
 });
 
-test("days nobody asked for are not taken from an answer", async () => {
-  await using world = await setUp();
-  const { device, api, edge } = world;
+test("days that were not requested are ignored in an answer", async () => {
+  await using system = await setUp();
+  const { device, api, edge } = system;
   const ask = async (from: string, to: string, days: unknown[], deployments: unknown[] = []) => {
     const asked = api.get(`${edge}/data-usage?from=${from}&to=${to}`);
     const { query_id } = await device.next("query");
@@ -58,8 +58,8 @@ test("days nobody asked for are not taken from an answer", async () => {
     return (await asked).body;
   };
   const usage = { deployment_id: "dep_1", app: "web", sent_bytes: 1, received_bytes: 1 };
-  const told = [someLedgerDay("2026-11-01", 1), someLedgerDay("2026-10-01", 2), someLedgerDay("2027-01-01", 3)];
-  await ask("2026-11-01", "2026-11-01", told, [
+  const reportedDays = [someLedgerDay("2026-11-01", 1), someLedgerDay("2026-10-01", 2), someLedgerDay("2027-01-01", 3)];
+  await ask("2026-11-01", "2026-11-01", reportedDays, [
     { ...usage, day: "2026-11-01" },
     { ...usage, day: "2026-10-01" },
   ]);
@@ -68,9 +68,9 @@ test("days nobody asked for are not taken from an answer", async () => {
   expect(all["deployments"]).toMatchObject([{ day: "2026-11-01" }]);
 });
 
-test("whatever a device answers in whatever many answers, what is kept of it stays small", async () => {
-  await using world = await setUp();
-  const { device, api, edge, ledgerBytes } = world;
+test("the stored ledger stays small with any number of large answers", async () => {
+  await using system = await setUp();
+  const { device, api, edge, ledgerBytes } = system;
   for (let round = 0; round < 12; round++) {
     const asked = api.get(`${edge}/data-usage?from=${dayOf(round * 40)}&to=${dayOf(round * 40 + 39)}`);
     const { query_id } = await device.next("query");
@@ -78,16 +78,16 @@ test("whatever a device answers in whatever many answers, what is kept of it sta
     expect((await asked).status).toBe(200);
     expect(ledgerBytes()).toBeLessThanOrEqual(MAX_LEDGER_BYTES);
   }
-  // The newest days are what is kept.
+  // The newest days are kept.
   const asked = api.get(`${edge}/data-usage?from=${dayOf(479)}&to=${dayOf(479)}`);
   const { query_id } = await device.next("query");
   device.answer(query_id, { days: [], deployments: [], budget: null });
   expect((await asked).body["days"]).toMatchObject([{ day: dayOf(479) }]);
 });
 
-test("a second answer to a question that takes one is ignored", async () => {
-  await using world = await setUp();
-  const { device, api, edge } = world;
+test("a second answer to a query that takes one is ignored", async () => {
+  await using system = await setUp();
+  const { device, api, edge } = system;
   const asked = api.get(`${edge}/data-usage?from=2026-11-01&to=2026-11-02`);
   const { query_id } = await device.next("query");
   for (const bytes of [1, 2, 3]) {
@@ -100,18 +100,18 @@ test("a second answer to a question that takes one is ignored", async () => {
   expect((await again).body["days"]).toEqual([someLedgerDay("2026-11-01", 1)]);
 });
 
-test("an answer about another app than the one that was asked for is refused", async () => {
-  await using world = await setUp();
-  const { device, api, edge } = world;
+test("an answer about another app than the requested one is refused", async () => {
+  await using system = await setUp();
+  const { device, api, edge } = system;
   const asked = api.get(`${edge}/apps/web?reveal=environments`);
   const { query_id } = await device.next("query");
   device.answer(query_id, { app: someApp("other"), spec: { name: "other", image: "web:1" } });
   expect(await asked).toMatchObject({ status: 502, body: { code: "DeviceFailed" } });
 });
 
-test("a log that has an end does not go on for ever, whatever the device sends", async () => {
-  await using world = await setUp();
-  const { control, device, edge } = world;
+test("a log that is not followed ends, even if the device keeps sending", async () => {
+  await using system = await setUp();
+  const { control, device, edge } = system;
   const account = await control.account();
   const asset = await control.asset(account);
   await using sender = await FakeDevice.connect(control.agentUrl, asset.deviceToken);
@@ -128,9 +128,9 @@ test("a log that has an end does not go on for ever, whatever the device sends",
   expect(device.isClosed).toBe(false);
 });
 
-test("what is nested beyond all reason is refused as a frame, and the device stays connected", async () => {
-  await using world = await setUp();
-  const { device, api, edge } = world;
+test("a frame that is nested too deeply is refused, and the device stays connected", async () => {
+  await using system = await setUp();
+  const { device, api, edge } = system;
   const deep = "[".repeat(200_000) + "]".repeat(200_000);
   const app = JSON.stringify(someApp("web")).replace('"spec":{', `"spec":{"deep":${deep},`);
   device.send(`{"type":"report","base":null,"hash":"h1","apps":[${app}],"removed_apps":[]}`);

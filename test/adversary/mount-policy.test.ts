@@ -12,14 +12,14 @@ import { waitFor } from "../support/wait-for.ts";
 const missing = await privateEngineUnavailableReason();
 const unless = missing === undefined ? "" : ` (${missing})`;
 
-/** Nobody in particular, to whom directories belong that an agent without rights may not read. */
-const STRANGER = 65_534;
+/** Owner of directories that an agent without capabilities must not read. */
+const OTHER_USER = 65_534;
 
-/** Takes from root what lets it read every file, as the agent's own user cannot either. The engine keeps it. */
-const WITHOUT_RIGHTS = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search", "--inh-caps", "-all"];
+/** Drops root's capabilities to read every file, which the agent's user does not have. The engine keeps them. */
+const WITHOUT_CAPABILITIES = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search", "--inh-caps", "-all"];
 
-describe.skipIf(missing !== undefined)(`what the agent may not look into${unless}`, () => {
-  const system = sharedSystem(() => ({ agentWrapper: WITHOUT_RIGHTS }));
+describe.skipIf(missing !== undefined)(`paths that the agent must not read${unless}`, () => {
+  const system = sharedSystem(() => ({ agentWrapper: WITHOUT_CAPABILITIES }));
   let data: string;
   beforeEach(async () => {
     data = join(system().directory, system().name("data"));
@@ -31,17 +31,17 @@ describe.skipIf(missing !== undefined)(`what the agent may not look into${unless
     return (await system().deploy({ name: system().name(), image, volumes: [{ local, target: "/seen" }] })).final;
   };
 
-  test("a link in a directory of mode 0700 does not count as absent: refused, and it is said why", async () => {
+  test("a link in a directory of mode 0700 is refused with the reason, not taken for absent", async () => {
     await system().agent.restart({ policy: { mounts: { allow: [data], deny: [] } } });
     const closed = join(data, "closed");
     await mkdir(closed);
     await symlink("/", join(closed, "link"));
-    await chown(closed, STRANGER, STRANGER);
+    await chown(closed, OTHER_USER, OTHER_USER);
     await chmod(closed, 0o700);
     const refused = await mount(join(closed, "link"));
     expect(refused).toMatchObject({ status: "Fail", code: "PolicyDenied", details: { rule: "policy.mounts" } });
     expect(refused.message).toContain(`${join(closed, "link")} could not be examined (no permission`);
-    // The directory itself can be seen, and what does not exist is made by the engine.
+    // The directory itself is visible, and the engine creates missing paths.
     expect(await mount(closed)).toMatchObject({ status: "Success" });
     expect(await mount(join(data, "new", "directory"))).toMatchObject({ status: "Success" });
   });
@@ -54,30 +54,30 @@ describe.skipIf(missing !== undefined)(`what the agent may not look into${unless
     expect((await mount(join(data, "file", "below"))).message).toContain("a part of the path is no directory");
   });
 
-  test("a link that leads nowhere is where it leads", async () => {
+  test("a dangling link is resolved to its target", async () => {
     await system().agent.restart({ policy: { mounts: { allow: [data], deny: [] } } });
     await symlink("/not-there-yet/by-far", join(data, "later"));
     expect(await mount(join(data, "later"))).toMatchObject({ details: { rule: "policy.mounts.allow" } });
   });
 
-  test("where the policy restricts nothing, none of this is asked", async () => {
+  test("without restrictions in the policy paths are not examined", async () => {
     await system().agent.restart({});
     const closed = join(data, "closed");
     await mkdir(join(closed, "inner"), { recursive: true });
-    await chown(closed, STRANGER, STRANGER);
+    await chown(closed, OTHER_USER, OTHER_USER);
     await chmod(closed, 0o700);
     expect(await mount(join(closed, "inner"))).toMatchObject({ status: "Success" });
   });
 });
 
-describe.skipIf(missing !== undefined)(`what is kept from apps, whatever it is called${unless}`, () => {
+describe.skipIf(missing !== undefined)(`guarded paths, by any name${unless}`, () => {
   let engine: PrivateEngine;
   const system = sharedSystem(async (owned) => {
     engine = owned.use(await PrivateEngine.start());
     return { engine };
   });
 
-  /** The rule that keeps an app from mounting it; nothing is pulled, since the check comes first. */
+  /** Returns the rule that denies an app the mount. Nothing is pulled, since the check comes first. */
   async function rule(local: string, readonly: boolean = false): Promise<unknown> {
     const volumes = [{ local, target: "/seen", readonly }];
     const { final } = await system().deploy({ name: system().name(), image: "127.0.0.1:1/none:1", volumes });
@@ -86,11 +86,11 @@ describe.skipIf(missing !== undefined)(`what is kept from apps, whatever it is c
   }
   const denied = "policy.mounts.deny";
 
-  /** What passes the check fails at once at a registry that is not there. */
+  /** Requests that pass the check fail at once at an unreachable registry. */
   const restart = (config: AgentConfig): Promise<void> =>
     system().agent.restart({ deploy: { pull_attempts: 1 }, ...config });
 
-  test("an entry of deny that is a link keeps apps from where it leads", async () => {
+  test("an entry of deny that is a link denies its target", async () => {
     const directory = join(system().directory, system().name("deny"));
     await mkdir(join(directory, "real", "inner"), { recursive: true });
     await mkdir(join(directory, "elsewhere"));
@@ -103,12 +103,12 @@ describe.skipIf(missing !== undefined)(`what is kept from apps, whatever it is c
     expect(await rule(join(directory, "real", "inner"))).toBe(denied);
     expect(await rule("/run/foo")).toBe(denied);
     expect(await rule("/usr/bin")).toBe(denied);
-    // Who may write there could turn the link elsewhere.
+    // An app that may write there could redirect the link.
     expect(await rule(join(directory, "elsewhere"))).toBe(denied);
     expect(await rule(join(directory, "elsewhere", "other"))).not.toBe(denied);
   });
 
-  test("a link under an allowed path allows no more than is written", async () => {
+  test("a link under an allowed path does not allow its target", async () => {
     const directory = join(system().directory, system().name("allow"));
     await mkdir(join(directory, "real"), { recursive: true });
     await symlink("real", join(directory, "link"));
@@ -155,7 +155,7 @@ describe.skipIf(missing !== undefined)(`what is kept from apps, whatever it is c
     "/",
   ];
 
-  test("always: engines' sockets, and what holds the agent's identity and credentials", async () => {
+  test("engine sockets and the agent's identity and credentials are always guarded", async () => {
     await restart(withFiles());
     const own = ["docker.json", "password", "agent.sock", "agent-read.sock"].map((name) => join(files(), name));
     const { configFile, stateDir } = system().agent;
@@ -176,7 +176,7 @@ describe.skipIf(missing !== undefined)(`what is kept from apps, whatever it is c
     }
   });
 
-  test("where mounts are restricted: what amounts to root on the device, too", async () => {
+  test("paths that grant root are guarded too if mounts are restricted", async () => {
     const more = [
       "/var/lib/docker",
       "/var/lib/containers/storage",
@@ -200,7 +200,7 @@ describe.skipIf(missing !== undefined)(`what is kept from apps, whatever it is c
     for (const path of all) expect([path, await rule(path)]).not.toEqual([path, denied]);
   });
 
-  test("exactly what the owner allows is allowed all the same", async () => {
+  test("guarded paths that the policy allows exactly are allowed", async () => {
     const allow = ["/", "/run/dbus", "/run/containerd/containerd.sock"];
     await restart({ policy: { mounts: { allow, deny: [] } } });
     expect(await rule("/run/dbus/system_bus_socket")).not.toBe(denied);
@@ -208,7 +208,7 @@ describe.skipIf(missing !== undefined)(`what is kept from apps, whatever it is c
     expect(await rule("/run/containerd")).toBe(denied);
   });
 
-  test("a state directory that is a link is guarded where it leads, too", async () => {
+  test("the target of a state directory that is a link is guarded too", async () => {
     const link = join(files(), "state-link");
     await symlink("state", link);
     await restart({ state_dir: link });
@@ -220,7 +220,7 @@ describe.skipIf(missing !== undefined)(`what is kept from apps, whatever it is c
 describe.skipIf(missing !== undefined)(`the recommended policy${unless}`, () => {
   const system = sharedSystem();
 
-  test("lets the first example of the README run, and refuses what it should", async () => {
+  test("allows the first example of the README and refuses privileged requests", async () => {
     const { policy } = (await jsonAfter("docs/configuration.md", "<!-- recommended policy -->")) as {
       policy: AgentConfig["policy"];
     };
@@ -228,7 +228,7 @@ describe.skipIf(missing !== undefined)(`the recommended policy${unless}`, () => 
     const body = /edge\/apps" .* -d '(\{[\s\S]*?\})'/.exec(readme)?.[1];
     const example = JSON.parse(body ?? "") as AppRequest;
     await system().agent.restart({ policy: { ...policy, registries: { allow: [] } } });
-    // Its image stands for one that cannot be had here; its registry is one that the policy names.
+    // Replaces an image that is not available here; the policy allows its registry.
     expect(policy?.registries?.allow).toContain(example.image.split("/")[0]);
     const image = await system().load(await sleeperImage());
     const name = system().name("node-red");
@@ -248,7 +248,7 @@ describe.skipIf(missing !== undefined)(`the recommended policy${unless}`, () => 
   });
 });
 
-/** The block of JSON that follows a mark in a page. */
+/** Returns the JSON block that follows a marker in a page. */
 async function jsonAfter(page: string, mark: string): Promise<unknown> {
   const text = await readFile(page, "utf8");
   const block = /```json\n([\s\S]*?)```/.exec(text.slice(text.indexOf(mark) + mark.length))?.[1];

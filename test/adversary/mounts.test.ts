@@ -15,8 +15,8 @@ const missing = await privateEngineUnavailableReason();
 const SECRET = "nobody but the owner may read this";
 
 /*
- * An app that may write to a directory puts a symbolic link in the place of something in it. Whoever mounts that sees
- * where the link leads, after whatever starts it again.
+ * An app that may write to a directory replaces an entry with a symbolic link. Another app that mounts the entry would
+ * see the link's target after its next start.
  */
 describe.skipIf(missing !== undefined)(
   `paths that an app redirects${missing === undefined ? "" : ` (${missing})`}`,
@@ -27,7 +27,7 @@ describe.skipIf(missing !== undefined)(
       return { engine };
     });
 
-    /** What the owner allows apps to mount, and what is beside it. */
+    /** The directory that the policy allows, and a secret outside of it. */
     let data: string;
     let secret: string;
     beforeEach(async () => {
@@ -46,20 +46,20 @@ describe.skipIf(missing !== undefined)(
       for (const name of names) await system().finish(await system().change("DELETE", name));
     }
 
-    // What a test leaves would be held against the next one's policy.
+    // The next test's policy applies to remaining apps too.
     afterEach(() => removeApps());
 
     const onlyData = (): AgentConfig => ({ policy: { mounts: { allow: [data], deny: [] } } });
     const free: AgentConfig = {};
 
-    /** Deploys an app that may write to a directory and, told to, exchanges `sub` in it as `deed` says. */
-    async function deployAttacker(deed: string = `$b ln -s ${secret} /data/sub`) {
+    /** Deploys an app that may write to a directory and runs `action` there when `letItAct` is called. */
+    async function deployAttacker(action: string = `$b ln -s ${secret} /data/sub`) {
       const name = system().name("attacker");
       const image = await system().load(await sleeperImage());
       const script = [
         "b=/bin/busybox",
         "until test -e /data/go; do sleep 0.1; done",
-        `$b mv /data/sub /data/was; ${deed}`,
+        `$b mv /data/sub /data/was; ${action}`,
         "touch /data/done; exec sleep 2147483",
       ].join("\n");
       const volumes = [{ local: data, target: "/data" }];
@@ -72,7 +72,7 @@ describe.skipIf(missing !== undefined)(
       await waitFor("the exchange", async () => (await run("test", ["-e", join(data, "done")])).code === 0);
     }
 
-    /** Deploys an app that shows files of what it mounts on its page. */
+    /** Deploys an app that serves the files of its mount. */
     async function deployVictim(local: string = join(data, "sub")) {
       const name = system().name("victim");
       const port = await freeHostPort();
@@ -87,19 +87,19 @@ describe.skipIf(missing !== undefined)(
 
     type Victim = Awaited<ReturnType<typeof deployVictim>>;
 
-    /** The state of its container. */
+    /** State of the app's container. */
     async function stateOf({ deploymentId }: Victim): Promise<string> {
       return (await system().containersOf(deploymentId))[0]?.State ?? "none";
     }
 
-    /** What it can read at the secret's name; nothing where it does not run. */
+    /** What the app reads at the secret's path; empty if it does not run. */
     async function leakOf(victim: Victim): Promise<string> {
       if ((await stateOf(victim)) !== "running") return "";
       return await page(victim.port, "/cgi-bin/file?/seen/token");
     }
 
-    /** Everything that starts an app again. Each is over when it resolves, whether it worked or not. */
-    const AGAIN: Readonly<Record<string, (victim: Victim) => Promise<void>>> = {
+    /** All ways in which an app is started again. Each resolves when it has ended, successfully or not. */
+    const RESTARTS: Readonly<Record<string, (victim: Victim) => Promise<void>>> = {
       restart: async ({ name }) => void (await system().finish(await system().change("POST", name, "restart"))),
       "stop and start": async ({ name }) => {
         for (const action of ["stop", "start"]) await system().finish(await system().change("POST", name, action));
@@ -108,7 +108,7 @@ describe.skipIf(missing !== undefined)(
         const environments = [{ key: "GREETING", value: "hello" }];
         await system().finish(await system().change("PATCH", name, undefined, { environments }));
       },
-      "a repair by the keeper": async ({ deploymentId }) => {
+      "a repair by the reconciler": async ({ deploymentId }) => {
         for (const { Id } of await system().containersOf(deploymentId)) {
           await engineRequest(system().engineSocket, "DELETE", `/containers/${Id}?force=1`);
         }
@@ -123,7 +123,7 @@ describe.skipIf(missing !== undefined)(
 
     let sentinel: string | undefined;
 
-    /** Restarts the agent and waits until its keeper has held every app against the policy. */
+    /** Restarts the agent and waits until its reconciler has checked every app against the policy. */
     async function lookAgain(config?: AgentConfig): Promise<void> {
       sentinel ??= (
         await system().deploy({ name: system().name("sentinel"), image: await system().load(await sleeperImage()) })
@@ -133,56 +133,66 @@ describe.skipIf(missing !== undefined)(
         await engineRequest(system().engineSocket, "DELETE", `/containers/${Id}?force=1`);
       }
       await system().agent.restart(config);
-      // An app whose container is gone is put right only after all of them were looked at.
+      // An app without a container is repaired only after all apps were checked.
       const id = sentinel;
       const isBack = async (): Promise<boolean> => (await system().containersOf(id))[0]?.State === "running";
-      await waitFor("the keeper", isBack, { timeoutMs: 60_000 });
+      await waitFor("the reconciler", isBack, { timeoutMs: 60_000 });
     }
 
-    test.for(Object.keys(AGAIN))("inside of what another app may write to: nothing is seen after %s", async (how) => {
-      await system().agent.restart(onlyData());
-      expect((await deployAttacker()).final.status).toBe("Success");
-      const victim = await deployVictim();
-      await letItAct();
-      if (victim.final.status === "Success") await AGAIN[how]?.(victim);
-      expect(await leakOf(victim)).not.toContain(SECRET);
-      expect(victim.final).toMatchObject({ status: "Fail", code: "PolicyDenied", details: { rule: "policy.mounts" } });
-      expect(victim.final.message).toContain("leads through");
-    });
+    test.for(Object.keys(RESTARTS))(
+      "a redirected path inside another app's writable mount reveals nothing after %s",
+      async (how) => {
+        await system().agent.restart(onlyData());
+        expect((await deployAttacker()).final.status).toBe("Success");
+        const victim = await deployVictim();
+        await letItAct();
+        if (victim.final.status === "Success") await RESTARTS[how]?.(victim);
+        expect(await leakOf(victim)).not.toContain(SECRET);
+        expect(victim.final).toMatchObject({
+          status: "Fail",
+          code: "PolicyDenied",
+          details: { rule: "policy.mounts" },
+        });
+        expect(victim.final.message).toContain("leads through");
+      },
+    );
 
-    test.for(Object.keys(AGAIN))("after the policy was tightened: nothing is seen after %s", async (how) => {
-      await system().agent.restart(free);
-      const attacker = await deployAttacker();
-      const victim = await deployVictim();
-      expect(victim.final.status).toBe("Success");
-      await letItAct();
-      await system().finish(await system().change("POST", victim.name, "restart"));
-      // Where everything may be mounted, that is how it is.
-      expect(await leakOf(victim)).toContain(SECRET);
-      await lookAgain(onlyData());
-      expect(await stateOf(victim)).not.toBe("running");
-      await AGAIN[how]?.(victim);
-      expect(await leakOf(victim)).toBe("");
-      expect(await explanation(victim.name)).toContain("The device's policy forbids it");
-      const { state, trouble } = await inStatus(victim.name);
-      expect(state).toBe("stopped");
-      // One that was stopped on purpose is in no trouble.
-      if (how !== "stop and start") expect(trouble).toContain("policy forbids it");
-      // With the app gone, the link left and the directory back, nothing speaks against it.
-      await system().finish(await system().change("DELETE", attacker.name));
-      await rm(join(data, "sub"));
-      await rename(join(data, "was"), join(data, "sub"));
-      await lookAgain();
-      // What was stopped on purpose stays so; the start that failed did not change that.
-      if (how === "stop and start") {
-        expect(await runningOf(victim.name)).toBe(0);
-        await system().finish(await system().change("POST", victim.name, "start"));
-      }
-      await waitFor("the app to run by itself", async () => (await runningOf(victim.name)) === 1, {
-        timeoutMs: 60_000,
-      });
-      expect(await explanation(victim.name)).not.toContain("forbids");
-    });
+    test.for(Object.keys(RESTARTS))(
+      "a path redirected before the policy was tightened reveals nothing after %s",
+      async (how) => {
+        await system().agent.restart(free);
+        const attacker = await deployAttacker();
+        const victim = await deployVictim();
+        expect(victim.final.status).toBe("Success");
+        await letItAct();
+        await system().finish(await system().change("POST", victim.name, "restart"));
+        // Without restrictions, the app sees the target.
+        expect(await leakOf(victim)).toContain(SECRET);
+        await lookAgain(onlyData());
+        expect(await stateOf(victim)).not.toBe("running");
+        await RESTARTS[how]?.(victim);
+        expect(await leakOf(victim)).toBe("");
+        expect(await explanation(victim.name)).toContain("The device's policy forbids it");
+        const { state, trouble } = await inStatus(victim.name);
+        expect(state).toBe("stopped");
+        // An app that was stopped on purpose reports no trouble.
+        if (how !== "stop and start") expect(trouble).toContain("policy forbids it");
+        // The attacker is removed and the directory restored: the mount is allowed.
+        await system().finish(await system().change("DELETE", attacker.name));
+        await rm(join(data, "sub"));
+        await rename(join(data, "was"), join(data, "sub"));
+        await lookAgain();
+        // An app that was stopped on purpose stays stopped after a failed start.
+        if (how === "stop and start") {
+          expect(await runningOf(victim.name)).toBe(0);
+          await system().finish(await system().change("POST", victim.name, "start"));
+        }
+        await waitFor("the app to run by itself", async () => (await runningOf(victim.name)) === 1, {
+          timeoutMs: 60_000,
+        });
+        expect(await explanation(victim.name)).not.toContain("forbids");
+      },
+    );
 
     async function runningOf(name: string): Promise<number> {
       const { body } = await engineRequest(system().engineSocket, "GET", "/containers/json");
@@ -207,7 +217,7 @@ describe.skipIf(missing !== undefined)(
       return found;
     }
 
-    test("what was exchanged before the policy was tightened, and is hidden again, is not seen either", async () => {
+    test("a link that was replaced before the policy was tightened and then hidden reveals nothing", async () => {
       await system().agent.restart(free);
       const attacker = await deployAttacker(`$b ln -s ${secret} /data/sub`);
       const victim = await deployVictim();
@@ -223,7 +233,7 @@ describe.skipIf(missing !== undefined)(
       expect(await leakOf(victim)).not.toContain(SECRET);
     });
 
-    test("around what another app has: refused", async () => {
+    test("a writable mount around another app's mount is refused", async () => {
       await system().agent.restart(onlyData());
       expect((await deployVictim()).final.status).toBe("Success");
       const around = await deployAttacker();
@@ -231,7 +241,7 @@ describe.skipIf(missing !== undefined)(
       expect(around.final.message).toContain("could be replaced");
     });
 
-    test("several volumes of one app: refused as well", async () => {
+    test("nested volumes of one app are refused", async () => {
       await system().agent.restart(onlyData());
       const volumes = [
         { local: data, target: "/data" },
@@ -243,7 +253,7 @@ describe.skipIf(missing !== undefined)(
       expect(final.message).toContain("the app itself");
     });
 
-    test("a link in a shared directory that leads to an allowed place: refused while an app can turn it", async () => {
+    test("a link in a shared directory to an allowed path is refused while an app can redirect it", async () => {
       await system().agent.restart(onlyData());
       await mkdir(join(data, "a"));
       await mkdir(join(data, "b"));
@@ -257,7 +267,7 @@ describe.skipIf(missing !== undefined)(
       expect((await deployVictim(join(data, "a", "link"))).final.status).toBe("Success");
     });
 
-    test("the very same directory, and what is only read: shared by several", async () => {
+    test("several apps may share the same directory, and read-only mounts", async () => {
       await system().agent.restart(onlyData());
       const image = await system().load(await sleeperImage());
       const deploy = async (local: string, readonly: boolean): Promise<DeploymentEvent> =>
@@ -268,7 +278,7 @@ describe.skipIf(missing !== undefined)(
       expect(await deploy(data, true)).toMatchObject({ status: "Success" });
     });
 
-    test("two deployments at once that nest: one of them is refused", async () => {
+    test("one of two concurrent deployments with nested mounts is refused", async () => {
       await system().agent.restart(onlyData());
       const image = await system().load(await sleeperImage());
       const open = (local: string) =>

@@ -11,7 +11,7 @@ async function change(method: string, app: string, action?: string, body?: unkno
 }
 
 test.each([".edge-agent-new", ".edge-agent-old"])(
-  "no app is named as the agent names versions: …%s",
+  "an app name with the agent's version suffix …%s is refused",
   async (ending) => {
     const image = await system().load(await sleeperImage());
     const name = system().name();
@@ -21,7 +21,7 @@ test.each([".edge-agent-new", ".edge-agent-old"])(
       code: "InvalidRequest",
       details: { issues: [{ path: "name", reason: expect.stringContaining(ending) as string }] },
     });
-    // Its namesake is deployed and updated.
+    // The app without the suffix is deployed and updated.
     expect((await system().deploy({ name, image })).final).toMatchObject({ status: "Success" });
     const environments = [{ key: "GREETING", value: "hello" }];
     expect(await change("PATCH", name, undefined, { environments })).toMatchObject({ status: "Success" });
@@ -29,7 +29,7 @@ test.each([".edge-agent-new", ".edge-agent-old"])(
 );
 
 test.each([".edge-agent-new", ".edge-agent-old"])(
-  "a container that has a name an update needs (…%s) stops the update before anything is done",
+  "a container with a name that an update needs (…%s) fails the update before any change",
   async (ending) => {
     const image = await system().load(await sleeperImage());
     const name = system().name();
@@ -50,9 +50,9 @@ test.each([".edge-agent-new", ".edge-agent-old"])(
   },
 );
 
-test("an app whose container would be called as another app's is refused, also while that has none", async () => {
+test("an app whose container name would be another app's is refused, also while that app has no container", async () => {
   const image = await system().load(await sleeperImage());
-  // Engines want two characters, so this one's container is called otherwise than the app.
+  // Engines require two characters, so this container's name differs from the app's.
   expect((await system().deploy({ name: "q", image })).final).toMatchObject({ status: "Success" });
   await system().agent.stop();
   await hand().remove("q-app");

@@ -16,7 +16,7 @@ function deployTo(control: ControlPlane, account: TestAccount, uuid: string, bod
   return openStream(`${control.url}/v1/assets/${uuid}/edge/apps`, { apiKey: account.apiKey, body });
 }
 
-/** What the server counts of an account, and what is really there. */
+/** The server's counters of an account, and the actual sums. */
 function counted(control: ControlPlane, accountId: string) {
   using file = new DatabaseSync(control.databasePath, { readOnly: true });
   const row = file.prepare("SELECT stored_bytes, asset_count FROM accounts WHERE id = ?").get(accountId);
@@ -33,7 +33,7 @@ function counted(control: ControlPlane, accountId: string) {
   };
 }
 
-test("an account stores no more than its quota; the refusal says so, others go on, and room comes back with age", async () => {
+test("an account stores no more than its quota, others are not affected, and retention frees space", async () => {
   const clock = new FakeClock();
   await using control = await startControlPlane({
     clock,
@@ -78,7 +78,7 @@ test("an account stores no more than its quota; the refusal says so, others go o
   });
 });
 
-test("a repeated request joins its deployment also where there is no room for another", async () => {
+test("a repeated request joins its deployment even if the quota is used up", async () => {
   await using control = await startControlPlane({ config: { storage_mib_per_account: 1 } });
   const account = await control.account();
   const { uuid } = await control.asset(account);
@@ -99,7 +99,7 @@ test("a repeated request joins its deployment also where there is no room for an
   expect(again.deploymentId).toBe(first.deploymentId);
 });
 
-test("what runs when the quota is used up still ends with its device's word; only progress is left out, and counted", async () => {
+test("a deployment running when the quota is used up ends with the device's final event, without progress events", async () => {
   await using control = await startControlPlane({ config: { storage_mib_per_account: 1 } });
   const account = await control.account();
   const asset = await control.asset(account);
@@ -118,7 +118,7 @@ test("what runs when the quota is used up still ends with its device's word; onl
   expect(Number(counted(control, account.accountId).counter[0])).toBeLessThan(1.2 * 1024 * 1024);
 });
 
-test("a device has no more than so many deployments under way", async () => {
+test("the number of a device's pending deployments is limited", async () => {
   await using control = await startControlPlane();
   const account = await control.account();
   const asset = await control.asset(account);
@@ -142,7 +142,7 @@ test("a device has no more than so many deployments under way", async () => {
   });
 });
 
-test("an account has no more assets than it may have, and removing one makes room", async () => {
+test("the number of an account's assets is limited, and a removal allows another", async () => {
   await using control = await startControlPlane({ config: { max_assets_per_account: 3 } });
   const account = await control.account();
   const api = apiClient(control, account);

@@ -10,14 +10,14 @@ import { run } from "../support/command.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 /*
- * A user of the device who may only look tries everything that the agent serves on the device.
+ * A user with read access tries every request of the local API.
  */
 
 const NOBODY = 65_534;
-/** A group that nobody else is in. */
+/** A group without other members. */
 const READERS = 64_321;
 
-/** What each request may do. One that is missing here fails the test: whoever adds it has to decide. */
+/** Expected access for each request. A request missing here fails the test. */
 const EXPECTED: Readonly<Record<string, "allowed" | "refused">> = {
   "GET /status": "allowed",
   "GET /top": "allowed",
@@ -41,7 +41,7 @@ const PRIVILEGED = {
   volumes: [{ local: "/", target: "/host" }],
 };
 
-/** Every request there is: the table is made without looking at what it is made of. */
+/** All routes. Building the table does not use its arguments. */
 const ROUTES = Object.keys(localRoutes({ services: { config: {} }, deployments: {} } as unknown as LocalApi));
 
 function asReader(...command: readonly string[]): ReturnType<typeof run> {
@@ -73,12 +73,12 @@ describe("a user in the group for reading", () => {
     await chmod(device.directory, 0o711);
     await device.start();
     await waitFor("the socket", () => stat(readSocket));
-    // As the service's unit gives it away.
+    // As the service's unit sets its group.
     await chown(readSocket, 0, READERS);
   });
   afterEach(() => device[Symbol.asyncDispose]());
 
-  it("gets what reading is for, and nothing else, whatever is asked for", async () => {
+  it("may send read requests only", async () => {
     expect(ROUTES.toSorted()).toEqual(Object.keys(EXPECTED).toSorted());
     expect(appActionSchema.options.filter((action) => !ROUTES.includes(`POST /apps/:name/${action}`))).toEqual([]);
     const answered: Record<string, string> = {};
@@ -88,12 +88,12 @@ describe("a user in the group for reading", () => {
         const isRefused = status === 403 && body.includes("ReadOnlySocket") && body.includes("group edge-agent");
         const isAllowed = status === 200 || (status === 404 && body.includes("AppNotFound"));
         answered[route] = isRefused ? "refused" : isAllowed ? "allowed" : `${status} ${body}`;
-        // The other socket is closed to such a user.
+        // The user has no access to the other socket.
         expect([route, await ask(device.socketPath, route, query)]).toEqual([route, { status: 0, body: "" }]);
       }
     }
     expect(answered).toEqual(EXPECTED);
-    // Another method, another case and another way to write a path are no way around it.
+    // Another method, case or spelling of a path does not bypass the check.
     for (const route of [
       "PUT /deployments",
       "GET /deployments",
@@ -107,7 +107,7 @@ describe("a user in the group for reading", () => {
     expect((await device.json<{ device: { apps: unknown[] } }>("status")).device.apps).toEqual([]);
   });
 
-  it("is served by the command, which says what the other commands need", async () => {
+  it("may run read commands, and other commands say what access they need", async () => {
     const command = (...args: readonly string[]): ReturnType<typeof run> =>
       asReader(process.execPath, "src/agent/main.ts", ...args, "--config", join(device.directory, "public.json"));
     const config = JSON.stringify({ local: { socket: device.socketPath } });
@@ -117,13 +117,13 @@ describe("a user in the group for reading", () => {
     const refused = await command("cleanup");
     expect([refused.code, refused.stderr]).toEqual([5, expect.stringContaining("This socket is for reading only")]);
     expect(refused.stderr).toContain("Try it with sudo");
-    // Whom both are closed to is told of both groups.
+    // A user without access to either socket gets the names of both groups.
     await chown(readSocket, 0, 0);
     const { code, stderr } = await command("apps");
     expect([code, stderr]).toEqual([5, expect.stringMatching(/no permission to use .*edge-agent.*edge-agent-read/s)]);
   });
 
-  it("cannot keep the agent busy: requests at once are bounded, and the other socket is served meanwhile", async () => {
+  it("cannot keep the agent busy: concurrent requests are limited, and the other socket stays available", async () => {
     await using followers = new AsyncDisposableStack();
     for (let count = 0; count < 16; count++) {
       const call = request({ socketPath: readSocket, path: "/v1/log?follow", agent: false });

@@ -6,8 +6,8 @@ import type { RegistryProxyResponse, RegistryProxy } from "../support/registry/r
 import { expectFailure } from "../support/system/expect-failure.ts";
 import { sharedSystem } from "../support/system/test-system.ts";
 
-// Every front listens on all addresses of this machine, so that one of them is several hosts: 127.0.0.1 is a registry
-// on this machine, the others of 127.0.0.0/8 are hosts of another name, and `outsideHost` is a registry elsewhere.
+// Every proxy listens on all addresses of this machine and acts as several hosts: 127.0.0.1 is a registry on this
+// machine, the others of 127.0.0.0/8 are other hosts, and `outsideHost` is a remote registry.
 
 const IDENTITY: RegistryAuth = { kind: "identity", username: "", identityToken: "identity-token-planted" };
 const BASIC_HEADER = `Basic ${Buffer.from(`${USER.name}:${USER.password}`).toString("base64")}`;
@@ -24,15 +24,15 @@ const challenge = (realm: string): RegistryProxyResponse => {
 };
 const token = (): RegistryProxyResponse => ({ status: 200, body: JSON.stringify({ token: "given-by-somebody" }) });
 
-/** Gives anybody a token, and remembers what it was shown. */
-const thief = (): Promise<RegistryProxy> => rig.front({ intercept: () => token() });
+/** Issues a token to anyone and records the credentials it receives. */
+const collectingServer = (): Promise<RegistryProxy> => rig.front({ intercept: () => token() });
 
 describe("a storage host behind a redirect", () => {
   test.each([
     ["user name and password", BASIC],
     ["an identity token", IDENTITY],
-  ])("does not get %s by wanting to be authenticated to", async (_what, auth) => {
-    const collector = await thief();
+  ])("does not get %s by an authentication challenge", async (_what, auth) => {
+    const collector = await collectingServer();
     for (const realm of [`http://${at("127.0.0.3", collector)}/token`, "basic"]) {
       const wanted =
         realm === "basic" ? { status: 401, headers: { "WWW-Authenticate": 'Basic realm="x"' } } : undefined;
@@ -47,7 +47,7 @@ describe("a storage host behind a redirect", () => {
     expect(collector.requests).toEqual([]);
   });
 
-  test("does not get the token that the registry's own token server gave", async () => {
+  test("does not get the token of the registry's token server", async () => {
     const storage = await rig.front({ intercept: () => ({ status: 200, body: "{}" }) });
     const registry = await rig.front({
       tokens: { user: USER },
@@ -65,8 +65,8 @@ describe("a registry's token server", () => {
   test.each([
     ["user name and password", BASIC],
     ["an identity token", IDENTITY],
-  ])("on a host that has nothing to do with it does not get %s", async (_what, auth) => {
-    const collector = await thief();
+  ])("on an unrelated host does not get %s", async (_what, auth) => {
+    const collector = await collectingServer();
     const host = at("127.0.0.3", collector);
     const registry = await rig.front({ intercept: () => challenge(`http://${host}/token`) });
     const error = await failure(client().resolve(`${registry.host}/team/app:1`, MACHINE, auth, soon()));
@@ -75,8 +75,8 @@ describe("a registry's token server", () => {
     expect(collector.requests).toEqual([]);
   });
 
-  test("on another host gets them where the configuration names that host, and gives tokens to anybody", async () => {
-    const server = await thief();
+  test("on another host gets the credentials if the configuration names that host", async () => {
+    const server = await collectingServer();
     const host = at("127.0.0.3", server);
     const registry = await rig.front({
       intercept: ({ headers }) =>
@@ -94,8 +94,8 @@ describe("a registry's token server", () => {
     expect(shown).toEqual([undefined, BASIC_HEADER, BASIC_HEADER]);
   });
 
-  test("that sends its clients elsewhere does not take the credentials along", async () => {
-    const collector = await thief();
+  test("that redirects to another host does not forward the credentials", async () => {
+    const collector = await collectingServer();
     const registry = await rig.front({
       intercept: ({ path, headers }) =>
         path.startsWith("/token")
@@ -108,7 +108,7 @@ describe("a registry's token server", () => {
     expect(collector.requests.map(({ headers }) => headers.authorization)).toEqual([undefined]);
   });
 
-  test("that repeats what it was shown does not bring it into an error", async () => {
+  test("that echoes the credentials does not get them into an error message", async () => {
     for (const code of [401, 500]) {
       const registry = await rig.front({
         intercept: ({ path, headers }) => {
@@ -126,7 +126,7 @@ describe("a registry's token server", () => {
   });
 });
 
-/** Ways to write an address of this machine, as the place of a server on all of its addresses. */
+/** Notations of this machine's addresses. */
 const LOCAL_HOSTS = [
   "127.0.0.1",
   "127.9.8.7",
@@ -142,7 +142,7 @@ const LOCAL_HOSTS = [
   "[::ffff:127.0.0.1]",
   "[0:0:0:0:0:ffff:7f00:1]",
 ];
-/** The link this machine is on, where clouds and modems answer questions nobody else should ask. */
+/** Link-local addresses, where clouds and modems serve metadata. */
 const LINK_HOSTS = ["169.254.169.254", "0xa9fea9fe", "[fe80::1]", "[::ffff:169.254.169.254]"];
 
 const places = (victim: RegistryProxy): string[] => {
@@ -152,8 +152,8 @@ const open = (registry: RegistryProxy) => {
   return client({ registries: [{ host: registry.outsideHost, insecure: true }] }, 3_000);
 };
 
-describe("a registry elsewhere", () => {
-  test("does not lead to this machine or its link by a redirect", async () => {
+describe("a remote registry", () => {
+  test("cannot redirect to this machine or its link", async () => {
     const victim = await rig.front({ intercept: () => ({ status: 200, body: "{}" }) });
     for (const place of places(victim)) {
       const registry = await rig.front({
@@ -166,7 +166,7 @@ describe("a registry elsewhere", () => {
     expect(victim.requests).toEqual([]);
   });
 
-  test("does not lead there by the place of its token server, or by a redirect from that", async () => {
+  test("cannot lead there by the address of its token server, or by a redirect from that", async () => {
     const victim = await rig.front({ intercept: () => token() });
     for (const place of places(victim)) {
       for (const isDirect of [true, false]) {
@@ -187,7 +187,7 @@ describe("a registry elsewhere", () => {
     expect(victim.requests).toEqual([]);
   });
 
-  test("does not lead there over a connection that an honest registry left open", async () => {
+  test("cannot lead there over an open connection of another registry", async () => {
     const victim = await rig.front();
     const registry = await rig.front({
       intercept: () => ({ status: 307, headers: { Location: `http://${at("localhost", victim)}/v2/team/app/x` } }),
@@ -200,7 +200,7 @@ describe("a registry elsewhere", () => {
     expect(victim.requests).toHaveLength(before);
   });
 
-  test("may lead to another host of a private network", async () => {
+  test("may redirect to another host of a private network", async () => {
     const storage = await rig.front();
     const registry = await rig.front({
       intercept: ({ path }) => ({ status: 307, headers: { Location: `http://${storage.outsideHost}${path}` } }),
@@ -209,7 +209,7 @@ describe("a registry elsewhere", () => {
     expect(resolved.config.digest).toBe(rig.image.id);
   });
 
-  test("that speaks TLS does not lead to a place without it", async () => {
+  test("with TLS cannot redirect to a host without it", async () => {
     const authority = await CertificateAuthority.create(rig.directory, "downgrade");
     const plain = await rig.front({ intercept: () => token() });
     const tls = await authority.issue(`IP:${plain.outsideHost.split(":")[0]}`);
@@ -228,8 +228,8 @@ describe("a registry elsewhere", () => {
 describe("a device", () => {
   const system = sharedSystem();
 
-  test("neither shows the credentials of a deployment to a strange token server, nor has its engine do so", async () => {
-    const collector = await thief();
+  test("sends a deployment's credentials to no unrelated token server, neither itself nor through its engine", async () => {
+    const collector = await collectingServer();
     const registry = await rig.front({ intercept: () => challenge(`http://${at("127.0.0.3", collector)}/token`) });
     const auth = { username: USER.name, password: USER.password };
     const app = { name: system().name(), image: `${registry.host}/team/app:1`, registry_auth: auth };

@@ -14,15 +14,15 @@ import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 /*
- * Somebody reads the files of a device, or of the server, after the values an app was given were taken from it: a device
- * that was sold on or stolen, a copy of a disk.
+ * An attacker reads the files of a device or of the server after an app's values were removed, such as from a stolen
+ * device or a copy of a disk.
  */
 
-/** How long values may remain, with time for what happens meanwhile. */
-const PROMISED_MS = 90_000;
+/** Maximum time until values are gone, with a margin for the test. */
+const MAX_REMAINING_MS = 90_000;
 
-/** Names of the files below a directory that hold the text. */
-function holding(directory: string, text: string): string[] {
+/** Returns the names of files below a directory that contain the text. */
+function filesContaining(directory: string, text: string): string[] {
   const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   return files.flatMap(({ parentPath, name }) => {
     try {
@@ -36,33 +36,33 @@ function holding(directory: string, text: string): string[] {
 async function expectGone(directories: readonly string[], values: readonly string[]): Promise<void> {
   const found = (): string[] =>
     directories.flatMap((directory) =>
-      values.flatMap((value) => holding(directory, value).map((name) => `${name}: ${value}`)),
+      values.flatMap((value) => filesContaining(directory, value).map((name) => `${name}: ${value}`)),
     );
   const look = (): true => {
     if (found().length > 0) throw new Error(`still in ${found().join(", ")}`);
     return true;
   };
-  await waitFor("the values to be in no file", look, { timeoutMs: PROMISED_MS, intervalMs: 500 });
+  await waitFor("the values to be in no file", look, { timeoutMs: MAX_REMAINING_MS, intervalMs: 500 });
 }
 
 const places = ({ agent, control }: System): string[] => [agent.stateDir, control.dataDir];
 
 const environments = (label: string) => [{ key: "PASSWORD", value: `planted-${label}-${"q".repeat(400)}` }];
 
-test("values of an app are in no file any more once they were taken from it", async (context) => {
+test("removed values of an app are in no file", async (context) => {
   const system = await startTestSystem(context);
   const image = await system.load(await sleeperImage());
   const name = system.name();
 
   expect((await system.deploy({ name, image, environments: environments("first") })).final.status).toBe("Success");
-  // The search is worth something only where there is something to find.
-  expect(holding(system.agent.stateDir, "planted-first")).not.toEqual([]);
+  // Proves that the search finds values that are still stored.
+  expect(filesContaining(system.agent.stateDir, "planted-first")).not.toEqual([]);
   const update = await system.change("PATCH", name, undefined, { environments: environments("second") });
   expect((await system.finish(update)).final.status).toBe("Success");
   await expectGone(places(system), ["planted-first"]);
-  expect(holding(system.agent.stateDir, "planted-second")).not.toEqual([]);
+  expect(filesContaining(system.agent.stateDir, "planted-second")).not.toEqual([]);
 
-  // One that fails, one with credentials for its registry, and the end of the app.
+  // An update that fails, one with registry credentials, and the removal of the app.
   const broken = await system.load(await brokenImage());
   expect(
     (await system.deploy({ name: system.name(), image: broken, environments: environments("third") })).final.status,
@@ -78,7 +78,7 @@ test("values of an app are in no file any more once they were taken from it", as
   await expectGone(places(system), ["planted-second", "planted-third", password]);
 });
 
-test("nor where the agent and the server were killed at that moment", async (context) => {
+test("removed values are in no file after the agent and the server were killed at that moment", async (context) => {
   const system = await startTestSystem(context);
   const name = system.name();
   const value = "planted-before-the-power-cut";
@@ -87,20 +87,23 @@ test("nor where the agent and the server were killed at that moment", async (con
   expect((await system.deploy({ name, image, environments: given })).final.status).toBe("Success");
   expect((await system.finish(await system.change("DELETE", name))).final.status).toBe("Success");
   await Promise.all([system.agent.kill(), system.control.kill()]);
-  expect(holding(system.agent.stateDir, value)).not.toEqual([]);
+  expect(filesContaining(system.agent.stateDir, value)).not.toEqual([]);
   await system.control.start();
   await system.agent.start();
   await expectGone(places(system), [value]);
 });
 
-test("nor what an earlier release left in its files, and in copies of damaged ones", async (context) => {
+test("values left by an earlier release are removed from its files and from copies of damaged ones", async (context) => {
   await using directory = await tempDir();
   const stateDir = join(directory.path, "state");
   const dataDir = join(directory.path, "data");
   const value = "planted-by-the-release-before";
   leaveBehind(join(stateDir, "agent.db"), MIGRATIONS, value);
   leaveBehind(join(dataDir, "edge-control.sqlite"), CONTROL_MIGRATIONS, value);
-  expect([holding(stateDir, value), holding(dataDir, value)]).toEqual([["agent.db"], ["edge-control.sqlite"]]);
+  expect([filesContaining(stateDir, value), filesContaining(dataDir, value)]).toEqual([
+    ["agent.db"],
+    ["edge-control.sqlite"],
+  ]);
   const old = new Date(Date.now() - 31 * 86_400_000);
   for (const name of ["agent.db.damaged", "agent.db.damaged-wal"]) {
     writeFileSync(join(stateDir, name), value);
@@ -124,10 +127,10 @@ test("nor what an earlier release left in its files, and in copies of damaged on
   const agent = start("dist/edge-agent", ["run", "--config", config]);
   context.onTestFinished(() => agent[Symbol.asyncDispose]());
   await expectGone([stateDir, dataDir], [value]);
-  expect(holding(stateDir, recent)).toEqual(["agent.db.damaged-shm"]);
+  expect(filesContaining(stateDir, recent)).toEqual(["agent.db.damaged-shm"]);
 });
 
-/** A database as an earlier release left it: a row was deleted, and its content is in pages that are free. */
+/** Writes a database as an earlier release left it: the content of a deleted row remains in free pages. */
 function leaveBehind(path: string, migrations: readonly string[], value: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const database = new DatabaseSync(path);

@@ -6,7 +6,7 @@ import { FakeDevice } from "../support/fake-device.ts";
 
 const SESSIONS = 40;
 
-test("removing an asset asks about its own session only, and cuts that", async () => {
+test("removing an asset closes its own session only", async () => {
   await using control = await startControlPlane();
   const crowd = await control.account();
   await using open = new AsyncDisposableStack();

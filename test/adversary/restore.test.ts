@@ -14,8 +14,8 @@ import type { AppRequest } from "../support/system.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 /*
- * The database of edge-control is put back to an instant in the middle of a deployment, after the deployment has ended
- * and its success was streamed. Nothing that was told may be taken away for that, and the record has to say what is so.
+ * edge-control's database is restored to a time in the middle of a deployment, after its success was streamed. The
+ * device must keep the streamed result, and the record must show it.
  */
 
 const system = sharedSystem(() => ({ agentConfig: { deploy: { settle_window_s: 2, stop_grace_s: 3 } } }));
@@ -23,7 +23,7 @@ const system = sharedSystem(() => ({ agentConfig: { deploy: { settle_window_s: 2
 const databaseFiles = async (): Promise<string[]> =>
   (await readdir(system().control.dataDir)).filter((name) => /^edge-control\.sqlite(?:-wal|-shm)?$/.test(name));
 
-/** The agent does nothing while the database is copied, so that the copy is of the stage that was waited for. */
+/** Pauses the agent while the database is copied, so that the copy shows the awaited stage. */
 async function withoutAgent(work: () => Promise<void>): Promise<void> {
   system().agent.signal("SIGSTOP");
   try {
@@ -55,7 +55,7 @@ const putFilesBack = async (source: string): Promise<void> => {
   await control.start();
 };
 
-/** What somebody does who has not read the manual. */
+/** A copy of the database files, against the manual. */
 const copiedFiles: Method = {
   async save(target) {
     const { control } = system();
@@ -69,7 +69,7 @@ const copiedFiles: Method = {
 
 const backupCopiedBack: Method = { save: backupCommand.save, putBack: putFilesBack };
 
-/** Opens a deployment, and answers once it has come to the stage. */
+/** Opens a deployment. Resolves when it has reached the stage. */
 interface Stage {
   readonly open: () => Promise<EventStream>;
   readonly reached: (stream: EventStream) => Promise<unknown>;
@@ -84,7 +84,7 @@ async function sleeper(): Promise<AppRequest> {
   return { name: system().name(), image: await system().load(await sleeperImage()) };
 }
 
-/** An app that runs, to be changed. */
+/** Deploys an app to be changed and returns its name. */
 async function installed(): Promise<string> {
   const app = await sleeper();
   expect((await system().deploy(app)).final.status).toBe("Success");
@@ -123,12 +123,12 @@ const METHODS = {
 
 const cases = Object.entries(STAGES).flatMap(([stage, parts]) =>
   Object.entries(METHODS)
-    // A backup that is copied back is marked as one that is restored.
+    // A copied backup is marked as such, like a restored one.
     .filter(([method]) => method !== "a backup copied" || stage === "a stop")
     .map(([method, how]) => ({ stage, method, parts, how })),
 );
 
-test.each(cases)("$stage, $method: what was told stays", async ({ parts, how }) => {
+test.each(cases)("$stage, $method: the reported result stays", async ({ parts, how }) => {
   const target = join(system().directory, `${system().name("copy")}.sqlite`);
   const first = await parts.open();
   await parts.reached(first);
@@ -142,7 +142,7 @@ test.each(cases)("$stage, $method: what was told stays", async ({ parts, how }) 
   await expectToStay(id, () => how.putBack(target));
 });
 
-test("a deployment its device has not acknowledged yet, backup and restore: what was told stays", async () => {
+test("a deployment its device has not acknowledged yet, backup and restore: the reported result stays", async () => {
   const target = join(system().directory, `${system().name("copy")}.sqlite`);
   const app = await sleeper();
   system().agent.signal("SIGSTOP");
@@ -160,7 +160,7 @@ test("a deployment its device has not acknowledged yet, backup and restore: what
   await expectToStay(deploymentId, () => backupCommand.putBack(target));
 });
 
-test("what was made after the backup stays and goes on, and is listed", async () => {
+test("deployments made after the backup continue, and their apps are listed", async () => {
   const target = join(system().directory, `${system().name("copy")}.sqlite`);
   await backupCommand.save(target);
   const app = await sleeper();
@@ -186,7 +186,7 @@ test("what was made after the backup stays and goes on, and is listed", async ()
   });
 });
 
-/** Puts the database back, and checks that the record says what had been told, and that the device is as it was. */
+/** Restores the database and checks that the record shows the reported result and the device is unchanged. */
 async function expectToStay(id: string, putBack: () => Promise<void>): Promise<void> {
   const before = await containers();
   await putBack();
@@ -199,7 +199,7 @@ async function expectToStay(id: string, putBack: () => Promise<void>): Promise<v
   expect(await containers()).toEqual(before);
 }
 
-/** Another deployment: whatever the device was told before is done by its end. */
+/** Deploys another app: earlier frames to the device are handled by its end. */
 async function expectDeviceToServe(): Promise<void> {
   const { final, deploymentId } = await system().deploy(await sleeper());
   expect(final.status).toBe("Success");
@@ -208,7 +208,7 @@ async function expectDeviceToServe(): Promise<void> {
 
 const others = new Set<string>();
 
-/** Id and state of every container of the tests, but for those made only to see whether the device serves. */
+/** Id and state of the tests' containers, without those of `expectDeviceToServe`. */
 async function containers(): Promise<string[]> {
   const { engineSocket, prefix } = system();
   const all = await listContainers(engineSocket);
@@ -218,7 +218,7 @@ async function containers(): Promise<string[]> {
     .toSorted();
 }
 
-/** Waits until the device has been told that its end is held, and has nothing more to say of the deployment. */
+/** Waits until the device has the acknowledgement of the final event and has removed the deployment. */
 async function untilAcknowledged(id: string): Promise<void> {
   await waitFor("the end to be acknowledged", () => {
     using database = new DatabaseSync(join(system().agent.stateDir, "agent.db"), { readOnly: true });

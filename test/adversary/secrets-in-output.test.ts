@@ -7,7 +7,7 @@ import { webImage } from "../support/images.ts";
 import { sharedSystem } from "../support/system/test-system.ts";
 import { waitFor } from "../support/wait-for.ts";
 
-// No run of eight characters is twice in these, or in anything the tests would find around them.
+// No sequence of eight characters occurs twice in these or in the surrounding texts.
 const PASSWORD = `Hunter2 "corréct"/h0rse+b4ttery'st\\ple&<~=`;
 const KEY = [
   "-----BEGIN QUITE PRIVATE KEY-----",
@@ -20,13 +20,13 @@ const environments = [
   { key: "KEY", value: KEY },
 ];
 
-/** Longest line that is read, and the parts in which an engine keeps longer ones. */
+/** Maximum length of a line, and of the parts into which an engine splits longer ones. */
 const LINE = 8_192;
 const PART = 16_384;
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
-/** What an app may write of its password, for somebody who looks for it. */
+/** Forms in which an app may write its password. */
 const FORMS: readonly string[] = [
   PASSWORD,
   JSON.stringify({ password: PASSWORD, key: KEY }),
@@ -39,7 +39,7 @@ const FORMS: readonly string[] = [
   Buffer.from(PASSWORD).toString("base64url"),
 ];
 
-/** Writes each of them as a line, the key, and the password where a line is cut; then it ends, or stays up. */
+/** Script that writes each form as a line, the key, and the password at the points where a line is split. */
 function script(end: string): string {
   const quoted = FORMS.map((form) => `'${form.replaceAll("'", `'\\''`)}'`);
   const cuts = [LINE, PART].flatMap((at) =>
@@ -48,7 +48,7 @@ function script(end: string): string {
   return [`printf '%s\\n' ${quoted.join(" ")}`, 'echo "$KEY"', ...cuts, 'echo "written"', end].join("\n");
 }
 
-/** Parts of the secrets that are long enough to tell something, in each form. */
+/** Parts of the secrets that are long enough to reveal something, in each form. */
 function* parts(): Generator<string> {
   const values = [PASSWORD, ...KEY.split("\n")];
   for (const value of values) {
@@ -78,7 +78,7 @@ async function logsOf(app: string, query: string): Promise<string> {
   return await (await fetch(url, { headers: { "X-API-Key": account.apiKey } })).text();
 }
 
-test("an app's log shows nothing of its secrets, in no form, over no cut", async () => {
+test("an app's log shows no part of its secrets, in any form, also where lines are split", async () => {
   const image = await system().load(await webImage("secrets"));
   const app = { name: system().name(), image, environments, command: ["sh", "-c", script("exec sleep 2147483")] };
   expect((await system().deploy(app)).final.status).toBe("Success");
@@ -88,18 +88,18 @@ test("an app's log shows nothing of its secrets, in no form, over no cut", async
   });
   expect(whole.split("***").length).toBeGreaterThan(FORMS.length + 6);
   expectNothingOf(whole);
-  // Reading may begin at any part of a line, since engines count the parts.
+  // Reading may begin in the middle of a line, since engines count its parts.
   for (let tail = 1; tail <= 25; tail++) expectNothingOf(await logsOf(app.name, `tail=${tail}`));
   const local = await tool("logs", app.name, "--lines", "100");
   expect(local.stdout).toContain("written");
   expectNothingOf(local.stdout);
   const facts = await tool("app", app.name);
   expectNothingOf(facts.stdout + facts.stderr);
-  // Its command holds what it writes, and commands are no secrets.
+  // Its command contains the output, and commands are not secret.
   expect((await system().finish(await system().change("DELETE", app.name))).final.status).toBe("Success");
 });
 
-test("what an app wrote before it crashed shows nothing of its secrets, wherever it is told", async () => {
+test("the reported last output of a crashed app shows no part of its secrets", async () => {
   const image = await system().load(await webImage("secrets"));
   const app = { name: system().name(), image, environments, command: ["sh", "-c", script("exit 3")] };
   const { final, events } = await system().deploy(app);
@@ -111,10 +111,10 @@ test("what an app wrote before it crashed shows nothing of its secrets, wherever
   expectNothingOf(gunzipSync(await readFile(bundle)).toString("latin1"));
 });
 
-test("what the engine says of a container it cannot make or start shows nothing of them", async () => {
+test("engine errors about a container that cannot be created or started show no part of its secrets", async () => {
   const image = await system().load(await webImage("secrets"));
   const messages: string[] = [];
-  // The engine repeats the program it cannot find, which happens to be the secret, and its message is cut somewhere.
+  // The engine's message repeats the missing program, here the secret, and is truncated.
   for (const program of [PASSWORD, `/${KEY}`, ...[160, 167, 174, 181].map((deep) => "x/".repeat(deep) + PASSWORD)]) {
     const app = { name: system().name(), image, environments, command: [program] };
     const { final, events } = await system().deploy(app);

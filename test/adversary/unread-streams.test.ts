@@ -18,13 +18,13 @@ const STREAMS = 200;
 const DEPLOYMENTS = 5;
 const EVENTS = 240;
 const EVENT_BYTES = 30_000;
-/** A mebibyte for each stream; before there was a bound, 200 of these streams took 1,861 MB. */
-const MOST_GROWTH_MB = STREAMS;
-/** In the future, so that the deployments are not removed for their age. */
+/** One mebibyte for each stream; without a bound, 200 of these streams took 1,861 MB. */
+const MAX_GROWTH_MB = STREAMS;
+/** In the future, so that retention does not remove the deployments. */
 const FINISHED_AT_MS = 4_000_000_000_000;
 const CUT = "a client does not read; its stream is cut";
 
-/** Puts long deployments on record: more of each than the connections of this machine take without anybody reading. */
+/** Stores deployments whose events exceed what unread connections buffer. */
 function writeHistory(database: string, accountId: string, assetUuid: string): string[] {
   using file = new DatabaseSync(database);
   const deployment = file.prepare(
@@ -46,7 +46,7 @@ function writeHistory(database: string, accountId: string, assetUuid: string): s
   return ids;
 }
 
-/** Asks for a stream, takes its first bytes and reads no further. */
+/** Opens a stream, reads its first bytes and then stops reading. */
 function openUnread(port: number, path: string, apiKey: string): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, "127.0.0.1", () => {
@@ -65,12 +65,12 @@ async function residentMegabytes(pid: number): Promise<number> {
   return Number(kilobytes) / 1024;
 }
 
-/** The most memory that is seen until it has not grown for a while. */
+/** Maximum memory, measured until it stops growing. */
 async function settledMegabytes(pid: number): Promise<number> {
   let most = 0;
   let looks = 0;
   await waitFor(
-    "memory that does not grow any more",
+    "memory to stop growing",
     async () => {
       const now = await residentMegabytes(pid);
       looks = now > most + 1 ? 0 : looks + 1;
@@ -85,7 +85,7 @@ async function settledMegabytes(pid: number): Promise<number> {
 const eventsPath = ({ uuid }: Pick<Asset, "uuid">, id: string): string =>
   `/v1/assets/${uuid}/edge/deployments/${id}/events`;
 
-test("200 streams that nobody reads cost the server little memory, and others are served meanwhile", async () => {
+test("200 unread streams cost the server little memory, and other clients are served", async () => {
   await using directory = await tempDir();
   await using control = new ControlProcess(directory.path, []);
   onTestFailed(() => console.log(control.tail()));
@@ -93,7 +93,7 @@ test("200 streams that nobody reads cost the server little memory, and others ar
   const account = await control.createAccount("attacker");
   const asset = await control.addAsset(account.accountId, "GW-1");
   const ids = writeHistory(prepareDataDir(control.dataDir).database, account.accountId, asset.uuid);
-  // Somebody who reads gets every event, however they are cut into batches.
+  // A client that reads gets every event, however they are batched.
   const read = await openStream(control.url + eventsPath(asset, ids[0] ?? ""), { apiKey: account.apiKey });
   expect(await read.ended).toBe(true);
   expect(read.events.map(({ seq }) => seq)).toEqual(Array.from({ length: EVENTS }, (_, index) => index + 1));
@@ -109,10 +109,10 @@ test("200 streams that nobody reads cost the server little memory, and others ar
   for (const socket of sockets) socket.destroy();
 
   expect(answer.status).toBe(200);
-  expect(Math.round(growth)).toBeLessThan(MOST_GROWTH_MB);
+  expect(Math.round(growth)).toBeLessThan(MAX_GROWTH_MB);
 });
 
-test("a client that does not read for two minutes is cut, that is logged with a count, and it goes on where it was", async () => {
+test("a stream not read for two minutes is cut and logged with a count, and the client can resume it", async () => {
   const clock = new FakeClock();
   const log = captureLogText();
   await using control = await startControlPlane({ clock, logger: log.logger });
@@ -142,7 +142,7 @@ test("a client that does not read for two minutes is cut, that is logged with a 
   expect(rest.events[0]?.seq).toBe(101);
 });
 
-test("streams are bounded for each deployment and each account; one too many becomes no deployment", async () => {
+test("streams are limited for each deployment and account, and a refused stream creates no deployment", async () => {
   await using control = await startControlPlane({ config: { max_streams_per_account: 60 } });
   const account = await control.account();
   const asset = await control.asset(account);

@@ -14,24 +14,24 @@ import { type Bench, type Row, atMost, inMegabytes, inMilliseconds } from "./res
 import { deployed, startSystem, type System } from "./system.ts";
 
 const MEGABYTES = 100;
-/** Megabytes after which each connection is cut, and what may come over the link in all, as a multiple of the image. */
+/** Megabytes after which each connection is cut, and the maximum traffic as a multiple of the image size. */
 const CUTS = [
   [40, 1.02],
   [15, 1.02],
   [5, 1.02],
   [1, 1.15],
 ] as const;
-/** A fast cellular link, in bytes per second. On a faster one a busy machine would have more in flight at a cut. */
+/** Rate of a fast cellular link, in bytes per second. A faster one has too many bytes in flight at a cut. */
 const CELLULAR = 10_000_000;
-/** The same for a link that holds. */
+/** Rate of a stable link, in bytes per second. */
 const GOOD = 20_000_000;
-/** One `docker pull` begins a layer up to six times by itself. */
+/** One `docker pull` tries a layer up to six times by itself. */
 const DOCKER_TRIES = 3;
-const MEMORY_LOOK_MS = 20;
+const MEMORY_INTERVAL_MS = 20;
 
 /**
- * What a large image costs over a link that drops: bytes on the wire, beside `docker pull` through the same relay. Beside
- * it, on a link that holds: time, memory, processor, and an image of which all but a little is there.
+ * Traffic of a large image over a link that drops, compared with `docker pull` through the same relay. On a stable link:
+ * time, memory, processor, and an image of which most layers are present.
  */
 export const badLink: Bench = {
   name: "bad-link",
@@ -44,7 +44,7 @@ export const badLink: Bench = {
     const system = owned.use(await startSystem({ deploy: { settle_window_s: 0 } }));
     const bench = new PullBench(system, await engineSocket(), registry, name);
 
-    // Waits most of the time, so it goes on beside.
+    // Runs concurrently, since it mostly waits.
     const docker = dockerPulls(registry, quick ? 1 : DOCKER_TRIES);
     const ours: number[] = [];
     for (const [cut] of CUTS) ours.push(await bench.wire({ cutAfter: cut * 1e6, bytesPerSecond: CELLULAR }));
@@ -86,7 +86,7 @@ export const badLink: Bench = {
   },
 };
 
-/** Runs, and is one layer that does not compress and is nowhere else. */
+/** An image with one unique layer that does not compress. */
 async function oneLayerImage(): Promise<Image> {
   const layer = await fileLayer([
     { path: "bin/", directory: true },
@@ -96,7 +96,7 @@ async function oneLayerImage(): Promise<Image> {
   return buildImage([layer], { Cmd: ["/bin/busybox", "sleep", "2147483"], StopSignal: "SIGKILL" });
 }
 
-/** Deployments of one large image by the agent, each from nothing. */
+/** Deployments of one large image by the agent, each without the image present. */
 class PullBench {
   readonly #system: System;
   readonly #socket: string;
@@ -110,14 +110,14 @@ class PullBench {
     this.#name = name;
   }
 
-  /** Bytes that came over a link of this kind. */
+  /** Bytes received over a link of this kind. */
   async wire(weather: LinkConditions): Promise<number> {
     await using link = await this.#link(weather);
     await this.#deploy(link, this.#name, () => Promise.resolve());
     return link.received;
   }
 
-  /** How much more memory the agent takes at most while it downloads, and how long it keeps the processor. */
+  /** The agent's maximum additional memory and its processor time during a download. */
   async usage(): Promise<{ readonly bytes: number; readonly processorMs: number }> {
     await using link = await this.#link({});
     const { pid } = this.#system.agent;
@@ -125,14 +125,14 @@ class PullBench {
     let most = before;
     const over = new AbortController();
     const watching = (async () => {
-      for (; !over.signal.aborted; await sleep(MEMORY_LOOK_MS)) most = Math.max(most, residentBytes(pid));
+      for (; !over.signal.aborted; await sleep(MEMORY_INTERVAL_MS)) most = Math.max(most, residentBytes(pid));
     })();
     await this.#deploy(link, this.#name, async () => over.abort());
     await watching;
     return { bytes: most - before, processorMs: processorMs(pid) - busy };
   }
 
-  /** Bytes that come over the link for an image of which only a small layer is not there. */
+  /** Bytes received for an image of which only a small layer is missing. */
   async shared(base: Image): Promise<number> {
     await using link = await this.#link({});
     const own = await fileLayer([{ path: "own", content: "only here" }]);
@@ -146,7 +146,7 @@ class PullBench {
     return received;
   }
 
-  /** From the request until the app runs, beside what the engine's own commands take. */
+  /** Time from the request until the app runs, compared with the engine's own commands. */
   times(rounds: number) {
     return paired(
       rounds,
@@ -171,7 +171,7 @@ class PullBench {
     return LossyLink.to(this.#registry.port, { bytesPerSecond: GOOD, ...weather });
   }
 
-  /** @param then with the image on the machine, before it is removed */
+  /** @param then called while the image is present */
   async #deploy(link: LossyLink, name: string, then: () => Promise<void>): Promise<void> {
     const image = name.replace(this.#registry.host, link.host);
     try {
@@ -184,8 +184,8 @@ class PullBench {
 }
 
 /**
- * What `docker pull` makes of each kind of link, in words. On an engine of its own, since it would hold up the agent's;
- * and each with an image of its own, since an engine pulls what two want only once.
+ * Describes the result of `docker pull` over each kind of link. Uses a separate engine, to not delay the agent's, and
+ * separate images, since an engine shares concurrent pulls of one image.
  */
 async function dockerPulls(registry: Registry, tries: number): Promise<string[]> {
   if ((await privateEngineUnavailableReason()) !== undefined) return [];

@@ -6,7 +6,7 @@ import { median, milliseconds, paired } from "./measure.ts";
 import { type Bench, atMost, inMilliseconds } from "./result.ts";
 import { deployed, startSystem } from "./system.ts";
 
-/** From the HTTP request to its `Success`, against `docker run -d -p` on the command line, of an image that is there. */
+/** Time from the HTTP request to `Success` with the image present, compared with `docker run -d -p`. */
 export const deployPresent: Bench = {
   name: "deploy-present",
   async run({ quick }) {

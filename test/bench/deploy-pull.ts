@@ -9,7 +9,7 @@ import { deployed, startSystem } from "./system.ts";
 
 const MEGABYTES = 20;
 
-/** The same with a pull from a registry on this machine, against `docker pull` and `docker run`. A new image each time. */
+/** Time of a deployment with a pull from a local registry, compared with `docker pull` and `docker run`. */
 export const deployPull: Bench = {
   name: "deploy-pull",
   async run({ quick }) {

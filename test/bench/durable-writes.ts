@@ -6,26 +6,26 @@ import { engineSocket } from "./engine-socket.ts";
 import { type Bench, atMost } from "./result.ts";
 import { deployed, startSystem } from "./system.ts";
 
-/** What one deployment without a pull costs the flash: durable writes, and bytes, as the kernel counts the agent's. */
+/** Flash wear of one deployment without a pull: durable writes, and bytes by the kernel's count for the agent. */
 export const durableWrites: Bench = {
   name: "durable-writes",
   async run({ quick }) {
     const deployments = quick ? 2 : 5;
     await using image = await loadImage(await engineSocket(), await sleeperImage(), "bench");
     await using system = await startSystem();
-    // What is written once, such as a new database, is not counted.
+    // Excludes one-time writes, such as a new database.
     await deployed(system.target, { name: uniqueName("w"), image: image.reference });
     const log = join(system.folder, "device", "agent", "agent.db-wal");
-    const look = async (): Promise<{ bytes: number; commits: number; logged: number }> => {
+    const measure = async (): Promise<{ bytes: number; commits: number; logged: number }> => {
       await sleep(1_000);
       const content = readFileSync(log);
       return { bytes: writtenBytes(system.agent.pid), commits: commitsIn(content), logged: content.length };
     };
-    const before = await look();
+    const before = await measure();
     for (let count = 0; count < deployments; count++) {
       await deployed(system.target, { name: uniqueName("w"), image: image.reference });
     }
-    const after = await look();
+    const after = await measure();
     const bytes = (after.bytes - before.bytes) / deployments;
     const commits = (after.commits - before.commits) / deployments;
     const logged = (after.logged - before.logged) / deployments;
@@ -45,7 +45,7 @@ export const durableWrites: Bench = {
 
 const inKibibytes = (bytes: number): string => `${(bytes / 1024).toFixed(0)} KiB`;
 
-/** Bytes a process has had sent to storage so far. */
+/** Bytes a process has written to storage. */
 function writtenBytes(pid: number): number {
   return Number(/^write_bytes: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, "utf8"))?.[1]);
 }
@@ -54,7 +54,7 @@ function writtenBytes(pid: number): number {
 const HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
 
-/** Transactions in a write-ahead log that was not begun anew yet: the frames that carry the size of the database. */
+/** Transactions in a write-ahead log without a restart: the frames that contain the size of the database. */
 function commitsIn(log: Buffer): number {
   const pageSize = log.readUInt32BE(8);
   let commits = 0;

@@ -1,8 +1,8 @@
 import { dockerSocket } from "../support/docker-socket.ts";
 
-/** Path of the engine's socket. Throws where no engine answers. */
+/** Returns the path of the engine's socket. Rejects if no engine responds. */
 export async function engineSocket(): Promise<string> {
   const path = await dockerSocket();
-  if (path === undefined) throw new Error("no container engine answers");
+  if (path === undefined) throw new Error("no container engine responds");
   return path;
 }

@@ -5,7 +5,7 @@ import { median, milliseconds, paired } from "./measure.ts";
 import { type Bench, atMost, inMilliseconds } from "./result.ts";
 import { startSystem } from "./system.ts";
 
-/** From the start of the agent's process until it is linked to its control plane, against a Node.js that does nothing. */
+/** Time from the agent's start until it is online, compared with a Node.js process that does nothing. */
 export const execToOnline: Bench = {
   name: "exec-to-online",
   async run({ quick }) {

@@ -7,7 +7,7 @@ import { deployed, startSystem } from "./system.ts";
 
 const APPS = 24;
 
-/** Memory and processor of an agent with many apps and nothing to do: it looks after each of them all the while. */
+/** Memory and processor time of an idle agent with many apps to reconcile. */
 export const idleApps: Bench = {
   name: "idle-apps",
   async run({ quick }) {
@@ -16,7 +16,7 @@ export const idleApps: Bench = {
     for (let app = 0; app < APPS; app++) {
       await deployed(system.target, { name: uniqueName(`idle${app}`), image: image.reference });
     }
-    // What starting up and deploying left behind is not idling.
+    // Wait until startup and deployments have settled.
     await sleep(quick ? 2_000 : 20_000);
     const windowMs = quick ? 35_000 : 120_000;
     const before = processorMs(system.agent.pid);

@@ -6,7 +6,7 @@ import { processorMs, residentBytes } from "./process-usage.ts";
 import { type Bench, atMost, inMegabytes } from "./result.ts";
 import { deployed, startSystem } from "./system.ts";
 
-/** Memory and processor of an agent with one app and nothing to do, against a Node.js that only waits, at the same time. */
+/** Memory and processor time of an idle agent with one app, compared with an idle Node.js at the same time. */
 export const idle: Bench = {
   name: "idle",
   async run({ quick }) {
@@ -14,7 +14,7 @@ export const idle: Bench = {
     await using system = await startSystem();
     await deployed(system.target, { name: uniqueName("idle"), image: image.reference });
     using bare = idleNode();
-    // What starting up and deploying left behind is not idling.
+    // Wait until startup and deployments have settled.
     await sleep(quick ? 2_000 : 10_000);
 
     const pids = [system.agent.pid, bare.pid] as const;
@@ -50,6 +50,6 @@ const inPercent = (value: number): string => `${value.toFixed(3)} %`;
 
 function idleNode(): { readonly pid: number } & Disposable {
   const child = spawn("dist/node", ["--eval", "setInterval(() => {}, 2 ** 30)"], { stdio: "ignore" });
-  if (child.pid === undefined) throw new Error("node cannot be started");
+  if (child.pid === undefined) throw new Error("cannot start node");
   return { pid: child.pid, [Symbol.dispose]: () => void child.kill() };
 }

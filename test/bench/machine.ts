@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { cpus, release, totalmem } from "node:os";
 
-/** The machine and the versions a result belongs to. */
+/** The machine and versions of a result. */
 export function describeMachine(): Record<string, unknown> {
   return {
     time: new Date().toISOString(),

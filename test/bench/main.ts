@@ -48,7 +48,7 @@ if (unknown.length > 0) {
 }
 const selected = BENCHES.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
 
-// Ends what was started, too. Containers and images may stay; all their names begin with eat-.
+// Also ends child processes. Containers and images may remain; their names begin with eat-.
 process.on("SIGINT", () => process.exit(130));
 await build({ onlyIfChanged: true });
 const results: Record<string, BenchResult> = {};

@@ -1,4 +1,4 @@
-/** Middle of the values; the mean of the two middle ones where their number is even. */
+/** Median of the values. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);
@@ -6,7 +6,7 @@ export function median(values: readonly number[]): number {
   return (low + high) / 2;
 }
 
-/** Milliseconds the work takes. */
+/** Duration of the work in milliseconds. */
 export async function milliseconds(work: () => Promise<unknown>): Promise<number> {
   const start = performance.now();
   await work();
@@ -21,8 +21,8 @@ export interface Paired {
 }
 
 /**
- * Measures two things in turn, so that whatever else the machine does meets both alike: A B B A A B and so on. The
- * first round warms up and does not count. Each answers its own measurement.
+ * Measures two functions alternately (A B B A A B …), so that other load affects both equally. The first round is a
+ * warm-up. Each function returns its own measurement.
  */
 export async function paired(
   rounds: number,

@@ -1,24 +1,24 @@
 import { succeed } from "../support/command.ts";
 
-/** A network of its own for one process, joined to this machine by a wire on which every byte is counted. */
+/** A network namespace for one process, connected to this machine by a veth pair with byte counters. */
 export interface MeteredNetwork extends AsyncDisposable {
-  /** This machine's address on the wire. */
+  /** This machine's address in that network. */
   readonly host: string;
-  /** Put before a command to run it in there. */
+  /** Command prefix that runs a command in the namespace. */
   readonly enter: readonly string[];
-  /** Bytes of TCP in both directions so far, IP and TCP headers included. */
+  /** TCP bytes in both directions so far, including IP and TCP headers. */
   bytes(): Promise<number>;
 }
 
 const HOST = "10.213.77.1";
 const INSIDE = "10.213.77.2";
 
-/** Makes one. Needs root, network namespaces and iptables; throws without them. */
+/** Creates the network. Needs root, network namespaces and iptables; rejects without them. */
 export async function meteredNetwork(): Promise<MeteredNetwork> {
   await using owner = new AsyncDisposableStack();
   const name = `eat${process.pid}`;
   await succeed("ip", ["netns", "add", name]);
-  // The wire goes with the namespace its other end is in.
+  // The veth pair is removed with the namespace.
   owner.defer(async () => void (await succeed("ip", ["netns", "delete", name])));
   const enter = ["ip", "netns", "exec", name];
   const inside = (...command: readonly string[]): Promise<string> => succeed("ip", [...enter.slice(1), ...command]);
@@ -34,7 +34,7 @@ export async function meteredNetwork(): Promise<MeteredNetwork> {
     enter,
     bytes: async () => {
       const lines = await inside("iptables", "--list", "--numeric", "--verbose", "--exact");
-      // Some versions name the protocol, others give its number.
+      // Some versions print the protocol's name, others its number.
       const counters = [...lines.matchAll(/^\s*\d+\s+(\d+)\s+(?:tcp|6)\s/gm)];
       if (counters.length !== 2) throw new Error(`iptables does not show the two counters:\n${lines}`);
       return counters.reduce((sum, [, bytes]) => sum + Number(bytes), 0);

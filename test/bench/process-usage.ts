@@ -6,7 +6,7 @@ export function residentBytes(pid: number): number {
   return Number(kilobytes) * 1024;
 }
 
-/** Processor time a process has used so far in all its threads, in milliseconds, to the nanosecond. */
+/** Processor time of all threads of a process, in milliseconds with nanosecond resolution. */
 export function processorMs(pid: number): number {
   const threads = readdirSync(`/proc/${pid}/task`);
   const nanoseconds = threads.map((thread) => {

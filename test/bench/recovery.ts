@@ -11,7 +11,7 @@ import { median } from "./measure.ts";
 import { type Bench, atMost, inMilliseconds } from "./result.ts";
 import { startSystem } from "./system.ts";
 
-/** From an agent killed as it began to deploy, and started again at once, until the app runs. */
+/** Time from the restart of an agent killed at the start of a deployment until the app runs. */
 export const recovery: Bench = {
   name: "recovery",
   async run({ quick }) {
@@ -33,7 +33,7 @@ export const recovery: Bench = {
       await waitFor("the app to run", () => isRunning(socket, name), { intervalMs: 5 });
       times.push(performance.now() - killedAt);
       await waitUntilOnline(agent);
-      // Its end, and the acknowledgement of that: the next round begins with nothing to do.
+      // Wait for the acknowledged final event, so that the next round begins idle.
       await sleep(4_000);
     }
     await agent[Symbol.asyncDispose]();

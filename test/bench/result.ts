@@ -1,11 +1,11 @@
-/** One line of the table. */
+/** A row of the result table. */
 export interface Row {
   readonly what: string;
-  /** With its unit. */
+  /** Including the unit. */
   readonly value: string;
-  /** What it is compared with, with the unit. */
+  /** The compared value, including the unit. */
   readonly reference?: string;
-  /** ours/reference, smaller is better unless the target says otherwise. */
+  /** ours/reference. Smaller is better unless the target says otherwise. */
   readonly ratio?: number;
   readonly target?: Target;
 }
@@ -15,24 +15,24 @@ export interface Target {
   readonly met: boolean;
 }
 
-/** What a benchmark found: lines to read, and the numbers behind them to compute with. */
+/** Result of a benchmark: table rows and the raw data. */
 export interface BenchResult {
   readonly rows: readonly Row[];
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** One benchmark. `run` cleans up whatever it makes. */
+/** A benchmark. `run` removes everything it creates. */
 export interface Bench {
   readonly name: string;
   run(options: BenchOptions): Promise<BenchResult>;
 }
 
 export interface BenchOptions {
-  /** Fewer rounds and shorter windows: to see that everything works, not to quote. */
+  /** Fewer rounds and shorter windows: a functional check whose numbers are not meaningful. */
   readonly quick: boolean;
 }
 
-/** A bound, and whether the value keeps it. */
+/** Returns an upper bound and whether the value is within it. */
 export function atMost(bound: number, unit: string, value: number): Target {
   return { text: `at most ${bound} ${unit}`, met: value <= bound };
 }

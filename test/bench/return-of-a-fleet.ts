@@ -14,7 +14,7 @@ const REAL_DOWN_MS = 3_000;
 const file = configSchema.parse({ control_plane_url: "wss://control.example", device_token: "ed_none" });
 const { backoff } = toLinkConfig({ ...file, path: "", token: "ed_none", extraCa: undefined });
 
-/** How a fleet spreads that lost its control plane at one instant, and gets it back at another. */
+/** Distribution of a fleet's reconnects after an outage of the control plane. */
 export const returnOfAFleet: Bench = {
   name: "return-of-a-fleet",
   async run() {
@@ -44,12 +44,12 @@ function row(what: string, times: readonly number[]): Row {
   };
 }
 
-/** Milliseconds from the return of the control plane until an agent is back that lost it `downMs` before. */
+/** Milliseconds from the end of an outage of `downMs` until an agent has reconnected. */
 function returnsAt(downMs: number): number {
   const lost: AttemptOutcome = { kind: "failed", reason: "connection reset", isFleetWide: true };
   let state = INITIAL_LINK_STATE;
   for (let at = 0; ;) {
-    // The session had been stable only at first.
+    // Only the first session was stable.
     const next = nextAttempt(state, lost, at === 0 ? 3_600_000 : 0, backoff, (attempt, bounds) => {
       return fullJitter(attempt, bounds, Math.random());
     });
@@ -84,7 +84,7 @@ async function realReturns(): Promise<number[]> {
   return returns;
 }
 
-/** The most returns within any one second, and when the last one came. */
+/** The maximum number of reconnects within one second, and the time of the last one. */
 function spread(times: readonly number[]): { readonly most: number; readonly lastS: number } {
   const sorted = times.toSorted((a, b) => a - b);
   const most = Math.max(...sorted.map((from) => sorted.filter((time) => time >= from && time < from + 1_000).length));

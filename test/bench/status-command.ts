@@ -7,7 +7,7 @@ import { median, milliseconds, paired } from "./measure.ts";
 import { atMost, type Bench, inMilliseconds } from "./result.ts";
 import { deployed, startSystem } from "./system.ts";
 
-/** How long a technician waits for `edge-agent status` with an app on the device, against a Node.js that does nothing. */
+/** Duration of `edge-agent status` with one app, compared with a Node.js process that does nothing. */
 export const statusCommand: Bench = {
   name: "status-command",
   async run({ quick }) {

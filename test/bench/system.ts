@@ -6,7 +6,7 @@ import { type ControlPlane, type Registration, startControlPlane } from "../../s
 import type { RunningProgram } from "../../scripts/system/program.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
-/** An edge-control and an edge-agent, as built, that are linked to each other. */
+/** The built edge-control and edge-agent, connected to each other. */
 export interface System extends AsyncDisposable {
   readonly folder: string;
   readonly control: ControlPlane;
@@ -15,7 +15,7 @@ export interface System extends AsyncDisposable {
   readonly target: Target;
 }
 
-/** Starts both as real processes. `agentConfig` adds to the agent's configuration. */
+/** Starts both processes. `agentConfig` is added to the agent's configuration. */
 export async function startSystem(agentConfig: Readonly<Record<string, unknown>> = {}): Promise<System> {
   await using owner = new AsyncDisposableStack();
   const folder = owner.use(await tempDir()).path;
@@ -30,7 +30,7 @@ export async function startSystem(agentConfig: Readonly<Record<string, unknown>>
   return { folder, control, agent, registration, target, [Symbol.asyncDispose]: () => parts.disposeAsync() };
 }
 
-/** Deploys an app and waits for the end of the stream. Throws when it is no success. */
+/** Deploys an app and waits for the end of the stream. Rejects unless it succeeds. */
 export async function deployed(target: Target, app: AppRequest): Promise<void> {
   let last: DeploymentEvent | undefined;
   for await (const event of deploy(target, app)) last = event;

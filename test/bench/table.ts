@@ -2,7 +2,7 @@ import type { Row } from "./result.ts";
 
 const HEADERS = ["", "measured", "compared with", "ratio", "target", ""];
 
-/** The rows as a Markdown table, so that it can be pasted where it is talked about. */
+/** Formats the rows as a Markdown table. */
 export function table(rows: readonly Row[]): string {
   const cells = [HEADERS, ...rows.map(toCells)];
   const widths = HEADERS.map((_, column) => Math.max(3, ...cells.map((row) => row[column]?.length ?? 0)));

@@ -11,15 +11,15 @@ import { tlsFront } from "../support/link/tls-front.ts";
 const MONTH_S = 30 * 24 * 3600;
 const DEFAULT_KEEPALIVE_S = 600;
 const SHORT_KEEPALIVE_S = 10;
-/** What keep-alives grow to where they can. */
+/** Maximum learned keep-alive interval. */
 const LEARNED_KEEPALIVE_S = 1_800;
-/** More than the end of a connection, and less than the beginning of one. */
-const LEAST_CONNECTION_BYTES = 1_000;
+/** More than closing a connection costs, and less than opening one. */
+const MIN_CONNECTION_BYTES = 1_000;
 
 /**
- * What an idle agent costs on a metered link: TLS to the control plane, every byte of TCP in both directions counted by
- * the kernel with its headers. Five minutes with the defaults see no keep-alive, so one is measured by itself, with a
- * shorter period, and the month is put together from both.
+ * Traffic of an idle agent on a metered link: TLS to the control plane, all TCP bytes in both directions including
+ * headers, by the kernel's count. Five minutes with the defaults contain no keep-alive, so one is measured separately
+ * with a shorter interval, and the monthly traffic is computed from both.
  */
 export const traffic: Bench = {
   name: "traffic",
@@ -88,7 +88,7 @@ async function measureDefaults(
 ): Promise<{ connecting: number; idling: number }> {
   const before = await network.bytes();
   await using _agent = await start();
-  // The first exchange, and the acknowledgements that TCP sends a little later, are part of connecting.
+  // The first exchange and TCP's delayed acknowledgements are part of connecting.
   await sleep(3_000);
   const connected = await network.bytes();
   await sleep(idleS * 1000);
@@ -112,7 +112,7 @@ async function measureKeepalive(
   return median(costs);
 }
 
-/** Everything from the moment the connection is cut until the next one is quiet. */
+/** All traffic from the cut of a connection until the next one is idle. */
 async function measureReconnect(
   network: MeteredNetwork,
   start: () => Promise<AsyncDisposable>,
@@ -125,8 +125,8 @@ async function measureReconnect(
   while (costs.length < rounds) {
     const before = await network.bytes();
     cut();
-    // It takes the agent up to ten seconds to come back.
-    while ((await network.bytes()) - before < LEAST_CONNECTION_BYTES) await sleep(200);
+    // The agent reconnects within ten seconds.
+    while ((await network.bytes()) - before < MIN_CONNECTION_BYTES) await sleep(200);
     await sleep(3_000);
     costs.push((await network.bytes()) - before);
   }

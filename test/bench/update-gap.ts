@@ -10,12 +10,11 @@ import { type Bench, atMost, inMilliseconds } from "./result.ts";
 import { change } from "../../scripts/system/client.ts";
 import { deployed, startSystem } from "./system.ts";
 
-const LOOK_EVERY_MS = 5;
+const PROBE_INTERVAL_MS = 5;
 
 /**
- * How long nobody answers on the app's port while it is updated, its image being there, against the commands a person
- * would give: stop, remove, run. And while an update that crashes is taken back: from the decision until the previous
- * version answers.
+ * Downtime of the app's port during an update with the image present, compared with docker stop, rm and run. And during
+ * the rollback of an update that crashes: from the decision until the previous version responds.
  */
 export const updateGap: Bench = {
   name: "update-gap",
@@ -83,27 +82,27 @@ export const updateGap: Bench = {
   },
 };
 
-/** Asks a port over and over whether somebody answers, and remembers when. */
+/** Probes a port continuously and records the times of responses. */
 class Watch implements Disposable {
   readonly #port: number;
-  readonly #looks: { readonly at: number; readonly answered: boolean }[] = [];
+  readonly #probes: { readonly at: number; readonly answered: boolean }[] = [];
   readonly #noted = new Map<string, number>();
   #isOver = false;
 
   constructor(port: number) {
     this.#port = port;
-    void this.#look();
+    void this.#probe();
   }
 
-  /** Remembers when a step was first told of. */
+  /** Records when a step was first reported. */
   note(step: string): void {
     if (!this.#noted.has(step)) this.#noted.set(step, performance.now());
   }
 
-  /** Milliseconds from the last answer before the longest silence to the first one after it. */
+  /** The longest time in milliseconds between two consecutive responses. */
   longestGap(): number {
     let [longest, lastAnswer] = [0, Number.NaN];
-    for (const { at, answered } of this.#looks) {
+    for (const { at, answered } of this.#probes) {
       if (!answered) continue;
       if (!Number.isNaN(lastAnswer)) longest = Math.max(longest, at - lastAnswer);
       lastAnswer = at;
@@ -112,30 +111,30 @@ class Watch implements Disposable {
   }
 
   async untilAnswered(): Promise<void> {
-    while (this.#looks.at(-1)?.answered !== true) await sleep(LOOK_EVERY_MS);
+    while (this.#probes.at(-1)?.answered !== true) await sleep(PROBE_INTERVAL_MS);
   }
 
-  /** Milliseconds from a step until somebody answered again. */
+  /** Milliseconds from a step until the next response. */
   async answeredAfter(step: string): Promise<number> {
     await this.untilAnswered();
     const from = this.#noted.get(step) ?? Number.NaN;
-    return (this.#looks.find(({ at, answered }) => answered && at > from)?.at ?? Number.NaN) - from;
+    return (this.#probes.find(({ at, answered }) => answered && at > from)?.at ?? Number.NaN) - from;
   }
 
   [Symbol.dispose](): void {
     this.#isOver = true;
   }
 
-  async #look(): Promise<void> {
+  async #probe(): Promise<void> {
     while (!this.#isOver) {
-      // Not one after the other: what is asked in the gap may be left unanswered for a while.
-      void answers(this.#port).then((answered) => this.#looks.push({ at: performance.now(), answered }));
-      await sleep(LOOK_EVERY_MS);
+      // Concurrent, since a probe during the gap may stay without a response for a while.
+      void answers(this.#port).then((answered) => this.#probes.push({ at: performance.now(), answered }));
+      await sleep(PROBE_INTERVAL_MS);
     }
   }
 }
 
-/** Whether an HTTP server answers. That a port takes connections is not enough: the engine's proxy may be alone there. */
+/** Whether an HTTP server responds. An accepted connection is not enough: it may be the engine's proxy alone. */
 function answers(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1", () => socket.write("GET / HTTP/1.0\r\n\r\n"));

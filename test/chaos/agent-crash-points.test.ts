@@ -4,13 +4,13 @@ import { SCENARIOS } from "../support/chaos/agent-scenarios.ts";
 import { firstSeed, SeededRandom } from "../support/chaos/seeded-random.ts";
 
 /*
- * The agent's deployments and its keeper, killed at every call to the engine (before it takes effect, and after, with
- * the answer lost) and at every write to the store (before and after), then started again on what is on disk. A control
- * plane that decides as the real one does hears from it over a link that delays events and loses acknowledgements.
+ * Crashes the agent's deployments and reconciler at every engine call (before it takes effect, and after, with the
+ * response lost) and at every write to the store (before and after), then restarts them on the same store. The model
+ * control plane is connected over a link that delays events and loses acknowledgements.
  */
 
-/** Second deaths tried for each first one; all of them would be the square. */
-const SECOND_DEATHS = process.env["CHAOS"] === "full" ? 20 : 1;
+/** Second crashes tried for each first one, since trying all would take the square. */
+const SECOND_CRASHES = process.env["CHAOS"] === "full" ? 20 : 1;
 
 const seed = firstSeed();
 const tried = new Map<string, number>();
@@ -25,27 +25,27 @@ afterAll(() => {
 });
 
 describe.each(Object.entries(SCENARIOS))("%s", (name, scenario) => {
-  it.each(CRASH_KINDS)("once %s, at any moment", async (death: CrashKind) => {
+  it.each(CRASH_KINDS)("ends correctly when %s at any checkpoint", async (crashKind: CrashKind) => {
     let at = 1;
     for (; ; at++) {
-      const { died, violations } = await runScenario(scenario, [at], death, seed + at);
-      expect(violations, `seed ${seed}, moment ${at}`).toEqual([]);
+      const { died, violations } = await runScenario(scenario, [at], crashKind, seed + at);
+      expect(violations, `seed ${seed}, checkpoint ${at}`).toEqual([]);
       if (!died) break;
-      note(`${name}, ${death}`);
+      note(`${name}, ${crashKind}`);
     }
     expect(at).toBeGreaterThan(10);
   });
 
-  it("killed twice", async () => {
+  it("ends correctly when killed twice", async () => {
     const random = new SeededRandom(seed);
     for (let at = 1; ; at++) {
       const { died, violations } = await runScenario(scenario, [at], "killed", seed + at);
-      expect(violations, `seed ${seed}, moment ${at}`).toEqual([]);
+      expect(violations, `seed ${seed}, checkpoint ${at}`).toEqual([]);
       if (!died) break;
-      for (let count = 0; count < SECOND_DEATHS; count++) {
+      for (let count = 0; count < SECOND_CRASHES; count++) {
         const again = random.between(1, 25);
         const second = await runScenario(scenario, [at, again], "killed", seed + at);
-        expect(second.violations, `seed ${seed}, moments ${at} and ${again}`).toEqual([]);
+        expect(second.violations, `seed ${seed}, checkpoints ${at} and ${again}`).toEqual([]);
         if (second.died) note(`${name}, killed twice`);
       }
     }

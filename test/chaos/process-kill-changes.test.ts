@@ -9,14 +9,14 @@ import { crasherImage, loadImage, sleeperImage } from "../support/images.ts";
 import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
 
 /*
- * As the kill points of a deployment, for changes of an app that is there: each ends once, and the app is then either
- * what was asked for or exactly what it was.
+ * The kill points for changes of an installed app: each change ends once, and the app then either has the requested
+ * state or is unchanged.
  */
 
 const FULL = process.env["CHAOS"] === "full";
 const SAMPLE = 2;
-const POINTS_PER_WORLD = 12;
-/** More than any change takes. */
+const POINTS_PER_SYSTEM = 12;
+/** More than any change needs. */
 const [CALLS, FRAMES] = [24, 14];
 
 const seed = firstSeed();
@@ -24,7 +24,7 @@ const missing = await privateEngineUnavailableReason();
 const tried = new Map<string, number>();
 
 interface Kind extends Pick<AppChange, "action" | "patch"> {
-  /** For an update: the image it is to. */
+  /** The new image of an update. */
   readonly image?: "second" | "crasher";
   readonly ends: "Success" | "Fail";
 }
@@ -42,11 +42,11 @@ const kinds: Readonly<Record<string, Kind>> = {
   restart: { action: "restart", ends: "Success" },
 };
 
-/** Deploys an app and answers its name; again while the device is on its way back from the point before. */
-async function deployed(world: ChaosSystem, image: string): Promise<string> {
+/** Deploys an app and returns its name. Retries while the device reconnects after the previous kill point. */
+async function deployed(system: ChaosSystem, image: string): Promise<string> {
   for (;;) {
-    const app = { name: world.name(), image, ports: [{ host_port: await freeHostPort(), target_port: 80 }] };
-    const final = await world.request(app).finished;
+    const app = { name: system.name(), image, ports: [{ host_port: await freeHostPort(), target_port: 80 }] };
+    const final = await system.request(app).finished;
     if (final.code === "DeviceNotReachable") continue;
     expect(final.status).toBe("Success");
     return app.name;
@@ -79,20 +79,20 @@ describe.skipIf(missing)("killed while changing an app", () => {
     const all = killPoints(CALLS, FRAMES);
     const chosen = FULL ? all : Array.from({ length: SAMPLE }, () => random.pick(all));
     while (chosen.length > 0) {
-      await using world = await ChaosSystem.start(engine.socketPath);
-      for (const point of chosen.splice(0, POINTS_PER_WORLD)) {
+      await using system = await ChaosSystem.start(engine.socketPath);
+      for (const point of chosen.splice(0, POINTS_PER_SYSTEM)) {
         const what = `seed ${seed}: ${describePoint(point)}`;
         try {
-          const app = await deployed(world, images.first);
+          const app = await deployed(system, images.first);
           const patch = kind.image ? { image: images[kind.image] } : kind.patch;
           const change = { name: app, action: kind.action, ...(patch && { patch }) };
-          const { wasReached, final } = await requestAndKill(world, change, point);
+          const { wasReached, final } = await requestAndKill(system, change, point);
           if (final.code !== "DeviceNotReachable") expect(final.status, what).toBe(kind.ends);
-          await checkInvariants(world);
+          await checkInvariants(system);
           const label = `${name}: ${point.victim} at ${point.counted}s`;
           if (wasReached) tried.set(label, (tried.get(label) ?? 0) + 1);
         } catch (error) {
-          throw new Error(`${what}\n${world.tail()}`, { cause: error });
+          throw new Error(`${what}\n${system.tail()}`, { cause: error });
         }
       }
     }

@@ -9,14 +9,14 @@ import { PrivateEngine, privateEngineUnavailableReason } from "../support/privat
 import { Registry } from "../support/registry.ts";
 
 /*
- * Real processes, killed with SIGKILL before and after single calls to the engine and single frames of the link, and
- * started again. `CHAOS=full` tries every point, otherwise a few, chosen by the seed.
+ * Kills real processes with SIGKILL before and after single engine calls and frames, and restarts them. `CHAOS=full`
+ * tries every point, otherwise a few chosen by the seed.
  */
 
 const FULL = process.env["CHAOS"] === "full";
 const SAMPLE = 3;
-/** Apps stay, so that a world gets slower with each. */
-const POINTS_PER_WORLD = 12;
+/** Apps stay, so that the system gets slower with each. */
+const POINTS_PER_SYSTEM = 12;
 
 const seed = firstSeed();
 const missing = await privateEngineUnavailableReason();
@@ -45,7 +45,7 @@ describe.skipIf(missing)("killed while deploying", () => {
 
   const provide = async (image: Image, pulled: boolean): Promise<{ reference: string } & AsyncDisposable> => {
     if (!pulled) return loadImage(engine.socketPath, image, "kill");
-    // A moving tag: asked for at the registry each time.
+    // A floating tag: resolved at the registry each time.
     const reference = await registry.push(image, "chaos/kill:latest");
     return { reference, [Symbol.asyncDispose]: () => removeImage(engine.socketPath, reference) };
   };
@@ -56,22 +56,22 @@ describe.skipIf(missing)("killed while deploying", () => {
     const all = killPoints(14, 12);
     const chosen = FULL ? all : Array.from({ length: SAMPLE }, () => random.pick(all));
     while (chosen.length > 0) {
-      await using world = await ChaosSystem.start(engine.socketPath);
-      for (const point of chosen.splice(0, POINTS_PER_WORLD)) {
+      await using system = await ChaosSystem.start(engine.socketPath);
+      for (const point of chosen.splice(0, POINTS_PER_SYSTEM)) {
         const ports = [{ host_port: await freeHostPort(), target_port: 80 }];
         const what = `seed ${seed}: ${describePoint(point)}`;
         try {
           const { wasReached, final } = await requestAndKill(
-            world,
-            { name: world.name(), image: image.reference, ports },
+            system,
+            { name: system.name(), image: image.reference, ports },
             point,
           );
           if (final.code !== "DeviceNotReachable") expect(final.status, what).toBe(kind.ends);
-          await checkInvariants(world);
+          await checkInvariants(system);
           const label = `${name}: ${point.victim} at ${point.counted}s`;
           if (wasReached) tried.set(label, (tried.get(label) ?? 0) + 1);
         } catch (error) {
-          throw new Error(`${what}\n${world.tail()}`, { cause: error });
+          throw new Error(`${what}\n${system.tail()}`, { cause: error });
         }
       }
     }

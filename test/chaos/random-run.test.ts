@@ -8,57 +8,57 @@ import { ChaosSystem } from "../support/chaos/chaos-system.ts";
 import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
 
 /*
- * Whatever may go wrong, at random, while apps are deployed. `CHAOS_SECONDS` says for how long, `CHAOS_SEED` with which
- * seed to begin. A seed determines what is done in which order; how fast both processes are meanwhile it does not.
+ * Injects random faults while apps are deployed, for `CHAOS_SECONDS`, beginning with the seed `CHAOS_SEED`. A seed
+ * determines the actions and their order, but not the timing of the processes.
  */
 
 const SECONDS = Number(process.env["CHAOS_SECONDS"] ?? 10);
-const ROUNDS_PER_WORLD = 6;
+const ROUNDS_PER_SYSTEM = 6;
 const missing = await privateEngineUnavailableReason();
 
 test.skipIf(missing)(`a random run of ${SECONDS} s`, { timeout: (SECONDS + 600) * 1000 }, async () => {
   await using engine = await PrivateEngine.start();
   await using apps = await Apps.in(engine.socketPath);
   const end = performance.now() + SECONDS * 1000;
-  const totals = { worlds: 0, rounds: 0, deployments: 0, succeeded: 0, faults: new Map<string, number>() };
+  const totals = { systems: 0, rounds: 0, deployments: 0, succeeded: 0, faults: new Map<string, number>() };
   const violations: string[] = [];
   for (let seed = firstSeed(); performance.now() < end; seed++) {
     console.log(`seed ${seed}`);
-    await using world = await ChaosSystem.start(engine.socketPath);
+    await using system = await ChaosSystem.start(engine.socketPath);
     const random = new SeededRandom(seed);
-    for (let round = 0; round < ROUNDS_PER_WORLD && performance.now() < end; round++) {
-      const struck: string[] = [];
+    for (let round = 0; round < ROUNDS_PER_SYSTEM && performance.now() < end; round++) {
+      const faultNames: string[] = [];
       try {
-        await playRound(world, random, engine, apps, struck);
-        await checkInvariants(world);
+        await runRound(system, random, engine, apps, faultNames);
+        await checkInvariants(system);
       } catch (error) {
-        // A long run goes on with another world: one violation must not hide the others.
-        violations.push(`seed ${seed}, round ${round}: ${struck.join(", ")}\n${String(error)}`);
-        console.error(`${violations.at(-1)}\n${world.tail()}`);
+        // A long run continues with a new system: one violation must not hide others.
+        violations.push(`seed ${seed}, round ${round}: ${faultNames.join(", ")}\n${String(error)}`);
+        console.error(`${violations.at(-1)}\n${system.tail()}`);
         break;
       }
-      for (const name of struck) totals.faults.set(name, (totals.faults.get(name) ?? 0) + 1);
+      for (const name of faultNames) totals.faults.set(name, (totals.faults.get(name) ?? 0) + 1);
       totals.rounds++;
     }
-    totals.worlds++;
-    totals.deployments += world.clients.length;
-    totals.succeeded += world.clients.filter(({ final }) => final?.status === "Success").length;
+    totals.systems++;
+    totals.deployments += system.clients.length;
+    totals.succeeded += system.clients.filter(({ final }) => final?.status === "Success").length;
   }
   console.log(JSON.stringify({ ...totals, faults: Object.fromEntries(totals.faults) }));
   expect(violations).toEqual([]);
   expect(totals.rounds).toBeGreaterThan(0);
 });
 
-async function playRound(
-  world: ChaosSystem,
+async function runRound(
+  system: ChaosSystem,
   random: SeededRandom,
   engine: PrivateEngine,
   apps: Apps,
-  struck: string[],
+  faultNames: string[],
 ): Promise<void> {
   const deployments = random.between(1, 3);
   for (let count = 0; count < deployments; count++) {
-    const client = world.request(apps.randomRequest(world, random));
+    const client = system.request(apps.randomRequest(system, random));
     if (random.chance(0.2)) void sleep(random.between(0, 3_000)).then(() => client.cancel());
     await sleep(random.between(0, 300));
   }
@@ -66,8 +66,8 @@ async function playRound(
   for (let count = 0; count < faults; count++) {
     await sleep(random.between(0, 1_500));
     const fault = pickFault(random);
-    struck.push(fault.name);
-    await fault.inject(world, random, engine);
+    faultNames.push(fault.name);
+    await fault.inject(system, random, engine);
   }
-  await world.clearFaults();
+  await system.clearFaults();
 }

@@ -18,15 +18,15 @@ import { receivedDeployment } from "../support/deployment-record.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
 /*
- * The power goes before, during and after every write to the stores: what was on disk before a write is found again,
- * and what the write said is on disk is found too once it has returned.
+ * Simulates a power loss before, during and after every write to the stores: earlier data survives, and so does the
+ * written data once the write has returned.
  */
 
 const FULL = process.env["CHAOS"] === "full";
 const SAMPLES = FULL ? 20 : 2;
 const DEPLOYMENTS = FULL ? 200 : 12;
 
-/** Writing through to a disk proves nothing here, since the loss is played, and takes long. */
+/** The power loss is simulated, so that flushing to a real disk would only take longer. */
 const IN_MEMORY = "/dev/shm";
 
 const seed = firstSeed();
@@ -66,8 +66,8 @@ function* deviceWrites(store: AgentStore, order: number): Generator<() => void> 
   if (order % 4 !== 0) yield () => store.acknowledge(record.id, 4);
 }
 
-describe(`the power goes (seed ${seed})`, () => {
-  it("during any write of the agent: nothing that was on disk is lost, and nothing is there in part", async () => {
+describe(`a power loss (seed ${seed})`, () => {
+  it("during any write of the agent loses no stored data and leaves no partial write", async () => {
     await using home = await tempDir(IN_MEMORY);
     const random = new SeededRandom(seed);
     const live = join(home.path, "live");
@@ -95,7 +95,7 @@ describe(`the power goes (seed ${seed})`, () => {
     console.log(`agent's store: ${tried} states of the disk tried`);
   });
 
-  it("while the agent's store is rewritten: nothing is lost", async () => {
+  it("while the agent's store is rewritten loses nothing", async () => {
     await using home = await tempDir(IN_MEMORY);
     const random = new SeededRandom(seed);
     const [live, copy] = [join(home.path, "live"), join(home.path, "copy")];
@@ -107,7 +107,7 @@ describe(`the power goes (seed ${seed})`, () => {
     }
     using store = openAgent(live);
     const state = everythingIn(store);
-    // In the steps that `scrub` is made of: a copy in the log, then the log into the database, then no log.
+    // The steps of `scrub`: write a copy to the log, copy the log into the database, truncate the log.
     const database = new DatabaseSync(path);
     const before = readFiles(path);
     database.exec("VACUUM");
@@ -130,7 +130,7 @@ describe(`the power goes (seed ${seed})`, () => {
     }
   });
 
-  it("during any write of the control plane: the same", async () => {
+  it("during any write of the control plane loses no stored data and leaves no partial write", async () => {
     await using home = await tempDir(IN_MEMORY);
     const random = new SeededRandom(seed);
     const live = join(home.path, "live");
@@ -176,7 +176,7 @@ async function prepare(store: Store): Promise<void> {
 function* serviceWrites({ deployments }: Store, number: number): Generator<() => Promise<unknown>> {
   const id = `dep_${number}`;
   const { lastEvent, ...deployment } = receivedDeployment({ id });
-  if (!lastEvent) throw new Error("a received deployment has had an event");
+  if (!lastEvent) throw new Error("the received deployment has no event");
   const first = { ...lastEvent, deployment_id: id };
   yield () => deployments.createDeployment({ ...deployment, lastEvent: undefined, lastSeq: 0 }, first);
   yield () => deployments.updateDeployment(id, (current) => acknowledge(current, 2, 1));

@@ -24,62 +24,65 @@ describe.skipIf(noEngine !== undefined)(`a device in trouble${unless(noEngine)}`
   });
   afterAll(() => owned.disposeAsync());
 
-  const sleeper = (world: ChaosSystem): RetryingClient => world.request({ name: world.name(), image: image.reference });
+  const sleeper = (system: ChaosSystem): RetryingClient =>
+    system.request({ name: system.name(), image: image.reference });
 
   test.skipIf(noDisk !== undefined)(
-    `whose state directory is full brings to its end what it accepted, takes nothing new, and recovers${unless(noDisk)}`,
+    `whose state directory is full ends accepted deployments, refuses new ones, and recovers${unless(noDisk)}`,
     async () => {
       await using disk = await smallDisk(8);
       const agentConfig = { deploy: { settle_window_s: 3 } };
-      await using world = await ChaosSystem.start(engine.socketPath, { deviceDirectory: disk.path, agentConfig });
-      const accepted = sleeper(world);
-      await world.agent.waitForLog("the verification", ({ step }) => step === "verifying");
+      await using system = await ChaosSystem.start(engine.socketPath, { deviceDirectory: disk.path, agentConfig });
+      const accepted = sleeper(system);
+      await system.agent.waitForLog("the verification", ({ step }) => step === "verifying");
       const filler = fillDisk(disk.path);
       expect(await accepted.finished).toMatchObject({ status: "Success" });
-      // What little the database has left inside is used up by some of these; then the space put by is.
+      // Some of these use up the free pages of the database, then the disk reserve.
       const codes = new Set<string | undefined>();
       for (let attempt = 0; attempt < 20 && !codes.has("InsufficientDisk"); attempt++) {
-        codes.add((await sleeper(world).finished).code);
+        codes.add((await sleeper(system).finished).code);
       }
       expect(codes).toContain("InsufficientDisk");
-      expect(world.agent.isRunning).toBe(true);
+      expect(system.agent.isRunning).toBe(true);
       await rm(filler);
-      expect(await sleeper(world).finished).toMatchObject({ status: "Success" });
-      await checkInvariants(world);
+      expect(await sleeper(system).finished).toMatchObject({ status: "Success" });
+      await checkInvariants(system);
     },
   );
 
-  test("whose engine hangs over one deployment ends another one meanwhile, and can cancel the first", async () => {
-    await using world = await ChaosSystem.start(engine.socketPath);
+  test("whose engine hangs in one deployment completes another, and can cancel the first", async () => {
+    await using system = await ChaosSystem.start(engine.socketPath);
     let hung = 0;
-    world.proxy.intercept(({ path }) => (path === "/containers/create" && hung++ === 0 ? "hang" : "pass"));
-    const first = sleeper(world);
+    system.proxy.intercept(({ path }) => (path === "/containers/create" && hung++ === 0 ? "hang" : "pass"));
+    const first = sleeper(system);
     await waitFor("the hung call", () => hung === 1);
-    const second = sleeper(world);
+    const second = sleeper(system);
     expect(await second.finished).toMatchObject({ status: "Success" });
     expect(first.final).toBeUndefined();
-    world.proxy.intercept();
+    system.proxy.intercept();
     await first.cancel();
     expect(await first.finished).toMatchObject({ status: "Fail", code: "DeploymentCancelled" });
-    await checkInvariants(world);
+    await checkInvariants(system);
   });
 
-  test("whose engine was killed has its apps again, also those the engine left down", async () => {
-    await using world = await ChaosSystem.start(engine.socketPath);
-    expect(await sleeper(world).finished).toMatchObject({ status: "Success" });
+  test("whose engine was killed restores its apps, also those the engine left stopped", async () => {
+    await using system = await ChaosSystem.start(engine.socketPath);
+    expect(await sleeper(system).finished).toMatchObject({ status: "Success" });
     await engine.kill();
     await engine.start();
-    await checkInvariants(world);
+    await checkInvariants(system);
     expect((await listContainers(engine.socketPath)).map(({ State }) => State)).toEqual(["running"]);
   });
 
-  test("whose engine is restarted in mid-deployment goes on", async () => {
-    await using world = await ChaosSystem.start(engine.socketPath, { agentConfig: { deploy: { settle_window_s: 2 } } });
-    const client = sleeper(world);
-    await world.agent.waitForLog("the verification", ({ step }) => step === "verifying");
+  test("whose engine is restarted during a deployment completes it", async () => {
+    await using system = await ChaosSystem.start(engine.socketPath, {
+      agentConfig: { deploy: { settle_window_s: 2 } },
+    });
+    const client = sleeper(system);
+    await system.agent.waitForLog("the verification", ({ step }) => step === "verifying");
     await engine.stop();
     await engine.start();
     expect(await client.finished).toMatchObject({ status: "Success" });
-    await checkInvariants(world);
+    await checkInvariants(system);
   });
 });

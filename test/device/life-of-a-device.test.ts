@@ -17,8 +17,7 @@ const APP = "node-red";
 const URL_OF_APP = `http://127.0.0.1:${PORT}/`;
 
 /*
- * One device from the workbench to the scrapyard. The tests of a suite follow one another: each finds the device as the
- * one before it left it.
+ * The life cycle of a device, from installation to removal. The tests of a suite run in order on the same device.
  */
 describe.skipIf(missing !== undefined)("the life of a device", () => {
   const shared = new AsyncDisposableStack();
@@ -64,11 +63,11 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       );
     const untilOnline = (): Promise<ServiceState> =>
       untilService("the agent to be online", ({ text }) => text.startsWith("Online"));
-    /** The app runs, and has not been touched since it was deployed. */
+    /** Checks that the app runs and is unchanged since its deployment. */
     const expectUntouched = async (): Promise<void> =>
       expect(await appContainer(device, APP)).toMatchObject({ running: true, startedAt });
 
-    test("the package installs without a network, and waits for its enrolment", async () => {
+    test("the package installs without a network, and the service waits for enrolment", async () => {
       await device.copy(packages.now, "/root/edge-agent.deb");
       await device.cutLink();
       const output = await device.succeed("dpkg --install /root/edge-agent.deb");
@@ -90,7 +89,7 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       expect((await device.run("edge-agent status")).code).toBe(3);
     });
 
-    test("it is enrolled, and systemd says in words that it is online", async () => {
+    test("after enrolment systemd shows the status text that it is online", async () => {
       await device.copy(outside.caFile, "/etc/edge-agent/ca.pem");
       await device.succeed("chmod 644 /etc/edge-agent/ca.pem");
       await device.succeed(`sed -i '1a "extra_ca_file": "/etc/edge-agent/ca.pem",' /etc/edge-agent/config.json`);
@@ -101,7 +100,7 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       expect(await untilOnline()).toMatchObject({ activeState: "active", text: `Online as gateway-${suite}; no apps` });
     });
 
-    test("an app deployed from outside is reached at the device's address", async () => {
+    test("an app deployed through the service is reachable at the device's address", async () => {
       const final = await outside.deploy(asset, {
         name: APP,
         image,
@@ -114,7 +113,7 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       await untilService("the app in the status", ({ text }) => text === `Online as gateway-${suite}; 1 app`);
     });
 
-    test("a technician finds all well: status, doctor, and no warning in the journal", async () => {
+    test("status and doctor report no problem, and the journal has no warning", async () => {
       expect(await device.run("edge-agent status")).toMatchObject({
         code: 0,
         stdout: expect.stringMatching(new RegExp(`online[^]*${APP} +running`)) as string,
@@ -126,7 +125,7 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       expect(await device.succeed("journalctl -u edge-agent -p warning --quiet")).toBe("");
     });
 
-    test("a user in the group for reading may look, and nothing else; one in no group may not", async () => {
+    test("a user in the read group has read access only, and one in no group has none", async () => {
       await device.succeed("useradd --groups edge-agent-read looker && useradd stranger");
       const as = (user: string, command: string): ReturnType<Device["run"]> =>
         device.run(`runuser -u ${user} -- edge-agent ${command}`);
@@ -148,7 +147,7 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       await expectUntouched();
     });
 
-    test("the journal shows at -p warning what went wrong, and nothing else", async () => {
+    test("the journal shows only problems at -p warning", async () => {
       const absent = `${outside.registryHost}/team/absent:1`;
       expect(await outside.deploy(asset, { name: "absent", image: absent })).toMatchObject({ status: "Fail" });
       const warnings = await device.succeed("journalctl -u edge-agent -p warning -o cat --quiet");
@@ -162,7 +161,7 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       expect(await device.succeed("journalctl EDGE_CODE=ImagePullBackOff -o cat --quiet")).toContain("app=absent");
     });
 
-    test("an app is given a device file that is there, and refused one that is not", async () => {
+    test("an app gets an existing device file, and a request for a missing one is refused", async () => {
       await device.succeed("mknod /dev/ttySENSOR c 1 3");
       const spec = { name: "sensor", image, environments: [{ key: "PORT", value: "9000" }] };
       const devices = [{ local: "/dev/ttySENSOR" }];
@@ -174,7 +173,7 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       await device.succeed("edge-agent remove sensor");
     });
 
-    test("systemd finds little to expose, and the unit explains every relaxation", async () => {
+    test("systemd-analyze reports a low exposure, and the unit explains every relaxation", async () => {
       const report = await device.succeed("systemd-analyze security edge-agent.service --no-pager");
       const exposure = Number(/Overall exposure level for edge-agent\.service: ([\d.]+)/.exec(report)?.[1]);
       expect(exposure).toBeLessThanOrEqual(2);
@@ -184,9 +183,9 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       expect(relaxed.filter((name) => !unit.includes(`${name}=`))).toEqual([]);
     });
 
-    test("once it is idle the service takes at most 70 MB of memory; and it has no rights", async () => {
+    test("the idle service uses at most 70 MB of memory and has no capabilities", async () => {
       const { pid } = await serviceState(device);
-      // What the deployments took is given back within a minute.
+      // Memory of the deployments is released within a minute.
       await waitFor(
         "the service to take at most 70 MB",
         async () => {
@@ -200,14 +199,14 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       expect(status).toMatch(/^NoNewPrivs:\s+1$/m);
     });
 
-    test("a reload takes over the level of the log", async () => {
+    test("a reload applies the log level", async () => {
       await device.succeed(`sed -i '1a "log": {"level": "debug"},' /etc/edge-agent/config.json`);
       await device.succeed("systemctl reload edge-agent");
       await device.until("journalctl -u edge-agent -o cat --quiet | grep -F log_level=debug");
       await untilService("the agent to be ready again", ({ activeState }) => activeState === "active");
     });
 
-    test("killed, systemd brings it back, and the app never stopped", async () => {
+    test("systemd restarts the killed agent, and the app keeps running", async () => {
       const before = await serviceState(device);
       await device.succeed(`kill -KILL ${before.pid}`);
       const after = await untilReplaced(before);
@@ -215,8 +214,8 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       await expectUntouched();
     });
 
-    test("hanging, the watchdog brings it back, and the app never stopped", async () => {
-      // The time a hung agent has is a minute in the unit; nobody wants to wait for that here.
+    test("the watchdog restarts the hung agent, and the app keeps running", async () => {
+      // The unit's watchdog timeout is a minute; the test shortens it.
       const folder = "/run/systemd/system/edge-agent.service.d";
       await device.succeed(`mkdir -p ${folder} && cat > ${folder}/test.conf`, "[Service]\nWatchdogSec=3\n");
       await device.succeed("systemctl daemon-reload && systemctl restart edge-agent");
@@ -228,7 +227,7 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       await device.succeed(`rm -r ${folder} && systemctl daemon-reload`);
     });
 
-    test("the apps run again after a reboot with the link cut, and the agent is online once it is back", async () => {
+    test("the apps run again after a reboot without a network, and the agent is online once the network is back", async () => {
       await device.cutLink();
       await outside.registry.stop();
       await device.reboot();
@@ -243,7 +242,7 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       startedAt = (await appContainer(device, APP))?.startedAt ?? "";
     });
 
-    test("an upgrade keeps configuration and state, and touches no app", async () => {
+    test("an upgrade keeps configuration and state, and does not change apps", async () => {
       const config = await device.succeed("cat /etc/edge-agent/config.json /etc/edge-agent/token");
       const before = await serviceState(device);
       await device.copy(packages.next, "/root/next.deb");
@@ -264,7 +263,7 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       await expectUntouched();
     });
 
-    test("purging it leaves nothing but the apps, and names them", async () => {
+    test("purging it leaves only the apps, and names them", async () => {
       const output = await device.succeed("dpkg --purge edge-agent");
       expect(output).toContain(`${APP} (container ${APP}, running`);
       const left = await device.succeed("find /etc /usr /var/lib /var/log /run -xdev -name '*edge-agent*'");
@@ -273,7 +272,7 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       await expectUntouched();
     });
 
-    test("install.sh does the same from the same package", async () => {
+    test("install.sh installs the same package", async () => {
       await device.copy("packaging/install.sh", "/root/install.sh");
       await device.succeed("sh /root/install.sh /root/edge-agent.deb");
       expect(await device.succeed("edge-agent --version")).toBe(`${VERSION}\n`);
@@ -291,5 +290,5 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
   });
 });
 
-// Named where it cannot run; no test of its own where it can.
+// Shows the reason if the suite is skipped.
 if (missing !== undefined) test("the life of a device", ({ skip }) => skip(missing));

@@ -12,7 +12,7 @@ const digest = async (path: string): Promise<string> =>
     .update(await readFile(path))
     .digest("hex");
 
-/** Paths of what is in a package. Fails where anything is not root's. */
+/** Returns the paths in a package. Rejects if an entry does not belong to root. */
 async function contents(path: string): Promise<string[]> {
   const lines = (await succeed("dpkg-deb", ["--contents", path])).trim().split("\n");
   expect(lines.filter((line) => !/^\S+ root\/root /.test(line))).toEqual([]);
@@ -30,7 +30,7 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => owned.disposeAsync());
 
-test("the same sources make the same package, byte for byte, whenever and by whomever it is made", async () => {
+test("the package build is reproducible: independent of time and user", async () => {
   await utimes("packaging/postinst", new Date(), new Date());
   const before = process.umask(0o077);
   try {
@@ -41,7 +41,7 @@ test("the same sources make the same package, byte for byte, whenever and by who
   }
 });
 
-test("the packages hold the same files, of root, and each is for the processor it names", async () => {
+test("the packages contain the same files, owned by root, and each is for its named architecture", async () => {
   expect(await contents(amd64)).toEqual(await contents(arm64));
   for (const [path, machine] of [
     [amd64, "X86-64"],
@@ -59,7 +59,7 @@ test("the packages hold the same files, of root, and each is for the processor i
   }
 });
 
-test("nothing is packed that the lock file does not vouch for, wherever it came from", async () => {
+test("a file whose checksum differs from the lock file is not packaged", async () => {
   await using project = await tempDir();
   const cached = join(project.path, ".cache/npm-packages/thing-1.0.0.tgz");
   await mkdir(dirname(cached), { recursive: true });
@@ -68,7 +68,7 @@ test("nothing is packed that the lock file does not vouch for, wherever it came 
   await writeFile(join(project.path, "package-lock.json"), JSON.stringify(lock));
   const module = pathToFileURL(resolve("scripts/packaging/npm-package.ts")).href;
   const fetch = `const { fetchPackage } = await import("${module}"); console.log(await fetchPackage("thing"));`;
-  // A registry nobody answers at: what is not there already cannot be fetched.
+  // An unreachable registry: only cached packages can be used.
   const options = {
     cwd: project.path,
     env: { npm_config_registry: "http://127.0.0.1:9/", npm_config_fetch_retries: "0" },

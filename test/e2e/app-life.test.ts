@@ -9,12 +9,12 @@ import { sharedSystem } from "../support/system/test-system.ts";
 
 const system = sharedSystem();
 
-/** Makes the change and waits for its end. */
+/** Requests the change and waits for its end. */
 async function change(method: string, app: string, action?: string, body?: unknown): Promise<DeploymentEvent> {
   return (await system().finish(await system().change(method, app, action, body))).final;
 }
 
-/** Deploys the web app on a port of its own. */
+/** Deploys the web app on a free port. */
 async function web(): Promise<{ name: string; port: number; image: string }> {
   const [name, port] = [system().name(), await freeHostPort()];
   const image = await system().load(await webImage());
@@ -43,20 +43,20 @@ test("an app is updated, field by field, and its data stays", async () => {
   expect(await readFile(join(data, "made"), "utf8")).toBe("written\n");
 });
 
-test("an update that crashes ends in Fail, and the version before runs as if nothing had been", async () => {
+test("an update that crashes ends in Fail, and the previous version runs unchanged", async () => {
   const { name, port } = await web();
   const image = await system().load(await crasherImage(3));
   const final = await change("PATCH", name, undefined, { image });
   expect(final).toMatchObject({ status: "Fail", code: "CrashLoopBackOff", details: { rolled_back: true } });
   expect(final.message).toMatch(/previous version/i);
   expect(await page(port)).toContain("version 1 hello");
-  // And so it does for the next one.
+  // The next update succeeds.
   const second = await system().load(await webImage("2"));
   expect(await change("PATCH", name, undefined, { image: second })).toMatchObject({ status: "Success" });
   expect(await page(port)).toContain("version 2 hello");
 });
 
-test("an app is stopped, started and restarted, and a stopped one is not started by anything else", async () => {
+test("an app is stopped, started and restarted, and a stopped one stays stopped until it is started", async () => {
   const { name, port } = await web();
   expect(await change("POST", name, "stop")).toMatchObject({ status: "Success" });
   await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow("fetch failed");
@@ -74,22 +74,22 @@ test.each([
   ["POST", "stop", undefined],
   ["POST", "start", undefined],
   ["POST", "restart", undefined],
-])("%s %s of an app that is not there is AppNotFound", async (method, action, body) => {
+])("%s %s of a missing app is AppNotFound", async (method, action, body) => {
   expect(await change(method, "no-such-app", action, body)).toMatchObject({ status: "Fail", code: "AppNotFound" });
 });
 
-test("of two updates at once the second is refused, and the first one ends well", async () => {
+test("the second of two concurrent updates is refused, and the first succeeds", async () => {
   const { name, port } = await web();
   const image = await system().load(await webImage("2"));
   const first = await system().change("PATCH", name, undefined, { image });
-  await first.event("the device's first word", ({ step }) => step !== "received");
+  await first.event("the device's first event", ({ step }) => step !== "received");
   const second = await change("PATCH", name, undefined, { environments: [] });
   expect(second).toMatchObject({ code: "ErrorDeploymentAlreadyExist", details: { deployment_id: first.deploymentId } });
   expect((await system().finish(first)).final.status).toBe("Success");
   expect(await page(port)).toContain("version 2 hello");
 });
 
-test("an update that is cancelled while it is verified is undone", async () => {
+test("an update that is cancelled during verification is rolled back", async () => {
   const { name, port } = await web();
   await system().agent.restart({ deploy: { settle_window_s: 10 } });
   const image = await system().load(await webImage("2"));
@@ -104,7 +104,7 @@ test("an update that is cancelled while it is verified is undone", async () => {
   expect(await page(port)).toContain("version 1 hello");
 });
 
-test("a change goes on when the service and the agent are both killed in the middle of it", async () => {
+test("a change continues after the service and the agent are both killed during it", async () => {
   const { name, port } = await web();
   const image = await system().load(await webImage("2"));
   await system().agent.restart({ deploy: { settle_window_s: 3 } });
@@ -121,7 +121,7 @@ test("a change goes on when the service and the agent are both killed in the mid
   await system().agent.restart({ deploy: { settle_window_s: 0.5 } });
 });
 
-test("a deployment is there once its app is removed", async () => {
+test("a deployment's record remains after its app is removed", async () => {
   const app = { name: system().name(), image: await system().load(await sleeperImage()) };
   expect((await system().deploy(app)).final.status).toBe("Success");
   expect((await system().deploy(app)).final.code).toBe("AppExists");

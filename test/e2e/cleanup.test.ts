@@ -25,7 +25,7 @@ async function isThere(reference: string): Promise<boolean> {
   return (await engineRequest(system().engineSocket, "GET", path)).status === 200;
 }
 
-/** Whatever a deployment could still be undone to stays: the end has to be acknowledged. */
+/** Waits for the final event's acknowledgement: before that, images needed for a rollback stay. */
 async function deployed(name: string, image: string): Promise<void> {
   const { final, deploymentId } = await system().deploy({ name, image });
   expect(final.status).toBe("Success");
@@ -40,7 +40,7 @@ async function remove(name: string): Promise<void> {
   expect(await run("dist/edge-agent", args)).toMatchObject({ code: 0 });
 }
 
-test("an image goes when its app has gone, and not before, nor while its registry is out of reach", async () => {
+test("an image is removed only after its app, and only while its registry is reachable", async () => {
   const registry = await Registry.start();
   let isUp = true;
   onTestFinished(async () => {

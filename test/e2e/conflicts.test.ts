@@ -24,7 +24,7 @@ async function listen(options: ListenOptions): Promise<void> {
   onTestFinished(() => new Promise((closed) => void server.close(() => closed())));
 }
 
-/** A container that is not the agent's. */
+/** Runs a container that is not the agent's. */
 async function foreignContainer(name: string, image: string, hostPort?: number): Promise<void> {
   const bindings = { [`${WEB_PORT}/tcp`]: [{ HostPort: String(hostPort) }] };
   const body = JSON.stringify({
@@ -39,7 +39,7 @@ async function foreignContainer(name: string, image: string, hostPort?: number):
   expect((await engineRequest(socket, "POST", `/containers/${Id}/start`)).status).toBe(204);
 }
 
-/** A deployment that stays in its pull until the test is over. */
+/** Starts a deployment that stays in its pull until the end of the test. */
 async function slowDeployment(app: Omit<AppRequest, "image">): Promise<string> {
   const registry = await Registry.start();
   onTestFinished(() => registry[Symbol.asyncDispose]());
@@ -75,7 +75,7 @@ async function expectLosersGone(ended: readonly Deployed[]): Promise<void> {
 }
 
 describe("a port", () => {
-  test.each([29_999, 32_768, 80, 0, -1, 65_536])("%j is out of the range", async (port) => {
+  test.each([29_999, 32_768, 80, 0, -1, 65_536])("%j outside of the range is refused", async (port) => {
     const app = { name: system().name(), image: "any:1", ...on(await freeHostPort(), port) };
     expect(await expectFailure(system(), app, "ErrorNodePortIsNotCorrectRange")).toMatchObject({
       message: "Port is not in the correct range. The range of valid ports is 30000-32767.",
@@ -83,7 +83,7 @@ describe("a port", () => {
     });
   });
 
-  test("is wanted twice by one request", async () => {
+  test("repeated in one request is refused", async () => {
     const port = await freeHostPort();
     const app = { name: system().name(), image: "any:1", ...on(port, port) };
     await expectTaken(app, { host_port: port, holder: { kind: "request" } });
@@ -93,7 +93,7 @@ describe("a port", () => {
     ["IPv4", { host: "0.0.0.0" }],
     ["IPv4 loopback", { host: "127.0.0.1" }],
     ["IPv6 only", { host: "::", ipv6Only: true }],
-  ])("is taken by a process that listens on %s", async (_what, address) => {
+  ])("used by a process that listens on %s is refused", async (_what, address) => {
     const port = await freeHostPort();
     await listen({ ...address, port });
     const image = await system().load(await webImage());
@@ -101,7 +101,7 @@ describe("a port", () => {
     await expectTaken({ name: system().name(), image, ...on(port) }, { host_port: port, holder });
   });
 
-  test("is taken by a container", async () => {
+  test("used by a container is refused", async () => {
     const [port, name] = [await freeHostPort(), system().name("foreign")];
     const image = await system().load(await webImage());
     await foreignContainer(name, image, port);
@@ -110,7 +110,7 @@ describe("a port", () => {
     expect(await page(port)).toContain("edge-agent test app");
   });
 
-  test("is taken by an app", async () => {
+  test("used by an app is refused", async () => {
     const [port, name] = [await freeHostPort(), system().name()];
     const image = await system().load(await webImage());
     expect((await system().deploy({ name, image, ...on(port) })).final.status).toBe("Success");
@@ -119,7 +119,7 @@ describe("a port", () => {
     expect(await page(port)).toContain("edge-agent test app");
   });
 
-  test("is claimed by another deployment that is going on", async () => {
+  test("claimed by a pending deployment is refused", async () => {
     const [port, name] = [await freeHostPort(), system().name()];
     const deploymentId = await slowDeployment({ name, ...on(port) });
     const image = await system().load(await webImage());
@@ -129,7 +129,7 @@ describe("a port", () => {
 });
 
 describe("a name", () => {
-  test("belongs to an app, which stays as it is", async () => {
+  test("of an existing app is refused, and the app is unchanged", async () => {
     const [port, name] = [await freeHostPort(), system().name()];
     const image = await system().load(await webImage());
     const first = await system().deploy({ name, image, ...on(port) });
@@ -140,7 +140,7 @@ describe("a name", () => {
     expect(await page(port)).toContain("edge-agent test app");
   });
 
-  test("belongs to a container that is not the agent's, which stays as it is", async () => {
+  test("of a foreign container is refused, and the container is unchanged", async () => {
     const name = system().name();
     const image = await system().load(await sleeperImage());
     await foreignContainer(name, image);
@@ -150,7 +150,7 @@ describe("a name", () => {
     expect(JSON.parse(body)).toMatchObject({ State: { Running: true } });
   });
 
-  test("is that of a deployment that is going on", async () => {
+  test("of a pending deployment is refused", async () => {
     const name = system().name();
     const deploymentId = await slowDeployment({ name });
     const event = await expectFailure(system(), { name, image: "any:1" }, "ErrorDeploymentAlreadyExist");
@@ -161,8 +161,8 @@ describe("a name", () => {
   });
 });
 
-describe("deployments at the same time", () => {
-  test("of different apps go side by side", async () => {
+describe("concurrent deployments", () => {
+  test("of different apps run in parallel", async () => {
     const image = await system().load(await webImage());
     const ports = [await freeHostPort(), await freeHostPort(), await freeHostPort()];
     const apps = ports.map((port) => ({ name: system().name(), image, ports: on(port).ports }));
@@ -171,7 +171,7 @@ describe("deployments at the same time", () => {
     for (const port of ports) expect(await page(port)).toContain("edge-agent test app");
   });
 
-  test.each([1, 2, 3, 4])("that want the same port: exactly one gets it (%i)", async () => {
+  test.each([1, 2, 3, 4])("with the same port: exactly one succeeds (%i)", async () => {
     const image = await system().load(await webImage());
     const port = await freeHostPort();
     const { ports } = on(port);
@@ -182,7 +182,7 @@ describe("deployments at the same time", () => {
     await expectLosersGone(ended);
   });
 
-  test.each([1, 2, 3, 4])("that want the same name: exactly one gets it (%i)", async () => {
+  test.each([1, 2, 3, 4])("with the same name: exactly one succeeds (%i)", async () => {
     const image = await system().load(await webImage());
     const name = system().name();
     const ports = [await freeHostPort(), await freeHostPort()];

@@ -6,14 +6,14 @@ import { page } from "../support/system/app-page.ts";
 import { expectFailed } from "../support/system/expect-failure.ts";
 import { sharedSystem } from "../support/system/test-system.ts";
 
-// Apps stay in their verification for as long as a test wants, unless it says otherwise.
+// Keeps deployments in verification longer than the tests need.
 const LONG = { deploy: { settle_window_s: 120 } };
 const SHORT = { deploy: { settle_window_s: 0.5 } };
 
 const system = sharedSystem(() => ({ agentConfig: LONG }));
 beforeEach(() => system().agent.restart(LONG));
 
-test("a deployment that is cancelled while it is verified is undone, and its name and port are free", async () => {
+test("a deployment cancelled during verification is rolled back, and its name and port are free", async () => {
   const image = await system().load(await webImage());
   const port = await freeHostPort();
   const app = { name: system().name(), image, ports: [{ host_port: port, target_port: WEB_PORT }] };
@@ -29,7 +29,7 @@ test("a deployment that is cancelled while it is verified is undone, and its nam
   expect(await page(port)).toContain("edge-agent test app");
 });
 
-test("a request repeated with its Idempotency-Key joins the deployment it began", async () => {
+test("a request repeated with its Idempotency-Key joins its deployment", async () => {
   await system().agent.restart(SHORT);
   const app = { name: system().name(), image: await system().load(await sleeperImage()) };
   const headers = { "Idempotency-Key": "once" };
@@ -45,7 +45,7 @@ test("a request repeated with its Idempotency-Key joins the deployment it began"
   expect(await system().containersOf(first.deploymentId)).toHaveLength(1);
 });
 
-test("a key that is revoked ends its streams at once, and the deployment goes on", async () => {
+test("revoking a key ends its streams at once, and the deployment continues", async () => {
   const { control, account } = system();
   const app = { name: system().name(), image: await system().load(await sleeperImage()) };
   const key = await control.administer("key", "create", "--account", account.accountId, "--name", "short-lived");

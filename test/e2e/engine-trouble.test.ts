@@ -15,7 +15,7 @@ const noEngine = await privateEngineUnavailableReason();
 const noDisk = noEngine ?? (await smallDiskUnavailableReason());
 const unless = (missing: string | undefined): string => (missing === undefined ? "" : ` (skipped: ${missing})`);
 
-test("no engine where it is said to be: EngineUnavailable", async (context) => {
+test("a configured socket without an engine: EngineUnavailable", async (context) => {
   const system = await startTestSystem(context, { engine: { socketPath: "/nonexistent/engine.sock" } });
   const { message } = await expectFailure(system, { name: system.name(), image: "any:1" }, "EngineUnavailable");
   expect(message).toMatch(/^The container engine does not answer: .*its socket does not exist/);
@@ -24,9 +24,9 @@ test("no engine where it is said to be: EngineUnavailable", async (context) => {
 
 test.for([
   ["fails at everything", 500, "application/json", '{"message":"boom"}'],
-  ["is none at all", 200, "text/html", "<!doctype html>"],
+  ["is no engine", 200, "text/html", "<!doctype html>"],
   ["answers with another shape", 200, "application/json", '{"this":["is","not","it"]}'],
-] as const)("an engine that %s: Internal, and the agent lives on", async ([, status, type, body], context) => {
+] as const)("an engine that %s: Internal, and the agent keeps running", async ([, status, type, body], context) => {
   await using engine = await startScriptedEngine((request, response) => {
     request.resume();
     response.writeHead(status, { "Content-Type": type }).end(body);
@@ -58,7 +58,7 @@ describe.skipIf(noEngine !== undefined)(`an engine that goes away${unless(noEngi
     return { engine, agentConfig: { deploy: { settle_window_s: 0.5, engine_patience_s: 60 } } };
   });
 
-  test("fails deployments meanwhile, and is used again without a restart of the agent", async () => {
+  test("fails deployments while it is away, and is used again without a restart of the agent", async () => {
     const image = await system().load(await sleeperImage());
     const { pid } = system().agent;
     await engine.stop();
@@ -69,7 +69,7 @@ describe.skipIf(noEngine !== undefined)(`an engine that goes away${unless(noEngi
     expect(system().agent.pid).toBe(pid);
   });
 
-  test("is waited for when it is not there at the start of the agent", async () => {
+  test("is waited for if it is away at the start of the agent", async () => {
     const image = await system().load(await sleeperImage());
     await engine.stop();
     await system().agent.restart();
@@ -78,7 +78,7 @@ describe.skipIf(noEngine !== undefined)(`an engine that goes away${unless(noEngi
     expect((await system().deploy({ name: system().name(), image })).final.status).toBe("Success");
   });
 
-  test("and one that is there and too busy to answer is waited for", async () => {
+  test("is waited for if it is too busy to respond", async () => {
     const image = await system().load(await sleeperImage());
     const daemon = engine.pid ?? 0;
     process.kill(daemon, "SIGSTOP");
@@ -92,7 +92,7 @@ describe.skipIf(noEngine !== undefined)(`an engine that goes away${unless(noEngi
     }
   });
 
-  test("in the middle of a deployment is waited for", async () => {
+  test("during a deployment is waited for", async () => {
     const image = await system().load(await webImage());
     const port = await freeHostPort();
     await system().agent.restart({ deploy: { settle_window_s: 6 } });
@@ -123,7 +123,7 @@ describe.skipIf(noEngine !== undefined)(`an engine that is replaced by another${
     await engine.start();
   };
 
-  test("in the middle of a deployment: the image is fetched again, and the app runs; so does one that ran before", async () => {
+  test("during a deployment: the image is pulled again, and the new app and earlier apps run", async () => {
     const earlier = { name: system().name(), image: await registry.push(await sleeperImage(), "team/earlier:1") };
     const { deploymentId: earlierId } = await system().deploy(earlier);
     const image = await registry.push(await webImage(), "team/web:1");
@@ -143,7 +143,7 @@ describe.skipIf(noEngine !== undefined)(`an engine that is replaced by another${
     await waitFor("the app that ran before", runs, { timeoutMs: 120_000 });
   });
 
-  test("in the middle of a deployment of an image no registry has: it fails and says so", async () => {
+  test("during a deployment of an image that no registry has: the deployment fails with the reason", async () => {
     const image = await system().load(await sleeperImage());
     const stream = await system().open({ name: system().name(), image });
     await stream.event("verifying", ({ step }) => step === "verifying");
@@ -161,7 +161,7 @@ describe.skipIf(noDisk !== undefined)(`a disk that is too small${unless(noDisk)}
     return { engine, agentConfig: { deploy: { settle_window_s: 0.5, disk_reserve_bytes: 1_000_000 } } };
   });
 
-  test("for the image fails with InsufficientDisk, and a smaller one is deployed after", async () => {
+  test("for the image fails with InsufficientDisk, and a smaller image is deployed afterwards", async () => {
     await using registry = await Registry.start();
     const tooBig = await registry.push(await bigImage(60), "team/too-big:1");
     const event = await expectFailure(system(), { name: system().name(), image: tooBig }, "InsufficientDisk");

@@ -31,7 +31,7 @@ afterAll(async () => {
   await closedRegistry[Symbol.asyncDispose]();
 });
 
-/** A request with a port of its own, to see that it is free afterwards. */
+/** Returns a request with a port, to check that the port is free afterwards. */
 async function app(system: System, image: string): Promise<AppRequest> {
   return { name: system.name(), image, ports: [{ host_port: await freeHostPort(), target_port: WEB_PORT }] };
 }
@@ -88,12 +88,12 @@ describe("an app that does not stay up", () => {
     expect(event.details?.["logs"]).toEqual(expect.arrayContaining(["starting", "cannot go on"]));
   });
 
-  test("CrashLoopBackOff for one that stays up for a moment each time", async () => {
+  test("CrashLoopBackOff for an app that runs briefly each time", async () => {
     const event = await expectFailure(system(), await load(await crasherImage(3, 1)), "CrashLoopBackOff");
     expect(event.details).toMatchObject({ exit_code: 3, restart_count: expect.any(Number) as number });
   });
 
-  test("CrashLoopBackOff for one that ends well, and shows none of the values it was given", async () => {
+  test("CrashLoopBackOff for an app that exits with 0, without its environment values", async () => {
     const environments = [{ key: "DB_PASSWORD", value: "s3cret-value-in-the-log" }];
     const request = { ...(await load(await environmentImage())), environments };
     const event = await expectFailure(system(), request, "CrashLoopBackOff");
@@ -111,7 +111,7 @@ describe("an app that does not stay up", () => {
     });
   });
 
-  test("Unhealthy, when it does not become healthy in time", async () => {
+  test("Unhealthy, if it does not become healthy in time", async () => {
     await system().agent.restart({ deploy: { health_timeout_s: 2 } });
     const event = await expectFailure(system(), await load(await healthImage(60)), "Unhealthy");
     expect(event).toMatchObject({
@@ -121,23 +121,23 @@ describe("an app that does not stay up", () => {
   });
 });
 
-describe("what the engine refuses", () => {
+describe("a request that the engine refuses", () => {
   const system = sharedSystem();
 
-  test("a directory that cannot be made is named: InvalidRequest", async () => {
+  test("names a directory that cannot be created: InvalidRequest", async () => {
     const request = { ...(await app(system(), await system().load(await sleeperImage()))), ...mount("/proc/no/such") };
     const event = await expectFailure(system(), request, "InvalidRequest");
     expect(event.message).toContain("/proc/no/such");
   });
 
-  test("a command that does not exist is named: InvalidRequest", async () => {
+  test("names a command that does not exist: InvalidRequest", async () => {
     const request = await app(system(), await system().load(await brokenImage()));
     const event = await expectFailure(system(), request, "InvalidRequest");
     expect(event).toMatchObject({ step: "starting", message: expect.stringContaining("no-such-program") as string });
   });
 });
 
-describe("what the device's own policy forbids: PolicyDenied", () => {
+describe("a request that the device's policy forbids: PolicyDenied", () => {
   const system = sharedSystem();
   let locked: string;
   let link: string;
@@ -157,7 +157,7 @@ describe("what the device's own policy forbids: PolicyDenied", () => {
     ["privileged", () => ({ privileged: true }), "policy.privileged"],
     ["host network", () => ({ host_network: true }), "policy.host_network"],
     ["a mount", () => mount(join(locked, "below")), "policy.mounts.deny"],
-    ["a mount of what holds it", () => mount(system().directory), "policy.mounts.deny"],
+    ["a mount of a parent directory", () => mount(system().directory), "policy.mounts.deny"],
     ["a mount through a symbolic link", () => mount(join(link, "below")), "policy.mounts.deny"],
     ["a mount of the engine's socket", () => mount(system().engineSocket), "policy.mounts.deny"],
     ["a mount of the agent's own state", () => mount(system().agent.stateDir), "policy.mounts.deny"],
@@ -174,7 +174,7 @@ describe("what the device's own policy forbids: PolicyDenied", () => {
     });
   });
 
-  test("and nothing else is", async () => {
+  test("other requests are allowed", async () => {
     const image = await system().load(await sleeperImage());
     const request = { ...(await app(system(), image)), ...mount(join(system().directory, "free")) };
     expect((await system().deploy(request)).final.status).toBe("Success");
@@ -185,7 +185,7 @@ describe("too little disk space: InsufficientDisk", () => {
   const reserve = 1_000_000_000_000_000;
   const system = sharedSystem(() => ({ agentConfig: { deploy: { disk_reserve_bytes: reserve } } }));
 
-  test("says how much there is, and how much is kept free", async () => {
+  test("shows the available and the reserved space", async () => {
     const event = await expectFailure(system(), await app(system(), "any:1"), "InsufficientDisk");
     expect(event).toMatchObject({
       step: "checking",
@@ -206,13 +206,13 @@ describe("a deployment that does not end in time: DeploymentTimeout", () => {
   }
   beforeEach(() => restartService("--deployment-timeout-s", "3"));
 
-  test("in its pull, and the device stops it", async () => {
+  test("during its pull: the device stops it", async () => {
     await using slow = await SlowLink.to(registry.port, 200_000);
     const image = (await registry.push(await bigImage(20), "team/slow:1")).replace(registry.host, slow.host);
     await expectTimeout(await app(system(), image));
   });
 
-  test("after its start, and the device removes the app", async () => {
+  test("after its start: the device removes the app", async () => {
     await expectTimeout(await app(system(), await system().load(await healthImage(60))));
   });
 
@@ -225,7 +225,7 @@ describe("a deployment that does not end in time: DeploymentTimeout", () => {
       (line) => line["deployment"] === deploymentId && line["code"] === "DeploymentCancelled",
     );
     await waitFor("its container to be gone", async () => (await system().containersOf(deploymentId)).length === 0);
-    // Its name and port can be had again, with as much time as it takes.
+    // The name and the port are free again; this deployment has enough time.
     await restartService();
     const again = { ...request, image: await system().load(await sleeperImage()) };
     expect((await system().deploy(again)).final.status).toBe("Success");

@@ -25,7 +25,7 @@ async function webApp(): Promise<AppRequest & { readonly port: number }> {
   const port = await freeHostPort();
   const image = await system().load(await webImage());
   const app = { name: system().name(), image, ports: [{ host_port: port, target_port: WEB_PORT }] };
-  // Not enumerable: it is no part of the request.
+  // Not enumerable, since it is not part of the request.
   return Object.defineProperty(app, "port", { value: port }) as typeof app & { port: number };
 }
 
@@ -34,7 +34,7 @@ const pulling = (stream: EventStream): Promise<unknown> =>
 const verifying = (stream: EventStream): Promise<unknown> =>
   stream.event("verifying", ({ step }) => step === "verifying");
 
-test("a client that leaves does not stop the deployment", async () => {
+test("a client that disconnects does not stop the deployment", async () => {
   const { port, ...app } = await webApp();
   const stream = await system().open(app);
   await stream.event("the start", ({ step }) => step === "starting");
@@ -50,20 +50,23 @@ test("a client that leaves does not stop the deployment", async () => {
 test.each([
   ["its pull", slowApp, pulling],
   ["its verification", webApp, verifying],
-])("an agent killed in %s goes on when it is back, and so does the stream", async (_what, makeApp, reached) => {
-  const stream = await system().open(await makeApp());
-  await reached(stream);
-  await system().agent.kill();
-  await stream.event("the loss", ({ details }) => details?.["connection"] === "lost");
-  await system().agent.start();
-  const { events, final, deploymentId } = await system().finish(stream);
-  expect(final.status).toBe("Success");
-  expect(events.map(({ details }) => details?.["connection"]).filter(Boolean)).toEqual(["lost", "restored"]);
-  expect(events.map(({ message }) => message)).toContain("The agent was restarted; the deployment goes on.");
-  expect(await system().containersOf(deploymentId)).toMatchObject([{ State: "running" }]);
-});
+])(
+  "an agent killed in %s continues the deployment after its restart, and so does the stream",
+  async (_what, makeApp, reached) => {
+    const stream = await system().open(await makeApp());
+    await reached(stream);
+    await system().agent.kill();
+    await stream.event("the loss", ({ details }) => details?.["connection"] === "lost");
+    await system().agent.start();
+    const { events, final, deploymentId } = await system().finish(stream);
+    expect(final.status).toBe("Success");
+    expect(events.map(({ details }) => details?.["connection"]).filter(Boolean)).toEqual(["lost", "restored"]);
+    expect(events.map(({ message }) => message)).toContain("The agent was restarted; the deployment goes on.");
+    expect(await system().containersOf(deploymentId)).toMatchObject([{ State: "running" }]);
+  },
+);
 
-test("a service killed in mid-deployment completes the record when it is back", async () => {
+test("a service killed during a deployment completes the record after its restart", async () => {
   const stream = await system().open(await slowApp());
   await pulling(stream);
   await system().control.kill();
@@ -72,7 +75,7 @@ test("a service killed in mid-deployment completes the record when it is back", 
   await completes(stream);
 });
 
-test("a service stopped in mid-deployment says where the stream goes on, and completes it there", async () => {
+test("a service stopped during a deployment says where the stream continues, and completes it there", async () => {
   const stream = await system().open(await slowApp());
   await pulling(stream);
   expect(await system().control.stop()).toBe(0);
@@ -85,7 +88,7 @@ test("a service stopped in mid-deployment says where the stream goes on, and com
   await completes(stream);
 });
 
-/** Follows a deployment from where its first stream ended; both together have every event once. */
+/** Resumes a deployment's stream and checks that both streams together have every event once. */
 async function completes(stream: EventStream): Promise<void> {
   const { deploymentId, events: first } = stream;
   const last = first.at(-1)?.seq ?? 0;
@@ -101,14 +104,14 @@ async function completes(stream: EventStream): Promise<void> {
   expect(await system().containersOf(deploymentId)).toMatchObject([{ State: "running" }]);
 }
 
-test("a link that is cut for a while is waited for", async () => {
+test("a deployment survives a temporary loss of the link", async () => {
   const { port, ...app } = await webApp();
   const stream = await system().open(app);
   await verifying(stream);
   system().link.sever();
   try {
     await stream.event("the loss", ({ details }) => details?.["connection"] === "lost");
-    // The device comes to its end by itself meanwhile.
+    // The device completes the deployment while it is offline.
     await system().agent.waitForLog("success", ({ status, deployment }) => {
       return status === "Success" && deployment === stream.deploymentId;
     });
@@ -132,7 +135,7 @@ test.each(["SIGTERM", "SIGKILL"] as const)(
     await system().agent.exited();
     expect(await page(port)).toContain("edge-agent test app");
     await system().agent.start();
-    // One more deployment, to be sure that the agent has looked at what it found.
+    // Another deployment shows that the agent has finished its startup reconciliation.
     const other = { name: system().name(), image: await system().load(await sleeperImage()) };
     expect((await system().deploy(other)).final.status).toBe("Success");
     const after = await system().inspect(deploymentId);

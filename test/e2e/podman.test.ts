@@ -15,7 +15,7 @@ describe.skipIf(missing !== undefined)(
   () => {
     const system = sharedSystem(async (owned) => ({ engine: owned.use(await startPodman()) }));
 
-    test("pulls and runs an app, whose port and name nobody else gets", async () => {
+    test("pulls and runs an app, whose port and name are refused to others", async () => {
       await using registry = await Registry.start();
       const image = await registry.push(await webImage(), "team/web:1");
       const app = {
@@ -35,7 +35,7 @@ describe.skipIf(missing !== undefined)(
       await expectFailure(system(), { name: app.name, image }, "AppExists");
     });
 
-    test("removes an app that crashes, and its name and port can be had again", async () => {
+    test("removes an app that crashes, and its name and port are free again", async () => {
       const app = { name: system().name(), ports: [...(await ports())] };
       const crasher = await system().load(await crasherImage(7));
       const event = await expectFailure(system(), { ...app, image: crasher }, "CrashLoopBackOff");
@@ -45,19 +45,19 @@ describe.skipIf(missing !== undefined)(
       expect((await system().deploy({ ...app, image })).final.status).toBe("Success");
     });
 
-    test("tells the exit code also of an app that is started again at once", async () => {
+    test("reports the exit code of an app that is restarted at once", async () => {
       const image = await system().load(await crasherImage(3, 0.3));
       const event = await expectFailure(system(), { name: system().name(), image }, "CrashLoopBackOff");
       expect(event.details).toMatchObject({ exit_code: 3 });
     });
 
-    test("names a directory that cannot be made: InvalidRequest", async () => {
+    test("names a directory that cannot be created: InvalidRequest", async () => {
       const volumes = [{ local: "/proc/no/such", target: "/data" }];
       const app = { name: system().name(), image: await system().load(await sleeperImage()), volumes };
       expect((await expectFailure(system(), app, "InvalidRequest")).message).toContain("/proc/no/such");
     });
 
-    test("tells an image that is not there", async () => {
+    test("reports a missing image", async () => {
       await using registry = await Registry.start();
       const request = { name: system().name(), image: `${registry.host}/team/missing:1` };
       const event = await expectFailure(system(), request, "ImagePullBackOff");

@@ -44,7 +44,7 @@ describe.each(engines)("a private registry, with %s", (name, missing) => {
       return name === "Podman" ? { engine: stack.use(await startPodman()) } : {};
     });
 
-    test("lets in who is in the device's configuration, whose password may be in a file", async () => {
+    test("accepts the credentials of the device's configuration, also with a password file", async () => {
       const image = system().removeImageLater(await closed.push(await webImage(name), "team/web:1"));
       const app = { name: system().name(), image, ports: [{ host_port: await freeHostPort(), target_port: WEB_PORT }] };
       const event = await expectFailure(system(), app, "ImagePullBackOff");
@@ -69,7 +69,7 @@ describe.each(engines)("a private registry, with %s", (name, missing) => {
       await system().untilOnline();
     });
 
-    test("lets in who comes with the deployment, and nobody keeps or tells the password", async () => {
+    test("accepts the credentials of the deployment, whose password is neither stored nor logged", async () => {
       const image = system().removeImageLater(await closed.push(await sleeperImage(`auth ${name}`), "team/sleeper:1"));
       const app = { name: system().name(), image };
       const wrong = { ...AUTH, password: "another-Pa55word-planted" };
@@ -94,10 +94,10 @@ describe.each(engines)("a private registry, with %s", (name, missing) => {
   });
 });
 
-describe("a registry elsewhere, behind an authority of one's own and a token server", () => {
+describe("a remote registry with a private certificate authority and a token server", () => {
   const system = sharedSystem();
 
-  test("is trusted by the agent alone, which hands the image to the engine", async () => {
+  test("is trusted by the agent alone, which passes the image to the engine", async () => {
     const authority = await CertificateAuthority.create(system().directory, "registry-ca");
     const tls = await authority.issue(`IP:${outsideAddress()}`);
     await using front = await RegistryProxy.start({ upstream: open.host, tls, tokens: { user: USER } });
@@ -124,12 +124,12 @@ describe("before the first byte of a layer", () => {
     front = owned.use(await RegistryProxy.start({ upstream: open.host }));
   });
 
-  function layersAskedFor(digests: readonly string[]): string[] {
+  function requestedLayers(digests: readonly string[]): string[] {
     const paths = front.requests.filter(({ method }) => method === "GET").map(({ path }) => path);
     return digests.filter((digest) => paths.some((path) => path.endsWith(`/blobs/${digest}`)));
   }
 
-  test("an image for other platforms is refused, and they are named", async () => {
+  test("an image for other platforms is refused with their names", async () => {
     const image = await foreignImage();
     const reference = (await open.push(image, "team/foreign:1")).replace(open.host, front.host);
     const event = await expectFailure(system(), { name: system().name(), image: reference }, "ImagePullBackOff");
@@ -137,10 +137,10 @@ describe("before the first byte of a layer", () => {
     expect(event.message).toMatch(
       /^The image is not built for this device: this device is linux\/\w+, and the image is/,
     );
-    expect(layersAskedFor(image.layers.map(({ digest }) => digest))).toEqual([]);
+    expect(requestedLayers(image.layers.map(({ digest }) => digest))).toEqual([]);
   });
 
-  test("one that is too large or too expensive is refused with the numbers", async () => {
+  test("an image that is too large or too expensive is refused with the numbers", async () => {
     const image = await bigImage(3);
     const reference = (await open.push(image, "team/big:1")).replace(open.host, front.host);
     const app = { name: system().name(), image: reference };
@@ -153,11 +153,11 @@ describe("before the first byte of a layer", () => {
     await system().agent.restart({ policy: { max_image_bytes: 2 * MB } });
     const event = await expectFailure(system(), app, "PolicyDenied");
     expect(event.details).toMatchObject({ rule: "policy.max_image_bytes", max_image_bytes: 2 * MB });
-    expect(layersAskedFor(image.layers.map(({ digest }) => digest))).toEqual([]);
+    expect(requestedLayers(image.layers.map(({ digest }) => digest))).toEqual([]);
     await system().agent.restart({});
   });
 
-  test("a dry run says what it would cost, and changes nothing", async () => {
+  test("a dry run reports the cost and changes nothing", async () => {
     const image = await bigImage(2);
     const reference = (await open.push(image, "team/dry:1")).replace(open.host, front.host);
     const app = { name: system().name(), image: reference };
@@ -174,8 +174,8 @@ describe("before the first byte of a layer", () => {
     });
     expect(await system().containersOf(deploymentId)).toEqual([]);
     expect(await hasImage(system(), reference)).toBe(false);
-    expect(layersAskedFor(image.layers.map(({ digest }) => digest))).toEqual([]);
-    // What is there of it does not cost again.
+    expect(requestedLayers(image.layers.map(({ digest }) => digest))).toEqual([]);
+    // Layers on the device cost nothing again.
     expect((await system().deploy(app)).final.status).toBe("Success");
     system().removeImageLater(reference);
     const other = await system().finish(

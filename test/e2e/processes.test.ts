@@ -13,13 +13,13 @@ test("the agent listens on no TCP or UDP port", async () => {
   const ports = [{ host_port: await freeHostPort(), target_port: WEB_PORT }];
   await system().deploy({ name: system().name(), image, ports });
   const tables = await openSockets(system().agent.pid);
-  // Its one connection outwards is seen, so the look was not at the wrong place.
+  // Its outgoing connection is found, which proves that the search works.
   expect(tables.tcp.some(({ state }) => state === ESTABLISHED)).toBe(true);
   expect(tables.tcp.filter(({ state }) => state === LISTEN)).toEqual([]);
   expect(tables.other).toEqual([]);
 });
 
-test("a second agent on the same state directory refuses in one plain line", async () => {
+test("a second agent on the same state directory exits with a one-line error", async () => {
   const second = start("dist/edge-agent", ["run", "--config", system().agent.configFile]);
   onTestFinished(() => second[Symbol.asyncDispose]());
   expect(await second.exited).toBe(1);
@@ -27,7 +27,7 @@ test("a second agent on the same state directory refuses in one plain line", asy
   expect(system().agent.isRunning).toBe(true);
 });
 
-test("a second service on the same data directory refuses in one plain line", async () => {
+test("a second service on the same data directory exits with a one-line error", async () => {
   const { dataDir } = system().control;
   const second = start("dist/edge-control", ["serve", "--listen", "127.0.0.1:0", "--data-dir", dataDir]);
   onTestFinished(() => second[Symbol.asyncDispose]());
@@ -37,7 +37,7 @@ test("a second service on the same data directory refuses in one plain line", as
   expect((await fetch(`${system().control.url}/readyz`)).status).toBe(200);
 });
 
-test("SIGTERM ends the agent and the service with 0 while an app is verified, and open streams are told", async () => {
+test("SIGTERM ends the agent and the service with 0 during a verification, and open streams report it", async () => {
   const image = await system().load(await webImage());
   await system().agent.restart({ deploy: { settle_window_s: 60 } });
   const stream = await system().open({ name: system().name(), image });
@@ -61,7 +61,7 @@ interface SocketEntry {
   readonly state: string;
 }
 
-/** Internet sockets the process has open, as the kernel's tables show them. */
+/** Open internet sockets of the process, from the kernel's tables. */
 async function openSockets(pid: number): Promise<{ tcp: SocketEntry[]; other: SocketEntry[] }> {
   const directory = `/proc/${pid}/fd`;
   const links = await Promise.all(

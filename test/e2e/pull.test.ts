@@ -20,7 +20,7 @@ async function push(...args: Parameters<Registry["push"]>): Promise<string> {
   return system().removeImageLater(await registry.push(...args));
 }
 
-test("a pull shows its progress, at most about once a second", async () => {
+test("a pull reports its progress at most about once a second", async () => {
   await using link = await SlowLink.to(registry.port, 2_500_000);
   const pushed = await registry.push(await bigImage(8), "team/big:1");
   const image = system().removeImageLater(pushed.replace(registry.host, link.host));
@@ -49,7 +49,7 @@ test("an image with a health check is deployed once it is healthy", async () => 
   expect(await system().inspect(deploymentId)).toMatchObject({ State: { Health: { Status: "healthy" } } });
 });
 
-test("registries that hang do not keep a deployment waiting that has nothing to do with them", async () => {
+test("hanging registries do not delay unrelated deployments", async () => {
   await using hung = await SilentServer.start();
   const stuck = await Promise.all(
     ["one", "two"].map((app) =>
@@ -67,7 +67,7 @@ test("registries that hang do not keep a deployment waiting that has nothing to 
   for (const stream of stuck) expect((await system().finish(stream)).final.code).toBe("DeploymentCancelled");
 });
 
-test("`latest` is asked for each time, and what is present serves when the registry is gone", async () => {
+test("`latest` is resolved each time, and the present image is used if the registry is unreachable", async () => {
   const deployed = async (): Promise<{ messages: string[]; text: string }> => {
     const port = await freeHostPort();
     const ports = [{ host_port: port, target_port: WEB_PORT }];
@@ -89,7 +89,7 @@ test("`latest` is asked for each time, and what is present serves when the regis
   }
 });
 
-test("a fixed tag and a digest that are present are used without the registry", async () => {
+test("a present image with a fixed tag or digest is used without the registry", async () => {
   const tagged = await push(await sleeperImage("fixed"), "team/fixed:1");
   const digest = await registry.digest("team/fixed:1");
   const byDigest = system().removeImageLater(`${registry.host}/team/fixed@${digest}`);

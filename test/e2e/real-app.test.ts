@@ -10,12 +10,12 @@ import { startTestSystem } from "../support/system/test-system.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 /*
- * nginx, as Debian packages it: deployed, updated, broken, rolled back, stopped, started and removed through the service,
- * with a volume that keeps its data.
+ * Debian's nginx is deployed, updated, rolled back, stopped, started and removed through the service, with a volume that
+ * keeps its data.
  */
 
-describe("an app nobody here wrote", () => {
-  test("lives its life", { timeout: 300_000 }, async (context) => {
+describe("a third-party app", () => {
+  test("goes through every action", { timeout: 300_000 }, async (context) => {
     const system = await startTestSystem(context, { agentConfig: { deploy: { settle_window_s: 1 } } });
     const [first, second, broken] = [
       await system.load(await nginxImage("1"), "nginx1"),
@@ -71,7 +71,7 @@ describe("an app nobody here wrote", () => {
   });
 });
 
-/** Asks for a change of an app through the service. Answers the stream's last event. */
+/** Requests a change of an app through the service. Returns the stream's last event. */
 async function ask(system: System, method: string, path: string, body?: unknown): Promise<DeploymentEvent | undefined> {
   const url = `${system.control.url}/v1/assets/${system.asset.uuid}/edge/apps/${path}`;
   const stream = await openStream(url, { method, apiKey: system.account.apiKey, ...(body !== undefined && { body }) });

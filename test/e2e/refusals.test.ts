@@ -3,7 +3,7 @@ import { MAX_REQUEST_BYTES } from "../../src/protocol/limits.ts";
 import type { EventStream, StreamRequest } from "../support/event-stream.ts";
 import { sharedSystem } from "../support/system/test-system.ts";
 
-// Nothing in this file gets as far as a device's engine.
+// No request in this file reaches a device's engine.
 const system = sharedSystem(() => ({ engine: { socketPath: "/nonexistent/engine.sock" } }));
 
 const app = { name: "web", image: "web:1" };
@@ -22,7 +22,7 @@ const rows: readonly Row[] = [
   { what: "not JSON", body: "{", status: 400, code: "InvalidJson", message: "The request body is not valid JSON." },
   { what: "no body", body: "", status: 400, code: "InvalidJson", message: "The request body is not valid JSON." },
   {
-    what: "an asset that nobody has",
+    what: "an unknown asset",
     body: app,
     options: { asset: "GW-UNKNOWN" },
     status: 404,
@@ -97,7 +97,7 @@ beforeAll(async () => {
   foreign = await control.addAsset(accountId, `${prefix}foreign`);
 });
 
-test("an asset of another account: 404 AssetNotFound, as if there were none", async () => {
+test("an asset of another account: 404 AssetNotFound, like a missing one", async () => {
   for (const asset of [foreign.uuid, foreign.serialNumber]) {
     const { status, event } = await refusal(await system().open(app, { asset }));
     expect({ status, event }).toMatchObject({
@@ -125,7 +125,7 @@ test("a missing, wrong or revoked key: 401 with the JSON error body", async () =
   }
 });
 
-test("what was refused is on no record", async () => {
+test("refused requests are not recorded", async () => {
   const url = `${system().control.url}/v1/assets/${system().asset.uuid}/edge/deployments`;
   const response = await fetch(url, { headers: { "X-API-Key": system().account.apiKey } });
   expect(await response.json()).toEqual({ deployments: [], next_cursor: null });
@@ -141,7 +141,7 @@ async function refusal(stream: EventStream) {
 
 test("too many requests: 429 with Retry-After", async () => {
   const { control, asset, account } = system();
-  // Its limit is set when it starts; this is the last test of the file.
+  // Restarts the service with another limit: this must be the last test of the file.
   await control.stop();
   control.useFlags("--rate-limit-per-minute", "2");
   await control.start();

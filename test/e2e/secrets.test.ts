@@ -21,7 +21,7 @@ const system = sharedSystem(() => ({
   controlFlags: ["--log-level", "trace"],
 }));
 
-/** What the service answers to a read of the asset's device. */
+/** Returns the service's response to a GET request below the asset. */
 async function read(path: string): Promise<string> {
   const { control, asset, account } = system();
   const url = `${control.url}/v1/assets/${asset.uuid}/edge/${path}`;
@@ -57,7 +57,7 @@ test("no secret is in any log, event, answer or process title of a full run", as
   written.push(...(await changeAndRead(image)));
   expect(await deploy({ image: await system().load(broken) })).toBe("InvalidRequest");
   expect(await deploy({ image: denied })).toBe("ImagePullBackOff");
-  // Credentials where none belong, and requests that are wrong near a secret.
+  // Credentials in the wrong place, and requests that are invalid next to a secret.
   expect(await deploy({ image: denied.replace("127.", `user:${REGISTRY_PASSWORD}@127.`) })).toBe("InvalidRequest");
   expect(await deploy({ image, environments: [{ key: "A", value: "planted-value-one", more: 1 }] })).toBe(
     "InvalidRequest",
@@ -75,7 +75,7 @@ test("no secret is in any log, event, answer or process title of a full run", as
   }
   expect(wrong.map(({ status }) => status)).toEqual([400, 404, 404, 401]);
 
-  // What a restart reads back from the disk, and what it tells of it.
+  // Output of a restart, which reads the store.
   await agent.kill();
   await agent.start();
   await control.kill();
@@ -93,14 +93,14 @@ test("no secret is in any log, event, answer or process title of a full run", as
   expect(keys.stdout).toContain(account.keyId);
   written.push(keys.stdout, agent.output(), control.output());
 
-  // The search is only worth something where there was something to find.
+  // Proves that the search covers real output.
   expect(written.join("").length).toBeGreaterThan(20_000);
   expect(written.join("")).toContain("SECRET_0=***");
   for (const secret of [account.apiKey, asset.deviceToken, REGISTRY_PASSWORD, ...VALUES]) {
     for (const form of forms(secret)) expect(written.filter((text) => text.includes(form))).toEqual([]);
   }
 
-  /** What is told of an app whose environment is changed, and changed to something it does not survive. */
+  /** Output about an app whose environment is changed, successfully and then to values that make it fail. */
   async function changeAndRead(image: string): Promise<string[]> {
     const name = system().name();
     expect((await system().deploy({ name, image })).final.status).toBe("Success");
@@ -122,7 +122,7 @@ test("no secret is in any log, event, answer or process title of a full run", as
     return [...texts, shown, await read("apps"), await read("device")];
   }
 
-  /** What an operator sees of a success and a failure, and what others see of the command. */
+  /** Output of edgectl for a success and a failure, and the command's process title. */
   async function operate(image: string, environments: readonly object[]): Promise<string[]> {
     const seen: string[] = [];
     for (const [name, expected] of [
@@ -146,7 +146,7 @@ test("no secret is in any log, event, answer or process title of a full run", as
   }
 });
 
-/** How a secret may stand in a text: as it is, as JSON has it, in Base64, and the telling part of a token. */
+/** Forms of a secret in a text: plain, JSON-escaped, Base64, and the secret part of a token. */
 function forms(secret: string): string[] {
   const token = /^e[kd]_(.{12})/.exec(secret)?.[1];
   return [

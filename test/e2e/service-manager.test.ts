@@ -6,7 +6,7 @@ import { DatagramReceiver } from "../support/datagram-receiver.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
 
-test("the agent tells systemd that it is ready, what it does, that it reloads, and that it stops", async () => {
+test("the agent notifies systemd of readiness, status, reload and stop", async () => {
   await using dir = await tempDir();
   using systemd = new DatagramReceiver(join(dir.path, "notify"));
   const config = join(dir.path, "config.json");
@@ -21,32 +21,32 @@ test("the agent tells systemd that it is ready, what it does, that it reloads, a
     env: { NOTIFY_SOCKET: systemd.path, WATCHDOG_USEC: "3000000" },
   });
   onTestFinished(() => agent[Symbol.asyncDispose]());
-  const said = (line: RegExp): Promise<string> =>
-    waitFor(`systemd to hear ${line}`, () => {
+  const expectNotification = (line: RegExp): Promise<string> =>
+    waitFor(`the notification ${line}`, () => {
       const message = systemd.take();
       return message !== undefined && line.test(message) && message;
     });
 
-  await said(/^STATUS=Connecting to the control plane; no apps$/);
-  await said(/^READY=1$/);
-  await said(/^STATUS=Offline, trying again \(.+\); no apps$/);
-  await said(/^WATCHDOG=1$/);
+  await expectNotification(/^STATUS=Connecting to the control plane; no apps$/);
+  await expectNotification(/^READY=1$/);
+  await expectNotification(/^STATUS=Offline, trying again \(.+\); no apps$/);
+  await expectNotification(/^WATCHDOG=1$/);
 
   const next = { ...settings, log: { level: "debug" }, link: { keepalive_s: 60 } };
   await writeFile(config, JSON.stringify(next));
   agent.kill("SIGHUP");
-  await said(/^RELOADING=1\nMONOTONIC_USEC=\d+$/);
-  await said(/^READY=1$/);
+  await expectNotification(/^RELOADING=1\nMONOTONIC_USEC=\d+$/);
+  await expectNotification(/^READY=1$/);
   await agent.waitForOutput(/"log_level":"debug"/);
   await agent.waitForOutput(/"settings":\["link\.keepalive_s"\]/);
 
   await writeFile(config, "{");
   agent.kill("SIGHUP");
   await agent.waitForOutput("the configuration is not valid");
-  await said(/^READY=1$/);
+  await expectNotification(/^READY=1$/);
 
   agent.kill("SIGTERM");
-  await said(/^STOPPING=1$/);
+  await expectNotification(/^STOPPING=1$/);
   expect(await agent.exited).toBe(0);
   expect(agent.stderr()).toBe("");
 });

@@ -13,10 +13,10 @@ const system = sharedSystem();
 
 const published = (port: number): object => expect.objectContaining({ HostPort: String(port) });
 
-// The machine's own engine cannot run privileged containers everywhere; a system's own can.
+// The machine's engine may be unable to run privileged containers; a private engine can.
 const privileged = (await privateEngineUnavailableReason()) === undefined;
 
-test("with everything set runs exactly as asked for", async () => {
+test("with every field set runs exactly as requested", async () => {
   const image = await system().load(await webImage());
   const ports = [await freeHostPort(), await freeHostPort(), await freeHostPort()] as const;
   const [settings, data] = [join(system().directory, "settings"), join(system().directory, "data")];
@@ -65,7 +65,7 @@ test("with everything set runs exactly as asked for", async () => {
   expect(Config.Labels).toEqual({
     "io.edge-agent.app": name,
     "io.edge-agent.deployment": deploymentId,
-    // Said also where there is nothing to say: a label that is left out would be the image's.
+    // Always set, even if empty: otherwise the image's label would apply.
     "io.edge-agent.extras": "{}",
     "io.edge-agent.previous-image": "",
     "io.edge-agent.image": image,
@@ -89,7 +89,7 @@ test("with everything set runs exactly as asked for", async () => {
   );
 });
 
-test("on the host's network listens on the device itself, and says that a port mapping has no effect", async () => {
+test("on the host's network listens on the device itself, and reports that a port mapping has no effect", async () => {
   const image = await system().load(await webImage());
   const [own, mapped] = [await freeHostPort(), await freeHostPort()];
   const { events, final, deploymentId } = await system().deploy({
@@ -109,7 +109,7 @@ test("on the host's network listens on the device itself, and says that a port m
   expect(HostConfig).toMatchObject({ NetworkMode: "host", Privileged: false });
 });
 
-test("asks for no more than a name and an image", async () => {
+test("needs only a name and an image", async () => {
   const image = await system().load(await webImage());
   const { final, deploymentId } = await system().deploy({ name: system().name(), image });
   expect(final.status).toBe("Success");
@@ -118,7 +118,7 @@ test("asks for no more than a name and an image", async () => {
   expect(Mounts).toEqual([]);
 });
 
-test("reaches the asset by its serial number as well as by its UUID in capitals", async () => {
+test("accepts the asset's serial number and its UUID in capitals", async () => {
   const image = await system().load(await webImage());
   const { uuid, serialNumber } = system().asset;
   for (const asset of [serialNumber, uuid.toUpperCase()]) {

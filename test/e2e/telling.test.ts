@@ -12,7 +12,7 @@ const system = sharedSystem();
 const api = () => apiClient(system().control, system().account);
 const edge = (path: string): string => `/v1/assets/${system().asset.serialNumber}/edge/${path}`;
 
-/** Connections the agent has open. */
+/** Open connections of the agent. */
 function openSockets(): number {
   const folder = `/proc/${system().agent.pid}/fd`;
   return readdirSync(folder).length;
@@ -38,7 +38,7 @@ interface Entry {
   readonly timestamp: string;
 }
 
-/** The lines of a log as they come, until the client leaves. */
+/** Yields the lines of a log until the client disconnects. */
 async function* follow(name: string, query: string, signal: AbortSignal): AsyncGenerator<Entry> {
   const headers = { "X-API-Key": system().account.apiKey, Accept: "application/x-ndjson" };
   const response = await fetch(`${system().control.url}${edge(`apps/${name}/logs?${query}`)}`, { headers, signal });
@@ -51,7 +51,7 @@ async function* follow(name: string, query: string, signal: AbortSignal): AsyncG
   }
 }
 
-test("an app is told of as it is, and its environment only to who asks for it", async () => {
+test("an app is reported with its state, and its environment values only on request", async () => {
   const name = system().name();
   const port = await freeHostPort();
   const image = await system().load(await webImage(), "web");
@@ -62,19 +62,19 @@ test("an app is told of as it is, and its environment only to who asks for it", 
     environments,
     ports: [{ host_port: port, target_port: WEB_PORT }],
   });
-  const told = await waitFor("the report", async () => {
+  const reported = await waitFor("the report", async () => {
     const { body } = await api().get(edge("apps"));
     const app = (body["apps"] as Record<string, unknown>[]).find((one) => one["name"] === name);
     return app?.["state"] === "running" && app;
   });
-  expect(told).toMatchObject({
+  expect(reported).toMatchObject({
     desired_state: "running",
     restarts: 0,
     last_deployment: { deployment_id: deploymentId },
   });
   const shown = await api().get(edge(`apps/${name}`));
   expect(shown).toMatchObject({ status: 200, body: { name, state: "running" } });
-  expect(JSON.stringify([told, shown.body])).not.toContain(SECRET);
+  expect(JSON.stringify([reported, shown.body])).not.toContain(SECRET);
   const revealed = await api().get(edge(`apps/${name}?reveal=environments`));
   expect(JSON.stringify(revealed.body)).toContain(SECRET);
   expect((await api().get(edge(`apps/${name}x`))).body).toMatchObject({ code: "AppNotFound" });
@@ -82,7 +82,7 @@ test("an app is told of as it is, and its environment only to who asks for it", 
   expect(written).not.toContain(SECRET);
 });
 
-test("a log is read and followed, its streams told apart, and nothing stays open when the client leaves", async () => {
+test("a log is read and followed with its streams distinguished, and nothing stays open after the client disconnects", async () => {
   const name = system().name();
   await deployTicker(name);
   const before = openSockets();
@@ -99,7 +99,7 @@ test("a log is read and followed, its streams told apart, and nothing stays open
   await waitFor("the engine's stream to end", () => openSockets() <= before);
 });
 
-test("a log that is followed ends with the link, and nothing stays open on the device", async () => {
+test("a followed log ends with the link, and nothing stays open on the device", async () => {
   const name = system().name();
   await deployTicker(name);
   const before = openSockets();
@@ -119,11 +119,11 @@ function rss(): number {
   return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${system().agent.pid}/status`, "utf8"))?.[1]);
 }
 
-test("the device is told of as it is, and asking for it leaves nothing behind", async () => {
+test("the device's state is reported, and queries for it do not leak memory", async () => {
   const before = rss();
   const fields = ["uptime_s", "memory_available_bytes", "disk_free_bytes", "interfaces", "containers"];
-  // The device measures for 7 s at most, and the engine has 5 s: on a machine that is busy a value may be missing.
-  await waitFor("a look at the device with every value", async () => {
+  // The device measures for at most 7 s, and the engine has 5 s: on a busy machine a value may be missing.
+  await waitFor("a device state with every value", async () => {
     const { status, body } = await api().get(edge("device"));
     expect(status).toBe(200);
     expect(body).toMatchObject({ reachable: true });

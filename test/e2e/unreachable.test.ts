@@ -5,7 +5,7 @@ import { startTestSystem } from "../support/system/test-system.ts";
 import type { AppRequest, Deployed, System } from "../support/system.ts";
 import { waitFor } from "../support/wait-for.ts";
 
-// Each has a system of its own, and most of its time is the 10 s a device has to acknowledge: they run side by side.
+// Concurrent: each test has its own system and mostly waits for the acknowledgement timeout of 10 s.
 
 async function app(system: System): Promise<AppRequest> {
   const ports = [{ host_port: await freeHostPort(), target_port: WEB_PORT }];
@@ -24,7 +24,7 @@ async function timed<T>(work: Promise<T>): Promise<[T, seconds: number]> {
   return [await work, (performance.now() - began) / 1000];
 }
 
-/** What was reported as failed does not run; the same app can be deployed. */
+/** Checks that the failed deployment does not run and the same app can be deployed. */
 async function expectWorksAgain(system: System, request: AppRequest, failedId: string): Promise<void> {
   expect((await system.deploy(request)).final.status).toBe("Success");
   expect(await system.containersOf(failedId)).toEqual([]);
@@ -49,15 +49,15 @@ test.concurrent("a device that is frozen: DeviceNotReachable after 10 s, and it 
   const [failed, seconds] = await timed(system.deploy(request)).finally(() => system.agent.signal("SIGCONT"));
   expectNotReachable(failed);
   expect(seconds).toBeGreaterThan(9.5);
-  // The thawed agent finds the command in its socket, and behind it that it is not wanted any more.
-  await system.agent.waitForLog("the end of what nobody wants", ({ deployment, code }) => {
+  // The resumed agent reads the command from its socket, followed by its cancellation.
+  await system.agent.waitForLog("the end of the cancelled deployment", ({ deployment, code }) => {
     return deployment === failed.deploymentId && code === "DeploymentCancelled";
   });
   await expectWorksAgain(system, request, failed.deploymentId);
 });
 
-test.concurrent("a link that went silent: DeviceNotReachable after 10 s, and a new link is made", async (context) => {
-  // The silence must not be found out before the ten seconds are over: then the deployment would arrive after all.
+test.concurrent("a silent link: DeviceNotReachable after 10 s, and the agent reconnects", async (context) => {
+  // The agent must not detect the silence within the ten seconds: otherwise it would reconnect and get the deployment.
   const system = await startTestSystem(context, {
     agentConfig: { link: { keepalive_s: 25, keepalive_max_s: 25, pong_timeout_s: 1 } },
   });

@@ -2,10 +2,10 @@ import { readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { sourceFiles } from "../support/repo/files.ts";
 
-// Pieced together, so that this file does not hold what it looks for.
+// Concatenated, so that this file does not match the pattern.
 const FOCUSED = new RegExp(String.raw`\b(it|test|describe|suite)(\.\w+)*\.${"only"}\b`);
 
-it("no test is left focused, which would silently keep the others from running", async () => {
+it("no test is focused, which would silently skip the others", async () => {
   const files = await Promise.all(
     sourceFiles("test").map(async (path) => ({ path, text: await readFile(path, "utf8") })),
   );

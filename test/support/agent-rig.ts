@@ -38,7 +38,7 @@ const DEPLOY_CONFIG: Omit<RigConfig, "maxImageBytes"> = {
   protectedPaths: [],
 };
 
-/** A machine that shows what a test says. */
+/** A host whose state the test sets. */
 class FakeHost implements Host {
   readonly listening = new Map<number, { pid: number; name: string }>();
   share: number | undefined = 0.5;
@@ -67,7 +67,7 @@ class FakeHost implements Host {
     return this.share;
   }
 
-  /** Where paths lead that are not what they are called. */
+  /** What symbolic links resolve to, by path. */
   readonly resolvedPaths = new Map<string, ResolvedPath>();
 
   async resolvePath(path: string) {
@@ -87,16 +87,16 @@ class FakeHost implements Host {
   }
 }
 
-/** The deployment part of an agent on a fake engine, with a real store in memory that outlives its restarts. */
+/** The deployment part of an agent on a fake engine. Its store is a real one in memory and survives `restart`. */
 export class AgentRig implements AsyncDisposable {
   readonly clock = new FakeClock();
   readonly engine = new FakeEngine(this.clock);
   readonly registry = new FakeRegistry(this.engine);
-  /** What the device knows to show registries. */
+  /** The device's registry credentials, by registry. */
   readonly logins = new Map<string, RegistryAuth>();
   readonly host = new FakeHost();
   readonly ledger = new CountingLedger();
-  /** What it has downloaded outlives restarts, as what is on disk does. */
+  /** Its partial downloads survive `restart`, as files on disk do. */
   readonly downloader = new FakeDownloader(this.engine, this.clock);
   readonly log: string[] = [];
   readonly store: NotifyingStore;
@@ -110,7 +110,7 @@ export class AgentRig implements AsyncDisposable {
     this.deployments = this.#start();
   }
 
-  /** Events of a deployment that were not acknowledged, in order. */
+  /** Unacknowledged events of a deployment, in order. */
   events(deploymentId: string): DeviceEvent[] {
     return this.store
       .pendingEvents(0, 10_000)
@@ -118,12 +118,12 @@ export class AgentRig implements AsyncDisposable {
       .map(({ event }) => event);
   }
 
-  /** The last event of a deployment, which is the final one once it has ended. */
+  /** The last event of a deployment: the final one once it has ended. */
   last(deploymentId: string): DeviceEvent | undefined {
     return this.events(deploymentId).at(-1);
   }
 
-  /** Lets time pass until the deployment has ended; at most `limitMs` of the fake clock. */
+  /** Advances the fake clock until the deployment has ended. Throws after `limitMs`. */
   async untilEnd(deploymentId: string, limitMs = 300_000): Promise<DeviceEvent | undefined> {
     for (let passed = 0; passed <= limitMs; passed += 50) {
       if ((this.store.deployment(deploymentId)?.outcome ?? "pending") !== "pending") return this.last(deploymentId);
@@ -132,7 +132,7 @@ export class AgentRig implements AsyncDisposable {
     throw new Error(`no end within ${limitMs} ms; events: ${JSON.stringify(this.events(deploymentId))}`);
   }
 
-  /** The process dies without a word, and a new one begins with what is on disk. */
+  /** Crashes the agent and starts a new one on the same store. */
   async restart(): Promise<void> {
     await this.deployments[Symbol.asyncDispose]();
     this.deployments = this.#start();

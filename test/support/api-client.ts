@@ -3,7 +3,7 @@ import type { ControlPlane, TestAccount } from "./control-plane.ts";
 export interface ApiResponse {
   readonly status: number;
   readonly headers: Headers;
-  /** The body read as JSON; `undefined` when it is empty. */
+  /** The body parsed as JSON; `undefined` when it is empty. */
   readonly body: Record<string, unknown>;
 }
 
@@ -14,7 +14,7 @@ export interface ApiClient {
   delete(path: string): Promise<ApiResponse>;
 }
 
-/** Talks JSON to a control plane with the key of an account. */
+/** A JSON client of the HTTP API with the key of an account. */
 export function apiClient(control: Pick<ControlPlane, "url">, account: Pick<TestAccount, "apiKey">): ApiClient {
   const call = async (method: string, path: string, body?: unknown): Promise<ApiResponse> => {
     const response = await fetch(control.url + path, {

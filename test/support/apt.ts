@@ -3,23 +3,23 @@ import { join } from "node:path";
 import { run, succeed } from "./command.ts";
 import { tempDir } from "./temp-dir.ts";
 
-/** A release of a distribution, other than the one this machine installs from. */
+/** A release of a distribution other than this machine's. */
 export interface PackageSource {
   readonly uri: string;
   readonly suite: string;
   readonly components: readonly string[];
-  /** Path of the keys it is signed with. */
+  /** Path of the keys that sign it. */
   readonly keyring: string;
 }
 
-/** Packages cannot be had here, such as where there is no network. The message says why, in apt's words. */
+/** Packages cannot be downloaded, such as without a network. The message is apt's. */
 export class PackagesUnavailable extends Error {
   override readonly name = "PackagesUnavailable";
 }
 
 /**
- * Unpacks the newest packages of a release into a directory, nothing of them run or installed. apt checks their
- * signatures, with lists of its own: those of the machine stay as they are. Rejects with `PackagesUnavailable`.
+ * Unpacks the newest packages of a release into a directory without installing them. apt checks the signatures and
+ * uses separate lists, so that the machine's stay unchanged. Rejects with `PackagesUnavailable`.
  */
 export async function unpackPackages(
   source: PackageSource,
@@ -46,23 +46,23 @@ async function aptGet(directory: string, args: readonly string[]): Promise<void>
     "Dir::Cache": directory,
     "Acquire::Languages": "none",
     "Acquire::http::Timeout": "10",
-    // What does not come is an error: otherwise an old list would do.
+    // A failed download is an error; by default apt would use an old list.
     "APT::Update::Error-Mode": "any",
-    // Its own user may not write to a directory of root's.
+    // apt's sandbox user may not write to a directory of root.
     "APT::Sandbox::User": "root",
   };
   const options = Object.entries(settings).flatMap(([name, value]) => ["-o", `${name}=${value}`]);
   const command = ["-qq", ...options, ...args];
-  const { code, stderr } = await run("apt-get", command, { cwd: directory, timeoutMs: 300_000 }).catch(notThere);
+  const { code, stderr } = await run("apt-get", command, { cwd: directory, timeoutMs: 300_000 }).catch(aptGetMissing);
   if (code !== 0) throw new PackagesUnavailable(firstError(stderr));
 }
 
-function notThere(): { readonly code: null; readonly stderr: string } {
-  return { code: null, stderr: "E: there is no apt-get" };
+function aptGetMissing(): { readonly code: null; readonly stderr: string } {
+  return { code: null, stderr: "E: apt-get is not installed" };
 }
 
-/** Those after it say what came of it. */
+/** The first error or warning; later ones are its consequences. */
 function firstError(output: string): string {
-  const said = output.split("\n").find((line) => /^[EW]: /.test(line));
-  return said?.slice("E: ".length).replace(/\s+/g, " ").trim() ?? "apt-get does not say why";
+  const line = output.split("\n").find((candidate) => /^[EW]: /.test(candidate));
+  return line?.slice("E: ".length).replace(/\s+/g, " ").trim() ?? "apt-get failed without a message";
 }

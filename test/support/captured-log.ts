@@ -7,7 +7,7 @@ export interface CapturedLog {
   text(): string;
 }
 
-/** A logger of every level that keeps its lines, without any of the masking of the real one. */
+/** A logger of every level that keeps its lines and masks nothing. */
 export function captureLogText(): CapturedLog {
   const lines: string[] = [];
   const logger = pino({ level: "trace" }, { write: (line: string) => void lines.push(line) });

@@ -4,10 +4,10 @@ import { MAX_WAIT_MS, waitFor } from "./wait-for.ts";
 
 interface CommandOptions {
   readonly cwd?: string;
-  /** Added to the environment of the test. `undefined` takes a variable away. */
+  /** Added to the environment of the test. `undefined` removes a variable. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly input?: string | Uint8Array;
-  /** Milliseconds until the command is killed and has failed. Default 60 s. */
+  /** Milliseconds after which the command is killed. Default 60 s. */
   readonly timeoutMs?: number;
 }
 
@@ -18,7 +18,7 @@ interface Outcome {
   readonly stderr: string;
 }
 
-/** Runs a command to its end, whatever the end is. */
+/** Runs a command until it exits. A non-zero exit code is no error. */
 export async function run(command: string, args: readonly string[], options: CommandOptions = {}): Promise<Outcome> {
   await using child = start(command, args, options);
   const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? 60_000);
@@ -27,14 +27,14 @@ export async function run(command: string, args: readonly string[], options: Com
   return { code, stdout: child.stdout(), stderr: child.stderr() };
 }
 
-/** Runs a command that has to succeed and answers its standard output. */
+/** Runs a command and returns its standard output. Rejects unless it exits with 0. */
 export async function succeed(command: string, args: readonly string[], options: CommandOptions = {}): Promise<string> {
   const { code, stdout, stderr } = await run(command, args, options);
   if (code === 0) return stdout;
   throw new Error(`${command} ${args.join(" ")} ended with ${code}\n${tail(stdout)}${tail(stderr)}`);
 }
 
-/** A process that runs beside the test. Disposing it kills it and waits for its end. */
+/** A background process. Disposing it kills it and waits for its exit. */
 export interface RunningCommand extends AsyncDisposable {
   readonly pid: number;
   /** Exit code, `null` where a signal ended it. */
@@ -43,13 +43,13 @@ export interface RunningCommand extends AsyncDisposable {
   stdout(): string;
   stderr(): string;
   kill(signal?: NodeJS.Signals): void;
-  /** Waits for text in either output. Fails at once when the process ends without it, showing what it wrote. */
+  /** Waits for text in stdout or stderr. Rejects with the output as soon as the process ends without it. */
   waitForOutput(pattern: string | RegExp, timeoutMs?: number): Promise<void>;
-  /** Waits until the condition holds. Fails at once when the process ends before, showing what it wrote. */
+  /** Waits until the condition holds. Rejects with the output as soon as the process ends before. */
   waitUntil(what: string, condition: () => boolean | Promise<boolean>, timeoutMs?: number): Promise<void>;
 }
 
-/** Starts a process. Fails when it cannot be started. */
+/** Starts a process. Throws when it cannot be started. */
 export function start(command: string, args: readonly string[], options: CommandOptions = {}): RunningCommand {
   const env = { ...process.env, ...options.env };
   const child = spawn(command, args, { cwd: options.cwd, env, stdio: "pipe" });

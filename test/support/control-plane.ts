@@ -18,11 +18,11 @@ export interface ControlPlaneOptions {
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly config?: ConfigInput;
-  /** The one that keeps state in the store unless given. */
+  /** Default: `StoredSimOperator`. */
   readonly simOperator?: (store: Store) => SimOperator;
 }
 
-/** An edge-control in this process, on a data directory of its own, listening on a free port of the loopback. */
+/** An edge-control in this process with its own data directory, listening on a free loopback port. */
 export interface ControlPlane extends AsyncDisposable {
   /** Such as `http://127.0.0.1:40123`. */
   readonly url: string;
@@ -54,8 +54,8 @@ export interface TestAsset {
 }
 
 /**
- * Starts one. Dispose of it to stop it and remove its data; that throws when an answer it gave does not fit its OpenAPI
- * document.
+ * Starts a control plane. Disposing it stops it and removes its data; that throws when one of its responses did not fit
+ * the OpenAPI document.
  */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const directory = await tempDir();

@@ -8,7 +8,7 @@ export class CountingLedger implements Ledger {
     this.entries.push(traffic);
   }
 
-  /** Bytes counted, all or those of some entries. */
+  /** Total bytes of the entries that match. */
   bytes(which: (traffic: Traffic) => boolean = () => true): number {
     return this.entries.filter(which).reduce((sum, { bytes }) => sum + bytes, 0);
   }

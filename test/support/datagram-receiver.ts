@@ -13,20 +13,20 @@ const SOCK_DGRAM = 2;
 const MSG_DONTWAIT = 0x40;
 const MAX_BYTES = 256 * 1024;
 
-/** A unix datagram socket such as systemd's and the journal's, bound to the path. */
+/** A unix datagram socket bound to the path, like those of systemd and the journal. */
 export class DatagramReceiver implements Disposable {
   readonly path: string;
   readonly #fd = libc.socket(AF_UNIX, SOCK_DGRAM, 0);
 
   constructor(path: string) {
     this.path = path;
-    // The name's length counts for an abstract one, which ends without a NUL.
+    // An abstract name has no terminating NUL: the address length delimits it.
     const address = Buffer.from(path.startsWith("@") ? `..\0${path.slice(1)}` : `..${path}\0`);
     address.writeUInt16LE(AF_UNIX);
     if (libc.bind(this.#fd, address, address.length) !== 0) throw new Error(`cannot bind ${path}`);
   }
 
-  /** The next datagram as text, if one is there. */
+  /** Returns the next queued datagram as text; `undefined` when there is none. */
   take(): string | undefined {
     const message = Buffer.alloc(MAX_BYTES);
     const length = libc.recv(this.#fd, message, BigInt(message.length), MSG_DONTWAIT);

@@ -4,10 +4,10 @@ import { appendEvent } from "../../src/control-plane/core/event-log.ts";
 import { utf8ByteLength } from "../../src/protocol/utf8-byte-length.ts";
 import { receivedEvent } from "../../src/control-plane/core/transitions.ts";
 
-/** When the deployments of the unit tests were asked for, Unix milliseconds. */
+/** When the deployments of the unit tests were requested, Unix milliseconds. */
 export const T0 = 1_800_000_000_000;
 
-/** The deployment as a store would keep it after a change. */
+/** Returns the deployment as a store keeps it after the change. */
 export function applyChange(deployment: Deployment, change: DeploymentChange | undefined): Deployment {
   const event = change?.event;
   const version = deployment.version + (change ? 1 : 0);
@@ -21,7 +21,7 @@ export function applyChange(deployment: Deployment, change: DeploymentChange | u
   };
 }
 
-/** A deployment that has had its first event. */
+/** Returns a deployment with its first event. */
 export function receivedDeployment(fields: Partial<Deployment> = {}): Deployment {
   const fresh = newDeployment({
     id: "dep_1",

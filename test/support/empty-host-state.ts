@@ -1,6 +1,6 @@
 import type { HostState } from "../../src/agent/core/deployment/check.ts";
 
-/** A machine with nothing on it. */
+/** A host without containers, apps and listening ports. */
 export const EMPTY_HOST_STATE: HostState = {
   containers: [],
   apps: [],

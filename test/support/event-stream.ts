@@ -1,13 +1,13 @@
 import { request, type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
 import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
 
-/** A streamed response of the control plane, read to the byte. */
+/** A streamed response of the control plane, with its exact text. */
 export class EventStream implements Disposable {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   /** Everything received so far. */
   text = "";
-  /** Resolves when the response has ended, `false` when it was cut off. */
+  /** Resolves at the end of the response: `false` when it was cut off. */
   readonly ended: Promise<boolean>;
   readonly #response: IncomingMessage;
   readonly #waiting = new Set<() => void>();
@@ -32,7 +32,7 @@ export class EventStream implements Disposable {
     });
   }
 
-  /** Every complete event received so far. Throws when a line does not fit the grammar. */
+  /** Every complete event received so far. Throws on a malformed line. */
   get events(): DeploymentEvent[] {
     const complete = this.text.slice(0, this.text.lastIndexOf("\n") + 1);
     return complete.split("\n").flatMap((line) => {
@@ -47,11 +47,11 @@ export class EventStream implements Disposable {
     return String(this.headers["deployment-id"]);
   }
 
-  /** Waits until the condition holds. Fails when the time is up, or when the stream ends before. */
+  /** Waits until the condition holds. Rejects after the timeout, or when the stream ends before. */
   async until(what: string, condition: (stream: this) => boolean, timeoutMs = 30_000): Promise<void> {
     const deadline = performance.now() + timeoutMs;
     while (!condition(this)) {
-      if (this.#isEnded || performance.now() > deadline) throw new Error(`in vain for ${what}; received: ${this.text}`);
+      if (this.#isEnded || performance.now() > deadline) throw new Error(`did not get ${what}; received: ${this.text}`);
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, 200);
         this.#waiting.add(() => {
@@ -62,23 +62,23 @@ export class EventStream implements Disposable {
     }
   }
 
-  /** Waits for an event and answers the first that fits. */
+  /** Waits for an event that fits and returns the first. */
   async event(what: string, fits: (event: DeploymentEvent) => boolean, timeoutMs?: number): Promise<DeploymentEvent> {
     await this.until(what, (stream) => stream.events.some(fits), timeoutMs);
     return this.events.find(fits) as DeploymentEvent;
   }
 
-  /** Stops reading, as a client does that hangs. */
+  /** Stops reading, like a client that hangs. */
   freeze(): void {
     this.#response.pause();
   }
 
-  /** Reads again. */
+  /** Resumes reading. */
   thaw(): void {
     this.#response.resume();
   }
 
-  /** Leaves without waiting for the end. */
+  /** Closes the connection without waiting for the end. */
   [Symbol.dispose](): void {
     this.#response.destroy();
   }
@@ -93,11 +93,11 @@ export interface StreamRequest {
   readonly method?: string;
   readonly apiKey?: string;
   readonly headers?: OutgoingHttpHeaders;
-  /** Text is sent as it is, everything else as JSON. */
+  /** A string is sent unchanged, everything else as JSON. */
   readonly body?: unknown;
 }
 
-/** Makes a request and resolves when the response's headers are there. */
+/** Sends a request. Resolves when the response's headers have arrived. */
 export function openStream(url: string, options: StreamRequest = {}): Promise<EventStream> {
   const { method = options.body === undefined ? "GET" : "POST", apiKey, headers, body } = options;
   const payload = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
@@ -107,7 +107,7 @@ export function openStream(url: string, options: StreamRequest = {}): Promise<Ev
       agent: false,
       headers: {
         ...(apiKey !== undefined && { "X-API-Key": apiKey }),
-        // The length is said, since Node leaves it out for DELETE.
+        // Explicit, since Node.js omits it for DELETE.
         ...(payload !== undefined && {
           "Content-Type": "application/json",
           "Content-Length": Buffer.byteLength(payload),

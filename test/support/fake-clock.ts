@@ -7,10 +7,10 @@ interface PendingTimer {
   readonly callback: () => void;
 }
 
-// 2026-01-01T00:00:00Z: some time of day that no test mistakes for the machine's own.
+// 2026-01-01T00:00:00Z: differs from the machine's own time.
 const DEFAULT_START = 1_767_225_600_000;
 
-/** A clock that stands still until a test moves it. */
+/** A clock that only moves when a test advances it. */
 export class FakeClock implements Clock {
   #wall: number;
   #monotonic = 0;
@@ -45,16 +45,16 @@ export class FakeClock implements Clock {
     return this.#timers.size;
   }
 
-  /** Milliseconds until the next timer fires; `undefined` where there is none. */
+  /** Milliseconds until the next timer fires; `undefined` without timers. */
   get untilNext(): number | undefined {
     const next = this.#next();
     return next && next.due - this.#monotonic;
   }
 
   /**
-   * Lets `ms` milliseconds pass. Timers fire in the order they are due, those due at once in the order they were set,
-   * each with the clock at its own time; what they set off runs before the next one, as far as it waits for promises
-   * and not for I/O. Timers set on the way fire too if they are due by the end.
+   * Advances the clock by `ms` milliseconds. Timers fire in the order of their due times, then in the order they were
+   * set, each with the clock at its due time. Promise reactions of a timer run before the next timer fires; I/O is not
+   * awaited. New timers that are due by the end fire too.
    */
   async advance(ms: number): Promise<void> {
     const end = this.#monotonic + ms;
@@ -68,7 +68,7 @@ export class FakeClock implements Clock {
     this.#moveTo(end);
   }
 
-  /** Moves the time of day by `ms` milliseconds in either direction, as a time server or a technician does. No timer notices. */
+  /** Changes the wall clock by `ms` milliseconds, as NTP does. Timers are not affected. */
   jump(ms: number): void {
     this.#wall += ms;
   }
@@ -87,7 +87,7 @@ export class FakeClock implements Clock {
   }
 }
 
-/** One turn of the event loop: every promise reaction that is ready has run by its end. */
+/** Waits for one turn of the event loop, so that pending promise reactions have run. */
 function settle(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);

@@ -10,17 +10,17 @@ export type FrameOf<T extends ControlFrame["type"]> = Extract<ControlFrame, { ty
 export interface FakeDeviceOptions {
   /** Ids of the deployments `hello` lists. */
   readonly held?: readonly string[];
-  /** Protocol version `hello` names. */
+  /** Protocol version in `hello`. */
   readonly protocol?: number;
-  /** Acknowledges deployments and commands by itself; true unless set. */
+  /** Acknowledges deployments and commands automatically. Default true. */
   readonly acknowledges?: boolean;
-  /** What it answers about deployments it is asked about; nothing on record of them unless set. `false`: it does not answer. */
+  /** Responses to outcome queries. Default: no record of any deployment. `false`: does not respond. */
   readonly outcomes?: readonly DeploymentOutcome[] | false;
 }
 
 const TIMEOUT_MS = 10_000;
 
-/** A device that does what the test says, over a real WebSocket. */
+/** A device that the test controls, over a real WebSocket. */
 export class FakeDevice implements AsyncDisposable {
   /** Everything the control plane sent, in order. */
   readonly received: ControlFrame[] = [];
@@ -51,7 +51,7 @@ export class FakeDevice implements AsyncDisposable {
     return this.#socket.readyState !== WebSocket.OPEN;
   }
 
-  /** Opens the connection without saying hello. Fails when it is refused. */
+  /** Opens the connection without `hello`. Rejects when it is refused. */
   static async open(url: string, token: string, options: FakeDeviceOptions = {}): Promise<FakeDevice> {
     const socket = new WebSocket(url, { headers: { Authorization: `Bearer ${token}` }, perMessageDeflate: false });
     const device = new FakeDevice(socket, options);
@@ -62,7 +62,7 @@ export class FakeDevice implements AsyncDisposable {
     return device;
   }
 
-  /** Opens the connection, says hello and waits for the welcome. */
+  /** Opens the connection, sends `hello` and waits for `welcome`. */
   static async connect(url: string, token: string, options: FakeDeviceOptions = {}): Promise<FakeDevice> {
     const device = await FakeDevice.open(url, token, options);
     device.hello(options);
@@ -79,7 +79,7 @@ export class FakeDevice implements AsyncDisposable {
     this.send({ type: "ack", deployment_id: deploymentId });
   }
 
-  /** Sends an event; it takes the deployment's next `device_seq` unless it has one. Answers the `device_seq`. */
+  /** Sends an event, with the deployment's next `device_seq` by default. Returns the `device_seq`. */
   event(deploymentId: string, event: Partial<DeviceEvent>): number {
     const deviceSeq = event.device_seq ?? (this.#deviceSeqs.get(deploymentId) ?? 0) + 1;
     this.#deviceSeqs.set(deploymentId, deviceSeq);
@@ -88,32 +88,32 @@ export class FakeDevice implements AsyncDisposable {
     return deviceSeq;
   }
 
-  /** Sends the final event of a deployment that went well. */
+  /** Sends the final event of a successful deployment. */
   success(deploymentId: string): number {
     return this.event(deploymentId, { status: "Success", message: "The app runs.", step: "done" });
   }
 
-  /** Answers a query, any number of times. */
+  /** Sends one answer to a query; may be called repeatedly. */
   answer(queryId: string, body: unknown): void {
     this.send({ type: "answer", query_id: queryId, body });
   }
 
-  /** Ends a query, with an error where there is a code. */
+  /** Ends a query, with an error if a code is given. */
   endQuery(queryId: string, code?: string, message?: string): void {
     this.send({ type: "query_end", query_id: queryId, ...(code && { code }), ...(message && { message }) });
   }
 
-  /** Sends a report: complete unless it has a `base`. */
+  /** Sends a report: complete, or a delta if `base` is given. */
   report(change: Partial<ReportDelta> & Pick<ReportDelta, "hash">): void {
     this.send({ type: "report", base: null, apps: [], removed_apps: [], ...change });
   }
 
-  /** Sends anything: text and bytes as they are, everything else as JSON. */
+  /** Sends a frame: strings and buffers unchanged, everything else as JSON. */
   send(frame: unknown): void {
     this.#socket.send(typeof frame === "string" || Buffer.isBuffer(frame) ? frame : JSON.stringify(frame));
   }
 
-  /** The next frame of this type that was not taken yet; those before it are passed over. Fails after 10 s, or when the connection is closed. */
+  /** Returns the next frame of this type, skipping others. Rejects after 10 s, or when the connection is closed. */
   async next<T extends ControlFrame["type"]>(type: T): Promise<FrameOf<T>> {
     const deadline = performance.now() + TIMEOUT_MS;
     for (;;) {
@@ -137,17 +137,17 @@ export class FakeDevice implements AsyncDisposable {
     await Promise.race([pong, this.closed]);
   }
 
-  /** Stops reading, as a device does that hangs. */
+  /** Stops reading, like a device that hangs. */
   freeze(): void {
     this.#socket.pause();
   }
 
-  /** Reads again. */
+  /** Resumes reading. */
   thaw(): void {
     this.#socket.resume();
   }
 
-  /** Cuts the connection without a word. */
+  /** Terminates the connection without a close frame. */
   async cut(): Promise<void> {
     this.#socket.terminate();
     await this.closed;
@@ -160,7 +160,7 @@ export class FakeDevice implements AsyncDisposable {
 
   #receive(text: string): void {
     const decoded = decodeControlFrame(text);
-    if (decoded.kind !== "frame") throw new Error(`the control plane sent something that is no frame: ${text}`);
+    if (decoded.kind !== "frame") throw new Error(`the control plane sent an invalid frame: ${text}`);
     this.received.push(decoded.frame);
     const isCommand = decoded.frame.type === "deploy" || decoded.frame.type === "command";
     if (isCommand && this.#acknowledges) this.ack(decoded.frame.deployment_id);

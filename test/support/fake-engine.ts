@@ -36,9 +36,9 @@ const ALL_LIMITS = { memory: true, cpu: true };
 const LOG_EVERY_MS = 50;
 const EVENTS_EVERY_MS = 100;
 
-/** An engine in memory that behaves like a real one as far as the agent can see; both pass one contract suite. */
+/** An engine in memory. It passes the same contract tests as the real engines. */
 export class FakeEngine implements Engine {
-  /** Where tests make calls fail, hang, or look at them. */
+  /** Makes calls fail or hang, and observes them. */
   readonly faults = new Faults();
   readonly engineInfo: EngineInfo;
   readonly #clock: Clock;
@@ -57,58 +57,58 @@ export class FakeEngine implements Engine {
     this.engineInfo = { ...version, ...machine, dataRoot: "/var/lib/docker", limits: ALL_LIMITS, ...info };
   }
 
-  /** Puts an image on the machine. */
+  /** Adds an image to the engine. */
   addImage(reference: string, image: FakeImage = {}): void {
     this.#images.set(reference, image);
   }
 
-  /** Takes an image off the machine. */
+  /** Removes an image from the engine. */
   removeImage(reference: string): void {
     this.#images.delete(reference);
   }
 
-  /** Takes every image off the machine. */
+  /** Removes every image from the engine. */
   removeImages(): void {
     this.#images.clear();
   }
 
-  /** Puts an image into the registry to pull from, or the error a pull of it ends with. */
+  /** Adds an image to the registry, or the error that a pull of it fails with. */
   publish(reference: string, image: FakeImage | EngineError = {}): void {
     this.#registry.set(reference, image);
   }
 
-  /** What there is in the registry under a reference. */
+  /** Returns the registry's entry for a reference. */
   published(reference: string): FakeImage | EngineError | undefined {
     return this.#registry.get(reference);
   }
 
-  /** Everything there is in the registry. */
+  /** Returns every entry of the registry. */
   publishedAll(): readonly (readonly [string, FakeImage | EngineError])[] {
     return [...this.#registry];
   }
 
-  /** A process that is no container takes a TCP port, until disposed. */
+  /** Occupies a TCP port as a process outside any container, until disposed. */
   occupyPort(port: number): Disposable {
     this.#foreignPorts.add(port);
     return { [Symbol.dispose]: () => void this.#foreignPorts.delete(port) };
   }
 
-  /** The container, with the request it was created from; `undefined` where there is none. */
+  /** Returns the container of this id or name; `undefined` if there is none. */
   container(idOrName: string): FakeContainer | undefined {
     return this.#containers.get(idOrName) ?? [...this.#containers.values()].find((c) => c.name === idOrName);
   }
 
-  /** Every container, in the order they were created. */
+  /** Every container, in order of creation. */
   get containers(): readonly FakeContainer[] {
     return [...this.#containers.values()];
   }
 
-  /** How many logs are being read right now. */
+  /** Number of log readers that are open. */
   get openLogs(): number {
     return this.#openLogs;
   }
 
-  /** The machine goes down and comes up: what was running is started again, as its restart policy says. */
+  /** Reboots the machine: running containers start again by their restart policy. */
   reboot(): void {
     const running = this.containers.filter(({ status }) => status === "running" || status === "restarting");
     for (const container of running) container.start();
@@ -193,7 +193,7 @@ export class FakeEngine implements Engine {
         const { id: imageId, repoDigests } = this.#facts(reference, image);
         return { imageId, diffIds: diffIdsOf(image), isFromRegistry: repoDigests.length > 0 };
       });
-      // An image of two names is one image.
+      // Several names of one image give one entry.
       const known = chains.toSorted((a, b) => Number(a.isFromRegistry) - Number(b.isFromRegistry));
       return [...new Map(known.map((chain) => [chain.imageId, chain])).values()];
     });
@@ -212,7 +212,7 @@ export class FakeEngine implements Engine {
       if (image.architecture !== undefined && image.architecture !== this.engineInfo.architecture) {
         throw new EngineError("wrong_platform", `no matching manifest for linux/${this.engineInfo.architecture}`);
       }
-      // What is on this machine is there at once.
+      // A pull from loopback takes no time.
       if (!isInsecure) await this.#download(image, onProgress, signal);
       this.#name(reference, image);
     });
@@ -317,7 +317,7 @@ export class FakeEngine implements Engine {
     }
   }
 
-  /** The engine breaks off its events, as when it is restarted. */
+  /** Ends the engine's event streams, as a restart does. */
   breakEvents(): void {
     this.#eventsEpoch++;
   }
@@ -361,7 +361,7 @@ export class FakeEngine implements Engine {
     return undefined;
   }
 
-  /** The image that had the name before stays: by its id, where it has no other. */
+  /** Names an image. The previous image of that name stays, by its id if it has no other name. */
   #name(reference: string, image: FakeImage): void {
     const before = this.#images.get(reference);
     this.#images.set(reference, image);

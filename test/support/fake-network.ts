@@ -3,7 +3,7 @@ import type { InterfaceCounters } from "../../src/agent/core/traffic/interface-t
 import type { NetworkKind } from "../../src/agent/core/traffic/network-kind.ts";
 import type { Network } from "../../src/agent/host/network.ts";
 
-/** Interfaces as a test says; named after their kind, as on most devices. */
+/** Interfaces set by the test. Their kind follows from the name, as on most devices. */
 export class FakeNetwork implements Network {
   defaultRoute: DefaultRoute | undefined = { interface: "eth0", gateway: "0102A8C0" };
   interfaceCounters: readonly InterfaceCounters[] = [];

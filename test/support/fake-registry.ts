@@ -21,9 +21,9 @@ const TYPE = "application/vnd.oci.image";
 
 /** The registry a fake engine pulls from, as its clients see it. */
 export class FakeRegistry implements RegistryClient {
-  /** What was shown with each request. */
+  /** Credentials of each request. */
   readonly shown: (RegistryAuth | undefined)[] = [];
-  /** Fails the next requests; for each one, first to last. */
+  /** Errors of the next requests, in order. */
   readonly failures: RegistryError[] = [];
   readonly #engine: FakeEngine;
 

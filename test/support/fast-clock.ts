@@ -1,6 +1,6 @@
 import { type Clock, sleepWithTimer, systemClock } from "../../src/lib/clock.ts";
 
-/** A clock on which everything takes so many times as long as it does: minutes pass in moments, on real sockets. */
+/** The system clock sped up by a factor, for tests of long timeouts on real sockets. */
 export function fastClock(times: number): Clock {
   const began = { now: systemClock.now(), monotonic: systemClock.monotonic() };
   const clock: Clock = {

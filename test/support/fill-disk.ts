@@ -1,7 +1,7 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
-/** Takes every free byte of a directory's disk, as an app that logs too much would. Answers the file that holds them. */
+/** Fills the disk of a directory, as an app that logs too much does. Returns the path of the file it wrote. */
 export function fillDisk(directory: string): string {
   const path = join(directory, "filler");
   const file = openSync(path, "w");
@@ -9,7 +9,7 @@ export function fillDisk(directory: string): string {
     try {
       for (;;) writeSync(file, Buffer.alloc(size, 1));
     } catch {
-      // Full for chunks of this size.
+      // No space for a chunk of this size.
     }
   }
   closeSync(file);

@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 
-/** A TCP port that was free a moment ago on all addresses. */
+/** Returns a TCP port that is free on all addresses at the time of the call. */
 export async function freePort(): Promise<number> {
   return await claim(0).then((port) => port ?? Promise.reject(new Error("no port is free")));
 }
@@ -9,7 +9,7 @@ export async function freePort(): Promise<number> {
 const FIRST_HOST_PORT = 30_000;
 const HOST_PORTS = 2768;
 
-/** A free TCP port in the range apps may be published in, 30000 to 32767. No other test gets it while this process lives. */
+/** Returns a free TCP port that apps may publish, 30000 to 32767. Reserved for this process until it exits. */
 export async function freeHostPort(): Promise<number> {
   for (let attempt = 0; attempt < 100; attempt++) {
     const port = FIRST_HOST_PORT + Math.floor(Math.random() * HOST_PORTS);
@@ -18,12 +18,12 @@ export async function freeHostPort(): Promise<number> {
   throw new Error("no free port between 30000 and 32767");
 }
 
-/** Whether nothing listens on the TCP port. */
+/** Returns whether nothing listens on the TCP port. */
 export async function isPortFree(port: number): Promise<boolean> {
   return (await claim(port)) !== undefined;
 }
 
-/** Takes a name that only one process of the machine can have, and that is free again once the process has ended. */
+/** Reserves the port among test processes by an abstract socket, which the kernel releases when the process exits. */
 function reserve(port: number): Promise<boolean> {
   const server = createServer().unref();
   return new Promise((resolve) => {

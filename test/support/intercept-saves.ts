@@ -1,6 +1,6 @@
 import type { AgentStore, StoreChange } from "../../src/agent/store/store.ts";
 
-/** A store as it is, but for what a test does around it. What `onSave` throws, `save` throws, and nothing is written. */
+/** Calls `onSave` before each `save` of the store. If it throws, `save` throws the same and nothing is written. */
 export function interceptSaves(
   store: AgentStore,
   { onSave }: { readonly onSave: (change: StoreChange) => void },

@@ -23,7 +23,7 @@ const EMPTY_PROGRESS: RunProgress = {
 const FAILURE: Failure = { code: "CrashLoopBackOff", message: "it crashed", step: "verifying" };
 const CANCELLED: Failure = { code: "DeploymentCancelled", message: "enough", step: "done" };
 
-/** What may befall the agent around one step. */
+/** Faults around one step. */
 export const STEP_FAULTS = [
   "none",
   "crash_before_store",
@@ -46,15 +46,15 @@ export interface PlanSimulation {
   installed: AppRecord | undefined;
   containers: Container[];
   readonly steps: Step["kind"][];
-  /** How many steps there were with no container running. */
+  /** Number of steps without a running container. */
   stepsWithoutContainer: number;
 }
 
-/** Plays a deployment by its plan alone: each step does what it says, unless something befalls it. */
+/** Runs a deployment by its plan alone. `faults` holds the fault of each round. */
 export function simulatePlan(
   action: DeploymentAction,
   spec: AppSpec,
-  mishaps: readonly StepFault[] = [],
+  faults: readonly StepFault[] = [],
   desired: AppRecord["desired"] = "running",
 ): PlanSimulation {
   const old = {
@@ -62,63 +62,71 @@ export function simulatePlan(
   };
   const previous = action === "deploy" ? undefined : { ...old, desired };
   const record = { ...newRecord("d1", 1, spec), action, app: spec.name, previous };
-  const world: PlanSimulation = { record, installed: previous, containers: [], steps: [], stepsWithoutContainer: 0 };
+  const simulation: PlanSimulation = {
+    record,
+    installed: previous,
+    containers: [],
+    steps: [],
+    stepsWithoutContainer: 0,
+  };
   if (previous) {
     const running = desired === "running";
-    world.containers.push({ id: "c0", name: containerName(spec.name), deploymentId: "d0", running });
+    simulation.containers.push({ id: "c0", name: containerName(spec.name), deploymentId: "d0", running });
   }
   let progress = EMPTY_PROGRESS;
   let stored = record as DeploymentRecord;
-  for (let round = 0; round < mishaps.length + 60; round++) {
-    const seen = world.containers.map((container) => ({ ...container, up: container.running }));
-    const containers = seen.filter(({ deploymentId }) => deploymentId === "d1");
-    const others = previous ? seen.filter(({ deploymentId }) => deploymentId !== "d1") : [];
-    const step = nextStep(world.record, { containers, others }, progress, world.installed);
-    if (!step) return world;
-    world.steps.push(step.kind);
-    const mishap = mishaps[round] ?? "none";
+  for (let round = 0; round < faults.length + 60; round++) {
+    const observed = simulation.containers.map((container) => ({ ...container, up: container.running }));
+    const containers = observed.filter(({ deploymentId }) => deploymentId === "d1");
+    const others = previous ? observed.filter(({ deploymentId }) => deploymentId !== "d1") : [];
+    const step = nextStep(simulation.record, { containers, others }, progress, simulation.installed);
+    if (!step) return simulation;
+    simulation.steps.push(step.kind);
+    const fault = faults[round] ?? "none";
     if (isRecordStep(step)) {
-      const { record: change, app, removedApp } = toRecordChange(step, world.record);
-      world.record = { ...world.record, ...change };
-      if (app) world.installed = app;
-      if (removedApp !== undefined) world.installed = undefined;
+      const { record: change, app, removedApp } = toRecordChange(step, simulation.record);
+      simulation.record = { ...simulation.record, ...change };
+      if (app) simulation.installed = app;
+      if (removedApp !== undefined) simulation.installed = undefined;
     } else {
-      // On disk before the step has any effect.
-      world.record = stored = beginsTouching(world.record, step) ? { ...world.record, touched: true } : world.record;
-      if (mishap === "step_fails" && step.kind !== "clean") {
-        const failure = world.record.failure ? { rollbackFailure: FAILURE } : { failure: FAILURE };
-        world.record = { ...world.record, ...failure };
+      // Stored before the step has any effect.
+      simulation.record = stored = beginsTouching(simulation.record, step)
+        ? { ...simulation.record, touched: true }
+        : simulation.record;
+      if (fault === "step_fails" && step.kind !== "clean") {
+        const failure = simulation.record.failure ? { rollbackFailure: FAILURE } : { failure: FAILURE };
+        simulation.record = { ...simulation.record, ...failure };
       } else {
-        world.record = { ...world.record, ...applyStep(world, step, round) };
+        simulation.record = { ...simulation.record, ...applyStep(simulation, step, round) };
         progress = progressAfter(step, progress);
       }
     }
-    if (mishap === "cancel" && world.record.outcome === "pending" && !world.record.failure) {
-      world.record = { ...world.record, failure: CANCELLED };
+    if (fault === "cancel" && simulation.record.outcome === "pending" && !simulation.record.failure) {
+      simulation.record = { ...simulation.record, failure: CANCELLED };
     }
-    if (mishap === "container_removed") world.containers = world.containers.slice(1);
-    if (mishap === "crash_before_store" && !isRecordStep(step)) {
-      world.record = stored;
+    if (fault === "container_removed") simulation.containers = simulation.containers.slice(1);
+    if (fault === "crash_before_store" && !isRecordStep(step)) {
+      simulation.record = stored;
       progress = EMPTY_PROGRESS;
     }
-    if (mishap === "reboot") {
+    if (fault === "reboot") {
       progress = EMPTY_PROGRESS;
-      for (const container of world.containers) container.running = false;
+      for (const container of simulation.containers) container.running = false;
     }
-    if (!world.containers.some(({ running }) => running)) world.stepsWithoutContainer++;
-    stored = world.record;
+    if (!simulation.containers.some(({ running }) => running)) simulation.stepsWithoutContainer++;
+    stored = simulation.record;
   }
-  return world;
+  return simulation;
 }
 
-function applyStep(world: PlanSimulation, step: Step, round: number): Partial<DeploymentRecord> {
-  const find = (id: string): Container | undefined => world.containers.find((container) => container.id === id);
+function applyStep(simulation: PlanSimulation, step: Step, round: number): Partial<DeploymentRecord> {
+  const find = (id: string): Container | undefined => simulation.containers.find((container) => container.id === id);
   const change = (id: string, fields: Partial<Container>): void => {
     const container = find(id);
     if (!container) return;
     if (
       fields.name !== undefined &&
-      world.containers.some((other) => other !== container && other.name === fields.name)
+      simulation.containers.some((other) => other !== container && other.name === fields.name)
     )
       throw new Error(`two containers named ${fields.name}`);
     Object.assign(container, fields);
@@ -131,8 +139,8 @@ function applyStep(world: PlanSimulation, step: Step, round: number): Partial<De
     case "create": {
       const { spec, place, deploymentId } = step;
       const name = place === "new_version" ? newVersionName(spec.name) : containerName(spec.name);
-      if (world.containers.some((other) => other.name === name)) throw new Error(`two containers named ${name}`);
-      world.containers.push({ id: `c${round + 1}`, name, deploymentId, running: false });
+      if (simulation.containers.some((other) => other.name === name)) throw new Error(`two containers named ${name}`);
+      simulation.containers.push({ id: `c${round + 1}`, name, deploymentId, running: false });
       return {};
     }
     case "switch": {
@@ -154,7 +162,7 @@ function applyStep(world: PlanSimulation, step: Step, round: number): Partial<De
       change(step.containerId, { running: true });
       return {};
     case "clean":
-      world.containers = world.containers.filter(({ id }) => !step.containerIds.includes(id));
+      simulation.containers = simulation.containers.filter(({ id }) => !step.containerIds.includes(id));
       return {};
     case "resolve":
     case "verify":

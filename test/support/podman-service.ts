@@ -6,13 +6,13 @@ import { engineRequest } from "./images/load-image.ts";
 import { wrapperRuntime } from "./runtime/wrapper-runtime.ts";
 import { tempDir } from "./temp-dir.ts";
 
-/** A Podman of the test's own, apart from any other on the machine. Disposing it removes everything it made. */
+/** A separate Podman for one test. Disposing it removes everything it made. */
 export interface PodmanService extends AsyncDisposable {
   readonly socketPath: string;
 }
 
-// Registries on loopback have no TLS, and Podman wants to be told. Its own limits of open files and processes are more
-// than a container without the capability CAP_SYS_RESOURCE can be given.
+// Podman must be told that loopback registries have no TLS. Its default limits of open files and processes are above
+// what a container gets without CAP_SYS_RESOURCE.
 const REGISTRIES = '[[registry]]\nlocation = "127.0.0.1"\ninsecure = true\n';
 const containersConf = (runtime: string): string => `
 [containers]
@@ -21,14 +21,14 @@ default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
 runtime = "${runtime}"
 `;
 
-/** Why no Podman can be started here; `undefined` where one can. */
+/** Returns why Podman cannot be started here; `undefined` if it can. */
 export async function podmanUnavailableReason(): Promise<string | undefined> {
-  if (process.getuid?.() !== 0) return "a Podman of its own needs root";
+  if (process.getuid?.() !== 0) return "a separate Podman needs root";
   const version = await run("podman", ["--version"]).catch(() => undefined);
   return version?.code === 0 ? undefined : "podman is not installed";
 }
 
-/** Starts `podman system service` with storage, settings and socket of its own. Needs Debian's package podman, and root. */
+/** Starts `podman system service` with its own storage, settings and socket. Needs root and Debian's package podman. */
 export async function startPodman(): Promise<PodmanService> {
   const directory = await tempDir();
   const at = (name: string): string => join(directory.path, name);
@@ -39,7 +39,7 @@ export async function startPodman(): Promise<PodmanService> {
     TMPDIR: at("downloads"),
     CONTAINERS_CONF: at("containers.conf"),
     CONTAINERS_REGISTRIES_CONF: at("registries.conf"),
-    // Health checks run on systemd timers; without systemd as process 1 containers with one would not even start.
+    // Health checks run on systemd timers. Without systemd as process 1, containers with a health check do not start.
     ...(existsSync("/run/systemd/system") ? {} : { DISABLE_HC_SYSTEMD: "true" }),
   };
   const storage = ["--root", at("root"), "--runroot", at("runroot"), "--tmpdir", at("tmp")];
@@ -51,7 +51,7 @@ export async function startPodman(): Promise<PodmanService> {
     await directory[Symbol.asyncDispose]();
   };
   try {
-    await service.waitUntil("answering", async () => {
+    await service.waitUntil("a ping response", async () => {
       return (await engineRequest(socketPath, "GET", "/_ping").catch(() => undefined))?.status === 200;
     });
   } catch (error) {

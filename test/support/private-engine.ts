@@ -10,17 +10,17 @@ import { tempDir } from "./temp-dir.ts";
 import { waitFor } from "./wait-for.ts";
 
 export interface PrivateEngineOptions {
-  /** Where images and containers are kept. Default: a directory of its own. The caller removes it. */
+  /** The engine's data root. The caller removes it. Default: a temporary directory. */
   readonly dataRoot?: string;
-  /** Folders with the programs of another Docker than the machine's. What is not there is taken from the machine. */
+  /** Directories with the programs of another Docker version. Missing programs are taken from the machine. */
   readonly programs?: readonly string[];
-  /** What the engine keeps images in. Default: what its version does by itself. */
+  /** Default: the engine version's own default. */
   readonly imageStore?: "classic" | "containerd";
 }
 
-/** Why no Docker engine of a test's own can be started here; `undefined` where one can. */
+/** Returns why a private Docker engine cannot be started here; `undefined` if it can. */
 export async function privateEngineUnavailableReason(): Promise<string | undefined> {
-  if (process.getuid?.() !== 0) return "a Docker engine of its own needs root";
+  if (process.getuid?.() !== 0) return "a private Docker engine needs root";
   for (const [command, ...args] of [
     ["dockerd", "--version"],
     ["runc", "--version"],
@@ -33,13 +33,13 @@ export async function privateEngineUnavailableReason(): Promise<string | undefin
 }
 
 /**
- * A Docker engine of the test's own beside the one of the machine, to be stopped, killed and started again. Privileged
- * containers work in it also where the machine's do not. Ports are published by Docker's proxy alone: two engines must
- * not share the rules of the packet filter. Disposing it leaves no process, mount or file behind.
+ * A Docker engine beside the machine's that a test may stop, kill and restart. Privileged containers work in it even if
+ * the machine's engine has none. Ports are published by Docker's proxy alone, since two engines must not share iptables
+ * rules. Disposing it leaves no process, mount or file behind.
  */
 export class PrivateEngine implements AsyncDisposable {
   readonly socketPath: string;
-  /** This machine's address as its containers see it. */
+  /** This machine's address in the containers' network. */
   readonly hostAddress: string;
   readonly #directory: string;
   readonly #programs: readonly string[];
@@ -56,7 +56,7 @@ export class PrivateEngine implements AsyncDisposable {
     this.#owned = owned;
   }
 
-  /** Starts an engine and waits until it answers. */
+  /** Starts an engine and waits until it responds. */
   static async start(options: PrivateEngineOptions = {}): Promise<PrivateEngine> {
     await using undo = new AsyncDisposableStack();
     const { path: directory } = undo.use(await tempDir());
@@ -80,33 +80,33 @@ export class PrivateEngine implements AsyncDisposable {
     return this.#process?.pid;
   }
 
-  /** Where images and containers are kept. */
+  /** The directory that holds images and containers. */
   get dataRoot(): string {
     return this.#dataRoot;
   }
 
-  /** Starts the daemon after `stop`, `kill` or `powerOff`, and waits until it answers. */
+  /** Starts the daemon after `stop`, `kill` or `powerOff`, and waits until it responds. */
   async start(): Promise<void> {
     const args = ["--config-file", join(this.#directory, "daemon.json")];
-    // Docker finds its containerd, the proxy of its ports and others by the path.
+    // dockerd finds containerd, docker-proxy and others through PATH.
     const env = { PATH: [...this.#programs, process.env["PATH"]].join(":") };
     const daemon = start("dockerd", args, { env });
     this.#process = daemon;
     await daemon.waitUntil(
-      "answering",
+      "a ping response",
       async () => (await engineRequest(this.socketPath, "GET", "/_ping").catch(() => undefined))?.status === 200,
       60_000,
     );
   }
 
-  /** Ends the daemon in good order; its containers end too. */
+  /** Stops the daemon gracefully, and its containers with it. */
   async stop(): Promise<void> {
     this.#process?.kill("SIGTERM");
     await this.#process?.exited;
     this.#process = undefined;
   }
 
-  /** Puts another engine in its place, at the same socket and with nothing on it. After `stop`; `start` starts it. */
+  /** Switches to an empty data root at the same socket. Must be called after `stop` and before `start`. */
   async replace(): Promise<void> {
     await unmountBelow(this.#directory, this.#dataRoot);
     const file = join(this.#directory, "daemon.json");
@@ -116,20 +116,20 @@ export class PrivateEngine implements AsyncDisposable {
   }
 
   /**
-   * Kills the daemon alone, as the kernel does when memory runs out. Its containers go on, without published ports.
-   * Docker 20.10 ends them when it is started again, and takes that for the user's wish: they stay down.
+   * Kills the daemon alone, as the OOM killer does. Its containers keep running, without published ports. Docker 20.10
+   * stops them when it starts again and counts that as a stop by the user: they stay down.
    */
   async kill(): Promise<void> {
     await this.#process?.[Symbol.asyncDispose]();
     this.#process = undefined;
-    // The daemon's containerd dies with it. A new daemon that comes upon its file too early would wait for it in vain.
+    // The daemon's containerd dies with it. A new daemon that finds its pid file would wait for it.
     const pidFile = join(this.#execRoot, "containerd", "containerd.pid");
     const pid = Number(await readFile(pidFile, "utf8").catch(() => "0"));
     if (pid > 0) await waitFor("containerd to end", async () => !(await isAlive(pid)));
     await rm(pidFile, { force: true });
   }
 
-  /** Kills the daemon, its helpers and every container at once, as a loss of power does, and empties what is in memory. */
+  /** Kills the daemon, its helpers and every container, as a loss of power does, and removes its runtime files. */
   async powerOff(): Promise<void> {
     await this.kill();
     await killProcessesOf(this.#directory);

@@ -8,11 +8,11 @@ import { MANIFEST_LIST, pushImage } from "./images/push-image.ts";
 import { tempDir } from "./temp-dir.ts";
 
 interface RegistryOptions {
-  /** The only user who may pull and push. */
+  /** The only user that may pull and push. */
   readonly user?: { readonly name: string; readonly password: string };
 }
 
-/** A registry on a loopback port, of Debian's package docker-registry. Disposing it ends it and removes its data. */
+/** A registry on a loopback port, from Debian's package docker-registry. Disposing it stops it and removes its data. */
 export class Registry implements AsyncDisposable {
   /** `127.0.0.1:PORT`, the first part of its image references. */
   readonly host: string;
@@ -42,29 +42,29 @@ export class Registry implements AsyncDisposable {
     return Number(this.host.split(":")[1]);
   }
 
-  /** Puts an image into the registry and answers the reference to pull it by. @param name such as `team/app:1.0` */
+  /** Pushes an image and returns the reference to pull it by. @param name such as `team/app:1.0` */
   async push(image: Image, name: string): Promise<string> {
     const [repository = "", tag = "latest"] = name.split(":");
     await pushImage(`http://${this.host}`, image, { repository, tag, headers: this.#authorization() });
     return `${this.host}/${repository}:${tag}`;
   }
 
-  /** Digest of what a name such as `team/app:1.0` stands for. */
+  /** Returns the digest of a name such as `team/app:1.0`. */
   async digest(name: string): Promise<string> {
     const [repository = "", tag = "latest"] = name.split(":");
     const headers = { ...this.#authorization(), Accept: MANIFEST_LIST };
-    const answer = await fetch(`http://${this.host}/v2/${repository}/manifests/${tag}`, { method: "HEAD", headers });
-    const digest = answer.headers.get("Docker-Content-Digest");
-    if (digest === null) throw new Error(`the registry has no ${name}: ${answer.status}`);
+    const response = await fetch(`http://${this.host}/v2/${repository}/manifests/${tag}`, { method: "HEAD", headers });
+    const digest = response.headers.get("Docker-Content-Digest");
+    if (digest === null) throw new Error(`the registry has no ${name}: ${response.status}`);
     return digest;
   }
 
-  /** Ends the process; what was pushed stays for `resume`. */
+  /** Stops the process; pushed images stay for `resume`. */
   async stop(): Promise<void> {
     await this.#process[Symbol.asyncDispose]();
   }
 
-  /** Serves again at the same address after `stop`. */
+  /** Starts again at the same address after `stop`. */
   async resume(): Promise<void> {
     this.#process = serve(this.#config);
     await this.#ready();
@@ -76,9 +76,11 @@ export class Registry implements AsyncDisposable {
   }
 
   async #ready(): Promise<void> {
-    await this.#process.waitUntil("answering", async () => {
-      const answer = await fetch(`http://${this.host}/v2/`, { headers: this.#authorization() }).catch(() => undefined);
-      return answer?.status === 200;
+    await this.#process.waitUntil("a ping response", async () => {
+      const response = await fetch(`http://${this.host}/v2/`, { headers: this.#authorization() }).catch(
+        () => undefined,
+      );
+      return response?.status === 200;
     });
   }
 
@@ -93,7 +95,7 @@ function serve(config: string): RunningCommand {
   return start("docker-registry", ["serve", config]);
 }
 
-/** The configuration is JSON, which is YAML too. */
+/** Writes the configuration as JSON, which is valid YAML. */
 async function writeConfig(directory: string, host: string, { user }: RegistryOptions): Promise<string> {
   const passwords = join(directory, "htpasswd");
   if (user) await writeFile(passwords, await htpasswdLine(user.name, user.password));
@@ -111,7 +113,7 @@ async function writeConfig(directory: string, host: string, { user }: RegistryOp
   return path;
 }
 
-// The registry takes bcrypt only, which perl reaches through the system's crypt(3).
+// The registry accepts only bcrypt; perl calls the system's crypt(3).
 const BCRYPT = "my $password = <STDIN>; print crypt($password, q($2y$05$) . $ARGV[0]);";
 
 async function htpasswdLine(name: string, password: string): Promise<string> {

@@ -3,17 +3,17 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { tempDir } from "./temp-dir.ts";
 
-/** Answers one call to the engine's API, or leaves it unanswered. */
+/** Handles one call to the engine's API; may send no response. */
 export type EngineScript = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A socket that speaks the engine's API as badly as a test wants. Disposing it closes it. */
+/** An engine socket whose responses the test writes. Disposing it closes it. */
 export interface ScriptedEngine extends AsyncDisposable {
   readonly socketPath: string;
-  /** Connections that stand right now. */
+  /** Number of open connections. */
   connections(): Promise<number>;
 }
 
-/** Starts a scripted engine. @param socketPath default: a path of its own */
+/** Starts a scripted engine. @param socketPath default: a temporary path */
 export async function startScriptedEngine(script: EngineScript, socketPath?: string): Promise<ScriptedEngine> {
   const directory = await tempDir();
   const path = socketPath ?? join(directory.path, "engine.sock");

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const SLICE_MS = 20;
 
-/** A TCP link to a port on loopback that is no faster than it is told; each connection by itself. */
+/** A TCP relay to a loopback port that limits the rate of each connection. */
 export class SlowLink implements AsyncDisposable {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -22,12 +22,12 @@ export class SlowLink implements AsyncDisposable {
       near.on("close", () => far.destroy());
       if (slow === "both") pipeline(near, throttle(bytesPerSecond), far, () => {});
       else near.pipe(far);
-      // What the far end sent before it closed is still delivered.
+      // Data that the far end sent before it closed is still delivered.
       pipeline(far, throttle(bytesPerSecond), near, () => {});
     });
   }
 
-  /** @param slow whether only what the port answers is slow, or what is sent there too */
+  /** @param slow whether to limit only the responses, or both directions */
   static async to(port: number, bytesPerSecond: number, slow: "answers" | "both" = "answers"): Promise<SlowLink> {
     const link = new SlowLink(port, bytesPerSecond, slow);
     await new Promise<void>((resolve) => {
@@ -36,12 +36,12 @@ export class SlowLink implements AsyncDisposable {
     return link;
   }
 
-  /** `127.0.0.1:PORT` of this end. */
+  /** `127.0.0.1:PORT` of the relay. */
   get host(): string {
     return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Cuts the connections that stand, and takes no new ones. */
+  /** Resets all connections and accepts no new ones. */
   cut(): void {
     this.#server.close();
     for (const socket of this.#sockets) socket.destroy();

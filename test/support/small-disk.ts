@@ -6,7 +6,7 @@ import { tempDir } from "./temp-dir.ts";
 
 const run = promisify(execFile);
 
-/** Why no disk of a given size can be made here; `undefined` where one can. */
+/** Returns why a small disk cannot be made here; `undefined` if it can. */
 export async function smallDiskUnavailableReason(): Promise<string | undefined> {
   if (process.getuid?.() !== 0) return "mounting a disk needs root";
   return await run("mkfs.ext4", ["-V"]).then(
@@ -15,7 +15,7 @@ export async function smallDiskUnavailableReason(): Promise<string | undefined> 
   );
 }
 
-/** A file system of its own, of `megabytes` MB, mounted from a file; needs root. Disposing it unmounts and removes it. */
+/** Mounts a new file system of `megabytes` MB from a file; needs root. Disposing it unmounts and removes it. */
 export async function smallDisk(megabytes: number): Promise<{ readonly path: string } & AsyncDisposable> {
   const home = await tempDir();
   const image = join(home.path, "disk.img");

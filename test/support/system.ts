@@ -22,24 +22,24 @@ import { waitFor } from "./wait-for.ts";
 export type AppRequest = z.input<typeof deployRequestSchema>;
 
 export interface SystemOptions {
-  /** Keys of the agent's configuration file; the rest fits tests. */
+  /** Keys of the agent's configuration file, over the defaults for tests. */
   readonly agentConfig?: AgentConfig;
   /** Further options of `edge-control serve`. */
   readonly controlFlags?: readonly string[];
   /**
-   * The engine the agent uses, such as a `PodmanService`; the caller disposes of it after the system. Default: a Docker
-   * of the system's own, or where none can be started, the machine's. One of its own, since privileged apps need a
-   * runtime that the machine's engine may not have, and since tests stop and break it.
+   * The engine the agent uses, such as a `PodmanService`; the caller disposes it after the system. Default: a private
+   * Docker, or the machine's if none can be started. Privileged apps need a runtime that the machine's engine may not
+   * have, and tests stop and break the engine.
    */
   readonly engine?: { readonly socketPath: string };
-  /** A command that takes another to run: the agent is started by it. */
+  /** A command that runs another one; the agent is started through it. */
   readonly agentWrapper?: readonly string[];
 }
 
-/** `query`: with its question mark. */
+/** `query` includes its question mark. */
 type OpenOptions = Omit<StreamRequest, "body"> & { readonly asset?: string; readonly query?: string };
 
-/** How a deployment went, from its request to the end of the stream. */
+/** A deployment's stream after its end. */
 export interface Deployed {
   readonly status: number;
   readonly headers: EventStream["headers"];
@@ -49,24 +49,24 @@ export interface Deployed {
   readonly deploymentId: string;
 }
 
-/** How long a deployment may take in a test. */
+/** Maximum duration of a deployment in a test. */
 const DEPLOYMENT_MS = 90_000;
 
 /**
- * Both executables as real processes, with one account, one asset, and its device online. Disposing it ends them and
+ * Both executables as real processes, with one account, one asset, and its device online. Disposing it stops them and
  * removes what they made: containers whose app or name begins with `prefix`, images, directories.
  */
 export class System implements AsyncDisposable {
-  /** Names of apps, containers and images of this system begin so. */
+  /** Prefix of the names of this system's apps, containers and images. */
   readonly prefix: string;
   readonly control: ControlProcess;
   readonly agent: AgentProcess;
   readonly account: Account;
   readonly asset: Asset;
-  /** The agent's link to the control plane runs through it. */
+  /** Relays the agent's link to the control plane. */
   readonly link: TcpRelay;
   readonly engineSocket: string;
-  /** A directory for whatever a test needs; it goes with the system. */
+  /** A directory for the test's files; removed with the system. */
   readonly directory: string;
   readonly #owned: AsyncDisposableStack;
   #names = 0;
@@ -83,7 +83,7 @@ export class System implements AsyncDisposable {
     this.#owned = owned;
   }
 
-  /** Starts one and waits until its device is online. Needs the executables in dist/. */
+  /** Starts a system and waits until its device is online. Needs the executables in dist/. */
   static async start(options: SystemOptions = {}): Promise<System> {
     await using owned = new AsyncDisposableStack();
     const engineSocket = options.engine?.socketPath ?? (await ownEngine(owned));
@@ -109,7 +109,7 @@ export class System implements AsyncDisposable {
     return new System({ prefix, control, agent, account, asset, link, engineSocket, directory }, owned.move());
   }
 
-  /** Waits until the service has the device's connection, such as after a restart of the service. */
+  /** Waits until the device is connected to the service, such as after a restart of the service. */
   async untilOnline(): Promise<void> {
     const isOnline = (): boolean => {
       const lines = this.control.log().filter(({ asset }) => asset === this.asset.uuid);
@@ -118,30 +118,30 @@ export class System implements AsyncDisposable {
     await waitFor("the device to be online", isOnline);
   }
 
-  /** How often the device has come online. After a cut, the last word of the log may still be of the session before. */
+  /** Number of the device's sessions so far. After a cut, the last log line may still be of the previous session. */
   countSessions(): number {
     return this.control.log().filter(({ asset, msg }) => asset === this.asset.uuid && msg === "device online").length;
   }
 
-  /** A name for an app, another one each time. */
+  /** Returns a new app name with each call. */
   name(label: string = "app"): string {
     return `${this.prefix}${label}${++this.#names}`;
   }
 
-  /** Puts an image into the engine and answers its reference. */
+  /** Loads an image into the engine and returns its reference. */
   async load(image: Image, label: string = "image"): Promise<string> {
     const { reference } = await loadImage(this.engineSocket, image, label);
     return this.removeImageLater(reference);
   }
 
-  /** Has an image removed with the system that the agent will pull. Answers its reference. */
+  /** Removes an image that the agent will pull when the system is disposed. Returns its reference. */
   removeImageLater(reference: string): string {
-    // A test that failed may have left the engine down; then it is one of the test's own, and its images go with it.
+    // A failed test may have left the engine down: then it is a private one, and its images are removed with it.
     this.#owned.defer(() => removeImage(this.engineSocket, reference).catch(() => {}));
     return reference;
   }
 
-  /** Requests the deployment and resolves when the response's headers are there. Anything may be sent as `spec`. */
+  /** Requests a deployment. Resolves when the response's headers have arrived. `spec` may be invalid. */
   open(spec: unknown, options: OpenOptions = {}): Promise<EventStream> {
     const { asset = this.asset.uuid, query = "", ...request } = options;
     return openStream(`${this.control.url}/v1/assets/${encodeURIComponent(asset)}/edge/apps${query}`, {
@@ -152,7 +152,7 @@ export class System implements AsyncDisposable {
     });
   }
 
-  /** Requests a change of an app that is there: `PATCH`, `DELETE`, or `POST` of an action such as `stop`. */
+  /** Requests a change of an existing app: `PATCH`, `DELETE`, or `POST` of an action such as `stop`. */
   change(method: string, app: string, action?: string, body?: unknown): Promise<EventStream> {
     const path = `edge/apps/${app}${action === undefined ? "" : `/${action}`}`;
     return openStream(`${this.control.url}/v1/assets/${this.asset.uuid}/${path}`, {
@@ -162,12 +162,12 @@ export class System implements AsyncDisposable {
     });
   }
 
-  /** Deploys, and waits until the stream has ended. Fails unless it ends in order, with one final event. */
+  /** Deploys and waits for the end of the stream. Rejects unless events are in order and exactly one, the last, is final. */
   async deploy(spec: AppRequest): Promise<Deployed> {
     return this.finish(await this.open(spec));
   }
 
-  /** Waits for the end of a deployment's stream. Fails unless it ends in order, with one final event. */
+  /** Waits for the end of a stream. Rejects unless events are in order and exactly one, the last, is final. */
   async finish(stream: EventStream): Promise<Deployed> {
     await stream.until("the final event", ({ events }) => events.some(isFinal), DEPLOYMENT_MS);
     if (!(await stream.ended)) throw new Error(`the stream was cut off; received: ${stream.text}`);
@@ -180,12 +180,12 @@ export class System implements AsyncDisposable {
     return { status, headers, events, final, deploymentId };
   }
 
-  /** The events of a deployment after one of them, and those to come. */
+  /** Streams the events of a deployment after a given `seq`. */
   follow(deploymentId: string, after: number = 0): Promise<EventStream> {
     return openStream(`${this.deploymentUrl(deploymentId)}/events?after=${after}`, { apiKey: this.account.apiKey });
   }
 
-  /** The record of a deployment. */
+  /** Returns a deployment as the HTTP API shows it. */
   async record(deploymentId: string): Promise<Record<string, unknown>> {
     const response = await fetch(this.deploymentUrl(deploymentId), { headers: { "X-API-Key": this.account.apiKey } });
     return (await response.json()) as Record<string, unknown>;
@@ -195,21 +195,21 @@ export class System implements AsyncDisposable {
     return `${this.control.url}/v1/assets/${this.asset.uuid}/edge/deployments/${deploymentId}`;
   }
 
-  /** Containers of a deployment, also those that do not run. */
+  /** Containers of a deployment, running or not. */
   async containersOf(deploymentId: string): Promise<ListedContainer[]> {
     const all = await listContainers(this.engineSocket);
     return all.filter(({ Labels }) => Labels?.[LABELS.deployment] === deploymentId);
   }
 
-  /** What `docker inspect` shows of the deployment's one container. */
+  /** Inspects the deployment's container. Rejects unless there is exactly one. */
   async inspect(deploymentId: string): Promise<ContainerInspection> {
     const [container, ...others] = await this.containersOf(deploymentId);
-    if (!container || others.length > 0) throw new Error(`not one container of ${deploymentId}`);
+    if (!container || others.length > 0) throw new Error(`expected one container of ${deploymentId}`);
     const { body } = await engineRequest(this.engineSocket, "GET", `/containers/${container.Id}/json`);
     return JSON.parse(body) as ContainerInspection;
   }
 
-  /** What each side wrote last, for whoever wants to know why a test failed. */
+  /** The last output of each process, to diagnose a failed test. */
   tail(): string {
     return `--- edge-agent\n${this.agent.tail()}\n--- edge-control\n${this.control.tail()}`;
   }
@@ -222,7 +222,7 @@ export class System implements AsyncDisposable {
 async function ownEngine(owned: AsyncDisposableStack): Promise<string> {
   if ((await privateEngineUnavailableReason()) === undefined) return owned.use(await PrivateEngine.start()).socketPath;
   const socketPath = await dockerSocket();
-  if (socketPath === undefined) throw new Error("no Docker engine answers on this machine");
+  if (socketPath === undefined) throw new Error("no Docker engine responds on this machine");
   return socketPath;
 }
 

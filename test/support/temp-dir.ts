@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A directory of the test's own in `parent`; disposing it removes it with everything in it. */
+/** Creates a temporary directory in `parent`. Disposing it removes it with its contents. */
 export async function tempDir(parent: string = tmpdir()): Promise<{ readonly path: string } & AsyncDisposable> {
   const path = await mkdtemp(join(parent, "eat-"));
   return {

@@ -1,18 +1,18 @@
 import { inspect } from "node:util";
 
-/** How long a test waits for a condition, in milliseconds: long enough for a machine that is busy with other work. */
+/** How long a test waits for a condition, in milliseconds: long enough for a busy machine. */
 export const MAX_WAIT_MS = 50_000;
 
 interface WaitOptions {
-  /** Milliseconds until the wait has failed. Default `MAX_WAIT_MS`. */
+  /** Milliseconds until the wait fails. Default `MAX_WAIT_MS`. */
   readonly timeoutMs?: number;
-  /** Milliseconds between two looks. Default 25 ms. */
+  /** Milliseconds between two calls. Default 25 ms. */
   readonly intervalMs?: number;
 }
 
 /**
- * Asks until the answer is neither `undefined`, `null` nor `false`, and answers it. Fails with what was waited for and
- * what was seen last, be it a value or an error.
+ * Calls `look` until it returns neither `undefined`, `null` nor `false`, and returns that value. Rejects with the name
+ * of the condition and the last value or error.
  */
 export async function waitFor<T>(
   what: string,
@@ -36,5 +36,5 @@ export async function waitFor<T>(
       setTimeout(resolve, intervalMs);
     });
   } while (performance.now() < end);
-  throw new Error(`waited ${timeoutMs} ms in vain for ${what}; seen last: ${inspect(last, { depth: 6 })}`);
+  throw new Error(`timed out after ${timeoutMs} ms waiting for ${what}; last result: ${inspect(last, { depth: 6 })}`);
 }

@@ -5,12 +5,12 @@ import { KeepAliveClient, requestFor } from "./keep-alive-client.ts";
 import { percentile } from "./percentile.ts";
 import { addAccount, prepareData, startService, withStore } from "./service.ts";
 
-const MANY = 100_000;
-const FEW = 100;
+const LONG_LIST_ASSETS = 100_000;
+const SHORT_LIST_ASSETS = 100;
 const PAGE = 50;
-const AT_MOST = 3;
+const MAX_RATIO = 3;
 
-/** One page of a long list, wherever it is in the list, against a page of a short one: both of the same server, in turn. */
+/** Time of one page of a long list, at any position, compared with one of a short list on the same server. */
 export const assetList: Bench = {
   name: "asset-list",
   async run({ quick }) {
@@ -21,15 +21,15 @@ export const assetList: Bench = {
       few: await addAccount(store),
     }));
     const { database } = await prepareData(folder);
-    addAssets(database, many.accountId, MANY);
-    addAssets(database, few.accountId, FEW);
+    addAssets(database, many.accountId, LONG_LIST_ASSETS);
+    addAssets(database, few.accountId, SHORT_LIST_ASSETS);
     const service = owner.use(await startService(folder));
     const client = owner.use(await KeepAliveClient.connect(service));
 
     const times: Record<"many" | "few", number[]> = { many: [], few: [] };
     const longList = new ListReader(client, service, many.apiKey);
     const shortList = new ListReader(client, service, few.apiKey);
-    const rounds = quick ? 300 : (2 * MANY) / PAGE;
+    const rounds = quick ? 300 : (2 * LONG_LIST_ASSETS) / PAGE;
     const warmUp = 200;
     for (let round = 0; round < warmUp + rounds; round++) {
       const took = { many: await longList.nextPage(), few: await shortList.nextPage() };
@@ -44,18 +44,18 @@ export const assetList: Bench = {
       data: { rounds, p99: { many: p99, few: reference }, p50 },
       rows: [
         {
-          what: `edge-control: page of ${PAGE} out of ${MANY} assets, p99 of ${rounds}`,
+          what: `edge-control: page of ${PAGE} out of ${LONG_LIST_ASSETS} assets, p99 of ${rounds}`,
           value: `${p99.toFixed(2)} ms`,
-          reference: `out of ${FEW} assets: ${reference.toFixed(2)} ms`,
+          reference: `out of ${SHORT_LIST_ASSETS} assets: ${reference.toFixed(2)} ms`,
           ratio,
-          target: atMost(AT_MOST, "x", ratio),
+          target: atMost(MAX_RATIO, "x", ratio),
         },
       ],
     };
   },
 };
 
-/** Reads a list page by page, and from the beginning again after the last. */
+/** Reads a list page by page, starting over after the last page. */
 class ListReader {
   readonly #client: KeepAliveClient;
   readonly #target: {
@@ -74,7 +74,7 @@ class ListReader {
     this.#target = { host, port, headers: { "X-API-Key": apiKey } };
   }
 
-  /** Answers the milliseconds until the whole page was there. */
+  /** Reads a page and returns its duration in milliseconds. */
   async nextPage(): Promise<number> {
     const query = new URLSearchParams({ limit: String(PAGE), ...(this.#cursor !== null && { cursor: this.#cursor }) });
     const request = requestFor({ ...this.#target, path: `/v1/assets?${query.toString()}` });
@@ -88,7 +88,7 @@ class ListReader {
   }
 }
 
-/** Assets with a Super SIM each, written in one transaction: registering so many one by one takes most of a minute. */
+/** Writes assets with a Super SIM each in one transaction: single registrations would take most of a minute. */
 function addAssets(path: string, accountId: string, count: number): void {
   using database = new DatabaseSync(path);
   database.exec("BEGIN; CREATE TEMP TABLE fleet (uuid TEXT, serial TEXT, sid TEXT, iccid TEXT, at INTEGER)");

@@ -11,11 +11,11 @@ import { KeepAliveClient, type Target, requestFor } from "./keep-alive-client.ts
 import { startLoad } from "./load.ts";
 import { addAccount, startService, withStore } from "./service.ts";
 
-/** So many that neither server ever waits for the next request: else what is measured is how fast the two wake up. */
+/** Enough that neither server waits for requests, which would measure their wake-up time. */
 const CONNECTIONS = 64;
-const AT_LEAST = 0.5;
+const MIN_RATIO = 0.5;
 
-/** Requests a second for one asset, against the same Fastify answering a constant of that size. */
+/** Requests per second for one asset, compared with Fastify returning a constant of that size. */
 export const assetRead: Bench = {
   name: "asset-read",
   async run({ quick }) {
@@ -32,7 +32,7 @@ export const assetRead: Bench = {
     const args = ["test/bench/service/constant-process.ts", body];
     const server = owner.use(startProgram("dist/node", args, { log: join(folder, "constant.log") }));
     const constant: Target = { ...asset, port: Number((await server.waitForMessage("listening"))["port"]) };
-    if ((await ask(constant)) !== body) throw new Error("the constant is not what the service answers");
+    if ((await ask(constant)) !== body) throw new Error("the constant differs from the service's response");
 
     const load = owner.use(startLoad());
     const windowMs = quick ? 1_000 : 5_000;
@@ -59,7 +59,7 @@ export const assetRead: Bench = {
           value: inRequests(median(ours)),
           reference: `Fastify, a constant of that size: ${inRequests(median(reference))}`,
           ratio,
-          target: { text: `at least ${AT_LEAST} x`, met: ratio >= AT_LEAST },
+          target: { text: `at least ${MIN_RATIO} x`, met: ratio >= MIN_RATIO },
         },
         {
           what: "the same: processor time of the server a request, median",

@@ -1,6 +1,6 @@
 import { fastify } from "fastify";
 
-/** The same Fastify with nothing to do: answers every asset with the text it was started with, which is JSON already. */
+/** A minimal Fastify server that returns the JSON text it was started with for every asset. */
 const [, , body = ""] = process.argv;
 const server = fastify();
 server.get("/v1/assets/:asset_id", (_request, reply) => reply.type("application/json; charset=utf-8").send(body));

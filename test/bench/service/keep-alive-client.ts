@@ -1,6 +1,6 @@
 import { type Socket, connect } from "node:net";
 
-/** Something to ask for again and again. */
+/** A URL to request repeatedly. */
 export interface Target {
   readonly host: string;
   readonly port: number;
@@ -11,8 +11,8 @@ export interface Target {
 const END_OF_HEADERS = "\r\n\r\n";
 
 /**
- * One connection that is kept alive and asks for one thing at a time. Far cheaper than a whole HTTP client, so that what
- * is measured is the server. It reads answers that have a Content-Length, and fails on any that is not 200.
+ * A keep-alive connection that sends one request at a time. Much cheaper than a full HTTP client, so that the server is
+ * measured. It needs responses with `Content-Length` and rejects any status but 200.
  */
 export class KeepAliveClient implements Disposable {
   readonly #socket: Socket;
@@ -36,7 +36,7 @@ export class KeepAliveClient implements Disposable {
     return new KeepAliveClient(socket);
   }
 
-  /** Sends a request, as `requestFor` makes one, and answers the body. */
+  /** Sends a request made by `requestFor` and returns the body. */
   ask(request: string): Promise<string> {
     this.#answered = Promise.withResolvers<string>();
     this.#socket.write(request, "latin1");
@@ -58,11 +58,11 @@ export class KeepAliveClient implements Disposable {
     const answer = this.#received;
     this.#received = "";
     if (answer.startsWith("HTTP/1.1 200 ")) this.#answered?.resolve(answer.slice(start));
-    else this.#answered?.reject(new Error(`not the answer that was expected: ${answer}`));
+    else this.#answered?.reject(new Error(`unexpected response: ${answer}`));
   }
 }
 
-/** The request for a target, as it goes over the wire. */
+/** Returns the raw HTTP request for a target. */
 export function requestFor({ host, port, path, headers }: Target): string {
   const lines = Object.entries({ host: `${host}:${port}`, ...headers }).map(([name, value]) => `${name}: ${value}`);
   return [`GET ${path} HTTP/1.1`, ...lines, "", ""].join("\r\n");

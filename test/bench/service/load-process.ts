@@ -1,17 +1,17 @@
 import { KeepAliveClient, type Target, requestFor } from "./keep-alive-client.ts";
 
-/** What this process is sent, once for each window. */
+/** Message to this process, one for each window. */
 export interface LoadOrder {
   readonly target: Target;
   readonly connections: number;
   readonly ms: number;
 }
 
-/** What it sends back. */
+/** Its reply. */
 export interface LoadReport {
-  /** Answered within the window. */
+  /** Responses within the window. */
   readonly requests: number;
-  /** How long the window was in fact. */
+  /** Actual duration of the window. */
   readonly ms: number;
 }
 

@@ -3,9 +3,9 @@ import { once } from "node:events";
 import type { Target } from "./keep-alive-client.ts";
 import type { LoadOrder, LoadReport } from "./load-process.ts";
 
-/** A process that does nothing but ask. */
+/** A process that generates load. */
 export interface Load extends AsyncDisposable {
-  /** Asks on so many connections at a time for so long, and answers how many requests a second were answered. */
+  /** Sends requests on `connections` connections for the given time. Returns the responses per second. */
   perSecond(target: Target, connections: number, ms: number): Promise<number>;
 }
 
@@ -13,7 +13,7 @@ export function startLoad(): Load {
   const child = fork("test/bench/service/load-process.ts", { execPath: "dist/node", stdio: "inherit" });
   const ended = once(child, "exit");
   const failed = ended.then(([code, signal]) => {
-    throw new Error(`the load ended early: ${String(signal ?? code)}`);
+    throw new Error(`the load process ended early: ${String(signal ?? code)}`);
   });
   failed.catch(() => {});
   return {

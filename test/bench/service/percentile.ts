@@ -1,4 +1,4 @@
-/** The value that so many percent of the values do not exceed. */
+/** Returns a percentile of the values. */
 export function percentile(values: readonly number[], percent: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.ceil((percent / 100) * sorted.length) - 1] ?? Number.NaN;

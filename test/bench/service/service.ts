@@ -10,21 +10,21 @@ import type { Store } from "../../../src/control-plane/store/store.ts";
 
 const HOST = "127.0.0.1";
 
-/** An edge-control, as built, that logs into a file as under a service manager. */
+/** The built edge-control, logging to a file as under a service manager. */
 export interface Service extends AsyncDisposable {
   readonly host: string;
   readonly port: number;
   readonly pid: number;
 }
 
-/** The files of the data directory `startService` serves in this folder. */
+/** Prepares the data directory for `startService` in this folder. */
 export async function prepareData(folder: string): Promise<{ readonly database: string }> {
   const path = join(folder, "data");
   await mkdir(path, { recursive: true });
   return prepareDataDir(path);
 }
 
-/** Starts it on the data in the folder, with room for more requests than one key may make by default. */
+/** Starts the service on the folder's data, with a higher rate limit than the default. */
 export async function startService(folder: string): Promise<Service> {
   const logFile = join(folder, "edge-control.log");
   const log = await open(logFile, "a");
@@ -32,7 +32,7 @@ export async function startService(folder: string): Promise<Service> {
   const args = Object.entries(options).flatMap(([key, value]) => [`--${key}`, value]);
   const child = spawn("dist/edge-control", ["serve", ...args], { stdio: ["ignore", log.fd, log.fd] });
   const { pid } = child;
-  if (pid === undefined) throw new Error("edge-control cannot be started");
+  if (pid === undefined) throw new Error("cannot start edge-control");
   const ended = once(child, "exit");
   await log.close();
   const kill = (): void => void child.kill("SIGKILL");
@@ -51,7 +51,7 @@ export async function startService(folder: string): Promise<Service> {
   }
 }
 
-/** A new account with a key. */
+/** Creates an account with a key. */
 export async function addAccount(store: Store): Promise<{ readonly accountId: string; readonly apiKey: string }> {
   const accountId = createId("acc_");
   const apiKey = createSecret("ek_");
@@ -69,7 +69,7 @@ export async function addAccount(store: Store): Promise<{ readonly accountId: st
   return { accountId, apiKey };
 }
 
-/** Does the work with the store in the folder, before it is served. */
+/** Runs `work` with the folder's store. Must be called before the service starts. */
 export async function withStore<T>(folder: string, work: (store: Store) => Promise<T>): Promise<T> {
   await using store = openStore((await prepareData(folder)).database);
   return await work(store);

@@ -11,15 +11,14 @@ import { addAccount, prepareData } from "./service.ts";
 const HOUR_S = 3600;
 const YEAR_H = 365 * 24;
 const YEAR = { start: Date.UTC(2025, 0, 1) / 1000, end: Date.UTC(2026, 0, 1) / 1000 };
-/** Records stored at a time: an import, too, may come in several files. */
-const SIMS_AT_A_TIME = 50;
-const AT_MOST = 1;
+/** SIMs stored at a time, as an import of several files does. */
+const SIMS_PER_BATCH = 50;
+const MAX_RATIO = 1;
 
 /**
- * The usage of a SIM per month, out of a year of hourly records of all of them, against reading the same rows through
- * the index and nothing else, and against adding up their bytes within SQLite. All through node:sqlite in this process.
- * The records are generated and given to the store as the import does; a CSV file of that size would measure the
- * reading of CSV.
+ * Time to sum a SIM's usage per month from a year of hourly records of all SIMs, compared with only reading the same
+ * rows through the index, and with a sum in SQLite. All through node:sqlite in this process. The records are generated
+ * and stored as the import does, to exclude CSV parsing.
  */
 export const usageYear: Bench = {
   name: "usage-year",
@@ -40,14 +39,14 @@ export const usageYear: Bench = {
         totals = await store.usage.sumUsage(iccid, YEAR, "month");
       };
       const read = async (): Promise<unknown> => scan.all(iccid, YEAR.start, YEAR.end);
-      // In turn who is first: the second finds the pages in the cache of the system.
+      // Alternate the order: the second one finds the pages in the page cache.
       if (index % 2 === 0) times.query.push(await milliseconds(query));
       times.scan.push(await milliseconds(read));
       if (index % 2 === 1) times.query.push(await milliseconds(query));
       let bytes: unknown;
       times.sum.push(await milliseconds(async () => (bytes = sum.get(iccid, YEAR.start, YEAR.end)?.["bytes"])));
       if (totals.length !== 12 || totals.reduce((total, each) => total + each.bytes, 0) !== bytes) {
-        throw new Error(`the usage of ${iccid} does not add up`);
+        throw new Error(`wrong usage sum of ${iccid}`);
       }
     }
     const [ours, reading, adding] = [median(times.query), median(times.scan), median(times.sum)];
@@ -66,7 +65,7 @@ export const usageYear: Bench = {
           value,
           reference: `reading the same rows by the index: ${reading.toFixed(2)} ms`,
           ratio: ours / reading,
-          target: atMost(AT_MOST, "x", ours / reading),
+          target: atMost(MAX_RATIO, "x", ours / reading),
         },
         { what, value, reference: `sum of the same rows in SQLite: ${adding.toFixed(2)} ms`, ratio: ours / adding },
       ],
@@ -95,8 +94,8 @@ async function addSims(store: Store, count: number): Promise<readonly string[]> 
 }
 
 async function storeYear(store: Store, iccids: readonly string[]): Promise<void> {
-  for (let from = 0; from < iccids.length; from += SIMS_AT_A_TIME) {
-    await store.usage.recordUsage(hourly(iccids.slice(from, from + SIMS_AT_A_TIME)));
+  for (let from = 0; from < iccids.length; from += SIMS_PER_BATCH) {
+    await store.usage.recordUsage(hourly(iccids.slice(from, from + SIMS_PER_BATCH)));
   }
 }
 

@@ -69,7 +69,7 @@ describe("authentication by token", () => {
     const image1 = await one.resolve(`${registry.host}/team/app:1`, MACHINE, BASIC, soon());
     registry.revokeTokens();
     const [layer] = image1.layers;
-    if (!layer) throw new Error("no layer");
+    if (!layer) throw new Error("the image has no layer");
     const { stream } = await one.openBlob(image1, layer, { auth: BASIC, signal: soon() });
     stream.destroy();
     expect(registry.requests.filter(({ path }) => path.startsWith("/token"))).toHaveLength(2);

@@ -13,12 +13,12 @@ export const MACHINE = { os: "linux", architecture: process.arch === "arm64" ? "
 export const USER = { name: "user", password: "secret word" };
 export const BASIC: RegistryAuth = { kind: "basic", username: USER.name, password: USER.password };
 
-/** Real registries with an image in them, and fronts to put before them. Disposing it ends them all. */
+/** Real registries with an image, and proxies in front of them. Disposing it stops them all. */
 export class RegistryRig implements AsyncDisposable {
   readonly image: Image;
-  /** Serves anybody. */
+  /** Needs no credentials. */
   readonly open: Registry;
-  /** Serves `USER` only. */
+  /** Accepts `USER` only. */
   readonly closed: Registry;
   readonly directory: string;
   readonly #owned: AsyncDisposableStack;
@@ -46,17 +46,17 @@ export class RegistryRig implements AsyncDisposable {
     return new RegistryRig(image, [open, closed], path, owned.move());
   }
 
-  /** Something before the open registry. */
+  /** Starts a proxy in front of the open registry. */
   async front(options: Omit<RegistryProxyOptions, "upstream"> = {}): Promise<RegistryProxy> {
     return this.#owned.use(await RegistryProxy.start({ upstream: this.open.host, ...options }));
   }
 
-  /** The compressed bytes of the first layer. */
+  /** Compressed bytes of the first layer. */
   get layerBytes(): Buffer {
     return this.image.layers[0]?.compressed ?? Buffer.alloc(0);
   }
 
-  /** Reads the first layer from a registry, by a client of its own. */
+  /** Reads the first layer from a registry with a new client. */
   async readLayer(host: string, auth?: RegistryAuth, offset: number = 0): Promise<Buffer> {
     const blob = { mediaType: "", digest: this.image.layers[0]?.digest ?? "", size: this.layerBytes.length };
     const image = { registry: host, repository: "team/app" };
@@ -83,15 +83,15 @@ export function client(trust: Partial<TrustOptions> = {}, answerMs: number = 10_
   return createRegistryClient({ clock: systemClock, trust: source, userAgent: "test", responseTimeoutMs: answerMs });
 }
 
-/** Aborts before the test's own time is over. */
+/** A signal that aborts before the test's timeout. */
 export function soon(): AbortSignal {
   return AbortSignal.timeout(30_000);
 }
 
-/** What the work fails with. */
+/** Returns the error the work fails with. */
 export async function failure(work: Promise<unknown>): Promise<RegistryError> {
   return await work.then(
-    () => expect.unreachable("it should have failed"),
+    () => expect.unreachable("expected a failure"),
     (error: unknown) => error as RegistryError,
   );
 }

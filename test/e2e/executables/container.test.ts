@@ -13,7 +13,7 @@ import { removeContainers } from "../../support/system/engine-containers.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
-/** The arguments of `docker` from the documentation, with this test's own names and folders in place of the usual ones. */
+/** Returns the documented arguments of `docker`, with this test's names and folders. */
 async function documentedRun(replacements: Readonly<Record<string, string>>): Promise<string[]> {
   const text = await readFile("docs/install.md", "utf8");
   const block = /^```\ndocker (run [^]*?)^```$/m.exec(text)?.[1] ?? "";
@@ -28,11 +28,11 @@ async function documentedRun(replacements: Readonly<Record<string, string>>): Pr
 
 const docker = (...args: readonly string[]): Promise<string> => succeed("docker", args, { timeoutMs: 120_000 });
 
-test("run as documented, the agent in a container deploys onto the machine, and its health is that of the agent", async ({
+test("the documented agent container deploys apps on the machine, and its health check shows the agent's health", async ({
   skip,
 }) => {
   const socket = await dockerSocket();
-  if (socket === undefined) return skip("no Docker engine answers");
+  if (socket === undefined) return skip("no Docker engine responds");
   await using owned = new AsyncDisposableStack();
   const { path } = owned.use(await tempDir());
   const control = owned.use(new ControlProcess(path, []));
@@ -56,7 +56,7 @@ test("run as documented, the agent in a container deploys onto the machine, and 
   const name = `${prefix}agent`;
   const args = await documentedRun({ ...folders, "/var/run/docker.sock": socket, "edge-agent": name });
   expect(args.at(-1)).toBe(name);
-  // Looked at more often than a device should spend its time on.
+  // A shorter health check interval than on a device.
   const health = ["--health-interval=1s", "--health-retries=1", "--health-timeout=5s"];
   await docker(...args.slice(0, -1), ...health, image.reference);
 
@@ -70,7 +70,7 @@ test("run as documented, the agent in a container deploys onto the machine, and 
   const spec = { name: `${prefix}app`, image: app.reference, ports: [{ host_port: port, target_port: WEB_PORT }] };
   expect(await deployTo(control, account, asset, spec)).toMatchObject({ status: "Success" });
   expect(await page(port)).toContain("edge-agent test app");
-  // The machine's ports are what it sees, and the machine's disk.
+  // The agent sees the machine's ports and disk.
   const status = JSON.parse(await docker("exec", name, "edge-agent", "status", "--json")) as Record<string, unknown>;
   expect(status).toMatchObject({
     link: { state: "online" },
@@ -81,7 +81,7 @@ test("run as documented, the agent in a container deploys onto the machine, and 
   });
 
   const startedAt = await docker("inspect", "--format", "{{.State.StartedAt}}", spec.name);
-  // Signals go past the engine, which takes those it passes on for somebody's wish that the container stop.
+  // Signals are sent directly: the engine would count a signal it forwards as a stop by the user.
   const pid = Number(await docker("inspect", "--format", "{{.State.Pid}}", name));
   process.kill(pid, "SIGSTOP");
   await healthIs("unhealthy");

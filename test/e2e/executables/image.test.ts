@@ -4,9 +4,9 @@ import { run } from "../../support/command.ts";
 import { dockerSocket } from "../../support/docker-socket.ts";
 import { agentImage } from "../../support/system/agent-image.ts";
 
-it("the Dockerfile makes an image of the agent on a base without anything, without a network", async ({ skip }) => {
+it("the Dockerfile builds the agent's image on a minimal base without network access", async ({ skip }) => {
   const socket = await dockerSocket();
-  if (socket === undefined) return skip("no Docker engine answers");
+  if (socket === undefined) return skip("no Docker engine responds");
   await using image = await agentImage(socket);
   const version = await run("docker", ["run", "--rm", "--network", "none", image.reference, "--version"]);
   expect(version).toMatchObject({ code: 0, stdout: `${VERSION}\n` });

@@ -5,7 +5,7 @@ import { VERSION } from "../../../src/lib/version.ts";
 import { run } from "../../support/command.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
-/** A program, taken from dist/ to an empty folder, with nothing around it. */
+/** Copies a program from dist/ to an empty folder. */
 async function alone(name: string) {
   const folder = await tempDir();
   const files = (await readdir("dist")).filter((file) => file.split(".")[0] === name);
@@ -13,14 +13,14 @@ async function alone(name: string) {
   return folder;
 }
 
-/** Puts a script in the place of Node.js. */
+/** Replaces Node.js with a script. */
 async function fakeNode(folder: string, script: string): Promise<void> {
   await writeFile(join(folder, "node"), `#!/bin/sh\n${script}\n`);
   await chmod(join(folder, "node"), 0o755);
 }
 
 describe.each(["edge-agent", "edge-control", "edgectl"])("dist/%s, away from the project", (name) => {
-  it("runs with the Node.js beside it, also through a link, and needs nothing else", async () => {
+  it("runs with only the Node.js beside it, also through a link", async () => {
     await using folder = await alone(name);
     await symlink(process.execPath, join(folder.path, "node"));
     await symlink(join(folder.path, name), join(folder.path, "link"));
@@ -33,7 +33,7 @@ describe.each(["edge-agent", "edge-control", "edgectl"])("dist/%s, away from the
     }
   });
 
-  it("takes the Node.js on the PATH where none is beside it", async () => {
+  it("uses the Node.js on the PATH if none is beside it", async () => {
     await using folder = await alone(name);
     await using path = await tempDir();
     await symlink(process.execPath, join(path.path, "node"));
@@ -43,7 +43,7 @@ describe.each(["edge-agent", "edge-control", "edgectl"])("dist/%s, away from the
     expect(stdout).toBe(`${VERSION}\n`);
   });
 
-  it("says plainly that the Node.js it found is too old, and that it found none", async () => {
+  it("reports a Node.js that is too old or missing", async () => {
     await using folder = await alone(name);
     await using path = await tempDir();
     for (const tool of ["readlink", "sh"]) await symlink(`/bin/${tool}`, join(path.path, tool));

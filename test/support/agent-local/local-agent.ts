@@ -6,10 +6,10 @@ import { tempDir } from "../temp-dir.ts";
 const MAIN = "src/agent/main.ts";
 
 interface DeviceOptions {
-  /** Address of the control plane; by default one where nobody listens. */
+  /** URL of the control plane. Default: a port where nothing listens. */
   readonly url?: string;
   readonly token?: string;
-  /** Anything else for the configuration file. */
+  /** Further keys of the configuration file. */
   readonly config?: Readonly<Record<string, unknown>>;
 }
 
@@ -23,7 +23,7 @@ interface Outcome {
 
 export const DEVICE_TOKEN = "ed_planted-device-token-0123456789abcdefABCDEF";
 
-/** A directory with a configuration, the daemon in a process of its own, and the commands a technician gives. */
+/** A configuration directory, the daemon as a process, and the commands of the local CLI. */
 export class LocalAgent implements AsyncDisposable {
   readonly directory: string;
   readonly configPath: string;
@@ -56,7 +56,7 @@ export class LocalAgent implements AsyncDisposable {
       control_plane_url: url ?? "ws://127.0.0.1:9/v1/agent",
       device_token: token ?? DEVICE_TOKEN,
       state_dir: this.stateDir,
-      // Short enough for a socket, wherever the tests keep their files.
+      // Short enough for a socket path with any temporary directory.
       local: { socket: this.socketPath },
       engine: { socket: join(this.directory, "no-engine.sock") },
       ...config,
@@ -64,7 +64,7 @@ export class LocalAgent implements AsyncDisposable {
     await writeFile(this.configPath, JSON.stringify(content), { mode: 0o600 });
   }
 
-  /** Starts the daemon and waits until it takes commands. @param env added to its environment */
+  /** Starts the daemon and waits until it accepts commands. @param env added to its environment */
   async start(env: Environment = {}): Promise<RunningCommand> {
     const daemon = start(process.execPath, [MAIN, "run", "--config", this.configPath], { env });
     this.#owned.use(daemon);
@@ -73,26 +73,26 @@ export class LocalAgent implements AsyncDisposable {
     return daemon;
   }
 
-  /** Kills the daemon: it leaves its socket behind. */
+  /** Kills the daemon, whose socket file stays behind. */
   async kill(): Promise<void> {
     this.#daemon?.kill("SIGKILL");
     await this.#daemon?.exited;
   }
 
-  /** Runs a command to its end. */
+  /** Runs a command until it exits. */
   command(...args: readonly string[]): Promise<Outcome> {
     return this.#run(args, {});
   }
 
-  /** Runs a command that goes on, to be killed by the test. */
+  /** Starts a long-running command; the caller kills it. */
   follow(...args: readonly string[]): RunningCommand {
     return this.#owned.use(start(process.execPath, [MAIN, ...args, "--config", this.configPath]));
   }
 
-  /** Answers what a command prints with `--json`. @param env added to its environment */
+  /** Returns the `--json` output of a command. @param env added to its environment */
   async json<T = Record<string, unknown>>(command: string, env: Environment = {}): Promise<T> {
     const { stdout, stderr } = await this.#run([...command.split(" "), "--json"], env);
-    if (stdout === "") throw new Error(`nothing printed: ${stderr}`);
+    if (stdout === "") throw new Error(`no output: ${stderr}`);
     return JSON.parse(stdout) as T;
   }
 

@@ -32,7 +32,7 @@ const toPull = {
   setUp: (rig: AgentRig) => rig.engine.publish(IMAGE, { pullMs: 3_000 }),
 };
 
-/** Stories of first deployments. */
+/** Scenarios of first deployments. */
 const DEPLOYMENTS: Readonly<Record<string, Scenario>> = {
   "an image that is present": { ...present(), ...GOOD },
   "an image to pull": { ...toPull, ...GOOD },
@@ -68,7 +68,7 @@ const DEPLOYMENTS: Readonly<Record<string, Scenario>> = {
     interventions: [{ atMs: 1_500, kind: "cancel" }],
     ...BAD,
   },
-  "an app cancelled after its success, before that was told": {
+  "an app cancelled after its success, before that was reported": {
     ...present(),
     silentMs: 6_000,
     interventions: [{ atMs: 5_000, kind: "cancel" }],
@@ -96,5 +96,5 @@ const DEPLOYMENTS: Readonly<Record<string, Scenario>> = {
   },
 };
 
-/** All there is to try. */
+/** Every scenario. */
 export const SCENARIOS: Readonly<Record<string, Scenario>> = { ...DEPLOYMENTS, ...CHANGES };

@@ -10,7 +10,7 @@ import type { ChaosSystem } from "./chaos-system.ts";
 const PORTS = 6;
 const CHANGES = ["update", "update", "update", "update", "remove", "stop", "start", "restart"] as const;
 
-/** Images of every kind of end, in an engine and in a registry, and a few ports to quarrel over. */
+/** Images with every kind of outcome, in an engine and in a registry, and a few ports to conflict over. */
 export class Apps implements AsyncDisposable {
   readonly #images: readonly string[];
   readonly #ports: readonly number[];
@@ -28,7 +28,7 @@ export class Apps implements AsyncDisposable {
     const local = [await sleeperImage(), await crasherImage(3), await healthImage(1), await brokenImage()];
     const present: string[] = [];
     for (const image of local) present.push(owned.use(await loadImage(engineSocket, image, "chaos")).reference);
-    // Pulled each time, since the tag moves.
+    // Pulled each time, since the tag is floating.
     const moving = await registry.push(await sleeperImage("2"), "chaos/moving:latest");
     owned.defer(() => removeImage(engineSocket, moving).catch(() => {}));
     const ports: number[] = [];
@@ -41,15 +41,15 @@ export class Apps implements AsyncDisposable {
     );
   }
 
-  /** Something or other to ask for: an app, or a change of one there is. */
-  randomRequest(world: ChaosSystem, random: SeededRandom): Request {
-    const ended = world.clients.filter(({ final }) => final !== undefined);
-    const busy = new Set(world.clients.flatMap(({ request, final }) => (final ? [] : [request.name])));
-    // What is asked of one app at the same time is carried out in no order that could be told.
-    const there = [...expectedApps(ended).keys()].filter((name) => !busy.has(name));
-    return there.length > 0 && random.chance(0.5)
-      ? this.#change(random.pick(there), random)
-      : this.#deployment(world, random, busy);
+  /** Picks a random request: a deployment, or a change of an existing app. */
+  randomRequest(system: ChaosSystem, random: SeededRandom): Request {
+    const ended = system.clients.filter(({ final }) => final !== undefined);
+    const busy = new Set(system.clients.flatMap(({ request, final }) => (final ? [] : [request.name])));
+    // The order of concurrent requests for one app cannot be predicted.
+    const existing = [...expectedApps(ended).keys()].filter((name) => !busy.has(name));
+    return existing.length > 0 && random.chance(0.5)
+      ? this.#change(random.pick(existing), random)
+      : this.#deployment(system, random, busy);
   }
 
   #change(name: string, random: SeededRandom): AppChange {
@@ -61,10 +61,10 @@ export class Apps implements AsyncDisposable {
     return { name, action, patch: random.pick(patches) };
   }
 
-  /** Some app or other; now and then with the name or a port of one there is. */
-  #deployment(world: ChaosSystem, random: SeededRandom, busy: ReadonlySet<string>): AppRequest {
-    const earlier = world.clients.map(({ request }) => request.name).filter((name) => !busy.has(name));
-    const name = earlier.length > 0 && random.chance(0.1) ? random.pick(earlier) : world.name();
+  /** Picks a random app, now and then with the name or a port of an existing one. */
+  #deployment(system: ChaosSystem, random: SeededRandom, busy: ReadonlySet<string>): AppRequest {
+    const earlier = system.clients.map(({ request }) => request.name).filter((name) => !busy.has(name));
+    const name = earlier.length > 0 && random.chance(0.1) ? random.pick(earlier) : system.name();
     return {
       name,
       image: random.pick(this.#images),

@@ -19,10 +19,10 @@ const update: ScenarioRequest = { action: "update", app: "app", spec: { image: N
 const change = (action: ScenarioRequest["action"]): ScenarioRequest => ({ action, app: "app" });
 
 const DONE = { outcomes: ["Success"], remainingApps: [{ app: "app", by: 0 }] } as const;
-const UNDONE = { outcomes: ["Fail"], remainingApps: [{ app: "app" }] } as const;
+const ROLLED_BACK = { outcomes: ["Fail"], remainingApps: [{ app: "app" }] } as const;
 const CRASHES: FakeBehaviour = { exit: { code: 1, afterMs: 500 } };
 
-/** An app that is there, and what its new version is like. */
+/** An installed app and an image for its update. */
 const withNew = (image: FakeImage = {}) => ({
   installed,
   requests: [update],
@@ -41,14 +41,14 @@ const toPull = {
   },
 };
 
-/** Told as done only after that time, and then it is too late. */
-const tooLate = { silentMs: 9_000, interventions: [{ atMs: 8_000, kind: "cancel" }] } as const;
+/** Reports success only after `silentMs`; the cancel comes before. */
+const cancelledUnreported = { silentMs: 9_000, interventions: [{ atMs: 8_000, kind: "cancel" }] } as const;
 
-/** Stories of an app that is there. */
+/** Scenarios of an installed app. */
 export const CHANGES: Readonly<Record<string, Scenario>> = {
   "an update": { ...withNew(), ...DONE },
   "an update to pull": { ...toPull, ...DONE },
-  "an update of an app that takes its time to end": {
+  "an update of an app that takes two seconds to end": {
     ...withNew(),
     setUp({ engine }) {
       engine.addImage(OLD, { behaviour: { endsAfterMs: 2_000 } });
@@ -56,10 +56,10 @@ export const CHANGES: Readonly<Record<string, Scenario>> = {
     },
     ...DONE,
   },
-  "an update that crashes": { ...withNew({ behaviour: CRASHES }), ...UNDONE },
+  "an update that crashes": { ...withNew({ behaviour: CRASHES }), ...ROLLED_BACK },
   "an update that becomes unhealthy": {
     ...withNew({ behaviour: { health: { becomes: "unhealthy", afterMs: 2_000 } } }),
-    ...UNDONE,
+    ...ROLLED_BACK,
   },
   "an update whose port is taken when it starts": {
     ...withNew(),
@@ -68,22 +68,26 @@ export const CHANGES: Readonly<Record<string, Scenario>> = {
       engine.addImage(OLD);
       engine.occupyPort(30_002);
     },
-    ...UNDONE,
+    ...ROLLED_BACK,
   },
-  "an update no registry has": { ...toPull, setUp: ({ engine }) => engine.addImage(OLD), ...UNDONE },
+  "an update no registry has": { ...toPull, setUp: ({ engine }) => engine.addImage(OLD), ...ROLLED_BACK },
   "an update that changes nothing": {
     ...withNew(),
     requests: [{ ...update, spec: { privileged: false } }],
     outcomes: ["Success"],
     remainingApps: [{ app: "app" }],
   },
-  "an update cancelled in mid-pull": { ...toPull, interventions: [{ atMs: 1_500, kind: "cancel" }], ...UNDONE },
+  "an update cancelled in mid-pull": { ...toPull, interventions: [{ atMs: 1_500, kind: "cancel" }], ...ROLLED_BACK },
   "an update cancelled while its new version runs": {
     ...withNew({ behaviour: { health: { becomes: "healthy", afterMs: 5_000 } } }),
     interventions: [{ atMs: 2_000, kind: "cancel" }],
-    ...UNDONE,
+    ...ROLLED_BACK,
   },
-  "an update cancelled after its success, before that was told": { ...withNew(), ...tooLate, ...UNDONE },
+  "an update cancelled after its success, before that was reported": {
+    ...withNew(),
+    ...cancelledUnreported,
+    ...ROLLED_BACK,
+  },
   "an update while the engine is away for a time": {
     ...toPull,
     interventions: [
@@ -117,11 +121,11 @@ export const CHANGES: Readonly<Record<string, Scenario>> = {
     remainingApps: [{ app: "app", by: 0 }],
   },
   "a removal": { ...withNew(), requests: [change("remove")], outcomes: ["Success"], remainingApps: [] },
-  "a removal cancelled after its success, before that was told": {
+  "a removal cancelled after its success, before that was reported": {
     ...withNew(),
     requests: [change("remove")],
-    ...tooLate,
-    ...UNDONE,
+    ...cancelledUnreported,
+    ...ROLLED_BACK,
   },
   "a stop": {
     ...withNew(),
@@ -129,11 +133,11 @@ export const CHANGES: Readonly<Record<string, Scenario>> = {
     outcomes: ["Success"],
     remainingApps: [{ app: "app", stopped: true }],
   },
-  "a stop cancelled after its success, before that was told": {
+  "a stop cancelled after its success, before that was reported": {
     ...withNew(),
     requests: [change("stop")],
-    ...tooLate,
-    ...UNDONE,
+    ...cancelledUnreported,
+    ...ROLLED_BACK,
   },
   "a start": {
     ...withNew(),
@@ -142,11 +146,11 @@ export const CHANGES: Readonly<Record<string, Scenario>> = {
     outcomes: ["Success"],
     remainingApps: [{ app: "app" }],
   },
-  "a start cancelled after its success, before that was told": {
+  "a start cancelled after its success, before that was reported": {
     ...withNew(),
     isStopped: true,
     requests: [change("start")],
-    ...tooLate,
+    ...cancelledUnreported,
     outcomes: ["Fail"],
     remainingApps: [{ app: "app", stopped: true }],
   },

@@ -9,29 +9,29 @@ import { EngineProxy } from "./engine-proxy.ts";
 import { FrameRelay } from "./frame-relay.ts";
 import type { Request } from "./request.ts";
 
-/** How soon the control plane of a world takes a device for not reachable, in seconds. */
+/** Seconds after which the control plane considers a device unreachable. */
 const ACK_TIMEOUT_S = 4;
-/** How long a deployment may take in a world, in seconds. */
+/** Maximum duration of a deployment, in seconds. */
 const DEPLOYMENT_TIMEOUT_S = 60;
 
-interface WorldOptions {
-  /** Keys of the agent's configuration file; the rest fits tests. */
+interface ChaosSystemOptions {
+  /** Keys of the agent's configuration file, over the defaults for tests. */
   readonly agentConfig?: AgentConfig;
-  /** Where the agent keeps its configuration and state. The caller removes it. Default: a directory of its own. */
+  /** Directory of the agent's configuration and state. The caller removes it. Default: a temporary directory. */
   readonly deviceDirectory?: string;
 }
 
 /**
- * Both executables as real processes with everything between them, and between agent and engine, in the hands of the
- * test. Disposing it ends them and removes what they made.
+ * Both executables as real processes. The test controls the traffic between them and between agent and engine.
+ * Disposing it stops them and removes what they made.
  */
 export class ChaosSystem implements AsyncDisposable {
-  /** Names of its apps begin so. */
+  /** Prefix of its apps' names. */
   readonly prefix: string;
   readonly control: ControlProcess;
   readonly agent: AgentProcess;
   readonly link: FrameRelay;
-  /** What the agent takes for the engine. */
+  /** The engine's socket as the agent sees it. */
   readonly proxy: EngineProxy;
   /** The engine itself. */
   readonly engineSocket: string;
@@ -58,10 +58,10 @@ export class ChaosSystem implements AsyncDisposable {
     this.#owned = owned;
   }
 
-  /** Starts one and waits until its device is online. Only one world may use an engine at a time. */
+  /** Starts a system and waits until its device is online. Only one may use an engine at a time. */
   static async start(
     engineSocket: string,
-    { agentConfig = {}, deviceDirectory }: WorldOptions = {},
+    { agentConfig = {}, deviceDirectory }: ChaosSystemOptions = {},
   ): Promise<ChaosSystem> {
     await using owned = new AsyncDisposableStack();
     const { path: directory } = owned.use(await tempDir());
@@ -97,12 +97,12 @@ export class ChaosSystem implements AsyncDisposable {
     return new ChaosSystem({ prefix, control, agent, link, proxy, engineSocket }, account, asset, owned.move());
   }
 
-  /** A name for an app, another one each time. */
+  /** Returns a new app name with each call. */
   name(): string {
     return `${this.prefix}app${++this.#names}`;
   }
 
-  /** Asks for a deployment or a change and follows it, whatever it takes. */
+  /** Requests a deployment or a change and follows it, with retries. */
   request(request: Request): RetryingClient {
     const client = new RetryingClient({
       assetUrl: this.assetUrl,
@@ -115,7 +115,7 @@ export class ChaosSystem implements AsyncDisposable {
     return client;
   }
 
-  /** Reads from the service's API. */
+  /** Sends a GET request to the service's API. */
   async get(path: string): Promise<Response> {
     return fetch(`${this.assetUrl}${path}`, { headers: { "X-API-Key": this.#account.apiKey } });
   }
@@ -124,7 +124,7 @@ export class ChaosSystem implements AsyncDisposable {
     return `${this.control.url}/v1/assets/${this.#asset.uuid}`;
   }
 
-  /** Takes every fault back and has both sides running. */
+  /** Clears every fault and starts the processes that are down. */
   async clearFaults(): Promise<void> {
     this.proxy.intercept();
     this.link.decide = () => "pass";
@@ -135,7 +135,7 @@ export class ChaosSystem implements AsyncDisposable {
     await this.agent.waitForLog("online", ({ msg }) => msg.startsWith("online"), 60_000);
   }
 
-  /** What each side wrote last, for whoever wants to know why something went wrong. */
+  /** The last output of each process, to diagnose a failure. */
   tail(): string {
     return `--- edge-agent\n${this.agent.tail()}\n--- edge-control\n${this.control.tail()}`;
   }

@@ -15,15 +15,15 @@ export interface RetryingClientOptions {
 }
 
 /**
- * A client as the documentation advises: repeats its request with the same key until it is answered, and takes the
- * stream up again after the last event it has whenever that breaks off.
+ * A client that follows the documentation: repeats its request with the same key until it gets a response, and resumes
+ * a broken stream after the last event received.
  */
 export class RetryingClient implements Disposable {
   readonly request: Request;
-  /** Every event received, in the order it came. */
+  /** Every event received, in order. */
   readonly events: DeploymentEvent[] = [];
   deploymentId: string | undefined;
-  /** Resolves to the final event; rejects when the service breaks its word. */
+  /** Resolves to the final event. Rejects on an unexpected response. */
   readonly finished: Promise<DeploymentEvent>;
   readonly #options: RetryingClientOptions;
   #stream: EventStream | undefined;
@@ -33,7 +33,7 @@ export class RetryingClient implements Disposable {
     this.request = options.request;
     this.#options = options;
     this.finished = this.#run();
-    // Whoever waits for it gets the error; a run that is given up must not end the process.
+    // Callers that await it get the error; otherwise an abandoned run must not end the process.
     this.finished.catch(() => {});
   }
 
@@ -41,7 +41,7 @@ export class RetryingClient implements Disposable {
     return this.events.find(isFinal);
   }
 
-  /** Asks for the deployment to be cancelled, once it is known and the service answers. */
+  /** Cancels the deployment, retrying until its id is known and the service responds. */
   async cancel(): Promise<void> {
     const { assetUrl, apiKey } = this.#options;
     while (!this.#isOver) {
@@ -65,7 +65,7 @@ export class RetryingClient implements Disposable {
       if (this.final) return this.final;
       await sleep(RETRY_MS);
     }
-    throw new Error("the client left before the end");
+    throw new Error("the client was disposed before the end");
   }
 
   #open(): Promise<EventStream> {
@@ -83,7 +83,7 @@ export class RetryingClient implements Disposable {
     this.#stream = stream;
     if (stream.status !== 200) {
       await stream.ended;
-      // Stopping or starting: as good as no answer.
+      // The service is stopping or starting: retry.
       if (stream.status >= 500) return;
       throw new Error(`the service answered ${stream.status}: ${stream.text}`);
     }

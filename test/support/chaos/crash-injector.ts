@@ -2,32 +2,32 @@ import { type AgentStore, type StoreChange, StoreError } from "../../../src/agen
 import type { EventContent } from "../../../src/protocol/deployment-event.ts";
 
 /**
- * Counts the moments at which a process can die, and dies at some of them: nothing it does afterwards has any effect,
- * until it is revived.
+ * Simulates crashes of a process at chosen checkpoints. After a crash every checkpoint throws, so that the process has
+ * no further effect, until `reset`.
  */
 export class CrashInjector {
-  /** Moments passed since the last revival. */
+  /** Checkpoints passed since the last `reset`. */
   count = 0;
   hasCrashed = false;
-  /** Lets every moment pass uncounted, until it wakes. */
+  /** If true, checkpoints are neither counted nor crash. */
   isDisabled = false;
   readonly #at: number[];
 
-  /** @param at the moment of each life at which it ends; lives beyond them go on */
+  /** @param at the number of the checkpoint at which each run crashes; later runs do not crash */
   constructor(...at: number[]) {
     this.#at = at;
   }
 
-  /** A moment passes. Throws when the process dies at it, or is dead. */
+  /** Counts a checkpoint. Throws when the process crashes at it, or has crashed. */
   checkpoint(): void {
     if (this.isDisabled) return;
-    if (this.hasCrashed) throw new StoreError("other", "dead");
+    if (this.hasCrashed) throw new StoreError("other", "crashed before");
     if (++this.count !== this.#at[0]) return;
     this.hasCrashed = true;
-    throw new StoreError("other", "killed");
+    throw new StoreError("other", "crashed");
   }
 
-  /** The next life begins. */
+  /** Begins the next run. */
   reset(): void {
     this.#at.shift();
     this.count = 0;
@@ -36,25 +36,25 @@ export class CrashInjector {
 }
 
 /**
- * A store whose writes are moments to die at, before and after. Reads are not: nothing follows from them that a write
- * does not show. `written` is given each event that is on disk.
+ * Wraps a store with a checkpoint before and after each write. Reads have none, since only writes have effects that
+ * survive. `written` is called with each stored event.
  */
 export function withCrashPoints(
   store: AgentStore,
-  reaper: CrashInjector,
+  crashes: CrashInjector,
   written: (deploymentId: string, event: EventContent) => void,
 ): AgentStore {
   const wrapped: Pick<AgentStore, "save" | "acknowledge"> = {
     save(change: StoreChange) {
-      reaper.checkpoint();
+      crashes.checkpoint();
       store.save(change);
       for (const event of change.events ?? []) written(change.deployment?.id ?? "", event);
-      reaper.checkpoint();
+      crashes.checkpoint();
     },
     acknowledge(deploymentId, deviceSeq) {
-      reaper.checkpoint();
+      crashes.checkpoint();
       store.acknowledge(deploymentId, deviceSeq);
-      reaper.checkpoint();
+      crashes.checkpoint();
     },
   };
   return new Proxy(store, {

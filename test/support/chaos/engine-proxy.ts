@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, request, type Server, type ServerRe
 import { join } from "node:path";
 import { tempDir } from "../temp-dir.ts";
 
-/** A request to the engine as it passes: before it is handed on, or after, when the engine's answer begins. */
+/** A request to the engine: before it is forwarded, or after, when the engine's response begins. */
 export interface EngineCall {
   readonly method: string;
   /** Path without the version of the API, such as `/containers/create`. */
@@ -11,14 +11,14 @@ export interface EngineCall {
 }
 
 /**
- * What becomes of it: goes on, is never answered, or its connection is cut (`after` means that the work is done and the
- * answer lost).
+ * Forwards the call, never responds, or cuts the connection. In phase `after`, the engine has done the work and its
+ * response is lost.
  */
 export type CallAction = "pass" | "hang" | "cut";
 
 export type Interceptor = (call: EngineCall) => CallAction | Promise<CallAction>;
 
-/** A unix socket before an engine's, where requests can be counted, held up and lost. */
+/** A unix socket in front of an engine's that can count, delay and drop requests. */
 export class EngineProxy implements AsyncDisposable {
   readonly socketPath: string;
   readonly #upstream: string;
@@ -46,7 +46,7 @@ export class EngineProxy implements AsyncDisposable {
     return proxy;
   }
 
-  /** Asks `interceptor` about every request from now on. Without one all pass. */
+  /** Calls `interceptor` for every further request. Default: all pass. */
   intercept(interceptor: Interceptor = () => "pass"): void {
     this.#intercept = interceptor;
   }
@@ -64,16 +64,16 @@ export class EngineProxy implements AsyncDisposable {
     if (!(await this.#passes({ ...call, phase: "before" }, incoming))) return;
     const { method, headers, url: path } = incoming;
     const onward = request({ socketPath: this.#upstream, method, path, headers, agent: false });
-    // Who hangs up on the proxy hangs up on the engine.
+    // A client that disconnects from the proxy disconnects from the engine.
     outgoing.once("close", () => onward.destroy());
     onward.once("error", () => outgoing.destroy());
-    onward.once("response", (answer) => {
-      answer.once("error", () => outgoing.destroy());
+    onward.once("response", (response) => {
+      response.once("error", () => outgoing.destroy());
       this.#passes({ ...call, phase: "after" }, incoming).then(
         (passes) => {
-          if (!passes) return answer.resume();
-          outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-          return answer.pipe(outgoing);
+          if (!passes) return response.resume();
+          outgoing.writeHead(response.statusCode ?? 502, response.headers);
+          return response.pipe(outgoing);
         },
         () => outgoing.destroy(),
       );
@@ -82,9 +82,9 @@ export class EngineProxy implements AsyncDisposable {
   }
 
   async #passes(call: EngineCall, incoming: IncomingMessage): Promise<boolean> {
-    const verdict = await this.#intercept(call);
-    if (verdict === "cut") incoming.socket.destroy();
-    return verdict === "pass";
+    const action = await this.#intercept(call);
+    if (action === "cut") incoming.socket.destroy();
+    return action === "pass";
   }
 }
 

@@ -5,13 +5,13 @@ import type { AppRequest } from "../system.ts";
 import type { RetryingClient } from "./client.ts";
 import { isChange } from "./request.ts";
 
-/** An app as it has to be once everything has ended. */
+/** The expected state of an app after all deployments have ended. */
 export interface ExpectedApp {
   readonly spec: AppRequest;
   readonly isRunning: boolean;
 }
 
-/** What the device has to have, by name: every request that ended well has its effect, in order, and no other has any. */
+/** Returns the expected apps by name: the effects of all successful requests, in order. */
 export function expectedApps(clients: readonly RetryingClient[]): Map<string, ExpectedApp> {
   const apps = new Map<string, ExpectedApp>();
   for (const { request, final } of clients) {
@@ -23,7 +23,7 @@ export function expectedApps(clients: readonly RetryingClient[]): Map<string, Ex
   return apps;
 }
 
-/** What the label of the app's container says of its specification. */
+/** Returns the expected spec hash in the label of the app's container. */
 export function specHash({ spec }: ExpectedApp): string {
   const parsed = parseAppSpec(spec);
   if (!parsed.ok) throw parsed.error;
@@ -34,7 +34,7 @@ function apply(
   app: ExpectedApp | undefined,
   { action, name, patch }: Extract<RetryingClient["request"], { action: string }>,
 ): ExpectedApp | undefined {
-  if (!app) throw new Error(`${action} of ${name} succeeded, which is not there`);
+  if (!app) throw new Error(`${action} of ${name} succeeded, but the app does not exist`);
   switch (action) {
     case "update":
       return { ...app, spec: { ...app.spec, ...patch } };

@@ -7,15 +7,15 @@ import type { FrameAction } from "./frame-relay.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 import type { ChaosSystem } from "./chaos-system.ts";
 
-/** One thing that goes wrong, and in the end is over, as far as it does not stay broken until the world is healed. */
+/** A fault. It ends by itself, or with `ChaosSystem.clearFaults`. */
 export interface Fault {
   readonly name: string;
-  /** How often it is chosen, against the others. */
+  /** Relative frequency. */
   readonly weight: number;
-  inject(world: ChaosSystem, random: SeededRandom, engine: PrivateEngine): Promise<void>;
+  inject(system: ChaosSystem, random: SeededRandom, engine: PrivateEngine): Promise<void>;
 }
 
-/** Everything that may go wrong in a random run. */
+/** The faults of a random run. */
 const FAULTS: readonly Fault[] = [
   {
     name: "agent killed",
@@ -120,7 +120,7 @@ const FAULTS: readonly Fault[] = [
   },
 ];
 
-/** One of them, by weight. */
+/** Picks a fault by weight. */
 export function pickFault(random: SeededRandom): Fault {
   let left = random.next() * FAULTS.reduce((sum, { weight }) => sum + weight, 0);
   return FAULTS.find(({ weight }) => (left -= weight) < 0) ?? (FAULTS[0] as Fault);

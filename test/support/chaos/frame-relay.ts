@@ -4,32 +4,32 @@ import { WebSocket, WebSocketServer } from "ws";
 
 export type Direction = "up" | "down";
 
-/** A frame as it passes; `up` is towards the control plane. */
+/** A relayed frame; `up` is towards the control plane. */
 export interface RelayedFrame {
   readonly direction: Direction;
   readonly type: string;
   readonly phase: "before" | "after";
 }
 
-/** What becomes of one frame. `late`: behind the frame that follows it, or after a moment where none does. */
+/** What to do with a frame. `late`: send it after the next frame, or after `LATE_MS` if none follows. */
 export type FrameAction = "pass" | "twice" | "late" | "drop";
 
 const LATE_MS = 300;
 
 /**
- * A WebSocket relay that knows frames, between an agent and its control plane. It can lose, repeat and reorder them,
- * go silent as a link does that lost its radio, hold everything back for a while, and cut. Probes pass through like
- * everything else: the relay answers none itself.
+ * A frame-aware WebSocket relay between an agent and its control plane. It can drop, repeat and reorder frames, go
+ * silent like a modem without signal, pause, and reset connections. Pings and pongs are relayed too: the relay itself
+ * never sends a pong.
  */
 export class FrameRelay implements AsyncDisposable {
-  /** Decides about each text frame. Nothing stands for `pass`. */
+  /** Decides about each text frame. */
   decide: (frame: RelayedFrame) => FrameAction = () => "pass";
-  /** Told about each text frame before and after it is handed on. */
+  /** Called with each text frame before and after it is relayed. */
   onFrame: (frame: RelayedFrame) => void | Promise<void> = () => {};
   readonly #target: () => number;
   readonly #server: Server;
   readonly #links = new Set<Link>();
-  #stalled: PromiseWithResolvers<void> | undefined;
+  #paused: PromiseWithResolvers<void> | undefined;
 
   private constructor(target: () => number) {
     this.#target = target;
@@ -49,7 +49,7 @@ export class FrameRelay implements AsyncDisposable {
     });
   }
 
-  /** @param target port of the control plane on loopback, asked for with every connection */
+  /** @param target returns the control plane's loopback port; called for every connection */
   static async to(target: () => number): Promise<FrameRelay> {
     const relay = new FrameRelay(target);
     await new Promise<void>((resolve) => {
@@ -62,25 +62,25 @@ export class FrameRelay implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Resets all connections that stand. */
+  /** Resets all connections. */
   cut(): void {
     for (const link of this.#links) link.cut();
   }
 
-  /** Nothing passes any more on the connections that stand, and nobody is told. */
+  /** Drops everything on the current connections without closing them. */
   silence(): void {
     for (const link of this.#links) link.isSilent = true;
   }
 
-  /** Holds everything back until `flow`; nothing is lost. */
+  /** Delays everything until `resume`; nothing is lost. */
   pause(): void {
-    this.#stalled ??= Promise.withResolvers();
+    this.#paused ??= Promise.withResolvers();
   }
 
-  /** Ends `stall`. */
+  /** Ends `pause`. */
   resume(): void {
-    this.#stalled?.resolve();
-    this.#stalled = undefined;
+    this.#paused?.resolve();
+    this.#paused = undefined;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -94,8 +94,8 @@ export class FrameRelay implements AsyncDisposable {
 
   #join(near: WebSocket, far: WebSocket): void {
     const link = new Link(near, far, {
-      stalled: () => this.#stalled?.promise,
-      fate: (frame) => this.decide(frame),
+      paused: () => this.#paused?.promise,
+      decide: (frame) => this.decide(frame),
       onFrame: (frame) => this.onFrame(frame),
     });
     this.#links.add(link);
@@ -104,12 +104,12 @@ export class FrameRelay implements AsyncDisposable {
 }
 
 interface LinkHooks {
-  readonly stalled: () => Promise<void> | undefined;
-  readonly fate: (frame: RelayedFrame) => FrameAction;
+  readonly paused: () => Promise<void> | undefined;
+  readonly decide: (frame: RelayedFrame) => FrameAction;
   readonly onFrame: (frame: RelayedFrame) => void | Promise<void>;
 }
 
-/** One connection of the agent, and the one to the control plane it is relayed to. */
+/** One connection of the agent and its counterpart to the control plane. */
 class Link {
   isSilent = false;
   readonly #near: WebSocket;
@@ -130,10 +130,10 @@ class Link {
   }
 
   #relay(direction: Direction, from: WebSocket, to: WebSocket): void {
-    // One after the other: what waits for a stall, or for whoever watches, holds up what follows it.
+    // Serialized, so that frames keep their order while one waits for `resume` or for `onFrame`.
     let queue: Promise<void> = Promise.resolve();
     const inTurn = (work: () => void | Promise<void>): void => {
-      queue = queue.then(() => this.#hooks.stalled()).then(work);
+      queue = queue.then(() => this.#hooks.paused()).then(work);
     };
     let late: string | undefined;
     const send = (text: string): void => {
@@ -148,14 +148,14 @@ class Link {
         const text = data.toString();
         const { type } = JSON.parse(text) as { type: string };
         await this.#hooks.onFrame({ direction, type, phase: "before" });
-        const fate = this.#hooks.fate({ direction, type, phase: "before" });
-        if (fate === "late" && late === undefined) {
+        const action = this.#hooks.decide({ direction, type, phase: "before" });
+        if (action === "late" && late === undefined) {
           late = text;
           setTimeout(flush, LATE_MS);
           return;
         }
-        if (fate !== "drop") send(text);
-        if (fate === "twice") send(text);
+        if (action !== "drop") send(text);
+        if (action === "twice") send(text);
         flush();
         await this.#hooks.onFrame({ direction, type, phase: "after" });
       });

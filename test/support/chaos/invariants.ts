@@ -8,46 +8,46 @@ import type { RetryingClient } from "./client.ts";
 import { type ExpectedApp, expectedApps, specHash } from "./expected-apps.ts";
 import type { ChaosSystem } from "./chaos-system.ts";
 
-/** Longest until an app that somebody removed runs again: two looks of the keeper and its first pause between tries. */
+/** Maximum time until the reconciler has restored a removed app: two intervals and its first retry delay. */
 const REPAIRED_MS = 90_000;
 const ENDED_MS = 120_000;
 
 /**
- * Waits until the world has come to rest, and checks what must always hold against the client, the control plane's
- * record, the agent's store and the engine. Throws with what does not hold. Nothing may be broken any more.
+ * Waits until the system is idle and checks the invariants of the client's stream, the control plane's record, the
+ * agent's store and the engine. Throws with the violations. All faults must have been cleared.
  */
-export async function checkInvariants(world: ChaosSystem): Promise<void> {
-  for (const client of world.clients) {
+export async function checkInvariants(system: ChaosSystem): Promise<void> {
+  for (const client of system.clients) {
     await within(ENDED_MS, client.finished, () => `no final event of ${describe(client)}`);
     checkStream(client);
-    await checkRecord(world, client);
+    await checkRecord(system, client);
   }
-  await waitFor("the agent to have nothing unacknowledged", () => unacknowledgedDeployments(world).length === 0, {
+  await waitFor("the agent to have nothing unacknowledged", () => unacknowledgedDeployments(system).length === 0, {
     timeoutMs: 60_000,
   });
-  await waitFor("the engine to run what it should", () => engineViolations(world).then(throwIfAny), {
+  await waitFor("the engine to run what it should", () => engineViolations(system).then(throwIfAny), {
     timeoutMs: REPAIRED_MS,
     intervalMs: 250,
   });
-  throwIfAny(storeViolations(world));
+  throwIfAny(storeViolations(system));
 }
 
-/** The client sees every event once, in order, and exactly one final one, the last. */
+/** The client receives every event once, in order, and exactly one final event, the last. */
 function checkStream(client: RetryingClient): void {
   const { events } = client;
   if (events.some(({ seq }, index) => seq !== index + 1))
-    throw new Error(`not in order, each once: ${describe(client)}`);
+    throw new Error(`events out of order or repeated: ${describe(client)}`);
   const last = events.at(-1);
   if (!last || !isFinal(last) || events.filter(isFinal).length !== 1) {
-    throw new Error(`not exactly one final event, at the end: ${describe(client)}`);
+    throw new Error(`expected exactly one final event, at the end: ${describe(client)}`);
   }
 }
 
-/** What is on record is what was streamed. */
-async function checkRecord(world: ChaosSystem, client: RetryingClient): Promise<void> {
+/** The recorded events equal the streamed ones. */
+async function checkRecord(system: ChaosSystem, client: RetryingClient): Promise<void> {
   const path = `/edge/deployments/${client.deploymentId}`;
-  const record = (await (await world.get(path)).json()) as { status: string; code?: string };
-  const text = await (await world.get(`${path}/events`)).text();
+  const record = (await (await system.get(path)).json()) as { status: string; code?: string };
+  const text = await (await system.get(`${path}/events`)).text();
   const stored = text.split("\n").flatMap((line) => (line ? [JSON.parse(line.slice(6)) as DeploymentEvent] : []));
   if (JSON.stringify(stored) !== JSON.stringify(client.events)) {
     throw new Error(`the record differs from what was streamed: ${JSON.stringify(stored)}, ${describe(client)}`);
@@ -55,29 +55,29 @@ async function checkRecord(world: ChaosSystem, client: RetryingClient): Promise<
   if (record.status !== client.final?.status) throw new Error(`the record says ${record.status}: ${describe(client)}`);
 }
 
-async function engineViolations(world: ChaosSystem): Promise<string[]> {
-  const all = await listContainers(world.engineSocket);
-  const own = all.filter(({ Labels }) => Labels?.[LABELS.app]?.startsWith(world.prefix));
-  const apps = expectedApps(world.clients);
-  const strange = own.filter(({ Labels }) => !apps.has(Labels[LABELS.app] ?? ""));
+async function engineViolations(system: ChaosSystem): Promise<string[]> {
+  const all = await listContainers(system.engineSocket);
+  const own = all.filter(({ Labels }) => Labels?.[LABELS.app]?.startsWith(system.prefix));
+  const apps = expectedApps(system.clients);
+  const unexpected = own.filter(({ Labels }) => !apps.has(Labels[LABELS.app] ?? ""));
   return [
-    ...world.clients.flatMap((client) => leftOver(client, own)),
+    ...system.clients.flatMap((client) => remainingContainers(client, own)),
     ...[...apps].flatMap(([name, app]) => appViolations(name, app, own)),
-    ...strange.map(({ Names }) => `a container of no app: ${Names.join()}`),
+    ...unexpected.map(({ Names }) => `a container of no app: ${Names.join()}`),
   ];
 }
 
-/** After Fail nothing of the deployment is left. */
-function leftOver(client: RetryingClient, containers: readonly ListedContainer[]): string[] {
+/** A failed deployment leaves no container. */
+function remainingContainers(client: RetryingClient, containers: readonly ListedContainer[]): string[] {
   if (client.final?.status !== "Fail") return [];
   const own = containers.filter(({ Labels }) => Labels[LABELS.deployment] === client.deploymentId);
   return own.map(({ State }) => `a container that is ${State} after ${describe(client)}`);
 }
 
-/** One container for each app, made from what was asked for, running unless it was stopped. */
+/** Each app has one container with the requested specification, running unless it was stopped. */
 function appViolations(name: string, app: ExpectedApp, containers: readonly ListedContainer[]): string[] {
   const [container, ...others] = containers.filter(({ Labels }) => Labels[LABELS.app] === name);
-  // One that is stopped needs none: it is made when the app is started.
+  // A stopped app needs no container: one is created when it is started.
   if (!container && !app.isRunning) return [];
   if (!container || others.length > 0) return [`${others.length + (container ? 1 : 0)} containers of ${name}`];
   const faults = (container.State === "running") === app.isRunning ? [] : [`${name} is ${container.State}`];
@@ -85,20 +85,20 @@ function appViolations(name: string, app: ExpectedApp, containers: readonly List
   return faults;
 }
 
-/** The agent knows the apps there are, and no others. */
-function storeViolations(world: ChaosSystem): string[] {
-  const apps = query(world, "SELECT name FROM apps ORDER BY name");
-  const [is, should] = [JSON.stringify(apps), JSON.stringify([...expectedApps(world.clients).keys()].toSorted())];
+/** The agent's store has exactly the expected apps. */
+function storeViolations(system: ChaosSystem): string[] {
+  const apps = query(system, "SELECT name FROM apps ORDER BY name");
+  const [is, should] = [JSON.stringify(apps), JSON.stringify([...expectedApps(system.clients).keys()].toSorted())];
   return is === should ? [] : [`the agent's store has the apps ${is}, it should have ${should}`];
 }
 
-/** Deployments whose end the agent has not seen acknowledged. */
-function unacknowledgedDeployments(world: ChaosSystem): unknown[] {
-  return query(world, "SELECT id FROM deployments");
+/** Deployments whose final event is not acknowledged yet. */
+function unacknowledgedDeployments(system: ChaosSystem): unknown[] {
+  return query(system, "SELECT id FROM deployments");
 }
 
-function query(world: ChaosSystem, sql: string): unknown[] {
-  const database = new DatabaseSync(join(world.agent.stateDir, "agent.db"), { readOnly: true });
+function query(system: ChaosSystem, sql: string): unknown[] {
+  const database = new DatabaseSync(join(system.agent.stateDir, "agent.db"), { readOnly: true });
   try {
     return database
       .prepare(sql)
@@ -115,10 +115,10 @@ function throwIfAny(faults: readonly string[]): true {
 }
 
 function describe({ deploymentId, request, events }: RetryingClient): string {
-  const told = events.map(
+  const lines = events.map(
     ({ seq, status, step, code, message }) => `${seq} ${status} ${step} ${code ?? ""} ${message}`,
   );
-  return `${deploymentId} (${request.name}):\n  ${told.join("\n  ")}`;
+  return `${deploymentId} (${request.name}):\n  ${lines.join("\n  ")}`;
 }
 
 async function within<T>(ms: number, promise: Promise<T>, what: () => string): Promise<T> {

@@ -25,25 +25,25 @@ import type { SeededRandom } from "./seeded-random.ts";
 const DELIVERED = 0.7;
 const ACKNOWLEDGED = 0.7;
 
-/** Something a client asks for. */
+/** A client's request. */
 export interface ScenarioRequest {
   readonly action: DeploymentAction;
   readonly app: string;
-  /** The app, or what is to change about it. */
+  /** The app's specification, or the fields an update changes. */
   readonly spec?: unknown;
 }
 
 /**
- * A control plane that decides as the real one does, by the same pure code, over a link that delivers when it likes:
- * events arrive late, and acknowledgements get lost. No network and no store of its own.
+ * A control plane with the real one's pure decision code, over a simulated link that delays events and loses
+ * acknowledgements. No network and no store.
  */
 export class ModelControlPlane {
-  /** What a client would have been streamed, by deployment. */
+  /** The events streamed to clients, by deployment. */
   readonly streams = new Map<string, DeploymentEvent[]>();
   readonly #deployments = new Map<string, Deployment>();
   readonly #clock: { now(): number };
   readonly #random: SeededRandom;
-  /** Number of the session. */
+  /** Number of the current session. */
   #epoch = 0;
 
   constructor(clock: { now(): number }, random: SeededRandom) {
@@ -55,14 +55,14 @@ export class ModelControlPlane {
     return [...this.#deployments.values()].every(isFinished);
   }
 
-  /** The deployment as it is on record. */
+  /** Returns a deployment's record. Throws if there is none. */
   deployment(id: string): Deployment {
     const deployment = this.#deployments.get(id);
-    if (!deployment) throw new Error(`nobody asked for ${id}`);
+    if (!deployment) throw new Error(`unknown deployment ${id}`);
     return deployment;
   }
 
-  /** A client asks for something; the device gets it with the next `connect`. */
+  /** Accepts a client's request. The device gets it with the next `connect`. */
   request(id: string, { action, app, spec = null }: ScenarioRequest): void {
     const deployment = newDeployment({
       id,
@@ -81,13 +81,13 @@ export class ModelControlPlane {
     this.#change(id, (current, now) => appendEvent(current, receivedEvent(current), now));
   }
 
-  /** A client asks for it to be cancelled. */
+  /** Cancels a deployment for a client. */
   cancel(agent: Deployments, id: string): void {
     this.#change(id, requestCancel);
     if (!isFinished(this.deployment(id))) agent.cancel(id, "requested");
   }
 
-  /** The device says hello. Throws what the agent throws when it dies over it. */
+  /** Handles `hello` of the device. Throws what the agent throws when it crashes in it. */
   connect(agent: Deployments, store: AgentStore): void {
     const epoch = ++this.#epoch;
     const held = agent.openDeployments().map((id) => ({ id, deployment: this.#deployments.get(id) }));
@@ -106,7 +106,7 @@ export class ModelControlPlane {
     }
   }
 
-  /** Some of the events that wait arrive, and some of the answers to them. */
+  /** Delivers some of the pending events, and some of their acknowledgements. */
   exchange(agent: Deployments, store: AgentStore): void {
     for (const { deploymentId, event } of store.pendingEvents(0, 100)) {
       if (!this.#random.chance(DELIVERED)) return;
@@ -120,7 +120,7 @@ export class ModelControlPlane {
   #ask(agent: Deployments, store: AgentStore, id: string): void {
     this.#change(id, (current, now) => markForOutcomeQuery(current, now, this.#epoch));
     const [outcome] = readDeploymentOutcomes(store, [id]);
-    if (!outcome) throw new Error("an agent answers what it is asked");
+    if (!outcome) throw new Error("the agent returned no outcome");
     const { nextAction } = applyOutcome(this.deployment(id), outcome, this.#clock.now(), this.#epoch);
     const after = this.#change(id, (current, now) => applyOutcome(current, outcome, now, this.#epoch).change);
     if (nextAction === "cancel") agent.cancel(id, cancelReason(after) ?? "unknown");

@@ -5,13 +5,13 @@ import type { SeededRandom } from "./seeded-random.ts";
 const SUFFIXES = ["", "-wal"] as const;
 type Files = Readonly<Record<(typeof SUFFIXES)[number], Buffer>>;
 
-/** A database as it lies on a disk, without what SQLite keeps in shared memory, which goes with the power. */
+/** Reads a database's files. SQLite's shared memory is left out: a power loss discards it. */
 export function readFiles(path: string): Files {
   const read = (suffix: string): Buffer => (existsSync(path + suffix) ? readFileSync(path + suffix) : Buffer.alloc(0));
   return { "": read(""), "-wal": read("-wal") };
 }
 
-/** Puts a database into a directory, which is emptied before, and answers its path. */
+/** Empties the directory, writes a database's files into it and returns the database's path. */
 export function writeFiles(files: Files, directory: string, name: string): string {
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true });
@@ -22,11 +22,11 @@ export function writeFiles(files: Files, directory: string, name: string): strin
 }
 
 /**
- * What a disk may hold when the power goes during a write: of the file that is being written the beginning is new, and
- * the rest is old. The end of a log that grows may also be rubbish. SQLite writes one file at a time, and the log is on
- * disk before the database is touched.
+ * Returns possible file contents after a power loss during a write: the written file has a new beginning and an old
+ * rest; the end of a growing log may also be garbage. SQLite writes one file at a time, and the log is on disk before
+ * the database is written.
  *
- * @param samples how many cuts of each file are tried beside its edges
+ * @param samples number of random cuts of each file, in addition to its edges
  */
 export function tornFiles(before: Files, after: Files, random: SeededRandom, samples: number): Files[] {
   return [
@@ -39,13 +39,13 @@ export function tornFiles(before: Files, after: Files, random: SeededRandom, sam
   ];
 }
 
-function torn(old: Buffer, fresh: Buffer, random: SeededRandom, samples: number, rubbish?: number): Buffer[] {
+function torn(old: Buffer, fresh: Buffer, random: SeededRandom, samples: number, garbage?: number): Buffer[] {
   if (old.equals(fresh)) return [];
   const first = fresh.findIndex((byte, index) => byte !== old[index]);
   const cuts = new Set([first, first + 1, fresh.length - 1]);
   for (let sample = 0; sample < samples; sample++) cuts.add(random.between(first, fresh.length - 1));
   return [...cuts].map((cut) => {
-    const rest = rubbish === undefined ? old.subarray(cut) : Buffer.alloc(fresh.length - cut, rubbish);
+    const rest = garbage === undefined ? old.subarray(cut) : Buffer.alloc(fresh.length - cut, garbage);
     return Buffer.concat([fresh.subarray(0, cut), rest]);
   });
 }

@@ -1,10 +1,10 @@
 import type { AppRequest } from "../system.ts";
 
-/** A change of an app that is there, as a client asks for it. */
+/** A client's request to change an installed app. */
 export interface AppChange {
   readonly name: string;
   readonly action: "update" | "remove" | "stop" | "start" | "restart";
-  /** For an update: what changes. */
+  /** The changed fields of an update. */
   readonly patch?: Partial<AppRequest>;
 }
 
@@ -15,7 +15,7 @@ export function isChange(request: Request): request is AppChange {
   return "action" in request;
 }
 
-/** The HTTP request that asks for it, below the asset's address. */
+/** The HTTP request, with its path below the asset's URL. */
 export function httpRequest(request: Request): {
   readonly method: string;
   readonly path: string;

@@ -13,95 +13,95 @@ import type { RemainingApp, Scenario } from "./scenario.ts";
 import { SeededRandom } from "./seeded-random.ts";
 
 /**
- * How the agent ends: alone; with the machine, whose containers come up again by themselves; or with an engine that
- * leaves its containers down, as Docker 20.10 does when it is killed.
+ * What crashes: the agent alone; the machine, whose containers restart with it; or agent and engine, with the
+ * containers left stopped, as by Docker 20.10 when it is killed.
  */
 export const CRASH_KINDS = ["killed", "power cut", "engine killed too"] as const;
 export type CrashKind = (typeof CRASH_KINDS)[number];
 
 const TICK_MS = 50;
 const MAX_SCENARIO_MS = 400_000;
-/** The keeper has looked twice more when that has passed. */
+/** Long enough for two more runs of the reconciler. */
 const SETTLE_MS = 70_000;
 
-/** The deployment of the app that is there before the story begins. */
+/** The deployment of the app that is installed before the scenario begins. */
 const INITIAL_DEPLOYMENT_ID = "before";
 
 export interface ScenarioResult {
-  /** Whether it died as often as it was to. */
+  /** Whether the agent crashed at every given checkpoint. */
   readonly died: boolean;
-  /** What does not hold; empty when everything does. */
+  /** Violated invariants; empty if all hold. */
   readonly violations: readonly string[];
 }
 
-/** Plays a scenario through, with an agent that dies at the given moments. */
+/** Runs a scenario with an agent that crashes at the given checkpoints, one in each run. */
 export async function runScenario(
   scenario: Scenario,
-  moments: readonly number[],
-  death: CrashKind,
+  checkpoints: readonly number[],
+  crashKind: CrashKind,
   seed: number,
 ): Promise<ScenarioResult> {
-  const reaper = new CrashInjector(...moments);
+  const crashes = new CrashInjector(...checkpoints);
   const written = new Map<string, EventContent[]>();
   await using rig = new AgentRig({ pullBy: scenario.pullBy ?? "agent" }, (store) =>
-    withCrashPoints(store, reaper, (id, event) => written.set(id, [...(written.get(id) ?? []), event])),
+    withCrashPoints(store, crashes, (id, event) => written.set(id, [...(written.get(id) ?? []), event])),
   );
   scenario.setUp(rig);
-  reaper.isDisabled = true;
+  crashes.isDisabled = true;
   await install(scenario, rig);
-  reaper.isDisabled = false;
-  const beganAt = rig.clock.monotonic();
+  crashes.isDisabled = false;
+  const startedAt = rig.clock.monotonic();
   const control = new ModelControlPlane(rig.clock, new SeededRandom(seed));
-  for (const [index, asked] of scenario.requests.entries()) control.request(`d${index}`, asked);
+  for (const [index, request] of scenario.requests.entries()) control.request(`d${index}`, request);
   const found = new Set<string>();
   let engineAnswers = true;
   rig.engine.faults.onCall(({ phase }) => {
-    reaper.checkpoint();
+    crashes.checkpoint();
     if (!engineAnswers && phase === "before") throw new EngineError("unavailable", "connect ENOENT");
   });
 
-  let deaths = 0;
-  let keeper = startKeeper(rig);
-  const happenings = [...(scenario.interventions ?? [])];
+  let crashCount = 0;
+  let reconciler = startReconciler(rig);
+  const interventions = [...(scenario.interventions ?? [])];
   ignoreStoreErrors(() => control.connect(rig.deployments, rig.store));
   let quietSince: number | undefined;
   for (;;) {
-    const now = rig.clock.monotonic() - beganAt;
+    const now = rig.clock.monotonic() - startedAt;
     if (now > MAX_SCENARIO_MS) break;
-    if (reaper.hasCrashed) {
-      deaths++;
+    if (crashes.hasCrashed) {
+      crashCount++;
       quietSince = undefined;
-      await keeper.stop();
-      if (death === "power cut") rig.engine.reboot();
-      if (death === "engine killed too") for (const container of rig.engine.containers) container.stop();
-      reaper.reset();
+      await reconciler.stop();
+      if (crashKind === "power cut") rig.engine.reboot();
+      if (crashKind === "engine killed too") for (const container of rig.engine.containers) container.stop();
+      crashes.reset();
       try {
         await rig.restart();
       } catch (error) {
         if (!(error instanceof StoreError)) throw error;
       }
-      keeper = startKeeper(rig);
+      reconciler = startReconciler(rig);
       ignoreStoreErrors(() => control.connect(rig.deployments, rig.store));
       continue;
     }
-    while (happenings[0] && happenings[0].atMs <= now) {
-      const happening = happenings.shift();
-      if (happening?.kind === "engine") engineAnswers = happening.answers;
-      if (happening?.kind === "cancel") ignoreStoreErrors(() => control.cancel(rig.deployments, "d0"));
+    while (interventions[0] && interventions[0].atMs <= now) {
+      const intervention = interventions.shift();
+      if (intervention?.kind === "engine") engineAnswers = intervention.answers;
+      if (intervention?.kind === "cancel") ignoreStoreErrors(() => control.cancel(rig.deployments, "d0"));
     }
     if (now >= (scenario.silentMs ?? 0)) ignoreStoreErrors(() => control.exchange(rig.deployments, rig.store));
-    const isQuiet = control.isDone && rig.store.deployments().length === 0 && !reaper.hasCrashed;
+    const isQuiet = control.isDone && rig.store.deployments().length === 0 && !crashes.hasCrashed;
     quietSince = isQuiet ? (quietSince ?? now) : undefined;
     if (quietSince !== undefined && now - quietSince >= SETTLE_MS) break;
     await rig.clock.advance(isQuiet ? 5_000 : TICK_MS);
     for (const app of runningTwice(rig)) found.add(`two containers of ${app} ran at once`);
   }
-  await keeper.stop();
+  await reconciler.stop();
   for (const violation of violations(scenario, rig, control, written)) found.add(violation);
-  return { died: deaths === moments.length, violations: [...found] };
+  return { died: crashCount === checkpoints.length, violations: [...found] };
 }
 
-/** Brings the device to where the story begins. */
+/** Sets up the device's initial state. */
 async function install({ installed, isStopped }: Scenario, rig: AgentRig): Promise<void> {
   if (!installed) return;
   rig.deployments.deploy(INITIAL_DEPLOYMENT_ID, installed);
@@ -113,14 +113,14 @@ async function install({ installed, isStopped }: Scenario, rig: AgentRig): Promi
   rig.store.acknowledge("stopped before", stopped?.device_seq ?? 0);
 }
 
-/** Apps of which more than one container runs. */
+/** Apps with more than one running container. */
 function runningTwice({ engine }: AgentRig): string[] {
   const running = engine.containers.filter(({ status }) => status === "running");
   const apps = running.map(({ request }) => request.labels[LABELS.app] ?? "");
   return apps.filter((app, index) => apps.indexOf(app) !== index);
 }
 
-/** Does what may fail because the agent died over it. The link reports such an error and lives on. */
+/** Ignores store errors, which simulate a crash. The real link logs such an error and continues. */
 function ignoreStoreErrors(work: () => void): void {
   try {
     work();
@@ -129,12 +129,12 @@ function ignoreStoreErrors(work: () => void): void {
   }
 }
 
-function startKeeper(rig: AgentRig): { stop(): Promise<void> } {
+function startReconciler(rig: AgentRig): { stop(): Promise<void> } {
   const stopped = new AbortController();
   const rebuild = { isSet: false, clear: () => {} };
   const { deployments } = rig;
-  const keeper = new AppReconciler({ ...rig.services, rebuild, lease: (app) => deployments.lease(app) });
-  const running = keeper.run(stopped.signal);
+  const reconciler = new AppReconciler({ ...rig.services, rebuild, lease: (app) => deployments.lease(app) });
+  const running = reconciler.run(stopped.signal);
   return {
     stop() {
       stopped.abort();
@@ -158,48 +158,53 @@ function violations(
     expectThat(status === end, `${id} is ${status}, not ${end}: ${JSON.stringify(stream)}`);
     expectThat(
       stream.filter(isFinal).length === 1 && isFinal(stream.at(-1) ?? { status }),
-      `${id}: not one final event`,
+      `${id}: expected one final event`,
     );
     expectThat(
       isReported(stream, written.get(id) ?? []),
-      `${id}: stored ${JSON.stringify(written.get(id))}, told ${JSON.stringify(stream)}`,
+      `${id}: stored ${JSON.stringify(written.get(id))}, streamed ${JSON.stringify(stream)}`,
     );
   }
   const apps = rig.store.apps().map(({ name, deploymentId, desired }) => `${name} of ${deploymentId}, ${desired}`);
   const wanted = scenario.remainingApps.map(
     ({ app, by, stopped }) => `${app} of ${deploymentOf(by)}, ${stopped ? "stopped" : "running"}`,
   );
-  expectThat(JSON.stringify(apps) === JSON.stringify(wanted), `the store has the apps ${apps.join("; ")}`);
+  expectThat(JSON.stringify(apps) === JSON.stringify(wanted), `unexpected apps in the store: ${apps.join("; ")}`);
   const containers = rig.engine.containers;
   expectThat(
     containers.length === scenario.remainingApps.length,
-    `${containers.map(({ name, status }) => `${name} ${status}`).join()} is on the engine`,
+    `unexpected containers: ${containers.map(({ name, status }) => `${name} ${status}`).join()}`,
   );
   for (const remaining of scenario.remainingApps) {
     const own = containers.filter(({ request }) => request.labels[LABELS.app] === remaining.app);
-    expectThat(own.length === 1 && matchesRequest(own[0], remaining, scenario), `${remaining.app} is not as asked for`);
+    expectThat(
+      own.length === 1 && matchesRequest(own[0], remaining, scenario),
+      `${remaining.app} differs from its request`,
+    );
   }
   const { received } = rig.downloader;
   expectThat(received <= bytesPublished(rig), `${received} bytes were downloaded of ${bytesPublished(rig)}`);
-  expectThat(rig.store.deployments().length === 0, "the store holds deployments that are over");
+  expectThat(rig.store.deployments().length === 0, "the store has deployments that have ended");
   return found;
 }
 
-/** What all images of the registry cost: no death is a reason to pay for any of it twice. */
+/** Bytes of all images in the registry. A crash must not cause a second download of any of them. */
 function bytesPublished({ engine }: AgentRig): number {
   const images = engine.publishedAll().flatMap(([, image]) => (image instanceof EngineError ? [] : [image]));
   return images.flatMap(layersOf).reduce((sum, size) => sum + size, 0);
 }
 
-/** Whether each event that was stored was told, once and in order. Progress, and a success that was undone, need not be. */
+/** Whether each stored event was streamed, in order. Progress and the success of a rolled-back deployment are optional. */
 function isReported(stream: readonly EventContent[], stored: readonly EventContent[]): boolean {
-  const isUndone = stored.some(({ status }) => status === "Fail");
-  const lasting = stored.filter(
-    ({ status, progress }) => progress === undefined && !(isUndone && status === "Success"),
+  const isRolledBack = stored.some(({ status }) => status === "Fail");
+  const required = stored.filter(
+    ({ status, progress }) => progress === undefined && !(isRolledBack && status === "Success"),
   );
   let from = 0;
-  return lasting.every(({ status, message }) => {
-    const at = stream.findIndex((told, index) => index >= from && told.message === message && told.status === status);
+  return required.every(({ status, message }) => {
+    const at = stream.findIndex(
+      (event, index) => index >= from && event.message === message && event.status === status,
+    );
     from = at + 1;
     return at >= 0;
   });

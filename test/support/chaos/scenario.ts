@@ -2,33 +2,33 @@ import type { AgentRig } from "../agent-rig.ts";
 import type { AppRequest } from "../system.ts";
 import type { ScenarioRequest } from "./model-control-plane.ts";
 
-/** Something that happens at some time, in milliseconds of the fake clock. */
+/** An event during a scenario, at a time in milliseconds of the fake clock. */
 export type Intervention = { readonly atMs: number } & (
   | { readonly kind: "cancel" }
   | { readonly kind: "engine"; readonly answers: boolean }
 );
 
-/** An app that must be there in the end. */
+/** An app that must exist at the end. */
 export interface RemainingApp {
   readonly app: string;
-  /** Index of what was asked for that it is the result of; `undefined` for the app that was there before. */
+  /** Index of the request it results from; `undefined` for the app that was installed before. */
   readonly by?: number;
   /** Whether it was stopped on purpose. */
   readonly stopped?: boolean;
 }
 
-/** A story of one device, how everything that was asked for must end, and what must be there then. */
+/** Requests to one device, their expected outcomes, and the apps that must remain. */
 export interface Scenario {
-  /** Deployed before anything can happen, to be changed. */
+  /** Deployed before the scenario begins. */
   readonly installed?: AppRequest;
-  /** Whether that one is stopped before. */
+  /** Whether `installed` is stopped before the scenario begins. */
   readonly isStopped?: boolean;
   readonly requests: readonly ScenarioRequest[];
-  /** In the order of `asked`. */
+  /** In the order of `requests`. */
   readonly outcomes: readonly ("Success" | "Fail")[];
   readonly remainingApps: readonly RemainingApp[];
   readonly interventions?: readonly Intervention[];
-  /** The control plane hears nothing before that time, in milliseconds. */
+  /** No event reaches the control plane before this time, in milliseconds. */
   readonly silentMs?: number;
   /** Who downloads images. Default: the agent. */
   readonly pullBy?: "agent" | "engine";

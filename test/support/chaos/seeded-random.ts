@@ -1,4 +1,4 @@
-/** Random choices that a seed determines, so that a run that went wrong can be had again. */
+/** Random choices determined by a seed, so that a failed run can be repeated. */
 export class SeededRandom {
   #state: number;
 
@@ -7,7 +7,7 @@ export class SeededRandom {
     this.#state = seed >>> 0;
   }
 
-  /** In [0, 1). The generator is mulberry32: 32 bits of state, good enough to choose faults by. */
+  /** Returns a number in [0, 1). The generator is mulberry32, with 32 bits of state. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = this.#state;
@@ -16,7 +16,7 @@ export class SeededRandom {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** An integer from `low` to `high`, both included. */
+  /** Returns an integer from `low` to `high`, inclusive. */
   between(low: number, high: number): number {
     return low + Math.floor(this.next() * (high - low + 1));
   }
@@ -30,7 +30,7 @@ export class SeededRandom {
   }
 }
 
-/** The seed to begin with: the one of the environment variable `CHAOS_SEED`, or another one each time. */
+/** The first seed: the environment variable `CHAOS_SEED`, or a random one. */
 export function firstSeed(environment: NodeJS.ProcessEnv = process.env): number {
   const given = Number(environment["CHAOS_SEED"]);
   return Number.isInteger(given) && given > 0 ? given : 1 + Math.floor(Math.random() * 2 ** 31);

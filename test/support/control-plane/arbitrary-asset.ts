@@ -10,7 +10,7 @@ const digits = (min: number, max: number) =>
   });
 const word = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,20}$/);
 
-/** Any Super SIM that could have been registered. */
+/** Any valid Super SIM. */
 export const arbitrarySuperSim: fc.Arbitrary<SuperSim> = fc.record({
   sid: fc.stringMatching(/^[A-Za-z0-9]{2,34}$/),
   iccid: digits(18, 22),
@@ -18,7 +18,7 @@ export const arbitrarySuperSim: fc.Arbitrary<SuperSim> = fc.record({
   status,
 });
 
-/** Any PRO SIM that could have been registered. */
+/** Any valid PRO SIM. */
 export const arbitraryProSim: fc.Arbitrary<ProSim> = fc.record({
   imsi: digits(6, 15),
   iccid: digits(18, 22),

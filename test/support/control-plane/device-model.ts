@@ -5,7 +5,7 @@ type Ended = "Success" | "Fail";
 
 interface HeldDeployment {
   lastSeq: number;
-  /** Events that are not acknowledged, in order. */
+  /** Unacknowledged events, in order. */
   outbox: DeviceEvent[];
   end: Ended | undefined;
 }

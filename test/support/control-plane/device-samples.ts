@@ -2,7 +2,7 @@ import type { AppReport, DeviceFacts } from "../../../src/protocol/app-report.ts
 import type { DeviceDataUsage } from "../../../src/protocol/data-usage.ts";
 import type { DeviceState } from "../../../src/protocol/device-state.ts";
 
-/** An app as a device reports it. */
+/** A device's report of an app. */
 export function someApp(name: string, fields: Partial<AppReport> = {}): AppReport {
   return {
     name,

@@ -17,7 +17,7 @@ export class FailingSimOperator implements SimOperator {
     this.#actual = actual;
   }
 
-  /** The next `times` calls that match fail with `error`. */
+  /** Makes the next `times` matching calls fail with `error`. */
   fail(pattern: RegExp, times = Infinity, error: Error = new SimOperatorError("the operator says no", false)): void {
     this.#failures.push({ pattern, error, times });
   }

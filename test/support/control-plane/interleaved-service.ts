@@ -45,7 +45,7 @@ interface StreamClient {
 export class InterleavedService {
   readonly clock = new FakeClock();
   readonly device = new DeviceModel();
-  /** Not delayed. */
+  /** The store without delays. */
   readonly store: Store = openStore(":memory:");
   readonly clients = new Map<string, StreamClient>();
   readonly errors: unknown[] = [];

@@ -3,10 +3,10 @@ import { resolve } from "node:path";
 import { run } from "../command.ts";
 import { PrivateEngine, privateEngineUnavailableReason } from "../private-engine.ts";
 
-/** Where devices and their images are kept, so that those need not be made again the next time. */
+/** Cache of device images between runs. */
 const DATA_ROOTS = ".cache/devices";
 
-/** Why no device can be started here; `undefined` where one can. */
+/** Returns why devices cannot be started here; `undefined` if they can. */
 export async function devicesUnavailableReason(): Promise<string | undefined> {
   const missing = await privateEngineUnavailableReason();
   if (missing !== undefined) return missing;
@@ -14,17 +14,17 @@ export async function devicesUnavailableReason(): Promise<string | undefined> {
   return outcome?.code === 0 ? undefined : "mmdebstrap is not installed";
 }
 
-/** An engine that devices run in, each a container. */
+/** An engine whose containers are the devices. */
 export interface DeviceEngine extends AsyncDisposable {
   readonly socketPath: string;
-  /** This machine's address as the devices see it. */
+  /** This machine's address in the devices' network. */
   readonly hostAddress: string;
 }
 
 /**
- * Starts one. Images stay when it is disposed of; what a run that was killed left behind is removed.
+ * Starts the engine and removes leftovers of a killed run. Images stay when it is disposed.
  *
- * @param name of its own for each test file: two engines cannot share what they keep
+ * @param name unique for each test file: two engines cannot share a data root
  */
 export async function startDeviceEngine(name: string): Promise<DeviceEngine> {
   const dataRoot = resolve(DATA_ROOTS, name);
@@ -38,7 +38,7 @@ export async function startDeviceEngine(name: string): Promise<DeviceEngine> {
     socketPath,
     hostAddress,
     async [Symbol.asyncDispose]() {
-      // In order, so that it writes down what it has, and unmounts its data directory.
+      // Graceful, so that the engine stores its state and unmounts its data root.
       await engine.stop();
       await engine[Symbol.asyncDispose]();
     },

@@ -20,15 +20,15 @@ const NOT_NEEDED = [
   "fstrim.timer",
 ];
 
-/** What mmdebstrap is told for a device with nothing but systemd, for a processor that is emulated. */
+/** Arguments of mmdebstrap for an arm64 device with systemd only. */
 const ARM64_RECIPE = ["--arch=arm64", "--variant=essential", "--include=systemd,libstdc++6", "bookworm"];
 
-/** What mmdebstrap is told, which is also what the image is kept by. */
+/** Arguments of mmdebstrap, which also identify the cached image. */
 function recipe(suite: Suite): string[] {
   return [
     "--variant=minbase",
     `--include=${PACKAGES.join(",")}`,
-    // The journal is to outlive a reboot, and to keep every line.
+    // The journal persists over a reboot and drops no line.
     `--customize-hook=mkdir -p "$1/etc/systemd/journald.conf.d" "$1/var/log/journal"`,
     `--customize-hook=printf '[Journal]\\nStorage=persistent\\nRateLimitBurst=0\\n' > "$1/etc/systemd/journald.conf.d/test.conf"`,
     `--customize-hook=chroot "$1" systemctl mask ${NOT_NEEDED.join(" ")}`,
@@ -38,14 +38,14 @@ function recipe(suite: Suite): string[] {
 }
 
 /**
- * Sees to it that the engine has the image of a device, with systemd and a container engine in it, and answers its
- * name. Made of Debian's packages, which takes the network and half a minute, once for each recipe.
+ * Makes sure that the engine has the image of a device with systemd and a container engine, and returns its name.
+ * Building it from Debian's packages needs the network and half a minute, once for each recipe.
  */
 export async function deviceImage(engineSocket: string, suite: Suite): Promise<string> {
   return await madeOf(recipe(suite), `edge-device-${suite}`, engineSocket);
 }
 
-/** The same of a small system for arm64, which has to be emulated while it is made: that takes two minutes, once. */
+/** The same for a small arm64 system. Building it under emulation takes two minutes, once. */
 export async function arm64Image(engineSocket: string): Promise<string> {
   return await madeOf(ARM64_RECIPE, "edge-device-arm64", engineSocket);
 }
@@ -65,7 +65,7 @@ async function madeOf(args: readonly string[], name: string, engineSocket: strin
   return reference;
 }
 
-/** Streams it: it is larger than what one reads into memory. */
+/** Streams the archive, which is too large for memory. */
 async function importImage(socketPath: string, archive: string, name: string, tag: string): Promise<void> {
   const path = `/images/create?fromSrc=-&repo=${name}&tag=${tag}`;
   const answered = Promise.withResolvers<number | undefined>();
@@ -74,5 +74,5 @@ async function importImage(socketPath: string, archive: string, name: string, ta
   call.on("response", (response) => response.resume().on("end", () => answered.resolve(response.statusCode)));
   await pipeline(createReadStream(archive), call);
   const status = await answered.promise;
-  if (status !== 200) throw new Error(`the engine did not take the image of a device: ${status}`);
+  if (status !== 200) throw new Error(`the engine did not import the device image: ${status}`);
 }

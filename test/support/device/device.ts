@@ -6,14 +6,14 @@ import { tempDir } from "../temp-dir.ts";
 import { waitFor } from "../wait-for.ts";
 
 const BOOT_MS = 90_000;
-/** What runs first on a device that is not to boot, in place of systemd. */
+/** Process 1 of a device that does not boot, instead of systemd. */
 const NOTHING = ["sleep", "infinity"];
 const NETWORK = "bridge";
 
 interface DeviceOptions {
   readonly engineSocket: string;
   readonly image: string;
-  /** Registries its own engine speaks to without TLS, as `host:port`. */
+  /** Registries that its engine uses without TLS, as `host:port`. */
   readonly insecureRegistries: readonly string[];
 }
 
@@ -24,8 +24,8 @@ interface EmptyDeviceOptions {
 }
 
 /**
- * A whole device: systemd as its first process, a container engine of its own, a place in a private network. Disposing
- * it leaves nothing behind.
+ * A simulated device: a container with systemd as process 1, its own container engine, and an address in a private
+ * network. Disposing it leaves nothing behind.
  */
 export class Device implements AsyncDisposable {
   readonly name: string;
@@ -37,8 +37,8 @@ export class Device implements AsyncDisposable {
   }
 
   /**
-   * Starts one on which nothing runs, with a folder of this machine at `/shared`: enough for what needs no systemd, and
-   * for a processor that is emulated.
+   * Starts a device without systemd, with a directory of this machine at `/shared`. Also works for an emulated
+   * processor.
    */
   static async startEmpty({ engineSocket, image, shared }: EmptyDeviceOptions): Promise<Device> {
     const device = new Device(uniqueName("device"), engineSocket);
@@ -46,7 +46,7 @@ export class Device implements AsyncDisposable {
     return device;
   }
 
-  /** Starts one and waits until it has booted. */
+  /** Starts a device and waits until it has booted. */
   static async start({ engineSocket, image, insecureRegistries }: DeviceOptions): Promise<Device> {
     const device = new Device(uniqueName("device"), engineSocket);
     const memory = ["--tmpfs=/run", "--tmpfs=/run/lock", "--tmpfs=/tmp"];
@@ -63,7 +63,7 @@ export class Device implements AsyncDisposable {
     return device;
   }
 
-  /** Switches it on, and waits until it has booted, whether or not everything came up. */
+  /** Powers it on and waits until it has booted, even if some units failed. */
   async boot(): Promise<void> {
     await this.#docker("start", this.name);
     const isUp = async (): Promise<boolean> => {
@@ -73,7 +73,7 @@ export class Device implements AsyncDisposable {
     await waitFor(`${this.name} to boot`, isUp, { timeoutMs: BOOT_MS, intervalMs: 200 });
   }
 
-  /** Shuts it down in order and switches it on again. */
+  /** Shuts it down gracefully and powers it on again. */
   async reboot(): Promise<void> {
     await this.run("systemctl reboot");
     const isOff = async (): Promise<boolean> => (await this.#inspect("{{.State.Running}}")) === "false";
@@ -81,12 +81,12 @@ export class Device implements AsyncDisposable {
     await this.boot();
   }
 
-  /** Takes it off the network, also over a reboot. */
+  /** Disconnects it from the network, also over a reboot. */
   async cutLink(): Promise<void> {
     await this.#docker("network", "disconnect", NETWORK, this.name);
   }
 
-  /** Puts it on the network again, maybe under another address. */
+  /** Reconnects it to the network; its address may change. */
   async restoreLink(): Promise<void> {
     await this.#docker("network", "connect", NETWORK, this.name);
   }
@@ -96,30 +96,30 @@ export class Device implements AsyncDisposable {
     return await this.#inspect("{{.NetworkSettings.IPAddress}}");
   }
 
-  /** Socket of its own engine, as seen from here. */
+  /** Socket path of the device's engine on this machine. */
   async engineSocket(): Promise<string> {
     return `/proc/${await this.#inspect("{{.State.Pid}}")}/root/run/docker.sock`;
   }
 
-  /** Runs a shell command on it, as root, whatever comes of it. */
+  /** Runs a shell command on it as root. A non-zero exit code is no error. */
   async run(command: string, input?: string): ReturnType<typeof run> {
     const args = ["--host", `unix://${this.#engineSocket}`, "exec", "--interactive", this.name, "bash", "-c", command];
     return await run("docker", args, { timeoutMs: 120_000, ...(input !== undefined && { input }) });
   }
 
-  /** Runs a shell command that has to succeed, and answers what it wrote to standard output. */
+  /** Runs a shell command on it and returns its standard output. Rejects unless it exits with 0. */
   async succeed(command: string, input?: string): Promise<string> {
     const { code, stdout, stderr } = await this.run(command, input);
     if (code === 0) return stdout;
     throw new Error(`on the device, ${command} ended with ${code}\n${stdout}${stderr}`);
   }
 
-  /** Puts a file of this machine onto the device. */
+  /** Copies a file of this machine to the device. */
   async copy(path: string, to: string): Promise<void> {
     await this.#docker("cp", path, `${this.name}:${to}`);
   }
 
-  /** Writes a file on the device, booted or not. */
+  /** Writes a file on the device, whether it is booted or not. */
   async write(path: string, content: string): Promise<void> {
     await using folder = await tempDir();
     const file = join(folder.path, "file");
@@ -127,7 +127,7 @@ export class Device implements AsyncDisposable {
     await this.copy(file, path);
   }
 
-  /** Waits until a shell command on the device succeeds, and answers what it wrote. */
+  /** Waits until a shell command on the device succeeds and returns its output. */
   async until(command: string, timeoutMs: number = 60_000): Promise<string> {
     const look = async (): Promise<string> => (await this.succeed(command)) || " ";
     return await waitFor(`${command} on ${this.name}`, look, { timeoutMs, intervalMs: 250 });

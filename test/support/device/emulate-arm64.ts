@@ -3,12 +3,11 @@ import { randomBytes } from "node:crypto";
 import { run } from "../command.ts";
 
 const FOLDER = "/proc/sys/fs/binfmt_misc";
-/** Of Debian's package qemu-user-static: how the kernel tells programs for arm64, and what it is to run them with. */
+/** binfmt_misc rule of Debian's package qemu-user-static: recognizes arm64 programs and names their interpreter. */
 const DEBIAN_RULE = "/usr/lib/binfmt.d/qemu-aarch64.conf";
 
 /**
- * Has the kernel run programs for arm64, where it does not yet, until disposed. Answers why that cannot be done where it
- * cannot.
+ * Makes the kernel run arm64 programs, until disposed. Returns the reason as text if it cannot.
  */
 export async function emulateArm64(): Promise<AsyncDisposable | string> {
   const nothing: AsyncDisposable = { [Symbol.asyncDispose]: async () => undefined };
@@ -20,12 +19,12 @@ export async function emulateArm64(): Promise<AsyncDisposable | string> {
     const { code, stderr } = await run("mount", ["-t", "binfmt_misc", "binfmt_misc", FOLDER]);
     if (code !== 0) return `the kernel has no binfmt_misc: ${stderr.trim()}`;
   }
-  // A rule of its own, so that it can be taken away again whatever others there are.
+  // A separate rule, which can be removed without touching others.
   const name = `eat-${randomBytes(4).toString("hex")}`;
   try {
     await writeFile(`${FOLDER}/register`, rule.trim().replace(/^:[^:]+:/, `:${name}:`));
   } catch (error) {
-    return `the kernel takes no rule of binfmt_misc: ${String(error)}`;
+    return `the kernel rejects the binfmt_misc rule: ${String(error)}`;
   }
   return { [Symbol.asyncDispose]: () => writeFile(`${FOLDER}/${name}`, "-1") };
 }

@@ -1,16 +1,16 @@
 import { engineRequest } from "../images.ts";
 import type { Device } from "./device.ts";
 
-/** What systemd shows of the agent's service on a device. */
+/** systemd's state of the agent's service on a device. */
 export interface ServiceState {
   readonly activeState: string;
   readonly pid: number;
-  /** How often systemd started it again by itself. */
+  /** Number of automatic restarts by systemd. */
   readonly restarts: number;
   readonly text: string;
 }
 
-/** Asks systemd about the agent. */
+/** Reads the agent's service state from systemd. */
 export async function serviceState(device: Device): Promise<ServiceState> {
   const output = await device.succeed("systemctl show edge-agent -p ActiveState,MainPID,NRestarts,StatusText");
   const facts = new Map(output.split("\n").map((line) => [line.split("=")[0], line.split("=").slice(1).join("=")]));
@@ -22,14 +22,14 @@ export async function serviceState(device: Device): Promise<ServiceState> {
   };
 }
 
-/** A container on the device, as the device's own engine shows it. */
+/** A container of the device's engine. */
 export interface AppContainer {
   readonly id: string;
   readonly running: boolean;
   readonly startedAt: string;
 }
 
-/** Asks the device's own engine about a container; `undefined` where there is none of that name. */
+/** Inspects a container of the device's engine; `undefined` if there is none of that name. */
 export async function appContainer(device: Device, name: string): Promise<AppContainer | undefined> {
   const { status, body } = await engineRequest(await device.engineSocket(), "GET", `/containers/${name}/json`);
   if (status === 404) return undefined;

@@ -6,13 +6,13 @@ import { type Account, type Asset, ControlProcess } from "../system/control.ts";
 import { deployTo } from "../system/deploy-to.ts";
 import { tempDir } from "../temp-dir.ts";
 
-/** What is outside of a device: a control plane behind TLS, and a registry without, both at one address. */
+/** The servers a device uses: a control plane with TLS and a registry without, both at one address. */
 export class TestBackend implements AsyncDisposable {
   /** Address of the control plane for agents. */
   readonly agentUrl: string;
   /** File with the certificate authority of the control plane. */
   readonly caFile: string;
-  /** The registry as devices see it. */
+  /** `host:port` of the registry for devices. */
   readonly registryHost: string;
   readonly registry: Registry;
   readonly control: ControlProcess;
@@ -29,7 +29,7 @@ export class TestBackend implements AsyncDisposable {
     this.#owned = owned;
   }
 
-  /** @param host this machine's address as the devices see it */
+  /** @param host this machine's address in the devices' network */
   static async start(host: string): Promise<TestBackend> {
     await using owned = new AsyncDisposableStack();
     const { path } = owned.use(await tempDir());
@@ -49,7 +49,7 @@ export class TestBackend implements AsyncDisposable {
     return await this.control.addAsset(this.#account.accountId, serialNumber);
   }
 
-  /** Deploys an app onto the asset's device and answers the final event. */
+  /** Deploys an app to the asset's device and returns the final event. */
   async deploy(asset: Asset, spec: Parameters<typeof deployTo>[3]): Promise<DeploymentEvent> {
     return await deployTo(this.control, this.#account, asset, spec);
   }

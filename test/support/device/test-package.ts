@@ -2,10 +2,10 @@ import { ARCHITECTURES } from "../../../scripts/packaging/architectures.ts";
 import { buildPackage } from "../../../scripts/packaging/build-package.ts";
 import { VERSION } from "../../../src/lib/version.ts";
 
-/** A version that comes after the one of this project. */
+/** A version higher than this project's. */
 export const NEXT_VERSION = `${VERSION}+next1`;
 
-/** Makes the package of this machine's architecture, or of another; as `npm run package` does, but compressed in haste. */
+/** Builds the package as `npm run package` does, with fast compression. Default: this machine's architecture. */
 export async function testPackage(
   folder: string,
   { version = VERSION, arch = process.arch }: { readonly version?: string; readonly arch?: string } = {},

@@ -56,7 +56,7 @@ export class LayerRig implements AsyncDisposable {
     const image = await bigImage(megabytes);
     await registry.push(image, `${REPOSITORY}:1`);
     const layer = image.layers.toSorted((a, b) => b.compressed.length - a.compressed.length)[0];
-    if (!layer) throw new Error("an image without layers");
+    if (!layer) throw new Error("the image has no layers");
     const { path } = owned.use(await tempDir());
     return new LayerRig(registry, layer, path, owned.move());
   }

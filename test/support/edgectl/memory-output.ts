@@ -1,6 +1,6 @@
 import type { Output } from "../../../src/lib/terminal/output.ts";
 
-/** An output that keeps what is written; a terminal of `columns` columns where that is given. */
+/** An output in memory; a terminal if `columns` is given. */
 export class MemoryOutput implements Output {
   readonly isTTY: boolean;
   readonly columns: number | undefined;

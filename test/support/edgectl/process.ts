@@ -15,7 +15,7 @@ interface RunOptions {
   readonly input?: string;
 }
 
-/** The real edgectl, as a process, with a configuration directory of its own. */
+/** The real edgectl as a process, with its own configuration directory. */
 export interface EdgectlUser extends AsyncDisposable {
   readonly configDirectory: string;
   run(args: readonly string[], options?: RunOptions): Promise<Outcome>;

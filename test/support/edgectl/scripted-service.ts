@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 
 export interface SeenRequest {
   readonly method: string;
-  /** With the query. */
+  /** Including the query. */
   readonly path: string;
   readonly headers: IncomingMessage["headers"];
   readonly body: string;
@@ -13,11 +13,11 @@ export interface SeenRequest {
 
 export type Respond = (response: ServerResponse, request: SeenRequest) => void | Promise<void>;
 
-/** An HTTP server that answers as a test tells it to, for what a well-behaved service never does. */
+/** An HTTP server with scripted responses, for what a correct service never sends. */
 export interface ScriptedService extends AsyncDisposable {
   readonly url: string;
   readonly requests: readonly SeenRequest[];
-  /** Answers the next request to `METHOD /path` (without query) with this; the last answer given stays. */
+  /** Sets the responses to `METHOD /path` (without query), in order; the last one repeats. */
   on(route: string, ...answers: Respond[]): void;
 }
 
@@ -49,7 +49,7 @@ export async function startScriptedService(): Promise<ScriptedService> {
   };
 }
 
-/** One JSON document. */
+/** A JSON response. */
 export function json(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Respond {
   return (response) => {
     response.writeHead(status, { "Content-Type": "application/json", ...headers });
@@ -60,9 +60,9 @@ export function json(status: number, body: unknown, headers: Readonly<Record<str
 interface StreamOptions {
   readonly status?: number;
   readonly deploymentId?: string;
-  /** Destroys the connection after the events instead of ending the answer. */
+  /** Destroys the connection after the events instead of ending the response. */
   readonly cut?: true;
-  /** Leaves the answer open after the events. */
+  /** Leaves the response open after the events. */
   readonly open?: true;
 }
 
@@ -72,7 +72,7 @@ export function stream(events: readonly unknown[], options: StreamOptions = {}):
     const { status = 200, deploymentId = "dep_1", cut, open } = options;
     response.writeHead(status, { "Content-Type": "text/event-stream", "Deployment-Id": deploymentId });
     const body = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("");
-    // The connection is cut only when the events are on their way.
+    // Cut the connection only after the events are sent.
     await new Promise<void>((resolve) => {
       response.write(body === "" ? "\n" : body, () => setImmediate(resolve));
     });
@@ -81,7 +81,7 @@ export function stream(events: readonly unknown[], options: StreamOptions = {}):
   };
 }
 
-/** An event as the service sends it. */
+/** A deployment event in the service's format. */
 export function event(seq: number, fields: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
   return {
     deployment_id: "dep_1",

@@ -4,17 +4,17 @@ import type { ContainerRequest, ContainerState, ContainerSummary, LogLine } from
 import type { Clock } from "../../../src/lib/clock.ts";
 import type { FakeBehaviour } from "./fake-image.ts";
 
-// Docker waits 100 ms before the first restart, twice as long before each further one, up to a minute, and begins
-// again once a run has lasted ten seconds.
+// Docker's restart delay starts at 100 ms, doubles with each restart up to a minute, and is reset by a run of ten
+// seconds.
 const MIN_RESTART_DELAY_MS = 100;
 const MAX_RESTART_DELAY_MS = 60_000;
 const BACKOFF_RESET_MS = 10_000;
 
-/** A container of the fake engine: its state, and what becomes of it as time passes. */
+/** A container of the fake engine. Its state follows the engine's clock. */
 export class FakeContainer {
   readonly id: string;
   readonly request: ContainerRequest;
-  /** As it was created, until it is renamed. */
+  /** Name of the creation request, until renamed. */
   name: string;
   readonly #clock: Clock;
   readonly #behaviour: FakeBehaviour;
@@ -55,19 +55,19 @@ export class FakeContainer {
   write(...texts: string[]): void {
     const timestamp = this.#clock.now();
     for (const text of texts) {
-      // Two lines of one moment have one time, as on a machine whose clock is coarse.
+      // Lines written at one time have equal timestamps, as with a coarse clock.
       this.#log.push({ stream: "stdout", timestamp: new Date(timestamp).toISOString(), text, truncated: false });
     }
   }
 
-  /** Host ports it publishes when it runs. */
+  /** Host ports it publishes while running. */
   get ports(): readonly HostPort[] {
     if (this.request.hostNetwork) return [];
     const ports = this.request.ports.map(({ hostPort, protocol = "tcp" }) => ({ port: hostPort, protocol }));
     return ports.filter((port, index) => !includesPort(ports.slice(0, index), port));
   }
 
-  /** Host ports nobody else can take: those published, and those its app listens on in the host's network. */
+  /** Host ports in use: those published, and those its app listens on in the host's network. */
   get heldPorts(): readonly HostPort[] {
     if (!["running", "paused", "restarting"].includes(this.#status)) return [];
     if (!this.request.hostNetwork) return this.ports;
@@ -87,12 +87,12 @@ export class FakeContainer {
     if (health?.afterMs !== undefined) this.#after(health.afterMs, () => (this.#health = health.becomes));
   }
 
-  /** Somebody pauses it. */
+  /** Pauses the container. */
   pause(): void {
     this.#status = "paused";
   }
 
-  /** The app ends by itself; the restart policy decides what comes next. */
+  /** Ends the app as if by itself: the restart policy applies. */
   exit(code: number, oomKilled: boolean = false): void {
     this.stop();
     this.#exitCode = code;
@@ -112,7 +112,7 @@ export class FakeContainer {
     return restartPolicy === "on-failure" ? code !== 0 : restartPolicy !== "no";
   }
 
-  /** Ends the run, for good: nothing it set in motion happens any more. */
+  /** Ends the run and cancels its timers. */
   stop(): void {
     for (const timer of this.#timers.splice(0)) timer[Symbol.dispose]();
     if (this.#status === "running") this.#finishedAt = new Date(this.#clock.now()).toISOString();

@@ -8,17 +8,17 @@ export interface FakeBehaviour {
   readonly exit?: { readonly code: number; readonly afterMs: number; readonly oomKilled?: boolean };
   /** Absent: no health check. `afterMs` absent: stays `starting`. */
   readonly health?: { readonly becomes: "healthy" | "unhealthy"; readonly afterMs?: number; readonly output?: string };
-  /** How long the app takes to end when it is asked to. Default 0. */
+  /** How long the app takes to end after SIGTERM. Default 0. */
   readonly endsAfterMs?: number;
-  /** Lines each run writes. */
+  /** Lines written by each run. */
   readonly logs?: readonly string[];
-  /** Ports the app takes itself when it runs on the host's network. */
+  /** Ports the app listens on in the host's network. */
   readonly hostNetworkPorts?: readonly number[];
 }
 
 export interface FakeImage {
   readonly behaviour?: FakeBehaviour;
-  /** Its containers have them too, unless they are given others of the same names. */
+  /** Inherited by its containers, whose own labels take precedence. */
   readonly labels?: Readonly<Record<string, string>>;
   /** Sizes of the layers in bytes. Default: two layers of 1 MB and 3 MB. */
   readonly layers?: readonly number[];
@@ -33,17 +33,17 @@ export function layersOf(image: FakeImage): readonly number[] {
   return image.layers ?? [1_000_000, 3_000_000];
 }
 
-/** Hashes of the layers as an engine unpacks them. A layer of the same size at the same place is the same. */
+/** Diff ids of the layers. Layers of the same size and position are equal. */
 export function diffIdsOf(image: FakeImage): string[] {
   return layersOf(image).map((size, index) => digestOf(`diff ${index} ${size}`));
 }
 
-/** Digests of the layers as a registry holds them. */
+/** Digests of the layers in a registry. */
 export function digestsOf(image: FakeImage): string[] {
   return layersOf(image).map((size, index) => digestOf(`layer ${index} ${size}`));
 }
 
-/** The manifest of the image in a registry, as text. */
+/** The image's manifest in a registry, as text. */
 export function manifestOf(image: FakeImage): string {
   return JSON.stringify({ schemaVersion: 2, ...image });
 }
@@ -52,7 +52,7 @@ export function manifestDigestOf(image: FakeImage): string {
   return digestOf(manifestOf(image));
 }
 
-/** One name for each repository, however references write it. */
+/** Normalized repository name of a reference. */
 export function repositoryOf(reference: string): string {
   const { registry, repository } = imageAddress(reference);
   return `${registry}/${repository}`;
@@ -67,7 +67,7 @@ export function sha256Hex(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-/** What the engine reports of an image; only a published one has a digest. */
+/** The engine's facts about an image. Only published images have a digest. */
 export function imageFacts(
   reference: string,
   image: FakeImage,

@@ -3,7 +3,7 @@ import type { EngineError } from "../../../src/agent/engine/engine-error.ts";
 
 export type EngineMethod = keyof Engine;
 
-/** A call to the fake engine, just before it does its work, or just after with the work done. */
+/** A call to the fake engine, before or after its work is done. */
 export interface EngineCall {
   readonly method: EngineMethod;
   readonly phase: "before" | "after";
@@ -11,10 +11,10 @@ export interface EngineCall {
   readonly signal: AbortSignal;
 }
 
-/** Looks at a call. What it throws, the call throws; while it waits, the call waits. */
+/** Hook of a call. The call waits for it and throws what it throws. */
 export type CallHook = (call: EngineCall) => void | Promise<void>;
 
-/** Where tests step in. */
+/** Fault injection for the fake engine. */
 export class Faults {
   readonly #hooks = new Set<CallHook>();
 
@@ -24,7 +24,7 @@ export class Faults {
     return { [Symbol.dispose]: () => void this.#hooks.delete(hook) };
   }
 
-  /** Fails the next calls of a method. `after`: the work is done all the same, as when an answer gets lost. */
+  /** Fails the next calls of a method. `after`: the work is done, as when a response is lost. */
   fail(
     method: EngineMethod,
     error: EngineError,
@@ -36,7 +36,7 @@ export class Faults {
     });
   }
 
-  /** Holds calls of a method until their signal aborts, or until disposed: then they go on. */
+  /** Blocks calls of a method until their signal aborts, or until disposed: then they continue. */
   hang(method: EngineMethod, phase: EngineCall["phase"] = "before"): Disposable & { readonly waiting: number } {
     const released = Promise.withResolvers<void>();
     let waiting = 0;
@@ -60,7 +60,7 @@ export class Faults {
     };
   }
 
-  /** Runs a call of the engine with the hooks around it. */
+  /** Runs an engine call between the hooks. */
   async around<T>(
     method: EngineMethod,
     args: readonly unknown[],

@@ -9,14 +9,14 @@ const APPLETS = ["sh", "httpd", "sleep", "env", "cat", "echo", "test", "date", "
 const ENVIRONMENT = ["PATH=/bin"];
 const SECOND_NS = 1_000_000_000;
 
-/** Port the web app listens on inside its container, unless its variable `PORT` says another; and on `SECOND_PORT` too. */
+/** Default port of the web app in its container, set by its variable `PORT`. It also listens on `SECOND_PORT`. */
 export const WEB_PORT = 8080;
 
 /**
- * A web app. `/` answers `edge-agent test app`, the value of `GREETING` and its version; `/cgi-bin/env` its whole
+ * A web app. `/` returns `edge-agent test app`, the value of `GREETING` and its version; `/cgi-bin/env` its
  * environment; `/cgi-bin/file?/path` a file of its container, such as one on a volume; `/cgi-bin/write?/path` writes one.
  *
- * @param version shown on the page, and makes another image
+ * @param version shown on the page; each version is a different image
  */
 export async function webImage(version: string = "1"): Promise<Image> {
   const serve = [
@@ -38,14 +38,14 @@ export async function webImage(version: string = "1"): Promise<Image> {
   });
 }
 
-/** Stays up and does nothing. @param version makes another image */
+/** Runs forever and does nothing. @param version each version is a different image */
 export async function sleeperImage(version: string = "1", labels?: ImageConfig["Labels"]): Promise<Image> {
   return fromScript("exec sleep 2147483", {
     config: { Env: [`VERSION=${version}`], ...(labels && { Labels: labels }) },
   });
 }
 
-/** Stays up, and brings everything that an image can bring and a container gets from it. */
+/** Runs forever. Sets every image option that containers inherit. */
 export async function fullyConfiguredImage(labels: Readonly<Record<string, string>>): Promise<Image> {
   return fromScript("exec sleep 2147483", {
     config: {
@@ -59,7 +59,7 @@ export async function fullyConfiguredImage(labels: Readonly<Record<string, strin
   });
 }
 
-/** Writes a line to each output, stays up for some seconds and exits. */
+/** Writes a line to stdout and stderr, runs for `afterSeconds` and exits. */
 export async function crasherImage(exitCode: number, afterSeconds: number = 0): Promise<Image> {
   const lines = ["echo starting", 'echo "cannot go on" >&2', `sleep ${afterSeconds}`, `exit ${exitCode}`];
   return fromScript(lines.join("\n"));
@@ -70,7 +70,7 @@ export async function environmentImage(): Promise<Image> {
   return fromScript("env");
 }
 
-/** Stays up; its health check passes after `healthyAfterSeconds`, or never. It is checked each second. */
+/** Runs forever. Its health check passes after `healthyAfterSeconds`, or never; it runs each second. */
 export async function healthImage(healthyAfterSeconds: number | "never"): Promise<Image> {
   const becomeHealthy = healthyAfterSeconds === "never" ? "" : `sleep ${healthyAfterSeconds}; echo yes > /healthy`;
   return fromScript(`(${becomeHealthy || "true"}) &\nexec sleep 2147483`, {
@@ -86,20 +86,20 @@ export async function healthImage(healthyAfterSeconds: number | "never"): Promis
   });
 }
 
-/** Stays up and has besides a layer of random bytes, different each time, which does not compress. */
+/** Runs forever. Has a layer of new random bytes, which do not compress. */
 export async function bigImage(megabytes: number): Promise<Image> {
   const content = randomBytes(megabytes * 1_000_000);
   const blob = await fileLayer([{ path: "blob", content }]);
   return fromScript("exec sleep 2147483", { extraLayers: [blob] });
 }
 
-/** Claims to be for another architecture than the machine's. */
+/** An image labelled with another architecture than the machine's. */
 export async function foreignImage(): Promise<Image> {
   const { layers, config } = await scriptParts("exec sleep 2147483");
   return buildImage(layers, config, process.arch === "arm64" ? "s390x" : "arm64");
 }
 
-/** An image whose command does not exist, so that its container cannot be started. */
+/** An image whose command does not exist: its container cannot start. */
 export async function brokenImage(): Promise<Image> {
   const { layers, config } = await scriptParts("true");
   return buildImage(layers, { ...config, Cmd: ["/bin/no-such-program"] });
@@ -130,7 +130,7 @@ async function scriptParts(
     { path: "bin/busybox", content: await readFile(BUSYBOX), mode: 0o755 },
     ...APPLETS.map((applet) => ({ path: `bin/${applet}`, linkTo: "busybox" })),
   ]);
-  // A shell that is process 1 ignores SIGTERM unless it says otherwise; SIGKILL keeps the tests quick.
+  // A shell that is process 1 ignores SIGTERM; SIGKILL keeps the tests fast.
   const own = await fileLayer([{ path: "main.sh", content: `#!/bin/sh\n${script}\n`, mode: 0o755 }, ...files]);
   const merged = { Cmd: ["/bin/sh", "/main.sh"], StopSignal: "SIGKILL", ...config };
   return { layers: [base, own], config: { ...merged, Env: [...ENVIRONMENT, ...(config.Env ?? [])] } };

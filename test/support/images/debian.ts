@@ -7,13 +7,13 @@ import { type FileEntry, fileLayer, type Layer } from "./image.ts";
 
 const CACHE = ".cache/debian";
 
-/** What nobody needs in a container, and is most of some packages. */
+/** Files not needed in a container that make up most of some packages. */
 const LEFT_OUT =
   /^(usr\/share\/(doc|man|locale|lintian|bug|info)|lib\/systemd|usr\/lib\/systemd|etc\/(init\.d|ufw))(\/|$)/;
 
 /**
- * The files of Debian packages as one layer, nothing of them run. Packages are downloaded once and kept; a machine that
- * cannot reach Debian needs them to be there already.
+ * Returns the files of Debian packages as one layer; install scripts do not run. Packages are downloaded once and
+ * cached; without access to Debian they must be in the cache.
  */
 export async function debianLayer(packages: readonly string[]): Promise<Layer> {
   const root = await tempDir();
@@ -22,18 +22,18 @@ export async function debianLayer(packages: readonly string[]): Promise<Layer> {
   return fileLayer(await entriesBelow(root.path));
 }
 
-/** Path of the package's file. */
+/** Returns the path of the package's file. */
 async function downloaded(name: string): Promise<string> {
   mkdirSync(CACHE, { recursive: true });
-  const isIt = (file: string): boolean => file.startsWith(`${name}_`) && file.endsWith(".deb");
-  const known = readdirSync(CACHE).find(isIt);
+  const isPackage = (file: string): boolean => file.startsWith(`${name}_`) && file.endsWith(".deb");
+  const known = readdirSync(CACHE).find(isPackage);
   if (known !== undefined) return join(CACHE, known);
   const fresh = await tempDir();
   await using _fresh = fresh;
   await succeed("sh", ["-c", `cd ${fresh.path} && apt-get -qq download ${name}`]);
-  const file = readdirSync(fresh.path).find(isIt);
+  const file = readdirSync(fresh.path).find(isPackage);
   if (file === undefined) throw new Error(`Debian has no package ${name}`);
-  // One file system is not certain.
+  // A rename could cross file systems.
   const target = join(CACHE, file);
   if (!existsSync(target))
     await succeed("cp", [join(fresh.path, file), `${target}.part`]).then(() => renameSync(`${target}.part`, target));

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { pack } from "tar-stream";
 
-/** Configuration of an image as Docker's image specification has it. */
+/** Configuration of an image, as in Docker's image specification. */
 export interface ImageConfig {
   readonly Cmd?: readonly string[];
   readonly Entrypoint?: readonly string[];
@@ -23,18 +23,18 @@ export interface ImageConfig {
 }
 
 export interface Layer {
-  /** SHA-256 of the tar, with prefix. */
+  /** SHA-256 of the tar, with `sha256:` prefix. */
   readonly diffId: string;
-  /** SHA-256 of the compressed tar, with prefix. */
+  /** SHA-256 of the compressed tar, with `sha256:` prefix. */
   readonly digest: string;
   readonly tar: Buffer;
   readonly compressed: Buffer;
 }
 
-/** An image in memory, to be loaded into engines and pushed to registries. */
+/** An image in memory that can be loaded into engines and pushed to registries. */
 export interface Image {
   readonly config: Buffer;
-  /** Digest of the configuration, which is the image id of Docker's classic image store. */
+  /** Digest of the configuration: the image id in Docker's classic image store. */
   readonly id: string;
   readonly layers: readonly Layer[];
 }
@@ -44,7 +44,7 @@ export type FileEntry =
   | { readonly path: string; readonly linkTo: string }
   | { readonly path: string; readonly directory: true; readonly mode?: number };
 
-/** A layer of files. The same files give the same digests each time. */
+/** Makes a layer of files. The same files always give the same digests. */
 export async function fileLayer(files: readonly FileEntry[]): Promise<Layer> {
   const archive = pack();
   for (const file of files) {
@@ -66,12 +66,12 @@ function layerOf(tar: Buffer): Layer {
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64", arm: "arm" };
 
-/** The machine's architecture as images name it. */
+/** The machine's architecture in the notation of images. */
 function machineArchitecture(): string {
   return ARCHITECTURES[process.arch] ?? process.arch;
 }
 
-/** Puts an image together. @param architecture as images name it; default the machine's */
+/** Builds an image. @param architecture in the notation of images; default the machine's */
 export function buildImage(
   layers: readonly Layer[],
   config: ImageConfig,
@@ -91,7 +91,7 @@ export function buildImage(
   return { config: bytes, id: sha256(bytes), layers };
 }
 
-/** The image as `docker save` would write it, under a name. */
+/** Returns the image under a name in the format of `docker save`. */
 export async function imageArchive(image: Image, name: string): Promise<Buffer> {
   const archive = pack();
   const configName = `${image.id.slice("sha256:".length)}.json`;

@@ -2,12 +2,12 @@ import { Agent, request } from "node:http";
 import type { Image } from "./image.ts";
 import { imageArchive } from "./image.ts";
 
-/** An image that a test put into an engine; disposing it removes it, with the containers made of it. */
+/** An image loaded into an engine. Disposing it removes it and its containers. */
 export interface LoadedImage extends AsyncDisposable {
   readonly reference: string;
 }
 
-/** Loads an image into the engine at this socket under a name of its own and answers that name. */
+/** Loads an image into the engine at this socket under a unique name. */
 export async function loadImage(socketPath: string, image: Image, label: string = "image"): Promise<LoadedImage> {
   const reference = `localhost/${uniqueName(label)}:1`;
   await loadImageAs(socketPath, image, reference);
@@ -23,7 +23,7 @@ async function loadImageAs(socketPath: string, image: Image, reference: string):
   }
 }
 
-/** Removes an image with the containers made of it. One that is not there is no error. */
+/** Removes an image and its containers. A missing image is no error. */
 export async function removeImage(socketPath: string, reference: string): Promise<void> {
   const filters = encodeURIComponent(JSON.stringify({ ancestor: [reference] }));
   const listed = await engineRequest(socketPath, "GET", `/containers/json?all=1&filters=${filters}`);
@@ -38,7 +38,7 @@ export async function removeImage(socketPath: string, reference: string): Promis
   }
 }
 
-/** A name no other test uses, with the prefix by which leftovers of tests are told. */
+/** Returns a unique name with the prefix that marks leftovers of tests. */
 export function uniqueName(label: string): string {
   return `eat-${Math.random().toString(36).slice(2, 10)}-${label}`;
 }
@@ -53,7 +53,7 @@ interface RequestOptions {
   readonly body?: Buffer | string;
 }
 
-/** One call to the engine's API, beside the client that is being tested. */
+/** Calls the engine's API directly, without the client under test. */
 export function engineRequest(
   socketPath: string,
   method: string,

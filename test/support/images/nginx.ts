@@ -1,18 +1,18 @@
 import { debianLayer } from "./debian.ts";
 import { buildImage, fileLayer, type Image } from "./image.ts";
 
-/** nginx of Debian 12, and the libraries it is linked to. */
+/** nginx of Debian 12 and its libraries. */
 const PACKAGES = ["nginx", "nginx-common", "libc6", "libcrypt1", "libpcre2-8-0", "libssl3", "zlib1g"];
 
 /** Port it listens on in its container. */
 export const NGINX_PORT = 8080;
 
 /**
- * A web server nobody here wrote, which ends when it is asked to. Files put to `/data/…` are kept in `/data`, where a
- * volume may be; every answer has the header `X-Version`.
+ * A third-party web server that ends on SIGTERM. `PUT /data/…` stores files in `/data`, where a volume may be mounted;
+ * every response has the header `X-Version`.
  *
  * @param version of the image
- * @param directive a further line of its configuration; a wrong one keeps it from starting
+ * @param directive a further configuration line; an invalid one prevents the start
  */
 export async function nginxImage(version: string, directive: string = ""): Promise<Image> {
   const config = `

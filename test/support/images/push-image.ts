@@ -8,14 +8,14 @@ interface PushTarget {
 }
 
 const MANIFEST = "application/vnd.docker.distribution.manifest.v2+json";
-/** Media type of what tags lead to here. */
+/** Media type of the tagged manifests. */
 export const MANIFEST_LIST = "application/vnd.docker.distribution.manifest.list.v2+json";
 const CONFIG = "application/vnd.docker.container.image.v1+json";
 const LAYER = "application/vnd.docker.image.rootfs.diff.tar.gzip";
 
 /**
- * Pushes an image to the registry at this address through its own HTTP API, so that no engine is needed for it. Goes
- * under the tag as a list of one platform, as published images do: that is how engines notice the wrong platform.
+ * Pushes an image through the registry's HTTP API, without an engine. The tag refers to a manifest list with one
+ * platform, as with published images, so that engines detect a wrong platform.
  */
 export async function pushImage(address: string, image: Image, target: PushTarget): Promise<void> {
   const base = `${address}/v2/${target.repository}`;

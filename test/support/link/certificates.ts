@@ -12,7 +12,7 @@ export interface Certificate {
   readonly cert: string;
 }
 
-/** A certificate authority of the test's own, in a directory of its own. */
+/** A certificate authority for a test. */
 export class CertificateAuthority {
   readonly #own: string;
   readonly cert: string;
@@ -22,7 +22,7 @@ export class CertificateAuthority {
     this.cert = cert;
   }
 
-  /** @param name tells several in one directory apart */
+  /** @param name must be unique in the directory */
   static async create(dir: string, name: string): Promise<CertificateAuthority> {
     const own = join(dir, name);
     await openssl(
@@ -42,10 +42,10 @@ export class CertificateAuthority {
   }
 
   /**
-   * A server certificate.
+   * Issues a server certificate.
    *
    * @param name subject alternative name, such as `IP:127.0.0.1`
-   * @param days how long it is valid from now; negative for one that has expired
+   * @param days validity from now; negative for an expired certificate
    */
   async issue(name: string, days = 2): Promise<Certificate> {
     const own = `${this.#own}-${name.replaceAll(/\W/g, "_")}${days}`;

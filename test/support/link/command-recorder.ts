@@ -1,14 +1,14 @@
 import type { ChangeRequest } from "../../../src/agent/core/deployment/accept.ts";
 import type { CommandHandler } from "../../../src/agent/link/ports.ts";
 
-/** Keeps the commands it is given. */
+/** Records the commands it receives. */
 export class CommandRecorder implements CommandHandler {
   readonly deployed: { readonly id: string; readonly spec: unknown }[] = [];
   readonly cancelled: { readonly id: string; readonly reason: string }[] = [];
   readonly changed: { readonly id: string; readonly request: ChangeRequest }[] = [];
   /** The open deployments in `hello`. */
   open: readonly string[] = [];
-  /** Called with each deployment before it is kept; may throw. */
+  /** Called with each deployment before it is recorded; may throw. */
   onDeploy: (deploymentId: string) => void = () => undefined;
 
   deploy(deploymentId: string, spec: unknown): void {

@@ -2,9 +2,9 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import type { Duplex } from "node:stream";
 
-/** An HTTP proxy on loopback that knows `CONNECT` alone. */
+/** An HTTP proxy on loopback that supports only `CONNECT`. */
 export class ConnectProxy implements AsyncDisposable {
-  /** What `CONNECT` asked for, such as `example.net:443`. */
+  /** Targets of `CONNECT` requests, such as `example.net:443`. */
   readonly targets: string[] = [];
   /** `Proxy-Authorization` of each request. */
   readonly credentials: (string | undefined)[] = [];
@@ -17,14 +17,14 @@ export class ConnectProxy implements AsyncDisposable {
     this.#server.on("connect", (request: IncomingMessage, socket: Duplex) => {
       this.targets.push(request.url ?? "");
       this.credentials.push(request.headers["proxy-authorization"]);
-      // An HTTP server's sockets stay half open, and one that is not read does not even notice the other's hanging up.
+      // An HTTP server's sockets allow half-open connections, and a socket that is not read never sees the peer's end.
       if (silent) socket.resume().on("end", () => socket.end());
       else if (answer === undefined) this.#tunnel(request.url ?? "", socket);
       else socket.end(answer);
     });
   }
 
-  /** @param options `answer`: an HTTP answer to refuse every request with; `silent`: answers nothing at all */
+  /** @param options `answer`: an HTTP response that refuses every request; `silent`: sends no response */
   static async start(options: { readonly answer?: string; readonly silent?: boolean } = {}): Promise<ConnectProxy> {
     const proxy = new ConnectProxy(options.answer, options.silent ?? false);
     await new Promise<void>((resolve) => {
@@ -37,7 +37,7 @@ export class ConnectProxy implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Connections that stand. */
+  /** Number of open connections. */
   get connections(): number {
     return this.#sockets.size;
   }

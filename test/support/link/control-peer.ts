@@ -12,7 +12,7 @@ export interface PeerSession {
   readonly request: IncomingMessage;
   /** Frames received, in order. */
   readonly frames: AgentFrame[];
-  /** Messages received that are no frames of the protocol. */
+  /** Received messages that are not valid frames. */
   readonly unreadable: string[];
   pings: number;
   closeCode: number | undefined;
@@ -20,18 +20,18 @@ export interface PeerSession {
 }
 
 interface PeerOptions {
-  /** PEM key and certificate: then it speaks TLS. */
+  /** PEM key and certificate; enables TLS. */
   readonly tls?: { readonly key: string; readonly cert: string };
-  /** Called for each frame. By default `hello` is answered with `welcome`, and events with acknowledgements. */
+  /** Called for each frame. Default: `answerAll`. */
   readonly onFrame?: (session: PeerSession, frame: AgentFrame) => void;
-  /** Called for each handshake; an answer of its own refuses it. */
+  /** Called for each handshake; a returned response refuses it. */
   readonly refuse?: (request: IncomingMessage) => string | undefined;
 }
 
 export const ASSET = { uuid: "5c8a8a52-0000-4000-8000-000000000001", serial_number: "SN-1", name: "Gateway" };
 export const WELCOME = { type: "welcome", protocol: 1, session_id: "s-1", asset: ASSET };
 
-/** What a control plane does with frames when all is well. */
+/** Replies to `hello` with `welcome` and acknowledges events. */
 export function answerAll(session: PeerSession, frame: AgentFrame): void {
   if (frame.type === "hello") session.send(WELCOME);
   if (frame.type === "event") {
@@ -39,10 +39,10 @@ export function answerAll(session: PeerSession, frame: AgentFrame): void {
   }
 }
 
-/** A WebSocket server on loopback that plays the control plane as the test wants it. */
+/** A WebSocket server on loopback that acts as a control plane controlled by the test. */
 export class ControlPeer implements AsyncDisposable {
   readonly sessions: PeerSession[] = [];
-  /** Handshakes seen, refused ones too. */
+  /** Number of handshakes, including refused ones. */
   handshakes = 0;
   readonly #options: PeerOptions;
   readonly #server: Server;
@@ -76,12 +76,12 @@ export class ControlPeer implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Connections that stand. */
+  /** Number of open connections. */
   get connections(): number {
     return this.#connections.size;
   }
 
-  /** Waits for session number `index`, from 0. */
+  /** Waits for session number `index`, counted from 0. */
   session(index: number): Promise<PeerSession> {
     return waitFor(`session ${index}`, () => this.sessions[index]);
   }
@@ -121,7 +121,7 @@ export class ControlPeer implements AsyncDisposable {
   }
 }
 
-/** An HTTP answer as text, for a handshake that is refused. */
+/** An HTTP response as text, to refuse a handshake. */
 export function httpAnswer(status: string, headers: Readonly<Record<string, string>> = {}): string {
   const lines = Object.entries({ "Content-Length": "0", Connection: "close", ...headers });
   return [`HTTP/1.1 ${status}`, ...lines.map(([name, value]) => `${name}: ${value}`), "", ""].join("\r\n");

@@ -3,31 +3,31 @@ import { connect, createServer } from "node:net";
 import type { AddressInfo, Server, Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** What a link does to each of its connections, as far as the answers go. Bytes are counted from its beginning. */
+/** Faults in the response direction of each connection. Bytes are counted from the connection's beginning. */
 export interface LinkConditions {
-  /** The connection is reset once so many bytes came. */
+  /** Resets the connection after this many bytes. */
   readonly cutAfter?: number;
   /** Silently stops delivering after this many bytes. */
   readonly stallAfter?: number;
   readonly bytesPerSecond?: number;
-  /** Milliseconds each piece takes longer. */
+  /** Additional delay of each chunk in milliseconds. */
   readonly latencyMs?: number;
 }
 
 const SLICE_MS = 20;
 
 /**
- * A TCP link to a port on loopback such as a cellular modem offers. What it delivered is counted, also what was on its
- * way when a connection was cut: that is what a metered link bills.
+ * A TCP relay to a loopback port that behaves like a cellular modem. Counts the delivered bytes, including those in
+ * flight when a connection was cut, as a metered link bills them.
  */
 export class LossyLink implements AsyncDisposable {
-  /** Applies to whatever is transferred from now on. */
+  /** Applies to everything transferred from now on. */
   conditions: LinkConditions;
-  /** Bytes delivered to who connected. */
+  /** Bytes delivered to clients. */
   received = 0;
-  /** Bytes sent by who connected. */
+  /** Bytes sent by clients. */
   sent = 0;
-  /** Connections that were cut by the weather. */
+  /** Number of connections reset by `LinkConditions`. */
   cuts = 0;
   connections = 0;
   readonly #server: Server;
@@ -53,7 +53,7 @@ export class LossyLink implements AsyncDisposable {
     });
   }
 
-  /** @param port where connections lead, on loopback */
+  /** @param port target port on loopback */
   static async to(port: number, weather: LinkConditions = {}): Promise<LossyLink> {
     const link = new LossyLink(port, weather);
     await new Promise<void>((resolve) => {
@@ -66,12 +66,12 @@ export class LossyLink implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** `127.0.0.1:PORT` of this end. */
+  /** `127.0.0.1:PORT` of the relay. */
   get host(): string {
     return `127.0.0.1:${this.port}`;
   }
 
-  /** Resets all connections that stand. */
+  /** Resets all connections. */
   cut(): void {
     for (const socket of this.#sockets) socket.resetAndDestroy();
   }
@@ -117,7 +117,7 @@ export class LossyLink implements AsyncDisposable {
   }
 }
 
-/** Resolves when the bytes have left for the other end, or there is none any more. */
+/** Resolves when the bytes are written or the socket is closed. */
 function written(socket: Socket, bytes: Buffer): Promise<void> {
   return new Promise((resolve) => {
     socket.write(bytes, () => resolve());

@@ -1,7 +1,7 @@
 import type { EventSource, OutboxEvent } from "../../../src/agent/store/outbox.ts";
 import type { DeviceEvent } from "../../../src/protocol/deployment-event.ts";
 
-/** An outbox in memory, with the promises the stored one makes. */
+/** An outbox in memory with the guarantees of the stored one. */
 export class MemoryOutbox implements EventSource {
   #position = 0;
   #pending: OutboxEvent[] = [];
@@ -24,7 +24,7 @@ export class MemoryOutbox implements EventSource {
     return device_seq;
   }
 
-  /** Events not acknowledged yet. */
+  /** Unacknowledged events. */
   get size(): number {
     return this.#pending.length;
   }

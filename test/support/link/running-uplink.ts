@@ -10,7 +10,7 @@ import { MemoryOutbox } from "./memory-outbox.ts";
 
 export const TOKEN = "ed_planted-device-token-0123456789abcdef";
 
-/** A link that runs until disposed, and what it is connected to on the device's side. */
+/** A link that runs until disposed, with its device-side collaborators. */
 export interface RunningUplink extends AsyncDisposable {
   readonly uplink: Uplink;
   readonly commands: CommandRecorder;

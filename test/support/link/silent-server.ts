@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 
-/** A server on loopback that takes connections and never says a word. */
+/** A server on loopback that accepts connections and never sends anything. */
 export class SilentServer implements AsyncDisposable {
   readonly #sockets = new Set<Socket>();
   readonly #server: Server = createServer((socket) => {
@@ -22,7 +22,7 @@ export class SilentServer implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Connections that stand. */
+  /** Number of open connections. */
   get connections(): number {
     return this.#sockets.size;
   }

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 export class TcpRelay implements AsyncDisposable {
   /** Bytes relayed in both directions. */
   bytes = 0;
-  /** Cuts a connection instead of passing on what holds this text. */
+  /** Cuts a connection instead of relaying a chunk that contains this text. */
   loses: string | undefined;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -24,7 +24,7 @@ export class TcpRelay implements AsyncDisposable {
     });
   }
 
-  /** @param port where connections lead, on loopback @param host address to listen at */
+  /** @param port target port on loopback @param host address to listen on */
   static async to(port: number, host: string = "127.0.0.1"): Promise<TcpRelay> {
     const relay = new TcpRelay(port);
     await new Promise<void>((resolve) => {

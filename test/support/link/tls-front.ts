@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createServer } from "node:tls";
 import { CertificateAuthority } from "./certificates.ts";
 
-/** What stands before a control plane in earnest: TLS at this address, passed on unencrypted. */
+/** Terminates TLS in front of a control plane, as a production proxy does. */
 export interface TlsFront extends AsyncDisposable {
   readonly port: number;
   /** File with the certificate authority to trust. */

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import type { OpenApiDocument } from "./conformance.ts";
 
-/** A request made up from the document: mostly what it allows, with things it does not mixed in. */
+/** A generated request: mostly valid by the document, with invalid parts mixed in. */
 export interface ArbitraryRequest {
   readonly method: string;
-  /** Path and query, ready to be sent. */
+  /** Path and query, encoded. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | undefined;
@@ -30,9 +30,9 @@ interface Operation {
 }
 
 /**
- * Requests for every operation of the document.
+ * Generates requests for every operation of the document.
  *
- * @param identifiers values for `asset_id` that name something
+ * @param identifiers values for `asset_id` that exist
  */
 export function arbitraryRequest(
   document: OpenApiDocument,
@@ -108,7 +108,7 @@ function bodyText(document: OpenApiDocument, schema: Schema): fc.Arbitrary<strin
   );
 }
 
-/** A value for the schema; once in a while anything else instead, at any depth. */
+/** A value for the schema; occasionally an invalid value at any depth. */
 function value(document: OpenApiDocument, schema: Schema): fc.Arbitrary<unknown> {
   return fc.oneof({ weight: 24, arbitrary: fitting(document, schema) }, fc.jsonValue());
 }

@@ -2,15 +2,15 @@ import { Conformance, type OpenApiDocument } from "./conformance.ts";
 import { watchResponses } from "./watch-responses.ts";
 
 export interface ResponseCheck extends Disposable {
-  /** Throws when an answer so far did not fit the document. */
+  /** Throws if a response so far did not match the document. */
   verify(): void;
 }
 
-// The document is the same for every server of this code, and compiling it takes longer than most tests.
+// Cached: the document is the same for every server, and compiling it takes longer than most tests.
 const conformances = new Map<string, Conformance>();
 
 /**
- * Checks every answer a server in this process gives from now on against its own OpenAPI document.
+ * Checks every further response of a server in this process against its OpenAPI document.
  *
  * @param url the server's address, such as `http://127.0.0.1:40123`
  */
@@ -30,7 +30,7 @@ export async function checkResponses(url: string): Promise<ResponseCheck> {
   );
   return {
     verify() {
-      if (problems.length > 0) throw new Error(`answers that do not fit the OpenAPI document:\n${problems.join("\n")}`);
+      if (problems.length > 0) throw new Error(`responses do not match the OpenAPI document:\n${problems.join("\n")}`);
     },
     [Symbol.dispose]: () => watch[Symbol.dispose](),
   };

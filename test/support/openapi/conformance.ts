@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { ERRORS } from "../../../src/protocol/errors.ts";
 
-/** One answer of the server, as it went over the wire. */
+/** A request and the server's response to it. */
 export interface Exchange {
   readonly method: string;
   /** Path and query as requested. */
@@ -36,7 +36,7 @@ const ANY_ERROR = {
 
 const DOCUMENT_ID = "https://edge-control.invalid/openapi.json";
 
-/** Tells whether answers fit an OpenAPI document. */
+/** Checks responses against an OpenAPI document. */
 export class Conformance {
   readonly #document: OpenApiDocument;
   readonly #templates: readonly { readonly path: string; readonly pattern: RegExp }[];
@@ -49,23 +49,23 @@ export class Conformance {
     this.#ajv.addSchema({ $id: DOCUMENT_ID, ...document });
     this.#anyError = this.#ajv.compile(ANY_ERROR);
     this.#templates = Object.keys(document.paths)
-      // Literal segments win over parameters.
+      // Literal segments take precedence over parameters.
       .toSorted((a, b) => a.split("{").length - b.split("{").length)
       .map((path) => ({ path, pattern: new RegExp(`^${path.replaceAll(/\{[^}]+\}/g, "[^/]+")}$`) }));
   }
 
-  /** What is wrong with an answer; empty when it fits. */
+  /** Problems of a response; empty if it matches the document. */
   problems(exchange: Exchange): string[] {
     const path = this.#template(exchange.url);
     if (path === undefined) return this.#checkUndocumented(exchange);
     const operation = this.#document.paths[path]?.[exchange.method.toLowerCase()];
     if (!operation) return this.#checkMethod(exchange);
     const response = operation.responses[exchange.status];
-    if (!response) return [`the document has no answer ${exchange.status} for it`];
+    if (!response) return [`the document has no response ${exchange.status} for it`];
     return this.#checkBody(exchange, `paths/${path}/${exchange.method.toLowerCase()}`, response.content ?? {});
   }
 
-  /** Whether a value fits the schema at a JSON pointer into the document. */
+  /** Whether a value matches the schema at a JSON pointer into the document. */
   fits(pointer: string, value: unknown): boolean {
     const reference = pointer.split("/").map((part) => encodeURIComponent(part));
     return this.#ajv.getSchema(`${DOCUMENT_ID}#${reference.join("/")}`)?.(value) === true;
@@ -77,10 +77,10 @@ export class Conformance {
   }
 
   #checkMethod({ method, status, allow, body }: Exchange): string[] {
-    // A HEAD request is answered as its GET would be, without the body.
-    if (method === "HEAD") return body === "" ? [] : ["an answer to HEAD has a body"];
+    // The response to HEAD is that to GET without the body.
+    if (method === "HEAD") return body === "" ? [] : ["the response to HEAD has a body"];
     if (status === 405) return allow === undefined ? ["405 without Allow"] : this.#checkError(body);
-    // What is refused before the method is looked at: the request line or the headers are wrong.
+    // Refused before the method is checked: the request line or the headers are invalid.
     return status >= 400 ? this.#checkError(body) : [`${status} for a method that is not in the document`];
   }
 
@@ -126,18 +126,18 @@ function split(pointer: string): [string, string, string] {
   return [pointer.slice(0, first), pointer.slice(first + 1, last), pointer.slice(last + 1)];
 }
 
-/** A key as a JSON pointer in a URI fragment has it. */
+/** Escapes a key for a JSON pointer in a URI fragment. */
 function escapePointer(key: string): string {
   return encodeURIComponent(key.replaceAll("~", "~0").replaceAll("/", "~1"));
 }
 
-/** Every complete line that is not empty. */
+/** Complete lines that are not empty. */
 function linesOf(body: string): string[] {
   const lines = body.slice(0, body.lastIndexOf("\n") + 1).split("\n");
   return lines.filter((line) => line !== "");
 }
 
-/** The JSON of every complete event; a line that is none is handed on to fail. */
+/** The JSON of every complete event. Malformed lines are returned unchanged and fail to parse. */
 function eventsOf(body: string): string[] {
   return linesOf(body).map((line) => (line.startsWith("data:") ? line.slice(5) : line));
 }

@@ -1,10 +1,10 @@
 import type { OpenApiDocument } from "./conformance.ts";
 
-/** A request the document allows, with the parameters of its path still to be filled in. */
+/** A valid request by the document, with placeholders for path parameters. */
 export interface SampleRequest {
   readonly method: string;
   readonly path: string;
-  /** An example of the document, where the operation takes a body. */
+  /** An example of the document, if the operation has a body. */
   readonly body: unknown;
 }
 
@@ -16,7 +16,7 @@ interface Schema {
   readonly examples?: readonly unknown[];
 }
 
-/** One request for every operation in the document. */
+/** Returns one request for every operation of the document. */
 export function sampleRequests(document: OpenApiDocument): SampleRequest[] {
   return Object.entries(document.paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, operation]) => ({

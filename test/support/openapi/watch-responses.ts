@@ -12,8 +12,8 @@ interface Started {
 }
 
 /**
- * Hands every answer that HTTP servers of this process give on the ports in question to `onExchange`, once it is
- * complete or the client has gone.
+ * Calls `onExchange` with every response of this process's HTTP servers on the given ports, once it is complete or the
+ * client has disconnected.
  */
 export function watchResponses(
   isWatched: (port: number) => boolean,

@@ -6,7 +6,7 @@ export interface Bridge extends AsyncDisposable {
   readonly address: string;
 }
 
-/** A network bridge with an address range of its own; disposing it takes it down. Needs Debian's package iproute2. */
+/** Creates a network bridge with its own address range. Disposing it removes it. Needs Debian's package iproute2. */
 export async function createBridge(): Promise<Bridge> {
   const name = `eat${random(0x7fffffff).toString(36)}`;
   const address = `10.${64 + random(64)}.${random(256)}.1`;

@@ -6,13 +6,13 @@ import { run } from "../command.ts";
 import { type PrivateEngineOptions, privateEngineUnavailableReason } from "../private-engine.ts";
 import { tempDir } from "../temp-dir.ts";
 
-/** A Docker newer than the machine's, to be started as a `PrivateEngine`. */
+/** A newer Docker than the machine's, for a `PrivateEngine`. */
 export interface CurrentDocker {
-  /** With its version, and where it keeps images. */
+  /** Includes its version and image store. */
   readonly name: string;
-  /** The name, and where it is missing, why. */
+  /** The name, or the reason why it is missing. */
   readonly title: string;
-  /** Why it cannot be started here; `undefined` where it can. */
+  /** Why it cannot be started here; `undefined` if it can. */
   readonly missing: string | undefined;
   readonly engine: PrivateEngineOptions;
 }
@@ -33,20 +33,20 @@ const ubuntuDevel = (keys: string): PackageSource => ({
   keyring: join(keys, "usr/share/keyrings/ubuntu-archive-keyring.gpg"),
 });
 
-// Programs written in Go, which run on any Debian; except runc, which wants the C library it was made with.
+// Go programs, which run on any Debian. Not runc, which needs the C library it was built with.
 const PROGRAMS = ["docker.io", "containerd", "tini-static"];
 
-/** Both. They are downloaded once and kept; whoever wants newer ones removes the folder. */
+/** Both current Dockers. They are downloaded once and cached; remove the cache folder to update them. */
 export async function currentDockers(): Promise<readonly CurrentDocker[]> {
   return [await debianDocker(), await newestDocker()];
 }
 
-/** The Docker of Debian's next release, with the store for images that was the usual one before version 29. */
+/** The Docker of Debian's next release, with the classic image store, the default before version 29. */
 export function debianDocker(): Promise<CurrentDocker> {
   return docker(fromDebian, "classic");
 }
 
-/** The Docker of Ubuntu's next release, with the store that has been the usual one since. */
+/** The Docker of Ubuntu's next release, with containerd's image store, the default since version 29. */
 export function newestDocker(): Promise<CurrentDocker> {
   return docker(fromUbuntu, "containerd");
 }
@@ -65,7 +65,7 @@ async function docker(fetch: () => Promise<string>, imageStore: "classic" | "con
     const env = { PATH: [...programs, process.env["PATH"]].join(":") };
     const { stdout, stderr } = await run("dockerd", ["--version"], { env });
     const [, version] = /version ([\d.]+)/.exec(stdout) ?? [];
-    // Made for another C library, say.
+    // For example, built for another C library.
     if (version === undefined) return without(`it does not run on this machine: ${stderr.trim().slice(0, 200)}`);
     const name = `Docker ${version} with ${store}`;
     return { name, title: name, missing: undefined, engine: { programs, imageStore } };
@@ -76,20 +76,20 @@ async function docker(fetch: () => Promise<string>, imageStore: "classic" | "con
 }
 
 function fromDebian(): Promise<string> {
-  return kept("debian-testing", (directory) => unpackPackages(DEBIAN_TESTING, PROGRAMS, directory));
+  return cached("debian-testing", (directory) => unpackPackages(DEBIAN_TESTING, PROGRAMS, directory));
 }
 
 async function fromUbuntu(): Promise<string> {
-  return kept("ubuntu-devel", async (directory) => {
+  return cached("ubuntu-devel", async (directory) => {
     await using keys = await tempDir();
-    // Debian has Ubuntu's keys, and this machine has Debian's.
+    // Debian packages Ubuntu's keys, and this machine has Debian's.
     await unpackPackages(DEBIAN_TESTING, ["ubuntu-keyring"], keys.path);
     await unpackPackages(ubuntuDevel(keys.path), PROGRAMS, directory);
   });
 }
 
-/** Path of a folder that is filled where there is none yet. Test files that do so at the same time fill one each. */
-async function kept(name: string, fill: (directory: string) => Promise<void>): Promise<string> {
+/** Returns the path of a cache folder, filling it if it is missing. Concurrent test files fill one each. */
+async function cached(name: string, fill: (directory: string) => Promise<void>): Promise<string> {
   const path = resolve(CACHE, name);
   if (existsSync(path)) return path;
   await mkdir(CACHE, { recursive: true });

@@ -3,12 +3,12 @@ import { run } from "../command.ts";
 import { waitFor } from "../wait-for.ts";
 
 /**
- * Kills every process that has the directory in its arguments, and what those have started: containerd, its shims, and
- * the containers below the shims.
+ * Kills every process that has the directory in its arguments, and its descendants: containerd, its shims and the
+ * containers below the shims.
  */
 export async function killProcessesOf(directory: string): Promise<void> {
-  // A shim that dies hands its containers to process 1, so the whole family is read before any of it is killed.
-  for (let family = await familyOf(directory); family.length > 0; family = await familyOf(directory)) {
+  // A dying shim reparents its containers to process 1: read the whole tree before killing any of it.
+  for (let family = await processTreeOf(directory); family.length > 0; family = await processTreeOf(directory)) {
     for (const pid of family) kill(pid);
     await waitFor("killed processes to end", async () => {
       return (await Promise.all(family.map(isAlive))).every((alive) => !alive);
@@ -29,7 +29,7 @@ interface ProcessEntry {
   readonly named: boolean;
 }
 
-async function familyOf(directory: string): Promise<number[]> {
+async function processTreeOf(directory: string): Promise<number[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
   const entries = (await Promise.all(pids.map((pid) => readEntry(pid, directory)))).filter(
     (entry) => entry !== undefined,
@@ -55,7 +55,7 @@ async function readEntry(pid: number, directory: string): Promise<ProcessEntry |
   }
 }
 
-/** Whether the process runs: one that has ended and was not collected by its parent yet does not. */
+/** Whether the process runs; false for a zombie. */
 export async function isAlive(pid: number): Promise<boolean> {
   const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => undefined);
   return status !== undefined && !/^State:\s+Z/m.test(status);
@@ -65,6 +65,6 @@ function kill(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It has ended by itself.
+    // It has already ended.
   }
 }

@@ -1,36 +1,36 @@
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What becomes of one answer with a layer in it. */
+/** A fault in the response to a layer request. */
 export type Fault =
-  /** The byte at this place is another one. */
+  /** The byte at this offset is changed. */
   | { readonly kind: "corrupt"; readonly at: number }
-  /** The answer ends after so many bytes as if that were all. */
+  /** The response ends regularly after this many bytes. */
   | { readonly kind: "truncate"; readonly after: number }
-  /** `Content-Length` names so many bytes more than come, or fewer. */
+  /** `Content-Length` is off by this many bytes. */
   | { readonly kind: "wrong length"; readonly by: number }
-  /** The registry knows no ranges. */
+  /** The registry ignores range requests. */
   | { readonly kind: "no ranges" }
-  /** The registry refuses for now. */
+  /** The registry refuses temporarily. */
   | { readonly kind: "refuse"; readonly status: number; readonly retryAfter?: string }
-  /** The bytes are elsewhere. */
+  /** The registry redirects to another address. */
   | { readonly kind: "redirect" }
-  /** The connection is cut after so many bytes. */
+  /** The connection is cut after this many bytes. */
   | { readonly kind: "cut"; readonly after: number };
 
 interface LayerRequest {
-  /** From 1, of all requests for layers. */
+  /** Number among all layer requests, from 1. */
   readonly number: number;
   readonly path: string;
   readonly range: string | undefined;
   readonly authorization: string | undefined;
 }
 
-/** A registry that does what registries and the boxes between do wrong, before one that works. */
+/** A proxy in front of a working registry that adds the faults of registries and middleboxes. */
 export class FaultyRegistry implements AsyncDisposable {
   /** Every request for a layer, in order. */
   readonly requests: LayerRequest[] = [];
-  /** What becomes of it. Requests for anything else pass. */
+  /** Chooses the fault of each layer request. Other requests pass. */
   fault: (request: LayerRequest) => Fault | undefined = () => undefined;
   readonly #server: Server;
   readonly #port: number;
@@ -40,7 +40,7 @@ export class FaultyRegistry implements AsyncDisposable {
     this.#server = createServer((incoming, outgoing) => this.#answer(incoming, outgoing));
   }
 
-  /** @param port where the working registry answers, on loopback */
+  /** @param port loopback port of the working registry */
   static async before(port: number): Promise<FaultyRegistry> {
     const registry = new FaultyRegistry(port);
     await new Promise<void>((resolve) => {
@@ -53,7 +53,7 @@ export class FaultyRegistry implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** `127.0.0.1:PORT` of this end. */
+  /** `127.0.0.1:PORT` of the proxy. */
   get host(): string {
     return `127.0.0.1:${this.port}`;
   }
@@ -127,7 +127,7 @@ async function send(answer: IncomingMessage, outgoing: ServerResponse, fault: Fa
     if (at >= last) break;
   }
   if (fault?.kind === "cut") outgoing.socket?.resetAndDestroy();
-  // A length that is not reached leaves the receiver waiting; a server that dies closes the connection.
+  // A body shorter than its `Content-Length` leaves the receiver waiting; a crashing server closes the connection.
   else if (fault?.kind === "wrong length" && fault.by > 0) outgoing.socket?.end();
   else outgoing.end();
 }

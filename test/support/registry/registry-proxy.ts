@@ -5,15 +5,15 @@ import { type AddressInfo, isIPv4 } from "node:net";
 import { networkInterfaces } from "node:os";
 import type { Certificate } from "../link/certificates.ts";
 
-/** A request as it came to the front. */
+/** A request received by the proxy. */
 export interface SeenRequest {
   readonly method: string;
-  /** Path with query. */
+  /** Path including the query. */
   readonly path: string;
   readonly headers: IncomingMessage["headers"];
 }
 
-/** An answer in place of the registry's. */
+/** A response instead of the registry's. */
 export interface RegistryProxyResponse {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -21,19 +21,19 @@ export interface RegistryProxyResponse {
 }
 
 export interface RegistryProxyOptions {
-  /** `127.0.0.1:PORT` of what stands behind. */
+  /** `127.0.0.1:PORT` of the registry behind the proxy. */
   readonly upstream: string;
   readonly tls?: Certificate;
-  /** The front then wants bearer tokens, which it gives out itself at `/token` to this user, or to anybody. */
+  /** Requires bearer tokens, which the proxy issues at `/token` to this user, or to anyone. */
   readonly tokens?: {
     readonly user?: { readonly name: string; readonly password: string };
     readonly identityToken?: string;
   };
-  /** Looks at each request first; what it answers is sent in place of the registry's answer. */
+  /** Called for each request; a returned response replaces the registry's. */
   readonly intercept?: (request: SeenRequest) => RegistryProxyResponse | undefined;
 }
 
-/** Stands before a registry: TLS, a token server, redirects, refusals; and remembers what was asked. */
+/** A proxy in front of a registry with TLS, a token server, redirects and refusals. Records the requests. */
 export class RegistryProxy implements AsyncDisposable {
   readonly requests: SeenRequest[] = [];
   readonly #options: RegistryProxyOptions;
@@ -63,12 +63,12 @@ export class RegistryProxy implements AsyncDisposable {
     return `127.0.0.1:${this.port}`;
   }
 
-  /** The same front under an address of this machine that is not loopback, as a registry elsewhere would be. */
+  /** `HOST:PORT` of the proxy at an address of this machine that is not loopback, like a remote registry's. */
   get outsideHost(): string {
     return `${outsideAddress()}:${this.port}`;
   }
 
-  /** Makes every token given out so far worthless. */
+  /** Revokes every token issued so far. */
   revokeTokens(): void {
     this.#tokens.clear();
   }
@@ -121,7 +121,7 @@ export class RegistryProxy implements AsyncDisposable {
     }
     const token = randomBytes(24).toString("hex");
     this.#tokens.add(token);
-    // One of the two names each, as servers do.
+    // Servers send either name of the field.
     const body = incoming.method === "POST" ? { access_token: token } : { token, expires_in: 300 };
     answer.writeHead(200, { "Content-Type": "application/json" }).end(JSON.stringify(body));
   }

@@ -1,11 +1,11 @@
 import type { ModuleImports } from "./imports.ts";
 
-/** What the modules of one folder may import. The first part whose folder a module lies in decides. */
+/** Import rules of a folder's modules. The first part that contains a module applies. */
 interface Part {
   readonly folder: string;
-  /** Other folders of the project. */
+  /** Other folders of the project that it may import. */
   readonly mayImport: readonly string[];
-  /** Packages it may import; without a list, any, and Node.js's own modules. */
+  /** Packages it may import. Absent: any package and built-in module. */
   readonly packages?: readonly string[];
 }
 
@@ -94,7 +94,7 @@ export const RULED_FOLDERS: readonly string[] = [
 /** The ways in which a module of src/ breaks the layout's rules, one sentence each. */
 export function violations({ path, files, packages }: ModuleImports): string[] {
   const part = PARTS.find(({ folder }) => path.startsWith(folder));
-  if (!part) return [`${path} lies in no folder of the layout`];
+  if (!part) return [`${path} is in no folder of the layout`];
   const reachable = [part.folder, ...part.mayImport];
   return [
     ...files.filter((file) => !reachable.some((folder) => file.startsWith(folder))),

@@ -1,12 +1,12 @@
 import { dirname, join } from "node:path";
 import { parseSync } from "rolldown/utils";
 
-/** What a module imports. */
+/** The imports of a module. */
 export interface ModuleImports {
   readonly path: string;
-  /** Files of the project, by their path. */
+  /** Paths of imported project files. */
   readonly files: readonly string[];
-  /** Packages, and Node.js's own modules, by their name. */
+  /** Names of imported packages and built-in modules. */
   readonly packages: readonly string[];
 }
 
@@ -18,7 +18,7 @@ const IMPORTING = new Set([
   "TSImportType",
 ]);
 
-/** Finds every import in a TypeScript source: static, dynamic, re-exported, and of types alone. */
+/** Finds every import in a TypeScript source: static, dynamic, re-exports and type-only. */
 export function readImports(path: string, source: string): ModuleImports {
   const { program, errors } = parseSync(path, source);
   const [error] = errors;

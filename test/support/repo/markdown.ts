@@ -5,7 +5,7 @@ export function linksOf(markdown: string): string[] {
   );
 }
 
-/** The names under which headings can be linked to, formed as the usual hosts of repositories form them. */
+/** Anchors of the headings, formed as GitHub does. */
 export function anchorsOf(markdown: string): string[] {
   const headings = [...withoutCode(markdown).matchAll(/^#{1,6}\s+(.+?)\s*$/gm)].map(([, heading = ""]) => heading);
   return headings.map((heading) =>
@@ -16,7 +16,7 @@ export function anchorsOf(markdown: string): string[] {
   );
 }
 
-// Inline code stays where it can be part of a heading or link text; only its quotes go.
+// Inline code can be part of a heading or link text: only its backticks are removed.
 function withoutCode(markdown: string): string {
   return markdown.replaceAll(/^(`{3,}|~{3,})[^\n]*\n[\s\S]*?^\1/gm, "").replaceAll("`", "");
 }

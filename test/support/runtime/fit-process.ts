@@ -9,7 +9,7 @@ export interface OciLinux {
 
 const SYS_RESOURCE = "CAP_SYS_RESOURCE";
 
-/** Takes out of the process description of an OCI bundle what a machine with these capabilities cannot give. */
+/** Removes from an OCI process what a machine with these capabilities cannot grant. */
 export function fitProcess(process: OciProcess, available: ReadonlySet<string>): void {
   for (const [set, names] of Object.entries(process.capabilities ?? {})) {
     process.capabilities![set] = names.filter((name) => available.has(name));
@@ -18,22 +18,22 @@ export function fitProcess(process: OciProcess, available: ReadonlySet<string>):
 }
 
 /**
- * Takes out the namespace for the time of day where the machine's runc is older than that: current Dockers ask for one.
- * What runc knows is asked only then, because that takes time.
+ * Removes the time namespace, which current Dockers request, if the machine's runc does not support it. `known` is
+ * called only if needed, because it is slow.
  */
 export function fitNamespaces(linux: OciLinux, known: () => ReadonlySet<string>): void {
   const isNew = linux.namespaces?.some(({ type }) => type === "time");
   if (isNew && !known().has("time")) linux.namespaces = linux.namespaces?.filter(({ type }) => type !== "time") ?? [];
 }
 
-// In the order of their numbers in linux/capability.h.
+// In numerical order, as in linux/capability.h.
 const NAMES =
   "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE NET_BIND_SERVICE " +
   "NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT SYS_PTRACE SYS_PACCT SYS_ADMIN " +
   "SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE AUDIT_WRITE AUDIT_CONTROL SETFCAP MAC_OVERRIDE " +
   "MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ PERFMON BPF CHECKPOINT_RESTORE";
 
-/** Capabilities of the bounding set, read from a `/proc/PID/status`. */
+/** Capabilities of the bounding set in the text of a `/proc/PID/status`. */
 export function boundedCapabilities(status: string): Set<string> {
   const mask = BigInt(`0x${/^CapBnd:\s*([0-9a-f]+)/m.exec(status)?.[1] ?? "0"}`);
   return new Set(NAMES.split(" ").flatMap((name, bit) => (mask & (1n << BigInt(bit)) ? [`CAP_${name}`] : [])));

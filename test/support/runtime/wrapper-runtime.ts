@@ -2,10 +2,9 @@ import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 /**
- * Writes an OCI runtime for tests into the directory and answers its path. It passes every call to `runc`, and before
- * that takes out of what a container asks for whatever this machine cannot give: capabilities that the kernel's
- * bounding set lacks, limits above the machine's own, and namespaces that its runc does not know. Without it privileged
- * containers fail in a sandbox.
+ * Writes an OCI runtime for tests into the directory and returns its path. It calls `runc` after removing from the
+ * container what this machine cannot grant: capabilities outside the bounding set, limits above the machine's own, and
+ * namespaces its runc does not support. Without it privileged containers fail in a sandbox.
  */
 export async function wrapperRuntime(directory: string): Promise<string> {
   const path = join(directory, "test-runc");

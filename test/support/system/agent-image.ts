@@ -7,7 +7,7 @@ import { succeed } from "../command.ts";
 import { engineRequest, type LoadedImage, removeImage, uniqueName } from "../images.ts";
 import { tempDir } from "../temp-dir.ts";
 
-/** Builds the image of the agent from the Dockerfile and dist/, on a base without anything, without a network. */
+/** Builds the agent's image from the Dockerfile and dist/ on a minimal base, without network access. */
 export async function agentImage(socket: string): Promise<LoadedImage> {
   const [base, image] = [uniqueName("base"), uniqueName("agent")];
   await using owned = new AsyncDisposableStack();
@@ -15,7 +15,8 @@ export async function agentImage(socket: string): Promise<LoadedImage> {
   const headers = { "Content-Type": "application/x-tar" };
   const path = `/images/create?fromSrc=-&repo=${base}&tag=latest`;
   const imported = await engineRequest(socket, "POST", path, { headers, body: await smallestBase() });
-  if (imported.status !== 200) throw new Error(`the engine took no base: ${imported.status} ${imported.body}`);
+  if (imported.status !== 200)
+    throw new Error(`the engine did not import the base image: ${imported.status} ${imported.body}`);
   await using folder = await tempDir();
   const env = { DOCKER_BUILDKIT: "0", DOCKER_CONFIG: folder.path };
   const build = ["build", "--network", "none", "--build-arg", `BASE=${base}:latest`, "--tag", image, "."];
@@ -24,7 +25,7 @@ export async function agentImage(socket: string): Promise<LoadedImage> {
   return { reference: `${image}:latest`, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
-/** A system with nothing but a C library and the two programs the launcher needs. */
+/** A root file system with only a C library and the two programs the launcher needs. */
 async function smallestBase(): Promise<Buffer> {
   const base = pack();
   base.entry({ name: "bin/busybox", mode: 0o755 }, await readFile("/bin/busybox"));

@@ -6,22 +6,22 @@ import { Executable } from "./executable.ts";
 
 const EXECUTABLE = "dist/edge-agent";
 
-/** The agent's configuration file, where every key may be left out. */
+/** The agent's configuration file; every key is optional. */
 export type AgentConfig = Partial<z.input<typeof configSchema>>;
 
 interface AgentOptions {
   /** Directory for its configuration and state, created if missing. */
   readonly directory: string;
   readonly deviceToken: string;
-  /** Asked for at each start: the control plane may have moved. */
+  /** Called at each start, since the control plane's address may change. */
   readonly controlPlaneUrl: () => string;
   readonly engineSocket: string;
   readonly config: AgentConfig;
-  /** A command that takes another to run, such as one that takes rights away first. */
+  /** A command that runs another one, such as one that drops capabilities first. */
   readonly wrapper?: readonly string[];
 }
 
-/** edge-agent as a real process. It is ready once it is online. */
+/** edge-agent as a real process; ready when online. */
 export class AgentProcess extends Executable {
   readonly stateDir: string;
   readonly configFile: string;
@@ -48,7 +48,7 @@ export class AgentProcess extends Executable {
     mkdirSync(options.directory, { recursive: true });
   }
 
-  /** Stops it in order and starts it again, with another configuration where one is given. */
+  /** Restarts it gracefully, with another configuration if given. */
   async restart(config: AgentConfig = this.#config): Promise<void> {
     await this.stop();
     this.#config = config;
@@ -65,7 +65,7 @@ export class AgentProcess extends Executable {
       log: { level: "debug" },
       ...config,
       control_plane_url: controlPlaneUrl(),
-      // What a test waits for comes sooner, but in no other order.
+      // Short intervals make tests faster and do not change the order of events.
       link: { reconnect_max_s: 2, ...link },
       deploy: { settle_window_s: 0.5, ...deploy },
     };

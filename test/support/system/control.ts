@@ -4,21 +4,21 @@ import { Executable } from "./executable.ts";
 
 const EXECUTABLE = "dist/edge-control";
 
-/** What one account needs to use the service. */
+/** An account and its API key. */
 export interface Account {
   readonly accountId: string;
   readonly keyId: string;
   readonly apiKey: string;
 }
 
-/** An asset and what its device connects with. */
+/** An asset and its device token. */
 export interface Asset {
   readonly uuid: string;
   readonly serialNumber: string;
   readonly deviceToken: string;
 }
 
-/** edge-control as a real process on a free port, which it keeps over restarts. It is ready once it listens. */
+/** edge-control as a real process on a free port, kept over restarts; ready when it listens. */
 export class ControlProcess extends Executable {
   readonly dataDir: string;
   readonly #at: { port: number; flags: readonly string[] };
@@ -46,7 +46,7 @@ export class ControlProcess extends Executable {
     return line;
   }
 
-  /** Other options from its next start on. */
+  /** Options from its next start on. */
   useFlags(...flags: readonly string[]): void {
     this.#at.flags = flags;
   }
@@ -59,7 +59,7 @@ export class ControlProcess extends Executable {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** Runs an administration command on its data and answers the JSON it printed. */
+  /** Runs an administration command on its data and returns the printed JSON. */
   async administer(...args: readonly string[]): Promise<Record<string, string>> {
     const output = await succeed(EXECUTABLE, [...args, "--data-dir", this.dataDir, "--json"]);
     return JSON.parse(output) as Record<string, string>;

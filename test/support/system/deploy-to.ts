@@ -6,7 +6,7 @@ import type { Account, Asset, ControlProcess } from "./control.ts";
 
 const DEPLOYMENT_MS = 120_000;
 
-/** Deploys an app through the public endpoint and answers the final event. */
+/** Deploys an app through the public endpoint and returns the final event. */
 export async function deployTo(
   control: ControlProcess,
   { apiKey }: Account,

@@ -1,7 +1,7 @@
 import { LABELS } from "../../../src/agent/core/app/container.ts";
 import { engineRequest } from "../images.ts";
 
-/** A container as the engine lists it. */
+/** A container in the engine's list. */
 export interface ListedContainer {
   readonly Id: string;
   readonly Names: readonly string[];
@@ -9,7 +9,7 @@ export interface ListedContainer {
   readonly Labels: Readonly<Record<string, string>>;
 }
 
-/** What the engine tells of one container, as far as tests look at it. */
+/** The fields of `docker inspect` that tests use. */
 export interface ContainerInspection {
   readonly Id: string;
   readonly Name: string;
@@ -19,14 +19,14 @@ export interface ContainerInspection {
   readonly Mounts: readonly Readonly<Record<string, unknown>>[];
 }
 
-/** Every container of the engine, also those that do not run. */
+/** Every container of the engine, running or not. */
 export async function listContainers(socketPath: string): Promise<ListedContainer[]> {
   const { status, body } = await engineRequest(socketPath, "GET", "/containers/json?all=1");
-  if (status !== 200) throw new Error(`the engine does not list its containers: ${status} ${body}`);
+  if (status !== 200) throw new Error(`cannot list the engine's containers: ${status} ${body}`);
   return JSON.parse(body) as ListedContainer[];
 }
 
-/** Removes the containers whose app or name begins so. Nothing to do where no engine answers. */
+/** Removes the containers whose app or name has the prefix. Does nothing if no engine responds. */
 export async function removeContainers(socketPath: string, prefix: string): Promise<void> {
   const containers = await listContainers(socketPath).catch(() => []);
   const ours = containers.filter(({ Names, Labels }) => {

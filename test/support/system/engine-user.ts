@@ -1,6 +1,6 @@
 import { engineRequest } from "../images.ts";
 
-/** What a person at the device does with the engine's own command, behind the agent's back. */
+/** A user who runs engine commands on the device directly, without the agent. */
 export class EngineUser {
   readonly #socketPath: string;
 
@@ -8,13 +8,13 @@ export class EngineUser {
     this.#socketPath = socketPath;
   }
 
-  /** `docker commit`: answers the image's id. */
+  /** `docker commit`. Returns the image's id. */
   async commit(container: string, name: string): Promise<string> {
     const body = await this.#call("POST", `/commit?container=${container}&repo=localhost/${name}&tag=1`);
     return (JSON.parse(body) as { readonly Id: string }).Id;
   }
 
-  /** `docker run -d --name NAME IMAGE`: answers the container's id. */
+  /** `docker run -d --name NAME IMAGE`. Returns the container's id. */
   async run(name: string, image: string, more: object = {}): Promise<string> {
     const body = await this.#call("POST", `/containers/create?name=${name}`, { Image: image, ...more });
     const { Id: id } = JSON.parse(body) as { readonly Id: string };
@@ -27,7 +27,7 @@ export class EngineUser {
     await this.#call("DELETE", `/containers/${container}?force=1&v=1`);
   }
 
-  /** Status of a container, by its id; `undefined` where there is none. */
+  /** Returns the status of a container; `undefined` if it does not exist. */
   async status(id: string): Promise<string | undefined> {
     const { status, body } = await engineRequest(this.#socketPath, "GET", `/containers/${id}/json`);
     return status === 404

@@ -6,19 +6,19 @@ export type LogLine = Readonly<Record<string, unknown>> & { readonly msg: string
 
 interface ExecutableOptions {
   readonly path: string;
-  /** Asked for at each start, so that a restart may differ from the run before. */
+  /** Called at each start, so that a restart may use other values. */
   readonly args: () => readonly string[];
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Whether the program is ready, by a line of its log. */
+  /** Whether a log line shows that the program is ready. */
   readonly isReady: (line: LogLine) => boolean;
 }
 
 const TAIL_LINES = 40;
 
-/** An executable of this project as a real process, which may be stopped, killed and started again. */
+/** An executable of this project as a real process that can be stopped, killed and restarted. */
 export class Executable implements AsyncDisposable {
   readonly #options: ExecutableOptions;
-  /** Every run so far; the last one is the current one. */
+  /** Every run so far; the last one is current. */
   readonly #runs: RunningCommand[] = [];
   #running = false;
 
@@ -26,7 +26,7 @@ export class Executable implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Process id of the current run. Fails while there is none. */
+  /** Process id of the current run. Throws if it does not run. */
   get pid(): number {
     return this.#current.pid;
   }
@@ -35,9 +35,9 @@ export class Executable implements AsyncDisposable {
     return this.#running;
   }
 
-  /** Starts it without waiting for anything. */
+  /** Starts it without waiting until it is ready. */
   launch(): void {
-    if (this.#running) throw new Error(`${this.#options.path} runs already`);
+    if (this.#running) throw new Error(`${this.#options.path} is already running`);
     const run = start(this.#options.path, this.#options.args(), {
       ...(this.#options.env && { env: this.#options.env }),
     });
@@ -48,35 +48,35 @@ export class Executable implements AsyncDisposable {
     });
   }
 
-  /** Starts it and waits until it is ready. Answers the line that says so. */
+  /** Starts it and waits until it is ready. Returns the log line that shows it. */
   async start(): Promise<LogLine> {
     this.launch();
     return this.waitForLog("ready", this.#options.isReady);
   }
 
-  /** Sends any signal, such as SIGSTOP and SIGCONT, and waits for nothing. */
+  /** Sends a signal, such as SIGSTOP, without waiting. */
   signal(name: NodeJS.Signals): void {
     this.#current.kill(name);
   }
 
-  /** Ends it as a loss of power does, and waits until it is gone. */
+  /** Kills it with SIGKILL and waits for its exit. */
   async kill(): Promise<void> {
     this.signal("SIGKILL");
     await this.exited();
   }
 
-  /** Asks it to end. Answers its exit code, `null` where a signal ended it. */
+  /** Stops it with SIGTERM. Returns its exit code; `null` if a signal ended it. */
   async stop(): Promise<number | null> {
     this.signal("SIGTERM");
     return this.exited();
   }
 
-  /** Exit code of the current run once it has ended; `null` where a signal ended it. */
+  /** Resolves to the current run's exit code; `null` if a signal ended it. */
   exited(): Promise<number | null> {
     return this.#current.exited;
   }
 
-  /** Everything that all runs wrote, to either output. */
+  /** Stdout and stderr of all runs. */
   output(): string {
     return this.#runs.map((run) => run.stdout() + run.stderr()).join("");
   }
@@ -86,13 +86,13 @@ export class Executable implements AsyncDisposable {
     return parseLog(this.#current.stdout());
   }
 
-  /** Waits for a line in the log of the current run and answers it. Fails at once when the program ends before. */
+  /** Waits for a log line of the current run and returns it. Rejects as soon as the program ends without it. */
   async waitForLog(what: string, fits: (line: LogLine) => boolean, timeoutMs = MAX_WAIT_MS): Promise<LogLine> {
     await this.#current.waitUntil(what, () => this.log().some(fits), timeoutMs);
     return this.log().find(fits) as LogLine;
   }
 
-  /** The last lines of its output, for whoever wants to know why a test failed. */
+  /** The last lines of its output, to diagnose a failed test. */
   tail(): string {
     return this.output().trimEnd().split("\n").slice(-TAIL_LINES).join("\n");
   }

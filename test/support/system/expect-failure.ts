@@ -6,12 +6,12 @@ import { isPortFree } from "../free-port.ts";
 import type { AppRequest, Deployed, System } from "../system.ts";
 import { waitFor } from "../wait-for.ts";
 
-/** Deploys what has to fail with this code. Checks that nothing is left of it, and answers its `Fail` event. */
+/** Deploys an app that must fail with this code. Checks that it leaves nothing behind and returns its `Fail` event. */
 export async function expectFailure(system: System, app: AppRequest, code: ErrorCode): Promise<DeploymentEvent> {
   return expectFailed(system, await system.deploy(app), app, code);
 }
 
-/** Checks that the deployment failed with this code and that nothing is left of it. Answers its `Fail` event. */
+/** Checks that the deployment failed with this code and leaves nothing behind. Returns its `Fail` event. */
 export async function expectFailed(
   system: System,
   { status, final, deploymentId }: Deployed,
@@ -22,9 +22,9 @@ export async function expectFailed(
   expect(final.message).not.toBe("");
   if ("fixedMessage" in ERRORS[code]) expect(final.message).toBe(ERRORS[code].message);
   expect(await system.record(deploymentId)).toMatchObject({ status: "Fail", code, last_seq: final.seq });
-  // An engine that is away shows nothing; nothing can have come to be on it either.
+  // An engine that is down cannot be checked, and cannot have got a container either.
   if (code !== "EngineUnavailable") expect(await system.containersOf(deploymentId)).toEqual([]);
-  // A port that was taken by somebody else stays so; what the deployment had itself is free again.
+  // A port held by another process stays in use; the deployment's own ports must be free again.
   if (code !== "ErrorPortInUse") await expectFree(app);
   return final;
 }

@@ -4,9 +4,9 @@ import { System, type SystemOptions } from "../system.ts";
 type SetUp = (owned: AsyncDisposableStack) => Promise<SystemOptions> | SystemOptions;
 
 /**
- * One system for all tests of the file or `describe`. A test that fails shows what both sides wrote last.
+ * One system for all tests of the file or `describe`. A failed test shows the last output of both processes.
  *
- * @param setUp answers the options; what it hands to `owned`, such as an engine, is disposed of after the system
+ * @param setUp returns the options; resources it adds to `owned`, such as an engine, are disposed after the system
  */
 export function sharedSystem(setUp: SetUp = () => ({})): () => System {
   const owned = new AsyncDisposableStack();
@@ -23,7 +23,7 @@ export function sharedSystem(setUp: SetUp = () => ({})): () => System {
   return get;
 }
 
-/** A system of one test alone, whose context it takes. When the test fails, it shows what both sides wrote last. */
+/** A system for one test, given its context. A failed test shows the last output of both processes. */
 export async function startTestSystem(
   { onTestFinished, onTestFailed }: TestContext,
   options: SystemOptions = {},
