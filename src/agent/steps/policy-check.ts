@@ -2,7 +2,7 @@ import type { AppSpec } from "../../protocol/app-spec.ts";
 import { normalizePath } from "../../protocol/normalize-path.ts";
 import type { PolicyViolation } from "../core/policy/device-policy.ts";
 import type { AppRecord, DeploymentRecord, Failure } from "../core/deployment/record.ts";
-import { type PolicyCheckPhase, restrictsDevices, restrictsMounts } from "../core/policy/mount-rules.ts";
+import { type PolicyCheckPhase, listsDevices, restrictsMounts } from "../core/policy/mount-rules.ts";
 import { containerIdOf, type MountEntry } from "../core/host/mountinfo.ts";
 import type { AppPaths, ProtectedPath, PathPolicyInput } from "../core/policy/path-policy-input.ts";
 import type { ResolvedPath } from "../core/policy/resolved-path.ts";
@@ -95,7 +95,7 @@ async function resolvePaths(
   const hasVolumes = spec.volumes.length > 0 && (phase === "request" || restrictsMounts(policy));
   const hasDevices = (spec.devices ?? []).length > 0 && policy.devices !== undefined;
   if (!hasVolumes && !hasDevices) return NO_PATHS;
-  const isRestricted = restrictsMounts(policy) || restrictsDevices(policy);
+  const isRestricted = restrictsMounts(policy) || listsDevices(policy);
   const protectedPaths = isRestricted ? await addEngineDataPath(services, signal) : config.protectedPaths;
   const entries = [...protectedPaths.map(({ path }) => path), ...policy.mounts.deny, ...(policy.devices?.deny ?? [])];
   const [own, resolvedEntries, mounts] = await Promise.all([

@@ -19,8 +19,9 @@ import type { DeviceDirectory, DeviceSession } from "../devices/session.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { Recorder } from "./recorder.ts";
 
-/** Time to wait for an answer, and before the next attempt. */
+/** How long the device may take to answer. */
 const RESPONSE_TIMEOUT_MS = 10_000;
+/** Delay before the queries are repeated. */
 const RETRY_DELAY_MS = 30_000;
 
 /** Maximum number of ended deployments to query in one session; the others follow in later sessions. */
@@ -46,14 +47,15 @@ export class OutcomeQueries {
   }
 
   /**
-   * Queries the outcome of these deployments of the device, and of those that ended before the device had reported it.
+   * Queries the outcome of these deployments of the device, and of those that were cancelled or timed out before the
+   * device reported their outcome.
    * Skips those that need no query in this session. Resolves when the queries are sent, before the answers arrive.
    */
   async queryOutcomes(session: DeviceSession, deployments: readonly Deployment[]): Promise<void> {
     const ended = await this.#endedUncertain(session);
-    // A deployment that ended in between is in both lists.
-    const known = new Map([...deployments, ...ended].map((deployment) => [deployment.id, deployment]));
-    const uncertain = [...known.values()].filter((deployment) => needsOutcomeQuery(deployment, session.epoch));
+    // A deployment that has ended since the caller read it is in both lists.
+    const candidates = new Map([...deployments, ...ended].map((deployment) => [deployment.id, deployment]));
+    const uncertain = [...candidates.values()].filter((deployment) => needsOutcomeQuery(deployment, session.epoch));
     if (!session.supports("queries")) {
       for (const deployment of uncertain) await this.#applyOutcome(session, deployment, fallbackOutcome(deployment));
       return;
@@ -173,28 +175,31 @@ export class OutcomeQueries {
 
   async #applyOutcome(session: DeviceSession, { id }: Deployment, answer: ReportedOutcome): Promise<void> {
     let decision: OutcomeDecision = {};
-    const after = await this.#options.recorder.update(id, (current, nowMs) => {
+    const updated = await this.#options.recorder.update(id, (current, nowMs) => {
       decision = applyOutcome(current, answer, nowMs, session.epoch);
       return decision.change;
     });
-    if (!after) return;
+    if (!updated) return;
     const { nextAction } = decision;
-    if (nextAction === "send") await this.#options.dispatcher.send(session, after);
-    const reason = cancelReason(after);
-    // Also while it runs: the command may have been sent before, and cancelled since.
-    if (reason && (nextAction === "cancel" || after.status === "Running")) {
+    if (nextAction === "send") await this.#options.dispatcher.send(session, updated);
+    const reason = cancelReason(updated);
+    // A deployment that still runs is cancelled too if a cancellation was requested after its command was sent.
+    if (reason && (nextAction === "cancel" || updated.status === "Running")) {
       session.send({ type: "cancel", deployment_id: id, reason });
     }
   }
 }
 
-/** Returns the outcome to assume when a device cannot report it: a command never acknowledged may be sent again. */
+/**
+ * Returns the outcome to assume when a device cannot report it. A command that it never acknowledged counts as unknown to
+ * the device (`status: null`), so that it is sent again.
+ */
 function fallbackOutcome(deployment: Deployment, answer: ReportedOutcome = "unavailable"): ReportedOutcome {
   const { uncertainty, acknowledgedAtMs, cancelRequestedAtMs } = deployment;
-  const canSendAgain =
+  const maySendAgain =
     !isFinished(deployment) &&
     uncertainty === "asked" &&
     acknowledgedAtMs === undefined &&
     cancelRequestedAtMs === undefined;
-  return canSendAgain ? { status: null } : answer;
+  return maySendAgain ? { status: null } : answer;
 }

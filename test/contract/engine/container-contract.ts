@@ -79,9 +79,9 @@ export function containerContract(harness: () => EngineHarness): void {
       };
       const { id } = await create(harness(), images.sleeper, request);
       const image = await engine.inspectImage(images.sleeper, unaborted);
-      const makeup = await engine.readContainerConfig(id, unaborted);
+      const containerConfig = await engine.readContainerConfig(id, unaborted);
       // Podman 4.3 gives variables in any order.
-      expect(makeup && { ...makeup, environment: makeup.environment.toSorted() }).toEqual({
+      expect(containerConfig && { ...containerConfig, environment: containerConfig.environment.toSorted() }).toEqual({
         ...request,
         environment: request.environment.toSorted(),
         image: expect.stringContaining(images.sleeper) as string,
@@ -97,8 +97,8 @@ export function containerContract(harness: () => EngineHarness): void {
       const { engine, images } = harness();
       const labels = { "io.example.emptied": "", "io.example.own": "own" };
       const { id } = await create(harness(), images.laden, { labels, environment: ["GREETING=own"] });
-      const makeup = await engine.readContainerConfig(id, unaborted);
-      expect(makeup).toMatchObject({
+      const containerConfig = await engine.readContainerConfig(id, unaborted);
+      expect(containerConfig).toMatchObject({
         environment: ["GREETING=own"],
         ports: [],
         volumes: [],

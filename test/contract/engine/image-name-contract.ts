@@ -26,10 +26,10 @@ export function imageNameContract(harness: () => EngineHarness): void {
       expect(await idOf(reference)).toBe(id);
       const container = await engine.createContainer(plainRequest(uniqueName("app"), reference), unaborted);
       try {
-        const makeup = await engine.readContainerConfig(container, unaborted);
-        expect(makeup?.imageId).toBe(id);
-        expect(await idOf(makeup?.image ?? "")).toBe(id);
-        expect(makeup?.image.includes("@sha256:")).toBe(reference.includes("@"));
+        const containerConfig = await engine.readContainerConfig(container, unaborted);
+        expect(containerConfig?.imageId).toBe(id);
+        expect(await idOf(containerConfig?.image ?? "")).toBe(id);
+        expect(containerConfig?.image.includes("@sha256:")).toBe(reference.includes("@"));
       } finally {
         await engine.removeContainer(container, unaborted);
       }

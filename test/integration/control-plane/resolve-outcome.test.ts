@@ -46,7 +46,7 @@ async function outcome(stream: EventStream, device: FakeDevice) {
   await stream.ended;
   await device.flushed();
   const { status, code, details } = stream.events.at(-1) ?? {};
-  return { status, code, details, isUndone: device.received.some(({ type }) => type === "cancel") };
+  return { status, code, details, isRolledBack: device.received.some(({ type }) => type === "cancel") };
 }
 
 test("an end that the device has on record is taken over, and nothing is cancelled", async () => {
@@ -58,7 +58,7 @@ test("an end that the device has on record is taken over, and nothing is cancell
     const outcomes: DeploymentOutcome[] = [{ deployment_id: id, ...said }];
     await using device = await back({ outcomes });
     const { status, code } = { code: undefined, ...said };
-    expect(await outcome(stream, device)).toEqual({ status, code, details: { recovered: true }, isUndone: false });
+    expect(await outcome(stream, device)).toEqual({ status, code, details: { recovered: true }, isRolledBack: false });
     expect(stream.events.at(-1)?.message.startsWith(said.message)).toBe(true);
     expect(stream.events.map(({ details }) => details?.["connection"]).filter(Boolean)).toEqual(["lost", "restored"]);
   }
@@ -68,7 +68,7 @@ test("a device without a record of the deployment is told to cancel it", async (
   const { stream, back } = await begun();
   await using device = await back();
   expect(await device.next("cancel")).toMatchObject({ reason: "unknown" });
-  expect(await outcome(stream, device)).toMatchObject({ status: "Fail", code: "Internal", isUndone: true });
+  expect(await outcome(stream, device)).toMatchObject({ status: "Fail", code: "Internal", isRolledBack: true });
 });
 
 const app = (last: unknown) => ({
@@ -98,7 +98,7 @@ test("the outcome of an older agent is derived from its report", async () => {
   const { stream, id, back } = await begun();
   await using device = await back({ outcomes: false });
   await answerAsOlderAgent(device, [app(ended(id))]);
-  expect(await outcome(stream, device)).toMatchObject({ status: "Success", isUndone: false });
+  expect(await outcome(stream, device)).toMatchObject({ status: "Success", isRolledBack: false });
 });
 
 test("an older agent that cannot report the outcome loses nothing", async () => {
@@ -108,7 +108,7 @@ test("an older agent that cannot report the outcome loses nothing", async () => 
   expect(await outcome(stream, device)).toMatchObject({
     status: "Fail",
     details: { outcome: "unknown" },
-    isUndone: false,
+    isRolledBack: false,
   });
 });
 
@@ -118,7 +118,7 @@ test("an agent of protocol 1, which cannot be queried, loses nothing", async () 
   expect(await outcome(stream, device)).toMatchObject({
     status: "Fail",
     details: { outcome: "unknown" },
-    isUndone: false,
+    isRolledBack: false,
   });
 });
 
@@ -133,7 +133,11 @@ test("a device that does not answer is queried again, and at the deadline nothin
   await clock.advance(30_000);
   expect(await device.next("query")).toMatchObject({ what: "deployments" });
   await clock.advance(900_000);
-  expect(await outcome(stream, device)).toMatchObject({ status: "Fail", code: "DeploymentTimeout", isUndone: false });
+  expect(await outcome(stream, device)).toMatchObject({
+    status: "Fail",
+    code: "DeploymentTimeout",
+    isRolledBack: false,
+  });
 });
 
 const questions = (device: FakeDevice): number => device.received.filter(({ type }) => type === "query").length;
@@ -152,7 +156,7 @@ test("an invalid answer counts as none", async () => {
   }
   const answer = { deployments: [{ deployment_id: id, status: "Success" }] };
   device.answer((await device.next("query")).query_id, answer);
-  expect(await outcome(stream, device)).toMatchObject({ status: "Success", isUndone: false });
+  expect(await outcome(stream, device)).toMatchObject({ status: "Success", isRolledBack: false });
 });
 
 test("a cancellation during the query: the device's record decides", async () => {
@@ -164,7 +168,7 @@ test("a cancellation during the query: the device's record decides", async () =>
   const cancelled = await fetch(url, { method: "DELETE", headers: { "X-API-Key": account.apiKey } });
   expect(cancelled.ok).toBe(true);
   device.answer(queryId, { deployments: [{ deployment_id: id, status: "Success" }] });
-  expect(await outcome(stream, device)).toMatchObject({ status: "Success", isUndone: false });
+  expect(await outcome(stream, device)).toMatchObject({ status: "Success", isRolledBack: false });
 });
 
 test("a deployment that became overdue while the service was down ends as its device reports", async () => {

@@ -4,7 +4,7 @@ import { deadline, foregroundClock, systemClock } from "../../../src/lib/clock.t
 
 const DAY_MS = 24 * 60 * 60_000;
 /** Maximum of setTimeout; a longer timer fires at once. */
-const LONGEST_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 describe("the system clock, for waits longer than the maximum of setTimeout", () => {
   beforeEach(() => void vi.useFakeTimers());
@@ -24,7 +24,7 @@ describe("the system clock, for waits longer than the maximum of setTimeout", ()
   it("fires exactly when due, around the boundaries of the parts", () => {
     const waits = fc.oneof(
       fc.integer({ min: 0, max: 10_000 }),
-      fc.tuple(fc.integer({ min: 1, max: 4 }), fc.integer({ min: -2, max: 2 })).map(([n, by]) => n * LONGEST_MS + by),
+      fc.tuple(fc.integer({ min: 1, max: 4 }), fc.integer({ min: -2, max: 2 })).map(([n, by]) => n * MAX_TIMER_MS + by),
       fc.integer({ min: 0, max: 400 * DAY_MS }),
     );
     fc.assert(
@@ -39,7 +39,7 @@ describe("the system clock, for waits longer than the maximum of setTimeout", ()
   });
 
   it("does not fire after disposal at any time", () => {
-    for (const after of [0, LONGEST_MS + 1, 50 * DAY_MS]) {
+    for (const after of [0, MAX_TIMER_MS + 1, 50 * DAY_MS]) {
       const timer = systemClock.timer(60 * DAY_MS, () => expect.unreachable());
       vi.advanceTimersByTime(after);
       timer[Symbol.dispose]();

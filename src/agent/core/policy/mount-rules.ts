@@ -11,13 +11,16 @@ import { isPathBelow, isPathWithin, type ResolvedPath, pathWithoutLinks } from "
  */
 export type PolicyCheckPhase = "request" | "run";
 
-/** Whether the policy forbids apps any path. An app that may mount every path has full control of the device. */
+/** Whether there is a path that apps may not mount. An app that may mount every path has full control of the device. */
 export function restrictsMounts({ mounts: { allow, deny } }: Policy): boolean {
   return deny.length > 0 || (allow.length > 0 && !allow.some((entry) => isPathWithin("/", entry)));
 }
 
-/** Whether the policy forbids apps any device file. */
-export function restrictsDevices({ devices }: Policy): boolean {
+/**
+ * Whether `policy.devices` lists device files, so that their paths have to be resolved. Without a list `privileged` decides
+ * alone.
+ */
+export function listsDevices({ devices }: Policy): boolean {
   return devices !== undefined && devices.allow.length + devices.deny.length > 0;
 }
 
@@ -38,14 +41,14 @@ export function findMountViolation(
       .filter(({ when }) => when === "always" || (when === "written" ? !readonly : isRestricted))
       .map(({ path }) => path);
     return [
-      findPrefixViolation(resolved, policy.mounts, protectedPaths, input, { key: "policy.mounts", verb: "mounting" }),
+      findPrefixViolation(resolved, policy.mounts, protectedPaths, input, { key: "policy.mounts", use: "mounting" }),
       isRestricted ? findUnresolvedViolation(resolved, input, "policy.mounts", "mount") : undefined,
     ];
   });
   return preferResolved([...found, isRestricted ? findNestedMountViolation(spec, input, phase) : undefined]);
 }
 
-/** Returns the first violation, preferring those that are known to ones of paths that could not be examined. */
+/** Returns the first violation. Paths that could not be examined come last. */
 export function preferResolved(found: readonly (PolicyViolation | undefined)[]): PolicyViolation | undefined {
   const violations = found.filter((violation) => violation !== undefined);
   return violations.find(({ isUnresolved }) => !isUnresolved) ?? violations[0];
@@ -65,10 +68,10 @@ export function findDeviceViolation(
     const message = "This device does not allow apps to use its device files, since it allows no privileged apps.";
     return { rule: "policy.devices", message };
   }
-  const isRestricted = restrictsDevices(policy);
+  const isRestricted = listsDevices(policy);
   return preferResolved(
     input.devices.flatMap((resolved) => [
-      findPrefixViolation(resolved, rules, [], input, { key: "policy.devices", verb: "apps to use" }),
+      findPrefixViolation(resolved, rules, [], input, { key: "policy.devices", use: "apps to use" }),
       isRestricted ? findUnresolvedViolation(resolved, input, "policy.devices", "use") : undefined,
       isRestricted ? findReplaceableDevice(resolved, spec, input) : undefined,
     ]),
@@ -84,7 +87,7 @@ function findPrefixViolation(
   rules: Policy["mounts"],
   protectedPaths: readonly string[],
   { resolvedRules, mounts }: PathPolicyInput,
-  { key, verb }: { readonly key: string; readonly verb: string },
+  { key, use }: { readonly key: string; readonly use: string },
 ): PolicyViolation | undefined {
   const resolvedOf = (entry: string): ResolvedPath =>
     resolvedRules.get(normalizePath(entry)) ?? pathWithoutLinks(entry);
@@ -93,7 +96,7 @@ function findPrefixViolation(
   for (const path of written === real ? [real] : [written, real]) {
     const rule = findBrokenPathRule(path, rules.allow, deny, resolvedProtected);
     const from = path === written ? "" : `, where ${written} leads`;
-    if (rule) return { rule: `${key}.${rule}`, message: `This device does not allow ${verb} ${path}${from}.` };
+    if (rule) return { rule: `${key}.${rule}`, message: `This device does not allow ${use} ${path}${from}.` };
   }
   // Without the mounts, only paths can be compared.
   const entry =
@@ -101,7 +104,7 @@ function findPrefixViolation(
   if (entry === undefined) return undefined;
   const from = written === real ? "" : `, where ${written} leads`;
   const message =
-    `This device does not allow ${verb} ${real}${from}: by another mount of the same directory, it is, holds or is ` +
+    `This device does not allow ${use} ${real}${from}: by another mount of the same directory, it is, holds or is ` +
     `part of ${entry}.`;
   return { rule: `${key}.deny`, message };
 }
@@ -146,7 +149,7 @@ function findAliasedRule(
   const allowed = allow.map((entry) => locations.locate(normalizePath(entry)));
   const containsLink = ({ traversed }: ResolvedPath): boolean =>
     traversed.some((link) => own.some((location) => isPathBelow(locations.locate(link), location)));
-  // A file system that contains the system itself, such as /sysroot of ostree, is denied by that name only.
+  // Denying a file system that also contains /, /etc, /usr or /var, such as /sysroot of ostree, does not deny those paths.
   const isSystem = (location: string, denied: string, { written, real }: ResolvedPath): boolean =>
     location !== denied &&
     SYSTEM_DIRECTORIES.some((directory) => {
@@ -235,8 +238,8 @@ function findNestedMountViolation(
       return { rule: "policy.mounts", message };
     }
   }
-  // Of two installed apps, the one with the inner path is not started. A new app must not mount around an existing
-  // path.
+  // For installed apps only the app with the inner path is in violation, above. A request must not mount around the path
+  // of another app either.
   if (phase === "run") return undefined;
   for (const { resolved } of own.filter(({ readonly }) => !readonly)) {
     for (const { app, volumes, devices } of input.otherApps) {

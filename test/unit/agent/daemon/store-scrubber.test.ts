@@ -26,8 +26,8 @@ function setUp() {
   };
   const stopping = new AbortController();
   const removeOldCopies = (): boolean => ++state.swept === 2;
-  const upkeep = new StoreScrubber({ store, removeExpiredQuarantine: removeOldCopies, clock, logger: log.logger });
-  const done = upkeep.run(stopping.signal);
+  const scrubber = new StoreScrubber({ store, removeExpiredQuarantine: removeOldCopies, clock, logger: log.logger });
+  const done = scrubber.run(stopping.signal);
   const write = (): void => {
     state.hasResidualData = true;
     for (const listener of listeners) listener();

@@ -28,11 +28,11 @@ test("who gives up waiting lets the others go on", async () => {
   const holder = await locks.acquire("a");
   const controller = new AbortController();
   const impatient = locks.acquire("a", controller.signal);
-  const patient = locks.acquire("a");
+  const second = locks.acquire("a");
   controller.abort(new Error("enough"));
   await expect(impatient).rejects.toThrow("enough");
   holder[Symbol.dispose]();
-  (await patient)[Symbol.dispose]();
+  (await second)[Symbol.dispose]();
   using again = await locks.acquire("a");
   expect(again).toBeDefined();
 });

@@ -56,11 +56,11 @@ describe("the keep-alive interval", () => {
   });
 
   it("stays within its bounds", () => {
-    const happening = fc.record({ isLoss: fc.boolean(), silence: fc.integer({ min: 1, max: 1e9 }) });
+    const change = fc.record({ isLoss: fc.boolean(), silence: fc.integer({ min: 1, max: 1e9 }) });
     fc.assert(
-      fc.property(fc.array(happening, { maxLength: 300 }), (happenings) => {
+      fc.property(fc.array(change, { maxLength: 300 }), (changes) => {
         let known = INITIAL_ESTIMATE;
-        for (const { isLoss, silence } of happenings) {
+        for (const { isLoss, silence } of changes) {
           known = isLoss ? learnLost(known, silence) : learnSurvived(known, silence);
           expect(nextKeepaliveMs(known, BOUNDS)).toBeGreaterThanOrEqual(BOUNDS.minMs);
           expect(nextKeepaliveMs(known, BOUNDS)).toBeLessThanOrEqual(BOUNDS.maxMs);
