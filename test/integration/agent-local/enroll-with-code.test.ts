@@ -48,7 +48,7 @@ describe("enroll with a code", () => {
     const wrong = await device.command("enroll", "--url", plane.url, "--code", "00000-00000");
     expect(wrong).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/no such enrolment code[^]*typed/) as string,
+      stderr: expect.stringMatching(/no such enrolment code[^]*typing errors/) as string,
     });
     const noCode = await device.command("enroll", "--url", plane.url, "--code", "hello");
     expect(noCode).toMatchObject({ code: 2, stderr: expect.stringContaining("ten letters and digits") as string });

@@ -71,7 +71,7 @@ export function classifyContainerText(text: string): EngineErrorKind | undefined
 
 /** Returns the number of the host port in an error of kind `port_in_use`; `undefined` where the text has none. */
 export function parseHostPort(text: string): number | undefined {
-  const match = /(?:[\s\]*]|\d\.\d{1,3}):(\d{1,5})\b|\bport:? (\d{1,5})(?![\d.])/i.exec(text);
+  const match = /(?:[\s\]*]|::|\d\.\d{1,3}):(\d{1,5})\b|\bport:? (\d{1,5})(?![\d.])/i.exec(text);
   return match ? Number(match[1] ?? match[2]) : undefined;
 }
 

@@ -94,6 +94,8 @@ describe("the host port in use", () => {
     ["failed to bind host port 0.0.0.0:30080/tcp: address already in use", 30080],
     ["cannot listen on the TCP port: listen tcp4 :30080: bind: address already in use", 30080],
     ["listen tcp6 [::]:30080: bind: address already in use", 30080],
+    ["Bind for :::30080 failed: port is already allocated", 30080],
+    ["failed to bind host port for :::30080:fd00::2:80/tcp: address already in use", 30080],
     ["Ports are not available: exposing port TCP 0.0.0.0:30080 -> 127.0.0.1:0: listen tcp 0.0.0.0:30080", 30080],
     ["port 30080 is already in use", 30080],
     ["rootlessport: address already in use", undefined],
