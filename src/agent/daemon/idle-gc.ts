@@ -1,7 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 
-/** Time without work before garbage is collected. */
-const QUIET_MS = 10_000;
+/** Times without work after which garbage is collected. What is in flight at the first is garbage by the second. */
+const QUIET_MS = [10_000, 60_000] as const;
 
 export interface IdleGcOptions {
   readonly clock: Clock;
@@ -16,14 +16,22 @@ export interface IdleGc extends Disposable {
 }
 
 /**
- * Collects garbage when the agent is idle after its start and after each work, until disposed. V8 by itself collects
+ * Collects garbage twice when the agent is idle after its start and after each work, until disposed. V8 by itself collects
  * only when more memory is allocated, so that an idle agent would keep the garbage of its last deployment, 1 to 3 MB.
  */
 export function createIdleGc({ clock, collect }: IdleGcOptions): IdleGc {
   let timer: Disposable | undefined;
+  const arm = (round: number, elapsedMs: number): void => {
+    const quietMs = QUIET_MS[round];
+    if (!collect || quietMs === undefined) return;
+    timer = clock.timer(quietMs - elapsedMs, () => {
+      collect();
+      arm(round + 1, quietMs);
+    });
+  };
   const onWork = (): void => {
     timer?.[Symbol.dispose]();
-    timer = collect && clock.timer(QUIET_MS, () => void collect());
+    arm(0, 0);
   };
   onWork();
   return { onWork, [Symbol.dispose]: () => timer?.[Symbol.dispose]() };

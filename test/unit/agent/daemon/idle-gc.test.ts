@@ -5,33 +5,37 @@ import { FakeClock } from "../../../support/fake-clock.ts";
 function setUp() {
   const clock = new FakeClock();
   let collections = 0;
-  const tidier = createIdleGc({ clock, collect: () => collections++ });
-  return { clock, tidier, collections: () => collections };
+  const idleGc = createIdleGc({ clock, collect: () => collections++ });
+  return { clock, idleGc, collections: () => collections };
 }
 
-test("garbage is collected once after the start, and once after work, when the agent is idle", async () => {
-  const { clock, tidier, collections } = setUp();
-  await clock.advance(60_000);
+test("garbage is collected 10 s and 60 s after the start and after work, and not while there is work", async () => {
+  const { clock, idleGc, collections } = setUp();
+  await clock.advance(9_999);
+  expect(collections()).toBe(0);
+  await clock.advance(1);
   expect(collections()).toBe(1);
+  await clock.advance(50_000);
+  expect(collections()).toBe(2);
   for (let step = 0; step < 10; step++) {
-    tidier.onWork();
+    idleGc.onWork();
     await clock.advance(9_000);
   }
-  expect(collections()).toBe(1);
-  await clock.advance(3_600_000);
   expect(collections()).toBe(2);
+  await clock.advance(3_600_000);
+  expect(collections()).toBe(4);
 });
 
 test("no timer is left after disposal", async () => {
-  const { clock, tidier, collections } = setUp();
-  tidier[Symbol.dispose]();
+  const { clock, idleGc, collections } = setUp();
+  idleGc[Symbol.dispose]();
   await clock.advance(60_000);
   expect([collections(), clock.pending]).toEqual([0, 0]);
 });
 
 test("nothing happens without --expose-gc", () => {
   const clock = new FakeClock();
-  using tidier = createIdleGc({ clock, collect: undefined });
-  tidier.onWork();
+  using idleGc = createIdleGc({ clock, collect: undefined });
+  idleGc.onWork();
   expect(clock.pending).toBe(0);
 });
