@@ -35,11 +35,11 @@ export async function startContainer(
   } catch (error) {
     if (!(error instanceof EngineError) || error.kind !== "port_in_use") throw error;
     // Taken since the check. The details name the port, for the person who has to choose another one.
-    return toRefusalFailure(portInUseRefusal(await findPortConflict(context, spec, error)), "starting");
+    return toRefusalFailure(portInUseRefusal(await identifyPortConflict(context, spec, error)), "starting");
   }
 }
 
-async function findPortConflict(
+async function identifyPortConflict(
   { host, signal }: Pick<ContainerStepContext, "host" | "signal">,
   spec: AppSpec,
   error: EngineError,

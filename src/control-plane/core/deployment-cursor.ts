@@ -1,5 +1,4 @@
-import type { EdgeError } from "../../protocol/errors.ts";
-import { invalidRequest } from "../../protocol/request-error.ts";
+import { decodeCursor, encodeCursor, invalidCursor } from "./cursor.ts";
 
 /** Position in a list of deployments, newest first: the last one already listed. */
 export interface DeploymentCursor {
@@ -12,25 +11,12 @@ const CURSOR = /^([0-9]{1,15})\.(dep_[0-9a-f]{1,60})$/;
 
 /** Returns an opaque cursor for the position after this deployment. */
 export function encodeDeploymentCursor({ createdAtMs, id }: DeploymentCursor): string {
-  const bytes = Uint8Array.from(`${createdAtMs}.${id}`, (character) => character.charCodeAt(0));
-  return bytes.toBase64({ alphabet: "base64url", omitPadding: true });
+  return encodeCursor(`${createdAtMs}.${id}`);
 }
 
 /** Decodes a cursor. Throws `InvalidRequest` for anything that `encodeDeploymentCursor` did not create. */
 export function decodeDeploymentCursor(cursor: string): DeploymentCursor {
-  const [, createdAtMs, id] = CURSOR.exec(decodeText(cursor)) ?? [];
+  const [, createdAtMs, id] = CURSOR.exec(decodeCursor(cursor)) ?? [];
   if (createdAtMs === undefined || id === undefined) throw invalidCursor();
   return { createdAtMs: Number(createdAtMs), id };
-}
-
-function decodeText(cursor: string): string {
-  try {
-    return String.fromCharCode(...Uint8Array.fromBase64(cursor, { alphabet: "base64url" }));
-  } catch {
-    throw invalidCursor();
-  }
-}
-
-function invalidCursor(): EdgeError {
-  return invalidRequest([{ path: "cursor", reason: "is not a cursor of this list; start again without one" }]);
 }

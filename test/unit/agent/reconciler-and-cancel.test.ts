@@ -2,23 +2,12 @@ import { describe, expect, it } from "vitest";
 import { LABELS } from "../../../src/agent/core/app/container.ts";
 import { type Failure, newRecord } from "../../../src/agent/core/deployment/record.ts";
 import type { EngineMethod } from "../../support/fake-engine/faults.ts";
-import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
-import { AgentRig } from "../../support/agent-rig.ts";
+import type { AgentRig } from "../../support/agent-rig.ts";
+import { deployedApps } from "../../support/reconciler-rig.ts";
 
 const IMAGE = "example/app:1";
 
-/** A rig with deployed apps and a reconciler that the test runs. */
-async function deployed(...names: string[]) {
-  const rig = new AgentRig();
-  rig.engine.addImage(IMAGE);
-  for (const name of names) {
-    rig.deployments.deploy(`d-${name}`, { name, image: IMAGE });
-    await rig.untilEnd(`d-${name}`);
-  }
-  const rebuild = { isSet: false, clear: () => void (rebuild.isSet = false) };
-  const reconciler = new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
-  return { rig, reconciler, rebuild };
-}
+const deployed = (...names: string[]) => deployedApps(IMAGE, ...names);
 
 const signal = new AbortController().signal;
 
