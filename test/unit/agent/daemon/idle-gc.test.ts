@@ -4,13 +4,13 @@ import { FakeClock } from "../../../support/fake-clock.ts";
 
 function setUp() {
   const clock = new FakeClock();
-  let collections = 0;
-  const idleGc = createIdleGc({ clock, collect: () => collections++ });
-  return { clock, idleGc, collections: () => collections };
+  const flavors: string[] = [];
+  const idleGc = createIdleGc({ clock, collect: ({ flavor }) => flavors.push(flavor) });
+  return { clock, idleGc, flavors, collections: () => flavors.length };
 }
 
 test("garbage is collected 10 s and 60 s after the start and after work, and not while there is work", async () => {
-  const { clock, idleGc, collections } = setUp();
+  const { clock, idleGc, flavors, collections } = setUp();
   await clock.advance(9_999);
   expect(collections()).toBe(0);
   await clock.advance(1);
@@ -23,7 +23,7 @@ test("garbage is collected 10 s and 60 s after the start and after work, and not
   }
   expect(collections()).toBe(2);
   await clock.advance(3_600_000);
-  expect(collections()).toBe(4);
+  expect(flavors).toEqual(["regular", "last-resort", "regular", "last-resort"]);
 });
 
 test("no timer is left after disposal", async () => {
