@@ -200,25 +200,27 @@ describe("reports", () => {
   it("report trouble that begins while the agent is looking", async () => {
     await using test = await setUp();
     const { engine, clock } = test.rig;
-    await test.deploy("d1", { name: "app1" });
-    await test.deploy("d2", { name: "app2" });
+    for (const name of ["app1", "app2", "loop"]) await test.deploy(`dep-${name}`, { name });
     while (test.builder.heldForS() === undefined) {
-      engine.container("app2")!.exit(1);
+      engine.container("loop")!.exit(1);
       await clock.advance(70_000);
     }
     const looking = Promise.withResolvers<void>();
-    // It has seen the first app already.
-    const last = engine.container("app2")!.id;
+    const seen: string[] = [];
     using _hook = engine.faults.onCall(async ({ method, args, phase }) => {
-      if (method === "inspectContainer" && args[0] === last && phase === "after") await looking.promise;
+      if (method !== "inspectContainer" || phase !== "after") return;
+      seen.push(engine.container(String(args[0]))?.name ?? "");
+      if (seen.length === 3) await looking.promise;
     });
-    engine.container("app2")!.exit(1);
-    await clock.advance(15_000);
-    engine.container("app1")!.exit(1);
+    engine.container("loop")!.exit(1);
+    await clock.advance(5_000);
+    expect(seen).toHaveLength(3);
+    const [name = ""] = seen.filter((each) => each !== "loop");
+    engine.container(name)!.exit(1);
     await clock.advance(1_000);
     looking.resolve();
     await clock.advance(15_000);
-    expect(test.last()?.apps.find(({ name }) => name === "app1")).toMatchObject({ state: "restarting" });
+    expect(test.last()?.apps.find((app) => app.name === name)).toMatchObject({ state: "restarting" });
   });
 
   it("have a bound, however many apps get into trouble again and again", async () => {
