@@ -215,7 +215,7 @@ describe("reports", () => {
     engine.container("loop")!.exit(1);
     await clock.advance(5_000);
     expect(seen).toHaveLength(3);
-    const [name = ""] = seen.filter((each) => each !== "loop");
+    const name = seen.find((each) => each !== "loop") ?? "";
     engine.container(name)!.exit(1);
     await clock.advance(1_000);
     looking.resolve();
