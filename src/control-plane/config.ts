@@ -15,12 +15,20 @@ const listenAddress = z.string().transform((text, context) => {
   return { host: (match[1] ?? match[2]) as string, port };
 });
 
+/** Environment variable that stands in for the option `--data-dir`, in every command. */
+export const DATA_DIR_VARIABLE = "EDGE_CONTROL_DATA_DIR";
+export const DEFAULT_DATA_DIR = "data";
+
 /** Configuration of edge-control. Every key has a default, so an empty file is a valid one. */
 export const configSchema = z.strictObject({
   listen: listenAddress
     .prefault("127.0.0.1:8080")
     .meta({ description: "Address and port to listen on; port 0 takes any free one." }),
-  data_dir: z.string().min(1).default("data").meta({ description: "Directory of the database." }),
+  data_dir: z
+    .string()
+    .min(1)
+    .default(DEFAULT_DATA_DIR)
+    .meta({ description: `Directory of the database. ${DATA_DIR_VARIABLE} in the environment sets it too.` }),
   log_level: z.enum(LOG_LEVELS).default("info").meta({ description: "Minimum level of log lines." }),
   rate_limit_per_minute: z
     .int()

@@ -1,16 +1,16 @@
+import { resolve } from "node:path";
 import { systemClock } from "../lib/clock.ts";
 import { tryLock } from "../lib/instance-lock.ts";
 import { createLogger } from "../lib/logger.ts";
 import { describePermissionChanges } from "../lib/file-permissions.ts";
 import { type CliContext, CommandError } from "./cli/context.ts";
 import { run } from "./cli/run.ts";
-import type { Config } from "./config.ts";
+import { type Config, DATA_DIR_VARIABLE } from "./config.ts";
 import { backup } from "./data/backup.ts";
-import { type DataDir, prepareDataDir } from "./data/data-dir.ts";
+import { type DataDir, findDataDir, prepareDataDir } from "./data/data-dir.ts";
 import { scrubDatabase } from "./data/scrub-database.ts";
 import { restore } from "./data/restore.ts";
 import { openStore } from "./store/sqlite/open-store.ts";
-import type { Store } from "./store/store.ts";
 
 /** The composition root: chooses the implementations of the store, the bus and the SIM operator. */
 async function serve(config: Config): Promise<void> {
@@ -57,35 +57,42 @@ function waitForStopSignal(): Promise<void> {
 
 const PERMISSIONS_MESSAGE = "permissions were taken from other users, who could read the data directory";
 
-/** Prepares the data directory for a command. Reports corrected permissions on standard error. */
-function prepareDataDirForCommand(path: string): DataDir {
-  const dataDir = prepareDataDir(path);
-  if (dataDir.permissionChanges.length > 0) {
-    process.stderr.write(
-      `edge-control: ${PERMISSIONS_MESSAGE}: ${describePermissionChanges(dataDir.permissionChanges).join(", ")}\n`,
+/** Reports corrected permissions on standard error. */
+function reportPermissionChanges({ permissionChanges }: DataDir): void {
+  if (permissionChanges.length === 0) return;
+  process.stderr.write(
+    `edge-control: ${PERMISSIONS_MESSAGE}: ${describePermissionChanges(permissionChanges).join(", ")}\n`,
+  );
+}
+
+/** A command never creates a database: in a wrong directory it would be a second one, which no server uses. */
+function requireDataDir(path: string): DataDir {
+  const dataDir = findDataDir(path);
+  if (!dataDir) {
+    throw new CommandError(
+      `there is no database in ${resolve(path)}: give the same --data-dir, --config or ${DATA_DIR_VARIABLE} as to ` +
+        "`edge-control serve`, which creates the database",
     );
   }
+  reportPermissionChanges(dataDir);
   return dataDir;
 }
 
-function openDataDir(path: string): Store {
-  return openStore(prepareDataDirForCommand(path).database);
-}
-
-async function restoreDataDir(path: string, file: string): Promise<string | undefined> {
-  const { database, lock: lockFile } = prepareDataDirForCommand(path);
-  using lock = tryLock(lockFile);
+async function restoreDataDir(path: string, file: string, isNamed: boolean): Promise<string | undefined> {
+  const dataDir = isNamed ? prepareDataDir(path) : requireDataDir(path);
+  if (isNamed) reportPermissionChanges(dataDir);
+  using lock = tryLock(dataDir.lock);
   if (!lock) throw new CommandError(`an edge-control serves ${path}; stop it before restoring`);
   const now = new Date(systemClock.now()).toISOString().replaceAll(":", "-");
-  return restore(file, database, `.replaced-${now}`);
+  return restore(file, dataDir.database, `.replaced-${now}`);
 }
 
 // Files created here contain hashes of keys and deployed specifications.
 process.umask(0o077);
 const context: CliContext = {
-  openStore: openDataDir,
+  openStore: (path) => openStore(requireDataDir(path).database),
   serve,
-  backup: (path, file) => backup(prepareDataDirForCommand(path).database, file),
+  backup: (path, file) => backup(requireDataDir(path).database, file),
   restore: restoreDataDir,
   clock: systemClock,
   stdout: process.stdout,

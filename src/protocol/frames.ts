@@ -41,6 +41,16 @@ const event = z.object({ type: z.literal("event"), deployment_id: deploymentId, 
 /** Changes of the device and its apps since the last report. Sent when the control plane's copy is out of date. */
 const report = z.object({ type: z.literal("report"), ...reportDeltaSchema.shape });
 
+/**
+ * The device holds back changes of its report, so that the last one is out of date. The next report ends it, or this frame
+ * without a number, when there is nothing to report any more. It does not outlast the session.
+ */
+const reportHeld = z.object({
+  type: z.literal("report_held"),
+  /** For how many seconds the last report has been out of date; `null`: it is current. */
+  since_s: z.int().min(0).nullable(),
+});
+
 /** One answer to a query. `body` is validated by the schema of the query's kind. */
 const answer = z.object({ type: z.literal("answer"), query_id: queryId, body: z.unknown() });
 
@@ -114,7 +124,16 @@ const goodbye = z.object({
   retry_after_s: z.number().min(0).max(3600),
 });
 
-export const agentFrameSchema = z.discriminatedUnion("type", [hello, ack, refuse, event, report, answer, queryEnd]);
+export const agentFrameSchema = z.discriminatedUnion("type", [
+  hello,
+  ack,
+  refuse,
+  event,
+  report,
+  reportHeld,
+  answer,
+  queryEnd,
+]);
 export type AgentFrame = z.output<typeof agentFrameSchema>;
 
 export const controlFrameSchema = z.discriminatedUnion("type", [

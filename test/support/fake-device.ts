@@ -108,6 +108,11 @@ export class FakeDevice implements AsyncDisposable {
     this.send({ type: "report", base: null, apps: [], removed_apps: [], ...change });
   }
 
+  /** Says that the last report has been out of date for so many seconds; `null`: it is current. */
+  reportHeld(seconds: number | null): void {
+    this.send({ type: "report_held", since_s: seconds });
+  }
+
   /** Sends a frame: strings and buffers unchanged, everything else as JSON. */
   send(frame: unknown): void {
     this.#socket.send(typeof frame === "string" || Buffer.isBuffer(frame) ? frame : JSON.stringify(frame));

@@ -140,7 +140,7 @@ const policy = z.strictObject({
 const telemetry = z.strictObject({
   reports_max_per_hour: z.int().min(1).max(3600).default(12).meta({
     description:
-      "Maximum reports per hour of changes that no deployment made, such as an app that crashes in a loop; further ones wait. Results of deployments are reported at once.",
+      "Maximum reports per hour of changes that no deployment made, such as an app that crashes in a loop; further ones wait, and the service shows their age. Results of deployments and the first trouble of an app are reported at once.",
   }),
   logs_max_bytes_per_s: z.int().min(1_024).max(100_000_000).default(32_768).meta({
     description:

@@ -78,7 +78,9 @@ export interface ReportSource {
    * `undefined` if nothing changed or there is no report yet.
    */
   since(hash: string | undefined): ReportDelta | undefined;
-  /** Calls `listener` when there is a new report, until disposed. */
+  /** Seconds for which the last report has been out of date because changes are held back; `undefined` if it is current. */
+  heldForS(): number | undefined;
+  /** Calls `listener` when there is a new report, or changes begin or cease to be held back, until disposed. */
   onReport(listener: () => void): Disposable;
 }
 

@@ -1,7 +1,10 @@
 import type { Logger } from "../../lib/logger.ts";
 import { EdgeError } from "../../protocol/errors.ts";
+import type { AgentFrame } from "../../protocol/frames.ts";
 import type { ResponseSender } from "./response-sender.ts";
 import type { ReportSource } from "./ports.ts";
+
+type ReportFrame = Extract<AgentFrame, { type: "report" | "report_held" }>;
 
 export interface ReportSenderOptions {
   readonly reports: ReportSource;
@@ -11,12 +14,17 @@ export interface ReportSenderOptions {
   readonly knownHash: string | undefined;
 }
 
-/** Sends the device's report over one session, as differences to the report that the control plane has. */
+/**
+ * Sends the device's report over one session, as differences to the report that the control plane has, and that changes
+ * of it are held back.
+ */
 export class ReportSender implements Disposable {
   readonly #options: ReportSenderOptions;
   readonly #sessionEnd = new AbortController();
   readonly #subscription: Disposable;
   #knownHash: string | undefined;
+  /** The control plane knows that changes are held back. A session begins without. */
+  #isHoldKnown = false;
   #isSending = false;
 
   constructor(options: ReportSenderOptions) {
@@ -35,17 +43,34 @@ export class ReportSender implements Disposable {
     if (this.#isSending) return;
     this.#isSending = true;
     try {
-      const { reports, responses } = this.#options;
-      // A change during sending is sent as a difference to the report just sent.
-      for (let delta = reports.since(this.#knownHash); delta; delta = reports.since(this.#knownHash)) {
-        await responses.send({ type: "report", ...delta }, this.#sessionEnd.signal);
-        this.#knownHash = delta.hash;
+      const { responses } = this.#options;
+      // A change during sending is sent afterwards, as a difference to the report just sent.
+      for (let next = this.#next(); next; next = this.#next()) {
+        await responses.send(next.frame, this.#sessionEnd.signal);
+        next.onSent();
       }
     } catch (error) {
       if (!this.#sessionEnd.signal.aborted) this.#failed(error);
     } finally {
       this.#isSending = false;
     }
+  }
+
+  /** Returns what the control plane does not know yet: a new report, then whether changes are held back. */
+  #next(): { readonly frame: ReportFrame; readonly onSent: () => void } | undefined {
+    const { reports } = this.#options;
+    const delta = reports.since(this.#knownHash);
+    if (delta) {
+      const onSent = (): void => {
+        this.#knownHash = delta.hash;
+        this.#isHoldKnown = false;
+      };
+      return { frame: { type: "report", ...delta }, onSent };
+    }
+    const heldForS = reports.heldForS();
+    const isHeld = heldForS !== undefined;
+    if (isHeld === this.#isHoldKnown) return undefined;
+    return { frame: { type: "report_held", since_s: heldForS ?? null }, onSent: () => (this.#isHoldKnown = isHeld) };
   }
 
   #failed(error: unknown): void {

@@ -2,7 +2,7 @@ import type { AgentFrame } from "../../protocol/frames.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 
-type ResponseFrame = Extract<AgentFrame, { type: "answer" | "query_end" | "report" }>;
+type ResponseFrame = Extract<AgentFrame, { type: "answer" | "query_end" | "report" | "report_held" }>;
 
 /** The part of a connection that the sender uses. */
 export interface ResponseChannel {

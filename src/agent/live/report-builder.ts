@@ -43,6 +43,8 @@ export class ReportBuilder implements ReportSource {
   readonly #images = new Map<string, ImageFacts | undefined>();
   /** The newest comes last. */
   #reports: Report[] = [];
+  /** Monotonic time of the first change that is held back. */
+  #heldSinceMs: number | undefined;
 
   constructor(options: ReportBuilderOptions) {
     this.#options = options;
@@ -55,6 +57,11 @@ export class ReportBuilder implements ReportSource {
       this.#reports.find((report) => report.hash === hash),
       current,
     );
+  }
+
+  heldForS(): number | undefined {
+    if (this.#heldSinceMs === undefined) return undefined;
+    return Math.floor((this.#options.clock.monotonic() - this.#heldSinceMs) / 1000);
   }
 
   onReport(listener: () => void): Disposable {
@@ -84,19 +91,38 @@ export class ReportBuilder implements ReportSource {
     return { app, report };
   }
 
-  /**
-   * Builds a report and keeps it if it differs from the last one. `recheckMs`: milliseconds until it may change without
-   * any event. Rejects if the engine does not answer.
-   */
-  async update(signal: AbortSignal): Promise<{ readonly changed: boolean; readonly recheckMs: number | undefined }> {
-    const { report, recheckMs } = await this.#build(signal);
-    const changed = report.hash !== this.#reports.at(-1)?.hash;
-    if (changed) this.#reports = [...this.#reports, report].slice(-MAX_KEPT_REPORTS);
-    return { changed, recheckMs };
+  /** The apps in the last report; `undefined` before the first. */
+  get reportedApps(): Report["apps"] | undefined {
+    return this.#reports.at(-1)?.apps;
   }
 
-  /** Notifies the listeners of a new report. */
-  publish(): void {
+  /**
+   * Reads the current state. `isChanged`: it differs from the last report. `recheckMs`: milliseconds until it may change
+   * without any event. Rejects if the engine does not answer.
+   */
+  async read(
+    signal: AbortSignal,
+  ): Promise<{ readonly report: Report; readonly isChanged: boolean; readonly recheckMs: number | undefined }> {
+    const { report, recheckMs } = await this.#build(signal);
+    return { report, isChanged: report.hash !== this.#reports.at(-1)?.hash, recheckMs };
+  }
+
+  /** Makes this the last report, and notifies the listeners. */
+  publish(report: Report): void {
+    this.#reports = [...this.#reports, report].slice(-MAX_KEPT_REPORTS);
+    this.#heldSinceMs = undefined;
+    this.#notify();
+  }
+
+  /** Changes since this time are held back; `undefined` if the last report is current again. Notifies the listeners. */
+  hold(sinceMs: number | undefined): void {
+    // The first change counts: from then on the last report is out of date.
+    if ((sinceMs === undefined) === (this.#heldSinceMs === undefined)) return;
+    this.#heldSinceMs = sinceMs;
+    this.#notify();
+  }
+
+  #notify(): void {
     for (const listener of this.#listeners) listener();
   }
 

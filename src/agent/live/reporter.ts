@@ -4,6 +4,7 @@ import type { Logger } from "../../lib/logger.ts";
 import { isFinal } from "../../protocol/deployment-event.ts";
 import { LABELS } from "../core/app/container.ts";
 import { ReportRateLimiter } from "../core/report/report-rate-limiter.ts";
+import { TroubleDetector } from "../core/report/trouble-detector.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { StoreChange } from "../store/store.ts";
 import type { ReportBuilder } from "./report-builder.ts";
@@ -12,6 +13,9 @@ import type { ReportBuilder } from "./report-builder.ts";
 const SETTLE_MS = 2_000;
 /** Shorter after the end of a deployment: the client may ask for the result next. */
 const ENDED_SETTLE_MS = 100;
+
+/** Minimum time between two looks at the apps while changes are held back: each costs calls of the engine. */
+const HELD_LOOK_INTERVAL_MS = 10_000;
 
 /** Delays between attempts to watch an engine that is not running. */
 const RETRY = { baseMs: 2_000, maxMs: 60_000 };
@@ -32,21 +36,30 @@ export interface ReporterOptions {
 
 /**
  * Publishes a report when the apps have changed. Reads their state only after an event of the engine or a change of the
- * store. The rate is limited, for apps that crash in a loop; results of deployments are reported at once.
+ * store. The rate is limited, for apps that crash in a loop. Results of deployments are reported at once, and so is the
+ * first trouble of an app, within a rate limit of its own. Meanwhile other changes are held back, and the builder says so.
  */
 export class Reporter {
   readonly #options: ReporterOptions;
   readonly #rateLimiter: ReportRateLimiter;
+  readonly #troubleRateLimiter: ReportRateLimiter;
+  readonly #troubles = new TroubleDetector();
   #wake: (() => void) | undefined;
   #isDue = true;
+  /** When it became due. */
+  #dueSinceMs: number;
+  #lookedAtMs = -Infinity;
   /** A deployment has ended: the rate limit does not apply. */
   #isUrgent = true;
   #hasEnded = false;
   #isRateLimited = false;
 
   constructor(options: ReporterOptions) {
+    const now = options.clock.monotonic();
     this.#options = options;
-    this.#rateLimiter = new ReportRateLimiter(options.maxPerHour, options.clock.monotonic());
+    this.#dueSinceMs = now;
+    this.#rateLimiter = new ReportRateLimiter(options.maxPerHour, now);
+    this.#troubleRateLimiter = new ReportRateLimiter(options.maxPerHour, now);
   }
 
   /** Runs until `signal` aborts. Never rejects. */
@@ -64,6 +77,7 @@ export class Reporter {
   }
 
   #markDue(): void {
+    if (!this.#isDue) this.#dueSinceMs = this.#options.clock.monotonic();
     this.#isDue = true;
     this.#wake?.();
   }
@@ -79,6 +93,7 @@ export class Reporter {
         }
       } catch {
         // The app reconciler logs when the engine stops answering, and when it answers again.
+        if (attempt === 0) this.#markDue();
       }
       await clock.sleep(RETRY.baseMs + fullJitter(attempt, RETRY, random()), signal).catch(() => undefined);
     }
@@ -89,8 +104,11 @@ export class Reporter {
       try {
         await this.#untilDue(signal);
         await this.#settle(signal);
-        await this.#awaitRateLimit(signal);
-        await this.#update(signal);
+        const nextMs = await this.#look(signal);
+        // A change during the look is not in it.
+        if (nextMs === undefined || this.#isDue) continue;
+        await this.#sleep(nextMs, signal);
+        this.#markDue();
       } catch (error) {
         if (signal.aborted) return;
         this.#options.logger.debug({ err: error }, "reading the apps for a report failed; trying again");
@@ -101,39 +119,58 @@ export class Reporter {
   }
 
   async #settle(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#options;
-    const untilMs = clock.monotonic() + SETTLE_MS;
-    for (let left = SETTLE_MS; left > 0 && !this.#hasEnded; left = untilMs - clock.monotonic()) {
+    const { clock, builder } = this.#options;
+    const isHolding = builder.heldForS() !== undefined;
+    const now = clock.monotonic();
+    const untilMs = Math.max(now + SETTLE_MS, isHolding ? this.#lookedAtMs + HELD_LOOK_INTERVAL_MS : 0);
+    for (let left = untilMs - now; left > 0 && !this.#hasEnded; left = untilMs - clock.monotonic()) {
       await this.#sleep(left, signal);
     }
     if (this.#hasEnded) await clock.sleep(ENDED_SETTLE_MS, signal);
   }
 
-  /** Waits for the rate limiter, unless the report is urgent. */
-  async #awaitRateLimit(signal: AbortSignal): Promise<void> {
-    const { clock, logger, maxPerHour } = this.#options;
-    const delay = (): number => (this.#isUrgent ? 0 : this.#rateLimiter.delay(clock.monotonic()));
-    if (delay() === 0) this.#isRateLimited = false;
-    else if (!this.#isRateLimited) {
-      logger.info({ reports_max_per_hour: maxPerHour }, "apps change often; reports are held back");
-      this.#isRateLimited = true;
-    }
-    for (let left = delay(); left > 0; left = delay()) await this.#sleep(left, signal);
-  }
-
-  async #update(signal: AbortSignal): Promise<void> {
+  /**
+   * Reads the state of the apps, and reports it or holds it back. Resolves with the milliseconds until the next look, if
+   * one is needed without any event.
+   */
+  async #look(signal: AbortSignal): Promise<number | undefined> {
     const { builder, clock } = this.#options;
+    const isUrgent = this.#isUrgent;
+    const changedAtMs = this.#dueSinceMs;
     this.#isDue = false;
     this.#isUrgent = false;
     this.#hasEnded = false;
-    const { changed, recheckMs } = await builder.update(signal);
-    if (changed) {
-      this.#rateLimiter.spend(clock.monotonic());
-      builder.publish();
+    this.#lookedAtMs = clock.monotonic();
+    const { report, isChanged, recheckMs } = await builder.read(signal).catch((error: unknown) => {
+      this.#isUrgent ||= isUrgent;
+      // What runs now is not known: the last report may be out of date.
+      if (!signal.aborted) builder.hold(changedAtMs);
+      throw error;
+    });
+    const now = clock.monotonic();
+    const isFirstTrouble = this.#troubles.observe(builder.reportedApps, report.apps, now);
+    if (!isChanged && builder.heldForS() === undefined) return recheckMs;
+    if (isUrgent || this.#mayReport(isFirstTrouble, now)) {
+      if (isChanged) builder.publish(report);
+      else builder.hold(undefined);
+      return recheckMs;
     }
-    if (recheckMs === undefined) return;
-    await this.#sleep(recheckMs, signal);
-    this.#isDue = true;
+    builder.hold(changedAtMs);
+    return this.#rateLimiter.delay(now);
+  }
+
+  /** Whether the rate limits allow a report now, which is counted. Logs when they begin to hold reports back. */
+  #mayReport(isFirstTrouble: boolean, now: number): boolean {
+    const { logger, maxPerHour, builder } = this.#options;
+    if (this.#rateLimiter.take(now)) {
+      this.#isRateLimited &&= builder.heldForS() !== undefined;
+      return true;
+    }
+    if (!this.#isRateLimited) {
+      logger.info({ reports_max_per_hour: maxPerHour }, "apps change often; reports are held back");
+      this.#isRateLimited = true;
+    }
+    return isFirstTrouble && this.#troubleRateLimiter.take(now);
   }
 
   async #untilDue(signal: AbortSignal): Promise<void> {

@@ -1,5 +1,6 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { safeJson, sanitizeValue } from "../../lib/terminal/sanitize.ts";
+import { DATA_DIR_VARIABLE, DEFAULT_DATA_DIR } from "../config.ts";
 import { loadConfig } from "../load-config.ts";
 import type { Store } from "../store/store.ts";
 import { type CliContext, CommandError } from "./context.ts";
@@ -13,7 +14,9 @@ export interface AdministrationOptions {
 /** Adds the options that every administration command has. */
 export function withAdministrationOptions(command: Command): Command {
   return command
-    .option("--data-dir <dir>", "data directory of the server, which may be running")
+    .addOption(
+      new Option("--data-dir <dir>", "data directory of the server, which may be running").env(DATA_DIR_VARIABLE),
+    )
     .option("--config <file>", "the server's configuration file")
     .option("--json", "print JSON");
 }
@@ -33,6 +36,11 @@ export async function runAdministration<T>(
 export function dataDirOf(options: AdministrationOptions): string {
   const overrides = options.dataDir === undefined ? {} : { data_dir: options.dataDir };
   return loadConfig(options.config, overrides).data_dir;
+}
+
+/** Whether the options, the environment or the configuration name the data directory. */
+export function isDataDirNamed(options: AdministrationOptions): boolean {
+  return options.dataDir !== undefined || dataDirOf(options) !== DEFAULT_DATA_DIR;
 }
 
 /** Throws `CommandError` when there is no such account. */

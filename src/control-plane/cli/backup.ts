@@ -1,5 +1,11 @@
 import type { Command } from "commander";
-import { type AdministrationOptions, dataDirOf, printResult, withAdministrationOptions } from "./administration.ts";
+import {
+  type AdministrationOptions,
+  dataDirOf,
+  isDataDirNamed,
+  printResult,
+  withAdministrationOptions,
+} from "./administration.ts";
 import type { CliContext } from "./context.ts";
 
 /** `backup` and `restore`. */
@@ -15,7 +21,7 @@ export function addBackupCommands(program: Command, context: CliContext): void {
       "replace the database with a backup and keep the old database beside it; the server must not be running",
     )
     .action(async (file: string, options: AdministrationOptions) => {
-      const replaced = await context.restore(dataDirOf(options), file);
+      const replaced = await context.restore(dataDirOf(options), file, isDataDirNamed(options));
       printResult(context, options, { restored: file, replaced: replaced ?? null }, () =>
         replaced === undefined
           ? `restored from ${file}`

@@ -1,5 +1,5 @@
-import { type Command, InvalidArgumentError } from "commander";
-import { configSchema } from "../config.ts";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { configSchema, DATA_DIR_VARIABLE } from "../config.ts";
 import { loadConfig } from "../load-config.ts";
 import type { CliContext } from "./context.ts";
 
@@ -14,8 +14,9 @@ export function addServeCommand(program: Command, context: CliContext): void {
     const isNumber = typeof defaults[key] === "number";
     const flag = `--${key.replaceAll("_", "-")} <${isNumber ? "number" : "value"}>`;
     const description = schema.meta()?.description ?? "";
-    if (isNumber) serve.option(flag, description, parseNumber);
-    else serve.option(flag, description);
+    const option = new Option(flag, description);
+    if (key === "data_dir") option.env(DATA_DIR_VARIABLE);
+    serve.addOption(isNumber ? option.argParser(parseNumber) : option);
   }
   serve.action(async (options: Readonly<Record<string, string | number>>) => {
     const { config, ...given } = options;

@@ -1,4 +1,4 @@
-import { mkdirSync, realpathSync } from "node:fs";
+import { mkdirSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { restrictPermissions, type PermissionChange } from "../../lib/file-permissions.ts";
 
@@ -28,4 +28,12 @@ export function prepareDataDir(path: string): DataDir {
     isManaged: (name) => name.startsWith(DATABASE) || name.startsWith(LOCK),
   });
   return { database: resolve(join(path, DATABASE)), lock: join(path, LOCK), permissionChanges };
+}
+
+/**
+ * As `prepareDataDir`, for a directory in which a server has created its database. Returns `undefined`, and creates
+ * nothing, if there is none. Throws if the directory cannot be read.
+ */
+export function findDataDir(path: string): DataDir | undefined {
+  return statSync(join(path, DATABASE), { throwIfNoEntry: false }) && prepareDataDir(path);
 }

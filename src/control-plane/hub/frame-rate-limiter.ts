@@ -48,6 +48,7 @@ export class FrameRateLimiter {
       case "event":
         return this.#events.forDevice(assetUuid).acquire(1 + Math.floor(bytes / BYTES_PER_EXTRA_EVENT), signal);
       case "report":
+      case "report_held":
         return this.#reports.forDevice(assetUuid).acquire(1, signal);
       case "answer":
       case "query_end":

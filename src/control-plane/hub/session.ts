@@ -173,6 +173,8 @@ export class Session implements DeviceSession {
     switch (frame.type) {
       case "report":
         return this.#options.reportHandler.onReport(this, frame);
+      case "report_held":
+        return this.#options.reportHandler.onReportHeld(this, frame.since_s);
       case "answer":
         return this.#queries.answer(frame.query_id, frame.body);
       case "query_end":

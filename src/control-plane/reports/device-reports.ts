@@ -23,14 +23,19 @@ export class DeviceReports implements ReportHandler {
   readonly #options: DeviceReportsOptions;
   /** When the complete report was last requested in a session, by the monotonic clock. */
   readonly #resyncs = new WeakMap<DeviceSession, number>();
+  /** Sessions whose device holds back changes. */
+  readonly #holding = new WeakSet<DeviceSession>();
 
   constructor(options: DeviceReportsOptions) {
     this.#options = options;
   }
 
   async onHello({ assetUuid }: DeviceSession): Promise<string | undefined> {
-    this.#options.lastSeen.record(assetUuid);
-    return this.#options.store.findReportHash(assetUuid);
+    const { store, lastSeen } = this.#options;
+    lastSeen.record(assetUuid);
+    // Still held back: the device sends that again.
+    await store.recordHeld(assetUuid, undefined);
+    return store.findReportHash(assetUuid);
   }
 
   onDisconnected({ assetUuid }: DeviceSession): void {
@@ -38,11 +43,21 @@ export class DeviceReports implements ReportHandler {
   }
 
   async onReport(session: DeviceSession, delta: ReportDelta): Promise<void> {
+    this.#holding.delete(session);
     const stored = await this.#options.store.findReport(session.assetUuid);
     // Sent twice: the result is stored already.
-    if (delta.base !== null && stored?.value.hash === delta.hash) return;
+    if (delta.base !== null && stored?.value.hash === delta.hash) {
+      return this.#options.store.recordHeld(session.assetUuid, undefined);
+    }
     const report = applyReportDelta(stored?.value, delta);
     if (!report || !(await this.#save(session, stored?.value.hash, report))) this.#resync(session);
+  }
+
+  async onReportHeld(session: DeviceSession, heldForS: number | null): Promise<void> {
+    const { store, clock } = this.#options;
+    if (heldForS === null) this.#holding.delete(session);
+    else this.#holding.add(session);
+    await store.recordHeld(session.assetUuid, heldForS === null ? undefined : unixNow(clock) - heldForS);
   }
 
   /** Requests the complete report: the stored one is not the base of the device's delta. */
@@ -60,8 +75,11 @@ export class DeviceReports implements ReportHandler {
           const report = delta.success && delta.data.base === null && applyReportDelta(undefined, delta.data);
           // It is complete, so it replaces any stored report.
           const storedHash = await this.#options.store.findReportHash(session.assetUuid);
-          if (report) await this.#save(session, storedHash, report);
-          else logger.warn({ asset: session.assetUuid }, "the device's complete report is invalid");
+          if (report) {
+            await this.#save(session, storedHash, report);
+            // It is current now; the device goes on holding back what changes from now on.
+            if (this.#holding.has(session)) await this.#options.store.recordHeld(session.assetUuid, unixNow(clock));
+          } else logger.warn({ asset: session.assetUuid }, "the device's complete report is invalid");
         },
         end: (error) => {
           if (error) logger.info({ asset: session.assetUuid, code: error.code }, "the device sent no complete report");

@@ -7,17 +7,25 @@ export interface Dated<T> {
   readonly at: number;
 }
 
+/** A device's last report. */
+export interface StoredReport extends Dated<DeviceReport> {
+  /** Unix seconds since which the device holds back changes of it; `undefined` if it does not. */
+  readonly heldSince: number | undefined;
+}
+
 /** Data from devices, removed with their asset. Writing for an asset that does not exist does nothing. */
 export interface DeviceStore {
   /** Returns when the device was last connected, in Unix seconds; `undefined` if never. */
   findLastSeen(assetUuid: string): Promise<number | undefined>;
   /** Stores when each of these devices was last connected, in one transaction. */
   recordSeen(lastSeen: ReadonlyMap<string, number>): Promise<void>;
-  findReport(assetUuid: string): Promise<Dated<DeviceReport> | undefined>;
+  findReport(assetUuid: string): Promise<StoredReport | undefined>;
   /** Returns the hash of the stored report without reading the report. */
   findReportHash(assetUuid: string): Promise<string | undefined>;
+  /** Stores since when the device holds back changes of its report; `undefined`: not any more. */
+  recordHeld(assetUuid: string, since: number | undefined): Promise<void>;
   /**
-   * Replaces the device's report if the stored one has this hash; `undefined` stands for no stored report. Returns whether
+   * Replaces the device's report, of which nothing is held back, if the stored one has this hash; `undefined` stands for no stored report. Returns whether
    * it was replaced.
    */
   replaceReport(assetUuid: string, storedHash: string | undefined, report: Dated<DeviceReport>): Promise<boolean>;

@@ -29,6 +29,8 @@ const freshness = {
   /** Unix seconds; null if the device has never reported. */
   reported_at: z.number().nullable(),
   reachable: z.boolean(),
+  /** Seconds; null if the device has never reported. */
+  age_s: z.number().nullable().default(null),
 };
 
 const appListSchema = z.looseObject({ apps: z.array(appSchema), ...freshness });

@@ -45,6 +45,25 @@ export function devicesContract(harness: StoreHarness): void {
       expect(await store.devices.replaceReport(uuid, undefined, { value: report("y"), at: 4 })).toBe(false);
     });
 
+    test("that changes of a report are held back is stored until it is replaced, and for no device without one", async () => {
+      await using store = await openWithAccounts(harness);
+      const { uuid } = await register(store, someAsset());
+      const heldSince = async () => (await store.devices.findReport(uuid))?.heldSince;
+      await store.devices.recordHeld(uuid, 5);
+      expect(await store.devices.findReport(uuid)).toBeUndefined();
+      await store.devices.replaceReport(uuid, undefined, { value: report("a"), at: 1 });
+      expect(await heldSince()).toBeUndefined();
+      await store.devices.recordHeld(uuid, 7);
+      expect(await heldSince()).toBe(7);
+      expect(await store.devices.replaceReport(uuid, "other", { value: report("x"), at: 2 })).toBe(false);
+      expect(await heldSince()).toBe(7);
+      await store.devices.recordHeld(uuid, undefined);
+      expect(await heldSince()).toBeUndefined();
+      await store.devices.recordHeld(uuid, 8);
+      await store.devices.replaceReport(uuid, "a", { value: report("b"), at: 9 });
+      expect(await store.devices.findReport(uuid)).toMatchObject({ value: { hash: "b" }, heldSince: undefined });
+    });
+
     test("concurrent updates of a ledger are all stored", async () => {
       await using store = await openWithAccounts(harness);
       const { uuid } = await register(store, someAsset());

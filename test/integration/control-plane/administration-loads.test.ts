@@ -1,6 +1,8 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { prepareDataDir } from "../../../src/control-plane/data/data-dir.ts";
+import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
 // Says at the end which packages were loaded, as far as they are CommonJS, which fastify and ws are.
@@ -21,6 +23,7 @@ async function packagesLoadedBy(...command: readonly string[]): Promise<unknown>
 
 test("an administration command does not load the server", async () => {
   await using directory = await tempDir();
+  await openStore(prepareDataDir(directory.path).database)[Symbol.asyncDispose]();
   const loaded = await packagesLoadedBy("key", "list", "--data-dir", directory.path);
   expect(loaded).not.toContain("fastify");
   expect(loaded).not.toContain("ws");

@@ -25,6 +25,10 @@ const nowS = (): number => Math.floor(clock.now() / 1000);
 const get = (uuid: string, path: string): Promise<ApiResponse> =>
   apiClient(control, account).get(`/v1/assets/${uuid}/edge/${path}`);
 
+/** Resolves when the age of the device's apps is this, in seconds. */
+const untilAge = (uuid: string, ageS: number) =>
+  waitFor(`the age ${ageS}`, async () => (await get(uuid, "apps")).body["age_s"] === ageS);
+
 async function names(uuid: string): Promise<string[]> {
   const { body } = await get(uuid, "apps");
   return (body["apps"] as { name: string }[]).map(({ name }) => name);
@@ -84,6 +88,72 @@ describe("the apps of a device", () => {
       const { status, body } = await get(uuid, path);
       expect([status, body["code"]], path).toEqual([409, "DeviceTooOld"]);
     }
+  });
+});
+
+describe("changes that a device holds back", () => {
+  test("count in the age while it is connected, until its next report", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+    device.report({ hash: "h1", apps: [someApp("web")], device: someFacts() });
+    await held(uuid, "h1");
+    await clock.advance(100_000);
+    expect((await get(uuid, "apps")).body).toMatchObject({ reachable: true, age_s: 0 });
+    device.reportHeld(10);
+    await untilAge(uuid, 10);
+    await clock.advance(60_000);
+    for (const path of ["apps", "apps/web"]) {
+      expect((await get(uuid, path)).body).toMatchObject({ reachable: true, age_s: 70 });
+    }
+    device.report({ base: "h1", hash: "h2", apps: [someApp("web", { state: "restarting" })] });
+    await held(uuid, "h2");
+    expect((await get(uuid, "apps")).body).toMatchObject({ reachable: true, age_s: 0 });
+    await clock.advance(60_000);
+    device.reportHeld(5);
+    await untilAge(uuid, 5);
+    device.reportHeld(null);
+    await untilAge(uuid, 0);
+  });
+
+  test("count from before it was disconnected, and no more after it has reconnected without any", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    const device = await FakeDevice.connect(control.agentUrl, deviceToken);
+    device.report({ hash: "h1", apps: [someApp("web")] });
+    await held(uuid, "h1");
+    await clock.advance(100_000);
+    device.reportHeld(40);
+    await untilAge(uuid, 40);
+    await device.cut();
+    await waitFor("the end of its session", async () => (await get(uuid, "apps")).body["reachable"] === false);
+    await clock.advance(30_000);
+    expect((await get(uuid, "apps")).body).toMatchObject({ reachable: false, age_s: 70 });
+    expect((await get(uuid, "device")).body).toMatchObject({ live: false, age_s: 70 });
+    await using _back = await FakeDevice.connect(control.agentUrl, deviceToken);
+    expect((await get(uuid, "apps")).body).toMatchObject({ reachable: true, age_s: 0 });
+  });
+
+  test("never make the data older than the report, whatever the device says", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+    device.report({ hash: "h1", apps: [someApp("web")] });
+    await held(uuid, "h1");
+    await clock.advance(20_000);
+    device.reportHeld(Number.MAX_SAFE_INTEGER);
+    await untilAge(uuid, 20);
+  });
+
+  test("are held back still after the complete report was requested: that is current at its moment", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+    device.report({ base: "unknown", hash: "h2" });
+    device.reportHeld(30);
+    const query = await device.next("query");
+    device.answer(query.query_id, { base: null, hash: "h3", apps: [someApp("web")], removed_apps: [] });
+    device.endQuery(query.query_id);
+    await held(uuid, "h3");
+    expect((await get(uuid, "apps")).body).toMatchObject({ age_s: 0 });
+    await clock.advance(15_000);
+    await untilAge(uuid, 15);
   });
 });
 

@@ -1,6 +1,8 @@
-import { stat } from "node:fs/promises";
+import { mkdir, readdir, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { prepareDataDir } from "../../../src/control-plane/data/data-dir.ts";
+import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import { CLOSE_CODES } from "../../../src/protocol/frames.ts";
 import { type RunningCommand, run, start } from "../../support/command.ts";
 import { openStream } from "../../support/event-stream.ts";
@@ -18,6 +20,11 @@ beforeEach(async () => {
   dataDir = join(directory.path, "data");
 });
 afterEach(() => directory[Symbol.asyncDispose]());
+
+/** Creates the database, as the first start of the server does. */
+async function createDatabase(): Promise<void> {
+  await openStore(prepareDataDir(dataDir).database)[Symbol.asyncDispose]();
+}
 
 const edgeControl = (...args: string[]) => run(process.execPath, [MAIN, ...args]);
 
@@ -49,6 +56,7 @@ async function serve(...args: string[]): Promise<Server> {
 }
 
 test("administration works before, beside and after a running server", async () => {
+  await createDatabase();
   const { account_id } = await administer("account", "create", "Acme");
   await using server = await serve();
   const key = await administer("key", "create", "--account", account_id ?? "", "--name", "ops");
@@ -114,6 +122,7 @@ test("administration works before, beside and after a running server", async () 
 });
 
 test("a server killed without warning loses nothing that was confirmed", async () => {
+  await createDatabase();
   const { account_id } = await administer("account", "create", "Acme");
   const key = await administer("key", "create", "--account", account_id ?? "", "--name", "ops");
   const asset = await administer("asset", "add", "--account", account_id ?? "", "--serial-number", "GW-1");
@@ -170,6 +179,7 @@ describe("an error is reported in one line", () => {
     [["serve", "--ack-timeout-s", "-1"], /ack_timeout_s: /],
     [["serve", "--config", "/nowhere/config.json"], /cannot be read: ENOENT/],
   ])("%j", async (args, message) => {
+    await createDatabase();
     const { code, stdout, stderr } = await edgeControl(...args, "--data-dir", dataDir);
     expect(code).toBe(1);
     expect(stdout).toBe("");
@@ -178,6 +188,7 @@ describe("an error is reported in one line", () => {
   });
 
   test("an asset with an identifier in use, or with invalid fields", async () => {
+    await createDatabase();
     const { account_id } = await administer("account", "create", "Acme");
     const add = (...args: string[]) =>
       edgeControl("asset", "add", "--account", account_id ?? "", "--data-dir", dataDir, ...args);
@@ -200,4 +211,82 @@ describe("an error is reported in one line", () => {
       expect(stderr).toMatch(/^error: /);
     },
   );
+});
+
+describe("without a database", () => {
+  const VARIABLE = "EDGE_CONTROL_DATA_DIR";
+  const COMMANDS = [
+    ["account", "create", "Acme"],
+    ["account", "list"],
+    ["key", "create", "--account", "acc_x", "--name", "n"],
+    ["key", "list"],
+    ["key", "revoke", "key_x"],
+    ["asset", "add", "--account", "acc_x", "--serial-number", "S"],
+    ["asset", "enrolment-code", "--account", "acc_x", "--asset", "S"],
+    ["network-group", "add", "own", "--account", "acc_x"],
+    ["network-group", "list", "--account", "acc_x"],
+    ["usage", "import", "usage.csv"],
+    ["backup", "backup.db"],
+    ["restore", "usage.csv"],
+  ];
+
+  /** Runs a command in the test's directory, with the variable set to this value. */
+  const inDirectory = (args: readonly string[], variable?: string) =>
+    run(process.execPath, [MAIN, ...args], { cwd: directory.path, env: { [VARIABLE]: variable } });
+
+  test.each(COMMANDS)("%s %s refuses and creates nothing", async (...args) => {
+    await writeFile(join(directory.path, "usage.csv"), "");
+    const { code, stdout, stderr } = await inDirectory(args);
+    expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: "", stderr: expect.any(String) as string });
+    expect(stderr).toBe(
+      `edge-control: there is no database in ${dataDir}: give the same --data-dir, --config or ${VARIABLE} as to ` +
+        "`edge-control serve`, which creates the database\n",
+    );
+    expect(await readdir(directory.path)).toEqual(["usage.csv"]);
+  });
+
+  test("a directory that is named and has none is refused too, and stays as it is", async () => {
+    await mkdir(dataDir, { mode: 0o755 });
+    const { code, stderr } = await edgeControl("account", "create", "Acme", "--data-dir", dataDir);
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining(`no database in ${dataDir}`) as string,
+    });
+    expect(await readdir(dataDir)).toEqual([]);
+  });
+
+  test("a database that cannot be looked for is another error than none", async () => {
+    await symlink(dataDir, dataDir);
+    const { code, stderr } = await edgeControl("account", "list", "--data-dir", dataDir);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^edge-control: ELOOP.*\n$/) as string });
+  });
+
+  test("a backup is restored into a new directory only when that is named", async () => {
+    await createDatabase();
+    const backup = join(directory.path, "backup.db");
+    expect(await edgeControl("backup", backup, "--data-dir", dataDir)).toMatchObject({ code: 0 });
+    const other = join(directory.path, "other");
+    expect(await edgeControl("restore", backup, "--data-dir", other)).toMatchObject({ code: 0 });
+    expect(await edgeControl("account", "list", "--data-dir", other)).toMatchObject({ code: 0 });
+    const byVariable = join(directory.path, "by-variable");
+    expect(await inDirectory(["restore", backup], byVariable)).toMatchObject({ code: 0 });
+  });
+});
+
+test("EDGE_CONTROL_DATA_DIR names the data directory of the server and of administration; --data-dir wins", async () => {
+  const env = { EDGE_CONTROL_DATA_DIR: dataDir };
+  const at = (...args: string[]) => run(process.execPath, [MAIN, ...args], { cwd: directory.path, env });
+  await using server = start(process.execPath, [MAIN, "serve", "--listen", "127.0.0.1:0"], {
+    cwd: directory.path,
+    env,
+  });
+  await server.waitForOutput('"msg":"listening"');
+  expect(await at("account", "create", "Acme")).toMatchObject({ code: 0, stderr: "" });
+  expect((await at("account", "list")).stdout).toContain("Acme");
+  const other = join(directory.path, "other");
+  expect(await at("account", "list", "--data-dir", other)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`no database in ${other}`) as string,
+  });
+  expect(await readdir(directory.path)).toEqual(["data"]);
 });

@@ -1,6 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { prepareDataDir } from "../../../src/control-plane/data/data-dir.ts";
+import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import { apiClient } from "../../support/api-client.ts";
 import { type RunningCommand, run, start } from "../../support/command.ts";
 import { tempDir } from "../../support/temp-dir.ts";
@@ -17,6 +19,7 @@ let apiKey: string;
 beforeEach(async () => {
   directory = await tempDir();
   dataDir = join(directory.path, "data");
+  await openStore(prepareDataDir(dataDir).database)[Symbol.asyncDispose]();
   account = String((await administer("account", "create", "Acme"))["account_id"]);
   apiKey = String((await administer("key", "create", "--account", account, "--name", "test"))["api_key"]);
   const sim = `--supersim-sid HS1 --supersim-iccid ${ICCID} --network-group default_1gb`.split(" ");

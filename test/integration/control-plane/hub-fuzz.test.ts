@@ -35,6 +35,7 @@ const frame = (id: string): fc.Arbitrary<object> =>
       apps: fc.array(fc.oneof(fc.jsonValue(), app), { maxLength: 3 }),
       removed_apps: fc.array(fc.constantFrom("web", "other"), { maxLength: 2 }),
     }),
+    fc.record({ type: fc.constant("report_held"), since_s: fc.oneof(fc.maxSafeNat(), fc.constantFrom(null, -1, "1")) }),
     fc.record({ type: fc.constant("answer"), query_id: fc.constantFrom("x", ""), body: fc.jsonValue() }),
     fc.record({ type: fc.constant("query_end"), query_id: fc.constant("x"), code: fc.constantFrom("Internal", "No") }),
     fc.record({ type: fc.constant("hello"), protocol: fc.integer(), deployments: fc.anything() }),

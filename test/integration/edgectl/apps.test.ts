@@ -92,6 +92,18 @@ describe("edgectl apps list and show", () => {
     expect(rig.service.requests.at(-1)?.path).toBe(`${WEB}?reveal=environments`);
   });
 
+  test("say when the device holds back what has changed since", async () => {
+    await using rig = await setUp();
+    const held = { reported_at: REPORTED_AT, reachable: true, age_s: 190 };
+    rig.service.on(`GET ${APPS}`, json(200, { apps: [APP], ...held }));
+    rig.service.on(`GET ${WEB}`, json(200, { ...APP, ...held }));
+    const note = "Note: The device has not reported its latest changes yet. This may be out of date for 3 min 10 s.\n";
+    expect((await rig.run(["apps", "list", "GW-1"])).stderr).toBe(note);
+    expect((await rig.run(["apps", "show", "GW-1", "web"])).stderr).toBe(note);
+    rig.service.on(`GET ${APPS}`, json(200, { apps: [APP], ...held, age_s: 0 }));
+    expect((await rig.run(["apps", "list", "GW-1"])).stderr).toBe("");
+  });
+
   test("an unknown app is exit code 4", async () => {
     await using rig = await setUp();
     rig.service.on(`GET ${WEB}`, json(404, { code: "AppNotFound", message: "There is no app of this name." }));

@@ -18,7 +18,11 @@ test("an event of a deployment overtakes a log that exceeds the link's bandwidth
         return undefined;
       },
     },
-    reports: { since: () => undefined, onReport: () => ({ [Symbol.dispose]: () => undefined }) },
+    reports: {
+      since: () => undefined,
+      heldForS: () => undefined,
+      onReport: () => ({ [Symbol.dispose]: () => undefined }),
+    },
   };
   await using peer = await ControlPeer.start({
     onFrame: (session, frame) => {

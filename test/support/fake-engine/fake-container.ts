@@ -92,6 +92,11 @@ export class FakeContainer {
     this.#status = "paused";
   }
 
+  /** Lets a paused container run on. */
+  unpause(): void {
+    this.#status = "running";
+  }
+
   /** Ends the app as if by itself: the restart policy applies. */
   exit(code: number, oomKilled: boolean = false): void {
     this.stop();

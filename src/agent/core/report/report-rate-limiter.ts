@@ -20,9 +20,11 @@ export class ReportRateLimiter {
     return this.#tokens >= 1 ? 0 : Math.ceil(((1 - this.#tokens) * HOUR_MS) / this.#perHour);
   }
 
-  spend(now: number): void {
-    this.#fill(now);
-    this.#tokens = Math.max(0, this.#tokens - 1);
+  /** Returns whether a report may be sent now, and counts it. */
+  take(now: number): boolean {
+    if (this.delay(now) > 0) return false;
+    this.#tokens -= 1;
+    return true;
   }
 
   #fill(now: number): void {

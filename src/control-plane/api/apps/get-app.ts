@@ -55,8 +55,9 @@ export function getApp(api: Api, context: ApiContext): void {
       if (request.query.reveal) return revealApp(context, request, reply, asset, name);
       const report = await context.store.devices.findReport(asset.uuid);
       const app = report?.value.apps.find((each) => each.name === name);
-      if (!app) throw appNotFound(report?.at);
-      return { ...toAppResponse(app), ...(await presenceOf(context, asset, { at: report?.at, isPushed: true })) };
+      if (!report || !app) throw appNotFound(report?.at);
+      const { at, heldSince } = report;
+      return { ...toAppResponse(app), ...(await presenceOf(context, asset, { at, heldSince, isPushed: true })) };
     },
   );
 }

@@ -28,7 +28,11 @@ export function listApps(api: Api, context: ApiContext): void {
       const asset = await findAsset(context.store, request, request.params.asset_id);
       requireReportingAgent(context, asset);
       const report = await context.store.devices.findReport(asset.uuid);
-      const presence = await presenceOf(context, asset, { at: report?.at, isPushed: true });
+      const presence = await presenceOf(context, asset, {
+        at: report?.at,
+        heldSince: report?.heldSince,
+        isPushed: true,
+      });
       return { apps: report?.value.apps.map(toAppResponse) ?? [], ...presence };
     },
   );

@@ -30,7 +30,10 @@ const schema = z
   })
   .meta({ id: "Device" });
 
-type DeviceView = Pick<z.output<typeof schema>, "device" | "data_usage"> & { readonly at: number | undefined };
+type DeviceView = Pick<z.output<typeof schema>, "device" | "data_usage"> & {
+  readonly at: number | undefined;
+  readonly heldSince?: number | undefined;
+};
 
 /** `GET /v1/assets/{asset_id}/edge/device`: the current state of the device, or the last report. */
 export function getDevice(api: Api, context: ApiContext): void {
@@ -58,8 +61,8 @@ export function getDevice(api: Api, context: ApiContext): void {
         () => queryLive(context, asset, signal),
         () => readStored(context, asset),
       );
-      const { at, ...shown } = value;
-      return { ...shown, live, ...(await presenceOf(context, asset, { at, isPushed: true })) };
+      const { at, heldSince, ...shown } = value;
+      return { ...shown, live, ...(await presenceOf(context, asset, { at, heldSince, isPushed: true })) };
     },
   );
 }
@@ -78,7 +81,12 @@ async function readStored({ store, clock }: ApiContext, asset: Asset): Promise<D
   const report = await store.devices.findReport(asset.uuid);
   const ledger = await store.devices.findLedger(asset.uuid);
   const day = utcDay(clock.now() / 1000);
-  return { device: report?.value.device ?? null, data_usage: toDataUsage(ledger?.value, day), at: report?.at };
+  return {
+    device: report?.value.device ?? null,
+    data_usage: toDataUsage(ledger?.value, day),
+    at: report?.at,
+    heldSince: report?.heldSince,
+  };
 }
 
 function toDataUsage(ledger: Parameters<typeof ledgerInRange>[0], day: string): DeviceView["data_usage"] {

@@ -13,30 +13,36 @@ export const presenceFields = {
     .int()
     .min(0)
     .nullable()
-    .meta({ description: "Maximum age of the data in seconds; null if the device never sent it." }),
+    .meta({
+      description:
+        "Maximum age of the data in seconds, also while the device is connected and holds back changes of it; null if " +
+        "the device never sent it.",
+    }),
 };
 
 const presenceSchema = z.object(presenceFields);
 type Presence = z.output<typeof presenceSchema>;
 
-/** When a device sent the data, and whether it pushes changes of it. */
+/** When a device sent the data, and whether it pushes changes of it. Times are Unix seconds. */
 export interface ReportFreshness {
-  /** Unix seconds; `undefined` if never. */
+  /** `undefined` if never. */
   readonly at: number | undefined;
-  /** Pushed data is up to date while the device is connected, whatever its age. */
+  /** Pushed data is up to date while the device is connected, whatever its age, except since `heldSince`. */
   readonly isPushed: boolean;
+  /** Since when the device holds back changes. */
+  readonly heldSince?: number | undefined;
 }
 
 /** Returns whether the device is connected and how old its data is. */
 export async function presenceOf(
   { devices, lastSeen, clock }: Pick<ApiContext, "devices" | "lastSeen" | "clock">,
   asset: Asset,
-  { at, isPushed }: ReportFreshness,
+  { at, isPushed, heldSince = Infinity }: ReportFreshness,
 ): Promise<Presence> {
   const now = unixNow(clock);
   const isReachable = devices.find(asset.uuid) !== undefined;
   const seenAt = isReachable ? now : await lastSeen.find(asset.uuid);
-  const currentAt = at !== undefined && isPushed ? Math.max(at, seenAt ?? 0) : at;
+  const currentAt = at !== undefined && isPushed ? Math.max(at, Math.min(seenAt ?? 0, heldSince)) : at;
   return {
     reachable: isReachable,
     last_seen: seenAt ?? null,

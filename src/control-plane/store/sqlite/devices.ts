@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { transaction } from "../../../lib/sqlite.ts";
 import type { DeviceDataUsage } from "../../../protocol/data-usage.ts";
 import type { DeviceReport } from "../../core/device-report.ts";
-import type { Dated, DeviceStore } from "../devices.ts";
+import type { Dated, DeviceStore, StoredReport } from "../devices.ts";
 
 export class SqliteDeviceStore implements DeviceStore {
   readonly #database: DatabaseSync;
@@ -10,6 +10,7 @@ export class SqliteDeviceStore implements DeviceStore {
   readonly #recordSeen;
   readonly #report;
   readonly #reportHash;
+  readonly #recordHeld;
   readonly #saveReport;
   readonly #ledger;
   readonly #saveLedger;
@@ -19,9 +20,13 @@ export class SqliteDeviceStore implements DeviceStore {
     this.#lastSeen = database.prepare("SELECT last_seen_at FROM assets WHERE uuid = ?");
     this.#recordSeen = database.prepare("UPDATE assets SET last_seen_at = ? WHERE uuid = ?");
     this.#report = database.prepare(
-      "SELECT report AS text, reported_at AS at FROM device_reports WHERE asset_uuid = ?",
+      "SELECT report AS text, reported_at AS at, held_since AS heldSince FROM device_reports WHERE asset_uuid = ?",
     );
     this.#reportHash = database.prepare("SELECT hash FROM device_reports WHERE asset_uuid = ?");
+    // Writes nothing for the many devices of which it is known already, such as after a reconnect.
+    this.#recordHeld = database.prepare(
+      "UPDATE device_reports SET held_since = ?1 WHERE asset_uuid = ?2 AND held_since IS NOT ?1",
+    );
     // Selects from the assets, so that nothing is stored for a removed asset.
     this.#saveReport = database.prepare(
       `INSERT OR REPLACE INTO device_reports (asset_uuid, hash, report, reported_at)
@@ -47,8 +52,13 @@ export class SqliteDeviceStore implements DeviceStore {
     });
   }
 
-  async findReport(assetUuid: string): Promise<Dated<DeviceReport> | undefined> {
-    return read(this.#report, assetUuid);
+  async findReport(assetUuid: string): Promise<StoredReport | undefined> {
+    const row = this.#report.get(assetUuid) as { text: string; at: number; heldSince: number | null } | undefined;
+    return row && { value: JSON.parse(row.text) as DeviceReport, at: row.at, heldSince: row.heldSince ?? undefined };
+  }
+
+  async recordHeld(assetUuid: string, since: number | undefined): Promise<void> {
+    this.#recordHeld.run(since ?? null, assetUuid);
   }
 
   async findReportHash(assetUuid: string): Promise<string | undefined> {

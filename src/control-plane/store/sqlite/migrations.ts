@@ -187,4 +187,8 @@ export const MIGRATIONS: readonly string[] = [
   -- Larger than any device can tell truthfully; it is asked again with the next question.
   DELETE FROM device_ledgers WHERE octet_length(ledger) > 1048576;
   `,
+  /* sql */ `
+  -- Since when the device holds back changes, so that the report is out of date.
+  ALTER TABLE device_reports ADD COLUMN held_since INTEGER;
+  `,
 ];

@@ -15,11 +15,16 @@ type Answer = (query: DeviceQuery) => Promise<string | undefined>;
 /** A report that a test changes at will. */
 class Reports {
   current: string | undefined;
+  held: number | undefined;
   readonly listeners = new Set<() => void>();
 
   since(hash: string | undefined): ReportDelta | undefined {
     if (this.current === undefined || this.current === hash) return undefined;
     return { base: hash ?? null, hash: this.current, apps: [], removed_apps: [] };
+  }
+
+  heldForS(): number | undefined {
+    return this.held;
   }
 
   onReport(listener: () => void): Disposable {
@@ -29,16 +34,27 @@ class Reports {
 
   change(hash: string): void {
     this.current = hash;
+    this.held = undefined;
+    for (const listener of this.listeners) listener();
+  }
+
+  hold(seconds: number | undefined): void {
+    this.held = seconds;
     for (const listener of this.listeners) listener();
   }
 }
 
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-function begin(answer: Answer = async () => undefined, welcome: object = {}) {
+function begin(
+  answer: Answer = async () => undefined,
+  welcome: object = {},
+  prepare: (reports: Reports) => void = () => undefined,
+) {
   const clock = new FakeClock();
   const { logger } = captureLog();
   const reports = new Reports();
+  prepare(reports);
   const unsent: (() => void)[] = [];
   const frames: AgentFrame[] = [];
   let open = true;
@@ -228,5 +244,53 @@ describe("the report over a session", () => {
     await link.settle();
     expect(link.ofType("report")).toHaveLength(1);
     expect(link.reports.listeners.size).toBe(0);
+  });
+
+  it("that is held back is announced once, and again in the next session", async () => {
+    const link = begin(undefined, { report_hash: "h1" });
+    link.reports.change("h1");
+    link.reports.hold(7);
+    link.reports.hold(8);
+    await link.settle();
+    expect(link.ofType("report_held")).toEqual([{ type: "report_held", since_s: 7 }]);
+    link.reports.change("h2");
+    await link.settle();
+    // The report says that nothing is held back any more.
+    expect(link.frames.at(-1)).toMatchObject({ type: "report", hash: "h2" });
+    link.reports.hold(1);
+    await link.settle();
+    link.reports.hold(undefined);
+    await link.settle();
+    expect(link.ofType("report_held").slice(1)).toEqual([
+      { type: "report_held", since_s: 1 },
+      { type: "report_held", since_s: null },
+    ]);
+  });
+
+  it("that is held back during sending is announced after what is being sent", async () => {
+    const link = begin(undefined, { report_hash: "h1" });
+    const release = link.block();
+    link.reports.change("h2");
+    await link.settle();
+    link.reports.hold(3);
+    await link.settle();
+    release();
+    await link.settle();
+    expect(link.frames.slice(-2)).toMatchObject([{ hash: "h2" }, { type: "report_held", since_s: 3 }]);
+  });
+
+  it("that was held back before the session is announced at its start", async () => {
+    const link = begin(undefined, { report_hash: "h1" }, (reports) => {
+      reports.current = "h1";
+      reports.held = 90;
+    });
+    await link.settle();
+    expect(link.ofType("report_held")).toEqual([{ type: "report_held", since_s: 90 }]);
+  });
+
+  it("is not announced to a control plane without reports", async () => {
+    const link = begin(undefined, { protocol: 1 }, (reports) => (reports.held = 90));
+    await link.settle();
+    expect(link.ofType("report_held")).toEqual([]);
   });
 });

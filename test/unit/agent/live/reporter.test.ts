@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { EngineError } from "../../../../src/agent/engine/engine-error.ts";
 import { ReportBuilder } from "../../../../src/agent/live/report-builder.ts";
 import { Reporter } from "../../../../src/agent/live/reporter.ts";
 import type { DeviceFacts, ReportDelta } from "../../../../src/protocol/app-report.ts";
@@ -166,6 +167,134 @@ describe("reports", () => {
     await test.rig.untilEnd("d2");
     await test.rig.clock.advance(5_000);
     expect(test.last()?.apps).toMatchObject([{ state: "stopped", desired_state: "stopped" }]);
+  });
+
+  it("report the first trouble of an app within seconds, however many deployments there were before", async () => {
+    await using test = await setUp();
+    await test.deploy("d0");
+    for (let i = 1; i <= 10; i++) {
+      test.rig.deployments.change(`d${i}`, { action: i % 2 === 1 ? "stop" : "start", app: "app" });
+      await test.rig.untilEnd(`d${i}`);
+      await test.rig.clock.advance(5_000);
+    }
+    test.rig.engine.container("app")!.exit(1);
+    await test.rig.clock.advance(5_000);
+    expect(test.last()?.apps).toMatchObject([{ name: "app", state: "restarting" }]);
+  });
+
+  it("report the first trouble of an app while another one has used up the rate", async () => {
+    await using test = await setUp();
+    await test.deploy("d1");
+    await test.deploy("d2", { name: "other" });
+    for (let i = 0; i < 20; i++) {
+      test.rig.engine.container("app")!.exit(1);
+      await test.rig.clock.advance(70_000);
+    }
+    const before = test.deltas.length;
+    test.rig.engine.container("other")!.exit(1);
+    await test.rig.clock.advance(15_000);
+    expect(test.deltas).toHaveLength(before + 1);
+    expect(test.last()?.apps.find(({ name }) => name === "other")).toMatchObject({ state: "restarting" });
+  });
+
+  it("report trouble that begins while the agent is looking", async () => {
+    await using test = await setUp();
+    const { engine, clock } = test.rig;
+    for (const name of ["app1", "app2", "loop"]) await test.deploy(`dep-${name}`, { name });
+    while (test.builder.heldForS() === undefined) {
+      engine.container("loop")!.exit(1);
+      await clock.advance(70_000);
+    }
+    const looking = Promise.withResolvers<void>();
+    const seen: string[] = [];
+    using _hook = engine.faults.onCall(async ({ method, args, phase }) => {
+      if (method !== "inspectContainer" || phase !== "after") return;
+      seen.push(engine.container(String(args[0]))?.name ?? "");
+      if (seen.length === 3) await looking.promise;
+    });
+    engine.container("loop")!.exit(1);
+    await clock.advance(5_000);
+    expect(seen).toHaveLength(3);
+    const name = seen.find((each) => each !== "loop") ?? "";
+    engine.container(name)!.exit(1);
+    await clock.advance(1_000);
+    looking.resolve();
+    await clock.advance(15_000);
+    expect(test.last()?.apps.find((app) => app.name === name)).toMatchObject({ state: "restarting" });
+  });
+
+  it("have a bound, however many apps get into trouble again and again", async () => {
+    await using test = await setUp(12);
+    const names = Array.from({ length: 10 }, (_, index) => `app${index}`);
+    for (const name of names) await test.deploy(`dep-${name}`, { name });
+    const before = test.deltas.length;
+    for (let minute = 0; minute < 120; minute++) {
+      // Every eleven minutes each: every crash is a first one.
+      for (const [index, name] of names.entries()) {
+        if (minute % 11 === index) test.rig.engine.container(name)!.exit(1);
+      }
+      await test.rig.clock.advance(60_000);
+    }
+    expect(test.deltas.length - before).toBeGreaterThan(30);
+    expect(test.deltas.length - before).toBeLessThanOrEqual(2 * (6 + 24) + 1);
+  });
+
+  it("that are held back are announced once, from the moment of the first change, until the next report", async () => {
+    await using test = await setUp();
+    await test.deploy("d1");
+    const { clock, engine } = test.rig;
+    const held: (number | undefined)[] = [];
+    test.builder.onReport(() => held.push(test.builder.heldForS()));
+    for (let i = 0; i < 20 && test.builder.heldForS() === undefined; i++) {
+      engine.container("app")!.exit(1);
+      await clock.advance(15_000);
+    }
+    expect(test.builder.heldForS()).toBeGreaterThanOrEqual(0);
+    const announced = held.filter((age) => age !== undefined);
+    expect(announced).toEqual([expect.toSatisfy((age: number) => age <= 10)]);
+    const reports = test.deltas.length;
+    await clock.advance(60_000);
+    expect(test.builder.heldForS()).toBeGreaterThanOrEqual(60);
+    expect(test.deltas).toHaveLength(reports);
+    expect(held.filter((age) => age !== undefined)).toEqual(announced);
+    await clock.advance(300_000);
+    expect(test.deltas).toHaveLength(reports + 1);
+    expect(held.at(-1)).toBeUndefined();
+  });
+
+  it("are not held back any more once everything is as it was reported", async () => {
+    await using test = await setUp(1);
+    await test.deploy("d1");
+    const { clock, engine } = test.rig;
+    const container = engine.container("app")!;
+    for (let i = 0; i < 40 && test.builder.heldForS() === undefined; i++) {
+      if (i % 2 === 0) container.pause();
+      else container.unpause();
+      await clock.advance(15_000);
+    }
+    expect(test.builder.heldForS()).toBeDefined();
+    if (test.last()?.apps[0]?.state === "stopped") container.pause();
+    else container.unpause();
+    const reports = test.deltas.length;
+    await clock.advance(3 * 3_600_000);
+    expect(test.builder.heldForS()).toBeUndefined();
+    expect(test.deltas).toHaveLength(reports);
+  });
+
+  it("count as held back while the engine does not respond", async () => {
+    await using test = await setUp();
+    await test.deploy("d1");
+    const { clock, engine } = test.rig;
+    const error = new EngineError("unavailable", "the engine is down");
+    {
+      using _list = engine.faults.fail("listContainers", error, { times: Infinity });
+      using _watch = engine.faults.fail("watchContainers", error, { times: Infinity });
+      engine.breakEvents();
+      await clock.advance(30_000);
+      expect(test.builder.heldForS()).toBeGreaterThanOrEqual(20);
+    }
+    await clock.advance(180_000);
+    expect(test.builder.heldForS()).toBeUndefined();
   });
 
   it("include changes made while the stream of engine events was broken", async () => {
