@@ -5,6 +5,7 @@ import type { Failure } from "../core/deployment/record.ts";
 import type { Step } from "../core/deployment/step.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { ContainerStepContext, StepResult } from "./context.ts";
+import { withMissingMounts } from "./missing-mounts.ts";
 import { findStartRefusal } from "./policy-check.ts";
 import { withContainer } from "./observe.ts";
 
@@ -21,7 +22,7 @@ export async function runStart(
   };
 }
 
-/** Starts a container. Returns a failure when the policy forbids it or a port is in use. */
+/** Starts a container. Returns a failure when the policy forbids it, a port is in use or a volume does not exist. */
 export async function startContainer(
   context: ContainerStepContext,
   spec: AppSpec,
@@ -29,9 +30,15 @@ export async function startContainer(
 ): Promise<Failure | undefined> {
   const refusal = await findStartRefusal(context, spec, "starting");
   if (refusal) return refusal;
+  const image = async (): Promise<string> => {
+    return (await context.engine.readContainerConfig(containerId, context.signal))?.imageId ?? spec.image;
+  };
   try {
-    await context.engine.startContainer(containerId, context.signal);
-    return undefined;
+    // A directory below /run is gone after a reboot.
+    const { failure } = await withMissingMounts(context, { spec, image, step: "starting" }, () =>
+      context.engine.startContainer(containerId, context.signal),
+    );
+    return failure;
   } catch (error) {
     if (!(error instanceof EngineError) || error.kind !== "port_in_use") throw error;
     // Taken since the check. The details name the port, for the person who has to choose another one.
