@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { ownUserImage } from "../support/images.ts";
@@ -8,6 +8,7 @@ import { NGINX_PORT, nginxImage } from "../support/images/nginx.ts";
 import type { AppRequest, System } from "../support/system.ts";
 import { openStream } from "../support/event-stream.ts";
 import { startTestSystem } from "../support/system/test-system.ts";
+import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 /*
@@ -76,7 +77,10 @@ describe("the README's example", () => {
   test("runs as its own user on a fresh device, with a directory that it may write to", async (context) => {
     const system = await startTestSystem(context, { agentConfig: { deploy: { settle_window_s: 1 } } });
     const example = readExample();
-    const data = join(system.directory, "var/lib/node-red");
+    // Not below /tmp, where a directory that is gone is made again.
+    const device = await tempDir("/var/tmp");
+    onTestFinished(() => device[Symbol.asyncDispose]());
+    const data = join(device.path, "var/lib/node-red");
     expect(example).toMatchObject({ name: "node-red", volumes: [{ local: "/var/lib/node-red", target: "/data" }] });
     const app = {
       ...example,
@@ -94,7 +98,7 @@ describe("the README's example", () => {
     expect(ownerOf(data)).toEqual([1000, 1000, 0o775]);
     expect(ownerOf(join(data, ".."))).toEqual([0, 0, 0o755]);
 
-    const conf = join(system.directory, "app.conf");
+    const conf = join(device.path, "app.conf");
     const files = [{ local: conf, target: "/conf/app.conf" }];
     const failed = await system.deploy({ ...app, name: system.name("conf"), ports: [], volumes: files });
     expect(failed.final).toMatchObject({
