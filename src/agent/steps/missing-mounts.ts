@@ -2,7 +2,7 @@ import type { AppSpec } from "../../protocol/app-spec.ts";
 import { normalizePath } from "../../protocol/normalize-path.ts";
 import { LABELS } from "../core/app/container.ts";
 import type { Failure } from "../core/deployment/record.ts";
-import { decideMissingMount, type MissingMountDecision } from "../core/host/missing-mount.ts";
+import { expectedMount, isVolatile } from "../core/host/missing-mount.ts";
 import { directoryOwner, needsUserFiles, ownerOf } from "../core/image/image-user.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { ImagePath } from "../engine/engine.ts";
@@ -78,14 +78,15 @@ async function provide(
   const path = normalizePath(volume.local);
   const installed = store.apps().find(({ name }) => name === spec.name);
   const isInstalled = installed?.spec.volumes.some(({ local }) => normalizePath(local) === path) ?? false;
+  if (isInstalled && !isVolatile(path)) return refusal(spec, volume, { step, reason: GONE });
   const image = await readImage();
   const user = (await engine.inspectImage(image, signal))?.user ?? "";
   const labels = { [LABELS.app]: spec.name, [LABELS.stateDir]: config.stateDir };
   const paths = [normalizePath(volume.target), ...(needsUserFiles(user) ? USER_FILES : [])];
   const request = { image, labels, paths, maxBytes: MAX_USER_FILE_BYTES };
   const [inImage, passwd, group] = await engine.readImagePaths(request, signal);
-  const decision = decideMissingMount({ local: volume.local, inImage, isInstalled });
-  if (decision !== "make") return refusal(spec, volume, { step, reason: REASONS[decision] });
+  if (expectedMount({ local: volume.local, inImage }) === "file")
+    return refusal(spec, volume, { step, reason: NO_FILE });
   const owner = directoryOwner(inImage?.owner, ownerOf(user, { passwd: textOf(passwd), group: textOf(group) }));
   try {
     await engine.makeDirectory({ image, labels, path, owner, mode: inImage?.mode ?? DEFAULT_MODE }, signal);
@@ -101,12 +102,10 @@ function textOf(file: ImagePath | undefined): string | undefined {
   return file?.content && Buffer.from(file.content).toString();
 }
 
-const REASONS: Readonly<Record<Exclude<MissingMountDecision, "make">, string>> = {
-  file: "does not exist on the device, and the app mounts it as a file. Put the file there first",
-  gone:
-    "was there when the app was installed and is not on the device any more. Mount its disk, or make the directory " +
-    "again if it is to begin empty",
-};
+const NO_FILE = "does not exist on the device, and the app mounts it as a file. Put the file there first";
+const GONE =
+  "was there when the app was installed and is not on the device any more. Mount its disk, or put it back if the app is " +
+  "to begin without its data";
 
 function refusal(
   { volumes }: AppSpec,

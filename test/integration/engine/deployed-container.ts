@@ -113,6 +113,31 @@ export function deployedContainerSuite(name: string, setUp: () => Promise<Engine
       expect(await readFile(join(colon, "file"), "utf8")).toBe("written\n");
     });
 
+    test("volumes of a container that an earlier release created are read as they were requested", async () => {
+      const directory = await tempDir();
+      onTestFinished(() => directory[Symbol.asyncDispose]());
+      const [data, settings] = [join(directory.path, "data"), join(directory.path, "settings")];
+      for (const path of [data, settings]) await mkdir(path);
+      const answer = await engineRequest(host.socketPath, "POST", `/containers/create?name=${uniqueName("earlier")}`, {
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({
+          Image: image.reference,
+          HostConfig: { Binds: [`${data}:/data`, `${settings}:/settings:ro`], Mounts: [] },
+        }),
+      });
+      const { Id } = JSON.parse(answer.body) as { readonly Id: string };
+      onTestFinished(() => engine.removeContainer(Id, unaborted));
+      const config = await engine.readContainerConfig(Id, unaborted);
+      const volumes = [
+        { local: data, target: "/data", readonly: false },
+        { local: settings, target: "/settings", readonly: true },
+      ];
+      expect(config?.volumes).toEqual(volumes);
+      // The same as of one that is created now.
+      const { id } = await serve({ volumes });
+      expect((await engine.readContainerConfig(id, unaborted))?.volumes).toEqual(volumes);
+    });
+
     test("a command that does not exist is refused at the start", async () => {
       await using broken = await loadImage(host.socketPath, await brokenImage(), "broken");
       await expect(serve({ image: broken.reference })).rejects.toMatchObject({

@@ -6,23 +6,12 @@ export interface MissingMount {
   readonly local: string;
   /** What the image has at the volume's target; `undefined` if nothing. */
   readonly inImage: { readonly kind: "file" | "directory" | "other" } | undefined;
-  /** Whether the installed app has this path too: then it was there. */
-  readonly isInstalled: boolean;
 }
 
-/**
- * - `make`: a directory, to begin empty
- * - `file`: the app expects a file, which only a person can give it
- * - `gone`: it was there, so its file system may not be mounted: data must not go to another one
- */
-export type MissingMountDecision = "make" | "file" | "gone";
-
-/** Decides what to do about a volume whose path does not exist on the device. */
-export function decideMissingMount({ local, inImage, isInstalled }: MissingMount): MissingMountDecision {
-  if (inImage && inImage.kind !== "directory") return "file";
-  if (isInstalled && !isVolatile(local)) return "gone";
-  if (inImage || local.endsWith("/")) return "make";
-  return FILE_EXTENSION.test(local) ? "file" : "make";
+/** Returns what the app expects at the volume's path: a file only a person can give it; a directory can begin empty. */
+export function expectedMount({ local, inImage }: MissingMount): "file" | "directory" {
+  if (inImage) return inImage.kind === "directory" ? "directory" : "file";
+  return FILE_EXTENSION.test(local) ? "file" : "directory";
 }
 
 /** Extensions of the files that apps commonly mount one by one. */
@@ -34,7 +23,11 @@ const VOLATILE = ["/run", "/var/run", "/tmp", "/dev/shm"];
 /** Where disks are mounted in one of them. */
 const DISKS = ["/run/media", "/run/mount", "/var/run/media", "/var/run/mount"];
 
-function isVolatile(local: string): boolean {
+/**
+ * Whether a path that was there is only gone because the device was started since. Another one may belong to a disk that
+ * is not mounted: an app's data must not go to another one.
+ */
+export function isVolatile(local: string): boolean {
   const path = normalizePath(local);
   const isIn = (directory: string): boolean => path.startsWith(`${directory}/`);
   return VOLATILE.some(isIn) && !DISKS.some(isIn);
