@@ -202,6 +202,7 @@ export class AppReconciler {
         },
         repair.step,
       );
+      for (const { message } of result.events ?? []) logger.info({ app: app.name }, message);
       if (result.failure) throw new Error(result.failure.message);
       due = await this.#findDueRepair(app, signal);
     }

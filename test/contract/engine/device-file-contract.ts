@@ -5,12 +5,14 @@ import { create, expectKind, run, unaborted } from "./steps.ts";
 import type { EngineHarness } from "./harness.ts";
 import { plainRequest } from "./harness.ts";
 
-const LABELS = { "io.edge-agent.app": "a", "io.edge-agent.state-dir": "/nowhere" };
+const APP = uniqueName("helped");
+const LABELS = { "io.edge-agent.app": APP, "io.edge-agent.state-dir": "/nowhere" };
 
 export function deviceFileContract(harness: () => EngineHarness): void {
   async function helpers(): Promise<readonly string[]> {
     const listed = await harness().engine.listContainers(unaborted);
-    return listed.map(({ name }) => name).filter((name) => name.startsWith("edge-agent-helper-"));
+    // Others may use the machine's engine at the same time.
+    return listed.filter(({ labels }) => labels["io.edge-agent.helper"] === APP).map(({ name }) => name);
   }
 
   describe("files of the device", () => {
@@ -24,7 +26,10 @@ export function deviceFileContract(harness: () => EngineHarness): void {
           { local, target: "/data", readonly: false },
         ];
         const name = uniqueName("app");
-        const answer = engine.createContainer(plainRequest(name, images.sleeper, { volumes }), unaborted);
+        const answer = engine.createContainer(
+          plainRequest(name, images.sleeper, { labels: LABELS, volumes }),
+          unaborted,
+        );
         await expectKind(answer, "mount_missing");
         await expect(answer).rejects.toMatchObject({ path: local });
         expect(await files.look(local)).toBeUndefined();
@@ -70,7 +75,10 @@ export function deviceFileContract(harness: () => EngineHarness): void {
       await files.brokenLink(link);
       const before = await files.look(link);
       const volumes = [{ local: link, target: "/data", readonly: false }];
-      const answer = engine.createContainer(plainRequest(uniqueName("app"), images.sleeper, { volumes }), unaborted);
+      const answer = engine.createContainer(
+        plainRequest(uniqueName("app"), images.sleeper, { labels: LABELS, volumes }),
+        unaborted,
+      );
       await expectKind(answer, "mount_missing");
       await expectKind(engine.makeDirectory(request(images.sleeper, link), unaborted), "conflict");
       await expectKind(engine.makeDirectory(request(images.sleeper, `${link}/below`), unaborted), "conflict");

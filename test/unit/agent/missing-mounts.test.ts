@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 import { deployedApps } from "../../support/reconciler-rig.ts";
@@ -135,8 +136,26 @@ describe("an installed app whose directory is gone", () => {
     rig.engine.files.remove("/run/app");
     rig.deployments.change("d3", { action: "start", app: "app" });
     expect(await rig.untilEnd("d3")).toMatchObject({ status: "Success" });
+    expect(rig.events("d3").map(({ message }) => message)).toContain(
+      "/run/app does not exist on the device: the directory is made, owned by 1000:1000.",
+    );
     expect(rig.engine.files.find("/run/app")?.owner).toEqual(OWNER);
   });
+});
+
+it("a repair after a reboot makes a directory below /run, and the log says so", async () => {
+  await using rig = newRig();
+  rig.engine.files.addEmptyDirectory("/run");
+  rig.deployments.deploy("d1", request("/run/app"));
+  await rig.untilEnd("d1");
+  const rebuild = { isSet: false, clear: () => {} };
+  const reconciler = new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
+  rig.engine.files.remove("/run/app");
+  rig.engine.container("app")?.stop();
+  await reconciler.reconcile(signal);
+  expect(rig.engine.container("app")?.status).toBe("running");
+  expect(rig.engine.files.find("/run/app")?.owner).toEqual(OWNER);
+  expect(rig.log.join("")).toContain("/run/app does not exist on the device: the directory is made");
 });
 
 describe("a helper container that a crash left behind", () => {
