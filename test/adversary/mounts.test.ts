@@ -1,4 +1,5 @@
-import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { lstat, mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
@@ -156,6 +157,29 @@ describe.skipIf(missing !== undefined)(
         expect(victim.final.message).toContain("leads through");
       },
     );
+
+    test("no directory is made inside another app's writable mount", async () => {
+      await system().agent.restart(onlyData());
+      expect((await deployAttacker()).final.status).toBe("Success");
+      const { final } = await deployVictim(join(data, "sub", "new"));
+      expect(final).toMatchObject({ status: "Fail", code: "PolicyDenied", details: { rule: "policy.mounts" } });
+      expect(existsSync(join(data, "sub", "new"))).toBe(false);
+    });
+
+    test("no directory is made where a link leads out of what the policy allows", async () => {
+      await system().agent.restart(onlyData());
+      await symlink(join(secret, "absent"), join(data, "broken"));
+      for (const local of [join(data, "broken"), join(data, "broken", "below")]) {
+        const { final } = await deployVictim(local);
+        expect(final).toMatchObject({ status: "Fail", code: "PolicyDenied" });
+      }
+      await system().agent.restart(free);
+      // Without restrictions: nothing takes the link's place either.
+      const { final } = await deployVictim(join(data, "broken", "below"));
+      expect(final).toMatchObject({ status: "Fail", code: "InvalidRequest" });
+      expect(existsSync(join(secret, "absent"))).toBe(false);
+      expect((await lstat(join(data, "broken"))).isSymbolicLink()).toBe(true);
+    });
 
     test.for(Object.keys(RESTARTS))(
       "a path redirected before the policy was tightened reveals nothing after %s",

@@ -1,6 +1,8 @@
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { freeHostPort } from "../support/free-port.ts";
-import { crasherImage, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
+import { crasherImage, ownUserImage, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
 import { podmanUnavailableReason, startPodman } from "../support/podman-service.ts";
 import { Registry } from "../support/registry.ts";
 import { page } from "../support/system/app-page.ts";
@@ -55,6 +57,19 @@ describe.skipIf(missing !== undefined)(
       const volumes = [{ local: "/proc/no/such", target: "/data" }];
       const app = { name: system().name(), image: await system().load(await sleeperImage()), volumes };
       expect((await expectFailure(system(), app, "InvalidRequest")).message).toContain("/proc/no/such");
+    });
+
+    test("makes a missing directory for the app's user, and none in place of a missing file", async () => {
+      const image = await system().load(await ownUserImage());
+      const [data, conf] = [join(system().directory, "new/data"), join(system().directory, "app.conf")];
+      const app = { name: system().name(), image, volumes: [{ local: data, target: "/data" }] };
+      expect((await system().deploy(app)).final).toMatchObject({ status: "Success" });
+      expect(readFileSync(join(data, "flows.json"), "utf8")).toBe("flows\n");
+      expect(statSync(data)).toMatchObject({ uid: 1000, gid: 1000 });
+      const volumes = [{ local: conf, target: "/conf/app.conf" }];
+      const failed = await expectFailure(system(), { name: system().name(), image, volumes }, "InvalidRequest");
+      expect(failed.message).toContain(`${conf} does not exist on the device`);
+      expect(existsSync(conf)).toBe(false);
     });
 
     test("reports a missing image", async () => {

@@ -1,17 +1,19 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
 import { freeHostPort } from "../support/free-port.ts";
+import { ownUserImage } from "../support/images.ts";
 import { NGINX_PORT, nginxImage } from "../support/images/nginx.ts";
-import { type System } from "../support/system.ts";
+import type { AppRequest, System } from "../support/system.ts";
 import { openStream } from "../support/event-stream.ts";
 import { startTestSystem } from "../support/system/test-system.ts";
+import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 /*
  * Debian's nginx is deployed, updated, rolled back, stopped, started and removed through the service, with a volume that
- * keeps its data.
+ * keeps its data; and the README's example, by an image that runs as another user than root.
  */
 
 describe("a third-party app", () => {
@@ -70,6 +72,60 @@ describe("a third-party app", () => {
     expect(await ask(system, "POST", `${name}/start`)).toMatchObject({ status: "Fail", code: "AppNotFound" });
   });
 });
+
+describe("the README's example", () => {
+  test("runs as its own user on a fresh device, with a directory that it may write to", async (context) => {
+    const system = await startTestSystem(context, { agentConfig: { deploy: { settle_window_s: 1 } } });
+    const example = readExample();
+    // Not below /tmp, where a directory that is gone is made again.
+    const device = await tempDir("/var/tmp");
+    onTestFinished(() => device[Symbol.asyncDispose]());
+    const data = join(device.path, "var/lib/node-red");
+    expect(example).toMatchObject({ name: "node-red", volumes: [{ local: "/var/lib/node-red", target: "/data" }] });
+    const app = {
+      ...example,
+      name: system.name("node-red"),
+      image: await system.load(await ownUserImage(), "node-red"),
+      ports: [{ host_port: await freeHostPort(), target_port: 1880 }],
+      volumes: [{ local: data, target: "/data" }],
+    };
+    const { events, final } = await system.deploy(app);
+    expect(final).toMatchObject({ status: "Success" });
+    expect(events.map(({ message }) => message)).toContain(
+      `${data} does not exist on the device: the directory is made, owned by 1000:1000.`,
+    );
+    expect(readFileSync(join(data, "flows.json"), "utf8")).toBe("flows\n");
+    expect(ownerOf(data)).toEqual([1000, 1000, 0o775]);
+    expect(ownerOf(join(data, ".."))).toEqual([0, 0, 0o755]);
+
+    const conf = join(device.path, "app.conf");
+    const files = [{ local: conf, target: "/conf/app.conf" }];
+    const failed = await system.deploy({ ...app, name: system.name("conf"), ports: [], volumes: files });
+    expect(failed.final).toMatchObject({
+      status: "Fail",
+      code: "InvalidRequest",
+      message: `${conf} does not exist on the device, and the app mounts it as a file. Put the file there first.`,
+    });
+    expect(existsSync(conf)).toBe(false);
+
+    // The disk is not mounted: what is there belongs to it.
+    rmSync(data, { recursive: true });
+    const update = await ask(system, "PATCH", app.name, { environments: [] });
+    expect(update).toMatchObject({ status: "Fail", message: expect.stringContaining("Mount its disk") as string });
+    expect(existsSync(data)).toBe(false);
+  });
+});
+
+/** The first request of the README. */
+function readExample(): Omit<AppRequest, "name"> {
+  const [, body = ""] = /edge\/apps".* -d '(\{.*?\n\})'/s.exec(readFileSync("README.md", "utf8")) ?? [];
+  return JSON.parse(body) as AppRequest;
+}
+
+function ownerOf(path: string): readonly number[] {
+  const { uid, gid, mode } = statSync(path);
+  return [uid, gid, mode & 0o7777];
+}
 
 /** Requests a change of an app through the service. Returns the stream's last event. */
 async function ask(system: System, method: string, path: string, body?: unknown): Promise<DeploymentEvent | undefined> {

@@ -48,7 +48,8 @@ test("with every field set runs exactly as requested", async () => {
     headers: { "content-type": "text/event-stream", "deployment-id": deploymentId, "cache-control": "no-cache" },
     final: { status: "Success", step: "done" },
   });
-  const steps = ["received", "checking", "pulling", "creating", "starting", "verifying", "done"];
+  // The second one makes the missing directory.
+  const steps = ["received", "checking", "pulling", "creating", "creating", "starting", "verifying", "done"];
   expect(events.map(({ step }) => step)).toEqual(steps);
   expect(events.map(({ seq }) => seq)).toEqual(steps.map((_, index) => index + 1));
 

@@ -7,9 +7,12 @@ import type {
   ContainerState,
   ContainerSummary,
   ContainerUsage,
+  DirectoryRequest,
   Engine,
   EngineInfo,
   ImageFacts,
+  ImagePath,
+  ImagePathsRequest,
   ImageSummary,
   LayerChain,
   PullOptions,
@@ -20,30 +23,25 @@ import type {
 import { EngineError } from "../../src/agent/engine/engine-error.ts";
 import type { Clock } from "../../src/lib/clock.ts";
 import { FakeContainer } from "./fake-engine/fake-container.ts";
-import {
-  diffIdsOf,
-  type FakeImage,
-  imageFacts,
-  layersOf,
-  manifestDigestOf,
-  repositoryOf,
-  sha256Hex,
-} from "./fake-engine/fake-image.ts";
+import { FakeDeviceFiles } from "./fake-engine/fake-device-files.ts";
+import * as images from "./fake-engine/fake-image.ts";
 import { Faults } from "./fake-engine/faults.ts";
+import { watch } from "./fake-engine/watch.ts";
 
 const PULL_STEPS = 10;
 const ALL_LIMITS = { memory: true, cpu: true };
 const LOG_EVERY_MS = 50;
-const EVENTS_EVERY_MS = 100;
 
 /** An engine in memory. It passes the same contract tests as the real engines. */
 export class FakeEngine implements Engine {
   /** Makes calls fail or hang, and observes them. */
   readonly faults = new Faults();
   readonly engineInfo: EngineInfo;
+  /** Files of the device. */
+  readonly files = new FakeDeviceFiles();
   readonly #clock: Clock;
-  readonly #images = new Map<string, FakeImage>();
-  readonly #registry = new Map<string, FakeImage | EngineError>();
+  readonly #images = new Map<string, images.FakeImage>();
+  readonly #registry = new Map<string, images.FakeImage | EngineError>();
   readonly #containers = new Map<string, FakeContainer>();
   readonly #foreignPorts = new Set<number>();
   #created = 0;
@@ -58,7 +56,7 @@ export class FakeEngine implements Engine {
   }
 
   /** Adds an image to the engine. */
-  addImage(reference: string, image: FakeImage = {}): void {
+  addImage(reference: string, image: images.FakeImage = {}): void {
     this.#images.set(reference, image);
   }
 
@@ -73,17 +71,17 @@ export class FakeEngine implements Engine {
   }
 
   /** Adds an image to the registry, or the error that a pull of it fails with. */
-  publish(reference: string, image: FakeImage | EngineError = {}): void {
+  publish(reference: string, image: images.FakeImage | EngineError = {}): void {
     this.#registry.set(reference, image);
   }
 
   /** Returns the registry's entry for a reference. */
-  published(reference: string): FakeImage | EngineError | undefined {
+  published(reference: string): images.FakeImage | EngineError | undefined {
     return this.#registry.get(reference);
   }
 
   /** Returns every entry of the registry. */
-  publishedAll(): readonly (readonly [string, FakeImage | EngineError])[] {
+  publishedAll(): readonly (readonly [string, images.FakeImage | EngineError])[] {
     return [...this.#registry];
   }
 
@@ -151,7 +149,7 @@ export class FakeEngine implements Engine {
       const request = this.container(idOrName)?.request;
       if (!request) return undefined;
       const { image, environment, volumes, hostNetwork, privileged } = request;
-      const found = this.#images.get(image) ?? this.#imageById(image);
+      const found = this.#find(image);
       const imageId = found ? this.#facts(image, found).id : image;
       const imageLabels = found && (found.labels ?? {});
       return {
@@ -182,7 +180,7 @@ export class FakeEngine implements Engine {
 
   inspectImage(reference: string, signal: AbortSignal): Promise<ImageFacts | undefined> {
     return this.faults.around("inspectImage", [reference], signal, () => {
-      const image = this.#images.get(reference) ?? this.#imageById(reference);
+      const image = this.#find(reference);
       return image && this.#facts(reference, image);
     });
   }
@@ -191,7 +189,7 @@ export class FakeEngine implements Engine {
     return this.faults.around("layerChains", [], signal, () => {
       const chains = [...this.#images].map(([reference, image]): LayerChain => {
         const { id: imageId, repoDigests } = this.#facts(reference, image);
-        return { imageId, diffIds: diffIdsOf(image), isFromRegistry: repoDigests.length > 0 };
+        return { imageId, diffIds: images.diffIdsOf(image), isFromRegistry: repoDigests.length > 0 };
       });
       // Several names of one image give one entry.
       const known = chains.toSorted((a, b) => Number(a.isFromRegistry) - Number(b.isFromRegistry));
@@ -206,7 +204,7 @@ export class FakeEngine implements Engine {
     { auth, isInsecure = false }: PullOptions = {},
   ): Promise<void> {
     return this.faults.around("pullImage", [reference, auth], signal, async () => {
-      const image = this.#registry.get(reference) ?? this.#byDigest(reference, isInsecure);
+      const image = this.#registry.get(reference) ?? images.findByDigest(this.#registry, reference, isInsecure);
       if (image instanceof EngineError) throw image;
       if (!image) throw new EngineError("image_not_found", `manifest for ${reference} not found: manifest unknown`);
       if (image.architecture !== undefined && image.architecture !== this.engineInfo.architecture) {
@@ -220,9 +218,7 @@ export class FakeEngine implements Engine {
 
   tagImage(idOrName: string, reference: string, signal: AbortSignal): Promise<void> {
     return this.faults.around("tagImage", [idOrName, reference], signal, () => {
-      const image = this.#images.get(idOrName) ?? this.#imageById(idOrName);
-      if (!image) throw new EngineError("image_not_found", `No such image: ${idOrName}`);
-      this.#name(reference, image);
+      this.#name(reference, this.#existingImage(idOrName));
     });
   }
 
@@ -236,14 +232,28 @@ export class FakeEngine implements Engine {
     });
   }
 
+  readImagePaths(request: ImagePathsRequest, signal: AbortSignal): Promise<readonly (ImagePath | undefined)[]> {
+    return this.faults.around("readImagePaths", [request], signal, () => {
+      const { files = {} } = this.#existingImage(request.image);
+      return request.paths.map((path) => images.limitedContent(files[path], request.maxBytes));
+    });
+  }
+
+  makeDirectory(request: DirectoryRequest, signal: AbortSignal): Promise<void> {
+    return this.faults.around("makeDirectory", [request], signal, () => {
+      this.#existingImage(request.image);
+      this.files.make(request);
+    });
+  }
+
   createContainer(request: ContainerRequest, signal: AbortSignal): Promise<string> {
     return this.faults.around("createContainer", [request], signal, () => {
-      const image = this.#images.get(request.image) ?? this.#imageById(request.image);
-      if (!image) throw new EngineError("image_not_found", `No such image: ${request.image}`);
+      const image = this.#existingImage(request.image);
+      this.files.requireAll(request.volumes.map(({ local }) => local));
       if (this.container(request.name)) {
         throw new EngineError("conflict", `The container name "/${request.name}" is already in use`);
       }
-      const id = sha256Hex(`container ${++this.#created}`);
+      const id = images.sha256Hex(`container ${++this.#created}`);
       const labelled = { ...request, labels: { ...image.labels, ...request.labels } };
       this.#containers.set(id, new FakeContainer(id, labelled, image.behaviour ?? {}, this.#clock));
       return id;
@@ -254,6 +264,7 @@ export class FakeEngine implements Engine {
     return this.faults.around("startContainer", [id], signal, () => {
       const container = this.#existing(id);
       if (container.status === "running") return;
+      this.files.requireAll(container.request.volumes.map(({ local }) => local));
       const port = container.ports.find((candidate) => this.#isTaken(candidate, container))?.port;
       if (port !== undefined) {
         throw new EngineError("port_in_use", `Bind for 0.0.0.0:${port} failed: port is already allocated`, { port });
@@ -298,37 +309,14 @@ export class FakeEngine implements Engine {
 
   async *watchContainers(label: string, signal: AbortSignal): AsyncGenerator<ContainerChange | undefined, void> {
     await this.faults.around("watchContainers", [label], signal, () => {});
-    let last = this.#snapshot();
     const epoch = this.#eventsEpoch;
-    yield undefined;
-    for (;;) {
-      await this.#clock.sleep(EVENTS_EVERY_MS, signal);
-      if (this.#eventsEpoch !== epoch)
-        throw new EngineError("unavailable", "the container engine closed its event stream");
-      const now = this.#snapshot();
-      const ids = [...new Set([...last.keys(), ...now.keys()])];
-      const changed = ids.filter((id) => last.get(id)?.text !== now.get(id)?.text);
-      const [key = "", value] = label.split("=");
-      for (const id of changed) {
-        const { labels = {} } = now.get(id) ?? last.get(id) ?? {};
-        if (value === undefined ? key in labels : labels[key] === value) yield { id, labels };
-      }
-      last = now;
-    }
+    const isOpen = (): boolean => this.#eventsEpoch === epoch;
+    yield* watch({ label, isOpen, containers: () => this.containers, clock: this.#clock }, signal);
   }
 
   /** Ends the engine's event streams, as a restart does. */
   breakEvents(): void {
     this.#eventsEpoch++;
-  }
-
-  #snapshot(): Map<string, { readonly text: string; readonly labels: Readonly<Record<string, string>> }> {
-    return new Map(
-      this.containers.map(({ id, state, request }) => {
-        const { name, status, startedAt, health } = state;
-        return [id, { text: JSON.stringify([name, status, startedAt, health]), labels: request.labels }];
-      }),
-    );
   }
 
   async *readLogs(id: string, request: LogRequest, signal: AbortSignal): AsyncGenerator<readonly LogLine[], void> {
@@ -350,27 +338,25 @@ export class FakeEngine implements Engine {
     }
   }
 
-  #byDigest(reference: string, anywhere: boolean): FakeImage | undefined {
-    const [repository = "", digest] = reference.split("@");
-    if (digest === undefined) return undefined;
-    for (const [name, image] of this.#registry) {
-      if (image instanceof EngineError) continue;
-      if (!anywhere && repositoryOf(name) !== repositoryOf(`${repository}:1`)) continue;
-      if (manifestDigestOf(image) === digest) return image;
-    }
-    return undefined;
-  }
-
   /** Names an image. The previous image of that name stays, by its id if it has no other name. */
-  #name(reference: string, image: FakeImage): void {
+  #name(reference: string, image: images.FakeImage): void {
     const before = this.#images.get(reference);
     this.#images.set(reference, image);
     if (!before || [...this.#images.values()].includes(before)) return;
     this.#images.set(this.#facts(reference, before).id, before);
   }
 
-  #imageById(id: string): FakeImage | undefined {
-    return [...this.#images].find(([reference, image]) => this.#facts(reference, image).id === id)?.[1];
+  #find(name: string): images.FakeImage | undefined {
+    return (
+      this.#images.get(name) ??
+      [...this.#images].find(([reference, image]) => this.#facts(reference, image).id === name)?.[1]
+    );
+  }
+
+  #existingImage(idOrName: string): images.FakeImage {
+    const image = this.#find(idOrName);
+    if (!image) throw new EngineError("image_not_found", `No such image: ${idOrName}`);
+    return image;
   }
 
   #existing(id: string): FakeContainer {
@@ -384,8 +370,12 @@ export class FakeEngine implements Engine {
     return this.containers.some((container) => container !== starting && includesPort(container.heldPorts, port));
   }
 
-  async #download(image: FakeImage, onProgress: (progress: PullProgress) => void, signal: AbortSignal): Promise<void> {
-    const total = layersOf(image).reduce((sum, layer) => sum + layer, 0);
+  async #download(
+    image: images.FakeImage,
+    onProgress: (progress: PullProgress) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const total = images.layersOf(image).reduce((sum, layer) => sum + layer, 0);
     for (let step = 1; step <= PULL_STEPS; step++) {
       if (image.pullMs) await this.#clock.sleep(image.pullMs / PULL_STEPS, signal);
       signal.throwIfAborted();
@@ -393,8 +383,8 @@ export class FakeEngine implements Engine {
     }
   }
 
-  #facts(reference: string, image: FakeImage): ImageFacts {
+  #facts(reference: string, image: images.FakeImage): ImageFacts {
     const isPublished = [...this.#registry.values()].includes(image);
-    return imageFacts(reference, image, { isPublished, architecture: this.engineInfo.architecture });
+    return images.imageFacts(reference, image, { isPublished, architecture: this.engineInfo.architecture });
   }
 }

@@ -20,6 +20,8 @@ export type EngineErrorKind =
   | "corrupt_layer"
   | "no_space"
   | "port_in_use"
+  /** A path of the device that the container is to mount does not exist. */
+  | "mount_missing"
   /** The name is taken, or the object is in a state that does not allow the call. */
   | "conflict"
   | "not_found"

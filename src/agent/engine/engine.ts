@@ -2,8 +2,10 @@ import type { ContainerSnapshot, ContainerStatus } from "../core/app/container-s
 import type { RestartPolicy } from "../core/app/restart-policy.ts";
 import type { HostPort } from "../core/host/host-port.ts";
 import type { RegistryAuth } from "../core/image/registry-auth.ts";
+import type { DirectoryRequest, ImagePath, ImagePathsRequest } from "./image-path.ts";
 import type { LogLine, LogRequest } from "./log.ts";
 
+export type { DirectoryRequest, ImagePath, ImagePathsRequest, Owner } from "./image-path.ts";
 export type { LogLine, LogRequest } from "./log.ts";
 
 /** The container engine: Docker, Podman, or a fake for tests. */
@@ -43,9 +45,25 @@ export interface Engine {
    * it does not exist. Error `conflict` if a container uses the image that would be removed.
    */
   untagImage(reference: string, signal: AbortSignal): Promise<void>;
-  /** Creates a container without starting it, and returns its id. Error `conflict` if the name is taken. */
+  /**
+   * Returns what an image has at each path, in their order; `undefined` where it has nothing. Runs nothing of the image,
+   * which may have no programs to run.
+   */
+  readImagePaths(request: ImagePathsRequest, signal: AbortSignal): Promise<readonly (ImagePath | undefined)[]>;
+  /**
+   * Makes a directory on the device that does not exist, and its missing parents as root's with mode 0755. The agent
+   * itself has no rights there. Runs nothing of the image. Error `conflict` if something is in the way by now.
+   */
+  makeDirectory(request: DirectoryRequest, signal: AbortSignal): Promise<void>;
+  /**
+   * Creates a container without starting it, and returns its id. Error `conflict` if the name is taken; `mount_missing`,
+   * with the path, if a volume does not exist on the device: then nothing is made there.
+   */
   createContainer(request: ContainerRequest, signal: AbortSignal): Promise<string>;
-  /** Starts a container; no error if it runs already. Error `port_in_use` if a port cannot be bound. */
+  /**
+   * Starts a container; no error if it runs already. Error `port_in_use` if a port cannot be bound, `mount_missing` if a
+   * volume has gone since it was created.
+   */
   startContainer(id: string, signal: AbortSignal): Promise<void>;
   /** Removes a container, running or not, with its anonymous volumes. No error if it does not exist. */
   removeContainer(id: string, signal: AbortSignal): Promise<void>;
@@ -157,6 +175,8 @@ export interface ImageFacts {
   readonly size: number;
   /** Names with digests, `repository@sha256:...`, by which registries know it. */
   readonly repoDigests: readonly string[];
+  /** User its programs run as, `USER[:GROUP]` by name or number; empty for root. */
+  readonly user: string;
 }
 
 export interface PullOptions {

@@ -2,6 +2,7 @@ import { errorText } from "../../lib/error-text.ts";
 import { type Clock, unixNow } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";
 import { hasAgentGivenName, LABELS, secretsOf } from "../core/app/container.ts";
+import { helperApp } from "../core/app/helper.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import { type AppContainer, nextRepair, type Repair, repairDelay } from "../core/app/repair.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
@@ -103,6 +104,13 @@ export class AppReconciler {
   async #removeStray(container: ContainerSummary, signal: AbortSignal): Promise<void> {
     const { store, engine, logger, lease, rebuild, config } = this.#options;
     const { [LABELS.deployment]: deployment, [LABELS.app]: app } = container.labels;
+    const helped = helperApp(container, config.stateDir);
+    if (helped !== undefined) {
+      using inUse = lease(helped);
+      // While a deployment works on the app, the helper is its own.
+      if (inUse) await engine.removeContainer(container.id, signal);
+      return;
+    }
     if (deployment === undefined || app === undefined || container.labels[LABELS.stateDir] !== config.stateDir) return;
     if (!hasAgentGivenName(container.name, app) || store.finalStatusOf(deployment) === undefined) return;
     using appLease = lease(app);
@@ -194,6 +202,7 @@ export class AppReconciler {
         },
         repair.step,
       );
+      for (const { message } of result.events ?? []) logger.info({ app: app.name }, message);
       if (result.failure) throw new Error(result.failure.message);
       due = await this.#findDueRepair(app, signal);
     }

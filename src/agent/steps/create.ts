@@ -7,6 +7,7 @@ import { EngineError } from "../engine/engine-error.ts";
 import type { ContainerRequest, DeviceRequest, HealthcheckRequest } from "../engine/engine.ts";
 import type { ContainerStepContext, StepResult } from "./context.ts";
 import { NOTHING_CREATED } from "./observe.ts";
+import { type MountOutcome, withMissingMounts } from "./missing-mounts.ts";
 import { findStartRefusal } from "./policy-check.ts";
 
 /**
@@ -17,17 +18,26 @@ export async function runCreate(context: ContainerStepContext, step: CreateStep)
   const refusal = await findStartRefusal(context, step.spec, "creating");
   if (refusal) return { failure: refusal };
   const request = toRequest(context, step);
-  let id: string;
+  const target = { spec: step.spec, image: async () => step.image, step: "creating" } as const;
+  let created: MountOutcome<string>;
   try {
-    id = await context.engine.createContainer(request, context.signal);
+    created = await withMissingMounts(context, target, () => context.engine.createContainer(request, context.signal));
   } catch (error) {
     if (step.refetch && isImageGone(error)) return refetch(step);
     throw error;
   }
+  const { value: id, failure, made } = created;
+  const events = made.map(({ message }) => runningEvent("creating", message));
+  const result: StepResult = {
+    events,
+    ...(made.length > 0 && { record: { madeDirectories: made.map(({ path }) => path) } }),
+  };
+  if (id === undefined) return { ...result, ...(failure && { failure }) };
   const { deploymentId } = step;
   // A rollback creates a container of the previous deployment; then the engine is asked again.
-  if (deploymentId !== context.deploymentId) return {};
-  return { observed: { containers: [{ id, name: request.name, deploymentId, running: false, up: false }] } };
+  if (deploymentId !== context.deploymentId) return result;
+  const containers = [{ id, name: request.name, deploymentId, running: false, up: false }];
+  return { ...result, observed: { containers } };
 }
 
 /** Whether the engine does not have the image: it was removed, or another engine uses the socket now. */

@@ -1,10 +1,11 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { type PortConflict, portInUseRefusal, toRefusalFailure } from "../core/deployment/check.ts";
 import { hostPortsOf, includesPort } from "../core/host/host-port.ts";
-import type { Failure } from "../core/deployment/record.ts";
+import { runningEvent } from "../core/deployment/step-events.ts";
 import type { Step } from "../core/deployment/step.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { ContainerStepContext, StepResult } from "./context.ts";
+import { withMissingMounts } from "./missing-mounts.ts";
 import { findStartRefusal } from "./policy-check.ts";
 import { withContainer } from "./observe.ts";
 
@@ -13,29 +14,37 @@ export async function runStart(
   context: ContainerStepContext,
   { spec, containerId }: Extract<Step, { kind: "start" }>,
 ): Promise<StepResult> {
-  const failure = await startContainer(context, spec, containerId);
-  if (failure) return { failure };
+  const result = await startContainer(context, spec, containerId);
+  if (result.failure) return result;
   return {
+    ...result,
     progress: { startedContainerId: containerId, stoppedContainerId: undefined },
     observed: withContainer(context.observed, containerId, { running: true, up: true }),
   };
 }
 
-/** Starts a container. Returns a failure when the policy forbids it or a port is in use. */
+/** Starts a container. Returns a failure when the policy forbids it, a port is in use or a volume does not exist. */
 export async function startContainer(
   context: ContainerStepContext,
   spec: AppSpec,
   containerId: string,
-): Promise<Failure | undefined> {
+): Promise<Pick<StepResult, "failure" | "events">> {
   const refusal = await findStartRefusal(context, spec, "starting");
-  if (refusal) return refusal;
+  if (refusal) return { failure: refusal };
+  const image = async (): Promise<string> => {
+    return (await context.engine.readContainerConfig(containerId, context.signal))?.imageId ?? spec.image;
+  };
   try {
-    await context.engine.startContainer(containerId, context.signal);
-    return undefined;
+    // A directory below /run is gone after a reboot.
+    const { failure, made } = await withMissingMounts(context, { spec, image, step: "starting" }, () =>
+      context.engine.startContainer(containerId, context.signal),
+    );
+    return { events: made.map(({ message }) => runningEvent("starting", message)), ...(failure && { failure }) };
   } catch (error) {
     if (!(error instanceof EngineError) || error.kind !== "port_in_use") throw error;
     // Taken since the check. The details name the port, for the person who has to choose another one.
-    return toRefusalFailure(portInUseRefusal(await identifyPortConflict(context, spec, error)), "starting");
+    const refused = portInUseRefusal(await identifyPortConflict(context, spec, error));
+    return { failure: toRefusalFailure(refused, "starting") };
   }
 }
 

@@ -20,9 +20,9 @@ export async function runSwitch(
   if (holder) await engine.renameContainer(holder.id, oldVersionName(spec.name), signal);
   if (container.name !== name) await engine.renameContainer(container.id, name, signal);
   for (const { id, up } of others) if (up) await engine.stopContainer(id, config.stopGraceMs, signal);
-  const failure = step.start ? await startContainer(context, spec, container.id) : undefined;
-  if (failure) return { failure };
+  const started = step.start ? await startContainer(context, spec, container.id) : {};
+  if (started.failure) return started;
   let observed = withContainer(context.observed, container.id, { name, running: step.start, up: step.start });
   for (const { id } of others) observed = withContainer(observed, id, { running: false, up: false });
-  return { progress: step.start ? { startedContainerId: container.id } : {}, observed };
+  return { ...started, progress: step.start ? { startedContainerId: container.id } : {}, observed };
 }

@@ -51,6 +51,7 @@ export const deploymentRecordSchema: z.ZodType<DeploymentRecord> = z
     committed: z.boolean().optional(),
     failure: optional(failureSchema),
     rollbackFailure: optional(failureSchema),
+    madeDirectories: z.array(z.string()).exactOptional(),
   })
   .transform((record) => ({
     ...record,

@@ -5,10 +5,13 @@ import { containerContract } from "./container-contract.ts";
 import type { EngineHarness } from "./harness.ts";
 import { plainRequest } from "./harness.ts";
 import { healthContract } from "./health-contract.ts";
+import { deviceFileContract } from "./device-file-contract.ts";
 import { imageNameContract } from "./image-name-contract.ts";
 import { logContract } from "./log-contract.ts";
 import { pullContract } from "./pull-contract.ts";
 import { watchContract } from "./watch-contract.ts";
+
+const MADE = { labels: {}, path: "/never-made", owner: { uid: 0, gid: 0 }, mode: 0o755 };
 
 /** What the agent may take for granted of every engine. @param skip why it cannot be checked on this machine */
 export function engineContract(name: string, setUp: () => Promise<EngineHarness>, skip?: string): void {
@@ -52,6 +55,8 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
           engine.pullImage(images.sleeper, () => {}, signal),
           engine.tagImage(images.sleeper, `example/${name}:1`, signal),
           engine.untagImage(images.sleeper, signal),
+          engine.readImagePaths({ image: images.sleeper, labels: {}, paths: ["/"] }, signal),
+          engine.makeDirectory({ ...MADE, image: images.sleeper }, signal),
           engine.createContainer(plainRequest(name, images.sleeper), signal),
           engine.startContainer(name, signal),
           engine.removeContainer(name, signal),
@@ -67,6 +72,7 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
       });
 
       containerContract(harness);
+      deviceFileContract(harness);
       healthContract(harness);
       logContract(harness);
       imageNameContract(harness);

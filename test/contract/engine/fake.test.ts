@@ -12,9 +12,16 @@ engineContract("fake", async () => {
     healthy: "healthy:1",
     unhealthy: "unhealthy:1",
     laden: "laden:1",
+    ownUser: "own-user:1",
   };
+  let directories = 0;
   engine.addImage(images.sleeper);
   engine.addImage(images.laden, { labels: IMAGE_LABELS, behaviour: { health: { becomes: "healthy", afterMs: 50 } } });
+  const owner = { uid: 1000, gid: 1000 };
+  const data = { kind: "directory", mode: 0o775, owner, content: undefined } as const;
+  const content = Buffer.from("answer=42\n");
+  const conf = { kind: "file", mode: 0o640, owner: { uid: 7, gid: 2_500_000 }, content } as const;
+  engine.addImage(images.ownUser, { user: "node", files: { "/data": data, "/linked": data, "/conf/app.conf": conf } });
   const logs = ["starting", "cannot go on"];
   engine.addImage(images.crasher, { behaviour: { exit: { code: 7, afterMs: 5 }, logs } });
   engine.addImage(images.healthy, { behaviour: { health: { becomes: "healthy", afterMs: 50, output: "fine" } } });
@@ -37,6 +44,16 @@ engineContract("fake", async () => {
       denied: "registry/denied:1",
       otherPlatform: "registry/foreign:1",
       unreachable: "registry/unreachable:1",
+    },
+    files: {
+      async directory() {
+        const path = `/tmp/${++directories}`;
+        engine.files.addEmptyDirectory(path);
+        return path;
+      },
+      brokenLink: async (path) => engine.files.add(path, "link"),
+      remove: async (path) => engine.files.remove(path),
+      look: async (path) => engine.files.find(path),
     },
     async commit(container) {
       engine.addImage("committed:1", { labels: engine.container(container)?.request.labels ?? {} });

@@ -1,4 +1,4 @@
-import type { ContainerRequest, Engine } from "../../../src/agent/engine/engine.ts";
+import type { ContainerRequest, DirectoryRequest, Engine } from "../../../src/agent/engine/engine.ts";
 
 /** What the contract suite needs of an engine under test. */
 export interface EngineHarness extends AsyncDisposable {
@@ -15,6 +15,8 @@ export interface EngineHarness extends AsyncDisposable {
     readonly unhealthy: string;
     /** Brings variables, a volume, a port, a user, a health check, and `IMAGE_LABELS`. */
     readonly laden: string;
+    /** Its user is `node`. Has directory `/data` of 1000:1000, mode 0775, `/linked` leading there, `/conf/app.conf`. */
+    readonly ownUser: string;
   };
   /** References to pull. */
   readonly pullable: {
@@ -26,6 +28,16 @@ export interface EngineHarness extends AsyncDisposable {
     readonly denied: string;
     readonly otherPlatform: string;
     readonly unreachable: string;
+  };
+  /** Files of the engine's machine. */
+  readonly files: {
+    /** Makes an empty directory, which goes with the test. */
+    directory(): Promise<string>;
+    /** Makes a symbolic link that leads nowhere. */
+    brokenLink(path: string): Promise<void>;
+    remove(path: string): Promise<void>;
+    /** What is at a path; `undefined` if nothing. */
+    look(path: string): Promise<Pick<DirectoryRequest, "owner" | "mode"> | undefined>;
   };
   /** Makes an image of a container, as `docker commit` does. Answers its reference; it goes with the harness. */
   commit(container: string): Promise<string>;

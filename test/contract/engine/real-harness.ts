@@ -1,6 +1,8 @@
+import { lstat, rm, symlink } from "node:fs/promises";
 import { type IncomingMessage, request } from "node:http";
 import { createServer } from "node:net";
 import { text } from "node:stream/consumers";
+import { onTestFinished } from "vitest";
 import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engine.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { freePort } from "../../support/free-port.ts";
@@ -13,12 +15,14 @@ import {
   healthImage,
   fullyConfiguredImage,
   loadImage,
+  ownUserImage,
   removeImage,
   sleeperImage,
   uniqueName,
 } from "../../support/images.ts";
 import { Registry } from "../../support/registry.ts";
 import { SlowLink } from "../../support/slow-link.ts";
+import { tempDir } from "../../support/temp-dir.ts";
 import { type EngineHarness, IMAGE_LABELS } from "./harness.ts";
 
 interface RealEngine {
@@ -51,6 +55,7 @@ export async function realHarness({ kind, socketPath, checkHealth }: RealEngine)
     healthy: await load(await healthImage(1), "healthy"),
     unhealthy: await load(await healthImage("never"), "unhealthy"),
     laden: await load(await fullyConfiguredImage(IMAGE_LABELS), "laden"),
+    ownUser: await load(await ownUserImage(), "own-user"),
   };
   const open = undo.use(await Registry.start());
   const closed = undo.use(await Registry.start({ user: { name: "user", password: "secret" } }));
@@ -72,6 +77,19 @@ export async function realHarness({ kind, socketPath, checkHealth }: RealEngine)
     kind,
     images,
     pullable,
+    files: {
+      async directory() {
+        const directory = await tempDir();
+        onTestFinished(() => directory[Symbol.asyncDispose]());
+        return directory.path;
+      },
+      brokenLink: (path) => symlink("nowhere", path),
+      remove: (path) => rm(path, { recursive: true }),
+      async look(path) {
+        const found = await lstat(path).catch(() => undefined);
+        return found && { owner: { uid: found.uid, gid: found.gid }, mode: found.mode & 0o7777 };
+      },
+    },
     commit: async (container) => {
       const repository = `localhost/${uniqueName("committed")}`;
       const path = `/commit?container=${container}&repo=${repository}&tag=1`;

@@ -93,24 +93,49 @@ export function deployedContainerSuite(name: string, setUp: () => Promise<Engine
       );
     });
 
-    test("volumes lead to the host, missing directories are made, read-only ones stay as they are", async () => {
+    test("volumes lead to the host, read-only ones stay as they are", async () => {
       const directory = await tempDir();
       onTestFinished(() => directory[Symbol.asyncDispose]());
-      const [made, colon] = [join(directory.path, "new", "deep"), join(directory.path, "with:colon")];
-      await mkdir(colon);
+      const [plain, colon] = [join(directory.path, "plain"), join(directory.path, "with:colon")];
+      for (const path of [plain, colon]) await mkdir(path);
       const { get } = await serve({
         volumes: [
-          { local: made, target: "/made", readonly: false },
-          { local: made, target: "/locked", readonly: true },
+          { local: plain, target: "/plain", readonly: false },
+          { local: plain, target: "/locked", readonly: true },
           { local: colon, target: "/colon:too", readonly: false },
         ],
       });
-      expect(await get("/cgi-bin/write?/made/file")).toContain("ok");
-      expect(await readFile(join(made, "file"), "utf8")).toBe("written\n");
+      expect(await get("/cgi-bin/write?/plain/file")).toContain("ok");
+      expect(await readFile(join(plain, "file"), "utf8")).toBe("written\n");
       expect(await get("/cgi-bin/file?/locked/file")).toContain("written");
       expect(await get("/cgi-bin/write?/locked/other")).not.toContain("ok");
       expect(await get("/cgi-bin/write?/colon:too/file")).toContain("ok");
       expect(await readFile(join(colon, "file"), "utf8")).toBe("written\n");
+    });
+
+    test("volumes of a container that an earlier release created are read as they were requested", async () => {
+      const directory = await tempDir();
+      onTestFinished(() => directory[Symbol.asyncDispose]());
+      const [data, settings] = [join(directory.path, "data"), join(directory.path, "settings")];
+      for (const path of [data, settings]) await mkdir(path);
+      const answer = await engineRequest(host.socketPath, "POST", `/containers/create?name=${uniqueName("earlier")}`, {
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({
+          Image: image.reference,
+          HostConfig: { Binds: [`${data}:/data`, `${settings}:/settings:ro`], Mounts: [] },
+        }),
+      });
+      const { Id } = JSON.parse(answer.body) as { readonly Id: string };
+      onTestFinished(() => engine.removeContainer(Id, unaborted));
+      const config = await engine.readContainerConfig(Id, unaborted);
+      const volumes = [
+        { local: data, target: "/data", readonly: false },
+        { local: settings, target: "/settings", readonly: true },
+      ];
+      expect(config?.volumes).toEqual(volumes);
+      // The same as of one that is created now.
+      const { id } = await serve({ volumes });
+      expect((await engine.readContainerConfig(id, unaborted))?.volumes).toEqual(volumes);
     });
 
     test("a command that does not exist is refused at the start", async () => {

@@ -1,4 +1,5 @@
-import type { ImageFacts } from "../../../src/agent/engine/engine.ts";
+import type { ImageFacts, ImagePath } from "../../../src/agent/engine/engine.ts";
+import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { createHash } from "node:crypto";
 import { imageAddress } from "../../../src/agent/registry/address.ts";
 
@@ -20,6 +21,10 @@ export interface FakeImage {
   readonly behaviour?: FakeBehaviour;
   /** Inherited by its containers, whose own labels take precedence. */
   readonly labels?: Readonly<Record<string, string>>;
+  /** What it has at absolute paths. Default: nothing. */
+  readonly files?: Readonly<Record<string, ImagePath>>;
+  /** Default: root. */
+  readonly user?: string;
   /** Sizes of the layers in bytes. Default: two layers of 1 MB and 3 MB. */
   readonly layers?: readonly number[];
   /** Default: the one of the fake engine. */
@@ -53,7 +58,7 @@ export function manifestDigestOf(image: FakeImage): string {
 }
 
 /** Normalized repository name of a reference. */
-export function repositoryOf(reference: string): string {
+function repositoryOf(reference: string): string {
   const { registry, repository } = imageAddress(reference);
   return `${registry}/${repository}`;
 }
@@ -80,5 +85,27 @@ export function imageFacts(
     os: "linux",
     size: layersOf(image).reduce((sum, layer) => sum + layer, 0),
     repoDigests: isPublished ? [`${repository}@${manifestDigestOf(image)}`] : [],
+    user: image.user ?? "",
   };
+}
+
+/** Finds a published image by a reference with a digest. @param anywhere also in another repository */
+export function findByDigest(
+  registry: ReadonlyMap<string, FakeImage | EngineError>,
+  reference: string,
+  anywhere: boolean,
+): FakeImage | undefined {
+  const [repository = "", digest] = reference.split("@");
+  if (digest === undefined) return undefined;
+  for (const [name, image] of registry) {
+    if (image instanceof EngineError) continue;
+    if (!anywhere && repositoryOf(name) !== repositoryOf(`${repository}:1`)) continue;
+    if (manifestDigestOf(image) === digest) return image;
+  }
+  return undefined;
+}
+
+/** The file, with its content if that is not too large. */
+export function limitedContent(file: ImagePath | undefined, maxBytes: number = 0): ImagePath | undefined {
+  return file && { ...file, content: (file.content?.length ?? 0) <= maxBytes ? file.content : undefined };
 }

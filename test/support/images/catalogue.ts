@@ -59,6 +59,25 @@ export async function fullyConfiguredImage(labels: Readonly<Record<string, strin
   });
 }
 
+/**
+ * Runs as its user `node`, 1000:1000, as Node-RED's image does. Writes into its volume `/data`, which belongs to that
+ * user, and exits with 1 if it may not. Other files: `/conf/app.conf` of 7:2500000, `/linked` leading to `/data`.
+ */
+export async function ownUserImage(): Promise<Image> {
+  return fromScript("echo flows > /data/flows.json || exit 1\necho saved\nexec sleep 2147483", {
+    files: [
+      { path: "etc/", directory: true },
+      { path: "etc/passwd", content: "root:x:0:0:root:/:/bin/sh\nnode:x:1000:1000::/data:/bin/sh\n" },
+      { path: "etc/group", content: "root:x:0:\nnode:x:1000:\n" },
+      { path: "data/", directory: true, mode: 0o775, uid: 1000, gid: 1000 },
+      { path: "conf/", directory: true },
+      { path: "conf/app.conf", content: "answer=42\n", mode: 0o640, uid: 7, gid: 2_500_000 },
+      { path: "linked", linkTo: "/data" },
+    ],
+    config: { User: "node", Volumes: { "/data": {} } },
+  });
+}
+
 /** Writes a line to stdout and stderr, runs for `afterSeconds` and exits. */
 export async function crasherImage(exitCode: number, afterSeconds: number = 0): Promise<Image> {
   const lines = ["echo starting", 'echo "cannot go on" >&2', `sleep ${afterSeconds}`, `exit ${exitCode}`];

@@ -40,18 +40,30 @@ export interface Image {
 }
 
 export type FileEntry =
-  | { readonly path: string; readonly content: string | Buffer; readonly mode?: number }
+  | ({ readonly path: string; readonly content: string | Buffer; readonly mode?: number } & FileOwner)
   | { readonly path: string; readonly linkTo: string }
-  | { readonly path: string; readonly directory: true; readonly mode?: number };
+  | ({ readonly path: string; readonly directory: true; readonly mode?: number } & FileOwner);
+
+/** Default: root. */
+interface FileOwner {
+  readonly uid?: number;
+  readonly gid?: number;
+}
 
 /** Makes a layer of files. The same files always give the same digests. */
 export async function fileLayer(files: readonly FileEntry[]): Promise<Layer> {
   const archive = pack();
   for (const file of files) {
     const header = { name: file.path, mtime: new Date(0) };
-    if ("linkTo" in file) archive.entry({ ...header, type: "symlink", linkname: file.linkTo });
-    else if ("directory" in file) archive.entry({ ...header, type: "directory", mode: file.mode ?? 0o755 });
-    else archive.entry({ ...header, mode: file.mode ?? 0o644 }, file.content);
+    if ("linkTo" in file) {
+      archive.entry({ ...header, type: "symlink", linkname: file.linkTo });
+      continue;
+    }
+    const { uid = 0, gid = 0 } = file;
+    // A plain header has no room for large ones.
+    const owner = { uid, gid, ...(gid > 0o777777 && { pax: { gid: String(gid) } }) };
+    if ("directory" in file) archive.entry({ ...header, ...owner, type: "directory", mode: file.mode ?? 0o755 });
+    else archive.entry({ ...header, ...owner, mode: file.mode ?? 0o644 }, file.content);
   }
   archive.finalize();
   const chunks: Buffer[] = [];

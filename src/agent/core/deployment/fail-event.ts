@@ -6,7 +6,12 @@ import { mayExit } from "../app/restart-policy.ts";
 /** Returns the final event of a failed deployment: what went wrong, and in what state the previous app is. */
 export function failEvent(failure: Failure, record: DeploymentRecord): EventContent {
   const { code, step } = failure;
-  const details = { ...failure.details, ...rollbackDetails(record, code) };
+  const { madeDirectories: made = [] } = record;
+  const details = {
+    ...failure.details,
+    ...(made.length > 0 && { made_directories: made }),
+    ...rollbackDetails(record, code),
+  };
   return {
     status: "Fail",
     step,

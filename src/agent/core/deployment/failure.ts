@@ -52,6 +52,8 @@ export function failureOf({ kind, message }: PullOrEngineError, step: Deployment
       return failure("ErrorPortInUse", errorEntry("ErrorPortInUse").message);
     case "conflict":
       return failure("ErrorNameExists", `The container engine already uses this name: ${message}`);
+    case "mount_missing":
+      return failure("InvalidRequest", `A path that the app mounts does not exist on the device: ${message}`);
     case "invalid":
       return failure("InvalidRequest", `The container engine refuses the app: ${message}`);
     case "not_found":

@@ -53,6 +53,8 @@ export interface DeploymentRecord {
   readonly failure: Failure | undefined;
   /** Why the rollback failed. */
   readonly rollbackFailure: Failure | undefined;
+  /** Directories it made on the device for volumes. They stay, also after a failure: the app may have written there. */
+  readonly madeDirectories?: readonly string[];
 }
 
 /** A container of the agent as the engine lists it. */

@@ -14,7 +14,7 @@ export function createOptions(request: ContainerRequest, kind: EngineInfo["kind"
     ...(request.command && { Cmd: [...request.command] }),
     ...(request.healthcheck && { Healthcheck: healthcheck(request.healthcheck) }),
     HostConfig: {
-      ...volumes(request.volumes),
+      ...volumes(request.volumes, kind),
       PortBindings: portBindings(ports),
       RestartPolicy: { Name: request.restartPolicy },
       LogConfig: logConfig(request.logLimit, kind),
@@ -72,12 +72,13 @@ function nanoseconds(seconds: number): number {
 }
 
 /**
- * A bind creates a missing host directory, but its text form cannot contain a path with a colon. A mount can, and
- * creates the directory with Docker 23 and later.
+ * With Docker, a mount is refused if its path on the device does not exist; a bind, the form of earlier releases, made a
+ * directory of root's there. Podman makes one for both; a bind keeps the order, but cannot contain a colon.
  */
-function volumes(volumes: ContainerRequest["volumes"]): Pick<HostConfig, "Binds" | "Mounts"> {
-  const binds = volumes.filter((volume) => !hasColon(volume));
-  const mounts = volumes.filter(hasColon);
+function volumes(volumes: ContainerRequest["volumes"], kind: EngineInfo["kind"]): Pick<HostConfig, "Binds" | "Mounts"> {
+  const isBind = (volume: ContainerRequest["volumes"][number]): boolean => kind === "podman" && !hasColon(volume);
+  const binds = volumes.filter(isBind);
+  const mounts = volumes.filter((volume) => !isBind(volume));
   return {
     Binds: binds.map(({ local, target, readonly }) => `${local}:${target}${readonly ? ":ro" : ""}`),
     Mounts: mounts.map(({ local, target, readonly }) => ({
@@ -85,7 +86,7 @@ function volumes(volumes: ContainerRequest["volumes"]): Pick<HostConfig, "Binds"
       Source: local,
       Target: target,
       ReadOnly: readonly,
-      BindOptions: { Propagation: "rprivate", CreateMountpoint: true },
+      BindOptions: { Propagation: "rprivate" },
     })),
   };
 }

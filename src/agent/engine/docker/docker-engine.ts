@@ -8,9 +8,12 @@ import type {
   ContainerState,
   ContainerSummary,
   ContainerUsage,
+  DirectoryRequest,
   Engine,
   EngineInfo,
   ImageFacts,
+  ImagePath,
+  ImagePathsRequest,
   ImageSummary,
   LayerChain,
   LogLine,
@@ -25,6 +28,8 @@ import { createConnector } from "./connection.ts";
 import { containerUsage } from "./container-usage.ts";
 import { configuredPorts, toState, toSummary } from "./container-mapping.ts";
 import { createOptions } from "./create-options.ts";
+import { makeDirectory, readImagePaths, requireMountSources } from "./device-files.ts";
+import type { HelperEngine } from "./helper-container.ts";
 import { readContainerConfig } from "./container-config.ts";
 import { findContainer, requireContainer } from "./find-container.ts";
 import { findLocalName, inspectImage, layerChain, listImageIds, listImages, tagImage, untagImage } from "./images.ts";
@@ -161,10 +166,31 @@ class DockerEngine implements Engine {
     return this.#change(signal, (abortSignal) => untagImage(this.#connect(), reference, abortSignal));
   }
 
+  readImagePaths(request: ImagePathsRequest, signal: AbortSignal): Promise<readonly (ImagePath | undefined)[]> {
+    return this.#change(signal, async (abortSignal) => {
+      return await readImagePaths(await this.#helperEngine(abortSignal), request, abortSignal);
+    });
+  }
+
+  makeDirectory(request: DirectoryRequest, signal: AbortSignal): Promise<void> {
+    return this.#change(signal, async (abortSignal) => {
+      await makeDirectory(await this.#helperEngine(abortSignal), request, abortSignal);
+    });
+  }
+
+  async #helperEngine(abortSignal: AbortSignal): Promise<HelperEngine> {
+    return { docker: this.#connect(), kind: await this.#kind(abortSignal), clock: this.#clock };
+  }
+
   createContainer(request: ContainerRequest, signal: AbortSignal): Promise<string> {
     return this.#change(signal, async (abortSignal) => {
-      const docker = this.#connect();
-      const kind = await this.#kind(abortSignal);
+      const helperEngine = await this.#helperEngine(abortSignal);
+      const { docker, kind } = helperEngine;
+      const sources = request.volumes.map(({ local }) => local);
+      if (kind === "podman" && sources.length > 0) {
+        const { image, labels } = request;
+        await requireMountSources(helperEngine, { image, labels, sources }, abortSignal);
+      }
       const image = await findLocalName(docker, request.image, abortSignal);
       try {
         const container = await docker.createContainer({ ...createOptions({ ...request, image }, kind), abortSignal });

@@ -47,10 +47,14 @@ const CONTAINER_RULES: readonly Rule[] = [
   ["port_in_use", /port is already allocated|address already in use|ports are not available|port .*already in use/i],
   ["image_not_found", /no such image|image not known|unable to find .*image/i],
   ["wrong_platform", /exec format error/i],
+  // Before the texts that Podman adds to it.
+  ["mount_missing", /bind source path does not exist|\bstatfs \/.*: no such file or directory/i],
+  ["mount_missing", /error mounting .* to rootfs at .*: (?:stat|lstat|open) .*: no such file or directory/i],
   ["invalid", /executable file .*not found|OCI runtime attempted to invoke a command that was not found/i],
-  ["invalid", /invalid (?:mount|volume|container path|hostPort|port)|bind source path does not exist/i],
+  ["invalid", /invalid (?:mount|volume|container path|hostPort|port)/i],
   ["invalid", /gathering device information|stat (?:device )?\/dev\/\S+: no such file|not a device node/i],
   ["invalid", /error while creating mount source path|making volume mountpoint for volume/i],
+  ["invalid", /\bstatfs \/.*: not a directory/i],
 ];
 
 /** Returns the kind of a failed pull by its text; `undefined` if the text is not known. */
@@ -75,6 +79,15 @@ export function parseHostPort(text: string): number | undefined {
   return match ? Number(match[1] ?? match[2]) : undefined;
 }
 
+/** Returns the path on the device in an error of kind `mount_missing`; `undefined` where the text has none. */
+export function parseMountSource(text: string): string | undefined {
+  const match =
+    /bind source path does not exist: (\/.*?)\s*$/s.exec(text) ??
+    /\bstatfs (\/.*?): no such file or directory/s.exec(text) ??
+    /error mounting \\*"(\/.*?)\\*" to rootfs/s.exec(text);
+  return match?.[1];
+}
+
 function firstMatch(rules: readonly Rule[], text: string): EngineErrorKind | undefined {
   return rules.find(([, pattern]) => pattern.test(text))?.[0];
 }
@@ -88,6 +101,8 @@ const MAX_LENGTH = 500;
 export function cleanMessage(text: string): string {
   const line = text
     .replace(/^\(HTTP code \d+\) (?:.*? - )?/s, "")
+    // Podman quotes the whole call before the reason.
+    .replace(/^.*\bcopier\.request\{.*\}: (?=copier: )/s, "")
     .replace(/[\p{Cc}\s]+/gu, " ")
     .replace(/^Error response from daemon: /i, "")
     .trim();

@@ -12,6 +12,7 @@ interface ImageInspect {
   readonly Os: string;
   readonly Size: number;
   readonly RepoDigests?: readonly string[] | null;
+  readonly Config?: { readonly User?: string | null } | null;
   readonly RootFS?: { readonly Layers?: readonly string[] | null } | null;
 }
 
@@ -27,8 +28,8 @@ export async function inspectImage(
     (byDigest === undefined ? undefined : await inspect(docker, byDigest, abortSignal));
   if (!info) return undefined;
   const facts = requireFields(info, { Id: "", Architecture: "", Os: "", Size: 0 });
-  const { Id: id, Architecture: architecture, Os: os, Size: size, RepoDigests: repoDigests } = facts;
-  return { id, architecture, os, size, repoDigests: repoDigests ?? [] };
+  const { Id: id, Architecture: architecture, Os: os, Size: size, RepoDigests: repoDigests, Config: config } = facts;
+  return { id, architecture, os, size, repoDigests: repoDigests ?? [], user: config?.User ?? "" };
 }
 
 /** Returns the engine's name of a reference's image; the reference itself if the image is not on the machine. */

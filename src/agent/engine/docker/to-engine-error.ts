@@ -2,7 +2,13 @@ import { errorText } from "../../../lib/error-text.ts";
 import { maskSecrets } from "../../../lib/redact.ts";
 import type { EngineErrorKind } from "../../core/error-kind.ts";
 import { EngineError } from "../engine-error.ts";
-import { classifyContainerText, classifyPullText, cleanMessage, parseHostPort } from "./error-text.ts";
+import {
+  classifyContainerText,
+  classifyPullText,
+  cleanMessage,
+  parseHostPort,
+  parseMountSource,
+} from "./error-text.ts";
 
 // Errors of the socket if the engine does not run, or stops during a call.
 const BROKEN_SOCKET: Readonly<Record<string, string>> = {
@@ -56,7 +62,12 @@ function convert(error: unknown, secrets: readonly string[], classify: Classify)
   // Mask before the message is shortened, which could cut a secret.
   const shown = secrets.length > 0 ? maskSecrets(text, secrets) : text;
   const port = kind === "port_in_use" ? parseHostPort(text) : undefined;
-  const options = { ...(shown === text && { cause: error }), ...(port !== undefined && { port }) };
+  const path = kind === "mount_missing" ? parseMountSource(text) : undefined;
+  const options = {
+    ...(shown === text && { cause: error }),
+    ...(port !== undefined && { port }),
+    ...(path !== undefined && { path }),
+  };
   return new EngineError(kind ?? "unknown", cleanMessage(shown), options);
 }
 

@@ -32,15 +32,11 @@ test("a request with all fields becomes the engine's create call", () => {
     Env: ["B=2", "A=1=1"],
     ExposedPorts: { "80/tcp": {}, "443/tcp": {} },
     HostConfig: {
-      Binds: ["/data:/data", "/etc/app:/config:ro"],
+      Binds: [],
       Mounts: [
-        {
-          Type: "bind",
-          Source: "/dev/disk/by-path:0",
-          Target: "/disk",
-          ReadOnly: true,
-          BindOptions: { Propagation: "rprivate", CreateMountpoint: true },
-        },
+        bindMount("/data", "/data", false),
+        bindMount("/etc/app", "/config", true),
+        bindMount("/dev/disk/by-path:0", "/disk", true),
       ],
       PortBindings: { "80/tcp": [{ HostPort: "30080" }, { HostPort: "30081" }], "443/tcp": [{ HostPort: "30443" }] },
       RestartPolicy: { Name: "unless-stopped" },
@@ -49,6 +45,18 @@ test("a request with all fields becomes the engine's create call", () => {
     },
   });
 });
+
+test("Podman's volumes are binds where their paths allow it", () => {
+  expect(createOptions(REQUEST, "podman").HostConfig).toMatchObject({
+    Binds: ["/data:/data", "/etc/app:/config:ro"],
+    Mounts: [bindMount("/dev/disk/by-path:0", "/disk", true)],
+  });
+});
+
+/** A mount whose source must exist. */
+function bindMount(Source: string, Target: string, ReadOnly: boolean) {
+  return { Type: "bind", Source, Target, ReadOnly, BindOptions: { Propagation: "rprivate" } };
+}
 
 test("optional fields are in the call only if requested", () => {
   const request: ContainerRequest = {

@@ -5,6 +5,7 @@ import {
   classifyPullText,
   cleanMessage,
   parseHostPort,
+  parseMountSource,
 } from "../../../../src/agent/engine/docker/error-text.ts";
 
 const REFERENCE = "registry.example:5000/team/app:1.0";
@@ -58,6 +59,27 @@ describe("a failed pull", () => {
   });
 });
 
+const MISSING_MOUNTS = [
+  [
+    'invalid mount config for type "bind": bind source path does not exist: /srv/with space:colon',
+    "/srv/with space:colon",
+  ],
+  ["statfs /srv/data: no such file or directory", "/srv/data"],
+  [
+    '/usr/bin/runc: time="2026-11-22T06:39:44Z" level=error msg="runc create failed: unable to start container process: ' +
+      'error during container init: error mounting \\"/srv/data\\" to rootfs at \\"/data\\": stat /srv/data: no such file ' +
+      'or directory": OCI runtime attempted to invoke a command that was not found',
+    "/srv/data",
+  ],
+] as const;
+
+describe("a mount that is missing", () => {
+  test.each(MISSING_MOUNTS)("%s", (text, path) => {
+    expect(classifyContainerText(text)).toBe("mount_missing");
+    expect(parseMountSource(text)).toBe(path);
+  });
+});
+
 describe("a failed call on a container", () => {
   test.each([
     [
@@ -79,6 +101,8 @@ describe("a failed call on a container", () => {
     ["error while creating mount source path '/data/x': mkdir /data/x: no space left on device", "no_space"],
     ['error gathering device information while adding custom device "/dev/x": no such file or directory', "invalid"],
     ["stat /dev/x: no such file or directory", "invalid"],
+    ['invalid mount config for type "bind": stat /srv/file/below: not a directory', "invalid"],
+    ["statfs /srv/file/below: not a directory", "invalid"],
     ["something nobody has seen", undefined],
   ])("%s", (text, kind) => expect(classifyContainerText(text)).toBe(kind));
 });
@@ -107,6 +131,12 @@ describe("the message", () => {
     const text = "(HTTP code 500) server error - driver failed\n  programming\tports ";
     expect(cleanMessage(text)).toBe("driver failed programming ports");
     expect(cleanMessage("(HTTP code 404) no such container - No such image: a - b ")).toBe("No such image: a - b");
+  });
+
+  test("of Podman is the reason, without the call it quotes", () => {
+    const text =
+      '(HTTP code 500) server error - bulk transfer for copier.request{Request:"PUT"}: copier: put: mkdir /a: full';
+    expect(cleanMessage(text)).toBe("copier: put: mkdir /a: full");
   });
 
   test("is one line of bounded length, whatever the engine says", () => {

@@ -1,0 +1,146 @@
+import type { IncomingMessage } from "node:http";
+import { buffer } from "node:stream/consumers";
+import type Docker from "dockerode";
+import type { ImagePath, Owner } from "../image-path.ts";
+import type { HelperEngine } from "./helper-container.ts";
+import { hasStatus } from "./unless-status.ts";
+
+/** Reads and writes files of a container that need not run. */
+
+// Bits of Go's file mode.
+const DIRECTORY = 2 ** 31;
+const LINK = 2 ** 27;
+const NEITHER_FILE_NOR_DIRECTORY = 0x0f28_0000;
+const PERMISSIONS = 0o777;
+const SPECIAL_BITS: readonly (readonly [number, number])[] = [
+  [2 ** 23, 0o4000],
+  [2 ** 22, 0o2000],
+  [2 ** 20, 0o1000],
+];
+const MAX_LINKS = 8;
+
+interface PathStat {
+  readonly mode: number;
+  readonly linkTarget: string;
+}
+
+/** Whether the container has something at a path. A symbolic link that leads nowhere: only with Docker. */
+export async function hasPath(docker: Docker, id: string, path: string, abortSignal: AbortSignal): Promise<boolean> {
+  const response = await unlessMissing(docker.getContainer(id).infoArchive({ path, abortSignal }));
+  (response as IncomingMessage | undefined)?.resume();
+  return response !== undefined;
+}
+
+/** Returns what a container has at a path, symbolic links followed; `undefined` if nothing. */
+export async function readPath(
+  { docker, kind }: Pick<HelperEngine, "docker" | "kind">,
+  id: string,
+  { path, maxBytes = 0 }: { readonly path: string; readonly maxBytes?: number | undefined },
+  abortSignal: AbortSignal,
+): Promise<ImagePath | undefined> {
+  let at = path;
+  for (let links = 0; links < MAX_LINKS; links++) {
+    const response = await unlessMissing(docker.getContainer(id).getArchive({ path: at, abortSignal }));
+    if (!response) return undefined;
+    const archive = response as IncomingMessage;
+    try {
+      const { mode, linkTarget } = parseStat(archive.headers["x-docker-container-path-stat"]);
+      if ((mode & LINK) !== 0 && linkTarget !== at && linkTarget !== "") {
+        at = linkTarget;
+        continue;
+      }
+      const first = await readFirstEntry(archive, maxBytes);
+      return {
+        kind: kindOf(mode),
+        mode: permissions(mode),
+        owner: kind === "podman" ? undefined : first?.owner,
+        content: first?.content,
+      };
+    } finally {
+      // Of a directory, the engine would send everything in it.
+      archive.destroy();
+    }
+  }
+  return undefined;
+}
+
+/** A directory to make, with its path in the archive. */
+export interface DirectoryEntry {
+  readonly name: string;
+  readonly owner: Owner;
+  readonly mode: number;
+}
+
+/**
+ * Makes directories below a directory of a container, parents first. Fails where something else than a directory is in
+ * the way, such as a symbolic link.
+ */
+export async function writeDirectories(
+  docker: Docker,
+  id: string,
+  { path, entries }: { readonly path: string; readonly entries: readonly DirectoryEntry[] },
+  abortSignal: AbortSignal,
+): Promise<void> {
+  const { pack } = await import("tar-stream");
+  const archive = pack();
+  for (const { name, owner, mode } of entries) {
+    archive.entry({ name: `${name}/`, type: "directory", mode, ...owner, ...largeIds(owner) });
+  }
+  archive.finalize();
+  const body = await buffer(archive);
+  await docker.getContainer(id).putArchive(body, { path, noOverwriteDirNonDir: true, abortSignal });
+}
+
+// The library writes at most this into the fields of a plain header.
+const MAX_PLAIN_ID = 0o777777;
+
+function largeIds({ uid, gid }: Owner): { readonly pax?: Record<string, string> } {
+  return Math.max(uid, gid) > MAX_PLAIN_ID ? { pax: { uid: String(uid), gid: String(gid) } } : {};
+}
+
+/** Of a path below a file, Docker reports an internal error. */
+async function unlessMissing<T>(response: Promise<T>): Promise<T | undefined> {
+  try {
+    return await response;
+  } catch (error) {
+    if (hasStatus(error, 404) || (hasStatus(error, 500) && /: not a directory/.test(String(error)))) return undefined;
+    throw error;
+  }
+}
+
+function parseStat(header: string | readonly string[] | undefined): PathStat {
+  const text = Buffer.from(typeof header === "string" ? header : "", "base64").toString();
+  const { mode, linkTarget } = JSON.parse(text) as Partial<PathStat>;
+  if (typeof mode !== "number") throw new Error("the engine does not tell what is at a path");
+  return { mode, linkTarget: linkTarget ?? "" };
+}
+
+async function readFirstEntry(
+  archive: IncomingMessage,
+  maxBytes: number,
+): Promise<{ readonly owner: Owner; readonly content: Uint8Array | undefined } | undefined> {
+  const { extract } = await import("tar-stream");
+  const entries = extract();
+  archive.on("error", (error) => entries.destroy(error));
+  archive.pipe(entries);
+  for await (const entry of entries) {
+    const { uid, gid, type, size } = entry.header;
+    const large = (entry.header.pax ?? {}) as Readonly<Record<string, string>>;
+    const owner = { uid: Number(large["uid"] ?? uid), gid: Number(large["gid"] ?? gid) };
+    const isRead = type === "file" && size <= maxBytes;
+    return { owner, content: isRead ? await buffer(entry) : undefined };
+  }
+  return undefined;
+}
+
+function kindOf(mode: number): ImagePath["kind"] {
+  // Bit 31 is beyond the signed numbers of JavaScript's operators.
+  if (mode >= DIRECTORY) return "directory";
+  return (mode & NEITHER_FILE_NOR_DIRECTORY) === 0 ? "file" : "other";
+}
+
+function permissions(mode: number): number {
+  let bits = mode & PERMISSIONS;
+  for (const [flag, bit] of SPECIAL_BITS) if ((mode & flag) !== 0) bits |= bit;
+  return bits;
+}

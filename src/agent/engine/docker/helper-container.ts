@@ -1,0 +1,107 @@
+import { randomUUID } from "node:crypto";
+import type Docker from "dockerode";
+import { type Clock, deadline } from "../../../lib/clock.ts";
+import { helperLabels, helperName } from "../../core/app/helper.ts";
+import type { EngineInfo } from "../engine.ts";
+import type { ImagePathsRequest } from "../image-path.ts";
+import { localReference } from "./engine-reference.ts";
+import { findLocalName } from "./images.ts";
+import { postJson } from "./post.ts";
+import { requireFields } from "./shape.ts";
+import { removeUntilGone } from "./stop-and-remove.ts";
+
+/** The engine a helper is created in. */
+export interface HelperEngine {
+  readonly docker: Docker;
+  readonly kind: EngineInfo["kind"];
+  readonly clock: Clock;
+}
+
+export interface HelperOptions extends Pick<ImagePathsRequest, "image" | "labels"> {
+  /** Directories of the device it mounts. Error `mount_missing` if one does not exist. */
+  readonly mounts?: readonly HelperMount[];
+}
+
+interface HelperMount {
+  readonly source: string;
+  readonly target: string;
+}
+
+/** Should a person start a helper, it ends at once. */
+const COMMAND = "/edge-agent-helper-is-never-started";
+const REMOVE_MS = 30_000;
+
+/** Creates a container that never runs, calls `use` with its id, and removes it, also after an abort. */
+export async function withHelper<T>(
+  engine: HelperEngine,
+  options: HelperOptions,
+  abortSignal: AbortSignal,
+  use: (id: string) => Promise<T>,
+): Promise<T> {
+  const { docker, kind, clock } = engine;
+  const image = localReference(await findLocalName(docker, options.image, abortSignal));
+  const create = kind === "podman" ? createInPodman : createInDocker;
+  const id = await create(docker, { ...options, image, name: helperName(randomUUID()) }, abortSignal);
+  try {
+    return await use(id);
+  } finally {
+    using limit = deadline(clock, REMOVE_MS);
+    await removeUntilGone(docker.getContainer(id), clock, limit.signal);
+  }
+}
+
+interface CreateOptions extends HelperOptions {
+  readonly name: string;
+}
+
+async function createInDocker(
+  docker: Docker,
+  { name, image, labels, mounts = [] }: CreateOptions,
+  abortSignal: AbortSignal,
+): Promise<string> {
+  const container = await docker.createContainer({
+    name,
+    Image: image,
+    Labels: helperLabels(labels),
+    Entrypoint: [COMMAND],
+    User: "0",
+    HostConfig: {
+      NetworkMode: "none",
+      Mounts: mounts.map(({ source, target }) => ({
+        Type: "bind",
+        Source: source,
+        Target: target,
+        ReadOnly: false,
+        BindOptions: { Propagation: "rprivate", NonRecursive: true },
+      })),
+    },
+    abortSignal,
+  });
+  return requireFields(container, { id: "" }).id;
+}
+
+/**
+ * Uses Podman's own interface: its Docker-compatible one makes missing mount sources, and puts anonymous volumes over
+ * the image's directories.
+ */
+async function createInPodman(
+  docker: Docker,
+  { name, image, labels, mounts = [] }: CreateOptions,
+  abortSignal: AbortSignal,
+): Promise<string> {
+  const body = {
+    name,
+    image,
+    labels: helperLabels(labels),
+    entrypoint: [COMMAND],
+    // Owners in its archives are those of this user.
+    user: "0",
+    image_volume_mode: "ignore",
+    netns: { nsmode: "none" },
+    mounts: mounts.map(({ source, target }) => {
+      return { type: "bind", source, destination: target, options: ["bind", "rprivate"] };
+    }),
+  };
+  const path = "/v4.0.0/libpod/containers/create";
+  return requireFields(await postJson<{ Id: string }>(docker, path, body, abortSignal), { Id: "" }).Id;
+}
