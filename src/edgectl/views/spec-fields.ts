@@ -17,6 +17,8 @@ export function specFields(spec: Spec): Row[] {
     ["Processors", limit(spec["cpu_limit"], String)],
     ["Memory", limit(spec["memory_limit"], formatBytes)],
     ["Restart", typeof spec["restart_policy"] === "string" ? text(spec["restart_policy"]) : ""],
+    ["Pull", typeof spec["pull"] === "string" ? text(spec["pull"]) : ""],
+    ["Health timeout", typeof spec["health_timeout_s"] === "number" ? `${spec["health_timeout_s"]} s` : ""],
     ["Host network", spec["host_network"] === true ? "yes" : ""],
     ["Privileged", spec["privileged"] === true ? "yes" : ""],
   ];
