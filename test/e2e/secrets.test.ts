@@ -152,7 +152,7 @@ test("values that are not declared secret are in the app's own output, and in no
   const { agent, control, asset, account, directory } = system();
   const own: string[] = [];
   const environments = VALUES.map((value, index) => ({ key: `PLAIN_${index}`, value }));
-  const deploy = async (app: object): Promise<DeploymentEvent> => {
+  const deploy = async (app: Readonly<Record<string, unknown>> & { image: string }): Promise<DeploymentEvent> => {
     const { events, final } = await system().deploy({ name: system().name(), environments, ...app });
     own.push(...events.map(withoutOutput));
     return final;
@@ -194,7 +194,8 @@ test("values that are not declared secret are in the app's own output, and in no
     await read(`apps/${name}`),
     await read("apps"),
     await read("device"),
-    ...[(await tool("status")).stdout, (await tool("apps")).stdout],
+    (await tool("status")).stdout,
+    (await tool("apps")).stdout,
     agent.output(),
     control.output(),
   );

@@ -23,7 +23,7 @@ const MODE = 0o600;
 const HELP = `
 Collects in one .tar.gz what remote support needs: versions, status, doctor, configuration, events, logs of the agent
 and of the apps, and facts about the engine and the system. Tokens, passwords and the values of the apps' environments
-are masked. Also works while the agent is not running. Run it as root, to include everything.
+are masked, also in the apps' output. Also works while the agent is not running. Run it as root, to include everything.
 
 Example:
   sudo edge-agent support-bundle /tmp/gateway-17.tar.gz`;
