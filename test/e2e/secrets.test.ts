@@ -179,6 +179,7 @@ test("values that are not declared secret are in the app's own output, and in no
   expect(shown).toContain(line);
   const tool = (...args: string[]) => run("dist/edge-agent", [...args, "--config", agent.configFile]);
   expect((await tool("logs", name)).stdout).toContain(line);
+  expect((await tool("app", name, "--json")).stdout).toContain(line);
   const env = {
     EDGECTL_URL: control.url,
     EDGECTL_API_KEY: account.apiKey,

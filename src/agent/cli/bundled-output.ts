@@ -2,8 +2,8 @@ import { withoutAppOutput } from "../core/app/secrets.ts";
 import type { Activity, AppFacts } from "../local/api.ts";
 
 /*
- * What the support bundle contains of an app's output. The output may contain values of the app's environment. The bundle
- * masks those on record, so it leaves out output that may contain others.
+ * What the support bundle contains of an app's output. The output may contain values of the app's environment. The
+ * bundle masks those on record, so it leaves out output that may contain others.
  */
 
 const LEFT_OUT = "left out: the values of the app's environment, which it may contain, cannot be read by this user";
