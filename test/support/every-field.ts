@@ -19,8 +19,7 @@ export const FULL: FullSpec = {
   image: "example/full:1",
   host_network: true,
   privileged: true,
-  // `secret` is `true` once apps are stored and adopted with it.
-  environments: [{ key: "LEVEL", value: "info", secret: false }],
+  environments: [{ key: "LEVEL", value: "info", secret: true }],
   ports: [{ host_port: 30_053, target_port: 53, protocol: "udp" }],
   volumes: [{ local: "/var/lib/full", target: "/data", readonly: true }],
   command: ["serve", "--all"],

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { adopt } from "../../../../../src/agent/core/app/adopt.ts";
 import { extrasOf, LABELS } from "../../../../../src/agent/core/app/container.ts";
+import { secretKeysOf } from "../../../../../src/agent/core/app/secrets.ts";
 import { mergeSpec } from "../../../../../src/agent/core/deployment/accept.ts";
 import { hashSpec } from "../../../../../src/agent/steps/create.ts";
 import { ADDED_FIELDS, withoutUnknownNulls } from "../../../../../src/protocol/added-fields.ts";
@@ -39,7 +40,10 @@ function adopted(spec: AppSpec): AppSpec | undefined {
     volumes: spec.volumes,
     hostNetwork: spec.host_network,
     privileged: spec.privileged,
-    labels: { [LABELS.extras]: JSON.stringify(extrasOf(spec)) },
+    labels: {
+      [LABELS.extras]: JSON.stringify(extrasOf(spec)),
+      [LABELS.secretVariables]: JSON.stringify(secretKeysOf(spec)),
+    },
     imageLabels: {},
   };
   return adopt(found, (candidate) => hashSpec(candidate) === hashSpec(spec))?.spec;
@@ -76,9 +80,8 @@ describe("every field of an app", () => {
   });
 
   test("that an earlier protocol version does not have is required of the device", () => {
-    const environments = FULL.environments.map((entry) => ({ ...entry, secret: true }));
     const command = { action: "deploy", options: {}, hasRegistryAuth: false } as const;
-    const required = requiredFeatures({ ...command, spec: { ...FULL, environments } });
+    const required = requiredFeatures({ ...command, spec: FULL });
     const listed = Object.entries(ADDED_FIELDS).flatMap(([place, fields]) =>
       Object.entries(fields).map(([name, feature]) => ({ feature, usedBy: pathOf(place, name) })),
     );
