@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { parseImageReference } from "./image-reference.ts";
+import { explainImageReference } from "./explain-image-reference.ts";
 import { MAX_HOST_PORT, MIN_HOST_PORT, MAX_REQUEST_BYTES } from "./limits.ts";
 import { normalizePath } from "./normalize-path.ts";
 
@@ -39,7 +39,11 @@ export const newAppName = appName
 export const imageReference = z
   .string()
   .max(512)
-  .refine((value) => parseImageReference(value) !== undefined, "is not a valid container image reference")
+  .superRefine((value, context) => {
+    const reason = explainImageReference(value);
+    if (reason === undefined) return;
+    context.addIssue({ code: "custom", message: `is not a valid container image reference: ${reason}` });
+  })
   .meta({ description: "Container image reference.", examples: ["registry.example.com/team/app:1.2"] });
 
 const environment = z
