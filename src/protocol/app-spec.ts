@@ -56,5 +56,5 @@ export function parseNewAppSpec(input: unknown): ParsedAppSpec {
 function parse(schema: typeof appSpecSchema, input: unknown): ParsedAppSpec {
   const result = schema.safeParse(input);
   if (result.success) return { ok: true, spec: result.data };
-  return { ok: false, error: toDeployRequestError(input, result.error) };
+  return { ok: false, error: toDeployRequestError(input, result.error, schema) };
 }

@@ -30,5 +30,5 @@ export type ParsedAppUpdate =
 export function parseAppUpdate(input: unknown): ParsedAppUpdate {
   const result = appUpdateSchema.safeParse(input);
   if (result.success) return { ok: true, update: result.data };
-  return { ok: false, error: toInvalidRequest(result.error) };
+  return { ok: false, error: toInvalidRequest(result.error, appUpdateSchema) };
 }
