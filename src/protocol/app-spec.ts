@@ -1,5 +1,14 @@
 import { z } from "zod";
-import { appName, environments, imageReference, newAppName, ports, volumes } from "./app-fields.ts";
+import {
+  appName,
+  environments,
+  hostNetwork,
+  imageReference,
+  newAppName,
+  ports,
+  privileged,
+  volumes,
+} from "./app-fields.ts";
 import { appExtras } from "./app-extras.ts";
 import type { EdgeError } from "./errors.ts";
 import { toDeployRequestError } from "./request-error.ts";
@@ -9,8 +18,8 @@ export const appSpecSchema = z
   .strictObject({
     name: appName,
     image: imageReference,
-    host_network: z.boolean().default(false),
-    privileged: z.boolean().default(false),
+    host_network: hostNetwork.default(false),
+    privileged: privileged.default(false),
     environments: environments.default([]),
     ports: ports.default([]),
     volumes: volumes.default([]),

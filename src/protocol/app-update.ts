@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { appExtrasUpdate } from "./app-extras.ts";
-import { environments, imageReference, ports, volumes } from "./app-fields.ts";
+import { environments, hostNetwork, imageReference, ports, privileged, volumes } from "./app-fields.ts";
 import type { EdgeError } from "./errors.ts";
 import { toInvalidRequest } from "./request-error.ts";
 
@@ -10,10 +10,13 @@ import { toInvalidRequest } from "./request-error.ts";
  */
 export const appUpdateSchema = z
   .strictObject({
-    name: z.never("the name of an app cannot change; deploy under the new name and remove this one").optional(),
+    name: z
+      .never("the name of an app cannot change; deploy under the new name and remove this one")
+      .optional()
+      .meta({ description: "Not allowed: the name of an app cannot change." }),
     image: imageReference.exactOptional(),
-    host_network: z.boolean().exactOptional(),
-    privileged: z.boolean().exactOptional(),
+    host_network: hostNetwork.exactOptional(),
+    privileged: privileged.exactOptional(),
     environments: environments.exactOptional(),
     ports: ports.exactOptional(),
     volumes: volumes.exactOptional(),

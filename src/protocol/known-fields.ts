@@ -18,22 +18,9 @@ function isForbidden(field: z.core.$ZodType): boolean {
 /** Returns the schemas of what is written in the input: without defaults, `null`, transformations and alternatives. */
 function unwrap(schema: z.core.$ZodType): readonly z.core.$ZodType[] {
   const { def } = (schema as z.core.$ZodTypes)._zod;
-  switch (def.type) {
-    case "optional":
-    case "nullable":
-    case "default":
-    case "prefault":
-    case "nonoptional":
-    case "readonly":
-    case "catch":
-      return unwrap(def.innerType);
-    case "pipe":
-      return unwrap(def.in);
-    case "union":
-      return def.options.flatMap(unwrap);
-    default:
-      return [schema];
-  }
+  if (def.type === "pipe") return unwrap(def.in);
+  if (def.type === "union") return def.options.flatMap(unwrap);
+  return "innerType" in def ? unwrap(def.innerType) : [schema];
 }
 
 function step(schema: z.core.$ZodType, part: PropertyKey): readonly z.core.$ZodType[] {
