@@ -3,7 +3,7 @@ import { fullJitter } from "../../lib/backoff.ts";
 import { errorEntry, isErrorCode } from "../../protocol/errors.ts";
 import { stepEvents, runningEvent } from "../core/deployment/step-events.ts";
 import type { ConcurrentDeployment } from "../core/deployment/check.ts";
-import { secretsOfRecord } from "../core/app/container.ts";
+import { secretsOfRecord, withoutAppOutput } from "../core/app/secrets.ts";
 import {
   type DeploymentRecord,
   type Failure,
@@ -275,11 +275,12 @@ export class DeploymentRun {
 
   #logEvent(event: EventContent): void {
     const { status, step, message, code, progress } = event;
+    const own = withoutAppOutput(event.details ?? {});
     const level = status === "Fail" ? "warn" : progress === undefined ? "info" : "debug";
     // The log must be understood without the table of error codes.
     const advice = isErrorCode(code) ? ` What to do: ${errorEntry(code).hint}` : "";
     const text = advice === "" || /[.!?]$/.test(message) ? message : `${message}.`;
-    this.#log()[level]({ status, step, ...(code && { code }), ...(isFinal(event) && event.details) }, text + advice);
+    this.#log()[level]({ status, step, ...(code && { code }), ...(isFinal(event) && own) }, text + advice);
   }
 
   #log() {

@@ -7,6 +7,8 @@ import {
   type AppRequest,
   buildAppRequest,
   LIST_FIELDS,
+  secretsWithoutValue,
+  withoutSecretValues,
 } from "../deploy/app-request.ts";
 import { type AppOptions, readAppFile, readAppFlags } from "../deploy/read-app.ts";
 import { type ExecutionOptions, readExecutionOptions } from "../deploy/execution-options.ts";
@@ -58,13 +60,20 @@ export function addAppsUpdate(apps: Command, io: Io): void {
         const client = await connect(context);
         const missing = listsToExtend(flags, base);
         const current = missing.length > 0 ? (await getApp(client, asset, name, true)).spec : {};
-        const kept = Object.fromEntries(missing.map((list) => [list, current[list] ?? []]));
+        const kept = Object.fromEntries(missing.map((list) => [list, withoutSecretValues(current[list] ?? [])]));
         const body = { ...buildAppRequest({ ...kept, ...base }, flags), ...execution };
+        for (const key of secretsWithoutValue(body).filter((name) => isGiven(name, flags))) {
+          context.printer.note(`${key} is not set in this shell: it keeps the value it has on the device.`);
+        }
         const query = { dry_run: options.dryRun ? "true" : undefined };
         const request = { method: "PATCH", path: appsPath(asset, name), query, body } as const;
         await requestDeployment(context, client, asset, request, options);
       },
     );
+}
+
+function isGiven(name: string, { environments }: AppFlags): boolean {
+  return environments.some(({ key }) => key === name);
 }
 
 function cleared(names: readonly string[]): AppRequest {
@@ -87,9 +96,14 @@ What is not given stays as it is. A variable, port, volume or device replaces
 the app's entry of the same variable, container port or container path; others
 are added to it. To set all anew: --clear env --env A=1.
 
+A variable that is a secret stays one. --secret-env KEY takes this shell's
+value; if the shell has none, KEY becomes a secret and keeps the value it has on
+the device.
+
 The old version runs until the new one is ready to start.
 
 Examples:
   edgectl apps update GW-0001 web --image nginx:1.30
   edgectl apps update GW-0001 web --env LOG_LEVEL=debug --dry-run
+  edgectl apps update GW-0001 web --secret-env DB_PASSWORD
   edgectl apps update GW-0001 web --clear ports --port 30090:80`;

@@ -7,7 +7,7 @@ type Spec = Readonly<Record<string, unknown>>;
 /** Renders a specification's fields other than name, image and ports. Fields unknown to this version are omitted. */
 export function specFields(spec: Spec): Row[] {
   const rows: Row[] = [
-    ["Variables", lines(spec["environments"], ({ key, value }) => `${text(key)}=${text(value)}`)],
+    ["Variables", lines(spec["environments"], variable)],
     ["Volumes", lines(spec["volumes"], volume)],
     [
       "Devices",
@@ -17,10 +17,16 @@ export function specFields(spec: Spec): Row[] {
     ["Processors", limit(spec["cpu_limit"], String)],
     ["Memory", limit(spec["memory_limit"], formatBytes)],
     ["Restart", typeof spec["restart_policy"] === "string" ? text(spec["restart_policy"]) : ""],
+    ["Pull", typeof spec["pull"] === "string" ? text(spec["pull"]) : ""],
+    ["Health timeout", typeof spec["health_timeout_s"] === "number" ? `${spec["health_timeout_s"]} s` : ""],
     ["Host network", spec["host_network"] === true ? "yes" : ""],
     ["Privileged", spec["privileged"] === true ? "yes" : ""],
   ];
   return rows.filter(([, value]) => value !== "");
+}
+
+function variable({ key, value, secret }: Spec): string {
+  return `${text(key)}=${text(value)}${secret === true ? " (secret)" : ""}`;
 }
 
 function volume({ local, target, readonly }: Spec): string {
