@@ -19,10 +19,10 @@ test("moves what describes a value that may be null to the field", () => {
     description: "A name.",
     examples: ["x"],
   });
-  const both = { anyOf: [described, NULL], description: "The field\'s own." };
+  const both = { anyOf: [described, NULL], description: "The field's own." };
   expect(tidySchemas(both)).toEqual({
     anyOf: [{ type: "string", description: "A name." }, NULL],
-    description: "The field\'s own.",
+    description: "The field's own.",
     examples: ["x"],
   });
   const alternatives = { anyOf: [described, { type: "number" }] };
