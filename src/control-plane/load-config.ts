@@ -15,7 +15,7 @@ export function loadConfig(path: string | undefined, overrides: ConfigOverrides)
   const file = path === undefined ? {} : readObject(path);
   const result = configSchema.safeParse({ ...file, ...overrides });
   if (result.success) return result.data;
-  const issues = listIssues(result.error).map((issue) => `${issue.path}: ${issue.reason}`);
+  const issues = listIssues(result.error, configSchema).map((issue) => `${issue.path}: ${issue.reason}`);
   throw new ConfigError(`${path ?? "configuration"}: ${issues.join("; ")}`);
 }
 

@@ -14,7 +14,7 @@ const SHELL_HINTS: Readonly<Record<string, string>> = {
   CrashLoopBackOff: "See the app's last log lines above; nothing of it is left running.",
   Unhealthy: "See the last output of its health check above; nothing of it is left running.",
   InsufficientDisk: "Free space on the device, then deploy again.",
-  PolicyDenied: "The rule named above is set in the device's own configuration, under `policy`.",
+  PolicyDenied: "The device's own configuration decides this, under `policy`: see the message above.",
   ErrorDeploymentAlreadyExist: "Wait for it to end: `edgectl deployments list ASSET` shows it.",
   AppNotFound: "`edgectl apps list ASSET` shows the apps of a device.",
   AppExists: "Change it with `edgectl apps update`, or remove it with `edgectl apps remove`.",

@@ -53,7 +53,10 @@ const healthcheck = z
       description: "Seconds after the start during which failures do not count.",
     }),
   })
-  .meta({ id: "Healthcheck" });
+  .meta({
+    id: "Healthcheck",
+    description: "Health check in place of the image's own. An app that does not become healthy fails its deployment.",
+  });
 
 const command = z
   .array(argument)
@@ -73,7 +76,7 @@ const memoryLimit = z
   .max(2 ** 45)
   .meta({ description: "Maximum memory the app may use, in bytes.", examples: [268_435_456] });
 
-const devices = z.array(device).max(64);
+const devices = z.array(device).max(64).meta({ description: "Device files of the device that the app may use." });
 
 const restartPolicy = z.enum(["unless-stopped", "always", "on-failure", "no"]).meta({
   description: "What the engine does when the app exits by itself; `unless-stopped` by default.",

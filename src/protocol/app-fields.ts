@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { parseImageReference } from "./image-reference.ts";
+import { explainImageReference } from "./explain-image-reference.ts";
 import { MAX_HOST_PORT, MIN_HOST_PORT, MAX_REQUEST_BYTES } from "./limits.ts";
 import { normalizePath } from "./normalize-path.ts";
 
@@ -39,7 +39,11 @@ export const newAppName = appName
 export const imageReference = z
   .string()
   .max(512)
-  .refine((value) => parseImageReference(value) !== undefined, "is not a valid container image reference")
+  .superRefine((value, context) => {
+    const reason = explainImageReference(value);
+    if (reason === undefined) return;
+    context.addIssue({ code: "custom", message: `is not a valid container image reference: ${reason}` });
+  })
   .meta({ description: "Container image reference.", examples: ["registry.example.com/team/app:1.2"] });
 
 const environment = z
@@ -48,11 +52,13 @@ const environment = z
       .string()
       .min(1, "must not be empty")
       .max(MAX_REQUEST_BYTES)
-      .refine((key) => !key.includes("=") && !key.includes(NUL), "must not contain '=' or NUL"),
+      .refine((key) => !key.includes("=") && !key.includes(NUL), "must not contain '=' or NUL")
+      .meta({ description: "Name of the variable; each only once.", examples: ["TZ"] }),
     value: z
       .string()
       .max(MAX_REQUEST_BYTES)
-      .refine((value) => !value.includes(NUL), "must not contain NUL"),
+      .refine((value) => !value.includes(NUL), "must not contain NUL")
+      .meta({ description: "Value of the variable; may be empty.", examples: ["UTC"] }),
     secret: z
       .boolean()
       .exactOptional()
@@ -70,6 +76,8 @@ const portMapping = z
   .strictObject({
     host_port: z.int().meta({
       description: `Port on the device, ${MIN_HOST_PORT} to ${MAX_HOST_PORT} inclusive, not in use.`,
+      minimum: MIN_HOST_PORT,
+      maximum: MAX_HOST_PORT,
       examples: [30_080],
     }),
     target_port: z
@@ -94,14 +102,15 @@ const volume = z
     target: absolutePath
       .refine((path) => normalizePath(path) !== "/", "must not be the container's root")
       .meta({ description: "Path in the container.", examples: ["/data"] }),
-    readonly: z.boolean().default(false),
+    readonly: z.boolean().default(false).meta({ description: "Whether the app may only read there." }),
   })
   .meta({ id: "Volume" });
 
 export const environments = z
   .array(environment)
   .max(MAX_ENTRIES)
-  .superRefine(unique((entry) => entry.key, "key", "the key appears twice"));
+  .superRefine(unique((entry) => entry.key, "key", "the key appears twice"))
+  .meta({ description: "Environment variables of the app, beside those of its image." });
 
 /** In an update, the value of a secret may be omitted: it stays as it is on the device. */
 const environmentUpdate = environment
@@ -120,14 +129,27 @@ const environmentUpdate = environment
 export const environmentUpdates = z
   .array(environmentUpdate)
   .max(MAX_ENTRIES)
-  .superRefine(unique((entry) => entry.key, "key", "the key appears twice"));
+  .superRefine(unique((entry) => entry.key, "key", "the key appears twice"))
+  .meta({ description: "Environment variables of the app, beside those of its image." });
 
-export const ports = z.array(portMapping).max(MAX_ENTRIES);
+export const ports = z
+  .array(portMapping)
+  .max(MAX_ENTRIES)
+  .meta({ description: "Ports of the app that are reachable on the device. They have no effect with `host_network`." });
 
 export const volumes = z
   .array(volume)
   .max(MAX_ENTRIES)
-  .superRefine(unique((entry) => normalizePath(entry.target), "target", "the target appears twice"));
+  .superRefine(unique((entry) => normalizePath(entry.target), "target", "the target appears twice"))
+  .meta({ description: "Files and directories of the device in the container." });
+
+export const hostNetwork = z.boolean().meta({
+  description: "Whether the app uses the device's network instead of one of its own; `ports` have no effect then.",
+});
+
+export const privileged = z
+  .boolean()
+  .meta({ description: "Whether the app has all rights on the device, with all its device files." });
 
 function unique<T>(key: (entry: T) => string, field: string, message: string) {
   return (entries: readonly T[], context: z.RefinementCtx): void => {

@@ -10,7 +10,7 @@ const logStreamSchema = z.enum(["stdout", "stderr"]);
 
 export const appLogLineSchema = z
   .object({
-    stream: logStreamSchema,
+    stream: logStreamSchema.meta({ description: "Where the app wrote the line." }),
     timestamp: z
       .string()
       .max(64)
@@ -18,7 +18,7 @@ export const appLogLineSchema = z
         description: "When the app wrote it, by the device's clock: RFC 3339, with the engine's precision.",
         examples: ["2026-11-20T10:00:00.123456789Z"],
       }),
-    text: z.string().max(MAX_LOG_LINE_LENGTH),
+    text: z.string().max(MAX_LOG_LINE_LENGTH).meta({ description: "The line, without its line break." }),
     truncated: z.literal(true).exactOptional().meta({ description: "The line was longer and has been cut." }),
   })
   .meta({ id: "AppLogLine" });

@@ -12,31 +12,38 @@ const count = z.int().min(0);
 
 const lastDeployment = z
   .object({
-    deployment_id: z.string().max(64),
-    action: deploymentActionSchema,
-    status: deploymentStatusSchema,
-    code: errorCodeSchema.optional().catch(undefined),
+    deployment_id: z.string().max(64).meta({ description: "Id of the deployment." }),
+    action: deploymentActionSchema.meta({ description: "What the deployment does to the app." }),
+    status: deploymentStatusSchema.meta({ description: "`Running`, or how it ended." }),
+    code: errorCodeSchema.optional().catch(undefined).meta({ description: "With `Fail`: the error code." }),
     finished_at: unixSeconds(
       "When it ended; null while it is running, or when the device did not know the time.",
     ).nullable(),
   })
-  .meta({ id: "LastDeployment" });
+  .meta({ id: "LastDeployment", description: "The latest deployment of an app." });
 
 /** An app as its device reports it. */
 export const appReportSchema = z
   .object({
-    name: sanitizedLine(64),
-    image: sanitizedLine(512),
+    name: sanitizedLine(64).meta({ description: "Name of the app.", examples: ["node-red"] }),
+    image: sanitizedLine(512).meta({ description: "Image reference, as in `spec`." }),
     image_digest: sanitizedLine(256)
       .nullable()
       .meta({ description: "Digest of the image in its registry; null for an image that came from none." }),
-    state: appRunStateSchema,
+    state: appRunStateSchema.meta({
+      description: "Current state. `missing`: its container is gone, and the agent is repairing it.",
+    }),
     desired_state: z.enum(["running", "stopped"]).meta({ description: "The state that was last requested." }),
     since: unixSeconds("When it entered this state; null when the device did not know the time.").nullable(),
     restarts: count.nullable().meta({ description: "Restarts by the engine; null when the container is missing." }),
-    /** The current specification, with environment values masked. Not validated here. */
-    spec: z.record(z.string(), z.unknown()),
-    last_deployment: lastDeployment.nullable(),
+    // Not validated here.
+    spec: z.record(z.string(), z.unknown()).meta({
+      description:
+        "The current specification, with the fields of a deployment's request; environment values are masked.",
+    }),
+    last_deployment: lastDeployment
+      .nullable()
+      .meta({ description: "The latest deployment of the app; null if the device does not know it any more." }),
   })
   .meta({ id: "AppReport" });
 export type AppReport = z.output<typeof appReportSchema>;
@@ -44,18 +51,26 @@ export type AppReport = z.output<typeof appReportSchema>;
 /** Properties of a device that rarely change; sent with the report that follows a change. */
 export const deviceFactsSchema = z
   .object({
-    agent_version: sanitizedLine(64),
-    engine: z.object({ kind: sanitizedLine(32), version: sanitizedLine(64) }).nullable(),
-    architecture: sanitizedLine(32).nullable(),
+    agent_version: sanitizedLine(64).meta({ description: "Version of edge-agent." }),
+    engine: z
+      .object({
+        kind: sanitizedLine(32).meta({ description: "Name of the engine.", examples: ["docker"] }),
+        version: sanitizedLine(64).meta({ description: "Version of the engine." }),
+      })
+      .nullable()
+      .meta({ description: "The container engine; null while it does not answer." }),
+    architecture: sanitizedLine(32)
+      .nullable()
+      .meta({ description: "Architecture of the processor.", examples: ["arm64"] }),
     os: sanitizedLine(128).nullable().meta({ description: "Name and version of the operating system." }),
-    kernel: sanitizedLine(128).nullable(),
-    hostname: sanitizedLine(256).nullable(),
+    kernel: sanitizedLine(128).nullable().meta({ description: "Version of the kernel." }),
+    hostname: sanitizedLine(256).nullable().meta({ description: "Host name of the device." }),
     model: sanitizedLine(128).nullable().meta({ description: "Hardware model, where the hardware reports it." }),
-    cpus: count.nullable(),
-    memory_total_bytes: count.nullable(),
+    cpus: count.nullable().meta({ description: "Number of processors." }),
+    memory_total_bytes: count.nullable().meta({ description: "Memory of the device, in bytes." }),
     disk_total_bytes: count.nullable().meta({ description: "Of the file system on which the engine keeps images." }),
   })
-  .meta({ id: "DeviceFacts" });
+  .meta({ id: "DeviceFacts", description: "Properties of a device that rarely change." });
 export type DeviceFacts = z.output<typeof deviceFactsSchema>;
 
 /** Hash of a complete report, computed by the device; opaque to the control plane. */

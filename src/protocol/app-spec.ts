@@ -1,5 +1,14 @@
 import { z } from "zod";
-import { appName, environments, imageReference, newAppName, ports, volumes } from "./app-fields.ts";
+import {
+  appName,
+  environments,
+  hostNetwork,
+  imageReference,
+  newAppName,
+  ports,
+  privileged,
+  volumes,
+} from "./app-fields.ts";
 import { appExtras } from "./app-extras.ts";
 import type { EdgeError } from "./errors.ts";
 import { toDeployRequestError } from "./request-error.ts";
@@ -9,8 +18,8 @@ export const appSpecSchema = z
   .strictObject({
     name: appName,
     image: imageReference,
-    host_network: z.boolean().default(false),
-    privileged: z.boolean().default(false),
+    host_network: hostNetwork.default(false),
+    privileged: privileged.default(false),
     environments: environments.default([]),
     ports: ports.default([]),
     volumes: volumes.default([]),
@@ -56,5 +65,5 @@ export function parseNewAppSpec(input: unknown): ParsedAppSpec {
 function parse(schema: typeof appSpecSchema, input: unknown): ParsedAppSpec {
   const result = schema.safeParse(input);
   if (result.success) return { ok: true, spec: result.data };
-  return { ok: false, error: toDeployRequestError(input, result.error) };
+  return { ok: false, error: toDeployRequestError(input, result.error, schema) };
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { appExtrasUpdate } from "./app-extras.ts";
-import { environmentUpdates, imageReference, ports, volumes } from "./app-fields.ts";
+import { environmentUpdates, hostNetwork, imageReference, ports, privileged, volumes } from "./app-fields.ts";
 import type { EdgeError } from "./errors.ts";
 import { toInvalidRequest } from "./request-error.ts";
 
@@ -14,10 +14,13 @@ export const MASKED_VALUE = "***";
  */
 export const appUpdateSchema = z
   .strictObject({
-    name: z.never("the name of an app cannot change; deploy under the new name and remove this one").optional(),
+    name: z
+      .never("the name of an app cannot change; deploy under the new name and remove this one")
+      .optional()
+      .meta({ description: "Not allowed: the name of an app cannot change." }),
     image: imageReference.exactOptional(),
-    host_network: z.boolean().exactOptional(),
-    privileged: z.boolean().exactOptional(),
+    host_network: hostNetwork.exactOptional(),
+    privileged: privileged.exactOptional(),
     environments: environmentUpdates.exactOptional(),
     ports: ports.exactOptional(),
     volumes: volumes.exactOptional(),
@@ -34,5 +37,5 @@ export type ParsedAppUpdate =
 export function parseAppUpdate(input: unknown): ParsedAppUpdate {
   const result = appUpdateSchema.safeParse(input);
   if (result.success) return { ok: true, update: result.data };
-  return { ok: false, error: toInvalidRequest(result.error) };
+  return { ok: false, error: toInvalidRequest(result.error, appUpdateSchema) };
 }

@@ -58,7 +58,10 @@ export const assetUpdateSchema = z
   .strictObject({
     name: assetNameSchema.optional(),
     status: assetStatusSchema.optional().meta({ description: "Activates or deactivates every SIM of the asset." }),
-    supersim: z.strictObject({ network_group: networkGroupSchema.optional() }).optional(),
+    supersim: z
+      .strictObject({ network_group: networkGroupSchema.optional() })
+      .optional()
+      .meta({ description: "Changes of the Super SIM." }),
   })
   .meta({
     id: "AssetUpdate",
@@ -69,7 +72,10 @@ export type AssetUpdate = z.output<typeof assetUpdateSchema>;
 
 /** Body of the deprecated Update SIM. */
 export const legacySimUpdateSchema = z
-  .strictObject({ status: assetStatusSchema.optional(), network_group: networkGroupSchema.optional() })
+  .strictObject({
+    status: assetStatusSchema.optional().meta({ description: "Activates or deactivates the Super SIM." }),
+    network_group: networkGroupSchema.optional(),
+  })
   .meta({ id: "LegacySimUpdate", deprecated: true, minProperties: 1, examples: [{ status: "inactive" }] });
 export type LegacySimUpdate = z.output<typeof legacySimUpdateSchema>;
 

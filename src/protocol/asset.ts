@@ -30,15 +30,18 @@ export const assetTypeSchema = displayText(0, 64).meta({
 
 /** The deprecated mirror of `supersim`, with that SIM's own status. */
 export const legacySimSchema = z
-  .strictObject({ ...superSimSchema.shape, status: assetStatusSchema })
+  .strictObject({
+    ...superSimSchema.shape,
+    status: assetStatusSchema.meta({ description: "Status of this SIM alone." }),
+  })
   .meta({ id: "LegacySim", deprecated: true, description: "Mirror of `supersim`, until its removal." });
 export type LegacySim = z.output<typeof legacySimSchema>;
 
 const common = {
   uuid: z.string().meta({ description: "Asset identifier.", examples: ["0b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11"] }),
-  serial_number: z.string().meta({ examples: ["GW-2026-000123"] }),
-  name: z.string().meta({ examples: ["Pump house 7"] }),
-  type: z.string().meta({ examples: ["gateway"] }),
+  serial_number: z.string().meta({ description: "Serial number of the device.", examples: ["GW-2026-000123"] }),
+  name: z.string().meta({ description: "Display name.", examples: ["Pump house 7"] }),
+  type: z.string().meta({ description: "Kind of device; free text.", examples: ["gateway"] }),
   created_at: unixSeconds("When the asset was registered.").meta({ examples: [1_790_000_000] }),
   status: assetStatusSchema.meta({ description: "`active` when any SIM is, `inactive` otherwise." }),
   supersim: superSimSchema.optional().meta({ description: "Only if the asset has a Super SIM." }),
@@ -47,7 +50,9 @@ const common = {
 };
 
 /** An asset in a list. */
-export const assetListItemSchema = z.strictObject(common).meta({ id: "AssetListItem" });
+export const assetListItemSchema = z
+  .strictObject(common)
+  .meta({ id: "AssetListItem", description: "An asset in a list." });
 export type AssetListItem = z.output<typeof assetListItemSchema>;
 
 /** An asset with all its fields. */
@@ -65,7 +70,7 @@ export type AssetBody = z.output<typeof assetSchema>;
 /** Response of Get Assets. */
 export const assetListSchema = z
   .strictObject({
-    assets: z.array(assetListItemSchema),
+    assets: z.array(assetListItemSchema).meta({ description: "The assets of this page, oldest first." }),
     next_cursor: z.string().nullable().meta({ description: "Cursor of the next page; `null` on the last one." }),
   })
   .meta({ id: "AssetList" });

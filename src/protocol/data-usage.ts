@@ -14,7 +14,10 @@ export const trafficPurposeSchema = z.enum(["control", "telemetry", "logs", "pul
 export type TrafficPurpose = z.output<typeof trafficPurposeSchema>;
 
 const bytes = z.int().min(0);
-const both = { sent_bytes: bytes, received_bytes: bytes };
+const both = {
+  sent_bytes: bytes.meta({ description: "Bytes sent." }),
+  received_bytes: bytes.meta({ description: "Bytes received." }),
+};
 
 /** A day of UTC, as `YYYY-MM-DD`. */
 export const utcDaySchema = z
@@ -32,7 +35,7 @@ function hasAllowedSize(names: object): boolean {
 
 const day = z
   .object({
-    day: utcDaySchema,
+    day: utcDaySchema.meta({ description: "The day, UTC." }),
     by_purpose: purposes,
     overhead_estimate_bytes: bytes.meta({ description: "Estimated bytes of TCP and IP headers and handshakes." }),
     by_app: z.record(reportedAppName, bytes).refine(hasAllowedSize, "names too many apps").meta({
@@ -48,19 +51,19 @@ const day = z
 
 const deployment = z
   .object({
-    deployment_id: z.string().max(64),
-    app: z.string().max(64),
-    day: utcDaySchema,
+    deployment_id: z.string().max(64).meta({ description: "Id of the deployment." }),
+    app: z.string().max(64).meta({ description: "Name of its app." }),
+    day: utcDaySchema.meta({ description: "The day, UTC." }),
     ...both,
   })
   .meta({ id: "DeploymentDataUsage" });
 
 const budget = z
   .object({
-    monthly_bytes: bytes.nullable(),
-    daily_bytes: bytes.nullable(),
-    used_this_month_bytes: bytes,
-    used_today_bytes: bytes,
+    monthly_bytes: bytes.nullable().meta({ description: "Limit per month, UTC; null for none." }),
+    daily_bytes: bytes.nullable().meta({ description: "Limit per day, UTC; null for none." }),
+    used_this_month_bytes: bytes.meta({ description: "Bytes counted this month." }),
+    used_today_bytes: bytes.meta({ description: "Bytes counted today." }),
   })
   .meta({
     id: "DataBudget",
@@ -70,9 +73,12 @@ const budget = z
 /** Bytes counted by the agent, by UTC day, oldest first. */
 export const deviceDataUsageSchema = z
   .object({
-    days: z.array(day).max(400),
-    deployments: z.array(deployment).max(500),
-    budget: budget.nullable(),
+    days: z.array(day).max(400).meta({ description: "Bytes counted by the device, by day, oldest first." }),
+    deployments: z
+      .array(deployment)
+      .max(500)
+      .meta({ description: "The part of these bytes that each deployment used." }),
+    budget: budget.nullable().meta({ description: "The device's data budget; null if it has none." }),
   })
   .meta({ id: "DeviceDataUsage" });
 export type DeviceDataUsage = z.output<typeof deviceDataUsageSchema>;

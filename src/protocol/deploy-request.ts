@@ -7,7 +7,10 @@ const secret = z.string().min(1).max(16_384);
 /** Credentials for the registry of one deployment's image. The control plane never stores them; nothing logs them. */
 export const registryAuthSchema = z
   .union([
-    z.strictObject({ username: z.string().min(1).max(256), password: secret }),
+    z.strictObject({
+      username: z.string().min(1).max(256).meta({ description: "User name at the registry." }),
+      password: secret.meta({ description: "Password or access token of the user." }),
+    }),
     z.strictObject({ token: secret.meta({ description: "Bearer token for the registry." }) }),
   ])
   .meta({ id: "RegistryAuth" });

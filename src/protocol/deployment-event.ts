@@ -24,12 +24,17 @@ export type DeploymentStep = z.output<typeof deploymentStepSchema>;
 /** A code of the error table. */
 export const errorCodeSchema = z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]);
 
-const byteProgressSchema = z.object({ done: z.int().min(0), total: z.int().min(0) });
+const byteProgressSchema = z.object({
+  done: z.int().min(0).meta({ description: "Bytes pulled so far." }),
+  total: z.int().min(0).meta({ description: "Bytes to pull, as far as known." }),
+});
 
 const common = {
-  status: deploymentStatusSchema,
-  message: sanitizedText(MAX_MESSAGE_LENGTH),
-  step: deploymentStepSchema,
+  status: deploymentStatusSchema.meta({
+    description: "`Running` any number of times, then `Success` or `Fail`, which is the last event.",
+  }),
+  message: sanitizedText(MAX_MESSAGE_LENGTH).meta({ description: "What happens or happened, for people." }),
+  step: deploymentStepSchema.meta({ description: "The step of the deployment that the event belongs to." }),
   progress: z
     .int()
     .min(0)
@@ -40,18 +45,54 @@ const common = {
     .optional()
     .meta({ description: "Bytes pulled, and total bytes known so far, in events of the step `pulling`." }),
   code: errorCodeSchema.optional().meta({ description: "With `Fail`: the error code." }),
-  details: z.record(z.string(), z.unknown()).optional(),
+  details: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .meta({ description: "More about the event; its entries depend on the step and the code." }),
 };
 
 /** One event as sent to clients. */
 export const deploymentEventSchema = z
   .object({
     ...common,
-    deployment_id: z.string(),
-    seq: z.int().min(1).meta({ description: "From 1, without gaps." }),
-    timestamp: z.int().meta({ description: "Unix seconds." }),
+    deployment_id: z
+      .string()
+      .meta({ description: "Id of the deployment; empty in the refusal of a request that did not become one." }),
+    seq: z.int().min(1).meta({ description: "Number of the event, from 1, without gaps." }),
+    timestamp: z.int().meta({ description: "When it happened. Unix seconds, UTC.", examples: [1_795_178_868] }),
   })
-  .meta({ id: "DeploymentEvent" });
+  .meta({
+    id: "DeploymentEvent",
+    description: "One event of a deployment.",
+    examples: [
+      {
+        status: "Running",
+        message: "Deployment received.",
+        step: "received",
+        deployment_id: "dep_01KAN9BZ5V3S0Y4M6T8R2X7Q1C",
+        seq: 1,
+        timestamp: 1_795_178_868,
+      },
+      {
+        status: "Running",
+        message: "Pulling image: 43% (12.3 of 28.5 MB).",
+        step: "pulling",
+        progress: 43,
+        bytes: { done: 12_300_000, total: 28_500_000 },
+        deployment_id: "dep_01KAN9BZ5V3S0Y4M6T8R2X7Q1C",
+        seq: 2,
+        timestamp: 1_795_178_871,
+      },
+      {
+        status: "Success",
+        message: "App node-red is running.",
+        step: "done",
+        deployment_id: "dep_01KAN9BZ5V3S0Y4M6T8R2X7Q1C",
+        seq: 3,
+        timestamp: 1_795_178_880,
+      },
+    ],
+  });
 export type DeploymentEvent = z.output<typeof deploymentEventSchema>;
 
 /**

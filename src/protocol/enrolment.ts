@@ -38,7 +38,13 @@ export const enrolmentSchema = z.object({
   device_token: z.string().meta({
     description: "The device's new credential. The old one works until the device connects with the new one.",
   }),
-  asset: z.object({ uuid: z.string(), serial_number: z.string(), name: z.string() }),
+  asset: z
+    .object({
+      uuid: z.string().meta({ description: "Asset identifier." }),
+      serial_number: z.string().meta({ description: "Serial number of the device." }),
+      name: z.string().meta({ description: "Display name." }),
+    })
+    .meta({ description: "The asset that the device is now." }),
 });
 export type Enrolment = z.output<typeof enrolmentSchema>;
 

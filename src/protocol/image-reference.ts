@@ -15,7 +15,8 @@ const TAG = /^[\w][\w.-]{0,127}$/;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 
 const DEFAULT_REGISTRY = "docker.io";
-const MAX_NAME_LENGTH = 255;
+/** Maximum characters of registry and repository together. */
+export const MAX_NAME_LENGTH = 255;
 
 /** Parses a reference. Returns `undefined` when it does not follow the grammar. */
 export function parseImageReference(reference: string): ImageReference | undefined {

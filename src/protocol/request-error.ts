@@ -1,5 +1,7 @@
 import type { z } from "zod";
+import { closestName } from "./closest-name.ts";
 import { EdgeError } from "./errors.ts";
+import { knownFields } from "./known-fields.ts";
 
 /** One problem of a request. */
 export interface RequestIssue {
@@ -10,16 +12,19 @@ export interface RequestIssue {
 
 const MAX_ISSUES = 20;
 
+/** Unknown fields of one object for which a known one is looked for. */
+const MAX_SUGGESTIONS = 20;
+
 /** Converts the schema errors of a deploy request: `ErrorNoName`, `ErrorNoImage` or `InvalidRequest`. */
-export function toDeployRequestError(input: unknown, error: z.ZodError): EdgeError {
+export function toDeployRequestError(input: unknown, error: z.ZodError, schema: z.ZodType): EdgeError {
   if (isAbsent(input, "name")) return new EdgeError("ErrorNoName");
   if (isAbsent(input, "image")) return new EdgeError("ErrorNoImage");
-  return toInvalidRequest(error);
+  return toInvalidRequest(error, schema);
 }
 
 /** `InvalidRequest` with one issue per problem. The values are never included, since they may be secrets. */
-export function toInvalidRequest(error: z.ZodError): EdgeError {
-  return invalidRequest(listIssues(error));
+export function toInvalidRequest(error: z.ZodError, schema: z.ZodType): EdgeError {
+  return invalidRequest(listIssues(error, schema));
 }
 
 /** `InvalidRequest` for the given issues; the message contains the first. */
@@ -32,14 +37,32 @@ export function invalidRequest(issues: readonly RequestIssue[]): EdgeError {
   });
 }
 
-/** Flattens a zod error into issues, with one for each unknown field. */
-export function listIssues(error: z.ZodError): RequestIssue[] {
-  return error.issues.flatMap((issue): RequestIssue[] => {
-    if (issue.code === "unrecognized_keys") {
-      return issue.keys.map((key) => ({ path: formatPath([...issue.path, key]), reason: "unknown field" }));
-    }
-    return [{ path: formatPath(issue.path), reason: issue.message }];
-  });
+/**
+ * Flattens a zod error into issues, with one for each unknown field.
+ *
+ * @param schema the schema that the input does not match; an unknown field gets the closest one it has at that place
+ */
+export function listIssues(error: z.ZodError, schema: z.ZodType): RequestIssue[] {
+  return error.issues.flatMap((issue) => flatten(issue, [], schema));
+}
+
+function flatten(issue: z.core.$ZodIssue, outer: readonly PropertyKey[], schema: z.ZodType): RequestIssue[] {
+  const path = [...outer, ...issue.path];
+  if (issue.code === "unrecognized_keys") {
+    const known = knownFields(schema, path);
+    return issue.keys.map((key, index) => {
+      const closest = index < MAX_SUGGESTIONS ? closestName(key, known) : undefined;
+      const reason = closest === undefined ? "unknown field" : `unknown field; did you mean \`${closest}\`?`;
+      return { path: formatPath([...path, key]), reason };
+    });
+  }
+  if (issue.code === "invalid_union") {
+    // The alternative with the fewest problems is the one that was meant.
+    const alternatives = issue.errors.map((issues) => issues.flatMap((inner) => flatten(inner, path, schema)));
+    const [meant] = alternatives.toSorted((a, b) => a.length - b.length);
+    if (meant && meant.length > 0) return meant;
+  }
+  return [{ path: formatPath(path), reason: issue.message }];
 }
 
 function formatPath(path: readonly PropertyKey[]): string {

@@ -47,12 +47,12 @@ const imsiSchema = simIdentifier().meta({
 /** A Super SIM in the registration of an asset. */
 export const superSimRegistrationSchema = z
   .strictObject({ sid: simSidSchema, iccid: iccidSchema, network_group: networkGroupSchema })
-  .meta({ id: "SuperSimRegistration" });
+  .meta({ id: "SuperSimRegistration", description: "The Super SIM in the device." });
 
 /** A PRO SIM in the registration of an asset. */
 export const proSimRegistrationSchema = z
   .strictObject({ imsi: imsiSchema, iccid: iccidSchema, service_profile: serviceProfileSchema })
-  .meta({ id: "ProSimRegistration" });
+  .meta({ id: "ProSimRegistration", description: "The PRO SIM in the device." });
 
 // Stored values were validated on registration. Responses do not repeat that, so a stricter rule does not break old assets.
 const responseField = (schema: z.ZodString) => z.string().meta({ ...schema.meta() });

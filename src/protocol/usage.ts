@@ -36,10 +36,22 @@ const total = z
   .meta({ description: "Bytes.", examples: [52_428_800] });
 
 const superSimUsageEntry = z
-  .strictObject({ network_group: z.string().meta({ examples: ["default_1gb"] }), total, ...period })
+  .strictObject({
+    network_group: z
+      .string()
+      .meta({ description: "Network group in which the bytes were used.", examples: ["default_1gb"] }),
+    total,
+    ...period,
+  })
   .meta({ id: "SuperSimUsageEntry" });
 const proSimUsageEntry = z
-  .strictObject({ service_profile: z.string().meta({ examples: ["iot-eu-standard"] }), total, ...period })
+  .strictObject({
+    service_profile: z
+      .string()
+      .meta({ description: "Service profile in which the bytes were used.", examples: ["iot-eu-standard"] }),
+    total,
+    ...period,
+  })
   .meta({ id: "ProSimUsageEntry" });
 
 const range = {
@@ -50,12 +62,18 @@ const range = {
 
 /** Usage of a Super SIM, split by network group. */
 export const superSimUsageSchema = z
-  .strictObject({ ...range, usages: z.array(superSimUsageEntry) })
+  .strictObject({
+    ...range,
+    usages: z.array(superSimUsageEntry).meta({ description: "Totals by network group and period." }),
+  })
   .meta({ id: "SuperSimUsage" });
 
 /** Usage of a PRO SIM, split by service profile. */
 export const proSimUsageSchema = z
-  .strictObject({ ...range, usages: z.array(proSimUsageEntry) })
+  .strictObject({
+    ...range,
+    usages: z.array(proSimUsageEntry).meta({ description: "Totals by service profile and period." }),
+  })
   .meta({ id: "ProSimUsage" });
 
 export type SuperSimUsage = z.output<typeof superSimUsageSchema>;

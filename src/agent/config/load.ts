@@ -49,7 +49,7 @@ export function parseConfig(text: string, path: string): ConfigFile {
   }
   const result = configSchema.safeParse(value);
   if (result.success) return result.data;
-  const issues = listIssues(result.error).map(describe);
+  const issues = listIssues(result.error, configSchema).map(describe);
   throw new ConfigError(`${path}: ${issues.join("; ")}`);
 }
 

@@ -54,7 +54,7 @@ function readRequest({ body, query }: LocalRequest): { readonly spec: unknown; r
   const dryRun = query.get("dry_run") === "true" ? { dry_run: true } : {};
   const parsed = deployOptionsSchema.safeParse({ ...options, ...dryRun });
   if (parsed.success) return { spec, options: parsed.data };
-  const [issue] = listIssues(parsed.error);
+  const [issue] = listIssues(parsed.error, deployOptionsSchema);
   throw new LocalError(422, "InvalidRequest", `${issue?.path}: ${issue?.reason}`);
 }
 

@@ -37,7 +37,7 @@ export function failureStreamStatus(code: ErrorCode): number {
 export function validateBy(schema: ZodType): (data: unknown) => { value: unknown } | { error: Error } {
   return (data) => {
     const result = schema.safeParse(data);
-    return result.success ? { value: result.data } : { error: toInvalidRequest(result.error) };
+    return result.success ? { value: result.data } : { error: toInvalidRequest(result.error, schema) };
   };
 }
 

@@ -12,7 +12,7 @@ const MEDIA_TYPE = "text/event-stream";
 const KEEP_ALIVE = "\n";
 
 /** Formats one event: a `data:` line and a blank line. */
-function formatEvent(json: string): string {
+export function formatEvent(json: string): string {
   return `data: ${json}\n\n`;
 }
 

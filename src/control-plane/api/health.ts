@@ -3,7 +3,9 @@ import { EdgeError } from "../../protocol/errors.ts";
 import type { Api, ApiContext } from "./context.ts";
 import { errors, json } from "./docs/responses.ts";
 
-const okSchema = z.object({ status: z.literal("ok") });
+const okSchema = z.object({
+  status: z.literal("ok").meta({ description: "Always `ok`; a failed check is an error." }),
+});
 
 const DOCUMENTATION = {
   tags: ["Health"],

@@ -84,7 +84,7 @@ function parseRegistration(options: AssetOptions) {
     }),
   });
   if (result.success) return result.data;
-  const issues = listIssues(result.error).map(({ path, reason }) => `${path}: ${reason}`);
+  const issues = listIssues(result.error, assetRegistrationSchema).map(({ path, reason }) => `${path}: ${reason}`);
   throw new CommandError(issues.join("; "));
 }
 

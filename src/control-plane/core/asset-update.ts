@@ -42,7 +42,7 @@ const REJECTION_REASONS: Readonly<Record<string, string>> = {
 /** Parses the body of Update Asset. Throws `InvalidRequest` with every invalid field, and for an empty update. */
 export function parseAssetUpdate(body: unknown): AssetUpdate {
   const result = assetUpdateSchema.safeParse(body);
-  if (!result.success) throw invalidRequest(listIssues(result.error).map(explain));
+  if (!result.success) throw invalidRequest(listIssues(result.error, assetUpdateSchema).map(explain));
   const { name, status, supersim } = result.data;
   if (name === undefined && status === undefined && supersim?.network_group === undefined) {
     throw invalidRequest([
@@ -55,7 +55,7 @@ export function parseAssetUpdate(body: unknown): AssetUpdate {
 /** Parses the body of the deprecated Update SIM. Throws `InvalidRequest` as `parseAssetUpdate` does. */
 export function parseLegacySimUpdate(body: unknown): LegacySimUpdate {
   const result = legacySimUpdateSchema.safeParse(body);
-  if (!result.success) throw invalidRequest(listIssues(result.error).map(explainLegacy));
+  if (!result.success) throw invalidRequest(listIssues(result.error, legacySimUpdateSchema).map(explainLegacy));
   const { status, network_group } = result.data;
   if (status === undefined && network_group === undefined) {
     throw invalidRequest([{ path: "", reason: "nothing to update; give at least one of status and network_group" }]);

@@ -72,7 +72,7 @@ function checkHeader(cells: readonly string[], line: number): void {
 function toRecord(cells: readonly string[], line: number): UsageRecord {
   const result = lineSchema.safeParse(Object.fromEntries(COLUMNS.map((column, index) => [column, cells[index]])));
   if (!result.success) {
-    const reasons = listIssues(result.error).map(({ path, reason }) => `${path}: ${reason}`);
+    const reasons = listIssues(result.error, lineSchema).map(({ path, reason }) => `${path}: ${reason}`);
     throw new BadLineError(line, reasons.join("; "));
   }
   const { iccid, network_group_or_service_profile: bucket, start_time, end_time, bytes } = result.data;

@@ -94,7 +94,7 @@ describe("commands on a device without an engine", () => {
     await device.start();
     const file = join(device.directory, "app.json");
     await writeFile(file, JSON.stringify({ name: "web", image: "web:1", port: 1 }));
-    expect((await device.command("deploy", "-f", file)).stdout).toMatch(/port: unknown field/);
+    expect((await device.command("deploy", "-f", file)).stdout).toMatch(/port: unknown field; did you mean `ports`\?/);
     await writeFile(file, `{"environments": [{"key": "PASSWORD", "value": "hunter2hunter2" oops`);
     const broken = await device.command("deploy", "-f", file);
     expect(broken.code).toBe(2);

@@ -136,6 +136,77 @@ test("every reference leads somewhere, every schema is used, and every example f
   expect(count).toBeGreaterThan(20);
 });
 
+type Fields = Readonly<Record<string, unknown>>;
+const isObject = (value: unknown): value is Fields => typeof value === "object" && value !== null;
+
+/** Calls `visit` for every object of the document, with its path. */
+function walk(value: unknown, visit: (path: string, object: Fields) => void, path: string = "#"): void {
+  if (!isObject(value)) return;
+  visit(path, value);
+  for (const [key, child] of Object.entries(value)) if (!/^examples?$/.test(key)) walk(child, visit, `${path}/${key}`);
+}
+
+/** Whether a field says what it is, itself or by the only schema that it refers to. */
+function isDescribed(field: Fields): boolean {
+  if (field["description"]) return true;
+  const { $ref, anyOf } = field as { $ref?: string; anyOf?: readonly Fields[] };
+  if ($ref) return isDescribed(document.components.schemas[$ref.replace("#/components/schemas/", "")] as Fields);
+  const [only, ...others] = (anyOf ?? []).filter(({ type }) => type !== "null");
+  return only !== undefined && others.length === 0 && isDescribed(only);
+}
+
+test("every field of a body and every parameter has a description", () => {
+  const bare: string[] = [];
+  let count = 0;
+  walk(document, (path, { properties, parameters }) => {
+    const fields = isObject(properties) ? Object.entries(properties) : [];
+    const named = Array.isArray(parameters) ? parameters.map((each: Fields) => [String(each["name"]), each]) : [];
+    for (const [name, field] of [...fields, ...named] as [string, Fields][]) {
+      count++;
+      if (!isDescribed(field)) bare.push(`${path}/${name}`);
+    }
+  });
+  expect(bare).toEqual([]);
+  expect(count).toBeGreaterThan(300);
+});
+
+test("numbers are bounded by what they mean, not by what JavaScript can count", () => {
+  const text = JSON.stringify(document);
+  expect(text).not.toContain(String(Number.MAX_SAFE_INTEGER));
+  const ports = Object.entries(document.components.schemas).filter(([name]) => name.startsWith("PortMapping"));
+  expect(ports).not.toHaveLength(0);
+  for (const [name, schema] of ports) {
+    expect(schema, name).toMatchObject({ properties: { host_port: { minimum: 30_000, maximum: 32_767 } } });
+  }
+});
+
+test("every stream has an example, and a sample for curl that shows it as it comes", () => {
+  const conformance = new Conformance(document);
+  let streams = 0;
+  for (const [name, operation] of operations()) {
+    let isStream = false;
+    for (const [status, response] of Object.entries(operation.responses)) {
+      const { content = {} } = response as { content?: Readonly<Record<string, { example?: unknown }>> };
+      for (const [type, { example }] of Object.entries(content)) {
+        if (type !== "text/event-stream" && type !== "application/x-ndjson") continue;
+        const [method = "", path = ""] = name.split(" ");
+        const url = path.replaceAll(/\{\w+\}/g, "x");
+        const exchange = { method, url, status: Number(status), contentType: type, allow: undefined };
+        expect(conformance.problems({ ...exchange, body: String(example) }), `${name} ${status}`).toEqual([]);
+        expect(String(example), `${name} ${status}`).toMatch(/\S[\s\S]*\n$/);
+        if (status === "200") isStream = true;
+      }
+    }
+    const samples = (operation as { "x-codeSamples"?: readonly { source: string }[] })["x-codeSamples"];
+    expect(
+      samples?.map(({ source }) => source.startsWith("curl -N ")),
+      name,
+    ).toEqual(isStream ? [true] : undefined);
+    if (isStream) streams++;
+  }
+  expect(streams).toBe(8);
+});
+
 /** What the check finds wrong with a list of assets that has these things different. */
 const answer = (fields: Partial<Exchange>): string[] =>
   new Conformance(document).problems({

@@ -107,6 +107,22 @@ describe("a refused request is one Fail event with its own HTTP status", () => {
     expect(details).toMatchObject({ issues: [{ path }] });
   });
 
+  test.each([
+    [{ ...app, environment: [] }, "environment", "unknown field; did you mean `environments`?"],
+    [{ ...app, registry_auth: { user: "u", password: "p" } }, "registry_auth.user", "did you mean `username`"],
+    [{ ...app, image: "Nginx:1" }, "image", "names are lower case; write nginx:1"],
+    [{ ...app, image: "https://ghcr.io/team/app:1" }, "image", "write it without the scheme"],
+  ])("%j: 422 says what is wrong with %j: %s", async (body, path, reason) => {
+    const details = await expectOneFail(
+      await deploy({ body: JSON.stringify(body) }),
+      422,
+      "InvalidRequest",
+      expect.stringContaining("not valid"),
+    );
+    const issue = { path, reason: expect.stringContaining(reason) as string };
+    expect(details).toMatchObject({ issues: expect.arrayContaining([issue]) as unknown });
+  });
+
   test.each(["", "ü", "x".repeat(256), "a b"])("Idempotency-Key %j: 422", async (key) => {
     const stream = await deploy({ body: app, headers: { "Idempotency-Key": Buffer.from(key).toString("latin1") } });
     await expectOneFail(stream, 422, "InvalidRequest", expect.stringContaining("Idempotency-Key"));

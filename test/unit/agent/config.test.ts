@@ -24,8 +24,12 @@ describe("agent configuration", () => {
   });
 
   it.each([
-    ["a misspelt key, by name", { stat_dir: "/x" }, /stat_dir: unknown field/],
-    ["a misspelt key inside a section", { link: { keep_alive: 3 } }, /link\.keep_alive: unknown field/],
+    ["a misspelt key, by name", { stat_dir: "/x" }, /stat_dir: unknown field; did you mean `state_dir`\?/],
+    [
+      "a misspelt key inside a section",
+      { link: { keep_alive: 3 } },
+      /link\.keep_alive: unknown field; did you mean `keepalive_s`\?/,
+    ],
     ["a wrong type, with what was expected", { link: { keepalive_s: "10" } }, /link\.keepalive_s: .*expected number/],
     ["a value out of range, with the range", { link: { keepalive_s: 1 } }, /link\.keepalive_s: .*>=10/],
     ["a relative state directory", { state_dir: "state" }, /state_dir: must be an absolute path/],

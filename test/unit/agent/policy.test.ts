@@ -67,15 +67,55 @@ describe("policy", () => {
   });
 
   it("looks at where a symbolic link leads", () => {
-    expect(rule(mount("/data/link"), {}, ["/run/docker.sock"])).toBe("policy.mounts.deny");
+    expect(rule(mount("/data/link"), {}, ["/run/docker.sock"])).toBe("policy.mounts.allow");
   });
 
   it("guards the engine's socket and the agent's state unless exactly they are allowed", () => {
-    expect(rule(mount("/run/docker.sock"))).toBe("policy.mounts.deny");
-    expect(rule(mount("/run"))).toBe("policy.mounts.deny");
+    expect(rule(mount("/run/docker.sock"))).toBe("policy.mounts.allow");
+    expect(rule(mount("/run"))).toBe("policy.mounts.allow");
     const only = { allow: ["/run/docker.sock", "/data"], deny: [] };
     expect(rule(mount("/run/docker.sock"), { mounts: only })).toBeUndefined();
-    expect(rule(mount("/run/docker.sock"), { mounts: { allow: ["/run"], deny: [] } })).toBe("policy.mounts.deny");
+    expect(rule(mount("/run/docker.sock"), { mounts: { allow: ["/run"], deny: [] } })).toBe("policy.mounts.allow");
+  });
+
+  it.each([
+    [
+      "/run/docker.sock",
+      [],
+      'This device does not allow mounting /run/docker.sock: it is protected, since it gives control of the device or of the agent. To allow it, list exactly this path in `policy.mounts.allow` of the device\'s configuration, beside "/" for all other paths.',
+    ],
+    [
+      "/var/lib/edge-agent/x",
+      ["/data"],
+      "This device does not allow mounting /var/lib/edge-agent/x: /var/lib/edge-agent is protected, since it gives control of the device or of the agent. To allow it, list exactly this path in `policy.mounts.allow` of the device's configuration.",
+    ],
+    [
+      "/run",
+      ["/run"],
+      "This device does not allow mounting /run: it contains /run/docker.sock, which is protected: it gives control of the device or of the agent. Mount only what the app needs of it.",
+    ],
+    [
+      "/etc/ca.pem",
+      [],
+      "This device does not allow mounting /etc/ca.pem for writing: it is protected, since it decides whom the agent trusts. It may be mounted with `readonly`.",
+    ],
+  ])("says why %s, where %j is allowed, is protected, and how to go on", (path, allow, message) => {
+    const policy = { ...OPEN, mounts: { allow, deny: [] } };
+    const protectedPaths = [...FACTS.protectedPaths, { path: "/etc/ca.pem", when: "written" as const }];
+    const facts = { ...FACTS, volumes: [pathWithoutLinks(path)], protectedPaths };
+    const parsed = parseAppSpec({ name: "app", image: "example/app:1", ...mount(path) });
+    if (!parsed.ok) throw parsed.error;
+    expect(findPolicyViolation(parsed.spec, policy, facts, "request")).toEqual({
+      rule: "policy.mounts.allow",
+      message,
+    });
+  });
+
+  it("allows a protected path as its refusal says", () => {
+    const path = "/run/docker.sock";
+    expect(rule(mount(path), { mounts: { allow: [path, "/"], deny: [] } })).toBeUndefined();
+    expect(rule(mount("/data"), { mounts: { allow: [path, "/"], deny: [] } })).toBeUndefined();
+    expect(rule(mount("/data"), { mounts: { allow: [path], deny: [] } })).toBe("policy.mounts.allow");
   });
 
   it("lets apps use devices exactly if they may be privileged, where nothing is said", () => {

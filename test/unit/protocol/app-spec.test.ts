@@ -57,7 +57,7 @@ describe("the deployment request", () => {
     expect(issuesOf(fields)).toEqual(
       expect.arrayContaining([
         { path: "fleet", reason: "unknown field" },
-        { path: "cpu", reason: "unknown field" },
+        { path: "cpu", reason: "unknown field; did you mean `cpu_limit`?" },
         { path: "ports[0].name", reason: "unknown field" },
       ]),
     );

@@ -2,7 +2,8 @@ import type { AppSpec } from "../../../protocol/app-spec.ts";
 import { normalizePath } from "../../../protocol/normalize-path.ts";
 import type { Policy, PolicyViolation } from "./device-policy.ts";
 import { hostLocations, locateFile, type FileLocations, findPrivateMount } from "../host/mountinfo.ts";
-import type { AppPaths, PathPolicyInput } from "./path-policy-input.ts";
+import type { AppPaths, PathPolicyInput, ProtectedPath } from "./path-policy-input.ts";
+import { protectedPathViolation, type ResolvedProtectedPath } from "./protected-paths.ts";
 import { isPathBelow, isPathWithin, type ResolvedPath, pathWithoutLinks } from "./resolved-path.ts";
 
 /**
@@ -37,9 +38,9 @@ export function findMountViolation(
   const found = spec.volumes.flatMap(({ readonly }, index) => {
     const resolved = input.volumes[index];
     if (!resolved) return [];
-    const protectedPaths = input.protectedPaths
-      .filter(({ when }) => when === "always" || (when === "written" ? !readonly : isRestricted))
-      .map(({ path }) => path);
+    const protectedPaths = input.protectedPaths.filter(
+      ({ when }) => when === "always" || (when === "written" ? !readonly : isRestricted),
+    );
     return [
       findPrefixViolation(resolved, policy.mounts, protectedPaths, input, { key: "policy.mounts", use: "mounting" }),
       isRestricted ? findUnresolvedViolation(resolved, input, "policy.mounts", "mount") : undefined,
@@ -85,29 +86,41 @@ export function findDeviceViolation(
 function findPrefixViolation(
   { written, real }: ResolvedPath,
   rules: Policy["mounts"],
-  protectedPaths: readonly string[],
+  protectedPaths: readonly ProtectedPath[],
   { resolvedRules, mounts }: PathPolicyInput,
   { key, use }: { readonly key: string; readonly use: string },
 ): PolicyViolation | undefined {
   const resolvedOf = (entry: string): ResolvedPath =>
     resolvedRules.get(normalizePath(entry)) ?? pathWithoutLinks(entry);
   const deny = rules.deny.map(resolvedOf);
-  const resolvedProtected = protectedPaths.map(resolvedOf);
+  const resolvedProtected = protectedPaths.map(({ path, when }) => ({ resolved: resolvedOf(path), when }));
+  const violationOf = (path: string, from: string, rule: BrokenRule): PolicyViolation => {
+    if (rule.kind === "protected") {
+      const { entry, isAlias } = rule;
+      return protectedPathViolation({ mounted: `${path}${from}`, path, entry, isAlias, allow: rules.allow });
+    }
+    const alias =
+      rule.kind === "alias"
+        ? `: by another mount of the same directory, it is, holds or is part of ${rule.entry.written}`
+        : "";
+    const name = rule.kind === "allow" ? "allow" : "deny";
+    return { rule: `${key}.${name}`, message: `This device does not allow ${use} ${path}${from}${alias}.` };
+  };
   for (const path of written === real ? [real] : [written, real]) {
     const rule = findBrokenPathRule(path, rules.allow, deny, resolvedProtected);
     const from = path === written ? "" : `, where ${written} leads`;
-    if (rule) return { rule: `${key}.${rule}`, message: `This device does not allow ${use} ${path}${from}.` };
+    if (rule) return violationOf(path, from, rule);
   }
   // Without the mounts, only paths can be compared.
-  const entry =
+  const aliased =
     mounts.length > 0 ? findAliasedRule(real, rules.allow, deny, resolvedProtected, hostLocations(mounts)) : undefined;
-  if (entry === undefined) return undefined;
-  const from = written === real ? "" : `, where ${written} leads`;
-  const message =
-    `This device does not allow ${use} ${real}${from}: by another mount of the same directory, it is, holds or is ` +
-    `part of ${entry}.`;
-  return { rule: `${key}.deny`, message };
+  return aliased && violationOf(real, written === real ? "" : `, where ${written} leads`, aliased);
 }
+
+type BrokenRule =
+  | { readonly kind: "allow" | "deny" }
+  | { readonly kind: "alias"; readonly entry: ResolvedPath }
+  | { readonly kind: "protected"; readonly entry: ResolvedProtectedPath; readonly isAlias: boolean };
 
 /**
  * Entries that forbid apply as written and resolved. Entries that allow apply as written: a link must not widen them.
@@ -116,35 +129,37 @@ function findBrokenPathRule(
   path: string,
   allow: readonly string[],
   deny: readonly ResolvedPath[],
-  protectedPaths: readonly ResolvedPath[],
-): "allow" | "deny" | undefined {
+  protectedPaths: readonly ResolvedProtectedPath[],
+): BrokenRule | undefined {
   const isAllowed = (prefix: string): boolean =>
     allow.some((entry) => isPathWithin(entry, prefix) && isPathWithin(path, entry));
   // A directory that contains a link of such an entry must not be mounted either: the link could be replaced.
   const containsLink = ({ traversed }: ResolvedPath): boolean => traversed.some((link) => isPathBelow(link, path));
-  const isProtected = ({ written, real, traversed }: ResolvedPath): boolean =>
+  const isProtected = ({ resolved: { written, real, traversed } }: ResolvedProtectedPath): boolean =>
     [written, real].some((prefix) => pathsOverlap(path, prefix) && !isAllowed(prefix)) ||
     traversed.some((link) => isPathBelow(link, path) && !isAllowed(path));
   const isDenied = (entry: ResolvedPath): boolean =>
     [entry.written, entry.real].some((prefix) => pathsOverlap(path, prefix)) || containsLink(entry);
-  if (deny.some(isDenied) || protectedPaths.some(isProtected)) return "deny";
-  return allow.length === 0 || allow.some((prefix) => isPathWithin(path, prefix)) ? undefined : "allow";
+  if (deny.some(isDenied)) return { kind: "deny" };
+  const entry = protectedPaths.find(isProtected);
+  if (entry) return { kind: "protected", entry, isAlias: false };
+  return allow.length === 0 || allow.some((prefix) => isPathWithin(path, prefix)) ? undefined : { kind: "allow" };
 }
 
 /** Directories that may themselves be mounts of a part of a file system that is mounted elsewhere as a whole. */
 const SYSTEM_DIRECTORIES = ["/", "/etc", "/usr", "/var"];
 
 /**
- * Returns the entry that forbids a resolved path because both are the same directory: it is bind-mounted at a second
+ * Returns the rule with the entry that forbids a resolved path because both are the same directory: it is bind-mounted at a second
  * path, or its file system is mounted twice. Mounts below the path are included.
  */
 function findAliasedRule(
   path: string,
   allow: readonly string[],
   deny: readonly ResolvedPath[],
-  protectedPaths: readonly ResolvedPath[],
+  protectedPaths: readonly ResolvedProtectedPath[],
   locations: FileLocations,
-): string | undefined {
+): BrokenRule | undefined {
   const own = locations.locateAllBelow(path);
   const allowed = allow.map((entry) => locations.locate(normalizePath(entry)));
   const containsLink = ({ traversed }: ResolvedPath): boolean =>
@@ -163,7 +178,7 @@ function findAliasedRule(
     }) || containsLink(entry);
   const isListed = allow.some((entry) => normalizePath(entry) === path);
   // Mounts below a protected directory do not count: engines mount unrelated directories below their data.
-  const isProtected = (entry: ResolvedPath): boolean => {
+  const isProtected = ({ resolved: entry }: ResolvedProtectedPath): boolean => {
     const guard = locations.locate(entry.real);
     const isAllowed = (location: string): boolean =>
       allowed.some((listed) => isPathWithin(listed, guard) && isPathWithin(location, listed));
@@ -172,7 +187,10 @@ function findAliasedRule(
       (!isListed && containsLink(entry))
     );
   };
-  return (deny.find(isDenied) ?? protectedPaths.find(isProtected))?.written;
+  const denied = deny.find(isDenied);
+  if (denied) return { kind: "alias", entry: denied };
+  const guarded = protectedPaths.find(isProtected);
+  return guarded && { kind: "protected", entry: guarded, isAlias: true };
 }
 
 /** A path that cannot be examined is refused. */

@@ -8,7 +8,7 @@ export const appParams = assetParams.extend({ name: appName.meta({ description: 
 
 /** An app in a response. */
 export const appSchema = appReportSchema
-  .extend({ ports: ports.meta({ description: "As in `spec`." }) })
+  .extend({ ports: ports.meta({ description: "Port mappings, as in `spec`." }) })
   .meta({ id: "App" });
 
 /** Adds the specification's ports. The device reported the specification, so they are dropped where they are not valid. */

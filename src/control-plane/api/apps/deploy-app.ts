@@ -40,5 +40,7 @@ export function deployApp(api: Api, context: ApiContext): void {
 /** Validates by the schema, with specific error codes for a missing name or image. */
 function validateRequest(data: unknown): ReturnType<ReturnType<typeof validateBy>> {
   const result = deployRequestSchema.safeParse(data);
-  return result.success ? { value: result.data } : { error: toDeployRequestError(data, result.error) };
+  return result.success
+    ? { value: result.data }
+    : { error: toDeployRequestError(data, result.error, deployRequestSchema) };
 }

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { appLogLineSchema, MAX_LOG_TAIL_LINES } from "../../../protocol/app-log.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
 import { booleanString, integerString, MAX_UNIX_SECONDS } from "../../../protocol/scalars.ts";
-import type { LogFormat } from "../../core/log-entry.ts";
+import { type LogEntry, type LogFormat, NDJSON, PLAIN_TEXT } from "../../core/log-entry.ts";
 import { onAbort } from "../../../lib/on-abort.ts";
 import type { LogFeed } from "../../queries/log-feed.ts";
 import { findAsset } from "../assets/asset-resource.ts";
@@ -29,10 +29,30 @@ const query = z.strictObject({
 const entrySchema = z
   .union([
     appLogLineSchema,
-    z.object({ omitted_lines: z.int().min(0), omitted_bytes: z.int().min(0) }).meta({ id: "AppLogOmission" }),
-    z.object({ error: z.object({ code: z.string(), message: z.string() }) }).meta({ id: "AppLogError" }),
+    z
+      .object({
+        omitted_lines: z.int().min(0).meta({ description: "Lines that were dropped here." }),
+        omitted_bytes: z.int().min(0).meta({ description: "Bytes that were dropped here." }),
+      })
+      .meta({ id: "AppLogOmission", description: "In place of lines that the link or the client was too slow for." }),
+    z
+      .object({
+        error: z
+          .object({
+            code: z.string().meta({ description: "Error code." }),
+            message: z.string().meta({ description: "What happened, for people." }),
+          })
+          .meta({ description: "Why the log ends here." }),
+      })
+      .meta({ id: "AppLogError", description: "The last line of a log that was interrupted." }),
   ])
   .meta({ id: "AppLogEntry" });
+
+const EXAMPLE: readonly LogEntry[] = [
+  { stream: "stdout", timestamp: "2026-11-20T10:00:00.123456789Z", text: "Welcome to Node-RED" },
+  { omitted_lines: 12, omitted_bytes: 1_840 },
+  { stream: "stderr", timestamp: "2026-11-20T10:00:04.9Z", text: "[warn] no flows found" },
+];
 
 /** `GET /v1/assets/{asset_id}/edge/apps/{name}/logs`: streams the log of an app from the device. */
 export function getAppLogs(api: Api, context: ApiContext): void {
@@ -53,7 +73,13 @@ export function getAppLogs(api: Api, context: ApiContext): void {
         response: {
           200: {
             description: "The log. Each non-empty line is one JSON object, or one line of text.",
-            content: { "application/x-ndjson": { schema: entrySchema }, "text/plain": { schema: z.string() } },
+            content: {
+              "application/x-ndjson": {
+                schema: entrySchema,
+                example: EXAMPLE.map((entry) => NDJSON.entry(entry)).join(""),
+              },
+              "text/plain": { schema: z.string(), example: EXAMPLE.map((entry) => PLAIN_TEXT.entry(entry)).join("") },
+            },
           },
           ...errors(
             "AssetNotFound",

@@ -6,7 +6,9 @@ import { requireReportingAgent } from "../device/live-or-stored.ts";
 import { errors, json } from "../docs/responses.ts";
 import { appSchema, toAppResponse } from "./app-resource.ts";
 
-const listSchema = z.object({ apps: z.array(appSchema), ...presenceFields }).meta({ id: "AppList" });
+const listSchema = z
+  .object({ apps: z.array(appSchema).meta({ description: "The apps, by name." }), ...presenceFields })
+  .meta({ id: "AppList" });
 
 /** `GET /v1/assets/{asset_id}/edge/apps`: the apps of a device as last reported. */
 export function listApps(api: Api, context: ApiContext): void {

@@ -15,8 +15,8 @@ export const deploymentParams = assetParams.extend({
 /** The record of a deployment in a response. */
 export const deploymentSchema = z
   .object({
-    deployment_id: z.string(),
-    asset_uuid: z.string(),
+    deployment_id: z.string().meta({ description: "Id of the deployment." }),
+    asset_uuid: z.string().meta({ description: "UUID of the asset." }),
     app: z.string().meta({ description: "Name of the app." }),
     action: deploymentActionSchema.meta({ description: "What the deployment does to the app." }),
     image: z.string().optional().meta({ description: "Image of a deployment, or of an update that changes it." }),
@@ -29,7 +29,7 @@ export const deploymentSchema = z
       .literal(true)
       .optional()
       .meta({ description: "Downloads also outside the device's download hours and data budgets." }),
-    status: deploymentStatusSchema,
+    status: deploymentStatusSchema.meta({ description: "`Running`, or how it ended." }),
     message: z.string().meta({ description: "Message of the last event." }),
     code: z.string().optional().meta({ description: "With `Fail`: the error code." }),
     created_at: unixSeconds("When it was requested."),

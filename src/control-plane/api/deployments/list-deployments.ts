@@ -7,13 +7,13 @@ import { errors, json } from "../docs/responses.ts";
 import { deploymentSchema, toDeploymentResponse } from "./deployment-resource.ts";
 
 const query = z.strictObject({
-  limit: integerString(1, 200).default(50),
+  limit: integerString(1, 200).default(50).meta({ description: "Deployments per page." }),
   cursor: z.string().max(200).optional().meta({ description: "`next_cursor` of the previous page." }),
 });
 
 const listSchema = z
   .object({
-    deployments: z.array(deploymentSchema),
+    deployments: z.array(deploymentSchema).meta({ description: "The deployments of this page, newest first." }),
     next_cursor: z.string().nullable().meta({ description: "Cursor of the next page; `null` on the last one." }),
   })
   .meta({ id: "DeploymentList" });

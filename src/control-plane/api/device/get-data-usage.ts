@@ -20,17 +20,24 @@ const query = z.strictObject({
 
 const simUsage = z
   .object({
-    sim_type: simTypeSchema,
-    iccid: z.string(),
-    days: z.array(z.object({ day: utcDaySchema, total: z.int().min(0).meta({ description: "Bytes." }) })),
+    sim_type: simTypeSchema.meta({ description: "Type of the SIM." }),
+    iccid: z.string().meta({ description: "ICCID of the SIM." }),
+    days: z
+      .array(
+        z.object({
+          day: utcDaySchema.meta({ description: "The day, UTC." }),
+          total: z.int().min(0).meta({ description: "Bytes." }),
+        }),
+      )
+      .meta({ description: "Usage by day, oldest first." }),
     finalized_until: unixSeconds("Usage before this time is final."),
   })
   .meta({ id: "SimDataUsage" });
 
 const schema = z
   .object({
-    from: utcDaySchema,
-    to: utcDaySchema,
+    from: utcDaySchema.meta({ description: "First day of the answer, UTC." }),
+    to: utcDaySchema.meta({ description: "Last day of the answer, UTC." }),
     ...deviceDataUsageSchema.shape,
     sims: z
       .array(simUsage)

@@ -19,12 +19,14 @@ const schema = z
       description:
         "The complete state when live; otherwise only the facts last reported, or null when there is no report.",
     }),
-    data_usage: z.object({
-      today: deviceDataUsageSchema.shape.days.element
-        .nullable()
-        .meta({ description: "Bytes counted by the device today, UTC; null when it has sent none for today." }),
-      budget: deviceDataUsageSchema.shape.budget,
-    }),
+    data_usage: z
+      .object({
+        today: deviceDataUsageSchema.shape.days.element
+          .nullable()
+          .meta({ description: "Bytes counted by the device today, UTC; null when it has sent none for today." }),
+        budget: deviceDataUsageSchema.shape.budget,
+      })
+      .meta({ description: "Data usage of the device today, and its budget." }),
     live: z.boolean().meta({ description: "Whether the device was queried for this response." }),
     ...presenceFields,
   })

@@ -1,9 +1,12 @@
 import swagger, { type SwaggerTransform } from "@fastify/swagger";
 import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-provider-zod";
+import type { ZodType } from "zod";
 import { VERSION } from "../../../lib/version.ts";
 import type { Api } from "../context.ts";
+import { streamSamples } from "./curl-sample.ts";
 import { pruneComponents } from "./prune-components.ts";
 import type { DocumentedResponse } from "./responses.ts";
+import { tidySchemas } from "./tidy-schemas.ts";
 
 const DESCRIPTION = `Assets with their SIMs, SIM usage, and deployment of container apps to edge devices.
 
@@ -37,7 +40,7 @@ export async function serveOpenApi(api: Api): Promise<void> {
       security: [{ apiKey: [] }],
     },
     transform,
-    transformObject: (document) => pruneComponents(jsonSchemaTransformObject(document as never) as object),
+    transformObject: (document) => tidySchemas(pruneComponents(jsonSchemaTransformObject(document as never) as object)),
   });
   let text: string | undefined;
   api.get("/openapi.json", { schema: { hide: true } }, (_request, reply) => {
@@ -47,14 +50,33 @@ export async function serveOpenApi(api: Api): Promise<void> {
   });
 }
 
-/** Adds the headers of responses, which the library's transform omits. */
+/** Adds what the library's transform omits: headers and examples of responses. Adds samples for streams. */
 const transform: SwaggerTransform = (route) => {
   const transformed = jsonSchemaTransform(route);
-  const documented = route.schema?.response as Record<string, Partial<DocumentedResponse>> | undefined;
-  const responses = (transformed.schema as { response?: Record<string, object> } | undefined)?.response ?? {};
-  for (const [status, response] of Object.entries(responses)) {
-    const headers = documented?.[status]?.headers;
+  const documented = (route.schema?.response ?? {}) as Readonly<Record<string, Partial<DocumentedResponse>>>;
+  const responses = (transformed.schema as { response?: Record<string, TransformedResponse> } | undefined)?.response;
+  for (const [status, response] of Object.entries(responses ?? {})) {
+    const { headers, content = {} } = documented[status] ?? {};
     if (headers) Object.assign(response, { headers });
+    for (const [type, { example }] of Object.entries(content)) {
+      if (example !== undefined) Object.assign(response.content?.[type] ?? {}, { example });
+    }
   }
+  const samples = streamSamples({
+    method: String(route.route.method),
+    url: route.url,
+    mediaTypes: Object.keys(documented["200"]?.content ?? {}),
+    body: exampleOf(route.schema?.body),
+  });
+  if (samples) Object.assign(transformed.schema as object, { "x-codeSamples": samples });
   return transformed;
 };
+
+interface TransformedResponse {
+  readonly content?: Readonly<Record<string, object>>;
+}
+
+function exampleOf(schema: unknown): unknown {
+  const { examples } = ((schema as ZodType | undefined)?.meta() ?? {}) as { examples?: readonly unknown[] };
+  return examples?.[0];
+}

@@ -10,14 +10,16 @@ interface Document {
 
 /**
  * Removes unreferenced shared schemas from an OpenAPI document. The generator lists each in two forms, for requests and
- * for responses; where only the request form is used, it gets the plain name.
+ * for responses; where only the request form is used, or both are the same, it gets the plain name.
  */
 export function pruneComponents(document: Document): object {
   const schemas = document.components?.schemas ?? {};
   const used = reachable({ ...document, components: undefined }, schemas);
   const kept = Object.fromEntries([...used].map((name) => [name, schemas[name]]));
   const pruned: Document = { ...document, components: { ...document.components, schemas: kept } };
-  const renamed = [...used].filter((name) => name.endsWith(INPUT) && !used.has(name.slice(0, -INPUT.length)));
+  const isSame = (name: string, plain: string): boolean =>
+    !used.has(plain) || JSON.stringify(schemas[name]) === JSON.stringify(schemas[plain]);
+  const renamed = [...used].filter((name) => name.endsWith(INPUT) && isSame(name, name.slice(0, -INPUT.length)));
   return renamed.reduce(rename, pruned);
 }
 

@@ -9,7 +9,8 @@ export type HeaderSchema = Readonly<Record<string, unknown>> & { readonly descri
 export interface DocumentedResponse<T extends z.ZodType = z.ZodType> {
   readonly description: string;
   readonly headers?: Readonly<Record<string, HeaderSchema>>;
-  readonly content: Readonly<Record<string, { readonly schema: T }>>;
+  /** `example` is the whole body, where a single value of the schema does not show what a client receives. */
+  readonly content: Readonly<Record<string, { readonly schema: T; readonly example?: unknown }>>;
 }
 
 // Errors of every endpoint with authentication.
@@ -60,9 +61,12 @@ export function errorsWithBody(...codes: readonly ErrorCode[]): Record<number, D
 function errorResponse(codes: readonly ErrorCode[]): DocumentedResponse {
   const schema = z
     .strictObject({
-      code: z.enum(codes as [ErrorCode, ...ErrorCode[]]),
-      message: z.string(),
-      details: z.record(z.string(), z.unknown()).optional(),
+      code: z.enum(codes as [ErrorCode, ...ErrorCode[]]).meta({ description: "Error code, for programs." }),
+      message: z.string().meta({ description: "What is wrong, for people." }),
+      details: z
+        .record(z.string(), z.unknown())
+        .optional()
+        .meta({ description: "More about the error; its entries depend on the code." }),
     })
     .meta({ examples: codes.map((code) => ({ code, message: errorEntry(code).message })) });
   const headers = Object.assign({}, ...codes.map((code) => ERROR_HEADERS[code])) as Record<string, HeaderSchema>;

@@ -3,9 +3,16 @@ import { pruneComponents } from "../../../../src/control-plane/api/docs/prune-co
 
 const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 
-test("keeps what is referred to, directly or through others, and gives request forms the plain name if it is free", () => {
+test("keeps what is referred to, directly or through others, and gives request forms the plain name if it is free or means the same", () => {
   const document = {
-    paths: { "/a": { body: ref("OnlyInput"), answer: ref("Both"), other: ref("BothInput") } },
+    paths: {
+      "/a": {
+        body: ref("OnlyInput"),
+        answer: ref("Both"),
+        other: ref("BothInput"),
+        same: [ref("SameInput"), ref("Same")],
+      },
+    },
     components: {
       securitySchemes: { key: {} },
       schemas: {
@@ -15,13 +22,17 @@ test("keeps what is referred to, directly or through others, and gives request f
         NestedInput: { properties: { self: ref("NestedInput") } },
         Both: { type: "string" },
         BothInput: { type: "number" },
+        Same: { type: "integer" },
+        SameInput: { type: "integer" },
         Unused: { type: "string", of: ref("UnusedInput") },
         UnusedInput: { type: "string" },
       },
     },
   };
   expect(pruneComponents(document)).toEqual({
-    paths: { "/a": { body: ref("Only"), answer: ref("Both"), other: ref("BothInput") } },
+    paths: {
+      "/a": { body: ref("Only"), answer: ref("Both"), other: ref("BothInput"), same: [ref("Same"), ref("Same")] },
+    },
     components: {
       securitySchemes: { key: {} },
       schemas: {
@@ -29,6 +40,7 @@ test("keeps what is referred to, directly or through others, and gives request f
         Nested: { properties: { self: ref("Nested") } },
         Both: { type: "string" },
         BothInput: { type: "number" },
+        Same: { type: "integer" },
       },
     },
   });
