@@ -9,6 +9,8 @@ import type { FakeBehaviour } from "./fake-image.ts";
 const MIN_RESTART_DELAY_MS = 100;
 const MAX_RESTART_DELAY_MS = 60_000;
 const BACKOFF_RESET_MS = 10_000;
+/** Exit code of an app that was killed: 128 + SIGKILL. */
+const KILLED = 137;
 
 /** A container of the fake engine. Its state follows the engine's clock. */
 export class FakeContainer {
@@ -78,6 +80,8 @@ export class FakeContainer {
   start(): void {
     this.stop();
     this.#status = "running";
+    // Engines report 0 while a container runs, whatever the run before ended with.
+    this.#exitCode = 0;
     this.#startedMonotonic = this.#clock.monotonic();
     this.#startedAt = new Date(this.#clock.now()).toISOString();
     this.write(...(this.#behaviour.logs ?? []));
@@ -100,10 +104,9 @@ export class FakeContainer {
     if (this.#clock.monotonic() - this.#startedMonotonic >= BACKOFF_RESET_MS) this.#restartMs = MIN_RESTART_DELAY_MS;
     if (!this.#isRestarted(code)) return;
     this.#status = "restarting";
-    this.#after(this.#restartMs, () => {
-      this.#restartCount++;
-      this.start();
-    });
+    // As Docker does: counted before the next run starts.
+    this.#restartCount++;
+    this.#after(this.#restartMs, () => this.start());
     this.#restartMs = Math.min(this.#restartMs * 2, MAX_RESTART_DELAY_MS);
   }
 
@@ -115,7 +118,10 @@ export class FakeContainer {
   /** Ends the run and cancels its timers. */
   stop(): void {
     for (const timer of this.#timers.splice(0)) timer[Symbol.dispose]();
-    if (this.#status === "running") this.#finishedAt = new Date(this.#clock.now()).toISOString();
+    if (this.#status === "running") {
+      this.#finishedAt = new Date(this.#clock.now()).toISOString();
+      this.#exitCode = KILLED;
+    }
     if (this.#status !== "created") this.#status = "exited";
   }
 
