@@ -9,6 +9,7 @@ engineContract("fake", async () => {
   const images = {
     sleeper: "sleeper:1",
     crasher: "crasher:1",
+    lateCrasher: "late-crasher:1",
     healthy: "healthy:1",
     unhealthy: "unhealthy:1",
     laden: "laden:1",
@@ -17,6 +18,7 @@ engineContract("fake", async () => {
   engine.addImage(images.laden, { labels: IMAGE_LABELS, behaviour: { health: { becomes: "healthy", afterMs: 50 } } });
   const logs = ["starting", "cannot go on"];
   engine.addImage(images.crasher, { behaviour: { exit: { code: 7, afterMs: 5 }, logs } });
+  engine.addImage(images.lateCrasher, { behaviour: { exit: { code: 7, afterMs: 1_000 }, logs } });
   engine.addImage(images.healthy, { behaviour: { health: { becomes: "healthy", afterMs: 50, output: "fine" } } });
   engine.addImage(images.unhealthy, {
     behaviour: { health: { becomes: "unhealthy", afterMs: 50, output: "not yet" } },

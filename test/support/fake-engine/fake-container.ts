@@ -1,6 +1,12 @@
-import type { ContainerStatus } from "../../../src/agent/core/app/container-status.ts";
+import type { ContainerStatus, RunEnd } from "../../../src/agent/core/app/container-status.ts";
 import { type HostPort, includesPort } from "../../../src/agent/core/host/host-port.ts";
-import type { ContainerRequest, ContainerState, ContainerSummary, LogLine } from "../../../src/agent/engine/engine.ts";
+import type {
+  ContainerRequest,
+  ContainerState,
+  ContainerSummary,
+  ContainerUsage,
+  LogLine,
+} from "../../../src/agent/engine/engine.ts";
 import type { Clock } from "../../../src/lib/clock.ts";
 import type { FakeBehaviour } from "./fake-image.ts";
 
@@ -24,6 +30,7 @@ export class FakeContainer {
   #restartCount = 0;
   #exitCode = 0;
   #oomKilled = false;
+  #lastExit: RunEnd | undefined;
   #startedAt = "0001-01-01T00:00:00Z";
   #finishedAt = "0001-01-01T00:00:00Z";
   #startedMonotonic = 0;
@@ -101,6 +108,7 @@ export class FakeContainer {
     this.stop();
     this.#exitCode = code;
     this.#oomKilled = oomKilled;
+    this.#lastExit = { exitCode: code, oomKilled };
     if (this.#clock.monotonic() - this.#startedMonotonic >= BACKOFF_RESET_MS) this.#restartMs = MIN_RESTART_DELAY_MS;
     if (!this.#isRestarted(code)) return;
     this.#status = "restarting";
@@ -121,6 +129,7 @@ export class FakeContainer {
     if (this.#status === "running") {
       this.#finishedAt = new Date(this.#clock.now()).toISOString();
       this.#exitCode = KILLED;
+      this.#lastExit = { exitCode: KILLED, oomKilled: false };
     }
     if (this.#status !== "created") this.#status = "exited";
   }
@@ -135,6 +144,24 @@ export class FakeContainer {
     const { id, name, request, status } = this;
     const hostPorts = request.hostNetwork ? [] : this.heldPorts;
     return { id, name, image: request.image, status, labels: request.labels, hostPorts };
+  }
+
+  /** How its last run that is over ended, also while the next one is running. */
+  get lastExit(): RunEnd | undefined {
+    return this.#lastExit;
+  }
+
+  get usage(): ContainerUsage | undefined {
+    if (this.#status !== "running") return undefined;
+    const isOnHost = this.request.hostNetwork;
+    return {
+      // A tenth of a processor.
+      cpuNs: this.#clock.monotonic() * 100_000,
+      memoryBytes: 12_000_000,
+      memoryLimitBytes: 1_000_000_000,
+      receivedBytes: isOnHost ? undefined : 2_000,
+      sentBytes: isOnHost ? undefined : 1_000,
+    };
   }
 
   get state(): ContainerState {
