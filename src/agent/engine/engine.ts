@@ -1,4 +1,4 @@
-import type { ContainerSnapshot, ContainerStatus, RunEnd } from "../core/app/container-status.ts";
+import type { ContainerSnapshot, ContainerStatus, HealthcheckTimes, RunEnd } from "../core/app/container-status.ts";
 import type { RestartPolicy } from "../core/app/restart-policy.ts";
 import type { HostPort } from "../core/host/host-port.ts";
 import type { RegistryAuth } from "../core/image/registry-auth.ts";
@@ -128,6 +128,8 @@ export interface ContainerState extends ContainerSnapshot {
   readonly labels: Readonly<Record<string, string>>;
   /** Output of the last health check run; empty if none has run. */
   readonly healthOutput: string;
+  /** Its health check, given at its creation or by its image; absent if it has none. */
+  readonly healthcheck?: HealthcheckTimes | undefined;
 }
 
 /** What a container was created from, as far as it can be part of a specification. */

@@ -26,6 +26,7 @@ export interface AppOptions {
   readonly healthTimeout?: number;
   readonly healthRetries?: number;
   readonly healthStartPeriod?: number;
+  readonly healthyWithin?: number;
 }
 
 /** Reads an app from the options and the arguments after `--`. Errors: exit code 2. */
@@ -41,6 +42,7 @@ export async function readAppFlags(options: AppOptions, command: readonly string
       memory_limit: options.memory,
       healthcheck: healthcheckOf(options),
       restart_policy: options.restart,
+      health_timeout_s: options.healthyWithin,
     },
     ports: options.port ?? [],
     environments: await readEnvironments(options, io),

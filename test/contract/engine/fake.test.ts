@@ -19,9 +19,14 @@ engineContract("fake", async () => {
   const logs = ["starting", "cannot go on"];
   engine.addImage(images.crasher, { behaviour: { exit: { code: 7, afterMs: 5 }, logs } });
   engine.addImage(images.lateCrasher, { behaviour: { exit: { code: 7, afterMs: 1_000 }, logs } });
-  engine.addImage(images.healthy, { behaviour: { health: { becomes: "healthy", afterMs: 50, output: "fine" } } });
+  const times = { startPeriodMs: 0, intervalMs: 1_000, timeoutMs: 2_000, retries: 2 };
+  engine.addImage(images.healthy, {
+    behaviour: {
+      health: { becomes: "healthy", afterMs: 50, output: "fine", times: { ...times, startPeriodMs: 6_000 } },
+    },
+  });
   engine.addImage(images.unhealthy, {
-    behaviour: { health: { becomes: "unhealthy", afterMs: 50, output: "not yet" } },
+    behaviour: { health: { becomes: "unhealthy", afterMs: 50, output: "not yet", times } },
   });
   engine.publish("registry/present:1", { layers: [1_000, 2_000] });
   engine.publish("registry/large:1", { layers: [100_000_000], pullMs: 1000 });

@@ -1,4 +1,4 @@
-import type { ContainerStatus, RunEnd } from "../../../src/agent/core/app/container-status.ts";
+import type { ContainerStatus, HealthcheckTimes, RunEnd } from "../../../src/agent/core/app/container-status.ts";
 import { type HostPort, includesPort } from "../../../src/agent/core/host/host-port.ts";
 import type {
   ContainerRequest,
@@ -176,7 +176,25 @@ export class FakeContainer {
       startedAt: this.#startedAt,
       finishedAt: this.#finishedAt,
       health: this.#health,
-      healthOutput: ["healthy", "unhealthy"].includes(this.#health) ? (this.#behaviour.health?.output ?? "") : "",
+      healthOutput: this.#healthOutput ?? "",
+      healthcheck: this.#healthcheck,
+    };
+  }
+
+  get #healthOutput(): string | undefined {
+    const { health } = this.#behaviour;
+    if (this.#health === "none") return undefined;
+    return this.#health === "starting" ? health?.failing : health?.output;
+  }
+
+  get #healthcheck(): HealthcheckTimes | undefined {
+    const requested = this.request.healthcheck;
+    if (!requested) return this.#behaviour.health?.times;
+    return {
+      startPeriodMs: requested.startPeriodS * 1000,
+      intervalMs: requested.intervalS * 1000,
+      timeoutMs: requested.timeoutS * 1000,
+      retries: requested.retries,
     };
   }
 

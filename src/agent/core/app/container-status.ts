@@ -20,6 +20,18 @@ export function parseContainerStatus(text: string): ContainerStatus {
 /** Result of a container's health check; `none` if it has no check. */
 export type HealthStatus = "none" | "starting" | "healthy" | "unhealthy";
 
+/** Times of a container's health check, in milliseconds, as the engine applies them. */
+export interface HealthcheckTimes {
+  /** Failures during this time after the start do not count. */
+  readonly startPeriodMs: number;
+  /** Between two runs. */
+  readonly intervalMs: number;
+  /** Of one run. */
+  readonly timeoutMs: number;
+  /** Consecutive failures after which the container is unhealthy. */
+  readonly retries: number;
+}
+
 /** A container's state and how its runs went, as the engine reports them. */
 export interface ContainerSnapshot {
   readonly status: ContainerStatus;

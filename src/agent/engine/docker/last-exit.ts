@@ -9,9 +9,9 @@ import { actionOf } from "./watch-containers.ts";
 
 /** Exit code of an app that was killed (128 + SIGKILL), as the kernel does when memory runs out. */
 const KILLED = 137;
-/** How long before and after the recorded end of a run its events are looked for, in seconds. */
+/** How long before the recorded end of a run its events are looked for, in seconds. */
 const EVENTS_BEFORE_S = 1;
-const EVENTS_AFTER_S = 2;
+/** Bound of the events that are read: the end of the run is among the first. */
 const MAX_EVENTS = 1_000;
 
 interface Query {
@@ -38,7 +38,7 @@ export async function readLastExit(
   const ended = Date.parse(finishedAt);
   // Year 1: no run has ended.
   if (Number.isNaN(ended) || ended <= 0) return undefined;
-  const events = await eventsAround(docker, info.Id, { ended: ended / 1000, ...query }, abortSignal);
+  const events = await eventsSince(docker, info.Id, { ended: ended / 1000, ...query }, abortSignal);
   const code = events.findLast(({ action }) => action === "die")?.exitCode;
   if (code === undefined) return undefined;
   const isOutOfMemory = events.some(({ action }) => action === "oom") || (code === KILLED && oomKilled);
@@ -50,19 +50,17 @@ interface LifeEvent {
   readonly exitCode: number | undefined;
 }
 
-/** Returns the container's events around the end of a run; an empty list if the engine does not keep them. */
-async function eventsAround(
+/** Returns the container's events since the end of a run, oldest first; an empty list if the engine does not keep them. */
+async function eventsSince(
   docker: Docker,
   id: string,
   { ended, kind, nowMs }: Query & { readonly ended: number },
   abortSignal: AbortSignal,
 ): Promise<readonly LifeEvent[]> {
-  const until = ended + EVENTS_AFTER_S;
   const query = {
     since: Math.floor(ended) - EVENTS_BEFORE_S,
-    // Docker would wait for a time that has not come yet. Podman reads whole seconds only, and does not wait.
-    until: kind === "docker" ? Math.min(until, nowMs / 1000).toFixed(3) : Math.ceil(until),
-    stream: false,
+    // Without it, each would wait for further events. Podman leaves out the latest where a time is given.
+    ...(kind === "docker" ? { until: (nowMs / 1000).toFixed(3) } : { stream: false }),
     filters: JSON.stringify({ type: ["container"], container: [id] }),
   };
   const events: LifeEvent[] = [];
