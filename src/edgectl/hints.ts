@@ -12,7 +12,9 @@ const SHELL_HINTS: Readonly<Record<string, string>> = {
   InvalidRequest: "Correct the fields named above and try again.",
   TooManyRequests: "Wait a little and try again.",
   CrashLoopBackOff: "See the app's last log lines above; nothing of it is left running.",
-  Unhealthy: "See the last output of its health check above; nothing of it is left running.",
+  Unhealthy:
+    "See the last output of its health check and its log lines above; nothing of it is left running. If it needs longer to " +
+    "start: --health-start-period, or --healthy-within.",
   InsufficientDisk: "Free space on the device, then deploy again.",
   PolicyDenied: "The device's own configuration decides this, under `policy`: see the message above.",
   ErrorDeploymentAlreadyExist: "Wait for it to end: `edgectl deployments list ASSET` shows it.",

@@ -97,8 +97,8 @@ const healthTimeout = z
   .max(3600)
   .meta({
     description:
-      "Seconds the app may take to become healthy, at least the device's `deploy.health_timeout_s`, which also applies by " +
-      "default.",
+      "Seconds the app may take to become healthy before the deployment fails. By default what the times and retries of " +
+      "its health check allow, and at least the device's `deploy.health_timeout_s`.",
     examples: [300],
   });
 

@@ -111,13 +111,17 @@ export const ERRORS = {
     message: "The app stopped or restarted while it was being verified.",
     endsDeployment: true,
     retryable: false,
-    hint: "details hold the exit code and the app's last log lines.",
+    hint:
+      "details hold the exit code and the app's last log lines. An app that may end by itself needs restart_policy no or " +
+      "on-failure.",
   },
   Unhealthy: {
     message: "The app's health check did not become healthy in time.",
     endsDeployment: true,
     retryable: false,
-    hint: "details hold the last output of the health check.",
+    hint:
+      "details hold the last output of the health check, the app's last log lines, and the setting that limited the wait. " +
+      "An app that needs longer sets start_period_s of its health check, or health_timeout_s.",
   },
   InsufficientDisk: {
     message: "There is not enough free disk space on the device.",

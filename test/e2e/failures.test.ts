@@ -112,12 +112,18 @@ describe("an app that does not stay up", () => {
   });
 
   test("Unhealthy, if it does not become healthy in time", async () => {
-    await system().agent.restart({ deploy: { health_timeout_s: 2 } });
-    const event = await expectFailure(system(), await load(await healthImage(60)), "Unhealthy");
+    const request = { ...(await load(await healthImage(60))), health_timeout_s: 2 };
+    const event = await expectFailure(system(), request, "Unhealthy");
     expect(event).toMatchObject({
-      message: "The app's health check did not become healthy within 2 s.",
-      details: { health: "starting" },
+      message: "The app's health check did not become healthy within 2 s, the app's health_timeout_s.",
+      details: { health: "starting", limit_s: 2, limit_from: "health_timeout_s", logs: [] },
     });
+  });
+
+  test("not Unhealthy, while the start period of its check lasts", async () => {
+    await system().agent.restart({ deploy: { health_timeout_s: 1 } });
+    const { final } = await system().deploy(await load(await healthImage(5)));
+    expect(final).toMatchObject({ status: "Success" });
   });
 });
 

@@ -1,3 +1,4 @@
+import type { RunEnd } from "../../src/agent/core/app/container-status.ts";
 import { type HostPort, includesPort } from "../../src/agent/core/host/host-port.ts";
 import { nanoseconds } from "../../src/agent/core/logs/time.ts";
 import type {
@@ -129,19 +130,11 @@ export class FakeEngine implements Engine {
   }
 
   containerUsage(id: string, signal: AbortSignal): Promise<ContainerUsage | undefined> {
-    return this.faults.around("containerUsage", [id], signal, () => {
-      const container = this.container(id);
-      if (container?.status !== "running") return undefined;
-      const isOnHost = container.request.hostNetwork;
-      return {
-        // A tenth of a processor.
-        cpuNs: this.#clock.monotonic() * 100_000,
-        memoryBytes: 12_000_000,
-        memoryLimitBytes: 1_000_000_000,
-        receivedBytes: isOnHost ? undefined : 2_000,
-        sentBytes: isOnHost ? undefined : 1_000,
-      };
-    });
+    return this.faults.around("containerUsage", [id], signal, () => this.container(id)?.usage);
+  }
+
+  readLastExit(id: string, signal: AbortSignal): Promise<RunEnd | undefined> {
+    return this.faults.around("readLastExit", [id], signal, () => this.container(id)?.lastExit);
   }
 
   readContainerConfig(idOrName: string, signal: AbortSignal): Promise<ContainerConfig | undefined> {

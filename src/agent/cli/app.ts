@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { parseContainerStatus } from "../core/app/container-status.ts";
 import { explainApp, type Explanation, type Finding, type AppSnapshot } from "../core/app/explain-app.ts";
+import { parseRestartPolicy } from "../core/app/restart-policy.ts";
 import type { AppFacts } from "../local/api.ts";
 import { runsFor } from "../local/device-status.ts";
 import type { Register } from "./register.ts";
@@ -15,7 +16,7 @@ Follows the app from its deployment to its last log line, and says what is wrong
 Example:
   edge-agent app node-red
 
-Exit codes: 0 it runs, 1 it does not, 3 the agent is not running, 4 there is no such app.`;
+Exit codes: 0 it runs or has finished its work, 1 it does not run as it should, 3 the agent is not running, 4 there is no such app.`;
 
 export function addApp(program: Command, register: Register): void {
   const command = program.command("app <name>").description("why an app runs, or why it does not");
@@ -36,6 +37,8 @@ function toAppSnapshot(facts: AppFacts, nowMs: number): AppSnapshot {
     image: facts.deployed?.image,
     desired: facts.deployed?.desired ?? "running",
     engineError: facts.engine_error ?? undefined,
+    restartPolicy: parseRestartPolicy(facts.deployed?.restart_policy),
+    lastRun: toRunEnd(container?.last_exit),
     container: container
       ? {
           status: parseContainerStatus(container.status),
@@ -56,12 +59,17 @@ function toAppSnapshot(facts: AppFacts, nowMs: number): AppSnapshot {
   };
 }
 
+function toRunEnd(last: NonNullable<AppFacts["container"]>["last_exit"] | undefined): AppSnapshot["lastRun"] {
+  return last ? { exitCode: last.exit_code, oomKilled: last.oom_killed } : undefined;
+}
+
 function lastFailure({ last_deployment: last }: AppFacts): string | undefined {
   const end = last?.kind === "deployment" ? last.events.at(-1) : undefined;
   return end?.status === "Fail" ? `${end.message}${end.code === undefined ? "" : ` (${end.code})`}` : undefined;
 }
 
-function printApp(printer: Printer, facts: AppFacts, { findings, cause, advice }: Explanation): void {
+function printApp(printer: Printer, facts: AppFacts, explanation: Explanation): void {
+  const { findings, cause, advice, conclusion } = explanation;
   const { theme } = printer;
   printer.line(theme.bold(printer.safe(facts.name)));
   for (const finding of findings) printer.paragraph(mark(finding, printer), 5, finding.text);
@@ -72,7 +80,7 @@ function printApp(printer: Printer, facts: AppFacts, { findings, cause, advice }
     for (const line of facts.log) printer.raw(`  ${line}`);
   }
   printer.line();
-  if (cause === undefined) printer.line(theme.green("It runs."));
+  if (cause === undefined) printer.line(theme.green(conclusion ?? "It runs."));
   else printer.paragraph(theme.red("Why:  "), 6, cause);
   if (advice !== undefined) printer.paragraph("Next: ", 6, advice, theme.cyan);
 }

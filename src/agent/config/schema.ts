@@ -34,7 +34,9 @@ const deploy = z.strictObject({
     description: "How long an app without a health check must stay up to count as deployed.",
   }),
   health_timeout_s: seconds(120, 1, 3600).meta({
-    description: "How long an app with a health check may take to become healthy.",
+    description:
+      "How long an app with a health check may take to become healthy, at least: longer if its start period, interval, " +
+      "timeout and retries allow more, and what the request says if it sets `health_timeout_s`.",
   }),
   pull_attempts: z.int().min(1).max(100).default(4).meta({
     description: "Attempts to pull an image from a registry that does not answer.",

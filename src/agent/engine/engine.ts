@@ -1,4 +1,4 @@
-import type { ContainerSnapshot, ContainerStatus } from "../core/app/container-status.ts";
+import type { ContainerSnapshot, ContainerStatus, HealthcheckTimes, RunEnd } from "../core/app/container-status.ts";
 import type { RestartPolicy } from "../core/app/restart-policy.ts";
 import type { HostPort } from "../core/host/host-port.ts";
 import type { RegistryAuth } from "../core/image/registry-auth.ts";
@@ -20,6 +20,11 @@ export interface Engine {
   inspectContainer(idOrName: string, signal: AbortSignal): Promise<ContainerState | undefined>;
   /** Returns what the container was created from; `undefined` if there is no such container. */
   readContainerConfig(idOrName: string, signal: AbortSignal): Promise<ContainerConfig | undefined>;
+  /**
+   * Returns how the container's last run that is over ended, also while it runs again: then from the engine's history
+   * of events. `undefined` if no run has ended, the history does not go back that far, or there is no such container.
+   */
+  readLastExit(id: string, signal: AbortSignal): Promise<RunEnd | undefined>;
   /** Measures what a container uses now; `undefined` if it does not run. */
   containerUsage(id: string, signal: AbortSignal): Promise<ContainerUsage | undefined>;
   /** Returns `undefined` if the image is not on the machine. */
@@ -141,6 +146,8 @@ export interface ContainerState extends ContainerSnapshot {
   readonly labels: Readonly<Record<string, string>>;
   /** Output of the last health check run; empty if none has run. */
   readonly healthOutput: string;
+  /** Its health check, given at its creation or by its image; absent if it has none. */
+  readonly healthcheck?: HealthcheckTimes | undefined;
 }
 
 /** What a container was created from, as far as it can be part of a specification. */

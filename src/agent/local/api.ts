@@ -118,8 +118,11 @@ const containerSchema = z.object({
   name: z.string(),
   status: z.string(),
   restart_count: z.int(),
+  /** 0 while a run is going on. */
   exit_code: z.int(),
   oom_killed: z.boolean(),
+  /** How the run before the present one ended; `null` if that is not known. Older agents leave it out. */
+  last_exit: z.object({ exit_code: z.int(), oom_killed: z.boolean() }).nullable().default(null),
   started_at: z.string(),
   health: z.enum(["none", "starting", "healthy", "unhealthy"]),
   health_output: z.string(),
@@ -136,6 +139,8 @@ const appFactsSchema = z.object({
       image: z.string(),
       host_network: z.boolean(),
       privileged: z.boolean(),
+      /** `null` if the app has none of its own. Older agents leave it out. */
+      restart_policy: z.string().nullable().default(null),
       ports: z.array(portSchema),
       volumes: z.array(z.object({ local: z.string(), target: z.string(), readonly: z.boolean() })),
       /** Names only. */

@@ -1,6 +1,6 @@
 import { deadline } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";
-import { isUp } from "../core/app/container-status.ts";
+import { isUp, type RunEnd } from "../core/app/container-status.ts";
 import { declaredSecretsOf } from "../core/app/secrets.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import { hostPortsOf, includesPort } from "../core/host/host-port.ts";
@@ -53,9 +53,10 @@ const NO_ENGINE_FACTS: EngineFacts = {
 };
 
 function deployed({ deploymentId, desired, spec }: AppRecord): AppFacts["deployed"] {
-  const { image, host_network, privileged, ports, volumes, environments } = spec;
+  const { image, host_network, privileged, restart_policy = null, ports, volumes, environments } = spec;
   const variables = environments.map(({ key }) => key);
-  return { deployment_id: deploymentId, desired, image, host_network, privileged, ports, volumes, variables };
+  const settings = { image, host_network, privileged, restart_policy };
+  return { deployment_id: deploymentId, desired, ...settings, ports, volumes, variables };
 }
 
 async function readEngineFacts(
@@ -74,7 +75,7 @@ async function readEngineFacts(
     const lines = container ? await engine.tailLogs(container.id, LOG_LINES, signal) : [];
     return {
       engine_error: null,
-      container: container ? toFacts(container, secrets) : null,
+      container: container ? toFacts(container, await lastExitOf(container, sources, signal), secrets) : null,
       image_present: image !== undefined,
       taken_ports:
         (container && isUp(container.status)) || app.desired === "stopped"
@@ -88,7 +89,21 @@ async function readEngineFacts(
   }
 }
 
-function toFacts(state: ContainerState, secrets: readonly string[]): NonNullable<AppFacts["container"]> {
+/** Returns how the run before the present one ended, if the engine restarted the app. Not knowing it is no error. */
+async function lastExitOf(
+  { id, status, restartCount }: ContainerState,
+  { engine }: DeviceStatusSources,
+  signal: AbortSignal,
+): Promise<RunEnd | undefined> {
+  if (status !== "running" || restartCount === 0) return undefined;
+  return await engine.readLastExit(id, signal).catch(() => undefined);
+}
+
+function toFacts(
+  state: ContainerState,
+  lastExit: RunEnd | undefined,
+  secrets: readonly string[],
+): NonNullable<AppFacts["container"]> {
   return {
     id: state.id,
     name: state.name,
@@ -96,6 +111,7 @@ function toFacts(state: ContainerState, secrets: readonly string[]): NonNullable
     restart_count: state.restartCount,
     exit_code: state.exitCode,
     oom_killed: state.oomKilled,
+    last_exit: lastExit ? { exit_code: lastExit.exitCode, oom_killed: lastExit.oomKilled } : null,
     started_at: state.startedAt,
     health: state.health,
     health_output: maskSecrets(state.healthOutput, secrets).slice(0, MAX_TEXT_LENGTH),

@@ -74,12 +74,13 @@ async function summarize(app: AppRecord, sources: AppSources, signal: AbortSigna
       findAppContainer(app, sources.engine, signal),
       sources.findDenial(app, signal),
     ]);
-    const { state, trouble = null } = appState(
-      container && { ...container, runsForMs: runsFor(container.startedAt, sources.clock.now()) },
-      sources.isBusy(app.name),
-      app.desired,
+    const { state, trouble = null } = appState({
+      container: container && { ...container, runsForMs: runsFor(container.startedAt, sources.clock.now()) },
+      isBusy: sources.isBusy(app.name),
+      desired: app.desired,
       forbidden,
-    );
+      restartPolicy: spec.restart_policy,
+    });
     const [restarts, started_at] = [container?.restartCount ?? null, container?.startedAt ?? null];
     return { ...common, state, trouble, restarts, started_at };
   } catch (error) {

@@ -15,7 +15,7 @@ import type { AgentStore } from "../store/store.ts";
 export interface DeployConfig {
   /** How long an app without a health check must stay up to count as deployed. */
   readonly settleMs: number;
-  /** How long an app with a health check may take to become healthy. */
+  /** How long an app with a health check may take to become healthy, unless the check or the request allows more. */
   readonly healthTimeoutMs: number;
   /** How long a deployment waits for an engine that stopped answering. */
   readonly enginePatienceMs: number;

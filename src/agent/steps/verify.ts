@@ -3,28 +3,30 @@ import type { Step } from "../core/deployment/step.ts";
 import { maskSecrets } from "../../lib/redact.ts";
 import { declaredSecretsOfRecord } from "../core/app/secrets.ts";
 import type { Failure } from "../core/deployment/record.ts";
-import { type Baseline, evaluateSample } from "../core/deployment/verify.ts";
+import { type HealthLimit, healthLimit, healthLimitText, seconds } from "../core/deployment/health-limit.ts";
+import { type Baseline, evaluateSample, type VerifyWindow } from "../core/deployment/verify.ts";
 import type { ContainerState } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import { maskLogTail } from "../engine/mask-log-lines.ts";
 import type { ContainerStepContext, StepContext, StepResult } from "./context.ts";
 import { withContainer } from "./observe.ts";
 import { findStartRefusal } from "./policy-check.ts";
+import { WaitNotices } from "./wait-notices.ts";
 
 const SAMPLE_INTERVAL_MS = 250;
 const LOG_LINES = 20;
 /** Limit for a log line and for the output of a health check in an event, in characters. */
 const MAX_TEXT_LENGTH = 500;
 /**
- * Samples of a crashed app until one is taken between two runs, when the exit code can be read. Podman restarts an app
- * at once, so that moment is short.
+ * Samples of a crashed app until one is taken between two runs, when the exit code can be read, if the engine's history
+ * does not have it. Podman restarts an app at once, so that moment is short.
  */
 const MAX_EXIT_CODE_SAMPLES = 50;
 const EXIT_CODE_SAMPLE_INTERVAL_MS = 40;
 
 type VerifyStep = Extract<Step, { kind: "verify" }>;
 
-type VerifyContext = ContainerStepContext & Pick<StepContext, "clock" | "record">;
+type VerifyContext = ContainerStepContext & Pick<StepContext, "clock" | "record" | "emit" | "logger">;
 
 /**
  * Samples the app until it is verified or has failed. Changes nothing, so it may run any number of times; after a
@@ -35,14 +37,19 @@ export async function runVerify(context: VerifyContext, step: VerifyStep): Promi
   // The policy may have been tightened before a restart of the agent.
   const refusal = await findStartRefusal(context, step.spec, "verifying");
   if (refusal) return { failure: refusal };
-  const { settleMs, healthTimeoutMs } = config;
-  const window = { settleMs, healthTimeoutMs, restartPolicy: step.spec.restart_policy };
+  const notices = new WaitNotices(context);
   const startedAt = clock.monotonic();
   let baseline: Baseline | undefined;
   for (;;) {
     const sample = await sampleContainer(context, step);
     baseline ??= { restartCount: 0, startedAt: sample.startedAt };
     const elapsed = clock.monotonic() - startedAt;
+    const limit = healthLimit(step.spec, sample.healthcheck, config.healthTimeoutMs);
+    const window: VerifyWindow = {
+      settleMs: config.settleMs,
+      healthTimeoutMs: limit.ms,
+      restartPolicy: step.spec.restart_policy,
+    };
     switch (evaluateSample(sample, baseline, elapsed, window)) {
       case "healthy":
         return {
@@ -60,18 +67,15 @@ export async function runVerify(context: VerifyContext, step: VerifyStep): Promi
       case "crashed":
         return { failure: await crashFailure(context, step, sample) };
       case "unhealthy":
-        return { failure: unhealthyFailure(context, sample) };
+        return { failure: await unhealthyFailure(context, step, { sample, limit, elapsed }) };
       case "wait":
+        notices.tell({ health: sample.health, output: healthOutput(context, sample) }, elapsed, window);
         await clock.sleep(Math.min(SAMPLE_INTERVAL_MS, remainingMs(sample, elapsed, window)), signal);
     }
   }
 }
 
-function remainingMs(
-  sample: ContainerState,
-  elapsed: number,
-  window: { settleMs: number; healthTimeoutMs: number },
-): number {
+function remainingMs(sample: ContainerState, elapsed: number, window: VerifyWindow): number {
   const until = sample.health === "none" ? window.settleMs : window.healthTimeoutMs;
   return Math.max(10, until - elapsed);
 }
@@ -83,16 +87,12 @@ async function sampleContainer(context: VerifyContext, step: VerifyStep): Promis
 }
 
 async function crashFailure(context: VerifyContext, step: VerifyStep, first: ContainerState): Promise<Failure> {
-  const sample = await sampleBetweenRuns(context, step, first);
+  const { exitCode, ...sample } = await lastRun(context, step, first);
   const lines = await context.engine.tailLogs(step.containerId, LOG_LINES, context.signal);
-  const exitCode = sample.status === "running" ? undefined : sample.exitCode;
-  const code = exitCode === undefined ? "" : ` with exit code ${exitCode}`;
   return {
     code: "CrashLoopBackOff",
     step: "verifying",
-    message: sample.oomKilled
-      ? "The app was killed because it ran out of memory."
-      : `The app stopped${code} while it was being verified.`,
+    message: sample.oomKilled ? "The app was killed because it ran out of memory." : crashText(exitCode),
     details: {
       ...(exitCode !== undefined && { exit_code: exitCode }),
       oom_killed: sample.oomKilled,
@@ -102,30 +102,71 @@ async function crashFailure(context: VerifyContext, step: VerifyStep, first: Con
   };
 }
 
-/** An app that restarts quickly is running in most samples; its last exit code can be read only while it is down. */
-async function sampleBetweenRuns(
-  context: VerifyContext,
-  step: VerifyStep,
-  first: ContainerState,
-): Promise<ContainerState> {
+function crashText(exitCode: number | undefined): string {
+  if (exitCode !== 0) {
+    const code = exitCode === undefined ? "" : ` with exit code ${exitCode}`;
+    return `The app stopped${code} while it was being verified.`;
+  }
+  return (
+    "The app ended by itself with exit code 0 while it was being verified. If that is all it has to do, deploy it with " +
+    "restart_policy `no` or `on-failure` (edgectl: --restart no)."
+  );
+}
+
+/** How the run that crashed ended, and the restarts by then. */
+interface CrashedRun {
+  /** `undefined` if it is not known. */
+  readonly exitCode: number | undefined;
+  readonly oomKilled: boolean;
+  readonly restartCount: number;
+}
+
+/** An app that restarts quickly is running in most samples, which then do not have its last exit code. */
+async function lastRun(context: VerifyContext, step: VerifyStep, first: ContainerState): Promise<CrashedRun> {
+  const { restartCount } = first;
+  if (first.status === "running") {
+    const last = await context.engine.readLastExit(step.containerId, context.signal);
+    if (last) return { ...last, restartCount };
+  }
   let sample = first;
   for (let samples = 0; sample.status === "running" && samples < MAX_EXIT_CODE_SAMPLES; samples++) {
     await context.clock.sleep(EXIT_CODE_SAMPLE_INTERVAL_MS, context.signal);
     sample = await sampleContainer(context, step);
   }
-  return sample;
+  const { exitCode, oomKilled } = sample;
+  return { exitCode: sample.status === "running" ? undefined : exitCode, oomKilled, restartCount: sample.restartCount };
 }
 
-function unhealthyFailure(context: VerifyContext, sample: ContainerState): Failure {
-  const output = maskSecrets(sample.healthOutput, declaredSecretsOfRecord(context.record)).slice(0, MAX_TEXT_LENGTH);
-  const seconds = Math.round(context.config.healthTimeoutMs / 1000);
+interface UnhealthyApp {
+  readonly sample: ContainerState;
+  readonly limit: HealthLimit;
+  /** Milliseconds it was waited for. */
+  readonly elapsed: number;
+}
+
+async function unhealthyFailure(
+  context: VerifyContext,
+  step: VerifyStep,
+  { sample, limit, elapsed }: UnhealthyApp,
+): Promise<Failure> {
+  const lines = await context.engine.tailLogs(step.containerId, LOG_LINES, context.signal);
+  const { health } = sample;
   return {
     code: "Unhealthy",
     step: "verifying",
-    message:
-      sample.health === "unhealthy"
-        ? "The app's health check reports unhealthy."
-        : `The app's health check did not become healthy within ${seconds} s.`,
-    details: { health: sample.health, output },
+    message: health === "unhealthy" ? "The app's health check reports unhealthy." : healthLimitText(limit),
+    details: {
+      health,
+      output: healthOutput(context, sample),
+      waited_s: seconds(elapsed),
+      limit_s: seconds(limit.ms),
+      limit_from: limit.from,
+      logs: maskLogTail(lines, declaredSecretsOfRecord(context.record), MAX_TEXT_LENGTH),
+    },
   };
+}
+
+/** Returns the output of the last health check run, masked: it may repeat values of the environment. */
+function healthOutput(context: VerifyContext, sample: ContainerState): string {
+  return maskSecrets(sample.healthOutput, declaredSecretsOfRecord(context.record)).slice(0, MAX_TEXT_LENGTH);
 }

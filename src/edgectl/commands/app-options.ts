@@ -44,6 +44,11 @@ export function addAppOptions(command: Command): Command {
       "--health-start-period <seconds>",
       "after the start, in which failures do not count",
       wholeNumber(0, MAX_HEALTH_TIME_S),
+    )
+    .option(
+      "--healthy-within <seconds>",
+      "how long it may take to become healthy; by default what its health check allows, and the device",
+      wholeNumber(1, MAX_HEALTH_TIME_S),
     );
 }
 

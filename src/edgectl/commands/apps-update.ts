@@ -29,6 +29,7 @@ const CLEARED: Readonly<Record<string, readonly [field: string, value: unknown]>
   memory: ["memory_limit", null],
   health: ["healthcheck", null],
   restart: ["restart_policy", null],
+  "healthy-within": ["health_timeout_s", null],
 };
 
 interface UpdateOptions extends AppOptions, ExecutionOptions, FollowFlags {

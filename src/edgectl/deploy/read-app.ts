@@ -27,6 +27,7 @@ export interface AppOptions {
   readonly healthTimeout?: number;
   readonly healthRetries?: number;
   readonly healthStartPeriod?: number;
+  readonly healthyWithin?: number;
 }
 
 /** Reads an app from the options and the arguments after `--`. Errors: exit code 2. */
@@ -42,6 +43,7 @@ export async function readAppFlags(options: AppOptions, command: readonly string
       memory_limit: options.memory,
       healthcheck: healthcheckOf(options),
       restart_policy: options.restart,
+      health_timeout_s: options.healthyWithin,
     },
     ports: options.port ?? [],
     environments: await readEnvironments(options, io),

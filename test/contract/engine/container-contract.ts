@@ -203,11 +203,35 @@ export function containerContract(harness: () => EngineHarness): void {
     test("an app that keeps exiting is restarted again and again", async () => {
       const { id } = await run(harness(), harness().images.crasher);
       const first = await waitForState(harness(), id, "a first restart", (state) => state.restartCount >= 1);
-      const second = await waitForState(harness(), id, "a further restart", (state) => {
-        return state.restartCount > first.restartCount && state.exitCode === 7 && state.status !== "created";
+      // Docker counts a restart when the run before it has ended: until the next run starts, the count is higher and the
+      // start is still the old one.
+      const second = await waitForState(harness(), id, "the end of a further run", (state) => {
+        const isFurtherRun = state.restartCount > first.restartCount && state.startedAt !== first.startedAt;
+        return isFurtherRun && state.exitCode === 7 && state.status !== "created";
       });
-      expect(second.startedAt).not.toBe(first.startedAt);
+      expect(Date.parse(second.startedAt)).toBeGreaterThan(Date.parse(first.startedAt));
       expect(["restarting", "running", "exited"]).toContain(second.status);
+    });
+
+    test("while a restarted app runs, the end of the run before is known from the engine's history only", async () => {
+      const { engine, images } = harness();
+      const { id } = await run(harness(), images.lateCrasher);
+      expect(await engine.readLastExit(id, unaborted)).toBeUndefined();
+      const again = await waitForState(harness(), id, "a further run", ({ status, restartCount }) => {
+        return status === "running" && restartCount >= 1;
+      });
+      expect(again.exitCode).toBe(0);
+      expect(await engine.readLastExit(id, unaborted)).toEqual({ exitCode: 7, oomKilled: false });
+      await engine.stopContainer(id, 0, unaborted);
+      const { exitCode, oomKilled } = await stateOf(harness(), id);
+      expect(await engine.readLastExit(id, unaborted)).toEqual({ exitCode, oomKilled });
+    });
+
+    test("a container that has not run, or does not exist, has no last exit", async () => {
+      const { engine, images } = harness();
+      const { id } = await create(harness(), images.sleeper);
+      expect(await engine.readLastExit(id, unaborted)).toBeUndefined();
+      expect(await engine.readLastExit(uniqueName("nobody"), unaborted)).toBeUndefined();
     });
   });
 

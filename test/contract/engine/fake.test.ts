@@ -9,6 +9,7 @@ engineContract("fake", async () => {
   const images = {
     sleeper: "sleeper:1",
     crasher: "crasher:1",
+    lateCrasher: "late-crasher:1",
     healthy: "healthy:1",
     unhealthy: "unhealthy:1",
     laden: "laden:1",
@@ -24,9 +25,15 @@ engineContract("fake", async () => {
   engine.addImage(images.ownUser, { user: "node", files: { "/data": data, "/linked": data, "/conf/app.conf": conf } });
   const logs = ["starting", "cannot go on"];
   engine.addImage(images.crasher, { behaviour: { exit: { code: 7, afterMs: 5 }, logs } });
-  engine.addImage(images.healthy, { behaviour: { health: { becomes: "healthy", afterMs: 50, output: "fine" } } });
+  engine.addImage(images.lateCrasher, { behaviour: { exit: { code: 7, afterMs: 1_000 }, logs } });
+  const times = { startPeriodMs: 0, intervalMs: 1_000, timeoutMs: 2_000, retries: 2 };
+  engine.addImage(images.healthy, {
+    behaviour: {
+      health: { becomes: "healthy", afterMs: 50, output: "fine", times: { ...times, startPeriodMs: 6_000 } },
+    },
+  });
   engine.addImage(images.unhealthy, {
-    behaviour: { health: { becomes: "unhealthy", afterMs: 50, output: "not yet" } },
+    behaviour: { health: { becomes: "unhealthy", afterMs: 50, output: "not yet", times } },
   });
   engine.publish("registry/present:1", { layers: [1_000, 2_000] });
   engine.publish("registry/large:1", { layers: [100_000_000], pullMs: 1000 });

@@ -9,6 +9,8 @@ export interface EngineHarness extends AsyncDisposable {
     readonly sleeper: string;
     /** Writes `starting` and `cannot go on`, and exits with 7 at once. */
     readonly crasher: string;
+    /** Exits with 7 after a while. */
+    readonly lateCrasher: string;
     /** Checked each second; healthy after about one, with the output `fine`. */
     readonly healthy: string;
     /** Its check fails each second with the output `not yet`; unhealthy after the second failure. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { run, unaborted, waitForState } from "./steps.ts";
+import { create, run, unaborted, waitForState } from "./steps.ts";
 import type { EngineHarness } from "./harness.ts";
 
 export function healthContract(harness: () => EngineHarness): void {
@@ -12,6 +12,12 @@ export function healthContract(harness: () => EngineHarness): void {
         const { id } = await run(harness(), harness().images[verdict]);
         const state = await harness().engine.inspectContainer(id, unaborted);
         expect(state).toMatchObject({ status: "running", health: "starting" });
+        expect(state?.healthcheck).toEqual({
+          intervalMs: 1_000,
+          timeoutMs: 2_000,
+          retries: 2,
+          startPeriodMs: verdict === "healthy" ? 6_000 : 0,
+        });
         const reached = await waitForState(harness(), id, verdict, (state) => {
           if (state.health === verdict) return true;
           void harness().checkHealth(id);
@@ -20,6 +26,18 @@ export function healthContract(harness: () => EngineHarness): void {
         expect(reached).toMatchObject({ status: "running", healthOutput: output });
       });
     }
+
+    test("the times of a health check are those the container was created with, also over the image's own", async () => {
+      const { engine, images } = harness();
+      const healthcheck = { command: ["true"], intervalS: 20, timeoutS: 4, retries: 5, startPeriodS: 90 };
+      const expected = { intervalMs: 20_000, timeoutMs: 4_000, retries: 5, startPeriodMs: 90_000 };
+      for (const image of [images.sleeper, images.unhealthy]) {
+        const { id } = await create(harness(), image, { healthcheck });
+        expect((await engine.inspectContainer(id, unaborted))?.healthcheck).toEqual(expected);
+      }
+      const { id } = await create(harness(), images.sleeper);
+      expect((await engine.inspectContainer(id, unaborted))?.healthcheck).toBeUndefined();
+    });
   });
 
   describe("logs", () => {

@@ -52,6 +52,7 @@ export async function realHarness({ kind, socketPath, checkHealth }: RealEngine)
   const images = {
     sleeper: await load(await sleeperImage(), "sleeper"),
     crasher: await load(await crasherImage(7), "crasher"),
+    lateCrasher: await load(await crasherImage(7, 2), "late-crasher"),
     healthy: await load(await healthImage(1), "healthy"),
     unhealthy: await load(await healthImage("never"), "unhealthy"),
     laden: await load(await fullyConfiguredImage(IMAGE_LABELS), "laden"),

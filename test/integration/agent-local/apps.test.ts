@@ -18,6 +18,8 @@ describe.skipIf(missing !== undefined)(
     let device: LocalAgent;
     let web: string;
     let crasher: string;
+    let lateCrasher: string;
+    let oneShot: string;
     let port: number;
 
     const deploy = async (app: Readonly<Record<string, unknown>>) => {
@@ -30,6 +32,8 @@ describe.skipIf(missing !== undefined)(
       engine = owned.use(await PrivateEngine.start());
       web = owned.use(await loadImage(engine.socketPath, await webImage(), "web")).reference;
       crasher = owned.use(await loadImage(engine.socketPath, await crasherImage(7), "crasher")).reference;
+      lateCrasher = owned.use(await loadImage(engine.socketPath, await crasherImage(7, 4), "late")).reference;
+      oneShot = owned.use(await loadImage(engine.socketPath, await crasherImage(0), "once")).reference;
       port = await freeHostPort();
       device = owned.use(
         await LocalAgent.create({ config: { engine: { socket: engine.socketPath }, deploy: { settle_window_s: 1 } } }),
@@ -144,6 +148,34 @@ describe.skipIf(missing !== undefined)(
       expect(stdout).toMatch(/CrashLoopBackOff/);
       expect(stdout).toContain("cannot go on");
       expect((await device.command("app", "crasher")).stdout).toMatch(/Why: +It was never deployed successfully/);
+    });
+
+    it("an app that has ended as its restart policy allows is in order", async () => {
+      const { code, stdout } = await deploy({ name: "once", image: oneShot, restart_policy: "no" });
+      expect([code, stdout]).toEqual([0, expect.stringContaining("Success")]);
+      await waitFor("its end", async () => (await device.command("apps")).stdout.match(/once +finished/));
+      expect(await device.command("app", "once")).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(
+          /It has done its work: it ended with exit code 0, as its restart policy \(no\)[^]*It has finished\./,
+        ),
+      });
+      expect((await device.command("status")).stdout).not.toContain("once does not run as it should");
+      expect(await device.command("remove", "once")).toMatchObject({ code: 0 });
+    });
+
+    it("app says how the run before ended while the next one runs", async () => {
+      const file = join(device.directory, "once-more.json");
+      const app = { name: "relapse", image: lateCrasher };
+      await writeFile(file, JSON.stringify(app));
+      const { code, stdout } = await device.command("deploy", "-f", file);
+      expect([code, stdout]).toEqual([0, expect.stringContaining("Success")]);
+      const explained = await waitFor("an explanation while it runs again", async () => {
+        const { stdout } = await device.command("app", "relapse");
+        return stdout.includes("Its container is running") && stdout.includes("The run before") ? stdout : undefined;
+      });
+      expect(explained).toContain("The run before: ended with exit code 7.");
+      expect(await device.command("remove", "relapse")).toMatchObject({ code: 0 });
     });
 
     it("app says that it is paused", async () => {

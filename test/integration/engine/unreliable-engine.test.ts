@@ -153,3 +153,21 @@ test("an engine that comes later is reached without ado", async () => {
   onTestFinished(() => server[Symbol.asyncDispose]());
   expect(await engine.listContainers(unaborted)).toEqual([]);
 });
+
+test("an engine that keeps no events does not know how the run before ended", async () => {
+  const finishedAt = "2026-11-20T12:00:00.5Z";
+  const inspected = { Id: "c1", Name: "/app", Config: {}, State: { Status: "running", FinishedAt: finishedAt } };
+  const asked: string[] = [];
+  const { engine } = await scripted((request, response) => {
+    const url = new URL(request.url ?? "", "http://engine");
+    response.setHeader("Content-Type", "application/json");
+    if (url.pathname.endsWith("/json")) response.end(JSON.stringify(inspected));
+    else if (url.pathname.endsWith("/_ping")) response.setHeader("Server", "Docker/20.10.24 (linux)").end();
+    else {
+      asked.push(url.searchParams.get("since") ?? "");
+      response.writeHead(500).end('{"message":"events are not kept"}');
+    }
+  });
+  expect(await engine.readLastExit("c1", unaborted)).toBeUndefined();
+  expect(asked).toEqual([String(Date.parse("2026-11-20T11:59:59Z") / 1000)]);
+});

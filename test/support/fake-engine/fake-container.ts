@@ -1,6 +1,12 @@
-import type { ContainerStatus } from "../../../src/agent/core/app/container-status.ts";
+import type { ContainerStatus, HealthcheckTimes, RunEnd } from "../../../src/agent/core/app/container-status.ts";
 import { type HostPort, includesPort } from "../../../src/agent/core/host/host-port.ts";
-import type { ContainerRequest, ContainerState, ContainerSummary, LogLine } from "../../../src/agent/engine/engine.ts";
+import type {
+  ContainerRequest,
+  ContainerState,
+  ContainerSummary,
+  ContainerUsage,
+  LogLine,
+} from "../../../src/agent/engine/engine.ts";
 import type { Clock } from "../../../src/lib/clock.ts";
 import type { FakeBehaviour } from "./fake-image.ts";
 
@@ -9,6 +15,8 @@ import type { FakeBehaviour } from "./fake-image.ts";
 const MIN_RESTART_DELAY_MS = 100;
 const MAX_RESTART_DELAY_MS = 60_000;
 const BACKOFF_RESET_MS = 10_000;
+/** Exit code of an app that was killed: 128 + SIGKILL. */
+const KILLED = 137;
 
 /** A container of the fake engine. Its state follows the engine's clock. */
 export class FakeContainer {
@@ -22,6 +30,7 @@ export class FakeContainer {
   #restartCount = 0;
   #exitCode = 0;
   #oomKilled = false;
+  #lastExit: RunEnd | undefined;
   #startedAt = "0001-01-01T00:00:00Z";
   #finishedAt = "0001-01-01T00:00:00Z";
   #startedMonotonic = 0;
@@ -78,6 +87,8 @@ export class FakeContainer {
   start(): void {
     this.stop();
     this.#status = "running";
+    // Engines report 0 while a container runs, whatever the run before ended with.
+    this.#exitCode = 0;
     this.#startedMonotonic = this.#clock.monotonic();
     this.#startedAt = new Date(this.#clock.now()).toISOString();
     this.write(...(this.#behaviour.logs ?? []));
@@ -102,13 +113,13 @@ export class FakeContainer {
     this.stop();
     this.#exitCode = code;
     this.#oomKilled = oomKilled;
+    this.#lastExit = { exitCode: code, oomKilled };
     if (this.#clock.monotonic() - this.#startedMonotonic >= BACKOFF_RESET_MS) this.#restartMs = MIN_RESTART_DELAY_MS;
     if (!this.#isRestarted(code)) return;
     this.#status = "restarting";
-    this.#after(this.#restartMs, () => {
-      this.#restartCount++;
-      this.start();
-    });
+    // As Docker does: counted before the next run starts.
+    this.#restartCount++;
+    this.#after(this.#restartMs, () => this.start());
     this.#restartMs = Math.min(this.#restartMs * 2, MAX_RESTART_DELAY_MS);
   }
 
@@ -120,7 +131,11 @@ export class FakeContainer {
   /** Ends the run and cancels its timers. */
   stop(): void {
     for (const timer of this.#timers.splice(0)) timer[Symbol.dispose]();
-    if (this.#status === "running") this.#finishedAt = new Date(this.#clock.now()).toISOString();
+    if (this.#status === "running") {
+      this.#finishedAt = new Date(this.#clock.now()).toISOString();
+      this.#exitCode = KILLED;
+      this.#lastExit = { exitCode: KILLED, oomKilled: false };
+    }
     if (this.#status !== "created") this.#status = "exited";
   }
 
@@ -136,6 +151,24 @@ export class FakeContainer {
     return { id, name, image: request.image, status, labels: request.labels, hostPorts };
   }
 
+  /** How its last run that is over ended, also while the next one is running. */
+  get lastExit(): RunEnd | undefined {
+    return this.#lastExit;
+  }
+
+  get usage(): ContainerUsage | undefined {
+    if (this.#status !== "running") return undefined;
+    const isOnHost = this.request.hostNetwork;
+    return {
+      // A tenth of a processor.
+      cpuNs: this.#clock.monotonic() * 100_000,
+      memoryBytes: 12_000_000,
+      memoryLimitBytes: 1_000_000_000,
+      receivedBytes: isOnHost ? undefined : 2_000,
+      sentBytes: isOnHost ? undefined : 1_000,
+    };
+  }
+
   get state(): ContainerState {
     return {
       id: this.id,
@@ -148,7 +181,25 @@ export class FakeContainer {
       startedAt: this.#startedAt,
       finishedAt: this.#finishedAt,
       health: this.#health,
-      healthOutput: ["healthy", "unhealthy"].includes(this.#health) ? (this.#behaviour.health?.output ?? "") : "",
+      healthOutput: this.#healthOutput ?? "",
+      healthcheck: this.#healthcheck,
+    };
+  }
+
+  get #healthOutput(): string | undefined {
+    const { health } = this.#behaviour;
+    if (this.#health === "none") return undefined;
+    return this.#health === "starting" ? health?.failing : health?.output;
+  }
+
+  get #healthcheck(): HealthcheckTimes | undefined {
+    const requested = this.request.healthcheck;
+    if (!requested) return this.#behaviour.health?.times;
+    return {
+      startPeriodMs: requested.startPeriodS * 1000,
+      intervalMs: requested.intervalS * 1000,
+      timeoutMs: requested.timeoutS * 1000,
+      retries: requested.retries,
     };
   }
 

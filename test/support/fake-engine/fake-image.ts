@@ -1,3 +1,4 @@
+import type { HealthcheckTimes } from "../../../src/agent/core/app/container-status.ts";
 import type { ImageFacts, ImagePath } from "../../../src/agent/engine/engine.ts";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { createHash } from "node:crypto";
@@ -8,7 +9,15 @@ export interface FakeBehaviour {
   /** Absent: stays up. */
   readonly exit?: { readonly code: number; readonly afterMs: number; readonly oomKilled?: boolean };
   /** Absent: no health check. `afterMs` absent: stays `starting`. */
-  readonly health?: { readonly becomes: "healthy" | "unhealthy"; readonly afterMs?: number; readonly output?: string };
+  readonly health?: {
+    readonly becomes: "healthy" | "unhealthy";
+    readonly afterMs?: number;
+    readonly output?: string;
+    /** Output while it is `starting`. */
+    readonly failing?: string;
+    /** Times of the image's own check. */
+    readonly times?: HealthcheckTimes;
+  };
   /** How long the app takes to end after SIGTERM. Default 0. */
   readonly endsAfterMs?: number;
   /** Lines written by each run. */

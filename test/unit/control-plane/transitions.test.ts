@@ -231,6 +231,11 @@ describe("a device that waits for its download window or data budget", () => {
     expect(deadlineAfter(waits(36_000, { age_ms: 400 }))).toBe(T0 + 600 + 36_000_000 + DEFAULT_DEPLOYMENT_TIMEOUT_MS);
   });
 
+  test("has it for a health check too, which the app asked to wait for", () => {
+    const verifying = { ...waits(3_000), step: "verifying" } as const;
+    expect(deadlineAfter(verifying)).toBe(T0 + 1_000 + 3_000_000 + DEFAULT_DEPLOYMENT_TIMEOUT_MS);
+  });
+
   test.each([["soon"], [-1], [Number.NaN], [null], [undefined]])("gets no time for waiting_s %o", (waiting) => {
     expect(deadlineAfter(waits(waiting))).toBe(receivedDeployment().deadlineAtMs);
   });

@@ -36,11 +36,11 @@ test("a crash loop slows down as Docker's does", async () => {
   await engine.startContainer(id, unaborted);
   expect(state()).toMatchObject({ status: "running", restartCount: 0 });
   await clock.advance(50);
-  expect(state()).toMatchObject({ status: "restarting", exitCode: 3, restartCount: 0 });
+  expect(state()).toMatchObject({ status: "restarting", exitCode: 3, restartCount: 1 });
   await clock.advance(100);
-  expect(state()).toMatchObject({ status: "running", restartCount: 1 });
+  expect(state()).toMatchObject({ status: "running", exitCode: 0, restartCount: 1 });
   await clock.advance(50 + 199);
-  expect(state()).toMatchObject({ status: "restarting", restartCount: 1 });
+  expect(state()).toMatchObject({ status: "restarting", restartCount: 2 });
   await clock.advance(1);
   expect(state()).toMatchObject({ status: "running", restartCount: 2 });
 });

@@ -1,6 +1,7 @@
 import type { AppRecord } from "../deployment/record.ts";
 import { formatTimes } from "../text.ts";
-import { type ContainerSnapshot, isUp } from "./container-status.ts";
+import { type ContainerSnapshot, isUp, type RunEnd } from "./container-status.ts";
+import { exitedSuccessfully, type RestartPolicy } from "./restart-policy.ts";
 
 /** An app's container with the age of its run. */
 export type AppContainerState = Pick<
@@ -13,30 +14,48 @@ export type AppContainerState = Pick<
 
 /** State of an app, and what is wrong with it. */
 export interface AppState {
-  readonly state: "running" | "starting" | "unhealthy" | "restarting" | "paused" | "stopped" | "missing" | "deploying";
+  /** `finished`: it ended without an error, as its restart policy allows. */
+  readonly state:
+    | "running"
+    | "starting"
+    | "unhealthy"
+    | "restarting"
+    | "paused"
+    | "stopped"
+    | "finished"
+    | "missing"
+    | "deploying";
   /** A short text; `undefined` if nothing is wrong. */
   readonly trouble: string | undefined;
 }
 
-/**
- * Returns the state of an app for people.
- *
- * @param container `undefined` if the engine has none
- * @param isBusy whether a deployment of the app is pending
- * @param forbidden the rule of the device's policy that the app violates, as text
- */
-export function appState(
-  container: AppContainerState | undefined,
-  isBusy: boolean,
-  desired: AppRecord["desired"] = "running",
-  forbidden?: string,
-): AppState {
+/** What the state of an app depends on. */
+export interface AppSituation {
+  /** `undefined` if the engine has none. */
+  readonly container: AppContainerState | undefined;
+  /** Whether a deployment of the app is pending. */
+  readonly isBusy?: boolean;
+  readonly desired?: AppRecord["desired"];
+  /** The rule of the device's policy that the app violates, as text. */
+  readonly forbidden?: string | undefined;
+  readonly restartPolicy?: RestartPolicy | undefined;
+}
+
+/** Returns the state of an app for people. */
+export function appState({
+  container,
+  isBusy = false,
+  desired = "running",
+  forbidden,
+  restartPolicy,
+}: AppSituation): AppState {
   if (isBusy && container?.status !== "running") return { state: "deploying", trouble: undefined };
   const isContainerUp = container !== undefined && isUp(container.status);
   if (desired === "stopped" && !isContainerUp) return { state: "stopped", trouble: undefined };
   if (forbidden !== undefined)
     return { state: isContainerUp ? "running" : "stopped", trouble: `the device's policy forbids it: ${forbidden}` };
   if (!container) return { state: "missing", trouble: "its container is not there" };
+  if (hasFinished(container, restartPolicy)) return { state: "finished", trouble: undefined };
   switch (container.status) {
     case "running":
       return runningState(container);
@@ -45,7 +64,10 @@ export function appState(
     case "paused":
       return { state: "paused", trouble: "somebody paused its container" };
     case "created":
-      return { state: "stopped", trouble: "its container was never started" };
+      // Podman prepares a container anew between two runs.
+      return container.restartCount > 0
+        ? { state: "restarting", trouble: `it keeps stopping: restarted ${formatTimes(container.restartCount)}` }
+        : { state: "stopped", trouble: "its container was never started" };
     case "removing":
     case "exited":
     case "dead":
@@ -54,8 +76,16 @@ export function appState(
   }
 }
 
-/** Describes how the last run ended. */
-export function lastExit({ exitCode, oomKilled }: Pick<ContainerSnapshot, "exitCode" | "oomKilled">): string {
+/** Whether an app that may end has ended without an error. */
+export function hasFinished(
+  container: Pick<ContainerSnapshot, "status" | "exitCode">,
+  restartPolicy: RestartPolicy | undefined,
+): boolean {
+  return container.status === "exited" && exitedSuccessfully(restartPolicy, container.exitCode);
+}
+
+/** Describes how a run ended. */
+export function lastExit({ exitCode, oomKilled }: RunEnd): string {
   if (oomKilled) return "killed because it ran out of memory";
   const signal = SIGNALS[exitCode];
   return signal === undefined ? `ended with exit code ${exitCode}` : `ended with exit code ${exitCode} (${signal})`;

@@ -20,12 +20,24 @@ export function parseContainerStatus(text: string): ContainerStatus {
 /** Result of a container's health check; `none` if it has no check. */
 export type HealthStatus = "none" | "starting" | "healthy" | "unhealthy";
 
+/** Times of a container's health check, in milliseconds, as the engine applies them. */
+export interface HealthcheckTimes {
+  /** Failures during this time after the start do not count. */
+  readonly startPeriodMs: number;
+  /** Between two runs. */
+  readonly intervalMs: number;
+  /** Of one run. */
+  readonly timeoutMs: number;
+  /** Consecutive failures after which the container is unhealthy. */
+  readonly retries: number;
+}
+
 /** A container's state and how its runs went, as the engine reports them. */
 export interface ContainerSnapshot {
   readonly status: ContainerStatus;
-  /** Number of restarts by the restart policy. */
+  /** Number of restarts by the restart policy. Docker counts one when a run has ended, before the next one starts. */
   readonly restartCount: number;
-  /** Exit code of the last run; 0 during the first run. */
+  /** Exit code of the last run; 0 while a run is going on, whatever the run before ended with. */
   readonly exitCode: number;
   readonly oomKilled: boolean;
   /** Start of the current or last run, as the engine writes it. Changes with every restart. */
@@ -34,6 +46,9 @@ export interface ContainerSnapshot {
   readonly finishedAt: string;
   readonly health: HealthStatus;
 }
+
+/** How a run of an app ended. */
+export type RunEnd = Pick<ContainerSnapshot, "exitCode" | "oomKilled">;
 
 /**
  * Whether the container runs, or continues without a start by the agent. It then holds its host ports, and must be

@@ -1,6 +1,8 @@
 import type { AppRecord } from "../deployment/record.ts";
 import { capitalize, formatTimes } from "../text.ts";
-import { type AppContainerState, appState, lastExit } from "./app-state.ts";
+import { type AppContainerState, appState, hasFinished, lastExit } from "./app-state.ts";
+import type { RunEnd } from "./container-status.ts";
+import type { RestartPolicy } from "./restart-policy.ts";
 
 /** What is known of an app, for its explanation. */
 export interface AppSnapshot {
@@ -10,6 +12,10 @@ export interface AppSnapshot {
   readonly desired: AppRecord["desired"];
   readonly engineError: string | undefined;
   readonly container: (AppContainerState & { readonly healthOutput: string }) | undefined;
+  /** `undefined` if it has none of its own. */
+  readonly restartPolicy: RestartPolicy | undefined;
+  /** How the run before the present one ended; `undefined` if that is not known. */
+  readonly lastRun: RunEnd | undefined;
   readonly imagePresent: boolean | undefined;
   readonly takenPorts: readonly { readonly port: number; readonly holder: string }[];
   /** The rule of the device's policy that it violates, as text. */
@@ -30,8 +36,10 @@ export interface Finding {
 
 export interface Explanation {
   readonly findings: readonly Finding[];
-  /** The first problem, in one sentence; `undefined` if the app runs. */
+  /** The first problem, in one sentence; `undefined` if there is none. */
   readonly cause: string | undefined;
+  /** That all is well, in one sentence; `undefined` if there is a problem. */
+  readonly conclusion: string | undefined;
   /** What a person can do about it. */
   readonly advice: string | undefined;
 }
@@ -42,7 +50,7 @@ export interface Explanation {
 export function explainApp(known: AppSnapshot): Explanation {
   const findings: Finding[] = [];
   const add = (verdict: Finding["verdict"], text: string): void => void findings.push({ verdict, text });
-  const conclude = (cause: string, advice: string): Explanation => ({ findings, cause, advice });
+  const conclude = (cause: string, advice: string): Explanation => ({ findings, ...problem(cause, advice) });
 
   if (known.deploying !== undefined) add("note", `A deployment of it is going on: ${known.deploying}`);
   if (known.image === undefined) {
@@ -59,37 +67,49 @@ export function explainApp(known: AppSnapshot): Explanation {
   }
   if (known.imagePresent === false) add("bad", "Its image is no longer on the device.");
   else if (known.imagePresent) add("good", "Its image is on the device.");
-  const { cause, advice } = explainState(known, add);
+  const diagnosis = explainState(known, add);
   if (known.lastRepair) addRepair(known.lastRepair, add);
-  return { findings, cause, advice };
+  return { findings, ...diagnosis };
 }
 
 function explainState(known: AppSnapshot, add: AddFinding): Diagnosis {
   if (known.policyDenial !== undefined) add("bad", `The device's policy forbids it: ${known.policyDenial}`);
   if (isStoppedOnPurpose(known)) return explainStopped(known, add);
   if (known.policyDenial === undefined) return explainContainer(known, add);
-  return {
-    cause: "The device's policy forbids it, so it is not started.",
-    advice:
-      "Update the app, or the app it conflicts with, or change `policy` in the device's configuration and restart the " +
+  return problem(
+    "The device's policy forbids it, so it is not started.",
+    "Update the app, or the app it conflicts with, or change `policy` in the device's configuration and restart the " +
       "agent; then it starts by itself.",
-  };
+  );
 }
 
 function isStoppedOnPurpose({ desired, container }: AppSnapshot): boolean {
-  return desired === "stopped" && appState(container, false, desired).state === "stopped";
+  return desired === "stopped" && appState({ container, desired }).state === "stopped";
 }
 
 function explainStopped({ name }: AppSnapshot, add: AddFinding): Diagnosis {
   add("note", "It was stopped on purpose, and stays stopped, also over reboots.");
-  return { cause: "It was stopped on purpose.", advice: `Start it again: edge-agent start ${name}` };
+  return problem("It was stopped on purpose.", `Start it again: edge-agent start ${name}`);
 }
 
 type AddFinding = (verdict: Finding["verdict"], text: string) => void;
-type Diagnosis = Pick<Explanation, "cause" | "advice">;
+type Diagnosis = Pick<Explanation, "cause" | "advice" | "conclusion">;
+
+function problem(cause: string, advice: string): Diagnosis {
+  return { cause, advice, conclusion: undefined };
+}
+
+function allIsWell(conclusion: string): Diagnosis {
+  return { cause: undefined, advice: undefined, conclusion };
+}
 
 function explainContainer(known: AppSnapshot, add: AddFinding): Diagnosis {
-  const { container, takenPorts, name } = known;
+  const { container, takenPorts, name, restartPolicy } = known;
+  if (container && hasFinished(container, restartPolicy)) {
+    const text = `it ended with exit code 0, as its restart policy (${restartPolicy}) allows`;
+    add("good", `It has done its work: ${text}.`);
+    return allIsWell("It has finished.");
+  }
   if (!container) add("bad", "It has no container.");
   else add(container.status === "running" ? "good" : "bad", `Its container is ${container.status}.`);
   if (container && container.restartCount > 0) {
@@ -101,35 +121,45 @@ function explainContainer(known: AppSnapshot, add: AddFinding): Diagnosis {
   for (const { port, holder } of takenPorts) add("bad", `Its port ${port} is taken by ${holder}.`);
   const taken = takenPorts[0];
   if (taken && container?.status !== "running") {
-    return {
-      cause: `Port ${taken.port} is taken by ${taken.holder}.`,
-      advice: "Stop that, and the agent starts the app by itself.",
-    };
+    return problem(
+      `Port ${taken.port} is taken by ${taken.holder}.`,
+      "Stop that, and the agent starts the app by itself.",
+    );
   }
   if (!container) return explainMissing(known);
-  if (container.status === "running") return explainRunning(container, name, add);
-  const { trouble } = appState(container, false);
+  if (container.status === "running") return explainRunning(container, known, add);
+  const { trouble } = appState({ container, restartPolicy });
   if (container.status !== "created") add("bad", `Its last run: ${lastExit(container)}.`);
-  return { cause: `${capitalize(trouble ?? "it does not run")}.`, advice: adviceFor(container, name) };
+  return problem(`${capitalize(trouble ?? "it does not run")}.`, adviceFor(container, container, name));
 }
 
-function explainMissing({ imagePresent, name }: AppSnapshot): Diagnosis {
-  return imagePresent === false
-    ? { cause: "Its container and its image were removed.", advice: "Deploy it again, so that the image is pulled." }
-    : {
-        cause: "Its container was removed.",
-        advice: `The agent makes a new one within 30 s; follow it: edge-agent logs -f, then: edge-agent app ${name}`,
-      };
+function explainMissing({ imagePresent, restartPolicy, name }: AppSnapshot): Diagnosis {
+  if (imagePresent === false)
+    return problem("Its container and its image were removed.", "Deploy it again, so that the image is pulled.");
+  if (restartPolicy === "no") {
+    return problem(
+      "Its container was removed, and its restart policy (no) lets it run once only.",
+      `Run it again: edge-agent start ${name}`,
+    );
+  }
+  return problem(
+    "Its container was removed.",
+    `The agent makes a new one within 30 s; follow it: edge-agent logs -f, then: edge-agent app ${name}`,
+  );
 }
 
-function explainRunning(container: NonNullable<AppSnapshot["container"]>, name: string, add: AddFinding): Diagnosis {
+function explainRunning(
+  container: NonNullable<AppSnapshot["container"]>,
+  { name, lastRun }: AppSnapshot,
+  add: AddFinding,
+): Diagnosis {
   switch (container.health) {
     case "unhealthy":
       add("bad", `Its health check fails${container.healthOutput ? `: ${container.healthOutput}` : "."}`);
-      return {
-        cause: "It runs, but its health check fails.",
-        advice: "Look at its log, above, and at what it needs: network, volumes, other apps.",
-      };
+      return problem(
+        "It runs, but its health check fails.",
+        "Look at its log, above, and at what it needs: network, volumes, other apps.",
+      );
     case "starting":
       add("note", "Its health check has not passed yet.");
       break;
@@ -139,14 +169,16 @@ function explainRunning(container: NonNullable<AppSnapshot["container"]>, name: 
     case "none":
       add("note", "Its image has no health check: only whether it runs is known.");
   }
-  const { trouble } = appState(container, false);
-  if (trouble === undefined) return { cause: undefined, advice: undefined };
-  add("bad", `The run before: ${lastExit(container)}.`);
-  return { cause: `${capitalize(trouble)}.`, advice: adviceFor(container, name) };
+  const { trouble } = appState({ container });
+  if (trouble === undefined) return allIsWell("It runs.");
+  add("bad", `The run before: ${lastRun ? lastExit(lastRun) : "its exit code is not known any more"}.`);
+  return problem(`${capitalize(trouble)}.`, adviceFor(container, lastRun, name));
 }
 
-function adviceFor({ status, oomKilled, exitCode }: AppContainerState, name: string): string {
-  if (oomKilled) return "It needs more memory than the device has free: stop other apps, or use a smaller version.";
+function adviceFor({ status }: AppContainerState, lastRun: RunEnd | undefined, name: string): string {
+  const exitCode = lastRun?.exitCode;
+  if (lastRun?.oomKilled)
+    return "It needs more memory than the device has free: stop other apps, or use a smaller version.";
   if (exitCode === 126 || exitCode === 127)
     return "The image's command is missing or not executable: deploy another image.";
   if (status === "paused") return "Resume it with the engine's own command (docker unpause).";

@@ -3,6 +3,13 @@ import type { AppSpec } from "../../../protocol/app-spec.ts";
 /** When the engine restarts an app's container. `undefined` in a specification means `unless-stopped`. */
 export type RestartPolicy = NonNullable<AppSpec["restart_policy"]>;
 
+const POLICIES: readonly RestartPolicy[] = ["unless-stopped", "always", "on-failure", "no"];
+
+/** Reads a policy from the local API; `undefined` for one that this version does not know. */
+export function parseRestartPolicy(text: string | null | undefined): RestartPolicy | undefined {
+  return POLICIES.find((policy) => policy === text);
+}
+
 /** Whether the app may end by itself without being restarted. */
 export function mayExit(policy: RestartPolicy | undefined): boolean {
   return policy === "no" || policy === "on-failure";

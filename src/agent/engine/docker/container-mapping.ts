@@ -1,5 +1,10 @@
 import type { ContainerInfo, ContainerInspectInfo } from "dockerode";
-import { type ContainerStatus, type HealthStatus, isUp } from "../../core/app/container-status.ts";
+import {
+  type ContainerStatus,
+  type HealthcheckTimes,
+  type HealthStatus,
+  isUp,
+} from "../../core/app/container-status.ts";
 import { type HostPort, includesPort } from "../../core/host/host-port.ts";
 import type { ContainerState, ContainerSummary } from "../engine.ts";
 import { requireFields } from "./shape.ts";
@@ -81,6 +86,7 @@ export function toState(info: ContainerInspectInfo): ContainerState {
     finishedAt: state.FinishedAt ?? "",
     health: healthStatus(info, health?.Status),
     healthOutput: health?.Log?.at(-1)?.Output?.trim() ?? "",
+    healthcheck: healthcheckTimes(info),
   };
 }
 
@@ -93,10 +99,40 @@ function healthOf(state: ContainerInspectInfo["State"]): Partial<Health> | undef
 
 function healthStatus(info: ContainerInspectInfo, status: string | undefined): HealthStatus {
   if (status === "starting" || status === "healthy" || status === "unhealthy") return status;
-  return hasHealthCheck(info) ? "starting" : "none";
+  return configuredCheck(info) ? "starting" : "none";
 }
 
-function hasHealthCheck(info: ContainerInspectInfo): boolean {
-  const test = (info.Config as { Healthcheck?: { Test?: string[] } | null }).Healthcheck?.Test ?? [];
-  return test.length > 0 && test[0] !== "NONE";
+/** Durations in nanoseconds; absent or 0 for the engine's default. */
+interface ConfiguredCheck {
+  readonly Test?: readonly string[];
+  readonly StartPeriod?: number;
+  readonly Interval?: number;
+  readonly Timeout?: number;
+  readonly Retries?: number;
+}
+
+/** Returns the container's health check; `undefined` if it has none. */
+function configuredCheck(info: ContainerInspectInfo): ConfiguredCheck | undefined {
+  const check = (info.Config as { Healthcheck?: ConfiguredCheck | null }).Healthcheck;
+  const [first] = check?.Test ?? [];
+  return check && first !== undefined && first !== "NONE" ? check : undefined;
+}
+
+// What Docker and Podman apply where a health check says nothing.
+const DEFAULT_CHECK_MS = 30_000;
+const DEFAULT_CHECK_RETRIES = 3;
+
+function healthcheckTimes(info: ContainerInspectInfo): HealthcheckTimes | undefined {
+  const check = configuredCheck(info);
+  if (!check) return undefined;
+  return {
+    startPeriodMs: toMs(check.StartPeriod),
+    intervalMs: toMs(check.Interval) || DEFAULT_CHECK_MS,
+    timeoutMs: toMs(check.Timeout) || DEFAULT_CHECK_MS,
+    retries: check.Retries || DEFAULT_CHECK_RETRIES,
+  };
+}
+
+function toMs(nanoseconds: number | undefined): number {
+  return (nanoseconds ?? 0) / 1_000_000;
 }

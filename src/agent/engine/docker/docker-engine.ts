@@ -1,5 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { memoize } from "../../../lib/memoize.ts";
+import type { RunEnd } from "../../core/app/container-status.ts";
 import { nanoseconds } from "../../core/logs/time.ts";
 import type {
   ContainerChange,
@@ -33,6 +34,7 @@ import type { HelperEngine } from "./helper-container.ts";
 import { readContainerConfig } from "./container-config.ts";
 import { findContainer, requireContainer } from "./find-container.ts";
 import { findLocalName, inspectImage, layerChain, listImageIds, listImages, tagImage, untagImage } from "./images.ts";
+import { readLastExit } from "./last-exit.ts";
 import { logLines, openLog } from "./logs.ts";
 import { pull } from "./pull.ts";
 import { identify, readInfo } from "./read-info.ts";
@@ -114,6 +116,13 @@ class DockerEngine implements Engine {
     return this.#query(signal, async (abortSignal) => {
       const info = await findContainer(this.#connect(), idOrName, abortSignal);
       return info && toState(info);
+    });
+  }
+
+  readLastExit(id: string, signal: AbortSignal): Promise<RunEnd | undefined> {
+    return this.#query(signal, async (abortSignal) => {
+      const query = { kind: await this.#kind(abortSignal), nowMs: this.#clock.now() };
+      return await readLastExit(this.#connect(), id, query, abortSignal);
     });
   }
 

@@ -48,7 +48,7 @@ interface Actor {
 }
 
 /** Returns the name of an event without a suffix, as in `health_status: healthy`. */
-function actionOf(message: Readonly<Record<string, unknown>>): string {
+export function actionOf(message: Readonly<Record<string, unknown>>): string {
   const { Action: action, status } = message;
   const text = typeof action === "string" && action !== "" ? action : typeof status === "string" ? status : "";
   const [name = ""] = text.split(":");

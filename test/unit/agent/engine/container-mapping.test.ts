@@ -74,6 +74,27 @@ describe("an inspected container", () => {
     ],
   ])("%s", (_what, info, health, healthOutput) => expect(toState(info)).toMatchObject({ health, healthOutput }));
 
+  test("has the times of its health check, the engine's defaults where it says nothing", () => {
+    const Healthcheck = { Test: ["CMD", "check"], StartPeriod: 300e9, Interval: 5e9, Timeout: 2e9, Retries: 7 };
+    expect(toState(inspected({}, { Healthcheck })).healthcheck).toEqual({
+      startPeriodMs: 300_000,
+      intervalMs: 5_000,
+      timeoutMs: 2_000,
+      retries: 7,
+    });
+    for (const more of [{}, { StartPeriod: 0, Interval: 0, Timeout: 0, Retries: 0 }]) {
+      const unsaid = { Healthcheck: { Test: ["CMD", "check"], ...more } };
+      expect(toState(inspected({}, unsaid)).healthcheck).toEqual({
+        startPeriodMs: 0,
+        intervalMs: 30_000,
+        timeoutMs: 30_000,
+        retries: 3,
+      });
+    }
+    expect(toState(inspected({})).healthcheck).toBeUndefined();
+    expect(toState(inspected({}, { Healthcheck: { Test: ["NONE"], Interval: 5e9 } })).healthcheck).toBeUndefined();
+  });
+
   test("has no labels and no restarts if the engine reports none", () => {
     expect(toState(inspected({}))).toMatchObject({ name: "app", labels: {}, restartCount: 0, exitCode: 0 });
   });

@@ -37,6 +37,7 @@ const extras = fc.record(
       { requiredKeys: ["command"] },
     ),
     restart_policy: fc.constantFrom("no", "always", "on-failure", "unless-stopped"),
+    health_timeout_s: fc.integer({ min: 1, max: 3600 }),
   },
   { requiredKeys: [] },
 );

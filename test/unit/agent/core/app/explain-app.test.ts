@@ -21,6 +21,8 @@ const RUNNING: AppSnapshot = {
   imagePresent: true,
   takenPorts: [],
   policyDenial: undefined,
+  restartPolicy: undefined,
+  lastRun: undefined,
   deploying: undefined,
   lastFailure: undefined,
   lastRepair: undefined,
@@ -31,6 +33,8 @@ const texts = (known: Partial<AppSnapshot>): string =>
     .findings.map(({ text }) => text)
     .join("\n");
 const cause = (known: Partial<AppSnapshot>): string | undefined => explainApp({ ...RUNNING, ...known }).cause;
+const endedCause = (known: AppSnapshot, changes: object): string | undefined =>
+  explainApp({ ...known, ...ended(changes) }).cause;
 const ended = (changes: object): Partial<AppSnapshot> => ({
   container: { ...container, health: "none", status: "exited", ...changes },
 });
@@ -79,6 +83,47 @@ describe("why an app does not run", () => {
     expect(texts({ image: undefined, lastFailure: "No such image" })).toMatch(/No such image/);
   });
 
+  it("says how the run before ended, of a container that runs again with the exit code 0", () => {
+    const again = ended({ status: "running", restartCount: 3, exitCode: 0 });
+    expect(texts({ ...again, lastRun: { exitCode: 7, oomKilled: false } })).toContain(
+      "The run before: ended with exit code 7.",
+    );
+    expect(explainApp({ ...RUNNING, ...again, lastRun: { exitCode: 137, oomKilled: true } }).advice).toMatch(/memory/);
+    expect(explainApp({ ...RUNNING, ...again, lastRun: { exitCode: 127, oomKilled: false } }).advice).toMatch(
+      /another image/,
+    );
+    expect(texts(again)).toContain("The run before: its exit code is not known any more.");
+    expect(texts(again)).not.toContain("exit code 0");
+  });
+
+  it.each(["no", "on-failure"] as const)(
+    "has no problem with an app that has finished, restart policy %s",
+    (policy) => {
+      const finished = { ...RUNNING, ...ended({ exitCode: 0 }), restartPolicy: policy };
+      const { cause, advice, conclusion, findings } = explainApp(finished);
+      expect({ cause, advice, conclusion }).toEqual({
+        cause: undefined,
+        advice: undefined,
+        conclusion: "It has finished.",
+      });
+      expect(findings.map(({ text }) => text)).toContain(
+        `It has done its work: it ended with exit code 0, as its restart policy (${policy}) allows.`,
+      );
+      expect(findings.every(({ verdict }) => verdict !== "bad")).toBe(true);
+      // What holds its port now does not matter to it.
+      const taken = [{ port: 30_080, holder: "container other" }];
+      expect(explainApp({ ...finished, takenPorts: taken }).cause).toBeUndefined();
+      expect(endedCause(finished, { exitCode: 7 })).toBe("Ended with exit code 7.");
+      expect(explainApp({ ...finished, desired: "stopped" }).cause).toBe("It was stopped on purpose.");
+    },
+  );
+
+  it("does not promise a new container to an app that is not run again", () => {
+    const gone = explainApp({ ...RUNNING, container: undefined, restartPolicy: "no" });
+    expect(gone.cause).toBe("Its container was removed, and its restart policy (no) lets it run once only.");
+    expect(gone.advice).toBe("Run it again: edge-agent start web");
+  });
+
   it("gives advice whenever there is a problem", () => {
     const status = fc.constantFrom(
       "created",
@@ -106,18 +151,23 @@ describe("why an app does not run", () => {
         }),
         { nil: undefined },
       ),
+      restartPolicy: fc.constantFrom(undefined, "unless-stopped", "always", "on-failure", "no"),
       takenPorts: fc.array(fc.record({ port: fc.nat(), holder: fc.string() }), { maxLength: 2 }),
     });
     fc.assert(
       fc.property(some, (known) => {
-        const { cause, advice } = explainApp({ ...RUNNING, ...known });
+        const { cause, advice, conclusion } = explainApp({ ...RUNNING, ...known });
+        const isKnown = known.image !== undefined && known.engineError === undefined;
         const runs =
-          known.image !== undefined &&
-          known.engineError === undefined &&
           known.container?.status === "running" &&
           known.container.health !== "unhealthy" &&
           (known.container.restartCount === 0 || known.container.runsForMs >= 600_000);
-        expect([cause === undefined, advice === undefined]).toEqual([runs, runs]);
+        const hasFinished =
+          known.container?.status === "exited" &&
+          known.container.exitCode === 0 &&
+          (known.restartPolicy === "no" || known.restartPolicy === "on-failure");
+        const isFine = isKnown && (runs || hasFinished);
+        expect([cause === undefined, advice === undefined, conclusion !== undefined]).toEqual([isFine, isFine, isFine]);
       }),
     );
   });
@@ -133,11 +183,37 @@ describe("the state of an app", () => {
 
   it("is fine after a long run, despite earlier restarts", () => {
     const facts = { ...container, health: "none" as const, restartCount: 3, runsForMs: 600_000 };
-    expect(appState(facts, false)).toEqual({ state: "running", trouble: undefined });
+    expect(appState({ container: facts })).toEqual({ state: "running", trouble: undefined });
   });
 
   it("is not missing while it is being deployed", () => {
-    expect(appState(undefined, true)).toEqual({ state: "deploying", trouble: undefined });
-    expect(appState(undefined, false).state).toBe("missing");
+    expect(appState({ container: undefined, isBusy: true })).toEqual({ state: "deploying", trouble: undefined });
+    expect(appState({ container: undefined }).state).toBe("missing");
+  });
+
+  it("is finished once an app that may end has ended without an error", () => {
+    const facts = { ...container, health: "none" as const, status: "exited" as const };
+    const finished = { state: "finished", trouble: undefined };
+    expect(appState({ container: facts, restartPolicy: "no" })).toEqual(finished);
+    expect(appState({ container: facts, restartPolicy: "on-failure" })).toEqual(finished);
+    for (const restartPolicy of ["always", "unless-stopped", undefined] as const) {
+      expect(appState({ container: facts, restartPolicy })).toEqual({
+        state: "stopped",
+        trouble: "ended with exit code 0",
+      });
+    }
+    expect(appState({ container: { ...facts, exitCode: 3 }, restartPolicy: "no" })).toEqual({
+      state: "stopped",
+      trouble: "ended with exit code 3",
+    });
+  });
+
+  it("is not a first start where the engine is between two runs", () => {
+    const facts = { ...container, health: "none" as const, status: "created" as const };
+    expect(appState({ container: facts }).trouble).toBe("its container was never started");
+    expect(appState({ container: { ...facts, restartCount: 3 } })).toEqual({
+      state: "restarting",
+      trouble: "it keeps stopping: restarted 3 times",
+    });
   });
 });
