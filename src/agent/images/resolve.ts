@@ -3,6 +3,7 @@ import { runningEvent } from "../core/deployment/step-events.ts";
 import type { ResolvedImage } from "../core/image/image.ts";
 import { requiresKnownCost, costDetails, computePullCost, costText, findCostRefusal } from "../core/image/pull-cost.ts";
 import { decideLookupRetry } from "../core/image/pull-decision.ts";
+import { pullHint } from "../core/image/pull-hint.ts";
 import type { ImageFacts } from "../engine/engine.ts";
 import { pinToDigest } from "../registry/address.ts";
 import { RegistryError } from "../registry/registry-error.ts";
@@ -70,15 +71,16 @@ async function lookUp(
       if (!(error instanceof RegistryError)) throw error;
       const { kind, message, retryAfterMs = 0 } = error;
       const hasCredentials = auth !== undefined;
+      const hint = error.hint ?? pullHint(kind, hasCredentials);
       const isPresent = fallback !== undefined;
       const decision = decideLookupRetry(kind, { attempt, attempts, present: isPresent, requiresCost, hasCredentials });
       if (decision === "use_local" && fallback) return useLocalImage(fallback.id);
       if (decision === "ask_engine") {
         const note = `The cost of the download is not known (${message}); leaving it to the container engine.`;
-        const source = { kind: "engine", error: { kind, message } } as const;
+        const source = { kind: "engine", error: { kind, message, hint } } as const;
         return { kind: "found", source, events: [runningEvent("pulling", note)] };
       }
-      if (decision !== "retry") throw error;
+      if (decision !== "retry") throw new RegistryError(kind, message, { retryAfterMs, hint, cause: error });
       const delay = Math.max(fullJitter(attempt, RETRY, services.random()), Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
       const tries = `attempt ${attempt + 1} of ${attempts} in ${Math.ceil(delay / 1000)} s`;
       // Short pauses are not reported while the engine remains as a fallback.

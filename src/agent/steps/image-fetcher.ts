@@ -65,7 +65,7 @@ export class ImageFetcher {
     for (let attempt = 1; ; attempt++) {
       const pulled = await this.#services.images.pull(request, source, attempt);
       if (pulled.kind !== "retry") return pulled.imageId;
-      if (pulled.mustResolve) throw new Error("the registry cannot be asked about the image");
+      if (pulled.mustResolve) throw new Error(`the registry cannot be asked about the image${lookupErrorOf(source)}`);
     }
   }
 
@@ -81,4 +81,9 @@ export class ImageFetcher {
       "the app's image was fetched again; its tag now points to another image",
     );
   }
+}
+
+/** What the registry answered the agent, before the engine was asked. */
+function lookupErrorOf(source: ImageSource): string {
+  return source.kind === "engine" ? `: ${source.error.message}` : "";
 }

@@ -20,9 +20,40 @@ export type PullRetry = "give_up" | "use_local" | "retry";
  * @param present whether an image of this reference is on the device
  */
 export function afterFailedPull(kind: EngineErrorKind, attempt: number, attempts: number, present: boolean): PullRetry {
+  if (kind === "registry_untrusted") return present ? "use_local" : "give_up";
   if (kind !== "registry_unreachable" && kind !== "corrupt_layer") return "give_up";
   if (present) return "use_local";
   return attempt < attempts ? "retry" : "give_up";
+}
+
+/** Answers of a registry that stay the same when it is asked again. */
+const DEFINITE_KINDS: ReadonlySet<RegistryErrorKind> = new Set([
+  "image_denied",
+  "image_not_found",
+  "registry_untrusted",
+]);
+/** What an engine fails with when it gets no further with the registry than the agent. Texts may be unknown. */
+const NO_ACCESS_KINDS: ReadonlySet<EngineErrorKind> = new Set([
+  "image_denied",
+  "image_not_found",
+  "registry_unreachable",
+  "registry_untrusted",
+  "unknown",
+]);
+
+/**
+ * Whether the answer that the agent got from the registry is why the engine failed as well. An engine that knows no
+ * other way to the image meets the same registry with other words for it, or finds it less trustworthy than the agent
+ * does. That is no reason to try again, and not what has to be changed.
+ *
+ * @param hasReceived whether the engine received any part of a layer: then it has access, and its own error counts
+ */
+export function isLookupErrorDecisive(
+  lookup: RegistryErrorKind,
+  engine: EngineErrorKind,
+  hasReceived: boolean,
+): boolean {
+  return !hasReceived && DEFINITE_KINDS.has(lookup) && NO_ACCESS_KINDS.has(engine);
 }
 
 /** Kinds of registry errors for which a retry may succeed. */
