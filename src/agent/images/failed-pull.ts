@@ -1,7 +1,7 @@
 import { fullJitter } from "../../lib/backoff.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { ImageSource } from "../core/image/image.ts";
-import { afterFailedPull, isLookupErrorDecisive } from "../core/image/pull-decision.ts";
+import { afterFailedPull, isLookupErrorDecisive, mayUsePresent } from "../core/image/pull-decision.ts";
 import { DownloadError } from "../download/download-error.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import { RegistryError } from "../registry/registry-error.ts";
@@ -30,19 +30,24 @@ export async function handleFailedPull(
 ): Promise<PullResult> {
   const { clock, config, engine } = services;
   const { reference, emit, signal } = request;
+  const isResolved = source.kind === "registry";
+  const mayUseLocal = mayUsePresent(request.policy, isResolved);
+  const findLocal = async () => (mayUseLocal ? await engine.inspectImage(reference, signal) : undefined);
   if (error instanceof DownloadError) {
     // The downloader has retried for as long as it may. Only an image on the device can help now.
-    const localImage = error.kind === "no_progress" ? await engine.inspectImage(reference, signal) : undefined;
+    const localImage = error.kind === "no_progress" ? await findLocal() : undefined;
     if (!localImage) throw error;
-    return useLocalImage(localImage.id);
+    return useLocalImage(services, request, localImage, error, isResolved);
   }
   if (!(error instanceof EngineError)) throw error;
-  const localImage = await engine.inspectImage(reference, signal);
+  const localImage = await findLocal();
   const decision = afterFailedPull(error.kind, attempt, config.pullAttempts, localImage !== undefined);
-  if (decision === "use_local" && localImage) return useLocalImage(localImage.id);
   const lookup = source.kind === "engine" ? source.error : undefined;
+  const isDecisive = lookup !== undefined && isLookupErrorDecisive(lookup.kind, error.kind, hasReceived);
+  const keepsLocal = decision === "use_local" || (isDecisive && request.policy === "changed");
+  if (localImage && keepsLocal)
+    return useLocalImage(services, request, localImage, isDecisive ? lookup : error, isResolved);
   if (lookup) {
-    const isDecisive = isLookupErrorDecisive(lookup.kind, error.kind, hasReceived);
     // Of two errors of one kind, the agent's message says more than the engine's.
     const isSame = decision === "give_up" && lookup.kind === error.kind;
     if (isDecisive || isSame) throw new RegistryError(lookup.kind, lookup.message, { hint: lookup.hint, cause: error });

@@ -7,6 +7,7 @@ import { LoopbackUnreachable } from "../download/ports.ts";
 import type { PullProgress } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { RegistryAuth } from "../registry/registry.ts";
+import { digestsOf } from "./digests.ts";
 import { handleFailedPull } from "./failed-pull.ts";
 import type { ImageRequest, ImageServices, PullResult } from "./ports.ts";
 import { pullByAgent } from "./pull-by-agent.ts";
@@ -40,7 +41,12 @@ export async function pullImage(
   }
   const image = await engine.inspectImage(reference, signal);
   if (!image) throw new EngineError("unknown", `the image ${reference} is not there after it was pulled`);
-  return { kind: "pulled", imageId: image.id, events };
+  return {
+    kind: "pulled",
+    imageId: image.id,
+    digest: digestOfSource(source) ?? digestsOf(services, reference, image)[0],
+    events,
+  };
 }
 
 async function pullByAgentOrEngine(
@@ -106,4 +112,9 @@ async function pullByEngine(
   await engine.pullImage(exact, onProgress, signal, { auth });
   const image = await engine.inspectImage(exact, signal);
   if (image) await engine.tagImage(image.id, reference, signal);
+}
+
+/** The digest that was pulled; `undefined` where only the engine was told. */
+function digestOfSource(source: ImageSource): string | undefined {
+  return source.kind === "registry" ? (source.image.indexDigest ?? source.image.digest) : undefined;
 }

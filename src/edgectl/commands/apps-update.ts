@@ -27,6 +27,7 @@ const CLEARED: Readonly<Record<string, readonly [field: string, value: unknown]>
   memory: ["memory_limit", null],
   health: ["healthcheck", null],
   restart: ["restart_policy", null],
+  pull: ["pull", null],
 };
 
 interface UpdateOptions extends AppOptions, ExecutionOptions, FollowFlags {

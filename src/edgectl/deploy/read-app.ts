@@ -21,6 +21,7 @@ export interface AppOptions {
   readonly cpus?: number;
   readonly memory?: number;
   readonly restart?: string;
+  readonly pull?: string;
   readonly healthCmd?: string;
   readonly healthInterval?: number;
   readonly healthTimeout?: number;
@@ -41,6 +42,7 @@ export async function readAppFlags(options: AppOptions, command: readonly string
       memory_limit: options.memory,
       healthcheck: healthcheckOf(options),
       restart_policy: options.restart,
+      pull: options.pull,
     },
     ports: options.port ?? [],
     environments: await readEnvironments(options, io),

@@ -48,7 +48,7 @@ export function accept(request: ChangeRequest, at: AcceptContext): DeploymentRec
   if (action !== "update") return { ...change, spec: installed.spec, imageId: installed.imageId };
   const merged = mergeSpec(installed.spec, request.spec ?? {});
   if (!merged.ok) return { ...change, failure: toRequestFailure(merged.error) };
-  const imageId = namesImage(request.spec) ? undefined : installed.imageId;
+  const imageId = asksForImage(request.spec) ? undefined : installed.imageId;
   return { ...change, spec: merged.spec, imageId };
 }
 
@@ -78,9 +78,14 @@ export function mergeSpec(current: AppSpec, patch: unknown): ParsedAppSpec {
   return parseAppSpec(Object.fromEntries(merged.filter(([key, value]) => value !== null && !isNoDevice(key, value))));
 }
 
-/** Whether an update names an image: then its reference is resolved again; otherwise the current image is kept. */
-function namesImage(patch: unknown): boolean {
-  return typeof patch === "object" && patch !== null && Object.hasOwn(patch, "image");
+/**
+ * Whether an update asks what its image is by now: it names one, or gives a `pull` by which the registry is asked.
+ * Otherwise the current image is kept.
+ */
+function asksForImage(patch: unknown): boolean {
+  if (typeof patch !== "object" || patch === null) return false;
+  const { pull } = patch as { pull?: unknown };
+  return Object.hasOwn(patch, "image") || pull === "changed" || pull === "always";
 }
 
 function withoutName(patch: unknown, name: string): unknown {

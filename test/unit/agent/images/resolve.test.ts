@@ -331,7 +331,9 @@ describe("a registry that cannot be asked", () => {
     rig.engine.addImage("team/app");
     rig.registry.failures.push(unreachable());
     expect((await deploy(rig, {}, { ...APP, image: "team/app" }))?.status).toBe("Success");
-    expect(messages(rig)).toContain("The registry cannot be reached; using the image that is on the device.");
+    expect(messages(rig)).toContain(
+      "The registry cannot be asked (registry.example.com: no answer); using the image that is on the device.",
+    );
   });
 });
 
