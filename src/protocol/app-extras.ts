@@ -87,7 +87,7 @@ const pull = z.enum(["missing", "changed", "always"]).meta({
     "When to ask the registry for the image. `missing`: only if the device does not have it. `changed`: ask what the tag " +
     "means now and pull if it differs; if the registry cannot be asked, the image on the device is used. `always`: the " +
     "same, but fail if the registry cannot be asked. By default `changed` for an update that names an image, otherwise " +
-    "`missing`.",
+    "`missing`, except that a deployment of `latest` asks too.",
   examples: ["changed"],
 });
 

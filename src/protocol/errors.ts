@@ -105,7 +105,7 @@ export const ERRORS = {
     message: "The image could not be pulled.",
     endsDeployment: true,
     retryable: true,
-    hint: "The message says whether the image is unknown, denied, for another platform, or the registry unreachable.",
+    hint: "The message says whether the image is unknown, denied, for another platform, or the registry unreachable or not trusted; details.next says what to do.",
   },
   CrashLoopBackOff: {
     message: "The app stopped or restarted while it was being verified.",

@@ -103,13 +103,28 @@ describe("a remote registry with a private certificate authority and a token ser
     await using front = await RegistryProxy.start({ upstream: open.host, tls, tokens: { user: USER } });
     const image = (await open.push(await sleeperImage("ca"), "team/ca:1")).replace(open.host, front.outsideHost);
     const app = { name: system().name(), image: system().removeImageLater(image), registry_auth: AUTH };
-    const event = await expectFailure(system(), app, "ImagePullBackOff");
-    expect(event.message).toMatch(/authority|certificate/);
+    const untrusted = await expectFailure(system(), app, "ImagePullBackOff");
+    expect(untrusted.message).toMatch(/^The connection to the registry cannot be trusted: .*(?:authority|certificate)/);
+    expect(untrusted.details).toMatchObject({
+      reason: "registry_untrusted",
+      next: expect.stringContaining("`ca_file`") as string,
+    });
+    expect(untrusted.details?.["engine_error"]).toEqual(expect.any(String));
 
     const caFile = join(system().directory, "registry-ca.pem");
     await writeFile(caFile, authority.cert);
     await system().agent.restart({ registries: [{ host: front.outsideHost, ca_file: caFile }] });
     await system().untilOnline();
+    // The engine does not trust the registry, which is not what is missing.
+    const { registry_auth: _forgotten, ...anonymous } = app;
+    const { events, final } = await system().deploy(anonymous);
+    expect(final).toMatchObject({
+      code: "ImagePullBackOff",
+      message: `The registry denies access to the image: ${front.outsideHost} wants credentials, and none are known for it (HTTP 401)`,
+      details: { reason: "image_denied", next: expect.stringContaining("`registry_auth`") as string },
+    });
+    expect(final.details?.["engine_error"]).toMatch(/certificate|x509/);
+    expect(events.filter(({ message }) => message.includes("attempt"))).toEqual([]);
     expect((await system().deploy(app)).final.status).toBe("Success");
     expect(front.requests.some(({ path }) => path.startsWith("/token"))).toBe(true);
     const pinned = { ...app, name: system().name(), image: `${app.image}@${await open.digest("team/ca:1")}` };

@@ -25,6 +25,10 @@ export class FakeRegistry implements RegistryClient {
   readonly shown: (RegistryAuth | undefined)[] = [];
   /** Errors of the next requests, in order. */
   readonly failures: RegistryError[] = [];
+  /** The requests, in order. */
+  readonly asked: ("digest" | "image")[] = [];
+  /** Whether it tells the digest of a tag; some registries do not. */
+  tellsDigests = true;
   readonly #engine: FakeEngine;
 
   constructor(engine: FakeEngine) {
@@ -37,16 +41,31 @@ export class FakeRegistry implements RegistryClient {
     auth: RegistryAuth | undefined,
     signal: AbortSignal,
   ): Promise<ResolvedImage> {
-    signal.throwIfAborted();
-    this.shown.push(auth);
-    const failure = this.failures.shift();
-    if (failure) throw failure;
+    this.#ask("image", auth, signal);
     const image = this.#published(reference);
     const own = { os: "linux", architecture: image.architecture ?? platform.architecture };
     if (!choosePlatform([{ platform: own }], platform)) {
       throw new RegistryError("wrong_platform", `the image is for linux/${own.architecture} only`);
     }
     return describe(reference, image);
+  }
+
+  async headDigest(
+    reference: string,
+    auth: RegistryAuth | undefined,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    this.#ask("digest", auth, signal);
+    const image = this.#engine.published(reference);
+    return this.tellsDigests && image && !(image instanceof EngineError) ? manifestDigestOf(image) : undefined;
+  }
+
+  #ask(what: "digest" | "image", auth: RegistryAuth | undefined, signal: AbortSignal): void {
+    signal.throwIfAborted();
+    this.asked.push(what);
+    this.shown.push(auth);
+    const failure = this.failures.shift();
+    if (failure) throw failure;
   }
 
   async openBlob(): Promise<OpenBlob> {

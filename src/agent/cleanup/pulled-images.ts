@@ -13,6 +13,7 @@ const schema = z.array(
     id: z.string().nullable(),
     before: z.string().nullable(),
     unneededSince: z.number().nullable(),
+    digest: z.string().exactOptional(),
   }),
 );
 
@@ -49,12 +50,13 @@ export class PulledImages {
   }
 
   /** Records the image of a finished pull. @throws StoreError */
-  complete(reference: string, id: string): void {
+  complete(reference: string, id: string, digest?: string): void {
     const all = this.all();
     const pending = all.find((entry) => entry.reference === reference && entry.id === null);
     if (!pending) return;
     const rest = all.filter((entry) => entry !== pending && !(entry.reference === reference && entry.id === id));
     const isOwn = pending.before !== id || all.some((entry) => entry.reference === reference && entry.id === id);
-    this.replace(isOwn ? [...rest, { ...pending, id, before: null }] : rest);
+    const entry = { ...pending, id, before: null, ...(digest !== undefined && { digest }) };
+    this.replace(isOwn ? [...rest, entry] : rest);
   }
 }

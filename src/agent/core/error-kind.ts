@@ -16,6 +16,8 @@ export type EngineErrorKind =
   | "wrong_platform"
   /** The registry did not answer, broke the connection or answered with a server error; can be retried. */
   | "registry_unreachable"
+  /** The registry's certificate is not trusted, or it does not use TLS where the engine requires it. */
+  | "registry_untrusted"
   /** The engine kept wrong bytes of a layer from an earlier pull and resumes after them. */
   | "corrupt_layer"
   | "no_space"

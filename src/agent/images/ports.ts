@@ -6,8 +6,9 @@ import type { EventContent } from "../../protocol/deployment-event.ts";
 import type { Refusal } from "../core/deployment/check.ts";
 import type { ImageSource } from "../core/image/image.ts";
 import type { Platform } from "../core/image/platform.ts";
+import type { PullPolicy } from "../core/image/pull-decision.ts";
 import type { ImageDownloader } from "../download/ports.ts";
-import type { Engine } from "../engine/engine.ts";
+import type { Engine, ImageFacts } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { PullGate } from "../ledger/pull-gate.ts";
@@ -29,6 +30,8 @@ export interface ImageProvider {
    * @param attempt 1 for the first
    */
   pull(request: ImageRequest, source: ImageSource, attempt: number): Promise<PullResult>;
+  /** Returns the digest in the registry of an image that is on the device; `undefined` if it is not known. */
+  knownDigest(reference: string, image: ImageFacts): string | undefined;
 }
 
 /** An image to get, for whom, and within which limits. */
@@ -36,6 +39,8 @@ export interface ImageRequest {
   readonly reference: string;
   /** The digest resolved before, which is pulled wherever a tag points now. */
   readonly digest?: string | undefined;
+  /** When the registry is asked about an image that is on the device. */
+  readonly policy: PullPolicy;
   /** Credentials of this request; without them the device's own are used. */
   readonly auth?: DeployOptions["registry_auth"] | undefined;
   readonly maxDownloadBytes?: number | undefined;
@@ -63,7 +68,13 @@ export type ResolveResult =
   | { readonly kind: "refused"; readonly refusal: Refusal };
 
 export type PullResult =
-  | { readonly kind: "pulled"; readonly imageId: string; readonly events: readonly EventContent[] }
+  | {
+      readonly kind: "pulled";
+      readonly imageId: string;
+      /** Its digest in the registry, if that is known. */
+      readonly digest: string | undefined;
+      readonly events: readonly EventContent[];
+    }
   | LocalImage
   /** The attempt failed, and the pause before the next one is over. `mustResolve`: resolve the source again first. */
   | { readonly kind: "retry"; readonly mustResolve: boolean };
@@ -72,6 +83,10 @@ export type PullResult =
 export interface LocalImage {
   readonly kind: "use_local";
   readonly imageId: string;
+  /** Its digest in the registry, if that is known. */
+  readonly digest: string | undefined;
+  /** Whether the registry said that the reference means this image; otherwise it could not be asked. */
+  readonly isConfirmed: boolean;
   readonly events: readonly EventContent[];
 }
 

@@ -1,20 +1,19 @@
 import type { EventContent } from "../../protocol/deployment-event.ts";
-import { fullJitter } from "../../lib/backoff.ts";
 import { parseImageReference } from "../../protocol/image-reference.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { ImageSource } from "../core/image/image.ts";
-import { afterFailedPull } from "../core/image/pull-decision.ts";
 import { DownloadError } from "../download/download-error.ts";
 import { LoopbackUnreachable } from "../download/ports.ts";
+import type { PullProgress } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { RegistryAuth } from "../registry/registry.ts";
+import { digestsOf } from "./digests.ts";
+import { handleFailedPull } from "./failed-pull.ts";
 import type { ImageRequest, ImageServices, PullResult } from "./ports.ts";
 import { pullByAgent } from "./pull-by-agent.ts";
 import { progressReporter } from "./pull-progress.ts";
 import { PullSlot } from "./pull-slot.ts";
-import { registryAuthFor, useLocalImage } from "./request.ts";
-
-const RETRY = { baseMs: 1_000, maxMs: 30_000 };
+import { registryAuthFor } from "./request.ts";
 
 /**
  * Implements `ImageProvider.pull`. Safe to repeat: a pull of an image that is on the device requests its manifest and
@@ -31,20 +30,31 @@ export async function pullImage(
   const bytes = source.kind === "registry" ? source.cost.downloadBytes : 0;
   await gate.admit({ bytes, isUrgent, emit, signal });
   let events: readonly EventContent[];
+  let hasReceived = false;
+  const onReceived = (): void => {
+    hasReceived = true;
+  };
   try {
-    events = await pullByAgentOrEngine(services, request, source);
+    events = await pullByAgentOrEngine(services, request, source, onReceived);
   } catch (error) {
-    return await handleFailure(services, request, source, attempt, error);
+    return await handleFailedPull(services, request, { source, attempt, hasReceived, error });
   }
   const image = await engine.inspectImage(reference, signal);
   if (!image) throw new EngineError("unknown", `the image ${reference} is not there after it was pulled`);
-  return { kind: "pulled", imageId: image.id, events };
+  return {
+    kind: "pulled",
+    imageId: image.id,
+    digest: digestOfSource(source) ?? digestsOf(services, reference, image)[0],
+    events,
+  };
 }
 
 async function pullByAgentOrEngine(
   services: ImageServices,
   request: ImageRequest,
   source: ImageSource,
+  /** Called when the engine has received a part of a layer. */
+  onReceived: () => void,
 ): Promise<readonly EventContent[]> {
   const { clock, config, pullSlots } = services;
   if (pullSlots.isFull) request.emit(runningEvent("pulling", "Waiting for another download to finish."));
@@ -54,7 +64,12 @@ async function pullByAgentOrEngine(
     const events = await undefinedIfUnable(request, pullByAgent(services, request, { ...source, auth }, slot));
     if (events) return events;
   }
-  await pullByEngine(services, request, source, auth, slot);
+  const report = progressReporter(services, request, slot);
+  const onProgress: typeof report = (progress) => {
+    if (progress.done > 0) onReceived();
+    report(progress);
+  };
+  await pullByEngine(services, request, source, auth, onProgress);
   return [];
 }
 
@@ -83,11 +98,10 @@ async function pullByEngine(
   request: ImageRequest,
   source: ImageSource,
   auth: RegistryAuth | undefined,
-  slot: PullSlot,
+  onProgress: (progress: PullProgress) => void,
 ): Promise<void> {
   const { engine } = services;
   const { reference, signal } = request;
-  const onProgress = progressReporter(services, request, slot);
   if (source.kind === "engine" || parseImageReference(reference)?.digest !== undefined) {
     await engine.pullImage(reference, onProgress, signal, { auth });
     return;
@@ -100,36 +114,7 @@ async function pullByEngine(
   if (image) await engine.tagImage(image.id, reference, signal);
 }
 
-async function handleFailure(
-  services: ImageServices,
-  request: ImageRequest,
-  source: ImageSource,
-  attempt: number,
-  error: unknown,
-): Promise<PullResult> {
-  const { clock, config, engine } = services;
-  const { reference, emit, signal } = request;
-  if (error instanceof DownloadError) {
-    // The downloader has retried for as long as it may. Only an image on the device can help now.
-    const localImage = error.kind === "no_progress" ? await engine.inspectImage(reference, signal) : undefined;
-    if (!localImage) throw error;
-    return useLocalImage(localImage.id);
-  }
-  if (!(error instanceof EngineError)) throw error;
-  const localImage = await engine.inspectImage(reference, signal);
-  const decision = afterFailedPull(error.kind, attempt, config.pullAttempts, localImage !== undefined);
-  if (decision === "use_local" && localImage) return useLocalImage(localImage.id);
-  if (decision === "retry") {
-    const delay = fullJitter(attempt, RETRY, services.random());
-    const nextAttempt = `attempt ${attempt + 1} of ${config.pullAttempts} in ${Math.ceil(delay / 1000)} s`;
-    emit(runningEvent("pulling", `The registry cannot be reached (${error.message}); ${nextAttempt}.`));
-    await clock.sleep(delay, signal);
-    // If the agent could not resolve the image before, it may be able to now.
-    return { kind: "retry", mustResolve: source.kind === "engine" };
-  }
-  // The error of the agent's own request to the registry says more than the engine's message.
-  if (source.kind === "engine" && source.error.kind === error.kind) {
-    throw new EngineError(error.kind, source.error.message, { cause: error });
-  }
-  throw error;
+/** The digest that was pulled; `undefined` where only the engine was told. */
+function digestOfSource(source: ImageSource): string | undefined {
+  return source.kind === "registry" ? (source.image.indexDigest ?? source.image.digest) : undefined;
 }

@@ -1,7 +1,9 @@
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { CostLimits } from "../core/image/pull-cost.ts";
+import type { ImageFacts } from "../engine/engine.ts";
 import { imageAddress } from "../registry/address.ts";
 import type { RegistryAuth } from "../registry/registry.ts";
+import { digestsOf } from "./digests.ts";
 import type { ImageRequest, ImageServices, LocalImage } from "./ports.ts";
 
 /** Limits for the cost of the requested image. */
@@ -32,8 +34,20 @@ export function countReceived({ ledger }: Pick<ImageServices, "ledger">, { owner
   ledger.count({ purpose: "pulls", direction: "received", bytes, ...owner });
 }
 
-/** Result for an unreachable registry and an image that is on the device. */
-export function useLocalImage(imageId: string): LocalImage {
-  const note = "The registry cannot be reached; using the image that is on the device.";
-  return { kind: "use_local", imageId, events: [runningEvent("pulling", note)] };
+/**
+ * Result for a registry that cannot be asked, or does not deliver what it was asked for, and an image that is on the
+ * device.
+ */
+export function useLocalImage(
+  services: Pick<ImageServices, "store">,
+  { reference }: ImageRequest,
+  image: ImageFacts,
+  { kind, message }: { readonly kind: string; readonly message: string },
+  isResolved: boolean = false,
+): LocalImage {
+  const known = kind === "image_not_found" ? `has no ${reference}` : "cannot be asked";
+  const what = isResolved ? "does not deliver the image" : known;
+  const note = `The registry ${what} (${message}); using the image that is on the device.`;
+  const digest = digestsOf(services, reference, image)[0];
+  return { kind: "use_local", imageId: image.id, digest, isConfirmed: false, events: [runningEvent("pulling", note)] };
 }

@@ -2,11 +2,13 @@ import { fullJitter } from "../../lib/backoff.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { ResolvedImage } from "../core/image/image.ts";
 import { requiresKnownCost, costDetails, computePullCost, costText, findCostRefusal } from "../core/image/pull-cost.ts";
-import { decideLookupRetry } from "../core/image/pull-decision.ts";
+import { decideLookupRetry, mayUsePresent } from "../core/image/pull-decision.ts";
+import { pullHint } from "../core/image/pull-hint.ts";
 import type { ImageFacts } from "../engine/engine.ts";
 import { pinToDigest } from "../registry/address.ts";
 import { RegistryError } from "../registry/registry-error.ts";
 import type { RegistryAuth } from "../registry/registry.ts";
+import { digestsOf } from "./digests.ts";
 import type { ImageRequest, ImageServices, ResolveResult } from "./ports.ts";
 import { costLimitsOf, countReceived, registryAuthFor, useLocalImage } from "./request.ts";
 
@@ -21,12 +23,11 @@ export async function resolveImage(services: ImageServices, request: ImageReques
   const { reference, signal } = request;
   const present = await engine.inspectImage(reference, signal);
   const result = await lookUp(services, request, present);
+  if (result.kind === "unmoved") return useNewest(reference, result.present, result.digest);
   if (result.kind !== "image") return result;
   const { image } = result;
-  if (present && isSame(present, image)) {
-    const note = `Image ${reference} is already on the device, and is the newest.`;
-    return { kind: "use_local", imageId: present.id, events: [runningEvent("pulling", note)] };
-  }
+  const digest = image.indexDigest ?? image.digest;
+  if (present && isSame(present, image)) return useNewest(reference, present, digest);
   const cost = computePullCost(image, await knownLayers(services, signal));
   const freeBytes = await host.freeBytes(await services.dataRoot(signal));
   const refusal = findCostRefusal(cost, {
@@ -39,13 +40,22 @@ export async function resolveImage(services: ImageServices, request: ImageReques
   return {
     kind: "found",
     source: { kind: "registry", image, cost },
-    digest: image.indexDigest ?? image.digest,
+    digest,
     // A dry run reports its cost in the final event.
     events: request.isDryRun ? [] : [costEvent],
   };
 }
 
-type LookupResult = { readonly kind: "image"; readonly image: ResolvedImage } | ResolveResult;
+function useNewest(reference: string, { id }: ImageFacts, digest: string): ResolveResult {
+  const note = `Image ${reference} is already on the device, and is the newest.`;
+  return { kind: "use_local", imageId: id, digest, isConfirmed: true, events: [runningEvent("pulling", note)] };
+}
+
+type LookupResult =
+  | { readonly kind: "image"; readonly image: ResolvedImage }
+  /** The tag means the image that is on the device. */
+  | { readonly kind: "unmoved"; readonly present: ImageFacts; readonly digest: string }
+  | ResolveResult;
 
 /** Asks the registry, and again after a pause, until it answers or the attempts are used up. */
 async function lookUp(
@@ -54,14 +64,18 @@ async function lookUp(
   present: ImageFacts | undefined,
 ): Promise<LookupResult> {
   const { clock, config, registry } = services;
-  const { reference, isDryRun = false, signal } = request;
+  const { reference, isDryRun = false, policy, signal } = request;
   const attempts = config.pullAttempts;
   const requiresCost = isDryRun || requiresKnownCost(costLimitsOf(services, request));
-  const fallback = isDryRun ? undefined : present;
+  const mayFallBack = mayUsePresent(policy, request.digest !== undefined);
+  // A dry run with `changed` costs what the update would: nothing, if the registry cannot be asked.
+  const fallback = mayFallBack && (!isDryRun || policy === "changed") ? present : undefined;
   for (let attempt = 1; ; attempt++) {
     let auth: RegistryAuth | undefined;
     try {
       auth = await registryAuthFor(services, request);
+      const unmoved = await findUnmoved(services, request, present, auth);
+      if (unmoved) return unmoved;
       const platform = await services.platform(signal);
       const image = await registry.resolve(pinToDigest(reference, request.digest), platform, auth, signal);
       countReceived(services, request, image.manifest.length + image.configBytes.length);
@@ -70,15 +84,16 @@ async function lookUp(
       if (!(error instanceof RegistryError)) throw error;
       const { kind, message, retryAfterMs = 0 } = error;
       const hasCredentials = auth !== undefined;
-      const isPresent = fallback !== undefined;
-      const decision = decideLookupRetry(kind, { attempt, attempts, present: isPresent, requiresCost, hasCredentials });
-      if (decision === "use_local" && fallback) return useLocalImage(fallback.id);
+      const hint = error.hint ?? pullHint(kind, hasCredentials);
+      const lookup = { reference, policy, attempt, attempts, requiresCost, hasCredentials };
+      const decision = decideLookupRetry(kind, { ...lookup, present: fallback !== undefined });
+      if (decision === "use_local" && fallback) return useLocalImage(services, request, fallback, error);
       if (decision === "ask_engine") {
         const note = `The cost of the download is not known (${message}); leaving it to the container engine.`;
-        const source = { kind: "engine", error: { kind, message } } as const;
+        const source = { kind: "engine", error: { kind, message, hint } } as const;
         return { kind: "found", source, events: [runningEvent("pulling", note)] };
       }
-      if (decision !== "retry") throw error;
+      if (decision !== "retry") throw new RegistryError(kind, message, { retryAfterMs, hint, cause: error });
       const delay = Math.max(fullJitter(attempt, RETRY, services.random()), Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
       const tries = `attempt ${attempt + 1} of ${attempts} in ${Math.ceil(delay / 1000)} s`;
       // Short pauses are not reported while the engine remains as a fallback.
@@ -88,6 +103,23 @@ async function lookUp(
       await clock.sleep(delay, signal);
     }
   }
+}
+
+/**
+ * Compares the digest of the tag with those of the image on the device, for the price of one request without a body.
+ * Resolves to `undefined` if they differ or are not known: then the whole image is resolved.
+ */
+async function findUnmoved(
+  services: ImageServices,
+  { reference, digest: pinned, signal }: ImageRequest,
+  present: ImageFacts | undefined,
+  auth: RegistryAuth | undefined,
+): Promise<LookupResult | undefined> {
+  if (!present || pinned !== undefined) return undefined;
+  const known = digestsOf(services, reference, present);
+  if (known.length === 0) return undefined;
+  const digest = await services.registry.headDigest(reference, auth, signal);
+  return digest !== undefined && known.includes(digest) ? { kind: "unmoved", present, digest } : undefined;
 }
 
 /** Engines name an image after its configuration, or after the digest in the registry. */

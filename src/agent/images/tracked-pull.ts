@@ -17,7 +17,8 @@ export async function pullTracked(
   const before = await engine.inspectImage(reference, signal);
   tolerateStoreError(services, () => pulled.begin(reference, before?.id ?? null));
   const result = await pullImage(services, request, source, attempt);
-  if (result.kind !== "retry") tolerateStoreError(services, () => pulled.complete(reference, result.imageId));
+  if (result.kind !== "retry")
+    tolerateStoreError(services, () => pulled.complete(reference, result.imageId, result.digest));
   return result;
 }
 

@@ -24,7 +24,7 @@ export function toAppReport(
   const report = {
     name: app.name,
     image: spec.image,
-    image_digest: digestOf(spec.image, image),
+    image_digest: digestOf(app, image),
     state,
     desired_state: desired,
     since,
@@ -46,10 +46,14 @@ export function withSecretsMasked(spec: AppSpec): AppSpec {
   return { ...spec, environments };
 }
 
-/** Returns the digest in the repository of the reference, if the image is known under several. */
-function digestOf(reference: string, image: ImageFacts | undefined): string | null {
-  const wanted = parseImageReference(reference);
-  if (wanted?.digest !== undefined) return wanted.digest;
+/**
+ * Returns the digest the app was deployed by. Where that is not on record, as after the store was lost: the engine's, in
+ * the repository of the reference, if the image is known under several. An engine has none for what the agent loaded.
+ */
+function digestOf({ spec, digest }: AppRecord, image: ImageFacts | undefined): string | null {
+  const wanted = parseImageReference(spec.image);
+  const recorded = wanted?.digest ?? digest;
+  if (recorded !== undefined) return recorded;
   const known = (image?.repoDigests ?? []).map((name) => parseImageReference(name));
   const own = known.find((name) => name?.repository === wanted?.repository && name?.registry === wanted?.registry);
   return (own ?? known[0])?.digest ?? null;

@@ -32,6 +32,8 @@ export interface OciClientOptions {
 /** Maximum size of a manifest or configuration. */
 const MAX_DOCUMENT_BYTES = 4 * 1024 * 1024;
 const SHORT_BODY_BYTES = 4096;
+const DIGEST_HEADER = "docker-content-digest";
+const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const DEFAULT_RESPONSE_TIMEOUT_MS = 30_000;
 /** Maximum depth of nested indexes. The specification allows nesting; images in use have none. */
 const MAX_INDEX_DEPTH = 2;
@@ -93,6 +95,19 @@ class OciClient implements RegistryClient {
     };
   }
 
+  async headDigest(
+    reference: string,
+    auth: RegistryAuth | undefined,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const { registry, repository, tag, digest } = imageAddress(reference);
+    const path = `manifests/${digest ?? tag ?? "latest"}`;
+    const response = await this.#send("HEAD", { registry, repository, auth }, path, { Accept: ACCEPT }, signal);
+    discard(response);
+    const { [DIGEST_HEADER]: found } = response.headers;
+    return response.status === 200 && typeof found === "string" && DIGEST.test(found) ? found : undefined;
+  }
+
   async openBlob(
     image: Pick<ResolvedImage, "registry" | "repository">,
     blob: Descriptor,
@@ -143,8 +158,18 @@ class OciClient implements RegistryClient {
     return bytes;
   }
 
-  /** Sends a GET within a repository. Authenticates if the registry requires it, again if a token has expired. */
-  async #get(
+  #get(
+    target: Target,
+    path: string,
+    headers: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<RegistryResponse> {
+    return this.#send("GET", target, path, headers, signal);
+  }
+
+  /** Sends a request within a repository. Authenticates if the registry requires it, again if a token has expired. */
+  async #send(
+    method: "GET" | "HEAD",
     target: Target,
     path: string,
     headers: Readonly<Record<string, string>>,
@@ -153,7 +178,7 @@ class OciClient implements RegistryClient {
     const { registry, repository } = target;
     const send = (authorization: string | undefined): Promise<RegistryResponse> => {
       const all = authorization === undefined ? headers : { ...headers, Authorization: authorization };
-      return this.#http.get({ registry, path: `/v2/${repository}/${path}`, headers: all }, signal);
+      return this.#http.get({ registry, method, path: `/v2/${repository}/${path}`, headers: all }, signal);
     };
     const response = await send(this.#authorizer.cachedHeader(target));
     if (response.status !== 401 || response.headers["www-authenticate"] === undefined) return response;

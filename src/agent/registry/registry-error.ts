@@ -3,17 +3,21 @@ import type { RegistryErrorKind } from "../core/error-kind.ts";
 export interface RegistryErrorOptions extends ErrorOptions {
   /** Delay before a retry as the registry requested it. */
   readonly retryAfterMs?: number | undefined;
+  /** What to do about it. */
+  readonly hint?: string | undefined;
 }
 
 /** An error of a registry or of the connection to it. The message is for people and contains no credentials. */
 export class RegistryError extends Error {
   readonly kind: RegistryErrorKind;
   readonly retryAfterMs: number | undefined;
+  readonly hint: string | undefined;
 
-  constructor(kind: RegistryErrorKind, message: string, { retryAfterMs, ...options }: RegistryErrorOptions = {}) {
+  constructor(kind: RegistryErrorKind, message: string, { retryAfterMs, hint, ...options }: RegistryErrorOptions = {}) {
     super(message, options);
     this.name = "RegistryError";
     this.kind = kind;
     this.retryAfterMs = retryAfterMs;
+    this.hint = hint;
   }
 }

@@ -12,6 +12,8 @@ export type TrustSource = (registry: string, signal: AbortSignal) => Promise<Hos
 export interface RegistryRequest {
   /** The name used in references. */
   readonly registry: string;
+  /** Default `GET`. */
+  readonly method?: "GET" | "HEAD";
   /** Begins with `/v2/`. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -45,13 +47,16 @@ export class RegistryHttp {
     this.#clock = clock;
   }
 
-  /** Sends a GET to a registry. Rejects with a `RegistryError` if there is no response, or with the signal's reason. */
-  async get({ registry, path, headers }: RegistryRequest, signal: AbortSignal): Promise<RegistryResponse> {
+  /** Sends a request to a registry. Rejects with a `RegistryError` if there is no response, or with the signal's reason. */
+  async get(
+    { registry, method = "GET", path, headers }: RegistryRequest,
+    signal: AbortSignal,
+  ): Promise<RegistryResponse> {
     const host = registryHost(registry);
     const trust = await this.trustOf(registry, signal);
     return await this.#guard(host, signal, async () => {
       const request = (scheme: string): RegistryHttpRequest => {
-        return { method: "GET", url: new URL(`${scheme}//${host}${path}`), headers, trust };
+        return { method, url: new URL(`${scheme}//${host}${path}`), headers, trust };
       };
       if (!trust.insecure) return await this.#follow(request("https:"), signal);
       if (this.#plain.has(host)) return await this.#follow(request("http:"), signal);

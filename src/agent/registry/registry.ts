@@ -39,6 +39,11 @@ export interface RegistryClient {
     auth: RegistryAuth | undefined,
     signal: AbortSignal,
   ): Promise<ResolvedImage>;
+  /**
+   * Resolves to the digest of what a reference means now, by a request without a body; `undefined` if the registry does
+   * not tell, for whatever reason: `resolve` then finds out. The digest is not checked against any content.
+   */
+  headDigest(reference: string, auth: RegistryAuth | undefined, signal: AbortSignal): Promise<string | undefined>;
   /** Opens a layer. Handles redirects and authentication; the caller handles a broken stream. */
   openBlob(
     image: Pick<ResolvedImage, "registry" | "repository">,

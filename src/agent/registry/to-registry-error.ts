@@ -30,7 +30,7 @@ export function toRegistryError(error: unknown, host: string, clock: Clock): Reg
     return new RegistryError("registry_untrusted", reason, { cause: error });
   }
   const isTrust = typeof code === "string" && /CERT|^ERR_TLS|SELF_SIGNED|UNABLE_TO|^ERR_SSL/.test(code);
-  const reason = `${host}: ${explainNetworkError(error, clock.now())}`;
+  const reason = `${host}: ${explainNetworkError(error, clock.now(), "ca_file of the registry")}`;
   return new RegistryError(isTrust ? "registry_untrusted" : "registry_unreachable", reason, { cause: error });
 }
 

@@ -8,7 +8,7 @@ import { runningEvent } from "../core/deployment/step-events.ts";
 import type { Step } from "../core/deployment/step.ts";
 import { NOTHING_CREATED } from "./observe.ts";
 import { findAppPolicyViolation } from "./policy-check.ts";
-import { mustPull } from "../core/image/pull-decision.ts";
+import { mustAsk, pullPolicyOf } from "../core/image/pull-decision.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import type { EventContent } from "../../protocol/deployment-event.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
@@ -17,7 +17,7 @@ import type { StepContext, StepResult } from "./context.ts";
 
 type CheckContext = Pick<
   StepContext,
-  "engine" | "host" | "store" | "config" | "dataRoot" | "record" | "concurrentDeployments" | "signal"
+  "engine" | "host" | "store" | "config" | "dataRoot" | "images" | "record" | "concurrentDeployments" | "signal"
 >;
 
 /**
@@ -43,9 +43,12 @@ export async function runCheck(context: CheckContext, { spec }: Extract<Step, { 
     apps: apps.map(({ name, spec: installed }) => ({ name, hostPorts: hostPortsOf(installed) })),
   });
   if (refusal) return { failure: toRefusalFailure(await withProcess(refusal, host, signal), "checking") };
-  const imageId = image && (kept !== undefined || !mustPull(spec.image, true)) ? image.id : undefined;
+  const mayUse = kept !== undefined || !mustAsk(spec.image, pullPolicyOf(record.action, spec));
+  const imageId = image && mayUse ? image.id : undefined;
+  // Only with the image: a digest without one is what is pulled.
+  const digest = image && imageId !== undefined ? context.images.knownDigest(spec.image, image) : undefined;
   return {
-    record: { checked: true, imageId },
+    record: { checked: true, imageId, ...(digest !== undefined && { digest }) },
     events: [
       ...(await limitsWithoutEffect(context, spec)),
       ...secretNotes(record, MIN_SECRET_LENGTH),

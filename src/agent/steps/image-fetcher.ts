@@ -1,10 +1,12 @@
 import type { AppRecord } from "../core/deployment/record.ts";
 import type { ImageSource } from "../core/image/image.ts";
-import type { ImageRequest } from "../images/ports.ts";
+import type { ImageRequest, LocalImage } from "../images/ports.ts";
 import { updateAppRecord } from "../store/update-app-record.ts";
 import type { DeployServices } from "./context.ts";
 
 type ImageFetcherServices = Pick<DeployServices, "images" | "store" | "logger">;
+
+type FetchedImage = Pick<LocalImage, "imageId" | "digest">;
 
 /**
  * Fetches images of installed apps that the engine has lost, in the background: a download may take hours, or wait for
@@ -52,33 +54,39 @@ export class ImageFetcher {
     const request: ImageRequest = {
       reference: app.spec.image,
       digest: app.digest,
+      policy: "newest",
       owner: { app: app.name, deployment: app.deploymentId },
       emit: () => {},
       signal,
     };
     const resolved = await this.#services.images.resolve(request);
     if (resolved.kind === "refused") throw new Error(resolved.refusal.message);
-    this.#recordImage(app, resolved.kind === "found" ? await this.#pull(request, resolved.source) : resolved.imageId);
+    this.#recordImage(app, resolved.kind === "found" ? await this.#pull(request, resolved.source) : resolved);
   }
 
-  async #pull(request: ImageRequest, source: ImageSource): Promise<string> {
+  async #pull(request: ImageRequest, source: ImageSource): Promise<FetchedImage> {
     for (let attempt = 1; ; attempt++) {
       const pulled = await this.#services.images.pull(request, source, attempt);
-      if (pulled.kind !== "retry") return pulled.imageId;
-      if (pulled.mustResolve) throw new Error("the registry cannot be asked about the image");
+      if (pulled.kind !== "retry") return pulled;
+      if (pulled.mustResolve) throw new Error(`the registry cannot be asked about the image${lookupErrorOf(source)}`);
     }
   }
 
   /** A tag may point to another image by now; then the app gets that one. */
-  #recordImage(app: AppRecord, imageId: string): void {
+  #recordImage(app: AppRecord, { imageId, digest }: FetchedImage): void {
     const { store, logger } = this.#services;
     const now = store.apps().find(({ name, deploymentId }) => name === app.name && deploymentId === app.deploymentId);
     const log = logger.child({ app: app.name, deployment: app.deploymentId });
     if (!now || imageId === now.imageId) return log.info("the app's image was fetched again");
-    updateAppRecord(store, app, (record) => ({ ...record, imageId }));
+    updateAppRecord(store, app, (record) => ({ ...record, imageId, digest }));
     log.warn(
       { before: now.imageId, image_id: imageId },
       "the app's image was fetched again; its tag now points to another image",
     );
   }
+}
+
+/** What the registry answered the agent, before the engine was asked. */
+function lookupErrorOf(source: ImageSource): string {
+  return source.kind === "engine" ? `: ${source.error.message}` : "";
 }

@@ -1,7 +1,8 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { toRefusalFailure } from "../core/deployment/check.ts";
 import type { Step } from "../core/deployment/step.ts";
-import type { ImageRequest } from "../images/ports.ts";
+import { pullPolicyOf } from "../core/image/pull-decision.ts";
+import type { ImageRequest, LocalImage } from "../images/ports.ts";
 import type { StepContext, StepResult } from "./context.ts";
 import { NOTHING_CREATED } from "./observe.ts";
 
@@ -18,7 +19,7 @@ export async function runResolve(
   const result = await context.images.resolve(toImageRequest(context, spec));
   switch (result.kind) {
     case "use_local":
-      return { record: { imageId: result.imageId }, events: result.events, observed: NOTHING_CREATED };
+      return useLocal(result);
     case "refused":
       return { failure: toRefusalFailure(result.refusal, "pulling") };
     case "found": {
@@ -44,14 +45,31 @@ export async function runPull(
     const progress = { pullAttempts: attempt, ...(result.mustResolve && { source: undefined }) };
     return { progress, observed: NOTHING_CREATED };
   }
-  return { record: { imageId: result.imageId }, events: result.events, observed: NOTHING_CREATED };
+  if (result.kind === "use_local") return useLocal(result);
+  return {
+    record: { imageId: result.imageId, digest: result.digest },
+    progress: { imageCheck: "confirmed" },
+    events: result.events,
+    observed: NOTHING_CREATED,
+  };
+}
+
+/** The digest resolved before may be that of an image that could not be pulled. */
+function useLocal({ imageId, digest, isConfirmed, events }: LocalImage): StepResult {
+  return {
+    record: { imageId, digest },
+    progress: { imageCheck: isConfirmed ? "confirmed" : "unknown" },
+    events,
+    observed: NOTHING_CREATED,
+  };
 }
 
 function toImageRequest({ record, emit, signal }: ImageStepContext, spec: AppSpec): ImageRequest {
-  const { id, app, digest, options } = record;
+  const { id, action, app, digest, options } = record;
   return {
     reference: spec.image,
     digest,
+    policy: pullPolicyOf(action, spec),
     auth: options.registry_auth,
     maxDownloadBytes: options.max_download_bytes,
     isUrgent: options.urgent,

@@ -59,6 +59,11 @@ export function toFailure(error: unknown, step: DeploymentStep, record: Deployme
   if (!(error instanceof EngineError || error instanceof RegistryError || error instanceof DownloadError)) {
     return { code: "Internal", message: "Something went wrong inside the agent; its log says what.", step };
   }
-  const message = maskSecrets(error.message, secretsOfRecord(record));
-  return failureOf({ kind: error.kind, message }, step, record.spec?.image ?? "");
+  const secrets = secretsOfRecord(record);
+  const message = maskSecrets(error.message, secrets);
+  const { kind, cause } = error;
+  const image = record.spec?.image ?? "";
+  if (!(error instanceof RegistryError)) return failureOf({ kind, message }, step, image);
+  const engineError = cause instanceof EngineError ? maskSecrets(cause.message, secrets) : undefined;
+  return failureOf({ kind, message, hint: error.hint, engineError }, step, image);
 }

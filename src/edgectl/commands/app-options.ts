@@ -36,6 +36,12 @@ export function addAppOptions(command: Command): Command {
         "no",
       ]),
     )
+    .addOption(
+      new Option(
+        "--pull <when>",
+        "ask the registry: missing (never for an image on the device), changed, always (or fail)",
+      ).choices(["missing", "changed", "always"]),
+    )
     .option("--health-cmd <command>", "shell command that succeeds while the app is healthy")
     .option("--health-interval <seconds>", "between two of its runs", wholeNumber(1, MAX_HEALTH_TIME_S))
     .option("--health-timeout <seconds>", "one run may take", wholeNumber(1, MAX_HEALTH_TIME_S))

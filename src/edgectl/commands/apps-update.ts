@@ -30,6 +30,7 @@ const CLEARED: Readonly<Record<string, readonly [field: string, value: unknown]>
   health: ["healthcheck", null],
   restart: ["restart_policy", null],
   "healthy-within": ["health_timeout_s", null],
+  pull: ["pull", null],
 };
 
 interface UpdateOptions extends AppOptions, ExecutionOptions, FollowFlags {

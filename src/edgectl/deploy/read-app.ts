@@ -22,6 +22,7 @@ export interface AppOptions {
   readonly cpus?: number;
   readonly memory?: number;
   readonly restart?: string;
+  readonly pull?: string;
   readonly healthCmd?: string;
   readonly healthInterval?: number;
   readonly healthTimeout?: number;
@@ -44,6 +45,7 @@ export async function readAppFlags(options: AppOptions, command: readonly string
       healthcheck: healthcheckOf(options),
       restart_policy: options.restart,
       health_timeout_s: options.healthyWithin,
+      pull: options.pull,
     },
     ports: options.port ?? [],
     environments: await readEnvironments(options, io),

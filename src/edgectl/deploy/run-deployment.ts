@@ -73,6 +73,10 @@ export async function runDeployment(context: Context, client: ApiClient, options
 
 function toDeploymentFailure(event: StreamedEvent): Failure {
   const { message, code, details } = event;
+  const { next, ...facts } = details ?? {};
+  // The device knows more than the code says.
+  if (typeof next === "string")
+    return new Failure(message, { exitCode: EXIT.failed, code, details: facts, hint: next });
   return new Failure(message, { exitCode: EXIT.failed, code, details, hint: hintFor(code) });
 }
 

@@ -32,6 +32,33 @@ describe("an image", () => {
     }
   });
 
+  test("has the digest of its tag told by one request without a body", async () => {
+    const watched = await rig.front({ tokens: { user: USER } });
+    const digest = await client().headDigest(`${watched.host}/team/app:1`, BASIC, soon());
+    expect(digest).toBe(await rig.open.digest("team/app:1"));
+    const asked = watched.requests.filter(({ path }) => path.startsWith("/v2/"));
+    // The first without a token.
+    expect(asked.map(({ method }) => method)).toEqual(["HEAD", "HEAD"]);
+    expect(await client().headDigest(`${rig.closed.host}/team/app:1`, BASIC, soon())).toBe(digest);
+    expect(await client().headDigest(`${rig.open.host}/team/app@${digest}`, undefined, soon())).toBe(digest);
+  });
+
+  test("has its digest left to the whole question where the registry does not tell it", async () => {
+    const answers = [
+      { status: 405 },
+      { status: 404 },
+      { status: 200 },
+      { status: 200, headers: { "Docker-Content-Digest": "sha256:short" } },
+      { status: 500 },
+    ];
+    for (const answer of answers) {
+      const odd = await rig.front({ intercept: () => answer });
+      expect(await client().headDigest(`${odd.host}/team/app:1`, undefined, soon())).toBeUndefined();
+    }
+    const denied = client().headDigest(`${rig.closed.host}/team/app:1`, undefined, soon());
+    expect(await failure(denied)).toMatchObject({ kind: "image_denied" });
+  });
+
   test("that does not match its digest is rejected", async () => {
     const { digest } = await client().resolve(`${rig.open.host}/team/app:1`, MACHINE, undefined, soon());
     const liar = await rig.front({

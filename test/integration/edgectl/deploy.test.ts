@@ -85,6 +85,18 @@ describe("edgectl deploy", () => {
     expect(rig.service.requests).toHaveLength(1);
   });
 
+  test("what the device says to do stands in the place of what the code says to do", async () => {
+    await using rig = await setUp();
+    const details = { reason: "image_denied", next: "Send the registry's credentials." };
+    const fail = { status: "Fail", message: "The registry denies access.", code: "ImagePullBackOff", details };
+    rig.service.on(POST, stream([event(1), event(2, fail)]));
+    const { code, stderr } = await rig.deploy(...APP);
+    expect(code).toBe(1);
+    expect(stderr).toContain("reason: image_denied");
+    expect(stderr.match(/Send the registry's credentials\./g)).toHaveLength(1);
+    expect(stderr).not.toContain("details.next");
+  });
+
   test("Fail is exit code 1, with the reason, the particulars and what to do", async () => {
     await using rig = await setUp();
     const fail = {

@@ -45,7 +45,7 @@ describe("an update", () => {
     });
     expect(rig.store.apps()).toMatchObject([{ name: "app", deploymentId: "u1", desired: "running" }]);
     expect(rig.events("u1").map(({ step }) => step)).toEqual(
-      "checking pulling creating starting verifying done".split(" "),
+      "checking pulling pulling creating starting verifying done".split(" "),
     );
   });
 

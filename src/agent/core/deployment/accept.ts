@@ -49,7 +49,7 @@ export function accept(request: ChangeRequest, at: AcceptContext): DeploymentRec
   if (action !== "update") return { ...change, spec: installed.spec, imageId: installed.imageId };
   const merged = mergeSpec(installed.spec, request.spec ?? {});
   if (!merged.ok) return { ...change, failure: toRequestFailure(merged.error) };
-  const imageId = namesImage(request.spec) ? undefined : installed.imageId;
+  const imageId = asksForImage(request.spec) ? undefined : installed.imageId;
   return { ...change, spec: merged.spec, imageId };
 }
 
@@ -102,9 +102,14 @@ function mergeEnvironments(current: Environments, update: AppUpdate["environment
 
 const NO_VALUE = "is missing, and the app has no variable of this key whose value could stay";
 
-/** Whether an update names an image: then its reference is resolved again; otherwise the current image is kept. */
-function namesImage(patch: unknown): boolean {
-  return typeof patch === "object" && patch !== null && Object.hasOwn(patch, "image");
+/**
+ * Whether an update asks what its image is by now: it names one, or gives a `pull` by which the registry is asked.
+ * Otherwise the current image is kept.
+ */
+function asksForImage(patch: unknown): boolean {
+  if (typeof patch !== "object" || patch === null) return false;
+  const { pull } = patch as { pull?: unknown };
+  return Object.hasOwn(patch, "image") || pull === "changed" || pull === "always";
 }
 
 function withoutName(patch: unknown, name: string): unknown {

@@ -1,11 +1,16 @@
 import type { DeploymentStep } from "../../../protocol/deployment-event.ts";
 import { type ErrorCode, errorEntry } from "../../../protocol/errors.ts";
 import type { DownloadErrorKind, EngineErrorKind, RegistryErrorKind } from "../error-kind.ts";
+import { pullHint } from "../image/pull-hint.ts";
 import type { Failure } from "./record.ts";
 
 interface PullOrEngineError {
   readonly kind: EngineErrorKind | RegistryErrorKind | DownloadErrorKind;
   readonly message: string;
+  /** What to do about it, where more is known than the kind. */
+  readonly hint?: string | undefined;
+  /** What the engine said, where the message is the answer of the registry itself. */
+  readonly engineError?: string | undefined;
 }
 
 const PULL_MESSAGES = {
@@ -22,7 +27,8 @@ const PULL_MESSAGES = {
 } as const satisfies Partial<Record<PullOrEngineError["kind"], string>>;
 
 /** Returns the failure of a deployment that an error of the engine, a registry or a download causes. */
-export function failureOf({ kind, message }: PullOrEngineError, step: DeploymentStep, image: string): Failure {
+export function failureOf(error: PullOrEngineError, step: DeploymentStep, image: string): Failure {
+  const { kind, message, hint, engineError } = error;
   const failure = (code: ErrorCode, text: string, details?: Failure["details"]): Failure => ({
     code,
     message: text,
@@ -43,9 +49,14 @@ export function failureOf({ kind, message }: PullOrEngineError, step: Deployment
     case "wrong_content":
     case "no_progress":
     case "unsupported":
-      return failure("ImagePullBackOff", `${PULL_MESSAGES[kind]}: ${message}`, { reason: kind, image });
+      return failure("ImagePullBackOff", `${PULL_MESSAGES[kind]}: ${message}`, {
+        reason: kind,
+        image,
+        ...(engineError !== undefined && { engine_error: engineError }),
+        ...nextOf(hint ?? pullHint(kind)),
+      });
     case "corrupt_layer":
-      return failureOf({ kind: "registry_unreachable", message }, step, image);
+      return failureOf({ ...error, kind: "registry_unreachable" }, step, image);
     case "no_space":
       return failure("InsufficientDisk", `The device ran out of disk space: ${message}`);
     case "port_in_use":
@@ -62,4 +73,8 @@ export function failureOf({ kind, message }: PullOrEngineError, step: Deployment
     case "disk_failed":
       return failure("Internal", `The download cannot be stored: ${message}`);
   }
+}
+
+function nextOf(hint: string | undefined): NonNullable<Failure["details"]> {
+  return hint === undefined ? {} : { next: hint };
 }

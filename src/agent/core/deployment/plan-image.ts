@@ -7,10 +7,11 @@ import type { RunProgress, Step } from "./step.ts";
  * Returns the next step until the image is on the device, for a first deployment and an update alike: check, resolve
  * the image and its cost, pull it. A dry run ends before the pull.
  */
-export function nextImageStep(record: DeploymentRecord, spec: AppSpec, { source, pullAttempts }: RunProgress): Step {
+export function nextImageStep(record: DeploymentRecord, spec: AppSpec, progress: RunProgress): Step {
+  const { source, pullAttempts, imageCheck } = progress;
   const attempt = pullAttempts + 1;
   if (!record.checked) return { kind: "check", spec };
-  if (record.imageId !== undefined) return { kind: "report_cost", cost: NO_COST };
+  if (record.imageId !== undefined) return { kind: "report_cost", cost: NO_COST, imageCheck };
   if (!source) return { kind: "resolve", spec, attempt };
   if (record.options.dry_run && source.kind === "registry") return { kind: "report_cost", cost: source.cost };
   return { kind: "pull", spec, source, attempt };

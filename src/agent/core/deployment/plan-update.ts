@@ -1,5 +1,6 @@
 import type { AppSpec } from "../../../protocol/app-spec.ts";
 import { canonicalSpec, containerName } from "../app/container.ts";
+import { isSameRepository } from "../image/known-digest.ts";
 import type { AppRecord, DeploymentRecord } from "./record.ts";
 import { nextImageStep } from "./plan-image.ts";
 import type { Observed, RunProgress, Step } from "./step.ts";
@@ -17,8 +18,13 @@ export function nextUpdateStep(
 ): Step {
   if (record.committed) return nextStepAfterCommit(observed);
   // Before any check: an update without a change must not fail.
-  if (isUnchanged(record, spec, previous)) return { kind: "succeed", app: undefined, result: "unchanged" };
   const { id: deploymentId, imageId, digest } = record;
+  if (isUnchanged(record, spec, previous)) {
+    // The digest may have become known, or be that of a new index with the same image for this platform.
+    const isNews = digest !== undefined && digest !== previous.digest && !record.options.dry_run;
+    const app = isNews ? { ...previous, digest } : undefined;
+    return { kind: "succeed", app, result: "unchanged", imageCheck: progress.imageCheck };
+  }
   if (imageId === undefined || !record.checked || record.options.dry_run) return nextImageStep(record, spec, progress);
 
   const [container, ...surplus] = observed.containers;
@@ -49,8 +55,9 @@ export function nextUpdateStep(
     return { kind: "verify", spec, containerId: container.id };
   }
   const previousImageId = isKept ? previous.previousImageId : previous.imageId;
-  const image = isKept ? {} : { imageId, digest };
-  const { changedBy: _changedBy, isAdopted: _isAdopted, ...unchanged } = previous;
+  const keptDigest = isKept && isSameRepository(spec.image, previous.spec.image) ? previous.digest : undefined;
+  const image = { imageId, digest: digest ?? keptDigest };
+  const { changedBy: _changedBy, isAdopted: _isAdopted, digest: _digest, ...unchanged } = previous;
   const app = { ...unchanged, deploymentId, spec, ...image, containerId: container.id, previousImageId };
   return { kind: "commit", app };
 }

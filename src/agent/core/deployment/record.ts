@@ -113,7 +113,7 @@ export function withCurrentContainer(record: DeploymentRecord, installed: AppRec
   return {
     ...record,
     ...(keepsImage && { imageId }),
-    previous: { ...previous, containerId, imageId, ...(digest !== undefined && { digest }) },
+    previous: { ...previous, containerId, imageId, digest },
   };
 }
 

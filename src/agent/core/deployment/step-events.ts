@@ -1,16 +1,19 @@
 import type { EventContent } from "../../../protocol/deployment-event.ts";
+import type { AppSpec } from "../../../protocol/app-spec.ts";
 import type { DeploymentRecord } from "./record.ts";
-import type { PullCost } from "../image/image.ts";
 import { costDetails, costText } from "../image/pull-cost.ts";
 import { failEvent } from "./fail-event.ts";
 import { mayExit } from "../app/restart-policy.ts";
-import type { SuccessKind, Step } from "./step.ts";
+import type { ImageCheck, Step } from "./step.ts";
+
+/** `sha256:` and twelve digits. */
+const SHORT_DIGEST_LENGTH = 19;
 
 /** Returns the events that announce a step; none for steps that are not worth reporting. */
 export function stepEvents(step: Step, record: DeploymentRecord): EventContent[] {
-  if (step.kind === "succeed") return [{ status: "Success", step: "done", message: success(step.result, record) }];
+  if (step.kind === "succeed") return [{ status: "Success", step: "done", message: success(step, record) }];
   if (step.kind === "fail") return [failEvent(step.failure, record)];
-  if (step.kind === "report_cost") return [costEvent(step.cost, record)];
+  if (step.kind === "report_cost") return [costEvent(step, record)];
   // Only a rollback that restores the app is reported, not the removal of a failed first version.
   if (record.failure) return record.touched && rollbackRestoresApp(record) ? rollbackEvents(step, record) : [];
   switch (step.kind) {
@@ -50,14 +53,27 @@ export function stepEvents(step: Step, record: DeploymentRecord): EventContent[]
   }
 }
 
-function costEvent(cost: PullCost, { action, app, digest }: DeploymentRecord): EventContent {
+function costEvent(
+  { cost, imageCheck }: Extract<Step, { kind: "report_cost" }>,
+  { action, app, digest, imageId, spec }: DeploymentRecord,
+): EventContent {
   const what = action === "update" ? "Updating" : "Deploying";
   const message =
     cost.downloadBytes === 0
-      ? `Nothing was changed. ${what} app ${app} would download nothing: all it needs is on the device.`
+      ? `Nothing was changed. ${what} app ${app} would download nothing: ${whyNothing(spec, imageCheck)}.`
       : `Nothing was changed. ${what} app ${app} would cost: ${costText(cost)}`;
+  // An update whose image has moved may cost nothing, and still replace what runs.
+  const moved =
+    action === "update" && imageId === undefined && digest !== undefined
+      ? ` ${spec?.image} is ${shortDigest(digest)} now.`
+      : "";
   const details = { dry_run: true, ...costDetails(cost), ...(digest !== undefined && { image_digest: digest }) };
-  return { status: "Success", step: "done", message, details };
+  return { status: "Success", step: "done", message: message + moved, details };
+}
+
+function whyNothing(spec: AppSpec | undefined, imageCheck: ImageCheck | undefined): string {
+  if (imageCheck !== "unknown") return "all it needs is on the device";
+  return `the registry could not be asked what ${spec?.image} is now, and the image on the device would be used`;
 }
 
 /** A `Running` event. */
@@ -82,18 +98,19 @@ function rollbackEvents({ kind }: Step, { action }: DeploymentRecord): EventCont
   return text === undefined ? [] : [runningEvent("rolling_back", text)];
 }
 
-function success(result: SuccessKind, { app, spec, previous }: DeploymentRecord): string {
+function success(step: Extract<Step, { kind: "succeed" }>, record: DeploymentRecord): string {
+  const { app, spec, previous } = record;
   const wasStopped = previous?.desired === "stopped";
   // The app may have ended by now, as its restart policy allows.
   const canEnd = mayExit(spec?.restart_policy);
-  switch (result) {
+  switch (step.result) {
     case "installed":
       return canEnd ? `App ${app} is deployed.` : `App ${app} is running.`;
     case "updated":
       if (wasStopped) return `App ${app} is updated. It stays stopped until it is started.`;
       return canEnd ? `App ${app} is updated.` : `App ${app} is updated and running.`;
     case "unchanged":
-      return `Nothing to change: app ${app} is as asked for already, and was not restarted.`;
+      return unchanged(step.imageCheck, record);
     case "removed":
       return `App ${app} is removed.`;
     case "stopped":
@@ -103,4 +120,18 @@ function success(result: SuccessKind, { app, spec, previous }: DeploymentRecord)
     case "restarted":
       return canEnd ? `App ${app} was restarted.` : `App ${app} was restarted and is running.`;
   }
+}
+
+/** Says that the tag still means the same image only where the registry has said so. */
+function unchanged(imageCheck: ImageCheck | undefined, { app, spec, digest }: DeploymentRecord): string {
+  const asAskedFor = `is as asked for already, and was not restarted.`;
+  if (imageCheck === "unknown") {
+    return `Nothing was changed: the registry could not be asked whether ${spec?.image} has moved. App ${app} ${asAskedFor}`;
+  }
+  if (imageCheck === undefined || digest === undefined) return `Nothing to change: app ${app} ${asAskedFor}`;
+  return `Nothing to change: ${spec?.image} is still ${shortDigest(digest)}. App ${app} ${asAskedFor}`;
+}
+
+function shortDigest(digest: string): string {
+  return digest.slice(0, SHORT_DIGEST_LENGTH);
 }

@@ -43,15 +43,26 @@ export interface CreateStep {
 /** Steps that only write to the store. */
 export type RecordStep =
   /** Ends a dry run with the cost. */
-  | { readonly kind: "report_cost"; readonly cost: PullCost }
+  | { readonly kind: "report_cost"; readonly cost: PullCost; readonly imageCheck?: ImageCheck | undefined }
   /** Stores the new version as the app. */
   | { readonly kind: "commit"; readonly app: AppRecord }
   /** Takes the stored result back. `app`: the previous record; `undefined` if there was none. */
   | { readonly kind: "revert"; readonly app: AppRecord | undefined; readonly superseded: boolean }
   /** `app`: the record to store; `undefined` to keep it, or to remove it for the result `removed`. */
-  | { readonly kind: "succeed"; readonly app: AppRecord | undefined; readonly result: SuccessKind }
+  | {
+      readonly kind: "succeed";
+      readonly app: AppRecord | undefined;
+      readonly result: SuccessKind;
+      readonly imageCheck?: ImageCheck | undefined;
+    }
   /** `app`: the restored record, if the rollback changed the app. */
   | { readonly kind: "fail"; readonly failure: Failure; readonly app: AppRecord | undefined };
+
+/**
+ * What the registry said of the image on the device: that its tag means this image, or nothing, as it could not be
+ * asked. Absent if it was not asked.
+ */
+export type ImageCheck = "confirmed" | "unknown";
 
 /** Which success is reported. */
 export type SuccessKind = "installed" | "updated" | "unchanged" | "removed" | "stopped" | "started" | "restarted";
@@ -74,6 +85,7 @@ export interface RunProgress {
   readonly stoppedContainerId: string | undefined;
   /** Where the image comes from. Resolved again after a restart. */
   readonly source: ImageSource | undefined;
+  readonly imageCheck?: ImageCheck;
   /** Number of failed pulls. */
   readonly pullAttempts: number;
   /** The image was missing when the container was created, and is pulled once more. */

@@ -37,7 +37,15 @@ export interface ResolvedImage {
 export type ImageSource =
   | { readonly kind: "registry"; readonly image: ResolvedImage; readonly cost: PullCost }
   /** The engine is to pull it, as the agent cannot resolve it: its cost is unknown. */
-  | { readonly kind: "engine"; readonly error: { readonly kind: RegistryErrorKind; readonly message: string } };
+  | { readonly kind: "engine"; readonly error: LookupError };
+
+/** Why the agent could not resolve an image. */
+export interface LookupError {
+  readonly kind: RegistryErrorKind;
+  readonly message: string;
+  /** What to do about it. */
+  readonly hint?: string | undefined;
+}
 
 /** What it costs to get an image onto the device. */
 export interface PullCost {

@@ -1,3 +1,5 @@
+/** In `MEANING`, replaced by the setting that applies. */
+const CA_SETTING = "extra_ca_file";
 const CLOCK = Symbol("depends on the device's clock");
 
 const MEANING: Readonly<Record<string, string | typeof CLOCK>> = {
@@ -41,15 +43,16 @@ export function isRemoteFailure(error: unknown): boolean {
  * others the message is used, shortened and without control characters.
  *
  * @param nowMs the device's time of day: a wrong one is the usual cause of a certificate that is not valid
+ * @param caSetting the setting in which to name an authority to trust
  */
-export function explainNetworkError(error: unknown, nowMs: number): string {
+export function explainNetworkError(error: unknown, nowMs: number, caSetting = CA_SETTING): string {
   const { code, message } = describe(error);
   const meaning = code === undefined ? undefined : MEANING[code];
   if (meaning === CLOCK) {
     const state = code === "CERT_HAS_EXPIRED" ? "has expired" : "is not valid yet";
     return `the certificate ${state}, by this device's clock (${new Date(nowMs).toISOString().slice(0, 16)}Z): check the clock first`;
   }
-  if (typeof meaning === "string") return meaning;
+  if (typeof meaning === "string") return meaning.replace(CA_SETTING, caSetting);
   const text = sanitizeMessage(message);
   return code === undefined || text.includes(code) ? text : `${text} (${code})`;
 }

@@ -22,6 +22,9 @@ const PULL_RULES: readonly Rule[] = [
     /repository .*not found|reading manifest .*: not found|name invalid|failed to resolve .*not found/i,
   ],
   ["corrupt_layer", /failed commit on ref|unexpected commit (?:digest|size)/],
+  // Not a handshake that was too slow or was cut, which may pass by itself.
+  ["registry_untrusted", /x509:|tls: failed to verify|certificate (?:signed by|is not|has expired|relies on)/i],
+  ["registry_untrusted", /HTTP response to HTTPS client|tls: first record does not look like a TLS handshake/i],
   [
     "registry_unreachable",
     /connection (?:refused|reset)|no route to host|network is (?:unreachable|down)|broken pipe/i,
@@ -30,7 +33,7 @@ const PULL_RULES: readonly Rule[] = [
     "registry_unreachable",
     /no such host|server misbehaving|name resolution|i\/o timeout|timed? ?out|deadline exceeded/i,
   ],
-  ["registry_unreachable", /\bEOF\b|\btls\b|x509|HTTP response to HTTPS client|Client\.Timeout|request canceled/i],
+  ["registry_unreachable", /\bEOF\b|\btls\b|Client\.Timeout|request canceled/i],
   ["registry_unreachable", /toomanyrequests|too many requests|received unexpected HTTP status|service unavailable/i],
   ["registry_unreachable", /bad gateway|internal server error|\bstatus(?: code)?:? 5\d\d\b|\b5\d\d (?:gateway|error)/i],
   [

@@ -139,6 +139,9 @@ describe("cleaning up images", () => {
     await using test = await rigged();
     await test.update("d1", 1);
     expect(new PulledImages(test.rig.store).all()).toMatchObject([{ reference: image(1), unneededSince: null }]);
+    const stored = JSON.stringify([{ reference: image(1), id: "sha256:1", before: null, unneededSince: 5 }]);
+    const earlier = { learnedValue: () => stored, saveLearnedValue: () => undefined };
+    expect(new PulledImages(earlier).all()).toMatchObject([{ id: "sha256:1", unneededSince: 5 }]);
     const broken = { learnedValue: () => "{", saveLearnedValue: () => undefined };
     expect(new PulledImages(broken).all()).toEqual([]);
   });

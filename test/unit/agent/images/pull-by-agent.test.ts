@@ -85,7 +85,9 @@ describe("an image downloaded by the agent", () => {
     rig.deployments.deploy("d", app(MOVING));
     expect((await rig.untilEnd("d"))?.status).toBe("Success");
     const messages = rig.events("d").map(({ message }) => message);
-    expect(messages).toContain("The registry cannot be reached; using the image that is on the device.");
+    expect(messages).toContain(
+      "The registry does not deliver the image (no byte came for 10 min); using the image that is on the device.",
+    );
   });
 
   test.each([

@@ -267,12 +267,73 @@ describe("a registry that cannot be asked", () => {
     );
   });
 
+  const UNKNOWN_AUTHORITY = "x509: certificate signed by unknown authority";
+  const refusals = [
+    ["image_denied", "registry.example.com wants credentials, and none are known for it", /registry_auth/],
+    ["registry_untrusted", "registry.example.com: the certificate is self-signed", /`ca_file`/],
+    ["image_not_found", "registry.example.com answered with HTTP 404", /name and the tag/],
+  ] as const;
+  // The engine's words for it, and a failure that could pass by itself.
+  const engineKinds = ["registry_untrusted", "registry_unreachable"] as const;
+
+  it.each(
+    engineKinds.flatMap((kind) => refusals.map(([reason, message, next]) => [kind, reason, message, next] as const)),
+  )(
+    "(%s of the engine) fails by the registry's own answer, after one try of the engine: %s",
+    async (engineKind, kind, message, next) => {
+      const rig = rigWith();
+      rig.engine.publish(IMAGE, new EngineError(engineKind, UNKNOWN_AUTHORITY));
+      for (let lookup = 0; lookup < 9; lookup++) rig.registry.failures.push(new RegistryError(kind, message));
+      let pulls = 0;
+      rig.engine.faults.onCall(({ method, phase }) => {
+        if (method === "pullImage" && phase === "before") pulls++;
+      });
+      const end = await deploy(rig);
+      expect(end).toMatchObject({
+        code: "ImagePullBackOff",
+        message: expect.stringContaining(message) as string,
+        details: {
+          reason: kind,
+          image: IMAGE,
+          engine_error: UNKNOWN_AUTHORITY,
+          next: expect.stringMatching(next) as string,
+        },
+      });
+      expect(pulls).toBe(1);
+    },
+  );
+
+  it("is not blamed for an engine that reached the image another way, and lost the connection over its layers", async () => {
+    const rig = rigWith();
+    rig.engine.publish(IMAGE);
+    for (let lookup = 0; lookup < 2; lookup++)
+      rig.registry.failures.push(new RegistryError("image_denied", "registry.example.com wants credentials"));
+    let pulls = 0;
+    rig.engine.faults.onCall(async ({ method, phase, args, signal }) => {
+      if (method !== "pullImage" || phase !== "after" || pulls++ > 0) return;
+      // The layers have come, but not all of them.
+      await rig.engine.untagImage(String(args[0]), signal);
+      throw new EngineError("registry_unreachable", "unexpected EOF");
+    });
+    expect((await deploy(rig))?.status).toBe("Success");
+    expect(messages(rig)).toContainEqual(expect.stringContaining("attempt 2 of 3"));
+  });
+
+  it("leaves its refusal in the engine's words where the engine has no room for the image", async () => {
+    const rig = rigWith();
+    rig.engine.publish(IMAGE, new EngineError("no_space", "no space left on device"));
+    rig.registry.failures.push(new RegistryError("image_denied", "registry.example.com wants credentials"));
+    expect(await deploy(rig)).toMatchObject({ code: "InsufficientDisk" });
+  });
+
   it("leaves the image that is there where nothing newer can be had", async () => {
     const rig = rigWith({ maxDownloadBytes: 100 * MB });
     rig.engine.addImage("team/app");
     rig.registry.failures.push(unreachable());
     expect((await deploy(rig, {}, { ...APP, image: "team/app" }))?.status).toBe("Success");
-    expect(messages(rig)).toContain("The registry cannot be reached; using the image that is on the device.");
+    expect(messages(rig)).toContain(
+      "The registry cannot be asked (registry.example.com: no answer); using the image that is on the device.",
+    );
   });
 });
 

@@ -17,6 +17,11 @@ describe("a network error in words", () => {
     expect(explain(code)).toMatch(words);
   });
 
+  it("names the setting of a registry where the certificate is a registry's", () => {
+    const error = Object.assign(new Error("raw"), { code: "DEPTH_ZERO_SELF_SIGNED_CERT" });
+    expect(explainNetworkError(error, NOW, "ca_file of the registry")).toMatch(/set ca_file of the registry to/);
+  });
+
   it("names the device's clock where a certificate is out of its time", () => {
     expect(explain("CERT_NOT_YET_VALID")).toMatch(/not valid yet.*1970-01-01T00:03Z.*check the clock/);
     expect(explain("CERT_HAS_EXPIRED")).toMatch(/has expired.*1970-01-01T00:03Z/);
