@@ -2,7 +2,8 @@ import { z } from "zod";
 import { absolutePath } from "./app-fields.ts";
 
 /*
- * Fields of an app's specification added after protocol version 1. They are optional and absent by default.
+ * Fields of an app's specification added after protocol version 1. They are optional and absent by default. Each is listed
+ * in `ADDED_FIELDS` with its feature.
  */
 
 const NUL = "\0";
@@ -78,6 +79,26 @@ const restartPolicy = z.enum(["unless-stopped", "always", "on-failure", "no"]).m
   description: "What the engine does when the app exits by itself; `unless-stopped` by default.",
 });
 
+const pull = z.enum(["missing", "changed", "always"]).meta({
+  description:
+    "When to ask the registry for the image. `missing`: only if the device does not have it. `changed`: ask what the tag " +
+    "means now and pull if it differs; if the registry cannot be asked, the image on the device is used. `always`: the " +
+    "same, but fail if the registry cannot be asked. By default `changed` for an update that names an image, otherwise " +
+    "`missing`.",
+  examples: ["changed"],
+});
+
+const healthTimeout = z
+  .int()
+  .min(1)
+  .max(3600)
+  .meta({
+    description:
+      "Seconds the app may take to become healthy, at least the device's `deploy.health_timeout_s`, which also applies by " +
+      "default.",
+    examples: [300],
+  });
+
 export const appExtras = {
   command: command.exactOptional(),
   cpu_limit: cpuLimit.exactOptional(),
@@ -85,6 +106,8 @@ export const appExtras = {
   devices: devices.exactOptional(),
   healthcheck: healthcheck.exactOptional(),
   restart_policy: restartPolicy.exactOptional(),
+  pull: pull.exactOptional(),
+  health_timeout_s: healthTimeout.exactOptional(),
 };
 
 /** The same fields in an update, where `null` removes a field. */
@@ -95,22 +118,6 @@ export const appExtrasUpdate = {
   devices: devices.nullable().exactOptional(),
   healthcheck: healthcheck.nullable().exactOptional(),
   restart_policy: restartPolicy.nullable().exactOptional(),
+  pull: pull.nullable().exactOptional(),
+  health_timeout_s: healthTimeout.nullable().exactOptional(),
 };
-
-/**
- * Fields that protocol version 1 does not have, of an app and of a port mapping. Every field added to `appSpecSchema`
- * must be listed here: a device that speaks version 1 would run the app without it.
- */
-export const ADDED_APP_FIELDS: { readonly app: readonly string[]; readonly port: readonly string[] } = {
-  app: Object.keys(appExtras),
-  port: ["protocol"],
-};
-
-/** Whether a specification or an update has a field that protocol version 1 does not have. */
-export function hasExtraFields(spec: unknown): boolean {
-  if (typeof spec !== "object" || spec === null) return false;
-  const { ports } = spec as { ports?: unknown };
-  const { app, port: portFields } = ADDED_APP_FIELDS;
-  const inPorts = Array.isArray(ports) && ports.some((port: object) => portFields.some((field) => field in port));
-  return inPorts || app.some((field) => field in spec);
-}

@@ -53,6 +53,15 @@ const environment = z
       .string()
       .max(MAX_REQUEST_BYTES)
       .refine((value) => !value.includes(NUL), "must not contain NUL"),
+    secret: z
+      .boolean()
+      .exactOptional()
+      .meta({
+        description:
+          "Whether the value is a secret: it is masked in everything that passes through the agent and the service, the " +
+          "app's own log included. `false` by default.",
+        examples: [true],
+      }),
   })
   .meta({ id: "EnvironmentVariable" });
 

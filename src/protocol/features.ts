@@ -1,4 +1,4 @@
-import { hasExtraFields } from "./app-extras.ts";
+import { addedFieldsIn } from "./added-fields.ts";
 import type { DeployOptions } from "./deploy-request.ts";
 import type { DeploymentAction } from "./deployment-action.ts";
 
@@ -8,12 +8,18 @@ const INTRODUCED_IN = {
   appCommands: 2,
   /** `options` of a command, such as `dry_run` and `registry_auth`. */
   deployOptions: 2,
-  /** Fields of an app that version 1 does not have; see `ADDED_APP_FIELDS`. */
+  /** The fields of an app that version 2 added; this and the other features of fields: see `ADDED_FIELDS`. */
   extraAppFields: 2,
   /** Frames `query`, `query_cancel`, `answer` and `query_end`. */
   queries: 2,
   /** Frame `report`, and `report_hash` of `welcome`. */
   reports: 2,
+  /** `environments[].secret`. */
+  declaredSecrets: 3,
+  /** `pull`. */
+  pullPolicy: 3,
+  /** `health_timeout_s`. */
+  healthTimeout: 3,
 } as const;
 
 export type ProtocolFeature = keyof typeof INTRODUCED_IN;
@@ -32,11 +38,19 @@ export interface CommandNeeds {
   readonly hasRegistryAuth: boolean;
 }
 
-/** Returns the features without which a device would misunderstand the command. */
-export function requiredFeatures({ action, spec, options, hasRegistryAuth }: CommandNeeds): ProtocolFeature[] {
-  const features: ProtocolFeature[] = [];
-  if (action !== "deploy") features.push("appCommands");
-  if (hasRegistryAuth || Object.keys(options).length > 0) features.push("deployOptions");
-  if (hasExtraFields(spec)) features.push("extraAppFields");
-  return features;
+/** A feature that a command needs, and the part of the command that needs it. */
+export interface RequiredFeature {
+  readonly feature: ProtocolFeature;
+  /** As a person knows it: the path of a field, the name of an option, or the action. */
+  readonly usedBy: string;
+}
+
+/** Returns the features without which a device would misunderstand the command, or refuse it as invalid. */
+export function requiredFeatures({ action, spec, options, hasRegistryAuth }: CommandNeeds): RequiredFeature[] {
+  const optionNames = [...Object.keys(options), ...(hasRegistryAuth ? ["registry_auth"] : [])];
+  return [
+    ...(action === "deploy" ? [] : [{ feature: "appCommands" as const, usedBy: `action ${action}` }]),
+    ...optionNames.map((name) => ({ feature: "deployOptions" as const, usedBy: name })),
+    ...addedFieldsIn(spec).map(({ path, feature }) => ({ feature, usedBy: path })),
+  ];
 }

@@ -1,5 +1,7 @@
+import { withoutUnknownNulls } from "../../protocol/added-fields.ts";
 import type { DeployOptions, RegistryAuth } from "../../protocol/deploy-request.ts";
 import type { DeploymentAction } from "../../protocol/deployment-action.ts";
+import type { ProtocolFeature, RequiredFeature } from "../../protocol/features.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
 import type { Deployment } from "./deployment.ts";
 
@@ -12,11 +14,32 @@ export interface AppCommand {
   readonly options: DeployOptions;
 }
 
-/** Returns the frame that sends the deployment to its device. */
-export function commandFrame(deployment: Deployment, registryAuth: RegistryAuth | undefined): ControlFrame {
-  const { id, action, app, spec } = deployment;
+/**
+ * Returns the frame that sends the deployment to its device, which must have the features it requires.
+ *
+ * @param supports whether the device has a feature
+ */
+export function commandFrame(
+  deployment: Deployment,
+  registryAuth: RegistryAuth | undefined,
+  supports: (feature: ProtocolFeature) => boolean,
+): ControlFrame {
+  const { id, action, app } = deployment;
+  const spec = withoutUnknownNulls(deployment.spec, supports);
   const given = { ...deployment.options, ...(registryAuth && { registry_auth: registryAuth }) };
   const options = Object.keys(given).length > 0 && { options: given };
   if (action === "deploy") return { type: "deploy", deployment_id: id, spec, ...options };
   return { type: "command", deployment_id: id, action, app, ...(spec !== null && { spec }), ...options };
+}
+
+/** Maximum number of parts of a request that a message names. */
+const MAX_NAMED = 8;
+
+/** Returns the message of a `DeviceTooOld`, which names what the device does not know. */
+export function tooOldMessage(missing: readonly RequiredFeature[]): string {
+  const named = missing.slice(0, MAX_NAMED).map(({ usedBy }) => `"${usedBy}"`);
+  const omitted = missing.length - named.length;
+  const names = [...named, ...(omitted > 0 ? [`${omitted} more`] : [])];
+  const list = names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names.join("");
+  return `The agent on the device is too old for this request: it does not know ${list}.`;
 }

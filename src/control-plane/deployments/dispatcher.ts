@@ -1,5 +1,5 @@
 import { requiredFeatures } from "../../protocol/features.ts";
-import { commandFrame } from "../core/command.ts";
+import { commandFrame, tooOldMessage } from "../core/command.ts";
 import type { Deployment } from "../core/deployment.ts";
 import { fail } from "../core/transitions.ts";
 import type { CredentialCache } from "./credentials.ts";
@@ -19,8 +19,11 @@ export class Dispatcher {
   /** Does not check whether the deployment has ended meanwhile: then the acknowledgement is answered with `cancel`. */
   async send(session: DeviceSession, deployment: Deployment): Promise<void> {
     const { id, hasRegistryAuth } = deployment;
-    if (!requiredFeatures(deployment).every((feature) => session.supports(feature))) {
-      await this.#recorder.update(id, (current, nowMs) => fail(current, nowMs, "DeviceTooOld"));
+    const missing = requiredFeatures(deployment).filter(({ feature }) => !session.supports(feature));
+    if (missing.length > 0) {
+      const details = { features: [...new Set(missing.map(({ feature }) => feature))] };
+      const message = tooOldMessage(missing);
+      await this.#recorder.update(id, (current, nowMs) => fail(current, nowMs, "DeviceTooOld", message, details));
       return;
     }
     const auth = this.#credentials.find(id);
@@ -28,6 +31,6 @@ export class Dispatcher {
       await this.#recorder.update(id, (current, nowMs) => fail(current, nowMs, "RegistryAuthLost"));
       return;
     }
-    session.send(commandFrame(deployment, auth));
+    session.send(commandFrame(deployment, auth, (feature) => session.supports(feature)));
   }
 }

@@ -255,6 +255,41 @@ describe("the values of the environment", () => {
   });
 });
 
+describe("a device that speaks protocol 2", () => {
+  const environments = [{ key: "TOKEN", value: PASSWORD, secret: true }];
+
+  test.each([
+    ["POST", "", { name: "web", image: "web:1", environments }, "declaredSecrets", "environments[].secret"],
+    ["POST", "", { name: "web", image: "web:1", pull: "always" }, "pullPolicy", "pull"],
+    ["PATCH", "/web", { environments }, "declaredSecrets", "environments[].secret"],
+    ["PATCH", "/web", { health_timeout_s: 300 }, "healthTimeout", "health_timeout_s"],
+  ])("is too old for %s %s with %j, and is not sent it", async (method, path, body, feature, field) => {
+    const { uuid, deviceToken } = await control.asset(account);
+    await using device = await FakeDevice.connect(control.agentUrl, deviceToken, { protocol: 2 });
+    const stream = await call(method, uuid, path, { body });
+    await stream.ended;
+    expect(stream.events.at(-1)).toMatchObject({
+      status: "Fail",
+      code: "DeviceTooOld",
+      message: `The agent on the device is too old for this request: it does not know "${field}".`,
+      details: { features: [feature] },
+    });
+    await device.flushed();
+    expect(device.received.map(({ type }) => type)).toEqual(["welcome"]);
+  });
+
+  test("is sent an update without the fields that it does not know and that the update clears", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    await using device = await FakeDevice.connect(control.agentUrl, deviceToken, { protocol: 2 });
+    const body = { image: "web:2", memory_limit: null, pull: null, health_timeout_s: null };
+    const stream = await call("PATCH", uuid, "/web", { body });
+    expect((await device.next("command")).spec).toEqual({ image: "web:2", memory_limit: null });
+    device.success(stream.deploymentId);
+    await stream.ended;
+    expect(stream.events.at(-1)?.status).toBe("Success");
+  });
+});
+
 describe("a device that speaks protocol 1", () => {
   test.each([
     ["PATCH", "/web", { image: "web:2" }],

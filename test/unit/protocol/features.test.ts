@@ -1,34 +1,134 @@
-import { expect, test } from "vitest";
-import { ADDED_APP_FIELDS } from "../../../src/protocol/app-extras.ts";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { ADDED_FIELDS, addedFieldsIn, withoutUnknownNulls } from "../../../src/protocol/added-fields.ts";
 import { appSpecSchema } from "../../../src/protocol/app-spec.ts";
 import { appUpdateSchema } from "../../../src/protocol/app-update.ts";
 import { progressDetails } from "../../../src/protocol/deployment-event.ts";
 import { supports } from "../../../src/protocol/features.ts";
 import { PROTOCOL_VERSION } from "../../../src/protocol/version.ts";
 
-// Protocol version 1 is released: these lists never change.
-const VERSION_1_FIELDS = ["name", "image", "host_network", "privileged", "environments", "ports", "volumes"];
-const VERSION_1_PORT_FIELDS = ["host_port", "target_port"];
+/**
+ * The fields of an app by where they are, as of the protocol version that introduced the place. These lists never change:
+ * a field that is added later belongs into `ADDED_FIELDS`.
+ */
+const FIRST_FIELDS: Readonly<Record<string, readonly string[]>> = {
+  // Version 1.
+  app: ["name", "image", "host_network", "privileged", "environments", "ports", "volumes"],
+  environments: ["key", "value"],
+  ports: ["host_port", "target_port"],
+  volumes: ["local", "target", "readonly"],
+  // Version 2.
+  devices: ["local", "target", "permissions"],
+  healthcheck: ["command", "interval_s", "timeout_s", "retries", "start_period_s"],
+};
 
-const FEATURES = ["appCommands", "deployOptions", "extraAppFields", "queries", "reports"] as const;
+const INTRODUCED = {
+  appCommands: 2,
+  deployOptions: 2,
+  extraAppFields: 2,
+  queries: 2,
+  reports: 2,
+  declaredSecrets: 3,
+  pullPolicy: 3,
+  healthTimeout: 3,
+} as const;
 
-test("protocol version 1 has none of the features, the current version has all", () => {
-  for (const feature of FEATURES) {
-    expect(supports(1, feature)).toBe(false);
-    expect(supports(PROTOCOL_VERSION, feature)).toBe(true);
+test("a peer has the features of its protocol version and of those before", () => {
+  for (const [feature, introduced] of Object.entries(INTRODUCED) as [keyof typeof INTRODUCED, number][]) {
+    for (let version = 1; version <= PROTOCOL_VERSION; version += 1) {
+      expect(supports(version, feature), `${feature} in version ${version}`).toBe(version >= introduced);
+    }
   }
 });
 
-test("every field of an app is one of version 1 or listed as added", () => {
-  const { shape } = appSpecSchema;
-  const fields = [...VERSION_1_FIELDS, ...ADDED_APP_FIELDS.app].toSorted();
-  expect(Object.keys(shape).toSorted()).toEqual(fields);
-  expect(Object.keys(appUpdateSchema.shape).toSorted()).toEqual(fields);
-  const port = shape.ports.unwrap().element.shape;
-  expect(Object.keys(port).toSorted()).toEqual([...VERSION_1_PORT_FIELDS, ...ADDED_APP_FIELDS.port].toSorted());
-  expect(Object.keys(shape.environments.unwrap().element.shape)).toEqual(["key", "value"]);
-  expect(Object.keys(shape.volumes.unwrap().element.shape)).toEqual(["local", "target", "readonly"]);
+describe("the fields of an app", () => {
+  test.each([
+    ["an app", appSpecSchema],
+    ["an update", appUpdateSchema],
+  ])("of %s are each of the first version or listed as added, with a feature", (_name, schema) => {
+    const added: Readonly<Record<string, Readonly<Record<string, string>>>> = ADDED_FIELDS;
+    const places = new Set([...Object.keys(FIRST_FIELDS), ...Object.keys(added)]);
+    const listed = [...places].map((place) => [
+      place,
+      [...(FIRST_FIELDS[place] ?? []), ...Object.keys(added[place] ?? {})].toSorted(),
+    ]);
+    expect(fieldsByPlace(schema)).toEqual(Object.fromEntries(listed));
+    for (const feature of Object.values(added).flatMap((fields) => Object.values(fields))) {
+      expect(Object.keys(INTRODUCED)).toContain(feature);
+    }
+  });
+
+  test("that were added are found wherever they are, each once", () => {
+    const spec = {
+      pull: "always",
+      health_timeout_s: 300,
+      environments: [
+        { key: "A", value: "1", secret: true },
+        { key: "B", value: "2" },
+        { key: "C", secret: true },
+      ],
+      ports: [{ host_port: 30_000, target_port: 53, protocol: "udp" }],
+    };
+    expect(addedFieldsIn(spec)).toEqual([
+      { path: "pull", feature: "pullPolicy" },
+      { path: "health_timeout_s", feature: "healthTimeout" },
+      { path: "environments[].secret", feature: "declaredSecrets" },
+      { path: "ports[].protocol", feature: "extraAppFields" },
+    ]);
+    for (const other of [undefined, null, "text", [], {}, { environments: [null, "A=1"], ports: 5 }]) {
+      expect(addedFieldsIn(other), JSON.stringify(other)).toEqual([]);
+    }
+  });
+
+  test("that mean the same as absence are removed for a device that does not know them, and only these", () => {
+    const spec = {
+      image: "web:1",
+      pull: null,
+      memory_limit: null,
+      host_network: false,
+      environments: [
+        { key: "A", value: "1", secret: false },
+        { key: "B", value: "2", secret: true },
+      ],
+    };
+    expect(addedFieldsIn({ ...spec, environments: spec.environments.slice(0, 1) })).toEqual([]);
+    expect(withoutUnknownNulls(spec, (feature) => supports(2, feature))).toEqual({
+      image: "web:1",
+      memory_limit: null,
+      host_network: false,
+      environments: [
+        { key: "A", value: "1" },
+        { key: "B", value: "2", secret: true },
+      ],
+    });
+    expect(withoutUnknownNulls(spec, (feature) => supports(3, feature))).toEqual(spec);
+    for (const other of [undefined, null, "text", [1]]) expect(withoutUnknownNulls(other, () => false)).toEqual(other);
+  });
 });
+
+/** Returns the fields of each object in the schema of an app, sorted; an object in an object as `outer.inner`. */
+function fieldsByPlace(schema: z.ZodType): Record<string, string[]> {
+  const places: Record<string, string[]> = {};
+  const visit = (type: unknown, place: string): void => {
+    if (type instanceof z.ZodObject) {
+      const shape = type.shape as Readonly<Record<string, unknown>>;
+      places[place] = [...new Set([...(places[place] ?? []), ...Object.keys(shape)])].toSorted();
+      for (const [name, field] of Object.entries(shape)) visit(field, place === "app" ? name : `${place}.${name}`);
+      return;
+    }
+    for (const inner of innerTypes(type)) visit(inner, place);
+  };
+  visit(schema, "app");
+  return places;
+}
+
+/** The types that a wrapper, a list, an alternative, an intersection, a map or a conversion is made of. */
+function innerTypes(type: unknown): readonly unknown[] {
+  if (!(type instanceof z.ZodType)) return [];
+  const def: Readonly<Record<string, unknown>> = { ...type.def };
+  const names = ["innerType", "element", "options", "left", "right", "items", "rest", "valueType", "in"];
+  return names.flatMap((name) => def[name] ?? []);
+}
 
 test("details that decide something are read one by one, and those of the wrong type are ignored", () => {
   expect(progressDetails({})).toEqual({});
