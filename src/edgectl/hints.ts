@@ -17,7 +17,8 @@ const SHELL_HINTS: Readonly<Record<string, string>> = {
   PolicyDenied: "The rule named above is set in the device's own configuration, under `policy`.",
   ErrorDeploymentAlreadyExist: "Wait for it to end: `edgectl deployments list ASSET` shows it.",
   AppNotFound: "`edgectl apps list ASSET` shows the apps of a device.",
-  AppExists: "Change it with `edgectl apps update`, or remove it with `edgectl apps remove`.",
+  AppExists:
+    "Change it with `edgectl apply -f FILE` or `edgectl apps update`, or remove it with `edgectl apps remove`.",
   DataBudgetExceeded: "See the cost above; allow more with --max-download, or in the device's own configuration.",
   SimOperatorFailed: "See above which SIM changed and which did not; repeat the update to finish it.",
   DeviceNotReachable: "Check the device's power and its link, then deploy again.",

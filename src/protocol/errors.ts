@@ -81,7 +81,7 @@ export const ERRORS = {
     message: "An app of this name already exists on the device.",
     endsDeployment: true,
     retryable: false,
-    hint: "Remove the app first, or deploy under another name.",
+    hint: "Update the app, remove it first, or deploy under another name.",
   },
   AppNotFound: {
     message: "There is no app of this name on the device.",

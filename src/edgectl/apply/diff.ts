@@ -23,7 +23,17 @@ export interface DiffOptions {
 }
 
 /** Fields with one value. */
-const VALUES = ["image", "host_network", "privileged", "command", "cpu_limit", "memory_limit", "restart_policy"];
+const VALUES = [
+  "image",
+  "host_network",
+  "privileged",
+  "command",
+  "cpu_limit",
+  "memory_limit",
+  "restart_policy",
+  "pull",
+  "health_timeout_s",
+];
 
 /** Fields that are compared by their own fields. */
 const OBJECTS = ["healthcheck"];
@@ -52,9 +62,21 @@ export function diffApp(current: AppDocument, desired: AppDocument, options: Dif
     if (identify) return diffEntries(field, byKey(entriesOf(old), identify), byKey(entriesOf(next), identify));
     if (OBJECTS.includes(field)) return diffEntries(field, fieldsOf(old), fieldsOf(next));
     const changes = diffValue(field, old, next);
+    if (field === "image" && changes.length === 0 && asksRegistry(desired)) return [IMAGE_CHECK];
     return VALUES.includes(field) ? changes : changes.map(withoutValues);
   });
 }
+
+/** Whether the file wants the registry to be asked what the image's tag means now, also where nothing else differs. */
+export function asksRegistry({ pull }: AppDocument): boolean {
+  return pull === "changed" || pull === "always";
+}
+
+const IMAGE_CHECK: FieldChange = {
+  field: "image",
+  change: "check",
+  note: "the device asks the registry, as `pull` says",
+};
 
 function diffEntries(
   field: string,

@@ -1,7 +1,12 @@
 import { replacementOf } from "../../protocol/app-replacement.ts";
+import { supports } from "../../protocol/features.ts";
+import { withoutUnknownNulls } from "../../protocol/added-fields.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
-import { type DiffOptions, diffApp, type FieldChange } from "./diff.ts";
+import { asksRegistry, type DiffOptions, diffApp, type FieldChange } from "./diff.ts";
 import { type AppDocument, fieldsInForce, unknownFields } from "./fields.ts";
+
+/** Protocol version. */
+const FIRST_VERSION_WITH_UPDATES = 2;
 
 /** What applying a file does to one app. */
 export interface AppPlan {
@@ -22,16 +27,17 @@ export function planApp(desired: AppSpec, current: AppDocument | undefined, opti
 
 /**
  * Returns the update that makes the app as desired. The image is named only where it differs: naming it makes the device
- * look for a newer image under the same tag, which the plan does not show. A field that the app does not have is not
- * cleared, since an older service does not know every field.
+ * look for a newer image under the same tag, which the plan does not show. A field that the app does not have is only
+ * cleared if every service knows it; an older one refuses the others.
  */
 export function updateFor(desired: AppSpec, current: AppDocument): AppDocument {
   const inForce = fieldsInForce(current);
-  const entries = Object.entries(replacementOf(desired));
+  const replacement = replacementOf(desired);
+  const inEveryService = withoutUnknownNulls(replacement, (feature) => supports(FIRST_VERSION_WITH_UPDATES, feature));
   return Object.fromEntries(
-    entries.filter(([field, value]) => {
-      if (field === "image") return value !== inForce["image"];
-      return value !== null || current[field] !== undefined;
+    Object.entries(replacement).filter(([field, value]) => {
+      if (field === "image") return value !== inForce["image"] || asksRegistry(desired);
+      return value !== null || current[field] !== undefined || Object.hasOwn(inEveryService as AppDocument, field);
     }),
   );
 }

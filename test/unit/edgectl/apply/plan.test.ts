@@ -49,6 +49,8 @@ const fields = fc.record(
     devices: fc.constantFrom([], [{ local: "/dev/a" }], [{ local: "/dev/a", target: "/dev/b", permissions: "rw" }]),
     healthcheck: fc.constantFrom({ command: ["true"] }, { command: ["true"], retries: 5 }),
     restart_policy: fc.constantFrom("always", "no", "unless-stopped"),
+    pull: fc.constant("missing"),
+    health_timeout_s: fc.constantFrom(60, 300),
   },
   { requiredKeys: [] },
 );
@@ -91,10 +93,33 @@ describe("the plan for an app", () => {
     expect(updateFor(spec(), current)).toMatchObject({ memory_limit: null, devices: null, restart_policy: null });
   });
 
-  test("the image is named only where it differs, and no field is cleared that the app does not have", () => {
+  test("the image is named only where it differs, and no field is cleared that an older service does not know", () => {
     const update = updateFor(spec({ privileged: true }), spec());
-    expect(update).toEqual({ host_network: false, privileged: true, environments: [], ports: [], volumes: [] });
+    expect(update).toEqual({
+      host_network: false,
+      privileged: true,
+      environments: [],
+      ports: [],
+      volumes: [],
+      command: null,
+      cpu_limit: null,
+      memory_limit: null,
+      devices: null,
+      healthcheck: null,
+      restart_policy: null,
+    });
     expect(updateFor(spec({ image: "web:2" }), spec())).toMatchObject({ image: "web:2" });
+  });
+
+  test("an image whose tag is to be looked up is named, also where nothing else differs", () => {
+    const desired = spec({ pull: "changed" });
+    expect(planApp(desired, desired, HIDDEN)).toMatchObject({
+      change: "update",
+      fields: [{ field: "image", change: "check" }],
+    });
+    expect(updateFor(desired, desired)).toMatchObject({ image: "web:1", pull: "changed" });
+    expect(planApp(spec({ pull: "missing" }), spec({ pull: "missing" }), HIDDEN).change).toBe("none");
+    expect(updateFor(spec(), spec({ pull: "always" }))).toMatchObject({ pull: null });
   });
 
   test("a field of a newer device is named, and left alone", () => {
