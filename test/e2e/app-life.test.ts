@@ -136,7 +136,7 @@ test("edgectl apply deploys an app, changes nothing the second time, and takes a
   const apply = (file: object, flag = "--yes"): Promise<string> =>
     edgectl(["apply", asset.serialNumber, "-f", "-", flag], JSON.stringify(file));
   const restricted = { ...app, environments, cpu_limit: 0.5, restart_policy: "on-failure" };
-  expect(await apply(restricted)).toMatch(/^\S+: new\n[^]*is running\.\n$/);
+  expect(await apply(restricted)).toMatch(/^\S+: new\n[^]*is deployed\.\n$/);
   expect(await apply(restricted)).toBe(`${app.name}: nothing to change\n`);
   const changed = { ...app, environments: [...environments, { key: "LEVEL", value: "info" }] };
   const lines = ["  - cpu_limit           0.5", "  - restart_policy      on-failure", "  + environments.LEVEL"];
