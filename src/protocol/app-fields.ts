@@ -103,6 +103,25 @@ export const environments = z
   .max(MAX_ENTRIES)
   .superRefine(unique((entry) => entry.key, "key", "the key appears twice"));
 
+/** In an update, the value of a secret may be omitted: it stays as it is on the device. */
+const environmentUpdate = environment
+  .partial({ value: true })
+  .superRefine(({ value, secret }, context) => {
+    if (value === undefined && secret !== true) {
+      context.addIssue({
+        code: "custom",
+        path: ["value"],
+        message: "is missing; only a secret may omit it, to keep it",
+      });
+    }
+  })
+  .meta({ id: "EnvironmentVariableUpdate" });
+
+export const environmentUpdates = z
+  .array(environmentUpdate)
+  .max(MAX_ENTRIES)
+  .superRefine(unique((entry) => entry.key, "key", "the key appears twice"));
+
 export const ports = z.array(portMapping).max(MAX_ENTRIES);
 
 export const volumes = z

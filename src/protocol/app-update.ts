@@ -1,12 +1,16 @@
 import { z } from "zod";
 import { appExtrasUpdate } from "./app-extras.ts";
-import { environments, imageReference, ports, volumes } from "./app-fields.ts";
+import { environmentUpdates, imageReference, ports, volumes } from "./app-fields.ts";
 import type { EdgeError } from "./errors.ts";
 import { toInvalidRequest } from "./request-error.ts";
 
+/** Stands for a value in answers. Sent back as the value of a secret, it keeps the device's value. */
+export const MASKED_VALUE = "***";
+
 /**
  * A change of an app's specification. Omitted fields keep their values; lists are replaced as a whole, and an empty list
- * clears; `null` removes a field that is absent by default. The name cannot change.
+ * clears; `null` removes a field that is absent by default. A secret without a value keeps the one on the device. The
+ * name cannot change.
  */
 export const appUpdateSchema = z
   .strictObject({
@@ -14,7 +18,7 @@ export const appUpdateSchema = z
     image: imageReference.exactOptional(),
     host_network: z.boolean().exactOptional(),
     privileged: z.boolean().exactOptional(),
-    environments: environments.exactOptional(),
+    environments: environmentUpdates.exactOptional(),
     ports: ports.exactOptional(),
     volumes: volumes.exactOptional(),
     ...appExtrasUpdate,

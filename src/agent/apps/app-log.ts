@@ -1,7 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import { SecretMasker } from "../../lib/redact.ts";
 import { EdgeError } from "../../protocol/errors.ts";
-import { secretsOf } from "../core/app/container.ts";
+import { declaredSecretsOf } from "../core/app/secrets.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import { LogCursor } from "../core/logs/cursor.ts";
 import { printable } from "../core/logs/text.ts";
@@ -15,6 +15,9 @@ const POLL_INTERVAL_MS = 500;
 
 /** Maximum number of lines searched for output that the app wrote between two reads, such as between two runs. */
 const MAX_MISSED_LINES = 10_000;
+
+/** Number of an app's versions whose secrets are masked while its log is followed over updates. */
+const MAX_VERSIONS = 2;
 
 export interface AppLogSource {
   readonly engine: Engine;
@@ -41,7 +44,7 @@ export interface AppLogBatch {
 export type AppLogEnd = "read" | "no_container" | "removed";
 
 /**
- * Reads an app's output, with secrets masked and control characters removed. With `follow`, continues across restarts,
+ * Reads an app's output, with declared secrets masked and control characters removed. With `follow`, continues across restarts,
  * repairs and updates of the app, without losing or repeating a line, until the app is removed or the signal aborts.
  * Closing the generator closes the engine's stream. Errors: `EdgeError` `AppNotFound`, `EngineUnavailable`.
  */
@@ -73,6 +76,8 @@ class AppLogReader {
   #container: string | undefined;
   #run = "";
   #isLive = false;
+  /** The app's versions seen last, newest first. */
+  #versions: readonly AppRecord[] = [];
   /** When reading began, in nanoseconds of the clock that the engine's timestamps use. */
   readonly #beganAt: bigint;
 
@@ -92,13 +97,20 @@ class AppLogReader {
       if (!container && !this.#request.follow) return "no_container";
       const isFollowed = this.#isLive && container?.id === this.#container && container?.startedAt === this.#run;
       const isWorthReading = container !== undefined && this.#isWorthReading(container);
-      if (isWorthReading) yield* this.#readContainer(container, secretsOf(app.spec));
+      if (isWorthReading) yield* this.#readContainer(container, this.#secretsOf(app));
       // Also after a followed run: an engine may end the stream at once and still report the container as running.
       if (!isWorthReading || isFollowed) await this.#source.clock.sleep(POLL_INTERVAL_MS, this.#signal);
       if (!this.#request.follow) return "read";
       if (!this.#isLive) yield { lines: [], isLive: true };
       this.#isLive = true;
     }
+  }
+
+  /** Returns the secrets to mask. After an update, the app may also print those of the version before. */
+  #secretsOf(app: AppRecord): string[] {
+    const others = this.#versions.filter(({ deploymentId }) => deploymentId !== app.deploymentId);
+    this.#versions = [app, ...others].slice(0, MAX_VERSIONS);
+    return this.#versions.flatMap(({ spec }) => declaredSecretsOf(spec));
   }
 
   /** A stopped container has new lines only if it ran since the last read. */

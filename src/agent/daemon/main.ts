@@ -58,6 +58,7 @@ import { openStore } from "../store/open-store.ts";
 import { createDownloads } from "./downloads.ts";
 import { openLog } from "./open-log.ts";
 import { secureAgentFiles } from "./secure-agent-files.ts";
+import { reportUndeclaredSecrets } from "./report-undeclared-secrets.ts";
 import { reportUnresolvedDenyRules } from "./report-unresolved-deny-rules.ts";
 import { StoreScrubber } from "./store-scrubber.ts";
 import { createIdleGc } from "./idle-gc.ts";
@@ -214,6 +215,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   logger.info({ version: VERSION, config: config.path, state_dir: config.state_dir }, "edge-agent starts");
   // Not awaited: a file system that hangs must not block the start.
   void reportUnresolvedDenyRules(config.policy, host, logger);
+  reportUndeclaredSecrets(store.apps(), logger);
   deployments.resume();
   using _status = reportStatus({ manager, uplink, store, clock });
   using _watchdog = feedWatchdog(manager, clock);

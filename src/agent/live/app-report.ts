@@ -37,7 +37,13 @@ export function toAppReport(
 
 /** Masks all values of the environment. */
 function masked(spec: AppSpec): Record<string, unknown> {
-  return { ...spec, environments: spec.environments.map(({ key }) => ({ key, value: MASK })) };
+  return { ...spec, environments: spec.environments.map((entry) => ({ ...entry, value: MASK })) };
+}
+
+/** Masks the values that are declared secret, for a caller that asked for the values of the environment. */
+export function withSecretsMasked(spec: AppSpec): AppSpec {
+  const environments = spec.environments.map((entry) => (entry.secret === true ? { ...entry, value: MASK } : entry));
+  return { ...spec, environments };
 }
 
 /** Returns the digest in the repository of the reference, if the image is known under several. */

@@ -11,6 +11,7 @@ import type { Host } from "../host/host.ts";
 import type { DeviceReporting } from "../link/ports.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
 import type { Readings } from "../telemetry/readings.ts";
+import { withSecretsMasked } from "./app-report.ts";
 import { sendAppLog } from "./send-app-log.ts";
 import { readDeploymentOutcomes } from "./deployment-outcomes.ts";
 import { readDeviceState } from "./device-state.ts";
@@ -64,7 +65,7 @@ function createQueryHandlers(options: ReportingOptions, builder: ReportBuilder):
     async app({ params: { app, reveal }, send, signal }) {
       const found = await withEngineErrors(() => builder.buildApp(app, signal), signal);
       if (!found) throw new EdgeError("AppNotFound", `There is no app named ${app} on this device.`);
-      await send({ app: found.report, ...(reveal && { spec: found.app.spec }) });
+      await send({ app: found.report, ...(reveal && { spec: withSecretsMasked(found.app.spec) }) });
       return undefined;
     },
     async device({ send, signal }) {

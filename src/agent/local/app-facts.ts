@@ -1,7 +1,7 @@
 import { deadline } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";
 import { isUp } from "../core/app/container-status.ts";
-import { secretsOf } from "../core/app/container.ts";
+import { declaredSecretsOf } from "../core/app/secrets.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import { hostPortsOf, includesPort } from "../core/host/host-port.ts";
 import type { ContainerState } from "../engine/engine.ts";
@@ -70,7 +70,7 @@ async function readEngineFacts(
       engine.inspectImage(app.imageId, signal),
       sources.createPolicyCheck()(app, signal),
     ]);
-    const secrets = secretsOf(app.spec);
+    const secrets = declaredSecretsOf(app.spec);
     const lines = container ? await engine.tailLogs(container.id, LOG_LINES, signal) : [];
     return {
       engine_error: null,

@@ -1,7 +1,8 @@
 import { errorText } from "../../lib/error-text.ts";
 import { type Clock, unixNow } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";
-import { hasAgentGivenName, LABELS, secretsOf } from "../core/app/container.ts";
+import { hasAgentGivenName, LABELS } from "../core/app/container.ts";
+import { environmentValuesOf } from "../core/app/secrets.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import { type AppContainer, nextRepair, type Repair, repairDelay } from "../core/app/repair.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
@@ -154,7 +155,7 @@ export class AppReconciler {
       }
       const next = Math.round(repairDelay(failures + 1) / 1000);
       log.error(
-        { err: maskError(error, secretsOf(app.spec)), attempt: failures + 1, next_try_s: next },
+        { err: maskError(error, environmentValuesOf(app.spec)), attempt: failures + 1, next_try_s: next },
         "the app is not running and could not be repaired; it is tried again. See: edge-agent app NAME",
       );
       this.#recordRepair(app, repair.reason, error);
@@ -165,7 +166,7 @@ export class AppReconciler {
   #recordRepair(app: AppRecord, reason: string, error?: unknown): void {
     const { clock, store, logger } = this.#options;
     const text = errorText(error);
-    const masked = error === undefined ? {} : { error: maskSecrets(text, secretsOf(app.spec)).slice(0, 500) };
+    const masked = error === undefined ? {} : { error: maskSecrets(text, environmentValuesOf(app.spec)).slice(0, 500) };
     const at = unixNow(clock);
     try {
       store.save({ historyEntry: { kind: "repair", app: app.name, at, reason, ...masked } });

@@ -1,7 +1,9 @@
+import { MIN_SECRET_LENGTH } from "../../lib/secret-forms.ts";
 import { findRefusal, type HostState, type Refusal, toRefusalFailure } from "../core/deployment/check.ts";
 import { LABELS } from "../core/app/container.ts";
 import { type HostPort, hostPortsOf, includesPort } from "../core/host/host-port.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
+import { secretNotes } from "../core/deployment/secret-notes.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { Step } from "../core/deployment/step.ts";
 import { NOTHING_CREATED } from "./observe.ts";
@@ -46,6 +48,7 @@ export async function runCheck(context: CheckContext, { spec }: Extract<Step, { 
     record: { checked: true, imageId },
     events: [
       ...(await limitsWithoutEffect(context, spec)),
+      ...secretNotes(record, MIN_SECRET_LENGTH),
       ...(imageId === undefined || record.options.dry_run
         ? []
         : [runningEvent("pulling", `Image ${spec.image} is already on the device.`)]),

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { newVersionName, canonicalSpec, containerName, extrasOf, LABELS } from "../core/app/container.ts";
+import { secretKeysOf } from "../core/app/secrets.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { CreateStep } from "../core/deployment/step.ts";
 import { EngineError } from "../engine/engine-error.ts";
@@ -57,6 +58,7 @@ function toRequest({ config }: Pick<ContainerStepContext, "config">, step: Creat
       [LABELS.image]: spec.image,
       [LABELS.previousImage]: previousImageId ?? "",
       [LABELS.extras]: JSON.stringify(extrasOf(spec)),
+      [LABELS.secretVariables]: JSON.stringify(secretKeysOf(spec)),
     },
     environment: spec.environments.map(({ key, value }) => `${key}=${value}`),
     ports: spec.ports.map(({ host_port, target_port, protocol }) => ({

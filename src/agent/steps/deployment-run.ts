@@ -3,7 +3,7 @@ import { fullJitter } from "../../lib/backoff.ts";
 import { errorEntry, isErrorCode } from "../../protocol/errors.ts";
 import { stepEvents, runningEvent } from "../core/deployment/step-events.ts";
 import type { ConcurrentDeployment } from "../core/deployment/check.ts";
-import { secretsOfRecord } from "../core/app/container.ts";
+import { secretsOfRecord } from "../core/app/secrets.ts";
 import {
   type DeploymentRecord,
   type Failure,
@@ -279,7 +279,10 @@ export class DeploymentRun {
     // The log must be understood without the table of error codes.
     const advice = isErrorCode(code) ? ` What to do: ${errorEntry(code).hint}` : "";
     const text = advice === "" || /[.!?]$/.test(message) ? message : `${message}.`;
-    this.#log()[level]({ status, step, ...(code && { code }), ...(isFinal(event) && event.details) }, text + advice);
+    this.#log()[level](
+      { status, step, ...(code && { code }), ...(isFinal(event) && ownDetails(event)) },
+      text + advice,
+    );
   }
 
   #log() {
@@ -298,4 +301,10 @@ export class DeploymentRun {
       signal: this.#step.signal,
     };
   }
+}
+
+/** Returns the details of an event for the agent's log, without the app's output: that may contain any value. */
+function ownDetails({ details = {} }: EventContent): Record<string, unknown> {
+  const { logs: _logs, output: _output, ...own } = details;
+  return own;
 }

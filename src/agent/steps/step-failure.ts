@@ -1,7 +1,7 @@
 import { EdgeError } from "../../protocol/errors.ts";
 import { maskSecrets } from "../../lib/redact.ts";
 import type { DeploymentStep } from "../../protocol/deployment-event.ts";
-import { secretsOfRecord } from "../core/app/container.ts";
+import { secretsOfRecord } from "../core/app/secrets.ts";
 import type { DeploymentRecord, Failure } from "../core/deployment/record.ts";
 import { failureOf } from "../core/deployment/failure.ts";
 import type { Step } from "../core/deployment/step.ts";

@@ -1,7 +1,7 @@
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { Step } from "../core/deployment/step.ts";
 import { maskSecrets } from "../../lib/redact.ts";
-import { secretsOfRecord } from "../core/app/container.ts";
+import { declaredSecretsOfRecord } from "../core/app/secrets.ts";
 import type { Failure } from "../core/deployment/record.ts";
 import { type Baseline, evaluateSample } from "../core/deployment/verify.ts";
 import type { ContainerState } from "../engine/engine.ts";
@@ -97,7 +97,7 @@ async function crashFailure(context: VerifyContext, step: VerifyStep, first: Con
       ...(exitCode !== undefined && { exit_code: exitCode }),
       oom_killed: sample.oomKilled,
       restart_count: sample.restartCount,
-      logs: maskLogTail(lines, secretsOfRecord(context.record), MAX_TEXT_LENGTH),
+      logs: maskLogTail(lines, declaredSecretsOfRecord(context.record), MAX_TEXT_LENGTH),
     },
   };
 }
@@ -117,8 +117,7 @@ async function sampleBetweenRuns(
 }
 
 function unhealthyFailure(context: VerifyContext, sample: ContainerState): Failure {
-  // The output may repeat values of the environment.
-  const output = maskSecrets(sample.healthOutput, secretsOfRecord(context.record)).slice(0, MAX_TEXT_LENGTH);
+  const output = maskSecrets(sample.healthOutput, declaredSecretsOfRecord(context.record)).slice(0, MAX_TEXT_LENGTH);
   const seconds = Math.round(context.config.healthTimeoutMs / 1000);
   return {
     code: "Unhealthy",

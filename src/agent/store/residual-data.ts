@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { hasResidualData, markResidualData, scrub } from "../../lib/sqlite.ts";
-import { secretsOfRecord } from "../core/app/container.ts";
+import { secretsOfRecord } from "../core/app/secrets.ts";
 import type { DeploymentRecord } from "../core/deployment/record.ts";
 
 type SecretValues = ReadonlySet<string>;

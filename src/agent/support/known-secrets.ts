@@ -1,6 +1,6 @@
 import { configSecrets } from "../config/masked.ts";
 import type { ConfigFile } from "../config/schema.ts";
-import { secretsOf, secretsOfRecord } from "../core/app/container.ts";
+import { environmentValuesOf, secretsOfRecord } from "../core/app/secrets.ts";
 import type { StoreReader } from "../store/store.ts";
 
 interface Sources {
@@ -19,7 +19,7 @@ export function knownSecrets({ config, store, env }: Sources): string[] {
     config instanceof Error
       ? []
       : [config.token, config.device_token, ...configSecrets(config), ...passwordsIn(config.control_plane_url)];
-  const apps = store?.apps().flatMap(({ spec }) => secretsOf(spec)) ?? [];
+  const apps = store?.apps().flatMap(({ spec }) => environmentValuesOf(spec)) ?? [];
   const deployments = store?.deployments().flatMap(secretsOfRecord) ?? [];
   return [...own, ...apps, ...deployments, ...addresses.flatMap(passwordsIn)].flatMap((secret) =>
     secret ? [secret] : [],

@@ -113,6 +113,7 @@ function diffVariable(
     showValues && !isSecret ? changes : changes.map(withoutValues).map((change) => withNote(change, isSecret));
   if (!old || !next) return shown(diffValue(field, old?.["value"], next?.["value"]));
   const declared = diffValue(`${field}.secret`, old["secret"] ?? false, next["secret"] ?? false);
+  if (next["value"] === MASK) return declared;
   // The device never returns a declared secret.
   if (old["value"] === MASK) return [{ field, change: "check", note: "a secret; the device compares it" }, ...declared];
   return [...shown(diffValue(field, old["value"], next["value"])), ...declared];

@@ -16,9 +16,9 @@ const DEFAULT_RESTART_POLICY = "unless-stopped";
 const CANONICAL: Readonly<Record<string, (entry: Entry) => Entry>> = {
   environments: ({ secret, ...entry }) => (secret === true ? { ...entry, secret } : entry),
   ports: ({ protocol, ...entry }) => (protocol === undefined || protocol === "tcp" ? entry : { ...entry, protocol }),
-  devices: ({ local, target, permissions }) => ({
-    local,
-    ...(target !== undefined && target !== local && { target }),
+  devices: ({ local, target = local, permissions }) => ({
+    local: normalized(local),
+    ...(normalized(target) !== normalized(local) && { target: normalized(target) }),
     ...(typeof permissions === "string" && permissions.length < 3 && { permissions: inOrder(permissions) }),
   }),
   volumes: ({ local, target, ...entry }) => ({ local: normalized(local), target: normalized(target), ...entry }),

@@ -1,9 +1,10 @@
 import { replacementOf } from "../../protocol/app-replacement.ts";
+import { MASK } from "../../lib/redact.ts";
 import { supports } from "../../protocol/features.ts";
 import { withoutUnknownNulls } from "../../protocol/added-fields.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { asksRegistry, type DiffOptions, diffApp, type FieldChange } from "./diff.ts";
-import { type AppDocument, fieldsInForce, unknownFields } from "./fields.ts";
+import { type AppDocument, entriesOf, fieldsInForce, unknownFields } from "./fields.ts";
 
 /** Protocol version. */
 const FIRST_VERSION_WITH_UPDATES = 2;
@@ -25,6 +26,12 @@ export function planApp(desired: AppSpec, current: AppDocument | undefined, opti
   return { app: desired.name, change, fields, unknown_fields: unknownFields(current) };
 }
 
+/** Returns the secrets that are to keep a value which the app on the device does not have. */
+export function secretsToGive(desired: AppSpec, current: AppDocument | undefined): string[] {
+  const known = new Set(entriesOf(current?.["environments"]).map(({ key }) => key));
+  return desired.environments.filter((entry) => isKept(entry) && !known.has(entry.key)).map(({ key }) => key);
+}
+
 /**
  * Returns the update that makes the app as desired. The image is named only where it differs: naming it makes the device
  * look for a newer image under the same tag, which the plan does not show. A field that the app does not have is only
@@ -32,7 +39,10 @@ export function planApp(desired: AppSpec, current: AppDocument | undefined, opti
  */
 export function updateFor(desired: AppSpec, current: AppDocument): AppDocument {
   const inForce = fieldsInForce(current);
-  const replacement = replacementOf(desired);
+  const replacement = {
+    ...replacementOf(desired),
+    environments: desired.environments.map((entry) => (isKept(entry) ? { key: entry.key, secret: true } : entry)),
+  };
   const inEveryService = withoutUnknownNulls(replacement, (feature) => supports(FIRST_VERSION_WITH_UPDATES, feature));
   return Object.fromEntries(
     Object.entries(replacement).filter(([field, value]) => {
@@ -40,4 +50,9 @@ export function updateFor(desired: AppSpec, current: AppDocument): AppDocument {
       return value !== null || current[field] !== undefined || Object.hasOwn(inEveryService as AppDocument, field);
     }),
   );
+}
+
+/** Whether a variable keeps the value it has on the device. */
+function isKept({ value, secret }: AppSpec["environments"][number]): boolean {
+  return secret === true && value === MASK;
 }

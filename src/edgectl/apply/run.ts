@@ -3,11 +3,11 @@ import { appsPath, getApp } from "../api/apps.ts";
 import type { Context } from "../context.ts";
 import { type FollowFlags, requestDeployment } from "../deploy/run-deployment.ts";
 import { EXIT } from "../exit-code.ts";
-import { Failure } from "../failure.ts";
+import { Failure, usageFailure } from "../failure.ts";
 import { renderPlan } from "../views/plan-view.ts";
 import type { DiffOptions } from "./diff.ts";
 import type { AppDocument } from "./fields.ts";
-import { type AppPlan, planApp, updateFor } from "./plan.ts";
+import { type AppPlan, planApp, secretsToGive, updateFor } from "./plan.ts";
 import type { DesiredApp } from "./read-app-file.ts";
 
 export interface ApplyOptions extends FollowFlags, DiffOptions {
@@ -39,6 +39,11 @@ export async function applyApp(
 ): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const current = await findSpec(client, asset, desired.spec.name);
+    const [missing] = secretsToGive(desired.spec, current);
+    if (missing !== undefined) {
+      const message = `The secret ${missing} has no value, and ${desired.spec.name} on ${asset} has none that could stay.`;
+      throw usageFailure(message, "Give its value in the file.");
+    }
     const plan = planApp(desired.spec, current, options);
     showPlan(context, plan);
     if (plan.change === "none") return;

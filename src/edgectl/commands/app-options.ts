@@ -15,6 +15,11 @@ export function addAppOptions(command: Command): Command {
     )
     .option("-e, --env <key=value>", "set a variable; KEY alone takes this shell's value (repeatable)", collect(String))
     .option("--env-file <file>", "set variables from a file of KEY=VALUE lines (repeatable)", collect(String))
+    .option(
+      "--secret-env <key=value>",
+      "as --env, for a secret: masked everywhere, also in the app's log (repeatable)",
+      collect(String),
+    )
     .option("-v, --volume <local:target[:ro]>", "mount a path of the device (repeatable)", collect(parseVolume))
     .option("--device <local[:target[:rwm]]>", "give the app a device file (repeatable)", collect(parseDevice))
     .option("--host-network", "use the device's network directly")

@@ -11,6 +11,8 @@ import {
   type AppRequest,
   buildAppRequest,
   LIST_FIELDS,
+  secretsWithoutValue,
+  withoutSecretValues,
 } from "../deploy/app-request.ts";
 import { type AppOptions, readAppFile, readAppFlags } from "../deploy/read-app.ts";
 import { type ExecutionOptions, readExecutionOptions } from "../deploy/execution-options.ts";
@@ -64,8 +66,11 @@ export function addAppsUpdate(apps: Command, io: Io): void {
         const missing = listsToExtend(flags, base);
         const mustKnow = missing.length > 0;
         const current = mustKnow || isWholeApp(file) ? await findSpec(client, asset, name, mustKnow) : {};
-        const kept = Object.fromEntries(missing.map((list) => [list, current[list] ?? []]));
+        const kept = Object.fromEntries(missing.map((list) => [list, withoutSecretValues(current[list] ?? [])]));
         const app = buildAppRequest({ ...kept, ...base }, flags);
+        for (const key of secretsWithoutValue(app).filter((name) => isGiven(name, flags))) {
+          context.printer.note(`${key} is not set in this shell: it keeps the value it has on the device.`);
+        }
         if (isWholeApp(file)) noteKept(context, options.file ?? "", stillInForce(current, app));
         const body = { ...app, ...execution };
         const query = { dry_run: options.dryRun ? "true" : undefined };
@@ -100,6 +105,10 @@ function noteKept({ printer }: Context, fileName: string, kept: ReturnType<typeo
   );
 }
 
+function isGiven(name: string, { environments }: AppFlags): boolean {
+  return environments.some(({ key }) => key === name);
+}
+
 function cleared(names: readonly string[]): AppRequest {
   return Object.fromEntries(
     names.map((name) => {
@@ -123,9 +132,14 @@ A variable, port, volume or device replaces the app's entry of the same
 variable, container port or container path; others are added to it. To set all
 anew: --clear env --env A=1.
 
+A variable that is a secret stays one. --secret-env KEY takes this shell's
+value; if the shell has none, KEY becomes a secret and keeps the value it has on
+the device.
+
 The old version runs until the new one is ready to start.
 
 Examples:
   edgectl apps update GW-0001 web --image nginx:1.30
   edgectl apps update GW-0001 web --env LOG_LEVEL=debug --dry-run
+  edgectl apps update GW-0001 web --secret-env DB_PASSWORD
   edgectl apps update GW-0001 web --clear ports --port 30090:80`;

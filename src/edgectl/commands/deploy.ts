@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { appsPath } from "../api/apps.ts";
 import { connect, createContext } from "../context.ts";
-import { buildAppRequest } from "../deploy/app-request.ts";
+import { buildAppRequest, secretsWithoutValue } from "../deploy/app-request.ts";
 import { type AppOptions, readAppFile, readAppFlags } from "../deploy/read-app.ts";
 import { type ExecutionOptions, readExecutionOptions } from "../deploy/execution-options.ts";
 import { type FollowFlags, requestDeployment } from "../deploy/run-deployment.ts";
@@ -31,6 +31,13 @@ export function addDeploy(program: Command, io: Io): void {
       const app = buildAppRequest(file === undefined ? undefined : await readAppFile(file, io), {
         ...(await readAppFlags(options, args, io)),
       });
+      const missing = secretsWithoutValue(app);
+      if (missing[0] !== undefined) {
+        throw usageFailure(
+          `The secret ${missing[0]} has no value.`,
+          `Set ${missing[0]} in this shell, or in the file.`,
+        );
+      }
       const body = { ...app, ...(await readExecutionOptions(options, io)) };
       const client = await connect(context);
       const query = { dry_run: options.dryRun ? "true" : undefined };
@@ -53,4 +60,4 @@ Examples:
   edgectl deploy GW-0001 -f app.json --env LOG_LEVEL=debug
   edgectl deploy GW-0001 -f app.json --dry-run
   edgectl deploy GW-0001 --name nr --image node-red:4.1 -- node-red --safe
-  API_TOKEN=… edgectl deploy GW-0001 -f app.json --env API_TOKEN`;
+  API_TOKEN=… edgectl deploy GW-0001 -f app.json --secret-env API_TOKEN`;

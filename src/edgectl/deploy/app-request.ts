@@ -28,11 +28,45 @@ export type AppListField = (typeof LIST_FIELDS)[number];
 export function buildAppRequest(file: AppRequest | undefined, flags: AppFlags): AppRequest {
   const given = Object.entries(flags.scalars).filter(([, value]) => value !== undefined);
   const request: Record<string, unknown> = { ...file, ...Object.fromEntries(given) };
-  mergeList(request, "environments", flags.environments, ({ key }) => String(key));
+  mergeEnvironments(request, flags.environments);
   mergeList(request, "ports", flags.ports, (port) => `${port.target_port}/${port.protocol ?? "tcp"}`);
   mergeList(request, "volumes", flags.volumes, ({ target }) => String(target));
   mergeList(request, "devices", flags.devices, ({ local, target }) => String(target ?? local));
   return request;
+}
+
+/** Returns the names of secrets that have no value in the request: they keep the one on the device. */
+export function secretsWithoutValue({ environments }: AppRequest): string[] {
+  return entriesOf(environments).flatMap(({ key, value, secret }) => {
+    return secret === true && value === undefined ? [String(key)] : [];
+  });
+}
+
+/** Removes the values of secrets from a list that the device returned: it masks them, and keeps what has no value. */
+export function withoutSecretValues(environments: unknown): unknown {
+  if (!Array.isArray(environments)) return environments;
+  return environments.map((entry: Partial<EnvironmentEntry>) => {
+    return entry.secret === true ? { key: entry.key, secret: true } : entry;
+  });
+}
+
+/** A variable that is a secret in the file or on the device stays one, and keeps its value if the options give none. */
+function mergeEnvironments(request: Record<string, unknown>, entries: readonly EnvironmentEntry[]): void {
+  const existing = new Map(entriesOf(request["environments"]).map((entry) => [entry.key, entry]));
+  const merged = entries.map((entry) => {
+    const { value, secret } = existing.get(entry.key) ?? {};
+    return {
+      ...(value !== undefined && { value }),
+      ...(secret !== undefined && { secret }),
+      ...entry,
+    };
+  });
+  mergeList(request, "environments", merged, ({ key }) => String(key));
+}
+
+function entriesOf(list: unknown): Partial<EnvironmentEntry>[] {
+  if (!Array.isArray(list)) return [];
+  return list.filter((entry): entry is Partial<EnvironmentEntry> => typeof entry === "object" && entry !== null);
 }
 
 /** Parses an app file. Errors: exit code 2 if it is not one JSON object; the message does not repeat its content. */

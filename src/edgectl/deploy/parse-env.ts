@@ -2,7 +2,9 @@ import { usageFailure } from "../failure.ts";
 
 export interface EnvironmentEntry {
   readonly key: string;
-  readonly value: string;
+  /** Absent for a secret that keeps the value it has in the app file or on the device. */
+  readonly value?: string;
+  readonly secret?: boolean;
 }
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -13,6 +15,16 @@ type Env = Readonly<Record<string, string | undefined>>;
  */
 export function parseEnv(text: string, env: Env): EnvironmentEntry {
   return parseAssignment(text, env, "--env");
+}
+
+/**
+ * Parses one `--secret-env`: as `--env`, but a `KEY` alone that is not set in this shell has no value here. Errors may
+ * contain the key, never the value.
+ */
+export function parseSecretEnv(text: string, env: Env): EnvironmentEntry {
+  const isKept = !text.includes("=") && env[text] === undefined && text.trim() !== "";
+  const entry = isKept ? { key: text } : parseAssignment(text, env, "--secret-env");
+  return { ...entry, secret: true };
 }
 
 /**

@@ -3,7 +3,7 @@ import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { readTextFile, readTextOrStdin } from "../read-text.ts";
 import { type AppFlags, type AppRequest, parseAppFile } from "./app-request.ts";
-import { type EnvironmentEntry, parseEnv, parseEnvFile } from "./parse-env.ts";
+import { type EnvironmentEntry, parseEnv, parseEnvFile, parseSecretEnv } from "./parse-env.ts";
 import type { DeviceMapping } from "./parse-options.ts";
 
 /** The options that describe an app, as commander passes them. Durations in seconds, sizes in bytes. */
@@ -14,6 +14,7 @@ export interface AppOptions {
   readonly port?: readonly PortMapping[];
   readonly env?: readonly string[];
   readonly envFile?: readonly string[];
+  readonly secretEnv?: readonly string[];
   readonly volume?: readonly Volume[];
   readonly hostNetwork?: boolean;
   readonly privileged?: boolean;
@@ -55,12 +56,14 @@ export async function readAppFile(name: string, io: Io): Promise<AppRequest> {
 }
 
 async function readEnvironments(options: AppOptions, io: Io): Promise<EnvironmentEntry[]> {
-  const environments = new Map<string, string>();
+  const environments = new Map<string, EnvironmentEntry>();
+  const set = (entry: EnvironmentEntry) => environments.set(entry.key, { ...environments.get(entry.key), ...entry });
   for (const name of options.envFile ?? []) {
-    for (const { key, value } of parseEnvFile(await readTextFile(name), io.env, name)) environments.set(key, value);
+    for (const entry of parseEnvFile(await readTextFile(name), io.env, name)) set(entry);
   }
-  for (const { key, value } of (options.env ?? []).map((text) => parseEnv(text, io.env))) environments.set(key, value);
-  return [...environments].map(([key, value]) => ({ key, value }));
+  for (const text of options.env ?? []) set(parseEnv(text, io.env));
+  for (const text of options.secretEnv ?? []) set(parseSecretEnv(text, io.env));
+  return [...environments.values()];
 }
 
 function healthcheckOf(options: AppOptions): Record<string, unknown> | undefined {

@@ -7,7 +7,7 @@ type Spec = Readonly<Record<string, unknown>>;
 /** Renders a specification's fields other than name, image and ports. Fields unknown to this version are omitted. */
 export function specFields(spec: Spec): Row[] {
   const rows: Row[] = [
-    ["Variables", lines(spec["environments"], ({ key, value }) => `${text(key)}=${text(value)}`)],
+    ["Variables", lines(spec["environments"], variable)],
     ["Volumes", lines(spec["volumes"], volume)],
     [
       "Devices",
@@ -21,6 +21,10 @@ export function specFields(spec: Spec): Row[] {
     ["Privileged", spec["privileged"] === true ? "yes" : ""],
   ];
   return rows.filter(([, value]) => value !== "");
+}
+
+function variable({ key, value, secret }: Spec): string {
+  return `${text(key)}=${text(value)}${secret === true ? " (secret)" : ""}`;
 }
 
 function volume({ local, target, readonly }: Spec): string {

@@ -80,6 +80,22 @@ describe("edgectl apply", () => {
     expect(rig.body()).not.toHaveProperty("name");
   });
 
+  test("a secret without a value keeps the one on the device; a new app has none", async () => {
+    await using rig = await setUp();
+    const environments = [{ key: "TOKEN", value: "***", secret: true }];
+    rig.service.on(`GET ${WEB}`, installed({ image: "web:0", environments }), NO_APP);
+    rig.service.on(`PATCH ${WEB}`, stream([event(1, SUCCESS)]));
+    const file = { ...FILE, environments: [{ key: "TOKEN", secret: true }] };
+    expect((await rig.apply(file, "--yes")).code).toBe(0);
+    expect(rig.body()).toMatchObject({ environments: [{ key: "TOKEN", secret: true }] });
+    const { code, stderr } = await rig.apply(file, "--yes");
+    expect({ code, stderr }).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("The secret TOKEN has no value"),
+    });
+    expect(rig.changes()).toEqual([`PATCH ${WEB}`]);
+  });
+
   test("--dry-run shows the difference and has the device check it", async () => {
     await using rig = await setUp();
     rig.service.on(`GET ${WEB}`, installed({ image: "web:0" }));

@@ -28,7 +28,10 @@ const APP = {
   spec: {
     name: "web",
     image: "web:1",
-    environments: [{ key: "TOKEN", value: "***" }],
+    environments: [
+      { key: "TOKEN", value: "***" },
+      { key: "PASSWORD", value: "***", secret: true },
+    ],
     volumes: [{ local: "/data", target: "/srv", readonly: true }],
     memory_limit: 268_435_456,
   },
@@ -85,7 +88,13 @@ describe("edgectl apps list and show", () => {
     expect(list.stderr).toContain("Note: The device is not reachable. This is what it reported");
     const show = await rig.run(["apps", "show", "GW-1", "web"]);
     expect(show.stderr).toBe("");
-    for (const part of ["TOKEN=***", "/data:/srv:ro", "at most 268.4 MB", "dep_7 (update: Success)"]) {
+    for (const part of [
+      "TOKEN=***\n",
+      "PASSWORD=*** (secret)",
+      "/data:/srv:ro",
+      "at most 268.4 MB",
+      "dep_7 (update: Success)",
+    ]) {
       expect(show.stdout).toContain(part);
     }
     await rig.run(["apps", "show", "GW-1", "web", "--reveal"]);
@@ -165,6 +174,34 @@ describe("edgectl apps update", () => {
     });
     await rig.run(["apps", "update", "GW-1", "web", "--clear", "env", "--env", "LEVEL=debug"]);
     expect(rig.bodyOf("PATCH")).toEqual({ environments: [{ key: "LEVEL", value: "debug" }] });
+  });
+
+  test("keeps the secrets of the list it extends, which the device does not return", async () => {
+    await using rig = await setUp();
+    const environments = [
+      { key: "LEVEL", value: "info" },
+      { key: "PASSWORD", value: "***", secret: true },
+      { key: "TOKEN", value: "***", secret: true },
+    ];
+    const spec = { ...APP.spec, environments };
+    rig.service.on(`GET ${WEB}`, json(200, { ...APP, spec, reported_at: REPORTED_AT, reachable: true }));
+    rig.service.on(`PATCH ${WEB}`, stream([event(1, SUCCESS)]));
+    const flags = ["--env", "TOKEN=changed", "--secret-env", "LEVEL", "--secret-env", "NEW=planted"];
+    const { stdout, stderr } = await rig.run(["apps", "update", "GW-1", "web", ...flags]);
+    expect(rig.bodyOf("PATCH")).toEqual({
+      environments: [
+        { key: "PASSWORD", secret: true },
+        { key: "TOKEN", value: "changed", secret: true },
+        { key: "LEVEL", value: "info", secret: true },
+        { key: "NEW", value: "planted", secret: true },
+      ],
+    });
+    expect(stdout + stderr).not.toContain("planted");
+    const kept = await rig.run(["apps", "update", "GW-1", "web", "--secret-env", "PASSWORD"]);
+    expect(rig.bodyOf("PATCH")).toMatchObject({
+      environments: expect.arrayContaining([{ key: "PASSWORD", secret: true }]) as unknown,
+    });
+    expect(kept.stderr).toContain("PASSWORD is not set in this shell: it keeps the value it has on the device.");
   });
 
   test("a rollback is exit code 1, and says that the old version runs", async () => {

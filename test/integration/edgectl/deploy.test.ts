@@ -67,6 +67,24 @@ describe("edgectl deploy", () => {
     expect(request?.headers["idempotency-key"]).toMatch(/^[0-9a-f-]{36}$/);
   });
 
+  test("declares secrets, whose values come from the shell, and refuses one without a value", async () => {
+    await using rig = await setUp();
+    rig.service.on(POST, stream([event(1, SUCCESS)]));
+    const flags = ["--secret-env", "PASSWORD", "--env", "A=1"];
+    const env = { ...rig.env, PASSWORD: "planted" };
+    expect((await rig.user.run(["deploy", "GW-1", ...APP, ...flags], { env })).code).toBe(0);
+    expect(JSON.parse(rig.service.requests[0]?.body ?? "")).toMatchObject({
+      environments: [
+        { key: "A", value: "1" },
+        { key: "PASSWORD", value: "planted", secret: true },
+      ],
+    });
+    const missing = await rig.deploy(...APP, ...flags);
+    expect(missing.code).toBe(2);
+    expect(missing.stderr).toContain("PASSWORD has no value");
+    expect(rig.service.requests).toHaveLength(1);
+  });
+
   test("Fail is exit code 1, with the reason, the particulars and what to do", async () => {
     await using rig = await setUp();
     const fail = {

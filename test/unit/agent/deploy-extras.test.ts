@@ -54,6 +54,45 @@ describe("deploying with fields that are absent by default", () => {
     expect(said).toMatchObject([{ step: "checking", message: expect.stringContaining("memory_limit") as string }]);
   });
 
+  it("warns about variables that look like secrets and are not declared, by their names", async () => {
+    await using rig = new AgentRig();
+    rig.engine.addImage(IMAGE);
+    const environments = [
+      { key: "DB_PASSWORD", value: "planted-one" },
+      { key: "API_TOKEN", value: "planted-two" },
+      { key: "SMTP_PASS", value: "planted-three", secret: true },
+      { key: "PIN", value: "123", secret: true },
+      { key: "TZ", value: "planted-four" },
+    ];
+    const warnings = async (id: string): Promise<string[]> => {
+      await rig.untilEnd(id);
+      return rig.events(id).flatMap(({ message }) => (/secret/.test(message) ? [message] : []));
+    };
+    const both = [
+      "DB_PASSWORD and API_TOKEN look like secrets and are not declared as such (environments[].secret): " +
+        "if the app prints a value, its log shows it.",
+      "PIN is too short to be masked in the app's log: secrets of less than 4 characters are not masked.",
+    ];
+    rig.deployments.deploy("dry", { ...REQUEST, environments }, { dry_run: true });
+    expect(await warnings("dry")).toEqual(both);
+    rig.deployments.deploy("d1", { ...REQUEST, environments });
+    expect(await warnings("d1")).toEqual(both);
+    // An update is about what it changes.
+    const change = (id: string, changed: readonly object[]) =>
+      rig.deployments.change(id, { action: "update", app: "app", spec: { environments: changed } });
+    change(
+      "d2",
+      environments.map((entry) => (entry.key === "TZ" ? { ...entry, value: "UTC" } : entry)),
+    );
+    expect(await warnings("d2")).toEqual([]);
+    const many = Array.from({ length: 13 }, (_, n) => ({ key: `KEY_${n}_TOKEN`, value: "planted" }));
+    change("d3", [...environments.slice(1), ...many]);
+    expect(await warnings("d3")).toEqual([expect.stringMatching(/^KEY_0_TOKEN, .*KEY_9_TOKEN and 3 more look/)]);
+    change("d4", [{ key: "DB_PASSWORD", value: "planted" }]);
+    expect(await warnings("d4")).toEqual([expect.stringMatching(/^DB_PASSWORD looks like a secret and is not/)]);
+    expect(JSON.stringify(["dry", "d1", "d3"].map((id) => rig.events(id))) + rig.log.join("")).not.toContain("planted");
+  });
+
   it("refuses a device that is not there before anything is downloaded", async () => {
     await using rig = new AgentRig();
     rig.engine.publish(IMAGE);

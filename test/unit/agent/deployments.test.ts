@@ -193,7 +193,7 @@ describe("a deployment that fails", () => {
   it("leaves no container of a crashing app, and says how it ended", async () => {
     await using rig = new AgentRig();
     rig.engine.addImage(IMAGE, { behaviour: { exit: { code: 3, afterMs: 700 }, logs: [`using ${SECRET}`, "bye"] } });
-    rig.deployments.deploy("d1", request({ environments: [{ key: "PASSWORD", value: SECRET }] }));
+    rig.deployments.deploy("d1", request({ environments: [{ key: "PASSWORD", value: SECRET, secret: true }] }));
     const end = await rig.untilEnd("d1");
     expect(end).toMatchObject({
       status: "Fail",
@@ -207,6 +207,23 @@ describe("a deployment that fails", () => {
     });
     expect(rig.engine.containers).toEqual([]);
     expect(rig.store.apps()).toEqual([]);
+  });
+
+  it("quotes undeclared values in the app's last output, and has them in no log of its own", async () => {
+    await using rig = new AgentRig();
+    const logs = ["listening on 0.0.0.0:8080 in mode server"];
+    const environments = Object.entries({ PORT: "8080", MODE: "server" }).map(([key, value]) => ({ key, value }));
+    rig.engine.addImage(IMAGE, { behaviour: { exit: { code: 3, afterMs: 700 }, logs } });
+    rig.engine.addImage("h/bad:1", {
+      behaviour: { health: { becomes: "unhealthy", afterMs: 2_000, output: "8080: no answer" } },
+    });
+    rig.deployments.deploy("d1", request({ environments }));
+    rig.deployments.deploy("d2", request({ name: "bad", image: "h/bad:1", environments }));
+    expect(await rig.untilEnd("d1")).toMatchObject({ details: { logs: expect.arrayContaining(logs) } });
+    expect(await rig.untilEnd("d2")).toMatchObject({ details: { output: "8080: no answer" } });
+    expect(rig.log.filter((line) => /8080|server/.test(line))).toEqual([]);
+    // The rest of the details is logged.
+    expect(rig.log.join("")).toContain('"exit_code":3');
   });
 
   it("tells an app that runs out of memory", async () => {

@@ -6,7 +6,8 @@ test("the values of the environment are masked, and nothing else changes", () =>
     name: "web",
     environments: [
       { key: "A", value: "s3cret" },
-      { key: "B", value: "" },
+      { key: "B", value: "", secret: true },
+      { key: "C", secret: true },
     ],
     ports: [],
   };
@@ -14,7 +15,8 @@ test("the values of the environment are masked, and nothing else changes", () =>
     name: "web",
     environments: [
       { key: "A", value: "***" },
-      { key: "B", value: "***" },
+      { key: "B", value: "***", secret: true },
+      { key: "C", secret: true },
     ],
     ports: [],
   });

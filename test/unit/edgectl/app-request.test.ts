@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { buildAppRequest, parseAppFile } from "../../../src/edgectl/deploy/app-request.ts";
-import { parseEnv, parseEnvFile } from "../../../src/edgectl/deploy/parse-env.ts";
+import { buildAppRequest, parseAppFile, secretsWithoutValue } from "../../../src/edgectl/deploy/app-request.ts";
+import { parseEnv, parseEnvFile, parseSecretEnv } from "../../../src/edgectl/deploy/parse-env.ts";
 import { parseDevice, parsePort, parseSize, parseVolume } from "../../../src/edgectl/deploy/parse-options.ts";
 import { Failure } from "../../../src/edgectl/failure.ts";
 
@@ -83,6 +83,14 @@ describe("--env and --env-file", () => {
     expect(`${failure.message}${failure.hint}`).not.toContain("planted");
   });
 
+  test("a secret may be given without a value, which it then keeps", () => {
+    expect(parseSecretEnv("TOKEN=a=b", { TOKEN: "t" })).toEqual({ key: "TOKEN", value: "a=b", secret: true });
+    expect(parseSecretEnv("TOKEN", { TOKEN: "t" })).toEqual({ key: "TOKEN", value: "t", secret: true });
+    expect(parseSecretEnv("TOKEN", {})).toEqual({ key: "TOKEN", secret: true });
+    expect(() => parseSecretEnv("=planted", {})).toThrow("--secret-env: there is no variable name");
+    expect(() => parseSecretEnv("", {})).toThrow("no variable name");
+  });
+
   test("a file is read as docker reads it: no quoting, comments and empty lines ignored", () => {
     expect(parseEnvFile('\uFEFFA=1\r\n#B=2\n\n  C="x # y"\nD=\n', {}, "f")).toEqual([
       { key: "A", value: "1" },
@@ -134,6 +142,30 @@ describe("file and flags together", () => {
       ],
       volumes: [{ local: "/a", target: "/b", readonly: true }],
     });
+  });
+
+  test("a secret stays one, and keeps its value if the flags give none", () => {
+    const environments = [
+      { key: "A", value: "file", secret: true },
+      { key: "B", value: "file", secret: false },
+      { key: "C", value: "file" },
+    ];
+    const given = [
+      { key: "A", value: "flag" },
+      { key: "B", secret: true },
+      { key: "D", secret: true },
+    ];
+    const request = buildAppRequest({ environments }, { ...NO_FLAGS, environments: given });
+    expect(request).toEqual({
+      environments: [
+        { key: "C", value: "file" },
+        { key: "A", value: "flag", secret: true },
+        { key: "B", value: "file", secret: true },
+        { key: "D", secret: true },
+      ],
+    });
+    expect(secretsWithoutValue(request)).toEqual(["D"]);
+    expect(secretsWithoutValue({ environments: [{ key: "A" }, null] })).toEqual([]);
   });
 
   test("TCP and UDP of one port are different keys; a device's key is its path in the container", () => {

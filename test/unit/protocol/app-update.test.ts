@@ -29,6 +29,26 @@ describe("the update of an app", () => {
     expect(issuesOf(input)).toEqual([expect.objectContaining({ path })]);
   });
 
+  it("takes a secret without a value, which keeps it, and no other variable", () => {
+    const update = { environments: [{ key: "PASSWORD", secret: true }] };
+    expect(parseAppUpdate(update)).toEqual({ ok: true, update });
+    for (const entry of [{ key: "PASSWORD" }, { key: "PASSWORD", secret: false }]) {
+      expect(issuesOf({ environments: [entry] })).toEqual([
+        { path: "environments[0].value", reason: "is missing; only a secret may omit it, to keep it" },
+      ]);
+    }
+    expect(issuesOf({ environments: [{ key: "A", secret: 1 }] })).toEqual([
+      expect.objectContaining({ path: "environments[0].secret" }),
+    ]);
+    const twice = [
+      { key: "A", secret: true },
+      { key: "A", value: "" },
+    ];
+    expect(issuesOf({ environments: twice })).toEqual([
+      { path: "environments[1].key", reason: "the key appears twice" },
+    ]);
+  });
+
   it("says why a name is refused", () => {
     expect(issuesOf({ name: "other" })).toEqual([
       { path: "name", reason: "the name of an app cannot change; deploy under the new name and remove this one" },

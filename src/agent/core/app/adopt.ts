@@ -81,9 +81,11 @@ function candidateSpecs(found: OrphanConfig): (AppSpec | undefined)[] {
   const specs: (AppSpec | undefined)[] = [];
   for (const extras of possibleLabelValues(found, LABELS.extras)) {
     for (const image of possibleLabelValues(found, LABELS.image)) {
-      for (const environment of possibleEnvironments(found)) {
-        const parsed = toSpec(found, { extras, image: image ?? found.image, environment });
-        specs.push(parsed.ok ? parsed.spec : undefined);
+      for (const secrets of possibleLabelValues(found, LABELS.secretVariables)) {
+        for (const environment of possibleEnvironments(found)) {
+          const parsed = toSpec(found, { extras, image: image ?? found.image, secrets, environment });
+          specs.push(parsed.ok ? parsed.spec : undefined);
+        }
       }
     }
   }
@@ -112,17 +114,19 @@ function previousImageOf(found: OrphanConfig): string | undefined {
 interface SpecCandidate {
   readonly extras: string | undefined;
   readonly image: string;
+  readonly secrets: string | undefined;
   readonly environment: readonly string[];
 }
 
-function toSpec(found: OrphanConfig, { extras, image, environment }: SpecCandidate): ParsedAppSpec {
+function toSpec(found: OrphanConfig, { extras, image, secrets, environment }: SpecCandidate): ParsedAppSpec {
+  const secretKeys = parseSecretKeys(secrets);
   return parseAppSpec({
     ...parseExtras(extras),
     name: found.app,
     image,
     host_network: found.hostNetwork,
     privileged: found.privileged,
-    environments: environment.map(splitVariable),
+    environments: secretKeys ? environment.map((entry) => toVariable(entry, secretKeys)) : INVALID,
     ports: found.ports.map(({ hostPort, targetPort, protocol }) => ({
       host_port: hostPort,
       target_port: targetPort,
@@ -146,7 +150,21 @@ function parseExtras(label: string | undefined): object {
 /** Not a field of a specification, so parsing rejects it. */
 const UNREADABLE = { unreadable_extras: true };
 
-function splitVariable(entry: string): { key: string; value: string } {
+/** Not a list, so parsing rejects it. */
+const INVALID = null;
+
+/** `undefined` for text that is no list: the app must not be adopted then, since its log would show its secrets. */
+function parseSecretKeys(label: string | undefined): ReadonlySet<unknown> | undefined {
+  if (label === undefined) return new Set();
+  try {
+    const value: unknown = JSON.parse(label);
+    return Array.isArray(value) ? new Set(value) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function toVariable(entry: string, secretKeys: ReadonlySet<unknown>): AppSpec["environments"][number] {
   const [key = "", ...rest] = entry.split("=");
-  return { key, value: rest.join("=") };
+  return { key, value: rest.join("="), ...(secretKeys.has(key) && { secret: true }) };
 }

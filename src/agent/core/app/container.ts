@@ -1,11 +1,10 @@
 import { normalizePath } from "../../../protocol/normalize-path.ts";
 import { VERSION_SUFFIXES } from "../../../protocol/app-fields.ts";
 import type { AppSpec } from "../../../protocol/app-spec.ts";
-import type { DeploymentRecord } from "../deployment/record.ts";
 
 /**
  * Labels by which the agent recognizes its containers. A container inherits its image's labels, so each label is set at
- * every creation, even to an empty value. Earlier releases omitted `extras` and `previousImage` if empty.
+ * every creation, even to an empty value. Earlier releases omitted `extras` and `previousImage` if empty, and had no `secretVariables`.
  */
 export const LABELS = {
   app: "io.edge-agent.app",
@@ -15,6 +14,8 @@ export const LABELS = {
   stateDir: "io.edge-agent.state-dir",
   /** Optional fields of the specification that engines do not return unchanged, as JSON; `{}` if there are none. */
   extras: "io.edge-agent.extras",
+  /** Names of the variables that are declared secret, as JSON; `[]` if there are none. */
+  secretVariables: "io.edge-agent.secret-variables",
   /** The requested image reference: the container may have been created from the image's id. */
   image: "io.edge-agent.image",
   /** Id of the image an update replaced; empty if there was none. */
@@ -53,7 +54,7 @@ export function canonicalSpec(spec: AppSpec): string {
     spec.image,
     spec.host_network,
     spec.privileged,
-    spec.environments.map(({ key, value }) => [key, value]),
+    spec.environments.map(({ key, value, secret }) => [key, value, ...(secret ? [true] : [])]),
     spec.ports.map(({ host_port, target_port, protocol }) => [
       host_port,
       target_port,
@@ -96,20 +97,4 @@ function canonicalDevice({ local, target = local, permissions = "rwm" }: Device)
 function canonicalHealthcheck(check: Healthcheck): Healthcheck {
   const { command, interval_s, timeout_s, retries, start_period_s } = check;
   return { command, interval_s, timeout_s, retries, start_period_s };
-}
-
-function secretsOfAuth(auth: DeploymentRecord["options"]["registry_auth"]): string[] {
-  if (!auth) return [];
-  return "token" in auth ? [auth.token] : [auth.password];
-}
-
-/** Returns the secrets to mask in a deployment's messages. An app may also print the previous version's. */
-export function secretsOfRecord(record: Pick<DeploymentRecord, "spec" | "previous" | "options">): string[] {
-  const { spec, previous, options } = record;
-  return [...secretsOf(spec), ...secretsOf(previous?.spec), ...secretsOfAuth(options.registry_auth)];
-}
-
-/** Returns the secrets of a specification: the values of its environment variables. */
-export function secretsOf(spec: AppSpec | undefined): string[] {
-  return spec?.environments.map(({ value }) => value) ?? [];
 }

@@ -1,8 +1,9 @@
 import { type AppSpec, type ParsedAppSpec, parseAppSpec } from "../../../protocol/app-spec.ts";
-import { parseAppUpdate } from "../../../protocol/app-update.ts";
+import { type AppUpdate, MASKED_VALUE, parseAppUpdate } from "../../../protocol/app-update.ts";
 import type { DeployOptions } from "../../../protocol/deploy-request.ts";
 import type { AppAction } from "../../../protocol/deployment-action.ts";
-import type { EdgeError } from "../../../protocol/errors.ts";
+import { EdgeError } from "../../../protocol/errors.ts";
+import { invalidRequest, type RequestIssue } from "../../../protocol/request-error.ts";
 import type { AppRecord, DeploymentRecord, Failure } from "./record.ts";
 import { newRecord } from "./record.ts";
 
@@ -69,14 +70,37 @@ function failing(
 /**
  * Returns the specification after an update. Fields missing from the patch keep their values; others are replaced as a
  * whole, lists too, so that an empty list clears; `null` removes an optional field. The patch may contain the app's own
- * name, as a file does that the app was deployed from. Error: `InvalidRequest`.
+ * name, as a file does that the app was deployed from. A secret may omit its value to keep it. Error: `InvalidRequest`.
  */
 export function mergeSpec(current: AppSpec, patch: unknown): ParsedAppSpec {
   const parsed = parseAppUpdate(withoutName(patch, current.name));
   if (!parsed.ok) return parsed;
-  const merged = Object.entries({ ...current, ...parsed.update });
+  const environments = mergeEnvironments(current.environments, parsed.update.environments);
+  if (environments instanceof EdgeError) return { ok: false, error: environments };
+  const merged = Object.entries({ ...current, ...parsed.update, environments });
   return parseAppSpec(Object.fromEntries(merged.filter(([key, value]) => value !== null && !isNoDevice(key, value))));
 }
+
+type Environments = AppSpec["environments"];
+
+/**
+ * Returns the variables after an update. A secret without a value keeps the current one; so does one whose value is the
+ * mask, as in an answer that was sent back.
+ */
+function mergeEnvironments(current: Environments, update: AppUpdate["environments"]): Environments | EdgeError {
+  if (!update) return current;
+  const values = new Map(current.map(({ key, value }) => [key, value]));
+  const issues: RequestIssue[] = [];
+  const merged = update.map((entry, index) => {
+    const isKept = entry.value === undefined || (entry.secret === true && entry.value === MASKED_VALUE);
+    const value = isKept ? (values.get(entry.key) ?? entry.value) : entry.value;
+    if (value === undefined) issues.push({ path: `environments[${index}].value`, reason: NO_VALUE });
+    return { ...entry, value: value ?? "" };
+  });
+  return issues.length > 0 ? invalidRequest(issues) : merged;
+}
+
+const NO_VALUE = "is missing, and the app has no variable of this key whose value could stay";
 
 /** Whether an update names an image: then its reference is resolved again; otherwise the current image is kept. */
 function namesImage(patch: unknown): boolean {

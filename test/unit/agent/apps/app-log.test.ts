@@ -49,12 +49,55 @@ describe("an app's log", () => {
     expect(rig.engine.openLogs).toBe(0);
   });
 
-  it("masks secrets, and removes control characters", async () => {
-    await using rig = await deployed({}, { environments: [{ key: "TOKEN", value: "very-secret" }] });
-    rig.engine.container("app")?.write("token is very-secret", "\u001b[31mred\u001b[0m \u001b]0;title\u0007\u0000\t.");
+  it("passes values that are not declared secret, also inside words", async () => {
+    const values = { LOG_LEVEL: "info", PORT: "8080", MODE: "server", BIND: "0.0.0.0", TZ: "UTC" };
+    const environments = Object.entries(values).map(([key, value]) => ({ key, value }));
+    await using rig = await deployed({}, { environments });
+    const line = "server: info listening on 0.0.0.0:8080 in UTC mode 1 information";
+    rig.engine.container("app")?.write(line);
     const log = reading(rig, { tail: 10, follow: false });
     await log.ended;
-    expect(log.lines()).toEqual(["token is ***", "\u001b[31mred\u001b[0m \u{fffd}]0;title\u{fffd}\u{fffd}\t."]);
+    expect(log.lines()).toEqual([line]);
+  });
+
+  it("masks declared secrets in all forms, and removes control characters", async () => {
+    const value = 'very "secret" value';
+    const environments = [
+      { key: "TOKEN", value, secret: true },
+      { key: "MODE", value: "server", secret: false },
+    ];
+    await using rig = await deployed({}, { environments });
+    rig.engine
+      .container("app")
+      ?.write(
+        `token is ${value} on server`,
+        JSON.stringify({ value }),
+        `?token=${encodeURIComponent(value)}`,
+        Buffer.from(value).toString("base64"),
+        "\u001b[31mred\u001b[0m \u001b]0;title\u0007\u0000\t.",
+      );
+    const log = reading(rig, { tail: 10, follow: false });
+    await log.ended;
+    expect(log.lines()).toEqual([
+      "token is *** on server",
+      '{"value":"***"}',
+      "?token=***",
+      "***",
+      "\u001b[31mred\u001b[0m \u{fffd}]0;title\u{fffd}\u{fffd}\t.",
+    ]);
+  });
+
+  it("masks the secrets of the version before as well while it is followed over an update", async () => {
+    await using rig = await deployed({}, { environments: [{ key: "TOKEN", value: "first-secret", secret: true }] });
+    const log = reading(rig, { tail: 10, follow: true });
+    await rig.clock.advance(1_000);
+    const environments = [{ key: "TOKEN", value: "second-secret", secret: true }];
+    rig.deployments.change("d2", { action: "update", app: "app", spec: { image: IMAGE, environments } });
+    expect(await rig.untilEnd("d2")).toMatchObject({ status: "Success" });
+    rig.engine.container("app")?.write("was first-secret, is second-secret");
+    await rig.clock.advance(2_000);
+    expect(log.lines()).toContain("was ***, is ***");
+    log.stop();
   });
 
   it("is not requested in a busy loop if the engine ends the stream at once and reports the app as running", async () => {

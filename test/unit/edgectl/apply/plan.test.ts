@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { mergeSpec } from "../../../../src/agent/core/deployment/accept.ts";
 import { diffApp, SHOWN_FIELDS } from "../../../../src/edgectl/apply/diff.ts";
 import { KNOWN_FIELDS } from "../../../../src/edgectl/apply/fields.ts";
-import { planApp, updateFor } from "../../../../src/edgectl/apply/plan.ts";
+import { planApp, secretsToGive, updateFor } from "../../../../src/edgectl/apply/plan.ts";
 import { type AppSpec, appSpecSchema } from "../../../../src/protocol/app-spec.ts";
 import { renderPlan } from "../../../../src/edgectl/views/plan-view.ts";
 import { createTheme } from "../../../../src/lib/terminal/theme.ts";
@@ -126,6 +126,28 @@ describe("the plan for an app", () => {
     const plan = planApp(spec(), { ...spec(), sidecar: { image: "x" } }, HIDDEN);
     expect(plan).toMatchObject({ change: "none", unknown_fields: ["sidecar"] });
     expect(updateFor(spec(), { ...spec(), sidecar: {} })).not.toHaveProperty("sidecar");
+  });
+});
+
+describe("a secret without a value in the file", () => {
+  const kept = spec({ environments: [{ key: "TOKEN", value: "***", secret: true }] });
+
+  test("keeps the one on the device, also where it was not declared a secret", () => {
+    for (const before of [{ secret: true, value: "***" }, { value: "plain" }]) {
+      const current = { ...spec(), environments: [{ key: "TOKEN", ...before }] };
+      expect(secretsToGive(kept, current)).toEqual([]);
+      expect(updateFor(kept, current)).toMatchObject({ environments: [{ key: "TOKEN", secret: true }] });
+      expect(JSON.stringify(updateFor(kept, current))).not.toContain("***");
+    }
+    expect(planApp(kept, kept, HIDDEN).change).toBe("none");
+    expect(planApp(kept, spec({ environments: [{ key: "TOKEN", value: "plain" }] }), REVEALED).fields).toEqual([
+      { field: "environments.TOKEN.secret", change: "change", old: false, new: true },
+    ]);
+  });
+
+  test("is missing where the device has none", () => {
+    expect(secretsToGive(kept, undefined)).toEqual(["TOKEN"]);
+    expect(secretsToGive(kept, spec())).toEqual(["TOKEN"]);
   });
 });
 

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { adopt } from "../../../../../src/agent/core/app/adopt.ts";
 import { canonicalSpec, extrasOf, hasExtras, LABELS } from "../../../../../src/agent/core/app/container.ts";
+import { secretKeysOf } from "../../../../../src/agent/core/app/secrets.ts";
 import { newApp } from "../../../../../src/agent/core/deployment/record.ts";
 import { nextRepair } from "../../../../../src/agent/core/app/repair.ts";
 import { evaluateSample } from "../../../../../src/agent/core/deployment/verify.ts";
@@ -91,6 +92,44 @@ describe("optional fields of a specification", () => {
     );
   });
 
+  it("include which variables are secret, by a label of its own", () => {
+    const variable = fc.record({ key: fc.stringMatching(/^[A-Z"\\]{1,4}$/), value: fc.string(), secret: fc.boolean() });
+    const environments = fc.uniqueArray(
+      variable.filter(({ value }) => !value.includes("\0")),
+      { selector: ({ key }) => key, maxLength: 4 },
+    );
+    fc.assert(
+      fc.property(environments, fc.constantFrom({}, undefined), (environments, imageLabels) => {
+        const requested = spec({ environments });
+        const found = foundOf(requested, { [LABELS.secretVariables]: JSON.stringify(secretKeysOf(requested)) });
+        const adopted = adopt(
+          { ...found, imageLabels },
+          (candidate) => canonicalSpec(candidate) === canonicalSpec(requested),
+        );
+        expect(adopted && canonicalSpec(adopted.spec)).toBe(canonicalSpec(requested));
+      }),
+    );
+  });
+
+  it("take no secret from the label of an image, and are not adopted with a label that cannot be read", () => {
+    const plain = spec({ environments: [{ key: "A", value: "1" }] });
+    const fromImage = { [LABELS.secretVariables]: '["A"]' };
+    const adopted = adopt({ ...foundOf(plain, fromImage), imageLabels: fromImage }, () => false);
+    expect(adopted?.spec.environments).toEqual([{ key: "A", value: "1" }]);
+    for (const label of ["", "{", "null", '"A"', "{}"]) {
+      const found = foundOf(plain, { [LABELS.secretVariables]: label });
+      expect(adopt({ ...found, imageLabels: {} }, () => false)).toBeUndefined();
+    }
+  });
+
+  it("change the hash if a variable is declared secret, and not if it is declared to be none", () => {
+    const texts = [{}, { secret: false }, { secret: true }].map((fields) => {
+      return canonicalSpec(spec({ environments: [{ key: "A", value: "1", ...fields }] }));
+    });
+    expect(texts[1]).toBe(texts[0]);
+    expect(texts[2]).not.toBe(texts[0]);
+  });
+
   it("prevent adoption if their label cannot be read, since the app would run without its limits", () => {
     const found = { app: "app", deploymentId: "d1", containerId: "c1", image: "example/app:1", imageId: "i1" };
     const rest = {
@@ -109,6 +148,22 @@ describe("optional fields of a specification", () => {
     expect(adopt({ ...found, ...rest, labels: {}, imageLabels: {} }, () => false)).toBeDefined();
   });
 });
+
+function foundOf({ name, image, environments }: AppSpec, labels: Readonly<Record<string, string>>) {
+  return {
+    app: name,
+    deploymentId: "d1",
+    containerId: "c1",
+    image,
+    imageId: "i1",
+    environment: environments.map(({ key, value }) => `${key}=${value}`),
+    ports: [],
+    volumes: [],
+    hostNetwork: false,
+    privileged: false,
+    labels,
+  };
+}
 
 const HASH_BEFORE = "0d46b1b5d7e7dccd1d2361c6b90ba3248510800b1911f844a52dc24a0de88bfb";
 

@@ -10,6 +10,8 @@ function spec(fields: Record<string, unknown> = {}): AppSpec {
   return parsed.spec;
 }
 
+const A = { key: "A", value: "1" };
+
 function merged(current: AppSpec, patch: unknown): AppSpec {
   const parsed = mergeSpec(current, patch);
   if (!parsed.ok) throw parsed.error;
@@ -17,7 +19,11 @@ function merged(current: AppSpec, patch: unknown): AppSpec {
 }
 
 const key = fc.stringMatching(/^[A-Z_]{1,8}$/);
-const environments = fc.uniqueArray(fc.record({ key, value: fc.stringMatching(/^[ -~]{0,12}$/) }), {
+const variable = fc.record(
+  { key, value: fc.stringMatching(/^[ -~]{0,12}$/), secret: fc.boolean() },
+  { requiredKeys: ["key", "value"] },
+);
+const environments = fc.uniqueArray(variable, {
   selector: (entry) => entry.key,
   maxLength: 4,
 });
@@ -91,6 +97,47 @@ describe("a patch", () => {
     });
     const patch = { environments: [], ports: [], devices: [], memory_limit: null, command: null };
     expect(merged(full, patch)).toEqual(spec());
+  });
+
+  it("keeps the value of a secret that gives none, or the mask that stands for it in answers", () => {
+    const before = spec({
+      environments: [
+        { key: "PASSWORD", value: "s3cret", secret: true },
+        { key: "TOKEN", value: "t0ken" },
+      ],
+    });
+    const patch = {
+      environments: [{ key: "PASSWORD", value: "***", secret: true }, { key: "TOKEN", secret: true }, A],
+    };
+    expect(merged(before, patch).environments).toEqual([
+      { key: "PASSWORD", value: "s3cret", secret: true },
+      { key: "TOKEN", value: "t0ken", secret: true },
+      A,
+    ]);
+    // Only a secret's: other values are what they are.
+    expect(merged(before, { environments: [{ key: "TOKEN", value: "***" }] }).environments).toEqual([
+      { key: "TOKEN", value: "***" },
+    ]);
+    const changed = { environments: [{ key: "PASSWORD", value: "new", secret: true }] };
+    expect(merged(before, changed).environments).toEqual(changed.environments);
+  });
+
+  it("is refused if it gives no value for a secret that the app does not have", () => {
+    const parsed = mergeSpec(spec(), { environments: [A, { key: "PASSWORD", secret: true }] });
+    expect(parsed).toMatchObject({
+      ok: false,
+      error: {
+        code: "InvalidRequest",
+        details: {
+          issues: [
+            {
+              path: "environments[1].value",
+              reason: "is missing, and the app has no variable of this key whose value could stay",
+            },
+          ],
+        },
+      },
+    });
   });
 
   it("may name the app it is for", () => {
