@@ -1,5 +1,6 @@
 import { formatBytes } from "../../lib/terminal/bytes.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { shortImage } from "../../lib/terminal/short-image.ts";
 import { renderFields, renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
 import { formatDuration } from "../../lib/terminal/time.ts";
@@ -73,7 +74,7 @@ export function renderApps(apps: readonly AppSummary[], theme: Theme, width: num
       { header: "PORTS", cell: portsOf, canShrink: true },
       { header: "RESTARTS", cell: ({ restarts }) => (restarts === null ? "-" : String(restarts)), align: "right" },
       { header: "SINCE (UTC)", cell: ({ started_at }) => shortTime(started_at) },
-      { header: "IMAGE", cell: ({ image }) => sanitizeLine(image), canShrink: true },
+      { header: "IMAGE", cell: ({ image }) => shortImage(sanitizeLine(image)), canShrink: true },
     ],
     apps,
     theme,

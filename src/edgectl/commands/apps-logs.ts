@@ -15,7 +15,7 @@ interface LogsOptions {
 }
 
 export function addAppsLogs(apps: Command, io: Io): void {
-  const time = timeParser(io.clock, "Write 2026-11-01T12:00 (UTC), 24h or 7d ago, or Unix seconds.");
+  const time = timeParser(io.clock, "Write 2026-11-01T12:00 (UTC), 10m, 24h or 7d ago, or Unix seconds.");
   apps
     .command("logs")
     .description("show what an app wrote; every line comes over the device's link")
@@ -54,5 +54,5 @@ much for the device's link is left out, and counted.
 
 Examples:
   edgectl apps logs GW-0001 web --tail 50
-  edgectl apps logs GW-0001 web --since 24h --timestamps
+  edgectl apps logs GW-0001 web --since 10m --timestamps
   edgectl apps logs GW-0001 web -f`;
