@@ -95,11 +95,12 @@ export function shortTime(time: string | null): string {
 
 /** Formats the bytes the agent itself used, by purpose, and the budgets. */
 function renderDataUsed(data: DataUsed, theme: Theme): string {
-  const { today_bytes: today, month_bytes: month, by_purpose: purposes, budget } = data;
+  const { today_bytes: today, month_bytes: month, by_purpose: purposes, overhead_bytes: overhead, budget } = data;
   const parts = Object.entries(purposes).filter(([, bytes]) => bytes > 0);
   const what = parts
     .toSorted(([, one], [, other]) => other - one)
     .map(([name, bytes]) => `${name} ${formatBytes(bytes)}`);
+  if (overhead > 0) what.push(`overhead ~${formatBytes(overhead)}`);
   const lines = [
     `${formatBytes(today)} today, ${formatBytes(month)} this month${what.length > 0 ? `: ${what.join(", ")}` : ""}`,
   ];

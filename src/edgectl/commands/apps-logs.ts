@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { MAX_LOG_TAIL_LINES } from "../../protocol/app-log.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { type LogEntry, readAppLogs } from "../api/app-logs.ts";
@@ -9,6 +9,7 @@ import { APP, ASSET, timeParser, wholeNumber } from "./options.ts";
 
 interface LogsOptions {
   readonly tail?: number;
+  readonly lines?: number;
   readonly since?: number;
   readonly follow?: boolean;
   readonly timestamps?: boolean;
@@ -22,6 +23,7 @@ export function addAppsLogs(apps: Command, io: Io): void {
     .argument(...ASSET)
     .argument(...APP)
     .option("-n, --tail <n>", "the last lines (200 if not given)", wholeNumber(0, MAX_LOG_TAIL_LINES))
+    .addOption(new Option("--lines <n>", "the same as --tail").argParser(wholeNumber(0, MAX_LOG_TAIL_LINES)).hideHelp())
     .option("--since <time>", "only what was written since then", time)
     .option("-f, --follow", "go on until Ctrl-C")
     .option("-t, --timestamps", "when each line was written, by the device's clock")
@@ -30,7 +32,7 @@ export function addAppsLogs(apps: Command, io: Io): void {
       const context = createContext(io, command);
       const { printer } = context;
       const client = await connect(context);
-      const { tail, since, follow = false } = options;
+      const { lines, tail = lines, since, follow = false } = options;
       const signals = { clock: io.clock, signal: io.interrupted };
       for await (const entry of readAppLogs(client, asset, name, { tail, since, follow }, signals)) {
         show(entry, printer, io, options.timestamps === true);

@@ -292,6 +292,8 @@ describe("edgectl apps logs", () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: "one\nthree\n" });
     expect(stderr).toBe("two\nNote: 7 lines were left out here, to spare the device's link.\n");
     expect(rig.service.requests[0]?.path).toBe(`${WEB}/logs?tail=10&since=1795000000`);
+    await rig.run(["apps", "logs", "GW-1", "web", "--lines", "20"]);
+    expect(rig.service.requests.at(-1)?.path).toBe(`${WEB}/logs?tail=20`);
     const timed = await rig.run([...args, "--timestamps"]);
     expect(timed.stdout).toContain("2026-11-20T10:00:00.5Z one\n");
     const asJson = await rig.run([...args, "--json"]);
