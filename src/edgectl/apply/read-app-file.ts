@@ -36,7 +36,7 @@ function withKeptSecrets(app: AppRequest): AppRequest {
   const { environments } = app;
   if (!Array.isArray(environments)) return app;
   const filled = environments.map((entry: unknown) =>
-    isSecretWithoutValue(entry) ? { ...entry, value: MASK } : entry,
+    isSecretWithoutValue(entry) ? Object.assign({ value: MASK }, entry) : entry,
   );
   return { ...app, environments: filled };
 }

@@ -204,10 +204,11 @@ describe("values in the difference", () => {
   });
 });
 
-describe("the difference for people", () => {
-  const text = (current: Record<string, unknown> | undefined, desired: AppSpec): string =>
-    renderPlan([planApp(desired, current && spec(current), HIDDEN)], PLAIN);
+function text(current: Record<string, unknown> | undefined, desired: AppSpec): string {
+  return renderPlan([planApp(desired, current && spec(current), HIDDEN)], PLAIN);
+}
 
+describe("the difference for people", () => {
   test("is one line per field, old and new", () => {
     const before = {
       memory_limit: 2 ** 28,
@@ -257,6 +258,7 @@ describe("the difference for people", () => {
     const shown = text(undefined, spec({ ports, command: ["\u001B[2J\nforged"] }));
     expect(shown).toContain("+ ports.80/tcp    30080:80\n");
     expect(shown).toContain("+ ports.80/tcp#2  30081:80\n");
-    expect(shown).not.toMatch(/\u001B|^forged/m);
+    expect(shown).not.toContain("\u001B");
+    expect(shown).not.toMatch(/^forged/m);
   });
 });
