@@ -119,11 +119,17 @@ test("after the loss of the store an app is adopted without anything that its im
     await sleeperImage("evil", {
       ...labelsOf("other"),
       [LABELS.extras]: extras,
+      [LABELS.secretVariables]: "[]",
       [LABELS.previousImage]: "sha256:of-somebody",
       [LABELS.specHash]: "0",
     }),
   );
-  const { id, deploymentId } = await deployed(name, image);
+  const environments = [
+    { key: "TOKEN", value: "planted-token", secret: true },
+    { key: "MODE", value: "server" },
+  ];
+  const command = ["/bin/sh", "-c", 'echo "$TOKEN in $MODE"; exec sleep 2147483'];
+  const { id, deploymentId } = await deployed(name, image, { environments, command });
   const { Config: config } = await system().inspect(deploymentId);
   for (const label of Object.values(LABELS)) expect([label, config.Labels[label]]).not.toEqual([label, extras]);
   await loseStore();
@@ -134,6 +140,14 @@ test("after the loss of the store an app is adopted without anything that its im
   await untilRepaired(name);
   const { HostConfig: host } = await system().inspect(deploymentId);
   expect(host["Devices"] ?? []).toEqual([]);
+  // What it was declared to keep secret still is.
+  const { control, asset, account } = system();
+  const log = await waitFor("the app's log", async () => {
+    const url = `${control.url}/v1/assets/${asset.uuid}/edge/apps/${name}/logs?tail=10`;
+    const text = await (await fetch(url, { headers: { "X-API-Key": account.apiKey } })).text();
+    return text.includes(" in ") && text;
+  });
+  expect(log).toContain("*** in server");
 });
 
 test("a foreign container of an image with labels like the agent's is not adopted, removed or listed as an app", async () => {

@@ -16,8 +16,8 @@ const KEY = [
   "-----END QUITE PRIVATE KEY-----",
 ].join("\n");
 const environments = [
-  { key: "PASSWORD", value: PASSWORD },
-  { key: "KEY", value: KEY },
+  { key: "PASSWORD", value: PASSWORD, secret: true },
+  { key: "KEY", value: KEY, secret: true },
 ];
 
 /** Maximum length of a line, and of the parts into which an engine splits longer ones. */

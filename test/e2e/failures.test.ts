@@ -93,8 +93,8 @@ describe("an app that does not stay up", () => {
     expect(event.details).toMatchObject({ exit_code: 3, restart_count: expect.any(Number) as number });
   });
 
-  test("CrashLoopBackOff for an app that exits with 0, without its environment values", async () => {
-    const environments = [{ key: "DB_PASSWORD", value: "s3cret-value-in-the-log" }];
+  test("CrashLoopBackOff for an app that exits with 0, without its secrets", async () => {
+    const environments = [{ key: "DB_PASSWORD", value: "s3cret-value-in-the-log", secret: true }];
     const request = { ...(await load(await environmentImage())), environments };
     const event = await expectFailure(system(), request, "CrashLoopBackOff");
     expect(event.details).toMatchObject({ exit_code: 0 });

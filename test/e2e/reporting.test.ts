@@ -22,7 +22,7 @@ async function deployTicker(name: string): Promise<void> {
   const { final } = await system().deploy({
     name,
     image: await system().load(await sleeperImage(), "ticker"),
-    environments: [{ key: "TOKEN", value: SECRET }],
+    environments: [{ key: "TOKEN", value: SECRET, secret: true }],
     command: [
       "/bin/sh",
       "-c",
@@ -51,11 +51,15 @@ async function* follow(name: string, query: string, signal: AbortSignal): AsyncG
   }
 }
 
-test("an app is reported with its state, and its environment values only on request", async () => {
+test("an app is reported with its state, its environment values only on request, and its secrets never", async () => {
   const name = system().name();
   const port = await freeHostPort();
   const image = await system().load(await webImage(), "web");
-  const environments = [{ key: "GREETING", value: SECRET }];
+  const declared = "declared-secret-0123456789";
+  const environments = [
+    { key: "GREETING", value: SECRET },
+    { key: "PASSWORD", value: declared, secret: true },
+  ];
   const { deploymentId } = await system().deploy({
     name,
     image,
@@ -76,10 +80,18 @@ test("an app is reported with its state, and its environment values only on requ
   expect(shown).toMatchObject({ status: 200, body: { name, state: "running" } });
   expect(JSON.stringify([reported, shown.body])).not.toContain(SECRET);
   const revealed = await api().get(edge(`apps/${name}?reveal=environments`));
-  expect(JSON.stringify(revealed.body)).toContain(SECRET);
+  expect(revealed.body).toMatchObject({
+    spec: {
+      environments: [
+        { key: "GREETING", value: SECRET },
+        { key: "PASSWORD", value: "***", secret: true },
+      ],
+    },
+  });
   expect((await api().get(edge(`apps/${name}x`))).body).toMatchObject({ code: "AppNotFound" });
   const written = [system().control.tail(), system().agent.tail()].join("\n");
   expect(written).not.toContain(SECRET);
+  expect(written + JSON.stringify([reported, shown.body, revealed.body])).not.toContain(declared);
 });
 
 test("a log is read and followed with its streams distinguished, and nothing stays open after the client disconnects", async () => {

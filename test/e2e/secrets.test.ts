@@ -1,6 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
 import { expect, onTestFinished, test } from "vitest";
+import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
 import { run, start } from "../support/command.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { brokenImage, environmentImage, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
@@ -28,10 +30,10 @@ async function read(path: string): Promise<string> {
   return (await fetch(url, { headers: { "X-API-Key": account.apiKey } })).text();
 }
 
-test("no secret is in any log, event, answer or process title of a full run", async () => {
+test("no declared secret is in any log, event, answer or process title of a full run", async () => {
   const { account, asset, agent, control, directory } = system();
   const written: string[] = [];
-  const environments = VALUES.map((value, index) => ({ key: `SECRET_${index}`, value }));
+  const environments = VALUES.map((value, index) => ({ key: `SECRET_${index}`, value, secret: true }));
 
   const deploy = async (app: object): Promise<string | undefined> => {
     const stream = await system().open({ name: system().name(), environments, ...app });
@@ -145,6 +147,71 @@ test("no secret is in any log, event, answer or process title of a full run", as
     return seen;
   }
 });
+
+test("values that are not declared secret are in the app's own output, and in nothing else", async () => {
+  const { agent, control, asset, account, directory } = system();
+  const own: string[] = [];
+  const environments = VALUES.map((value, index) => ({ key: `PLAIN_${index}`, value }));
+  const deploy = async (app: Readonly<Record<string, unknown>> & { image: string }): Promise<DeploymentEvent> => {
+    const { events, final } = await system().deploy({ name: system().name(), environments, ...app });
+    own.push(...events.map(withoutOutput));
+    return final;
+  };
+  const web = await webImage();
+  const image = await system().load(web);
+  const crash = await deploy({ image: await system().load(await environmentImage()) });
+  expect(crash.code).toBe("CrashLoopBackOff");
+  // Quoted as the app wrote it.
+  expect(crash.details?.["logs"]).toContain(`PLAIN_0=${VALUES[0]}`);
+  expect(crash.details?.["logs"]).toContain(`PLAIN_1=${VALUES[1]}`);
+  // The engine's message repeats the program.
+  const failed = await deploy({ image, command: [VALUES[0]] });
+  expect(failed).toMatchObject({ status: "Fail", message: expect.stringContaining("***") });
+  const name = system().name();
+  const command = ["sh", "-c", 'echo "$PLAIN_0 and $PLAIN_2"; exec sleep 2147483'];
+  expect(await deploy({ name, image, command })).toMatchObject({ status: "Success" });
+
+  const line = `${VALUES[0]} and ${VALUES[2]}`;
+  const shown = await waitFor("the app's log", async () => {
+    const text = await read(`apps/${name}/logs?tail=10`);
+    return text.includes(" and ") && text;
+  });
+  expect(shown).toContain(line);
+  const tool = (...args: string[]) => run("dist/edge-agent", [...args, "--config", agent.configFile]);
+  expect((await tool("logs", name)).stdout).toContain(line);
+  expect((await tool("app", name, "--json")).stdout).toContain(line);
+  const env = {
+    EDGECTL_URL: control.url,
+    EDGECTL_API_KEY: account.apiKey,
+    XDG_CONFIG_HOME: join(directory, "operator"),
+  };
+  expect((await run("dist/edgectl", ["apps", "logs", asset.serialNumber, name], { env })).stdout).toContain(line);
+
+  await waitFor("the report", async () => (await read(`apps/${name}`)).includes("PLAIN_0"));
+  const bundle = join(directory, "plain.tar.gz");
+  expect((await tool("support-bundle", bundle)).code).toBe(0);
+  own.push(
+    gunzipSync(await readFile(bundle)).toString("utf8"),
+    await read(`apps/${name}`),
+    await read("apps"),
+    await read("device"),
+    (await tool("status")).stdout,
+    (await tool("apps")).stdout,
+    agent.output(),
+    control.output(),
+  );
+  for (const pid of [agent.pid, control.pid]) own.push(await readFile(`/proc/${pid}/cmdline`, "utf8"));
+  expect(own.join("").length).toBeGreaterThan(20_000);
+  for (const value of VALUES) {
+    for (const form of forms(value)) expect(own.filter((text) => text.includes(form))).toEqual([]);
+  }
+});
+
+/** Returns an event without what it quotes of the app's output. */
+function withoutOutput({ details = {}, ...event }: DeploymentEvent): string {
+  const { logs: _logs, output: _output, ...rest } = details;
+  return JSON.stringify({ ...event, details: rest });
+}
 
 /** Forms of a secret in a text: plain, JSON-escaped, Base64, and the secret part of a token. */
 function forms(secret: string): string[] {

@@ -44,9 +44,9 @@ export interface AppLogBatch {
 export type AppLogEnd = "read" | "no_container" | "removed";
 
 /**
- * Reads an app's output, with declared secrets masked and control characters removed. With `follow`, continues across restarts,
- * repairs and updates of the app, without losing or repeating a line, until the app is removed or the signal aborts.
- * Closing the generator closes the engine's stream. Errors: `EdgeError` `AppNotFound`, `EngineUnavailable`.
+ * Reads an app's output, with declared secrets masked and control characters removed. With `follow`, continues across
+ * restarts, repairs and updates of the app, without losing or repeating a line, until the app is removed or the signal
+ * aborts. Closing the generator closes the engine's stream. Errors: `EdgeError` `AppNotFound`, `EngineUnavailable`.
  */
 export async function* readAppLog(
   name: string,

@@ -11,7 +11,7 @@ import { readJournal } from "./service-manager.ts";
 
 const HELP = `
 Without APP: the agent's own log since its start, at most the last 500 lines; while it is not running, its log file, or
-else the journal. Values of an app's environment are masked in its log.
+else the journal. Declared secrets of an app are masked in its log.
 
 Examples:
   edge-agent logs node-red -f

@@ -9,6 +9,7 @@ import { loadConfig } from "../config/load.ts";
 import { logFilePath } from "../config/log-file.ts";
 import { maskedConfig } from "../config/masked.ts";
 import { archive, type BundleFile } from "../support/archive.ts";
+import { withoutQuotes, withoutUnmaskableOutput } from "./bundled-output.ts";
 import { knownSecrets } from "../support/known-secrets.ts";
 import { systemFacts } from "../support/system-facts.ts";
 import type { Register } from "./register.ts";
@@ -22,7 +23,7 @@ const MODE = 0o600;
 const HELP = `
 Collects in one .tar.gz what remote support needs: versions, status, doctor, configuration, events, logs of the agent
 and of the apps, and facts about the engine and the system. Tokens, passwords and the values of the apps' environments
-are masked. Also works while the agent is not running. Run it as root, to include everything.
+are masked, also in the apps' output. Also works while the agent is not running. Run it as root, to include everything.
 
 Example:
   sudo edge-agent support-bundle /tmp/gateway-17.tar.gz`;
@@ -31,7 +32,8 @@ export function addSupportBundle(program: Command, register: Register): void {
   const command = program.command("support-bundle <file>").description("collect what support needs, secrets masked");
   register(withCommonOptions(command).addHelpText("after", HELP), async (context, file = "") => {
     const { printer, io } = context;
-    const masked = mask(await collect(context), await readSecrets(context));
+    const { secrets, areValuesKnown } = await readSecrets(context);
+    const masked = mask(await collect(context, areValuesKnown), secrets);
     const folder = basename(file).replace(/\.(tar\.gz|tgz)$/, "") || "support";
     const content = await archive(folder, masked, io.clock.now());
     try {
@@ -49,7 +51,7 @@ export function addSupportBundle(program: Command, register: Register): void {
   });
 }
 
-async function collect(context: Context): Promise<BundleFile[]> {
+async function collect(context: Context, areValuesKnown: boolean): Promise<BundleFile[]> {
   const { client, io } = context;
   const signal = io.interrupted;
   const gathered = await Promise.all([
@@ -68,10 +70,10 @@ async function collect(context: Context): Promise<BundleFile[]> {
     readJournal(2_000).then((content) => ({ name: "journal.log", content })),
     textFile("events.jsonl", async function* () {
       const events = client.stream("GET", "/events?entries=1000", "activity", { signal });
-      for await (const event of events) yield JSON.stringify(event);
+      for await (const event of events) yield JSON.stringify(withoutQuotes(event));
     }),
   ]);
-  return [...gathered, ...(await appFiles(context)), ...(await systemFacts(VERSION, io.clock.now()))];
+  return [...gathered, ...(await appFiles(context, areValuesKnown)), ...(await systemFacts(VERSION, io.clock.now()))];
 }
 
 async function* logFile({ readConfig }: Context): AsyncGenerator<string> {
@@ -84,12 +86,15 @@ async function* logFile({ readConfig }: Context): AsyncGenerator<string> {
   yield* found;
 }
 
-async function appFiles({ client, io }: Context): Promise<BundleFile[]> {
+async function appFiles({ client, io }: Context, areValuesKnown: boolean): Promise<BundleFile[]> {
   const signal = io.interrupted;
   const status = await client.request("GET", "/status", "status", { signal }).catch(() => undefined);
   const names = status?.device.apps.map(({ name }) => name) ?? [];
   const facts = names.map((name) =>
-    jsonFile(`apps/${name}.json`, () => client.request("GET", `/apps/${encodeURIComponent(name)}`, "app", { signal })),
+    jsonFile(`apps/${name}.json`, async () => {
+      const app = await client.request("GET", `/apps/${encodeURIComponent(name)}`, "app", { signal });
+      return withoutUnmaskableOutput(app, areValuesKnown);
+    }),
   );
   return await Promise.all(facts);
 }
@@ -132,7 +137,13 @@ function mask(files: readonly BundleFile[], secrets: readonly string[]): BundleF
   return files.map(({ name, content }) => ({ name: clean(name), content: clean(content) }));
 }
 
-async function readSecrets({ io, readConfig, configPath }: Context): Promise<string[]> {
+interface KnownSecrets {
+  readonly secrets: readonly string[];
+  /** Whether they include the values of the apps' environments. */
+  readonly areValuesKnown: boolean;
+}
+
+async function readSecrets({ io, readConfig, configPath }: Context): Promise<KnownSecrets> {
   const config = await readConfig();
   const { env } = io;
   let full = config;
@@ -141,12 +152,13 @@ async function readSecrets({ io, readConfig, configPath }: Context): Promise<str
   } catch {
     // Not readable by this user, so the collected files cannot contain the token either.
   }
-  if (config instanceof Error) return knownSecrets({ config: full, store: undefined, env });
+  const withoutValues = { secrets: knownSecrets({ config: full, store: undefined, env }), areValuesKnown: false };
+  if (config instanceof Error) return withoutValues;
   try {
     using store = await io.openReader(config.state_dir);
-    return knownSecrets({ config: full, store, env });
+    return { secrets: knownSecrets({ config: full, store, env }), areValuesKnown: true };
   } catch {
-    // Not readable by this user. What is known of the apps came from the daemon, which masks it.
-    return knownSecrets({ config: full, store: undefined, env });
+    // Not readable by this user.
+    return withoutValues;
   }
 }

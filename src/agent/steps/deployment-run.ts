@@ -3,7 +3,7 @@ import { fullJitter } from "../../lib/backoff.ts";
 import { errorEntry, isErrorCode } from "../../protocol/errors.ts";
 import { stepEvents, runningEvent } from "../core/deployment/step-events.ts";
 import type { ConcurrentDeployment } from "../core/deployment/check.ts";
-import { secretsOfRecord } from "../core/app/secrets.ts";
+import { secretsOfRecord, withoutAppOutput } from "../core/app/secrets.ts";
 import {
   type DeploymentRecord,
   type Failure,
@@ -275,14 +275,12 @@ export class DeploymentRun {
 
   #logEvent(event: EventContent): void {
     const { status, step, message, code, progress } = event;
+    const own = withoutAppOutput(event.details ?? {});
     const level = status === "Fail" ? "warn" : progress === undefined ? "info" : "debug";
     // The log must be understood without the table of error codes.
     const advice = isErrorCode(code) ? ` What to do: ${errorEntry(code).hint}` : "";
     const text = advice === "" || /[.!?]$/.test(message) ? message : `${message}.`;
-    this.#log()[level](
-      { status, step, ...(code && { code }), ...(isFinal(event) && ownDetails(event)) },
-      text + advice,
-    );
+    this.#log()[level]({ status, step, ...(code && { code }), ...(isFinal(event) && own) }, text + advice);
   }
 
   #log() {
@@ -301,10 +299,4 @@ export class DeploymentRun {
       signal: this.#step.signal,
     };
   }
-}
-
-/** Returns the details of an event for the agent's log, without the app's output: that may contain any value. */
-function ownDetails({ details = {} }: EventContent): Record<string, unknown> {
-  const { logs: _logs, output: _output, ...own } = details;
-  return own;
 }

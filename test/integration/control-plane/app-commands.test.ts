@@ -245,13 +245,28 @@ describe("the values of the environment", () => {
   test("of an update are masked in the record once the device has acknowledged it", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
-    const environments = [{ key: "TOKEN", value: PASSWORD }];
+    // The value of a secret may be omitted: the device has it.
+    const environments = [
+      { key: "TOKEN", value: PASSWORD, secret: true },
+      { key: "KEPT", secret: true },
+    ];
     const stream = await call("PATCH", uuid, "/web", { body: { environments } });
     expect(await device.next("command")).toMatchObject({ spec: { environments } });
     device.success(stream.deploymentId);
     await stream.ended;
     const stored = await control.store.deployments.findDeployment(stream.deploymentId);
-    expect(stored?.spec).toEqual({ environments: [{ key: "TOKEN", value: "***" }] });
+    expect(stored?.spec).toEqual({
+      environments: [
+        { key: "TOKEN", value: "***", secret: true },
+        { key: "KEPT", secret: true },
+      ],
+    });
+    // A deployment needs every value.
+    const refused = await call("POST", uuid, "", { body: { name: "new", image: "new:1", environments } });
+    await refused.ended;
+    expect(refused.events).toMatchObject([
+      { code: "InvalidRequest", details: { issues: [{ path: "environments[1].value" }] } },
+    ]);
   });
 });
 

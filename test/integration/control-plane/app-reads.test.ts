@@ -131,11 +131,11 @@ describe("a report", () => {
   test("never brings the value of an environment into the store, whatever the device sends", async () => {
     const { uuid, deviceToken } = await control.asset(account);
     await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
-    const spec = { environments: [{ key: "TOKEN", value: "in-clear" }] };
+    const spec = { environments: [{ key: "TOKEN", value: "in-clear", secret: true }] };
     device.report({ hash: "h1", apps: [someApp("web", { spec })] });
     await device.flushed();
     expect((await get(uuid, "apps/web")).body).toMatchObject({
-      spec: { environments: [{ key: "TOKEN", value: "***" }] },
+      spec: { environments: [{ key: "TOKEN", value: "***", secret: true }] },
       ports: [],
     });
     expect(JSON.stringify(await control.store.devices.findReport(uuid))).not.toContain("in-clear");

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { maskSpec } from "../../../src/control-plane/core/mask-spec.ts";
+import { maskDeclaredSecrets, maskSpec } from "../../../src/control-plane/core/mask-spec.ts";
 
 test("the values of the environment are masked, and nothing else changes", () => {
   const spec = {
@@ -25,4 +25,11 @@ test("the values of the environment are masked, and nothing else changes", () =>
 
 test.each([[null], [1], [{}], [{ environments: 3 }], [{ environments: [null, 1, {}] }]])("%j passes", (spec) => {
   expect(maskSpec(spec)).toEqual(spec);
+});
+
+test("declared secrets alone are masked where the values were asked for", () => {
+  const plain = [{ key: "A", value: "1" }, { key: "B", value: "2", secret: false }, null];
+  const environments = [...plain, { key: "C", value: "s3cret", secret: true }, { key: "D", secret: true }];
+  const masked = [...plain, { key: "C", value: "***", secret: true }, { key: "D", secret: true }];
+  expect(maskDeclaredSecrets({ name: "web", environments })).toEqual({ name: "web", environments: masked });
 });

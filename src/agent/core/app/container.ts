@@ -4,7 +4,8 @@ import type { AppSpec } from "../../../protocol/app-spec.ts";
 
 /**
  * Labels by which the agent recognizes its containers. A container inherits its image's labels, so each label is set at
- * every creation, even to an empty value. Earlier releases omitted `extras` and `previousImage` if empty, and had no `secretVariables`.
+ * every creation, even to an empty value. Earlier releases omitted `extras` and `previousImage` if empty, and had no
+ * `secretVariables`.
  */
 export const LABELS = {
   app: "io.edge-agent.app",

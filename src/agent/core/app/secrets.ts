@@ -35,6 +35,12 @@ export function secretKeysOf(spec: AppSpec): string[] {
   return spec.environments.filter(({ secret }) => secret === true).map(({ key }) => key);
 }
 
+/** Returns an event's details without what they quote of the app's output, which may contain any value. */
+export function withoutAppOutput(details: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { logs: _logs, output: _output, ...own } = details;
+  return own;
+}
+
 function secretsOfAuth({ registry_auth: auth }: DeploymentRecord["options"]): string[] {
   if (!auth) return [];
   return "token" in auth ? [auth.token] : [auth.password];

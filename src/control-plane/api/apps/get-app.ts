@@ -3,6 +3,7 @@ import { unixNow } from "../../../lib/clock.ts";
 import { z } from "zod";
 import { EdgeError } from "../../../protocol/errors.ts";
 import type { Asset } from "../../core/asset.ts";
+import { maskDeclaredSecrets } from "../../core/mask-spec.ts";
 import { findAsset } from "../assets/asset-resource.ts";
 import { keyOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
@@ -13,9 +14,14 @@ import { streamSignal } from "../stream-signal.ts";
 import { appParams, appSchema, toAppResponse } from "./app-resource.ts";
 
 const query = z.strictObject({
-  reveal: z.literal("environments").optional().meta({
-    description: "Includes the values of the environment, queried from the device, which alone stores them.",
-  }),
+  reveal: z
+    .literal("environments")
+    .optional()
+    .meta({
+      description:
+        "Includes the values of the environment, queried from the device, which alone stores them. Declared secrets stay " +
+        "masked.",
+    }),
 });
 
 const schema = appSchema.extend(presenceFields).meta({ id: "AppDetails" });
@@ -74,7 +80,10 @@ async function revealApp(
   if (!spec) throw new EdgeError("DeviceFailed", "The device did not return the app's environment.");
   logger.info({ asset: asset.uuid, app: name, key_id: keyOf(request).id }, "environment revealed");
   const at = unixNow(clock);
-  return { ...toAppResponse({ ...app, spec }), ...(await presenceOf(context, asset, { at, isPushed: true })) };
+  return {
+    ...toAppResponse({ ...app, spec: maskDeclaredSecrets(spec) }),
+    ...(await presenceOf(context, asset, { at, isPushed: true })),
+  };
 }
 
 function appNotFound(reportedAt: number | undefined): EdgeError {
