@@ -19,8 +19,8 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 /** The exit codes for the help text. */
 export const EXIT_CODE_HELP = `Exit codes:
-  0    done; for deploy and watch: the deployment ended in Success
-  1    the operation failed; for deploy and watch: it ended in Fail
+  0    done; for deploy, apply and watch: the deployment ended in Success
+  1    the operation failed; for deploy, apply and watch: it ended in Fail
   2    wrong usage; nothing was sent
   3    not logged in, or the API key was refused
   4    no such asset, SIM, app or deployment

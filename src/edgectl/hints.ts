@@ -11,18 +11,19 @@ const SHELL_HINTS: Readonly<Record<string, string>> = {
   ErrorNodePortIsNotCorrectRange: "Choose a host port from 30000 to 32767.",
   InvalidRequest: "Correct the fields named above and try again.",
   TooManyRequests: "Wait a little and try again.",
-  CrashLoopBackOff: "See the app's last log lines above; nothing of it is left running.",
+  CrashLoopBackOff: "See the app's last log lines above.",
   Unhealthy:
-    "See the last output of its health check and its log lines above; nothing of it is left running. If it needs longer to " +
-    "start: --health-start-period, or --healthy-within.",
-  InsufficientDisk: "Free space on the device, then deploy again.",
+    "See the last output of its health check and its log lines above. If it needs longer to start: --health-start-period, " +
+    "or --healthy-within.",
+  InsufficientDisk: "Free space on the device, then try again.",
   PolicyDenied: "The device's own configuration decides this, under `policy`: see the message above.",
   ErrorDeploymentAlreadyExist: "Wait for it to end: `edgectl deployments list ASSET` shows it.",
   AppNotFound: "`edgectl apps list ASSET` shows the apps of a device.",
-  AppExists: "Change it with `edgectl apps update`, or remove it with `edgectl apps remove`.",
+  AppExists:
+    "Change it with `edgectl apply -f FILE` or `edgectl apps update`, or remove it with `edgectl apps remove`.",
   DataBudgetExceeded: "See the cost above; allow more with --max-download, or in the device's own configuration.",
   SimOperatorFailed: "See above which SIM changed and which did not; repeat the update to finish it.",
-  DeviceNotReachable: "Check the device's power and its link, then deploy again.",
+  DeviceNotReachable: "Check the device's power and its link, then try again.",
 };
 
 /** Returns the hint for an error code of the service; `undefined` for a code this version does not know. */

@@ -5,6 +5,8 @@ export interface Input {
   readonly isTTY: boolean;
   /** Reads to the end of the input. */
   readAll(): Promise<string>;
+  /** Prompts with `question` and reads one line; empty at the end of the input. Rejects when interrupted. */
+  ask(question: string): Promise<string>;
   /** Prompts with `question` and reads one line without echo. Requires `isTTY`. Rejects when interrupted. */
   readSecret(question: string): Promise<string>;
 }

@@ -3,6 +3,7 @@ import { addAppsLifecycle } from "./commands/apps-lifecycle.ts";
 import { addAppsLogs } from "./commands/apps-logs.ts";
 import { addAppsList, addAppsShow } from "./commands/apps-read.ts";
 import { addAppsUpdate } from "./commands/apps-update.ts";
+import { addApply } from "./commands/apply.ts";
 import { addAssetsList, addAssetsShow, addAssetsUpdate } from "./commands/assets.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addDataUsage } from "./commands/data-usage.ts";
@@ -57,6 +58,7 @@ export function createProgram(io: Io): Command {
   addAssetsShow(assets, io);
   addAssetsUpdate(assets, io);
   addDeploy(program, io);
+  addApply(program, io);
   const apps = program.command("apps").description("list, show, change and control the apps of a device");
   addAppsList(apps, io);
   addAppsShow(apps, io);

@@ -12,6 +12,17 @@ export function createInput(stdin: Stdin, output: Output, interrupt: () => void,
   return {
     isTTY: stdin.isTTY === true,
     readAll: () => text(stdin),
+    async ask(question) {
+      // The terminal itself echoes, and turns Ctrl-C into the signal.
+      const lines = createInterface({ input: stdin, terminal: false });
+      const ended = new Promise<string>((resolve) => lines.once("close", () => resolve("")));
+      output.write(question);
+      try {
+        return await Promise.race([lines.question("", { signal: interrupted }), ended]);
+      } finally {
+        lines.close();
+      }
+    },
     async readSecret(question) {
       const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
       const lines = createInterface({ input: stdin, output: nowhere, terminal: true, historySize: 0 });

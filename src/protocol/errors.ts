@@ -81,7 +81,7 @@ export const ERRORS = {
     message: "An app of this name already exists on the device.",
     endsDeployment: true,
     retryable: false,
-    hint: "Remove the app first, or deploy under another name.",
+    hint: "Update the app, remove it first, or deploy under another name.",
   },
   AppNotFound: {
     message: "There is no app of this name on the device.",
@@ -170,13 +170,13 @@ export const ERRORS = {
     message: "The deployment did not end in time; the device was told to cancel it.",
     endsDeployment: true,
     retryable: true,
-    hint: "Check the device's link and the size of the image, then deploy again.",
+    hint: "Check the device's link, and the size of the image if there was one to pull; then try again.",
   },
   DeploymentCancelled: {
     message: "The deployment was cancelled.",
     endsDeployment: true,
     retryable: false,
-    hint: "It was cancelled on request; deploy again if that was not intended.",
+    hint: "It was cancelled on request; repeat the request if that was not intended.",
   },
   Internal: {
     message: "Something went wrong inside the service.",

@@ -2,6 +2,7 @@ import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
+import { run } from "../support/command.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { crasherImage, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
 import { page } from "../support/system/app-page.ts";
@@ -119,6 +120,40 @@ test("a change continues after the service and the agent are both killed during 
   expect(await page(port)).toContain("version 2 hello");
   expect(await system().record(stream.deploymentId)).toMatchObject({ action: "update", status: "Success" });
   await system().agent.restart({ deploy: { settle_window_s: 0.5 } });
+});
+
+test("edgectl apply deploys an app, changes nothing the second time, and takes away what is no longer in the file", async () => {
+  const { control, account, asset, directory } = system();
+  const app = { name: system().name(), image: await system().load(await sleeperImage()) };
+  const environments = [{ key: "TOKEN", value: "planted-secret" }];
+  const edgectl = async (args: readonly string[], input = "") => {
+    const { apiKey: EDGECTL_API_KEY } = account;
+    const env = { EDGECTL_URL: control.url, EDGECTL_API_KEY, XDG_CONFIG_HOME: join(directory, "operator") };
+    const { code, stdout, stderr } = await run("dist/edgectl", args, { env, input });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    return stdout;
+  };
+  const apply = (file: object, flag = "--yes"): Promise<string> =>
+    edgectl(["apply", asset.serialNumber, "-f", "-", flag], JSON.stringify(file));
+  const restricted = { ...app, environments, cpu_limit: 0.5, restart_policy: "on-failure" };
+  expect(await apply(restricted)).toMatch(/^\S+: new\n[^]*is deployed\.\n$/);
+  expect(await apply(restricted)).toBe(`${app.name}: nothing to change\n`);
+  const changed = { ...app, environments: [...environments, { key: "LEVEL", value: "info" }] };
+  const lines = ["  - cpu_limit           0.5", "  - restart_policy      on-failure", "  + environments.LEVEL"];
+  for (const flag of ["--dry-run", "--yes"]) {
+    const shown = await apply(changed, flag);
+    for (const line of lines) expect(shown).toContain(line);
+    expect(shown).not.toContain("planted-secret");
+  }
+  expect(await apply(changed)).toBe(`${app.name}: nothing to change\n`);
+  const shown = await edgectl(["apps", "show", asset.serialNumber, app.name, "--reveal", "--json"]);
+  expect((JSON.parse(shown) as { spec: object }).spec).toEqual({
+    ...changed,
+    host_network: false,
+    privileged: false,
+    ports: [],
+    volumes: [],
+  });
 });
 
 test("a deployment's record remains after its app is removed", async () => {

@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { readLogFiles } from "../../lib/log/read-log-files.ts";
 import { formatLogLine } from "../../lib/log/readable-line.ts";
 import { logFilePath } from "../config/log-file.ts";
@@ -15,21 +15,25 @@ else the journal. Declared secrets of an app are masked in its log.
 
 Examples:
   edge-agent logs node-red -f
-  edge-agent logs --lines 20`;
+  edge-agent logs --tail 20`;
+
+/** As of `edgectl apps logs`. */
+const DEFAULT_TAIL = 200;
 
 export function addLogs(program: Command, register: Register): void {
   const command = program
     .command("logs [app]")
     .description("show the output of an app, or the agent's own log")
     .option("-f, --follow", "continue with new lines, until Ctrl-C")
-    .option("-n, --lines <number>", "number of past lines", parseCount, 100);
+    .addOption(new Option("-n, --tail <number>", "number of past lines").argParser(parseCount).default(DEFAULT_TAIL))
+    .addOption(new Option("--lines <number>", "the same as --tail").argParser(parseCount).hideHelp());
   register(withCommonOptions(command).addHelpText("after", HELP), async (context, app, options) => {
     const { client, printer, io } = context;
     const show = (line: string): void => {
       if (printer.json) printer.jsonLine({ line });
       else printer.raw(app === undefined ? formatLogLine(line) : line);
     };
-    const lines = Number(options["lines"]);
+    const lines = Number(options["lines"] ?? options["tail"]);
     const follow = options["follow"] === true;
     const query = new URLSearchParams({ lines: String(lines), ...(follow && { follow: "" }) });
     const path = app === undefined ? "/log" : `/apps/${encodeURIComponent(app)}/log`;

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { jsonErrorPosition } from "../../lib/parse-json.ts";
+import { looksLikeYaml } from "../../lib/looks-like-yaml.ts";
 import { EXIT, CommandError } from "./exit-code.ts";
 
 /** Reads JSON from a file, or from standard input for `-`. Throws a `CommandError` that does not quote the content. */
@@ -14,6 +15,7 @@ export async function readJson(path: string): Promise<unknown> {
   try {
     return JSON.parse(content) as unknown;
   } catch (error) {
+    if (looksLikeYaml(content, path)) throw new CommandError(EXIT.usage, `${path} is YAML; this takes JSON.`);
     // The parser's message quotes the text around the error, which may contain a secret.
     const place = jsonErrorPosition(error);
     throw new CommandError(EXIT.usage, `${path} is not valid JSON${place === undefined ? "" : ` (${place})`}`);

@@ -1,5 +1,6 @@
 import { formatBytes } from "../../lib/terminal/bytes.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { shortImage } from "../../lib/terminal/short-image.ts";
 import { renderFields, renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
 import { formatDuration } from "../../lib/terminal/time.ts";
@@ -73,7 +74,7 @@ export function renderApps(apps: readonly AppSummary[], theme: Theme, width: num
       { header: "PORTS", cell: portsOf, canShrink: true },
       { header: "RESTARTS", cell: ({ restarts }) => (restarts === null ? "-" : String(restarts)), align: "right" },
       { header: "SINCE (UTC)", cell: ({ started_at }) => shortTime(started_at) },
-      { header: "IMAGE", cell: ({ image }) => sanitizeLine(image), canShrink: true },
+      { header: "IMAGE", cell: ({ image }) => shortImage(sanitizeLine(image)), canShrink: true },
     ],
     apps,
     theme,
@@ -94,11 +95,12 @@ export function shortTime(time: string | null): string {
 
 /** Formats the bytes the agent itself used, by purpose, and the budgets. */
 function renderDataUsed(data: DataUsed, theme: Theme): string {
-  const { today_bytes: today, month_bytes: month, by_purpose: purposes, budget } = data;
+  const { today_bytes: today, month_bytes: month, by_purpose: purposes, overhead_bytes: overhead, budget } = data;
   const parts = Object.entries(purposes).filter(([, bytes]) => bytes > 0);
   const what = parts
     .toSorted(([, one], [, other]) => other - one)
     .map(([name, bytes]) => `${name} ${formatBytes(bytes)}`);
+  if (overhead > 0) what.push(`overhead ~${formatBytes(overhead)}`);
   const lines = [
     `${formatBytes(today)} today, ${formatBytes(month)} this month${what.length > 0 ? `: ${what.join(", ")}` : ""}`,
   ];

@@ -79,6 +79,8 @@ const dataUsedSchema = z.object({
   month_bytes: z.int(),
   /** Of this month, without headers. */
   by_purpose: purposesSchema,
+  /** Headers of this month, estimated. Older agents leave it out. */
+  overhead_bytes: z.int().default(0),
   /** Use of the configured budgets today and this month; `null` if none is configured. */
   budget: deviceDataUsageSchema.shape.budget,
 });

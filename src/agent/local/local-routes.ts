@@ -171,6 +171,7 @@ export function dataUsed(report: Pick<DataUsageReader, "thisMonth">): DataUsed |
       today_bytes: sum(days.filter(({ day }) => day === today)),
       month_bytes: sum(days),
       by_purpose: byPurpose,
+      overhead_bytes: days.reduce((total, day) => total + day.overhead_estimate_bytes, 0),
       budget,
     };
   } catch {

@@ -38,7 +38,7 @@ export function confirmOnDevice(deployment: Deployment, nowMs: number, epoch: nu
 /** Fails a deployment that its device no longer holds. */
 export function failMissingOnDevice(deployment: Deployment, nowMs: number): DeploymentChange | undefined {
   if (deployment.cancelRequestedAtMs !== undefined) return fail(deployment, nowMs, "DeploymentCancelled");
-  return fail(deployment, nowMs, "Internal", "The device no longer has this deployment; deploy again.");
+  return fail(deployment, nowMs, "Internal", "The device no longer has this deployment; repeat the request.");
 }
 
 /** Reports that a lost connection is back. */

@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { MAX_LOG_TAIL_LINES } from "../../protocol/app-log.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { type LogEntry, readAppLogs } from "../api/app-logs.ts";
@@ -9,19 +9,21 @@ import { APP, ASSET, timeParser, wholeNumber } from "./options.ts";
 
 interface LogsOptions {
   readonly tail?: number;
+  readonly lines?: number;
   readonly since?: number;
   readonly follow?: boolean;
   readonly timestamps?: boolean;
 }
 
 export function addAppsLogs(apps: Command, io: Io): void {
-  const time = timeParser(io.clock, "Write 2026-11-01T12:00 (UTC), 24h or 7d ago, or Unix seconds.");
+  const time = timeParser(io.clock, "Write 2026-11-01T12:00 (UTC), 10m, 24h or 7d ago, or Unix seconds.");
   apps
     .command("logs")
     .description("show what an app wrote; every line comes over the device's link")
     .argument(...ASSET)
     .argument(...APP)
     .option("-n, --tail <n>", "the last lines (200 if not given)", wholeNumber(0, MAX_LOG_TAIL_LINES))
+    .addOption(new Option("--lines <n>", "the same as --tail").argParser(wholeNumber(0, MAX_LOG_TAIL_LINES)).hideHelp())
     .option("--since <time>", "only what was written since then", time)
     .option("-f, --follow", "go on until Ctrl-C")
     .option("-t, --timestamps", "when each line was written, by the device's clock")
@@ -30,7 +32,7 @@ export function addAppsLogs(apps: Command, io: Io): void {
       const context = createContext(io, command);
       const { printer } = context;
       const client = await connect(context);
-      const { tail, since, follow = false } = options;
+      const { lines, tail = lines, since, follow = false } = options;
       const signals = { clock: io.clock, signal: io.interrupted };
       for await (const entry of readAppLogs(client, asset, name, { tail, since, follow }, signals)) {
         show(entry, printer, io, options.timestamps === true);
@@ -54,5 +56,5 @@ much for the device's link is left out, and counted.
 
 Examples:
   edgectl apps logs GW-0001 web --tail 50
-  edgectl apps logs GW-0001 web --since 24h --timestamps
+  edgectl apps logs GW-0001 web --since 10m --timestamps
   edgectl apps logs GW-0001 web -f`;

@@ -1,6 +1,10 @@
 import { type Command, Option } from "commander";
 import { appsPath, getApp } from "../api/apps.ts";
-import { connect, createContext } from "../context.ts";
+import type { ApiClient } from "../api/client.ts";
+import { ServiceFailure } from "../api/service-failure.ts";
+import type { AppDocument } from "../apply/fields.ts";
+import { isWholeApp, stillInForce } from "../apply/still-in-force.ts";
+import { connect, type Context, createContext } from "../context.ts";
 import {
   type AppFlags,
   type AppListField,
@@ -15,6 +19,7 @@ import { type ExecutionOptions, readExecutionOptions } from "../deploy/execution
 import { type FollowFlags, requestDeployment } from "../deploy/run-deployment.ts";
 import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
+import { fieldText } from "../views/field-text.ts";
 import { addAppOptions, addExecutionOptions } from "./app-options.ts";
 import { addFollowOptions, APP, ASSET, collect } from "./options.ts";
 
@@ -61,17 +66,45 @@ export function addAppsUpdate(apps: Command, io: Io): void {
         const execution = await readExecutionOptions(options, io);
         const client = await connect(context);
         const missing = listsToExtend(flags, base);
-        const current = missing.length > 0 ? (await getApp(client, asset, name, true)).spec : {};
+        const mustKnow = missing.length > 0;
+        const current = mustKnow || isWholeApp(file) ? await findSpec(client, asset, name, mustKnow) : {};
         const kept = Object.fromEntries(missing.map((list) => [list, withoutSecretValues(current[list] ?? [])]));
-        const body = { ...buildAppRequest({ ...kept, ...base }, flags), ...execution };
-        for (const key of secretsWithoutValue(body).filter((name) => isGiven(name, flags))) {
+        const app = buildAppRequest({ ...kept, ...base }, flags);
+        for (const key of secretsWithoutValue(app).filter((name) => isGiven(name, flags))) {
           context.printer.note(`${key} is not set in this shell: it keeps the value it has on the device.`);
         }
+        if (isWholeApp(file)) noteKept(context, options.file ?? "", stillInForce(current, app));
+        const body = { ...app, ...execution };
         const query = { dry_run: options.dryRun ? "true" : undefined };
         const request = { method: "PATCH", path: appsPath(asset, name), query, body } as const;
         await requestDeployment(context, client, asset, request, options);
       },
     );
+}
+
+/** Returns the app's specification. @param mustKnow asks the device, also for its variables' values; errors are thrown */
+async function findSpec(client: ApiClient, asset: string, name: string, mustKnow: boolean): Promise<AppDocument> {
+  const found = getApp(client, asset, name, mustKnow);
+  const { spec } = await (mustKnow ? found : found.catch(notKnown));
+  return spec;
+}
+
+/** The update itself says what is wrong with the app or the device. */
+function notKnown(error: unknown): { readonly spec: AppDocument } {
+  if (error instanceof ServiceFailure) return { spec: {} };
+  throw error;
+}
+
+/** Says what the app has beyond a file that looks like a whole app: an update does not take it away. */
+function noteKept({ printer }: Context, fileName: string, kept: ReturnType<typeof stillInForce>): void {
+  if (kept.length === 0) return;
+  const fields = kept.map(({ field, value }) =>
+    value === undefined ? field : `${field} (${fieldText(field, value)})`,
+  );
+  printer.note(
+    `Not in ${fileName === "-" ? "standard input" : fileName} and still in force: ${fields.join(", ")}. ` +
+      "`edgectl apply` replaces the app by the file; --clear takes away single fields.",
+  );
 }
 
 function isGiven(name: string, { environments }: AppFlags): boolean {
@@ -94,9 +127,12 @@ function listsToExtend(flags: AppFlags, base: AppRequest): AppListField[] {
 }
 
 const HELP = `
-What is not given stays as it is. A variable, port, volume or device replaces
-the app's entry of the same variable, container port or container path; others
-are added to it. To set all anew: --clear env --env A=1.
+What is not given stays as it is, also with -f; \`edgectl apply\` makes the app
+as a file says, and takes away what is not in it.
+
+A variable, port, volume or device replaces the app's entry of the same
+variable, container port or container path; others are added to it. To set all
+anew: --clear env --env A=1.
 
 A variable that is a secret stays one. --secret-env KEY takes this shell's
 value; if the shell has none, KEY becomes a secret and keeps the value it has on

@@ -19,11 +19,11 @@ export interface CompletionOption {
 
 /** Derives the completions from the definition of the command line, so that they are always current. */
 export function completionNodes(program: Command): CompletionNode[] {
-  return visit(program, [], program.options.map(toOption));
+  return visit(program, [], shownOptions(program));
 }
 
 function visit(command: Command, path: readonly string[], inherited: readonly CompletionOption[]): CompletionNode[] {
-  const own = path.length === 0 ? [] : command.options.map(toOption);
+  const own = path.length === 0 ? [] : shownOptions(command);
   const node: CompletionNode = {
     path,
     words: [
@@ -35,6 +35,10 @@ function visit(command: Command, path: readonly string[], inherited: readonly Co
     options: [...own, ...inherited, HELP],
   };
   return [node, ...command.commands.flatMap((child) => visit(child, [...path, child.name()], inherited))];
+}
+
+function shownOptions(command: Command): CompletionOption[] {
+  return command.options.filter(({ hidden }) => !hidden).map(toOption);
 }
 
 const HELP: CompletionOption = { flags: ["-h", "--help"], description: "show help", value: "none" };

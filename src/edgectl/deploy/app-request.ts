@@ -1,4 +1,5 @@
 import type { AppSpec, PortMapping, Volume } from "../../protocol/app-spec.ts";
+import { looksLikeYaml } from "../../lib/looks-like-yaml.ts";
 import { usageFailure } from "../failure.ts";
 import type { EnvironmentEntry } from "./parse-env.ts";
 import type { DeviceMapping } from "./parse-options.ts";
@@ -74,6 +75,7 @@ export function parseAppFile(text: string, fileName: string): AppRequest {
   try {
     value = JSON.parse(text.replace(/^\uFEFF/, ""));
   } catch (error) {
+    if (looksLikeYaml(text, fileName)) throw usageFailure(`${fileName} is YAML; this takes JSON.`, HINT);
     throw usageFailure(`${fileName} is not valid JSON${positionOf(error, text)}.`, HINT);
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {

@@ -1,5 +1,6 @@
 import type { App, AppDetail } from "../api/apps.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { shortImage } from "../../lib/terminal/short-image.ts";
 import { type Column, renderFields, renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
 import { formatMinute, formatTime } from "../../lib/terminal/time.ts";
@@ -17,7 +18,7 @@ export function renderApps(apps: readonly App[], theme: Theme, width: number | u
     { header: "PORTS", cell: portsOf, canShrink: true },
     { header: "RESTARTS", cell: (app) => String(app.restarts ?? "-"), align: "right" },
     { header: "SINCE (UTC)", cell: (app) => (app.since ? formatMinute(app.since) : "-") },
-    { header: "IMAGE", cell: (app) => sanitizeLine(app.image), canShrink: true },
+    { header: "IMAGE", cell: (app) => shortImage(sanitizeLine(app.image)), canShrink: true },
   ];
   return renderTable(columns, apps, theme, width);
 }

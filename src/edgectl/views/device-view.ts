@@ -1,6 +1,7 @@
 import type { Device, DeviceResponse, DeviceInterface } from "../api/device.ts";
 import { formatBytes, formatBytesOrDash } from "../../lib/terminal/bytes.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { shortImage } from "../../lib/terminal/short-image.ts";
 import { renderFields, renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
 import { formatDuration, formatTime } from "../../lib/terminal/time.ts";
@@ -57,7 +58,7 @@ function renderContainers(device: Device, theme: Theme, width: number | undefine
       { header: "CONTAINER", cell: ({ name }) => sanitizeLine(name), canShrink: true },
       { header: "APP", cell: ({ app }) => sanitizeLine(app ?? "-"), canShrink: true },
       { header: "STATUS", cell: ({ status }) => sanitizeLine(status) },
-      { header: "IMAGE", cell: ({ image }) => sanitizeLine(image), canShrink: true },
+      { header: "IMAGE", cell: ({ image }) => shortImage(sanitizeLine(image)), canShrink: true },
     ],
     device.containers,
     theme,

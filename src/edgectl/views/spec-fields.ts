@@ -1,5 +1,7 @@
 import { formatBytes } from "../../lib/terminal/bytes.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { formatDuration } from "../../lib/terminal/time.ts";
+import { fieldText } from "./field-text.ts";
 
 type Row = [name: string, value: string];
 type Spec = Readonly<Record<string, unknown>>;
@@ -8,17 +10,15 @@ type Spec = Readonly<Record<string, unknown>>;
 export function specFields(spec: Spec): Row[] {
   const rows: Row[] = [
     ["Variables", lines(spec["environments"], variable)],
-    ["Volumes", lines(spec["volumes"], volume)],
-    [
-      "Devices",
-      lines(spec["devices"], ({ local, target }) => (target ? `${text(local)}:${text(target)}` : text(local))),
-    ],
+    ["Volumes", lines(spec["volumes"], (volume) => fieldText("volumes", volume))],
+    ["Devices", lines(spec["devices"], (device) => fieldText("devices", device))],
     ["Command", Array.isArray(spec["command"]) ? spec["command"].map(text).join(" ") : ""],
     ["Processors", limit(spec["cpu_limit"], String)],
     ["Memory", limit(spec["memory_limit"], formatBytes)],
-    ["Restart", typeof spec["restart_policy"] === "string" ? text(spec["restart_policy"]) : ""],
+    ["Health check", isObject(spec["healthcheck"]) ? healthcheck(spec["healthcheck"]) : ""],
+    ["Health timeout", typeof spec["health_timeout_s"] === "number" ? formatDuration(spec["health_timeout_s"]) : ""],
     ["Pull", typeof spec["pull"] === "string" ? text(spec["pull"]) : ""],
-    ["Health timeout", typeof spec["health_timeout_s"] === "number" ? `${spec["health_timeout_s"]} s` : ""],
+    ["Restart", typeof spec["restart_policy"] === "string" ? text(spec["restart_policy"]) : ""],
     ["Host network", spec["host_network"] === true ? "yes" : ""],
     ["Privileged", spec["privileged"] === true ? "yes" : ""],
   ];
@@ -29,8 +29,22 @@ function variable({ key, value, secret }: Spec): string {
   return `${text(key)}=${text(value)}${secret === true ? " (secret)" : ""}`;
 }
 
-function volume({ local, target, readonly }: Spec): string {
-  return `${text(local)}:${text(target)}${readonly === true ? ":ro" : ""}`;
+/** The command, and in a second line when it runs and what its failures mean. */
+function healthcheck({ command, interval_s, timeout_s, retries, start_period_s }: Spec): string {
+  const parts: string[] = [];
+  if (typeof interval_s === "number") parts.push(`every ${formatDuration(interval_s)}`);
+  if (typeof timeout_s === "number") parts.push(`at most ${formatDuration(timeout_s)}`);
+  if (typeof retries === "number") parts.push(`unhealthy after ${retries} ${retries === 1 ? "failure" : "failures"}`);
+  const grace = typeof start_period_s === "number" ? start_period_s : 0;
+  const ignored = grace > 0 ? `; failures of the first ${formatDuration(grace)} do not count` : "";
+  return [commandText(command), `${parts.join(", ")}${ignored}`].filter((line) => line !== "").join("\n");
+}
+
+/** A command without a shell as JSON, so that its arguments can be told apart. */
+function commandText(command: unknown): string {
+  if (!Array.isArray(command)) return "";
+  const isShell = command.length === 3 && command[0] === "sh" && command[1] === "-c";
+  return text(isShell ? command[2] : JSON.stringify(command));
 }
 
 function limit(value: unknown, show: (value: number) => string): string {
@@ -39,10 +53,11 @@ function limit(value: unknown, show: (value: number) => string): string {
 
 function lines(value: unknown, show: (entry: Spec) => string): string {
   if (!Array.isArray(value)) return "";
-  return value
-    .filter((entry): entry is Spec => typeof entry === "object" && entry !== null)
-    .map(show)
-    .join("\n");
+  return value.filter(isObject).map(show).join("\n");
+}
+
+function isObject(value: unknown): value is Spec {
+  return typeof value === "object" && value !== null;
 }
 
 function text(value: unknown): string {

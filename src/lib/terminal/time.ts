@@ -28,17 +28,19 @@ export function formatDuration(seconds: number): string {
   return joined(Math.floor(whole / 3600), "h", Math.floor((whole % 3600) / 60), "min");
 }
 
+const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+
 /**
- * Parses a point in time: Unix seconds, `2026-11-01`, `2026-11-01T12:00` (UTC without an offset), or a time ago: `24h`,
- * `7d`. Returns `undefined` for any other text.
+ * Parses a point in time: Unix seconds, `2026-11-01`, `2026-11-01T12:00` (UTC without an offset), or a time ago: `90s`,
+ * `10m`, `24h`, `7d`. Returns `undefined` for any other text.
  *
  * @param now milliseconds since the Unix epoch
  * @returns Unix seconds
  */
 export function parseTime(text: string, now: number): number | undefined {
   if (/^\d{1,11}$/.test(text)) return Number(text);
-  const ago = /^(\d{1,6})([hd])$/.exec(text);
-  if (ago) return Math.floor(now / 1000) - Number(ago[1]) * (ago[2] === "h" ? 3600 : 86_400);
+  const ago = /^(\d{1,6})([smhd])$/.exec(text);
+  if (ago) return Math.floor(now / 1000) - Number(ago[1]) * (UNIT_SECONDS[ago[2] ?? ""] ?? Number.NaN);
   const iso = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2})?)(Z|[+-]\d{2}:\d{2})?)?$/.exec(text);
   if (!iso) return undefined;
   const time = Date.parse(`${iso[1]}T${iso[2] ?? "00:00"}${iso[3] ?? "Z"}`);

@@ -12,10 +12,11 @@ it("the log is in its file, and can be read without the agent", async () => {
   expect(live).toMatchObject({ code: 0, stdout: expect.stringContaining("edge-agent starts") as string });
   daemon.kill();
   await daemon.exited;
-  const left = await device.command("logs", "--lines", "3");
+  const left = await device.command("logs", "--tail", "3");
   expect(left.code).toBe(3);
   expect(left.stdout.trim().split("\n")).toHaveLength(3);
   expect(left.stdout).toContain("edge-agent stops; the apps keep running");
   expect(left.stderr).toContain("the agent is not running");
+  expect((await device.command("logs", "--lines", "2")).stdout.trim().split("\n")).toHaveLength(2);
   expect(await readFile(path, "utf8")).not.toContain("ed_planted");
 });

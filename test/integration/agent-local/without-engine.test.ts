@@ -99,7 +99,13 @@ describe("commands on a device without an engine", () => {
     const broken = await device.command("deploy", "-f", file);
     expect(broken.code).toBe(2);
     expect(broken.stderr).toMatch(/not valid JSON/);
-    expect(broken.stderr + broken.stdout).not.toMatch(/hunter2/);
+    await writeFile(file, "name: web\nenvironments:\n  PASSWORD: hunter2hunter2\n");
+    const yaml = await device.command("deploy", "-f", file);
+    expect(yaml).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("app.json is YAML; this takes JSON.") as string,
+    });
+    for (const { stdout, stderr } of [broken, yaml]) expect(stdout + stderr).not.toMatch(/hunter2/);
   });
 
   it("the agent's own log is shown, and followed", async () => {

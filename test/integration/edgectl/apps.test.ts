@@ -141,6 +141,32 @@ describe("edgectl apps update", () => {
     expect(rig.service.requests[0]?.headers["idempotency-key"]).toMatch(/^[0-9a-f-]{36}$/);
   });
 
+  test("-f with a whole app says what is not in it and stays; a file with a change, and the flags, say nothing", async () => {
+    await using rig = await setUp();
+    const spec = { ...APP.spec, privileged: false, ports: [], devices: [{ local: "/dev/ttyUSB0" }] };
+    rig.service.on(`GET ${WEB}`, json(200, { ...APP, spec, reported_at: REPORTED_AT, reachable: true }));
+    rig.service.on(`PATCH ${WEB}`, stream([event(1, SUCCESS)]));
+    const whole = JSON.stringify({ name: "web", image: "web:2", environments: [] });
+    const { code, stderr } = await rig.run(["apps", "update", "GW-1", "web", "-f", "-", "--clear", "volumes"], whole);
+    expect(code).toBe(0);
+    expect(stderr).toBe(
+      "Note: Not in standard input and still in force: memory_limit (256 MiB), devices. " +
+        "`edgectl apply` replaces the app by the file; --clear takes away single fields.\n",
+    );
+    expect(rig.service.requests[0]?.path).toBe(WEB);
+    const change = await rig.run(["apps", "update", "GW-1", "web", "-f", "-"], JSON.stringify({ image: "web:2" }));
+    expect(change).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  test("-f with a whole app is sent also where the service does not know the app's state", async () => {
+    await using rig = await setUp();
+    rig.service.on(`GET ${WEB}`, json(404, { code: "AppNotFound", message: "There is no app of this name." }));
+    rig.service.on(`PATCH ${WEB}`, stream([event(1, SUCCESS)]));
+    const whole = JSON.stringify({ name: "web", image: "web:2" });
+    const outcome = await rig.run(["apps", "update", "GW-1", "web", "-f", "-"], whole);
+    expect(outcome).toMatchObject({ code: 0, stderr: "" });
+  });
+
   test("extends a list that the app already has, fetched from the device with its values", async () => {
     await using rig = await setUp();
     const environments = [
@@ -278,6 +304,8 @@ describe("edgectl apps logs", () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: "one\nthree\n" });
     expect(stderr).toBe("two\nNote: 7 lines were left out here, to spare the device's link.\n");
     expect(rig.service.requests[0]?.path).toBe(`${WEB}/logs?tail=10&since=1795000000`);
+    await rig.run(["apps", "logs", "GW-1", "web", "--lines", "20"]);
+    expect(rig.service.requests.at(-1)?.path).toBe(`${WEB}/logs?tail=20`);
     const timed = await rig.run([...args, "--timestamps"]);
     expect(timed.stdout).toContain("2026-11-20T10:00:00.5Z one\n");
     const asJson = await rig.run([...args, "--json"]);

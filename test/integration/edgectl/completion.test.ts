@@ -15,7 +15,9 @@ describe("edgectl completion", () => {
     await using user = await edgectlUser();
     const { code, stdout: script } = await user.run(["completion", "bash"]);
     expect(code).toBe(0);
-    expect(await complete(script, "edgectl", "")).toEqual(expect.arrayContaining(["login", "assets", "deploy"]));
+    expect(await complete(script, "edgectl", "")).toEqual(
+      expect.arrayContaining(["login", "assets", "deploy", "apply"]),
+    );
     expect(await complete(script, "edgectl", "de")).toEqual(["deploy", "deployments", "device"]);
     expect(await complete(script, "edgectl", "assets", "")).toEqual(["list", "show", "update"]);
     expect(await complete(script, "edgectl", "deployments", "watch", "GW-1", "--re")).toEqual(["--retry-for"]);
@@ -50,6 +52,7 @@ describe("edgectl's help", () => {
     [["deployments", "cancel"]],
     [["apps"]],
     [["apps", "update"]],
+    [["apply"]],
     [["apps", "logs"]],
     [["data-usage"]],
   ])("%j is readable at 80 columns and documents the exit codes at the top", async (path) => {

@@ -190,7 +190,37 @@ describe("file and flags together", () => {
   test("a broken file is named with the line, and its content is not shown", () => {
     const failure = catchFailure(() => parseAppFile('{\n "a": planted\n}', "app.json"));
     expect(failure.message).toBe("app.json is not valid JSON.");
+    expect(catchFailure(() => parseAppFile('{"a": 1,}', "app.json")).message).toBe(
+      "app.json is not valid JSON (line 1).",
+    );
     expect(catchFailure(() => parseAppFile("[]", "app.json")).message).toContain("one JSON object");
+  });
+});
+
+describe("an app file that is YAML", () => {
+  test.each([
+    ["name: web\nimage: web:1\n", "app.txt"],
+    ["# planted\n\n---\nname: web\n", "Standard input"],
+    ["services:\n  web:\n    image: planted\n", "compose"],
+    ["- name: web\n", "app"],
+    ["{name: web}", "app.yaml"],
+    ["", "app.YML"],
+  ])("%j in %s is named as such", (text, name) => {
+    expect(catchFailure(() => parseAppFile(text, name)).message).toBe(`${name} is YAML; this takes JSON.`);
+  });
+
+  test("JSON in a file of that name is read", () => {
+    expect(parseAppFile('{"name": "web"}', "app.yaml")).toEqual({ name: "web" });
+  });
+
+  test.each(["", "{name: web}", "hello", "http://x"])("%j is not taken for it", (text) => {
+    expect(catchFailure(() => parseAppFile(text, "app.json")).message).toContain("not valid JSON");
+  });
+
+  test("a long text is looked at quickly", () => {
+    for (const text of ["#\n \n".repeat(200_000), "# ".repeat(200_000), " ".repeat(200_000)]) {
+      expect(catchFailure(() => parseAppFile(text, "app.json")).message).toContain("not valid JSON");
+    }
   });
 });
 

@@ -4,11 +4,15 @@ import { formatBytes } from "../../../src/lib/terminal/bytes.ts";
 import { RateMeter } from "../../../src/edgectl/views/rate-meter.ts";
 import { safeJson, sanitizeLine, sanitizeLines } from "../../../src/lib/terminal/sanitize.ts";
 import { renderTable } from "../../../src/lib/terminal/table.ts";
+import { shortImage } from "../../../src/lib/terminal/short-image.ts";
 import { createTheme } from "../../../src/lib/terminal/theme.ts";
 import { formatDuration, formatPeriod, formatTime, parseTime } from "../../../src/lib/terminal/time.ts";
 import { truncate, displayWidth, wrap } from "../../../src/lib/terminal/width.ts";
+import { renderApp, renderApps } from "../../../src/edgectl/views/app-view.ts";
 import { renderDetails } from "../../../src/edgectl/views/details.ts";
+import { specFields } from "../../../src/edgectl/views/spec-fields.ts";
 import { renderUsage } from "../../../src/edgectl/views/usage-view.ts";
+import { appSpecSchema } from "../../../src/protocol/app-spec.ts";
 import { MemoryOutput } from "../../support/edgectl/memory-output.ts";
 
 const UTF8 = { LANG: "en_GB.UTF-8" };
@@ -109,6 +113,8 @@ describe("numbers", () => {
     ["2026-01-01T01:00", 1_767_229_200],
     ["2026-01-01 01:00:01Z", 1_767_229_201],
     ["2026-01-01T01:00+01:00", 1_767_225_600],
+    ["90s", 1_767_225_510],
+    ["10m", 1_767_225_000],
     ["24h", 1_767_139_200],
     ["7d", 1_766_620_800],
   ])("--from %s", (text, expected) => expect(parseTime(text, 1_767_225_600_000)).toBe(expected));
@@ -128,6 +134,62 @@ describe("numbers", () => {
     expect(meter.bytesPerSecond).toBeCloseTo(2_000_000);
     meter.add(21_000, 0);
     expect(meter.bytesPerSecond).toBeUndefined();
+  });
+});
+
+const DIGEST = "0123456789abcdef".repeat(4);
+
+describe("an app", () => {
+  const healthcheck = { command: ["curl", "-f", "http://localhost/a b"], interval_s: 30, timeout_s: 5, retries: 3 };
+  const spec = {
+    environments: [{ key: "A", value: "***", secret: true }],
+    volumes: [{ local: "/a", target: "/b", readonly: true }],
+    devices: [
+      { local: "/dev/a", permissions: "rw" },
+      { local: "/dev/b", target: "/dev/c" },
+    ],
+    command: ["serve"],
+    cpu_limit: 0.5,
+    memory_limit: 268_435_456,
+    healthcheck: { ...healthcheck, start_period_s: 0 },
+    restart_policy: "no",
+    host_network: true,
+    privileged: true,
+    pull: "always",
+    health_timeout_s: 300,
+  };
+
+  test("is shown with every field of its specification", () => {
+    const shownElsewhere = new Set(["name", "image", "ports"]);
+    const fields = Object.keys(appSpecSchema.shape).filter((field) => !shownElsewhere.has(field));
+    expect(Object.keys(spec).toSorted()).toEqual(fields.toSorted());
+    for (const [field, value] of Object.entries(spec)) expect(specFields({ [field]: value }), field).toHaveLength(1);
+    expect(specFields({ name: "web", sidecar: true, memory_limit: null, privileged: false, devices: [] })).toEqual([]);
+  });
+
+  test("is shown with its health check and the rights to its devices", () => {
+    const rows = new Map(specFields(spec));
+    expect(rows.get("Health check")).toBe(
+      '["curl","-f","http://localhost/a b"]\nevery 30 s, at most 5 s, unhealthy after 3 failures',
+    );
+    expect(rows.get("Devices")).toBe("/dev/a:/dev/a:rw\n/dev/b:/dev/c");
+    expect(rows.get("Health timeout")).toBe("5 min");
+    const slow = { ...healthcheck, command: ["sh", "-c", "a && b"], start_period_s: 90, retries: 1 };
+    expect(new Map(specFields({ healthcheck: slow })).get("Health check")).toBe(
+      "a && b\nevery 30 s, at most 5 s, unhealthy after 1 failure; failures of the first 1 min 30 s do not count",
+    );
+  });
+
+  test.each([
+    [`registry.example.com/web@sha256:${DIGEST}`, "registry.example.com/web@sha256:0123456789ab"],
+    [`sha256:${DIGEST}`, "sha256:0123456789ab"],
+    ["web:1", "web:1"],
+    [`web:${DIGEST}`, `web:${DIGEST}`],
+  ])("has the image %s in a table as %s", (image, expected) => {
+    expect(shortImage(image)).toBe(expected);
+    const app = { name: "web", image, state: "running", ports: [], spec: {} };
+    expect(renderApps([app], plain, undefined)).toMatch(new RegExp(`  ${expected}$`));
+    expect(renderApp({ ...app, reported_at: null, reachable: true }, plain)).toContain(image);
   });
 });
 

@@ -82,6 +82,7 @@ describe("output on a terminal", () => {
       today_bytes: 2_122_643,
       month_bytes: 9_122_643,
       by_purpose: { control: 6_911, pulls: 9_003_493 },
+      overhead_bytes: 112_239,
       budget: {
         daily_bytes: 2_000_000,
         monthly_bytes: 50_000_000,
@@ -90,7 +91,9 @@ describe("output on a terminal", () => {
       },
     };
     const text = renderStatus({ ...STATUS, data }, PLAIN);
-    expect(text).toContain("Data used  2.12 MB today, 9.12 MB this month: pulls 9.00 MB, control 6.91 kB");
+    expect(text).toContain(
+      "Data used  2.12 MB today, 9.12 MB this month: pulls 9.00 MB, control 6.91 kB, overhead ~112.2 kB",
+    );
     expect(text).toContain("2.12 MB of the 2.00 MB for the day: downloads wait, 9.12 MB of the 50.0 MB for the month");
     expect(renderStatus(STATUS, PLAIN)).not.toContain("Data used");
   });

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { mergeSpec } from "../../../../../src/agent/core/deployment/accept.ts";
+import { replacementOf } from "../../../../../src/protocol/app-replacement.ts";
 import { type AppSpec, parseAppSpec } from "../../../../../src/protocol/app-spec.ts";
 
 function spec(fields: Record<string, unknown> = {}): AppSpec {
@@ -46,6 +47,8 @@ const fields = fc.record(
     cpu_limit: fc.constantFrom(0.5, 2),
     memory_limit: fc.constantFrom(64 * 1024 * 1024),
     restart_policy: fc.constantFrom("always", "on-failure"),
+    devices: fc.constant([{ local: "/dev/ttyUSB0" }]),
+    healthcheck: fc.constant({ command: ["true"] }),
   },
   { requiredKeys: [] },
 );
@@ -72,6 +75,14 @@ describe("a patch", () => {
     fc.assert(
       fc.property(fields, (before) => {
         expect(merged(spec(before), {})).toEqual(spec(before));
+      }),
+    );
+  });
+
+  it("that replaces the app makes it as the new specification says, whatever it was", () => {
+    fc.assert(
+      fc.property(fields, fields, (before, after) => {
+        expect(merged(spec(before), replacementOf(spec(after)))).toEqual(spec(after));
       }),
     );
   });

@@ -1,0 +1,148 @@
+import { isDeepStrictEqual } from "node:util";
+import { MASK } from "../../lib/redact.ts";
+import { type AppDocument, entriesOf, fieldsInForce, KNOWN_FIELDS } from "./fields.ts";
+
+type Entry = Readonly<Record<string, unknown>>;
+
+/** One difference between an app and its file. */
+export interface FieldChange {
+  /** Such as `memory_limit`, `healthcheck.retries` or `environments.TZ`. */
+  readonly field: string;
+  /** `check`: only the device can tell whether it differs. */
+  readonly change: "add" | "change" | "remove" | "check";
+  /** Absent where there is none, and where it is not to be shown. */
+  readonly old?: unknown;
+  readonly new?: unknown;
+  /** What the values do not say. */
+  readonly note?: string;
+}
+
+export interface DiffOptions {
+  /** Includes the values of variables that are not declared secrets. */
+  readonly showValues: boolean;
+}
+
+/** Fields with one value. */
+const VALUES = [
+  "image",
+  "host_network",
+  "privileged",
+  "command",
+  "cpu_limit",
+  "memory_limit",
+  "restart_policy",
+  "pull",
+  "health_timeout_s",
+];
+
+/** Fields that are compared by their own fields. */
+const OBJECTS = ["healthcheck"];
+
+/** Lists, and what identifies an entry. */
+const LISTS: Readonly<Record<string, (entry: Entry) => string>> = {
+  ports: ({ target_port, protocol = "tcp" }) => `${String(target_port)}/${String(protocol)}`,
+  volumes: ({ target }) => String(target),
+  devices: ({ local, target = local }) => String(target),
+};
+
+/** Fields whose values are shown as they are. Values of all others are never shown. */
+export const SHOWN_FIELDS: readonly string[] = [...VALUES, ...OBJECTS, ...Object.keys(LISTS)];
+
+/**
+ * Returns what must change for an app to be as desired, in the order of the specification. Omitted fields and their
+ * defaults are equal, and the order of a list's entries is not compared. @param current `{}` for a new app
+ */
+export function diffApp(current: AppDocument, desired: AppDocument, options: DiffOptions): FieldChange[] {
+  const before = fieldsInForce(current);
+  const after = fieldsInForce(desired);
+  return KNOWN_FIELDS.flatMap((field) => {
+    const [old, next] = [before[field], after[field]];
+    if (field === "environments") return diffVariables(entriesOf(old), entriesOf(next), options);
+    const identify = LISTS[field];
+    if (identify) return diffEntries(field, byKey(entriesOf(old), identify), byKey(entriesOf(next), identify));
+    if (OBJECTS.includes(field)) return diffEntries(field, fieldsOf(old), fieldsOf(next));
+    const changes = diffValue(field, old, next);
+    if (field === "image" && changes.length === 0 && asksRegistry(desired)) return [IMAGE_CHECK];
+    return VALUES.includes(field) ? changes : changes.map(withoutValues);
+  });
+}
+
+/** Whether the file wants the registry to be asked what the image's tag means now, also where nothing else differs. */
+export function asksRegistry({ pull }: AppDocument): boolean {
+  return pull === "changed" || pull === "always";
+}
+
+const IMAGE_CHECK: FieldChange = {
+  field: "image",
+  change: "check",
+  note: "the device asks the registry, as `pull` says",
+};
+
+function diffEntries(
+  field: string,
+  before: ReadonlyMap<string, unknown>,
+  after: ReadonlyMap<string, unknown>,
+): FieldChange[] {
+  const keys = new Set([...before.keys(), ...after.keys()]);
+  return [...keys].flatMap((key) => diffValue(`${field}.${key}`, before.get(key), after.get(key)));
+}
+
+function diffValue(field: string, old: unknown, next: unknown): FieldChange[] {
+  if (isDeepStrictEqual(old, next)) return [];
+  if (old === undefined) return [{ field, change: "add", new: next }];
+  if (next === undefined) return [{ field, change: "remove", old }];
+  return [{ field, change: "change", old, new: next }];
+}
+
+function diffVariables(before: readonly Entry[], after: readonly Entry[], options: DiffOptions): FieldChange[] {
+  const identify = ({ key }: Entry): string => String(key);
+  const [old, next] = [byKey(before, identify), byKey(after, identify)];
+  return [...new Set([...old.keys(), ...next.keys()])].flatMap((key) =>
+    diffVariable(`environments.${key}`, old.get(key), next.get(key), options),
+  );
+}
+
+function diffVariable(
+  field: string,
+  old: Entry | undefined,
+  next: Entry | undefined,
+  { showValues }: DiffOptions,
+): FieldChange[] {
+  const isSecret = old?.["secret"] === true || next?.["secret"] === true;
+  const shown = (changes: FieldChange[]): FieldChange[] =>
+    showValues && !isSecret ? changes : changes.map(withoutValues).map((change) => withNote(change, isSecret));
+  if (!old || !next) return shown(diffValue(field, old?.["value"], next?.["value"]));
+  const declared = diffValue(`${field}.secret`, old["secret"] ?? false, next["secret"] ?? false);
+  if (next["value"] === MASK) return declared;
+  // The device never returns a declared secret.
+  if (old["value"] === MASK) return [{ field, change: "check", note: "a secret; the device compares it" }, ...declared];
+  return [...shown(diffValue(field, old["value"], next["value"])), ...declared];
+}
+
+function withoutValues({ field, change }: FieldChange): FieldChange {
+  return { field, change };
+}
+
+function withNote(change: FieldChange, isSecret: boolean): FieldChange {
+  return { ...change, note: isSecret ? "secret" : "value not shown; --reveal shows it" };
+}
+
+/** Entries by what identifies them. Further entries of one key, as two host ports of one port, get a number. */
+function byKey(entries: readonly Entry[], identify: (entry: Entry) => string): Map<string, Entry> {
+  const found = new Map<string, Entry>();
+  for (const entry of entries.toSorted((one, other) => compare(JSON.stringify(one), JSON.stringify(other)))) {
+    const key = identify(entry);
+    let unused = key;
+    for (let number = 2; found.has(unused); number++) unused = `${key}#${number}`;
+    found.set(unused, entry);
+  }
+  return found;
+}
+
+function compare(one: string, other: string): number {
+  return one < other ? -1 : Number(one > other);
+}
+
+function fieldsOf(value: unknown): Map<string, unknown> {
+  return new Map(typeof value === "object" && value !== null ? Object.entries(value) : []);
+}

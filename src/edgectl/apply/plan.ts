@@ -1,0 +1,58 @@
+import { replacementOf } from "../../protocol/app-replacement.ts";
+import { MASK } from "../../lib/redact.ts";
+import { supports } from "../../protocol/features.ts";
+import { withoutUnknownNulls } from "../../protocol/added-fields.ts";
+import type { AppSpec } from "../../protocol/app-spec.ts";
+import { asksRegistry, type DiffOptions, diffApp, type FieldChange } from "./diff.ts";
+import { type AppDocument, entriesOf, fieldsInForce, unknownFields } from "./fields.ts";
+
+/** Protocol version. */
+const FIRST_VERSION_WITH_UPDATES = 2;
+
+/** What applying a file does to one app. */
+export interface AppPlan {
+  readonly app: string;
+  readonly change: "create" | "update" | "none";
+  readonly fields: readonly FieldChange[];
+  /** Fields of the app that this version of edgectl does not know. They stay as they are. */
+  readonly unknown_fields: readonly string[];
+}
+
+/** Plans one app. @param current its specification on the device; `undefined` if the device does not have it */
+export function planApp(desired: AppSpec, current: AppDocument | undefined, options: DiffOptions): AppPlan {
+  const fields = diffApp(current ?? {}, desired, options);
+  if (!current) return { app: desired.name, change: "create", fields, unknown_fields: [] };
+  const change = fields.length === 0 ? "none" : "update";
+  return { app: desired.name, change, fields, unknown_fields: unknownFields(current) };
+}
+
+/** Returns the secrets that are to keep a value which the app on the device does not have. */
+export function secretsToGive(desired: AppSpec, current: AppDocument | undefined): string[] {
+  const known = new Set(entriesOf(current?.["environments"]).map(({ key }) => key));
+  return desired.environments.filter((entry) => isKept(entry) && !known.has(entry.key)).map(({ key }) => key);
+}
+
+/**
+ * Returns the update that makes the app as desired. The image is named only where it differs: naming it makes the device
+ * look for a newer image under the same tag, which the plan does not show. A field that the app does not have is only
+ * cleared if every service knows it; an older one refuses the others.
+ */
+export function updateFor(desired: AppSpec, current: AppDocument): AppDocument {
+  const inForce = fieldsInForce(current);
+  const replacement = {
+    ...replacementOf(desired),
+    environments: desired.environments.map((entry) => (isKept(entry) ? { key: entry.key, secret: true } : entry)),
+  };
+  const inEveryService = withoutUnknownNulls(replacement, (feature) => supports(FIRST_VERSION_WITH_UPDATES, feature));
+  return Object.fromEntries(
+    Object.entries(replacement).filter(([field, value]) => {
+      if (field === "image") return value !== inForce["image"] || asksRegistry(desired);
+      return value !== null || current[field] !== undefined || Object.hasOwn(inEveryService as AppDocument, field);
+    }),
+  );
+}
+
+/** Whether a variable keeps the value it has on the device. */
+function isKept({ value, secret }: AppSpec["environments"][number]): boolean {
+  return secret === true && value === MASK;
+}

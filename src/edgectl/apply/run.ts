@@ -1,0 +1,102 @@
+import { type ApiRequest, type ApiClient } from "../api/client.ts";
+import { appsPath, getApp } from "../api/apps.ts";
+import type { Context } from "../context.ts";
+import { type FollowFlags, requestDeployment } from "../deploy/run-deployment.ts";
+import { EXIT } from "../exit-code.ts";
+import { Failure, usageFailure } from "../failure.ts";
+import { renderPlan } from "../views/plan-view.ts";
+import type { DiffOptions } from "./diff.ts";
+import type { AppDocument } from "./fields.ts";
+import { type AppPlan, planApp, secretsToGive, updateFor } from "./plan.ts";
+import type { DesiredApp } from "./read-app-file.ts";
+
+export interface ApplyOptions extends FollowFlags, DiffOptions {
+  readonly dryRun: boolean;
+  /** Applies without asking. */
+  readonly yes: boolean;
+}
+
+/** Comparisons made when somebody else deploys or removes the app meanwhile. */
+const MAX_ATTEMPTS = 2;
+
+/** The errors of a request that was planned for an app that has been removed, or deployed, since. */
+const OVERTAKEN: Readonly<Record<AppPlan["change"], string | undefined>> = {
+  create: "AppExists",
+  update: "AppNotFound",
+  none: undefined,
+};
+
+/**
+ * Compares an app with the device's, shows the difference, asks, and deploys or updates the app. Where nothing differs,
+ * nothing is requested. Errors: exit code 1 if the answer is no; otherwise as `requestDeployment`.
+ */
+export async function applyApp(
+  context: Context,
+  client: ApiClient,
+  asset: string,
+  desired: DesiredApp,
+  options: ApplyOptions,
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const current = await findSpec(client, asset, desired.spec.name);
+    const [missing] = secretsToGive(desired.spec, current);
+    if (missing !== undefined) {
+      const message = `The secret ${missing} has no value, and ${desired.spec.name} on ${asset} has none that could stay.`;
+      throw usageFailure(message, "Give its value in the file.");
+    }
+    const plan = planApp(desired.spec, current, options);
+    showPlan(context, plan);
+    if (plan.change === "none") return;
+    if (!options.dryRun && !options.yes) await confirm(context, asset);
+    try {
+      await requestDeployment(context, client, asset, requestFor(asset, desired, current, options.dryRun), options);
+      return;
+    } catch (error) {
+      const isOvertaken = error instanceof Failure && error.code !== undefined && error.code === OVERTAKEN[plan.change];
+      if (!isOvertaken || attempt === MAX_ATTEMPTS) throw error;
+      context.printer.note(
+        `${plan.app} was ${plan.change === "create" ? "deployed" : "removed"} by somebody else meanwhile. Comparing again.`,
+      );
+    }
+  }
+}
+
+/** Asks the device for an app's specification with the values of its variables. `undefined` if it has no such app. */
+async function findSpec(client: ApiClient, asset: string, name: string): Promise<AppDocument | undefined> {
+  try {
+    return (await getApp(client, asset, name, true)).spec;
+  } catch (error) {
+    if (error instanceof Failure && error.code === "AppNotFound") return undefined;
+    throw error;
+  }
+}
+
+function showPlan({ printer }: Context, plan: AppPlan): void {
+  if (printer.json) printer.jsonLine({ plan: [plan] });
+  else printer.line(renderPlan([plan], printer.theme));
+  if (plan.unknown_fields.length === 0) return;
+  const fields = plan.unknown_fields.join(", ");
+  printer.note(`This version of edgectl does not know these fields of ${plan.app}, which stay as they are: ${fields}.`);
+}
+
+async function confirm({ io }: Context, asset: string): Promise<void> {
+  const answer = await io.stdin.ask(`Apply this to ${asset}? [y/N] `);
+  if (/^y(es)?$/i.test(answer.trim())) return;
+  throw new Failure("Nothing was applied.", { exitCode: EXIT.failed });
+}
+
+function requestFor(
+  asset: string,
+  { spec, options }: DesiredApp,
+  current: AppDocument | undefined,
+  dryRun: boolean,
+): ApiRequest {
+  const query = { dry_run: dryRun ? "true" : undefined };
+  if (!current) return { method: "POST", path: appsPath(asset), query, body: { ...spec, ...options } };
+  return {
+    method: "PATCH",
+    path: appsPath(asset, spec.name),
+    query,
+    body: { ...updateFor(spec, current), ...options },
+  };
+}

@@ -1,0 +1,37 @@
+import { formatBytes } from "../../lib/terminal/bytes.ts";
+import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const MIB = 1024 ** 2;
+
+/** Entries of lists, as the options of the command line write them. */
+const ENTRIES: Readonly<Record<string, (entry: Fields) => string>> = {
+  ports: ({ host_port, target_port, protocol }) =>
+    `${word(host_port)}:${word(target_port)}${protocol === undefined || protocol === "tcp" ? "" : `/${word(protocol)}`}`,
+  volumes: ({ local, target, readonly }) => `${word(local)}:${word(target)}${readonly === true ? ":ro" : ""}`,
+  devices: ({ local, target, permissions }) => {
+    const path = target === undefined && permissions === undefined ? "" : `:${word(target ?? local)}`;
+    return `${word(local)}${path}${permissions === undefined ? "" : `:${word(permissions)}`}`;
+  },
+};
+
+/**
+ * One value of a specification on one line, safe to print. Two values that differ are shown differently.
+ * @param field such as `memory_limit`, or `ports` for one port mapping
+ */
+export function fieldText(field: string, value: unknown): string {
+  const entry = ENTRIES[field];
+  if (entry && typeof value === "object" && value !== null) return entry(value as Fields);
+  if (field === "memory_limit" && typeof value === "number") return sizeText(value);
+  return word(value);
+}
+
+/** A list's entry, or any other value. Strings stand as they are; the rest is JSON. */
+function word(value: unknown): string {
+  return sanitizeLine(typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
+}
+
+function sizeText(bytes: number): string {
+  return bytes > 0 && bytes % MIB === 0 ? `${bytes / MIB} MiB` : `${formatBytes(bytes)} (${bytes})`;
+}
