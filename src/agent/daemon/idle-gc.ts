@@ -2,8 +2,8 @@ import type { Clock } from "../../lib/clock.ts";
 
 /**
  * Times without work after which garbage is collected, and how. What is in flight at the first is garbage by the second,
- * which also returns fragmented pages to the system and drops the compiled code of functions that have not run for the last
- * six collections, 2 MB in all. It takes 100 ms of processor time.
+ * which also returns fragmented pages to the system. It counts as two for the age of compiled code (`--bytecode-old-age`), and
+ * takes 100 ms of processor time.
  */
 const COLLECTIONS = [
   { quietMs: 10_000, options: { type: "major", execution: "sync", flavor: "regular" } },

@@ -41,7 +41,7 @@ describe("the verification of an app", () => {
         logs: ["warming up", `with ${SECRET}`],
       },
     });
-    const environments = [{ key: "PASSWORD", value: SECRET }];
+    const environments = [{ key: "PASSWORD", value: SECRET, secret: true }];
     rig.deployments.deploy("slow", request({ name: "slow", image: "h/slow:1", healthcheck }));
     rig.deployments.deploy("never", request({ name: "never", image: "h/never:1", healthcheck, environments }));
     expect(await rig.untilEnd("slow")).toMatchObject({ status: "Success" });

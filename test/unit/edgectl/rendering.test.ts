@@ -189,7 +189,7 @@ describe("an app", () => {
     expect(shortImage(image)).toBe(expected);
     const app = { name: "web", image, state: "running", ports: [], spec: {} };
     expect(renderApps([app], plain, undefined)).toMatch(new RegExp(`  ${expected}$`));
-    expect(renderApp({ ...app, reported_at: null, reachable: true }, plain)).toContain(image);
+    expect(renderApp({ ...app, reported_at: null, reachable: true, age_s: null }, plain)).toContain(image);
   });
 });
 
