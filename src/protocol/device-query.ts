@@ -25,7 +25,7 @@ export const QUERIES = {
   /** Ends with `AppNotFound` where there is no such app. */
   logs: { params: logsParamsSchema, answer: appLogChunkSchema, answers: "many" },
   data_usage: { params: dataUsageParamsSchema, answer: deviceDataUsageSchema, answers: "one" },
-  /** The device's records of these deployments. Sent since 2026-11-29; older agents end it with `InvalidRequest`. */
+  /** The device's records of these deployments. Sent since 2026-11-22; older agents end it with `InvalidRequest`. */
   deployments: { params: deploymentsParamsSchema, answer: deploymentOutcomesSchema, answers: "one" },
 } as const satisfies Record<string, { params: z.ZodType; answer: z.ZodType; answers: "one" | "many" }>;
 
