@@ -96,6 +96,12 @@ function mark({ verdict }: Finding, { theme }: Printer): string {
   }
 }
 
+/** Empty for an app that has no container, or one that was never started. */
+function lastStart(container: AppFacts["container"]): string {
+  const time = shortTime(container?.started_at ?? null);
+  return time === "-" ? "" : `${time} UTC`;
+}
+
 function printFacts(printer: Printer, { deployed, container }: AppFacts): void {
   if (!deployed) return;
   const { ports, host_network: onHost, volumes, variables, privileged } = deployed;
@@ -112,7 +118,7 @@ function printFacts(printer: Printer, { deployed, container }: AppFacts): void {
     ],
     ["Variables", variables.join(" ")],
     ["Privileged", privileged ? "yes" : ""],
-    ["Running since", container ? `${shortTime(container.started_at)} UTC` : ""],
+    [container?.status === "running" ? "Running since" : "Last started", lastStart(container)],
     ["Deployment", deployed.deployment_id],
   ] as const;
   printer.line();

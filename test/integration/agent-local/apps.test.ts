@@ -157,7 +157,7 @@ describe.skipIf(missing !== undefined)(
       expect(await device.command("app", "once")).toMatchObject({
         code: 0,
         stdout: expect.stringMatching(
-          /It has done its work: it ended with exit code 0, as its restart policy \(no\)[^]*It has finished\./,
+          /It has done its work: it ended with exit code 0, as its restart policy \(no\)[^]*Last started[^]*It has finished\./,
         ),
       });
       expect((await device.command("status")).stdout).not.toContain("once does not run as it should");
