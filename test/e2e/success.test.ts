@@ -69,6 +69,7 @@ test("with every field set runs exactly as requested", async () => {
     // Always set, even if empty: otherwise the image's label would apply.
     "io.edge-agent.extras": "{}",
     "io.edge-agent.previous-image": "",
+    "io.edge-agent.secret-variables": "[]",
     "io.edge-agent.image": image,
     "io.edge-agent.spec-hash": expect.stringMatching(/^[0-9a-f]{64}$/),
     "io.edge-agent.state-dir": expect.stringMatching(/^\//),
