@@ -100,8 +100,9 @@ describe.each(cases)("a tag that moves, pulled with %s", (label, engine, pullBy,
       expect(shown.stdout).toContain(second);
     });
 
-    test.skipIf(pullBy === "engine")(
-      "is asked about in vain without the registry: the image on the device is used, or the update fails",
+    // With `deploy.pull: "engine"` the engine is asked instead.
+    test.each(pullBy === "agent" ? ["registry"] : [])(
+      "is asked about in vain without the %s: the image on the device is used, or the update fails",
       async () => {
         const digest = await push("1", "offline");
         const image = `${registry.host}/${repository}:offline`;
