@@ -131,9 +131,10 @@ describe("doctor: registries", () => {
 
   it("one that accepts the connection and sends nothing", async () => {
     await using silent = await SilentServer.start();
+    // On a busy machine the time for all checks may be over first.
     expect(await look({ host: `127.0.0.1:${silent.port}`, insecure: true })).toMatchObject({
       verdict: "bad",
-      text: expect.stringMatching(/no answer within 4000 ms/) as string,
+      text: expect.stringMatching(/no answer within 4000 ms|does not answer/) as string,
     });
   });
 });
