@@ -4,7 +4,7 @@ import { ULIMITS } from "../../protocol/container-options.ts";
 import { data } from "./data.ts";
 import { DEFAULT_STATE_DIR } from "./default-paths.ts";
 import { registries } from "./registries.ts";
-import { MAX_LOG_BYTES, USUAL_ULIMITS } from "../core/policy/option-rules.ts";
+import { MAX_LOG_BYTES } from "../core/policy/option-rules.ts";
 import { LOG_LEVELS } from "../../lib/log/levels.ts";
 import { isLoopback } from "../core/net/hostname.ts";
 import "./uncompiled-schemas.ts";
@@ -150,18 +150,15 @@ const policy = z.strictObject({
     .prefault({}),
   ulimits: z
     .strictObject({
-      allow: z
-        .array(z.enum(ULIMITS))
-        .default([...USUAL_ULIMITS])
-        .meta({
-          description:
-            "Limits of processes apps may set with `ulimits`. By default all but `memlock`, `nice`, `rtprio` and `rttime`.",
-        }),
+      allow: z.array(z.enum(ULIMITS)).optional().meta({
+        description:
+          "Limits of processes apps may set with `ulimits`. By default all but `memlock`, `nice`, `rtprio` and `rttime`.",
+      }),
     })
     .prefault({}),
   sysctls: z
     .strictObject({
-      allow: z.array(z.string().min(1)).default(["net.", "kernel.", "fs.mqueue."]).meta({
+      allow: z.array(z.string().min(1)).optional().meta({
         description:
           "Prefixes of kernel parameters apps may set with `sysctls`. By default all that belong to the app's own namespaces; no others can be set.",
       }),

@@ -22,14 +22,10 @@ export interface Policy {
         readonly allow: readonly string[];
       }
     | undefined;
-  readonly ulimits?:
-    | {
-        /** Limits apps may set; not set for the usual ones. */
-        readonly allow: readonly string[];
-      }
-    | undefined;
-  /** Prefixes of kernel parameters apps may set; not set for all that belong to the app's own namespaces. */
-  readonly sysctls?: { readonly allow: readonly string[] } | undefined;
+  /** Limits apps may set; `allow` is not set for the usual ones. */
+  readonly ulimits?: { readonly allow?: readonly string[] | undefined } | undefined;
+  /** Prefixes of kernel parameters apps may set; `allow` is not set for all of the app's own namespaces. */
+  readonly sysctls?: { readonly allow?: readonly string[] | undefined } | undefined;
   /** Maximum bytes of the log files of one app; not set for the default. */
   readonly max_log_bytes?: number | undefined;
   /** If not set, apps may use GPUs if `privileged` is true and `devices` is not set. */

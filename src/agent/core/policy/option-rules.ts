@@ -5,7 +5,7 @@ import type { ULIMITS } from "../../../protocol/container-options.ts";
 import type { Policy, PolicyViolation } from "./device-policy.ts";
 
 /** Limits that apps may set unless the policy says otherwise: all but those that give an app precedence over others. */
-export const USUAL_ULIMITS: readonly (typeof ULIMITS)[number][] = [
+const USUAL_ULIMITS: readonly (typeof ULIMITS)[number][] = [
   "as",
   "core",
   "cpu",
