@@ -16,6 +16,9 @@ const MAX_ID = 2 ** 31 - 1;
 /** Largest size of a file system in memory. */
 const MAX_MEMORY_BYTES = 2 ** 40;
 
+const MAX_SYSCTLS = 32;
+const MAX_LABELS = 64;
+
 /** Most characters of all labels of an app together: engines return them in every list of containers. */
 const MAX_LABEL_CHARACTERS = 16_384;
 
@@ -57,13 +60,16 @@ const workingDir = absolutePath.meta({
   examples: ["/srv"],
 });
 
-const capability = z.string().superRefine((name, context) => {
-  const canonical = canonicalCapability(name);
-  if (CAPABILITIES.includes(canonical)) return;
-  const closest = closestName(canonical, CAPABILITIES);
-  const hint = closest === undefined ? "such as NET_ADMIN, or ALL" : `did you mean ${closest}?`;
-  context.addIssue({ code: "custom", message: `must be the name of a capability; ${hint}` });
-});
+const capability = z
+  .string()
+  .max(64)
+  .superRefine((name, context) => {
+    const canonical = canonicalCapability(name);
+    if (CAPABILITIES.includes(canonical)) return;
+    const closest = closestName(canonical, CAPABILITIES);
+    const hint = closest === undefined ? "such as NET_ADMIN, or ALL" : `did you mean ${closest}?`;
+    context.addIssue({ code: "custom", message: `must be the name of a capability; ${hint}` });
+  });
 
 const capabilities = z.array(capability).max(CAPABILITIES.length);
 
@@ -175,11 +181,12 @@ const sysctls = z
       .regex(SYSCTL, "is not a kernel parameter of a container: use net.*, kernel.msg*, .sem or .shm*, fs.mqueue.*"),
     text(256).min(1, "must not be empty"),
   )
-  .refine((value) => Object.keys(value).length <= 32, "must not have more than 32 entries")
+  .refine((value) => Object.keys(value).length <= MAX_SYSCTLS, `must not have more than ${MAX_SYSCTLS} entries`)
   .meta({
     description:
       "Kernel parameters of the app's own namespaces: `net.*`, `kernel.msg*`, `kernel.sem`, `kernel.shm*` and `fs.mqueue.*`.",
     examples: [{ "net.core.somaxconn": "1024" }],
+    maxProperties: MAX_SYSCTLS,
   });
 
 const ADDRESS = "must be an IP address";
@@ -248,7 +255,7 @@ const labels = z
       ),
     text(1024),
   )
-  .refine((value) => Object.keys(value).length <= 64, "must not have more than 64 entries")
+  .refine((value) => Object.keys(value).length <= MAX_LABELS, `must not have more than ${MAX_LABELS} entries`)
   .refine(
     (value) => Object.entries(value).reduce((sum, entry) => sum + entry.join("").length, 0) <= MAX_LABEL_CHARACTERS,
     `must not have more than ${MAX_LABEL_CHARACTERS} characters in all`,
@@ -257,6 +264,7 @@ const labels = z
     description:
       "Labels of the app's container, for other programs on the device. Those that begin with `io.edge-agent.` are the agent's.",
     examples: [{ "com.example.team": "line-3" }],
+    maxProperties: MAX_LABELS,
   });
 
 const init = z.boolean().meta({

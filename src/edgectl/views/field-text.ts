@@ -24,7 +24,7 @@ const ENTRIES: Readonly<Record<string, (entry: Fields) => string>> = {
 };
 
 /** Fields with a number of bytes. */
-const SIZES = ["memory_limit", "shm_size"];
+const SIZES = new Set(["memory_limit", "shm_size"]);
 
 /**
  * One value of a specification on one line, safe to print. Two values that differ are shown differently.
@@ -33,7 +33,7 @@ const SIZES = ["memory_limit", "shm_size"];
 export function fieldText(field: string, value: unknown): string {
   const entry = ENTRIES[field];
   if (entry && typeof value === "object" && value !== null) return entry(value as Fields);
-  if (SIZES.includes(field) && typeof value === "number") return sizeText(value);
+  if (SIZES.has(field) && typeof value === "number") return sizeText(value);
   return word(value);
 }
 
