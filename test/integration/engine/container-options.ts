@@ -261,6 +261,16 @@ export function containerOptionsSuite(name: string, setUp: () => Promise<EngineU
       return JSON.parse(body) as Inspected;
     }
 
+    test("hostname: a variable of the app with the same value is read back", async ({ skip }) => {
+      if (host.kind === "podman") skip("Podman sets these variables itself, and lists them no other way");
+      const environments = [
+        { key: "HOSTNAME", value: "plc-1" },
+        { key: "TERM", value: "xterm" },
+      ];
+      const spec = specWith({ hostname: "plc-1", environments });
+      expect(await readBack(await create(spec), spec)).toEqual(spec);
+    });
+
     test.for(Object.entries(CASES) as [string, Case<unknown>][])("%s", async ([field, expected], { skip }) => {
       const { value, more = {}, inspected, inside, podman, notStarted } = expected;
       const command = inside?.script ? ["/bin/sh", "-c", `${inside.script}; exec sleep 2147483`] : undefined;
