@@ -11,6 +11,7 @@ import {
 } from "./app-fields.ts";
 import { appExtras } from "./app-extras.ts";
 import type { EdgeError } from "./errors.ts";
+import { checkOptionRules } from "./option-rules.ts";
 import { toDeployRequestError } from "./request-error.ts";
 
 /** The specification of an app, with defaults filled in. Fields that have no default stay absent. */
@@ -25,6 +26,7 @@ export const appSpecSchema = z
     volumes: volumes.default([]),
     ...appExtras,
   })
+  .superRefine(checkOptionRules)
   .meta({
     id: "AppSpec",
     examples: [
@@ -39,7 +41,7 @@ export const appSpecSchema = z
   });
 
 /** The specification of a new app, whose name must not be a reserved one. */
-export const newAppSpecSchema = appSpecSchema.extend({ name: newAppName });
+export const newAppSpecSchema = appSpecSchema.safeExtend({ name: newAppName });
 
 export type AppSpec = z.output<typeof appSpecSchema>;
 export type PortMapping = AppSpec["ports"][number];

@@ -11,6 +11,7 @@ const UNITS = /_(?:s|ms|days|bytes|limit|policy|percent|url)$/;
  * first that is a field at the place in question is suggested.
  */
 const ALIASES: Readonly<Record<string, readonly string[]>> = {
+  addhost: ["extra_hosts"],
   arg: ["command"],
   args: ["command"],
   auth: ["registry_auth"],
@@ -25,6 +26,7 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
   containerport: ["target_port"],
   cpu: ["cpu_limit"],
   cpus: ["cpu_limit"],
+  capabilities: ["cap_add"],
   credentials: ["registry_auth"],
   dest: ["target"],
   destination: ["target"],
@@ -35,9 +37,11 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
   envs: ["environments"],
   envvars: ["environments"],
   health: ["healthcheck"],
+  hostaliases: ["extra_hosts"],
   hostpath: ["local"],
   imagename: ["image"],
   livenessprobe: ["healthcheck"],
+  logging: ["log"],
   login: ["username"],
   mem: ["memory_limit"],
   memlimit: ["memory_limit"],
@@ -61,7 +65,10 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
   serverurl: ["control_plane_url"],
   source: ["local"],
   src: ["local"],
+  runasuser: ["user"],
   startperiod: ["start_period_s"],
+  stopgraceperiod: ["stop_grace_s"],
+  stoptimeout: ["stop_grace_s"],
   tag: ["image"],
   test: ["command"],
   token: ["device_token"],
@@ -70,6 +77,7 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
   user: ["username"],
   variables: ["environments"],
   vars: ["environments"],
+  workdir: ["working_dir"],
 };
 
 /**

@@ -35,7 +35,7 @@ export const deployOptionsSchema = z.object({ ...deployOptionFields, dry_run: z.
 export type DeployOptions = z.output<typeof deployOptionsSchema>;
 
 /** Body of a request that deploys an app: its specification and the options. */
-export const deployRequestSchema = newAppSpecSchema.extend(deployOptionFields).meta({
+export const deployRequestSchema = newAppSpecSchema.safeExtend(deployOptionFields).meta({
   id: "AppDeploymentRequest",
   examples: [
     {

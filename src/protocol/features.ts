@@ -20,6 +20,8 @@ const INTRODUCED_IN = {
   pullPolicy: 3,
   /** `health_timeout_s`. */
   healthTimeout: 3,
+  /** The options of an app's container, such as `entrypoint` and `cap_add`. */
+  containerOptions: 3,
 } as const;
 
 export type ProtocolFeature = keyof typeof INTRODUCED_IN;

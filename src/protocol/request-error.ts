@@ -56,6 +56,10 @@ function flatten(issue: z.core.$ZodIssue, outer: readonly PropertyKey[], schema:
       return { path: formatPath([...path, key]), reason };
     });
   }
+  // Of a map's key: what is wrong with it is inside.
+  if (issue.code === "invalid_key") {
+    return issue.issues.map(({ message }) => ({ path: formatPath(path), reason: message }));
+  }
   if (issue.code === "invalid_union") {
     // The alternative with the fewest problems is the one that was meant.
     const alternatives = issue.errors.map((issues) => issues.flatMap((inner) => flatten(inner, path, schema)));

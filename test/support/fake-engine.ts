@@ -53,7 +53,7 @@ export class FakeEngine implements Engine {
     this.#clock = clock;
     const version = { kind: "docker", version: "20.10.0", apiVersion: "1.41" } as const;
     const machine = { os: "linux", architecture: "amd64", insecureRegistries: ["127.0.0.0/8"] };
-    this.engineInfo = { ...version, ...machine, dataRoot: "/var/lib/docker", limits: ALL_LIMITS, ...info };
+    this.engineInfo = { ...version, ...machine, dataRoot: "/var/lib/docker", limits: ALL_LIMITS, gpus: false, ...info };
   }
 
   /** Adds an image to the engine. */

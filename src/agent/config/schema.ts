@@ -1,7 +1,10 @@
 import { z } from "zod";
+import { CAPABILITIES, canonicalCapability } from "../../protocol/capabilities.ts";
+import { ULIMITS } from "../../protocol/container-options.ts";
 import { data } from "./data.ts";
 import { DEFAULT_STATE_DIR } from "./default-paths.ts";
 import { registries } from "./registries.ts";
+import { MAX_LOG_BYTES } from "../core/policy/option-rules.ts";
 import { LOG_LEVELS } from "../../lib/log/levels.ts";
 import { isLoopback } from "../core/net/hostname.ts";
 import "./uncompiled-schemas.ts";
@@ -100,6 +103,10 @@ const containerLogs = z.strictObject({
   max_files: z.int().min(1).max(100).default(3).meta({ description: "Log files kept per app." }),
 });
 
+function isCapability(name: string): boolean {
+  return CAPABILITIES.includes(canonicalCapability(name));
+}
+
 const prefixes = z.array(z.string().startsWith("/", "must be an absolute path")).default([]);
 
 const policy = z.strictObject({
@@ -129,6 +136,40 @@ const policy = z.strictObject({
     .meta({
       description: "Which device files apps may use. By default all if apps may be privileged, and none otherwise.",
     }),
+  capabilities: z
+    .strictObject({
+      allow: z
+        .array(z.string().refine(isCapability, "must be the name of a capability such as NET_ADMIN, or ALL"))
+        .default([])
+        .meta({
+          description:
+            "Linux capabilities apps may get with `cap_add` beside those that engines give to every container; `ALL` for every one. Not included in `privileged`.",
+          examples: [["NET_ADMIN", "SYS_TIME"]],
+        }),
+    })
+    .prefault({}),
+  ulimits: z
+    .strictObject({
+      allow: z.array(z.enum(ULIMITS)).optional().meta({
+        description:
+          "Limits of processes apps may set with `ulimits`. By default all but `memlock`, `nice`, `rtprio` and `rttime`.",
+      }),
+    })
+    .prefault({}),
+  sysctls: z
+    .strictObject({
+      allow: z.array(z.string().min(1)).optional().meta({
+        description:
+          "Prefixes of kernel parameters apps may set with `sysctls`. By default all that belong to the app's own namespaces; no others can be set.",
+      }),
+    })
+    .prefault({}),
+  max_log_bytes: z.int().min(4096).default(MAX_LOG_BYTES).meta({
+    description: "Maximum size of an app's log files together, where the app sets `log`.",
+  }),
+  gpus: z.boolean().optional().meta({
+    description: "Whether apps may use GPUs. By default if apps may be privileged and `policy.devices` is not set.",
+  }),
   registries: z
     .strictObject({
       allow: z.array(z.string().min(1)).default([]).meta({

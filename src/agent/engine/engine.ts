@@ -2,6 +2,7 @@ import type { ContainerSnapshot, ContainerStatus, HealthcheckTimes, RunEnd } fro
 import type { RestartPolicy } from "../core/app/restart-policy.ts";
 import type { HostPort } from "../core/host/host-port.ts";
 import type { RegistryAuth } from "../core/image/registry-auth.ts";
+import type { ContainerOptions } from "../../protocol/container-options.ts";
 import type { DirectoryRequest, ImagePath, ImagePathsRequest } from "./image-path.ts";
 import type { LogLine, LogRequest } from "./log.ts";
 
@@ -121,6 +122,8 @@ export interface EngineInfo {
   readonly dataRoot: string;
   /** Which container limits this machine can enforce. */
   readonly limits: { readonly memory: boolean; readonly cpu: boolean };
+  /** Whether it can give GPUs to containers. */
+  readonly gpus: boolean;
 }
 
 export interface ContainerSummary {
@@ -257,6 +260,8 @@ export interface ContainerRequest {
   readonly devices?: readonly DeviceRequest[];
   /** Replaces the image's health check. */
   readonly healthcheck?: HealthcheckRequest;
+  /** Passed to the engine as they are in the specification, except `labels` and `log`, which have fields of their own. */
+  readonly options?: Omit<ContainerOptions, "labels" | "log">;
   /** Log rotation: bytes per file, and number of files. */
   readonly logLimit: { readonly maxBytes: number; readonly maxFiles: number };
 }

@@ -1,4 +1,5 @@
 import { MIN_SECRET_LENGTH } from "../../lib/secret-forms.ts";
+import { optionNotes } from "../core/deployment/check-options.ts";
 import { findRefusal, type HostState, type Refusal, toRefusalFailure } from "../core/deployment/check.ts";
 import { LABELS } from "../core/app/container.ts";
 import { type HostPort, hostPortsOf, includesPort } from "../core/host/host-port.ts";
@@ -51,6 +52,7 @@ export async function runCheck(context: CheckContext, { spec }: Extract<Step, { 
     record: { checked: true, imageId, ...(digest !== undefined && { digest }) },
     events: [
       ...(await limitsWithoutEffect(context, spec)),
+      ...optionNotes(spec),
       ...secretNotes(record, MIN_SECRET_LENGTH),
       ...(imageId === undefined || record.options.dry_run
         ? []
@@ -65,11 +67,13 @@ async function readHostState(
   spec: AppSpec,
 ): Promise<Omit<HostState, "concurrentDeployments" | "apps" | "policyViolation">> {
   const { engine, host, config, signal, record } = context;
-  const [containers, listening, freeBytes, missingDevices] = await Promise.all([
+  const [containers, listening, freeBytes, missingDevices, gpus] = await Promise.all([
     engine.listContainers(signal),
     host.listeningPorts(signal),
     context.dataRoot(signal).then((directory) => host.freeBytes(directory)),
     findMissingDevices(spec, context),
+    // Only where needed: the engine runs programs to answer.
+    spec.gpus === undefined ? undefined : engine.info(signal).then((info) => info.gpus),
   ]);
   const recorded = new Set(context.store.apps().map(({ containerId }) => containerId));
   const labelled = containers.filter(({ id, labels }) => {
@@ -88,6 +92,7 @@ async function readHostState(
     reserveBytes: config.diskReserveBytes,
     capacity: host.capacity(),
     missingDevices,
+    gpus,
     action: record.action === "update" ? "update" : "deploy",
   };
 }

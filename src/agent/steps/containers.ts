@@ -1,6 +1,7 @@
 import { containerName } from "../core/app/container.ts";
 import type { Step } from "../core/deployment/step.ts";
 import type { ContainerStepContext, StepResult } from "./context.ts";
+import { stopGraceMs } from "./stop-grace.ts";
 import { withContainer } from "./observe.ts";
 
 /**
@@ -30,13 +31,15 @@ export async function runRename(
  * Precondition: each belongs to this deployment's app.
  */
 export async function runStop(
-  context: Pick<ContainerStepContext, "engine" | "config" | "observed" | "signal">,
+  context: Pick<ContainerStepContext, "engine" | "config" | "store" | "observed" | "signal">,
   { containerIds }: Extract<Step, { kind: "stop" }>,
 ): Promise<StepResult> {
-  const { engine, config, signal } = context;
+  const { engine, signal } = context;
   let { observed } = context;
+  const known = [...observed.containers, ...observed.others];
   for (const id of containerIds) {
-    await engine.stopContainer(id, config.stopGraceMs, signal);
+    const deploymentId = known.find((container) => container.id === id)?.deploymentId;
+    await engine.stopContainer(id, stopGraceMs(context, deploymentId), signal);
     observed = withContainer(observed, id, { running: false, up: false });
   }
   return { progress: { stoppedContainerId: containerIds.at(-1), startedContainerId: undefined }, observed };

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { AppSpec } from "../../protocol/app-spec.ts";
+import { canonicalOptions } from "../../protocol/canonical-options.ts";
 import { newVersionName, canonicalSpec, containerName, extrasOf, LABELS } from "../core/app/container.ts";
 import { secretKeysOf } from "../core/app/secrets.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
@@ -61,6 +62,7 @@ function toRequest({ config }: Pick<ContainerStepContext, "config">, step: Creat
     name: step.place === "new_version" ? newVersionName(spec.name) : containerName(spec.name),
     image,
     labels: {
+      ...spec.labels,
       [LABELS.app]: spec.name,
       [LABELS.deployment]: deploymentId,
       [LABELS.specHash]: hashSpec(spec),
@@ -80,7 +82,7 @@ function toRequest({ config }: Pick<ContainerStepContext, "config">, step: Creat
     hostNetwork: spec.host_network,
     privileged: spec.privileged,
     restartPolicy: spec.restart_policy ?? "unless-stopped",
-    logLimit: config.containerLog,
+    logLimit: spec.log ? { maxBytes: spec.log.max_bytes, maxFiles: spec.log.max_files } : config.containerLog,
     ...extraFields(spec),
   };
 }
@@ -94,7 +96,13 @@ function extraFields(spec: AppSpec): Partial<ContainerRequest> {
     ...(memory_limit !== undefined && { memoryLimit: memory_limit }),
     ...(devices && { devices: devices.map(toDevice) }),
     ...(healthcheck && { healthcheck: toHealthcheck(healthcheck) }),
+    ...optionsOf(spec),
   };
+}
+
+function optionsOf(spec: AppSpec): Pick<ContainerRequest, "options"> {
+  const { labels: _labels, log: _log, ...options } = canonicalOptions(spec);
+  return Object.keys(options).length > 0 ? { options } : {};
 }
 
 function toDevice({

@@ -80,7 +80,7 @@ async function provide(
   const isInstalled = installed?.spec.volumes.some(({ local }) => normalizePath(local) === path) ?? false;
   if (isInstalled && !isVolatile(path)) return refusal(spec, volume, { step, reason: GONE });
   const image = await readImage();
-  const user = (await engine.inspectImage(image, signal))?.user ?? "";
+  const user = spec.user ?? (await engine.inspectImage(image, signal))?.user ?? "";
   const labels = { [LABELS.app]: spec.name, [LABELS.stateDir]: config.stateDir };
   const paths = [normalizePath(volume.target), ...(needsUserFiles(user) ? USER_FILES : [])];
   const request = { image, labels, paths, maxBytes: MAX_USER_FILE_BYTES };

@@ -8,6 +8,7 @@ import { findAppContainers } from "../engine/managed-containers.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { DeployServices } from "./context.ts";
 import { findAppPolicyViolation, INSTALLED_ORDER, type PolicyServices, snapshotServices } from "./policy-check.ts";
+import { stopGraceOf } from "./stop-grace.ts";
 import { isEngineDown } from "./step-failure.ts";
 
 /** Learned value with the mount rules under which all apps were last started. */
@@ -104,7 +105,7 @@ export class PolicyEnforcer {
     let hasChanged = false;
     for (const { id, status } of own) {
       const wasUp = isUp(status);
-      if (wasUp) await engine.stopContainer(id, config.stopGraceMs, signal);
+      if (wasUp) await engine.stopContainer(id, stopGraceOf(config, app.spec), signal);
       const mustGo = mayAutoRestart(app.spec.restart_policy, wasUp) && status !== "created";
       if (mustGo) await engine.removeContainer(id, signal);
       hasChanged ||= wasUp || mustGo;
@@ -191,8 +192,9 @@ export class PolicyEnforcer {
     for (const { id } of up) {
       signal.throwIfAborted();
       // Not aborted once begun: the engine does not start a stopped container again, and the agent may be stopping.
-      using limit = deadline(clock, config.stopGraceMs + RESTART_MARGIN_MS);
-      await engine.stopContainer(id, config.stopGraceMs, limit.signal);
+      const graceMs = stopGraceOf(config, app.spec);
+      using limit = deadline(clock, graceMs + RESTART_MARGIN_MS);
+      await engine.stopContainer(id, graceMs, limit.signal);
       if ((await this.#findDenial(app, this.#options, limit.signal)) !== undefined) continue;
       await engine.startContainer(id, limit.signal);
     }

@@ -2,6 +2,7 @@ import { oldVersionName, containerName } from "../core/app/container.ts";
 import type { Step } from "../core/deployment/step.ts";
 import type { ContainerStepContext, StepResult } from "./context.ts";
 import { withContainer } from "./observe.ts";
+import { stopGraceMs } from "./stop-grace.ts";
 import { startContainer } from "./start.ts";
 
 /**
@@ -13,13 +14,15 @@ export async function runSwitch(
   context: ContainerStepContext,
   step: Extract<Step, { kind: "switch" }>,
 ): Promise<StepResult> {
-  const { engine, config, signal } = context;
+  const { engine, signal } = context;
   const { container, others, spec } = step;
   const name = containerName(spec.name);
   const holder = others.find((other) => other.name === name);
   if (holder) await engine.renameContainer(holder.id, oldVersionName(spec.name), signal);
   if (container.name !== name) await engine.renameContainer(container.id, name, signal);
-  for (const { id, up } of others) if (up) await engine.stopContainer(id, config.stopGraceMs, signal);
+  for (const { id, up, deploymentId } of others) {
+    if (up) await engine.stopContainer(id, stopGraceMs(context, deploymentId), signal);
+  }
   const started = step.start ? await startContainer(context, spec, container.id) : {};
   if (started.failure) return started;
   let observed = withContainer(context.observed, container.id, { name, running: step.start, up: step.start });

@@ -33,16 +33,32 @@ const VALUES = [
   "restart_policy",
   "pull",
   "health_timeout_s",
+  "entrypoint",
+  "user",
+  "working_dir",
+  "cap_add",
+  "cap_drop",
+  "read_only",
+  "shm_size",
+  "dns",
+  "hostname",
+  "init",
+  "stop_signal",
+  "stop_grace_s",
+  "gpus",
 ];
 
 /** Fields that are compared by their own fields. */
-const OBJECTS = ["healthcheck"];
+const OBJECTS = ["healthcheck", "sysctls", "labels", "log"];
 
 /** Lists, and what identifies an entry. */
 const LISTS: Readonly<Record<string, (entry: Entry) => string>> = {
   ports: ({ target_port, protocol = "tcp" }) => `${String(target_port)}/${String(protocol)}`,
   volumes: ({ target }) => String(target),
   devices: ({ local, target = local }) => String(target),
+  tmpfs: ({ target }) => String(target),
+  ulimits: ({ name }) => String(name),
+  extra_hosts: ({ name }) => String(name),
 };
 
 /** Fields whose values are shown as they are. Values of all others are never shown. */

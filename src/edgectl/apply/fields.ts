@@ -1,4 +1,6 @@
 import { appSpecSchema, type AppSpec } from "../../protocol/app-spec.ts";
+import { canonicalOptions } from "../../protocol/canonical-options.ts";
+import { containerOptions } from "../../protocol/container-options.ts";
 import { normalizePath } from "../../protocol/normalize-path.ts";
 
 /** An app's specification as the service returns it. Values of variables may be masked. */
@@ -28,9 +30,14 @@ const CANONICAL: Readonly<Record<string, (entry: Entry) => Entry>> = {
 export function fieldsInForce(app: AppDocument): AppDocument {
   const known = Object.fromEntries(Object.entries(app).filter(([field]) => Object.hasOwn(appSpecSchema.shape, field)));
   const parsed = appSpecSchema.safeParse(known);
-  const filled: AppDocument = parsed.success ? parsed.data : known;
+  const filled: AppDocument = parsed.success ? withCanonicalOptions(parsed.data) : known;
   const entries = KNOWN_FIELDS.map((field) => [field, canonical(field, filled[field])] as const);
   return Object.fromEntries(entries.filter(([field, value]) => !isDefault(field, value)));
+}
+
+function withCanonicalOptions(spec: AppSpec): AppDocument {
+  const others = Object.entries(spec).filter(([field]) => !Object.hasOwn(containerOptions, field));
+  return { ...Object.fromEntries(others), ...canonicalOptions(spec) };
 }
 
 /** Returns the names of the fields that an app has and this version does not know. */

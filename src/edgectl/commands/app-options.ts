@@ -1,12 +1,13 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDevice, parsePort, parseSize, parseVolume } from "../deploy/parse-options.ts";
+import { addContainerOptions } from "./container-options.ts";
 import { collect, wholeNumber } from "./options.ts";
 
 const MAX_HEALTH_TIME_S = 3600;
 
 /** Adds the options that describe an app. */
 export function addAppOptions(command: Command): Command {
-  return command
+  const withFields = command
     .option("--image <image>", "container image")
     .option(
       "-p, --port <host:target[/udp]>",
@@ -56,6 +57,7 @@ export function addAppOptions(command: Command): Command {
       "how long it may take to become healthy; by default what its health check allows, and the device",
       wholeNumber(1, MAX_HEALTH_TIME_S),
     );
+  return addContainerOptions(withFields);
 }
 
 /** Adds the options for how a deployment or an update is carried out. */

@@ -14,6 +14,7 @@ import {
   secretsWithoutValue,
   withoutSecretValues,
 } from "../deploy/app-request.ts";
+import { CLEARED_CONTAINER_FIELDS } from "../deploy/container-flags.ts";
 import { type AppOptions, readAppFile, readAppFlags } from "../deploy/read-app.ts";
 import { type ExecutionOptions, readExecutionOptions } from "../deploy/execution-options.ts";
 import { type FollowFlags, requestDeployment } from "../deploy/run-deployment.ts";
@@ -36,6 +37,7 @@ const CLEARED: Readonly<Record<string, readonly [field: string, value: unknown]>
   restart: ["restart_policy", null],
   "healthy-within": ["health_timeout_s", null],
   pull: ["pull", null],
+  ...CLEARED_CONTAINER_FIELDS,
 };
 
 interface UpdateOptions extends AppOptions, ExecutionOptions, FollowFlags {
@@ -66,10 +68,12 @@ export function addAppsUpdate(apps: Command, io: Io): void {
         const execution = await readExecutionOptions(options, io);
         const client = await connect(context);
         const missing = listsToExtend(flags, base);
-        const mustKnow = missing.length > 0;
+        const missingOptions = Object.keys(flags.containerEntries ?? {}).filter((field) => !(field in base));
+        const mustKnow = missing.length > 0 || missingOptions.length > 0;
         const current = mustKnow || isWholeApp(file) ? await findSpec(client, asset, name, mustKnow) : {};
         const kept = Object.fromEntries(missing.map((list) => [list, withoutSecretValues(current[list] ?? [])]));
-        const app = buildAppRequest({ ...kept, ...base }, flags);
+        const keptOptions = Object.fromEntries(missingOptions.map((field) => [field, current[field] ?? null]));
+        const app = buildAppRequest({ ...kept, ...keptOptions, ...base }, flags);
         for (const key of secretsWithoutValue(app).filter((name) => isGiven(name, flags))) {
           context.printer.note(`${key} is not set in this shell: it keeps the value it has on the device.`);
         }
@@ -131,8 +135,9 @@ What is not given stays as it is, also with -f; \`edgectl apply\` makes the app
 as a file says, and takes away what is not in it.
 
 A variable, port, volume or device replaces the app's entry of the same
-variable, container port or container path; others are added to it. To set all
-anew: --clear env --env A=1.
+variable, container port or container path; others are added to it, as are
+capabilities, limits, hosts, labels and the like. To set all anew: --clear env
+--env A=1.
 
 A variable that is a secret stays one. --secret-env KEY takes this shell's
 value; if the shell has none, KEY becomes a secret and keeps the value it has on

@@ -1,6 +1,7 @@
 import type { AppSpec, PortMapping, Volume } from "../../protocol/app-spec.ts";
 import { looksLikeYaml } from "../../lib/looks-like-yaml.ts";
 import { usageFailure } from "../failure.ts";
+import { type ContainerEntries, mergeContainerEntries } from "./container-flags.ts";
 import type { EnvironmentEntry } from "./parse-env.ts";
 import type { DeviceMapping } from "./parse-options.ts";
 
@@ -12,6 +13,7 @@ export interface AppFlags {
   readonly environments: readonly EnvironmentEntry[];
   readonly volumes: readonly Volume[];
   readonly devices: readonly DeviceMapping[];
+  readonly containerEntries?: ContainerEntries;
 }
 
 export type AppRequest = Readonly<Record<string, unknown>>;
@@ -32,6 +34,7 @@ export function buildAppRequest(file: AppRequest | undefined, flags: AppFlags): 
   mergeList(request, "ports", flags.ports, (port) => `${port.target_port}/${port.protocol ?? "tcp"}`);
   mergeList(request, "volumes", flags.volumes, ({ target }) => String(target));
   mergeList(request, "devices", flags.devices, ({ local, target }) => String(target ?? local));
+  mergeContainerEntries(request, flags.containerEntries);
   return request;
 }
 

@@ -3,11 +3,12 @@ import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { readTextFile, readTextOrStdin } from "../read-text.ts";
 import { type AppFlags, type AppRequest, parseAppFile } from "./app-request.ts";
+import { containerEntries, type ContainerFlags, containerScalars } from "./container-flags.ts";
 import { type EnvironmentEntry, parseEnv, parseEnvFile, parseSecretEnv } from "./parse-env.ts";
 import type { DeviceMapping } from "./parse-options.ts";
 
 /** The options that describe an app, as commander passes them. Durations in seconds, sizes in bytes. */
-export interface AppOptions {
+export interface AppOptions extends ContainerFlags {
   readonly file?: string;
   readonly name?: string;
   readonly image?: string;
@@ -46,11 +47,13 @@ export async function readAppFlags(options: AppOptions, command: readonly string
       restart_policy: options.restart,
       health_timeout_s: options.healthyWithin,
       pull: options.pull,
+      ...containerScalars(options),
     },
     ports: options.port ?? [],
     environments: await readEnvironments(options, io),
     volumes: options.volume ?? [],
     devices: options.device ?? [],
+    containerEntries: containerEntries(options),
   };
 }
 

@@ -14,7 +14,17 @@ const ENTRIES: Readonly<Record<string, (entry: Fields) => string>> = {
     const path = target === undefined && permissions === undefined ? "" : `:${word(target ?? local)}`;
     return `${word(local)}${path}${permissions === undefined ? "" : `:${word(permissions)}`}`;
   },
+  tmpfs: ({ target, size_bytes, mode }) => {
+    const size = size_bytes === undefined ? [] : [`size=${word(size_bytes)}`];
+    const options = [...size, ...(mode === undefined ? [] : [`mode=${word(mode)}`])].join(",");
+    return `${word(target)}${options === "" ? "" : `:${options}`}`;
+  },
+  ulimits: ({ name, soft, hard }) => `${word(name)}=${word(soft)}${hard === undefined ? "" : `:${word(hard)}`}`,
+  extra_hosts: ({ name, address }) => `${word(name)}:${word(address)}`,
 };
+
+/** Fields with a number of bytes. */
+const SIZES = new Set(["memory_limit", "shm_size"]);
 
 /**
  * One value of a specification on one line, safe to print. Two values that differ are shown differently.
@@ -23,7 +33,7 @@ const ENTRIES: Readonly<Record<string, (entry: Fields) => string>> = {
 export function fieldText(field: string, value: unknown): string {
   const entry = ENTRIES[field];
   if (entry && typeof value === "object" && value !== null) return entry(value as Fields);
-  if (field === "memory_limit" && typeof value === "number") return sizeText(value);
+  if (SIZES.has(field) && typeof value === "number") return sizeText(value);
   return word(value);
 }
 

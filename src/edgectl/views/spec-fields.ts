@@ -1,6 +1,7 @@
 import { formatBytes } from "../../lib/terminal/bytes.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { formatDuration } from "../../lib/terminal/time.ts";
+import { containerFields } from "./container-fields.ts";
 import { fieldText } from "./field-text.ts";
 
 type Row = [name: string, value: string];
@@ -21,6 +22,7 @@ export function specFields(spec: Spec): Row[] {
     ["Restart", typeof spec["restart_policy"] === "string" ? text(spec["restart_policy"]) : ""],
     ["Host network", spec["host_network"] === true ? "yes" : ""],
     ["Privileged", spec["privileged"] === true ? "yes" : ""],
+    ...containerFields(spec),
   ];
   return rows.filter(([, value]) => value !== "");
 }

@@ -9,12 +9,34 @@ export interface OciLinux {
 
 const SYS_RESOURCE = "CAP_SYS_RESOURCE";
 
-/** Removes from an OCI process what a machine with these capabilities cannot grant. */
-export function fitProcess(process: OciProcess, available: ReadonlySet<string>): void {
+/** Removes from an OCI process what a machine with these capabilities and hard limits cannot grant. */
+export function fitProcess(
+  process: OciProcess,
+  available: ReadonlySet<string>,
+  hardLimits: ReadonlyMap<string, number> = new Map(),
+): void {
   for (const [set, names] of Object.entries(process.capabilities ?? {})) {
     process.capabilities![set] = names.filter((name) => available.has(name));
   }
-  if (!available.has(SYS_RESOURCE)) process.rlimits = [];
+  if (available.has(SYS_RESOURCE)) return;
+  process.rlimits = (process.rlimits ?? []).filter(({ type, hard }) => hard <= (hardLimits.get(type) ?? -1));
+}
+
+const LIMITS: Readonly<Record<string, string>> = {
+  "core file size": "RLIMIT_CORE",
+  "open files": "RLIMIT_NOFILE",
+  processes: "RLIMIT_NPROC",
+};
+
+/** Hard limits in the text of a `/proc/PID/limits`, as far as tests set them. */
+export function hardLimits(text: string): Map<string, number> {
+  const rows = [...text.matchAll(/^Max (.+?) {2,}\S+ +(\S+)/gm)];
+  return new Map(
+    rows.flatMap(([, name = "", hard = ""]) => {
+      const type = LIMITS[name];
+      return type === undefined ? [] : [[type, hard === "unlimited" ? Number.POSITIVE_INFINITY : Number(hard)]];
+    }),
+  );
 }
 
 /**

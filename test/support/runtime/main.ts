@@ -1,23 +1,31 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { boundedCapabilities, fitNamespaces, fitProcess, type OciLinux, type OciProcess } from "./fit-process.ts";
+import {
+  boundedCapabilities,
+  fitNamespaces,
+  fitProcess,
+  hardLimits,
+  type OciLinux,
+  type OciProcess,
+} from "./fit-process.ts";
 
 const args = process.argv.slice(2);
 const capabilities = boundedCapabilities(readFileSync("/proc/self/status", "utf8"));
+const limits = hardLimits(readFileSync("/proc/self/limits", "utf8"));
 
 const bundle = valueOf("--bundle", "-b");
 if (args.includes("create") || args.includes("run")) {
   const path = join(bundle ?? ".", "config.json");
   const config = read(path) as { process?: OciProcess; linux?: OciLinux };
-  fitProcess(config.process ?? {}, capabilities);
+  fitProcess(config.process ?? {}, capabilities, limits);
   fitNamespaces(config.linux ?? {}, knownNamespaces);
   writeFileSync(path, JSON.stringify(config));
 }
 const processFile = valueOf("--process", "-p");
 if (args.includes("exec") && processFile !== undefined) {
   const process = read(processFile) as OciProcess;
-  fitProcess(process, capabilities);
+  fitProcess(process, capabilities, limits);
   writeFileSync(processFile, JSON.stringify(process));
 }
 

@@ -157,6 +157,25 @@ describe("an app", () => {
     privileged: true,
     pull: "always",
     health_timeout_s: 300,
+    entrypoint: ["/entry", "a b"],
+    user: "1000:1000",
+    working_dir: "/srv",
+    cap_add: ["NET_ADMIN", "SYS_TIME"],
+    cap_drop: ["ALL"],
+    read_only: true,
+    tmpfs: [{ target: "/run", size_bytes: 65_536, mode: "0755" }, { target: "/tmp" }],
+    shm_size: 134_217_728,
+    ulimits: [{ name: "nofile", soft: 1024, hard: 65_536 }],
+    sysctls: { "net.core.somaxconn": "1024" },
+    extra_hosts: [{ name: "plc", address: "192.0.2.10" }],
+    dns: ["192.0.2.53", "2001:db8::53"],
+    hostname: "plc-1",
+    labels: { "com.example.team": "one\u001b[2J", b: "2" },
+    init: true,
+    stop_signal: "SIGINT",
+    stop_grace_s: 90,
+    log: { max_bytes: 1_048_576, max_files: 1 },
+    gpus: { ids: ["0", "1"] },
   };
 
   test("is shown with every field of its specification", () => {
@@ -165,6 +184,19 @@ describe("an app", () => {
     expect(Object.keys(spec).toSorted()).toEqual(fields.toSorted());
     for (const [field, value] of Object.entries(spec)) expect(specFields({ [field]: value }), field).toHaveLength(1);
     expect(specFields({ name: "web", sidecar: true, memory_limit: null, privileged: false, devices: [] })).toEqual([]);
+  });
+
+  test("is shown with the options of its container, as a person reads them", () => {
+    const rows = new Map(specFields(spec));
+    expect(rows.get("Entrypoint")).toBe('["/entry","a b"]');
+    expect(rows.get("Capabilities")).toBe("NET_ADMIN, SYS_TIME");
+    expect(rows.get("In memory")).toBe("/run:size=65536,mode=0755\n/tmp");
+    expect(rows.get("Process limits")).toBe("nofile=1024:65536");
+    expect(rows.get("Name servers")).toBe("192.0.2.53, 2001:db8::53");
+    expect(rows.get("Labels")).not.toContain("\u001b");
+    expect(rows.get("Stop timeout")).toBe("1 min 30 s");
+    expect(rows.get("Log")).toMatch(/^1 file of at most /);
+    expect(rows.get("GPUs")).toBe("0, 1");
   });
 
   test("is shown with its health check and the rights to its devices", () => {

@@ -20,6 +20,12 @@ const FIRST_FIELDS: Readonly<Record<string, readonly string[]>> = {
   // Version 2.
   devices: ["local", "target", "permissions"],
   healthcheck: ["command", "interval_s", "timeout_s", "retries", "start_period_s"],
+  // Version 3.
+  tmpfs: ["target", "size_bytes", "mode"],
+  ulimits: ["name", "soft", "hard"],
+  extra_hosts: ["name", "address"],
+  log: ["max_bytes", "max_files"],
+  gpus: ["ids"],
 };
 
 const INTRODUCED = {
@@ -31,6 +37,7 @@ const INTRODUCED = {
   declaredSecrets: 3,
   pullPolicy: 3,
   healthTimeout: 3,
+  containerOptions: 3,
 } as const;
 
 test("a peer has the features of its protocol version and of those before", () => {

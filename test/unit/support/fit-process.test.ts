@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { boundedCapabilities, fitNamespaces, fitProcess } from "../../support/runtime/fit-process.ts";
+import { boundedCapabilities, fitNamespaces, fitProcess, hardLimits } from "../../support/runtime/fit-process.ts";
 
 test("capabilities are read from the bounding set", () => {
   const without = boundedCapabilities("Name:\tx\nCapBnd:\t000001fffeffffff\n");
@@ -15,6 +15,18 @@ test("what the machine cannot give is taken out", () => {
   };
   fitProcess(process, new Set(["CAP_CHOWN"]));
   expect(process).toEqual({ capabilities: { bounding: ["CAP_CHOWN"], ambient: [] }, rlimits: [] });
+});
+
+test("limits within the machine's own are kept, as they need no right", () => {
+  const limits = hardLimits(
+    "Max open files            1024                 20000                files     \nMax msgqueue size 1 2\n",
+  );
+  expect(limits).toEqual(new Map([["RLIMIT_NOFILE", 20_000]]));
+  const kept = { type: "RLIMIT_NOFILE", hard: 512, soft: 256 };
+  const above = { type: "RLIMIT_NOFILE", hard: 20_001, soft: 256 };
+  const process = { rlimits: [kept, above, { type: "RLIMIT_NPROC", hard: 1, soft: 1 }] };
+  fitProcess(process, new Set(), limits);
+  expect(process.rlimits).toEqual([kept]);
 });
 
 test("on a machine that can give everything nothing changes", () => {

@@ -1,3 +1,4 @@
+import { canonicalOptions } from "../../../protocol/canonical-options.ts";
 import { normalizePath } from "../../../protocol/normalize-path.ts";
 import { VERSION_SUFFIXES } from "../../../protocol/app-fields.ts";
 import type { AppSpec } from "../../../protocol/app-spec.ts";
@@ -79,6 +80,7 @@ export function extrasOf(spec: AppSpec): Partial<AppSpec> {
     ...(restart_policy !== undefined && restart_policy !== "unless-stopped" && { restart_policy }),
     ...(pull !== undefined && { pull }),
     ...(health_timeout_s !== undefined && { health_timeout_s }),
+    ...canonicalOptions(spec),
   };
 }
 

@@ -2,6 +2,7 @@ import type { AppSpec } from "../../../protocol/app-spec.ts";
 import type { DeploymentStep } from "../../../protocol/deployment-event.ts";
 import { type ErrorCode, type ErrorDetails, errorEntry } from "../../../protocol/errors.ts";
 import { MAX_HOST_PORT, MIN_HOST_PORT } from "../../../protocol/limits.ts";
+import { findOptionRefusal } from "./check-options.ts";
 import { oldVersionName, newVersionName, containerName } from "../app/container.ts";
 import { type HostPort, hostPortsOf, includesPort, toHostPort } from "../host/host-port.ts";
 import type { PolicyViolation } from "../policy/policy.ts";
@@ -49,6 +50,8 @@ export interface HostState {
   readonly freeBytes: number | undefined;
   readonly reserveBytes: number;
   readonly capacity: HostCapacity;
+  /** Whether the engine offers GPUs; `undefined` if it was not asked. */
+  readonly gpus?: boolean | undefined;
   /** Paths of the request that are missing or no device files. */
   readonly missingDevices: readonly string[];
   readonly policyViolation: PolicyViolation | undefined;
@@ -80,6 +83,7 @@ export function findRefusal(spec: AppSpec, hostState: HostState): Refusal | unde
     findNameConflict(spec, hostState) ??
     findPolicyDenial(hostState) ??
     findExceededLimit(spec, hostState) ??
+    findOptionRefusal(spec, hostState) ??
     findPortConflict(spec, hostState) ??
     findDiskShortage(hostState)
   );

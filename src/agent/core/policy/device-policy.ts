@@ -16,6 +16,20 @@ export interface Policy {
         readonly deny: readonly string[];
       }
     | undefined;
+  readonly capabilities?:
+    | {
+        /** Capabilities apps may get beside the engine's usual ones; not set for none. */
+        readonly allow: readonly string[];
+      }
+    | undefined;
+  /** Limits apps may set; `allow` is not set for the usual ones. */
+  readonly ulimits?: { readonly allow?: readonly string[] | undefined } | undefined;
+  /** Prefixes of kernel parameters apps may set; `allow` is not set for all of the app's own namespaces. */
+  readonly sysctls?: { readonly allow?: readonly string[] | undefined } | undefined;
+  /** Maximum bytes of the log files of one app; not set for the default. */
+  readonly max_log_bytes?: number | undefined;
+  /** If not set, apps may use GPUs if `privileged` is true and `devices` is not set. */
+  readonly gpus?: boolean | undefined;
   /** Maximum compressed size of an image to download, in bytes; not set for no limit. */
   readonly max_image_bytes?: number | undefined;
   readonly registries: {

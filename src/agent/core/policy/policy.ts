@@ -2,6 +2,7 @@ import type { AppSpec } from "../../../protocol/app-spec.ts";
 import { parseImageReference } from "../../../protocol/image-reference.ts";
 import type { Policy, PolicyViolation } from "./device-policy.ts";
 import { findDeviceViolation, preferResolved, findMountViolation, type PolicyCheckPhase } from "./mount-rules.ts";
+import { findOptionViolation } from "./option-rules.ts";
 import type { PathPolicyInput } from "./path-policy-input.ts";
 
 export type { Policy, PolicyViolation } from "./device-policy.ts";
@@ -23,6 +24,8 @@ export function findPolicyViolation(
   if (spec.host_network && !policy.host_network) {
     return { rule: "policy.host_network", message: "This device does not allow apps on the host's network." };
   }
+  const denied = findOptionViolation(spec, policy);
+  if (denied) return denied;
   return preferResolved([
     phase === "request" ? findRegistryViolation(spec, policy) : undefined,
     findMountViolation(spec, policy, input, phase),

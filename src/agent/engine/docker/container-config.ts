@@ -7,8 +7,11 @@ import { findContainer } from "./find-container.ts";
 import { getJson } from "./get.ts";
 import { unlessStatus } from "./unless-status.ts";
 
+/** Podman sets it in every container, and Docker in none. */
+const PODMAN_MARK = "container=podman";
+
 /** Variables Podman adds to every container. */
-const PODMAN_ENVIRONMENT = ["container=podman", "TERM=xterm", "HOME=/root"];
+const PODMAN_ENVIRONMENT = [PODMAN_MARK, "TERM=xterm", "HOME=/root"];
 
 /** Variables and labels of an image, which the engine also lists for the container. */
 interface ImageDefaults {
@@ -23,7 +26,11 @@ interface ImageDefaults {
  */
 function toContainerConfig(info: ContainerInspectInfo, image: ImageDefaults | undefined): ContainerConfig {
   const { HostConfig: host, Config: config } = info;
-  const added = new Set([...(image?.environment ?? []), ...PODMAN_ENVIRONMENT, `HOSTNAME=${config.Hostname}`]);
+  const isPodman = config.Env?.includes(PODMAN_MARK) ?? false;
+  const added = new Set([
+    ...(image?.environment ?? []),
+    ...(isPodman ? [...PODMAN_ENVIRONMENT, `HOSTNAME=${config.Hostname}`] : []),
+  ]);
   return {
     image: namedReference(config.Image),
     imageId: info.Image,

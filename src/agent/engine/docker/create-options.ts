@@ -1,5 +1,6 @@
 import type { ContainerCreateOptions, HostConfig } from "dockerode";
 import type { ContainerRequest, EngineInfo, HealthcheckRequest, PortRequest } from "../engine.ts";
+import { containerFields, hostFields } from "./container-options.ts";
 import { localReference } from "./engine-reference.ts";
 
 /** Returns the body of the engine's create call. */
@@ -13,6 +14,7 @@ export function createOptions(request: ContainerRequest, kind: EngineInfo["kind"
     ExposedPorts: Object.fromEntries(ports.map((port) => [target(port), {}])),
     ...(request.command && { Cmd: [...request.command] }),
     ...(request.healthcheck && { Healthcheck: healthcheck(request.healthcheck) }),
+    ...containerFields(request.options),
     HostConfig: {
       ...volumes(request.volumes, kind),
       PortBindings: portBindings(ports),
@@ -21,6 +23,7 @@ export function createOptions(request: ContainerRequest, kind: EngineInfo["kind"
       Privileged: request.privileged,
       ...limits(request),
       ...(request.hostNetwork ? { NetworkMode: "host" } : {}),
+      ...hostFields(request.options),
     },
   };
 }

@@ -30,6 +30,7 @@ import { containerUsage } from "./container-usage.ts";
 import { configuredPorts, toState, toSummary } from "./container-mapping.ts";
 import { createOptions } from "./create-options.ts";
 import { makeDirectory, readImagePaths, requireMountSources } from "./device-files.ts";
+import { resolveHostGateway } from "./host-gateway.ts";
 import type { HelperEngine } from "./helper-container.ts";
 import { readContainerConfig } from "./container-config.ts";
 import { findContainer, requireContainer } from "./find-container.ts";
@@ -202,7 +203,9 @@ class DockerEngine implements Engine {
       }
       const image = await findLocalName(docker, request.image, abortSignal);
       try {
-        const container = await docker.createContainer({ ...createOptions({ ...request, image }, kind), abortSignal });
+        const options = createOptions({ ...request, image }, kind);
+        const resolved = kind === "podman" ? await resolveHostGateway(docker, options, abortSignal) : options;
+        const container = await docker.createContainer({ ...resolved, abortSignal });
         return requireFields(container, { id: "" }).id;
       } catch (error) {
         throw toEngineError(error, request.environment.map(variableValue));

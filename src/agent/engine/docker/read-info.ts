@@ -17,6 +17,7 @@ interface Info {
   readonly CpuCfsQuota?: boolean;
   /** Spelling of some versions of Podman. */
   readonly CPUCfsQuota?: boolean;
+  readonly Runtimes?: Readonly<Record<string, unknown>> | null;
   readonly RegistryConfig?: {
     readonly InsecureRegistryCIDRs?: readonly string[] | null;
     readonly IndexConfigs?: Readonly<Record<string, { readonly Name?: string; readonly Secure?: boolean }>> | null;
@@ -29,8 +30,9 @@ export async function readInfo(docker: Docker, abortSignal: AbortSignal): Promis
     readVersion(docker, abortSignal),
     getJson<Info>(docker, "/info", abortSignal),
   ]);
+  const kind = kindOf(version);
   return {
-    kind: kindOf(version),
+    kind,
     version: version.Version,
     apiVersion: version.ApiVersion,
     os: version.Os,
@@ -38,6 +40,8 @@ export async function readInfo(docker: Docker, abortSignal: AbortSignal): Promis
     insecureRegistries: insecureRegistries(info),
     dataRoot: info.DockerRootDir ?? "",
     limits: { memory: info.MemoryLimit ?? true, cpu: info.CpuCfsQuota ?? info.CPUCfsQuota ?? true },
+    // The runtime is added by NVIDIA's Container Toolkit. Podman leaves a request for GPUs out without a word.
+    gpus: kind === "docker" && Object.hasOwn(info.Runtimes ?? {}, "nvidia"),
   };
 }
 

@@ -1,0 +1,48 @@
+import type { AppSpec } from "../../../protocol/app-spec.ts";
+import type { EventContent } from "../../../protocol/deployment-event.ts";
+import { formatWholeMegabytes } from "../text.ts";
+import type { HostCapacity, Refusal } from "./check.ts";
+import { runningEvent } from "./step-events.ts";
+
+/** What the checks of an app's container options depend on. */
+export interface OptionFacts {
+  readonly capacity: HostCapacity;
+  /** Whether the engine offers GPUs; `undefined` if it was not asked. */
+  readonly gpus?: boolean | undefined;
+}
+
+/** Returns why the device cannot run the app with its container options. */
+export function findOptionRefusal(spec: AppSpec, { capacity, gpus }: OptionFacts): Refusal | undefined {
+  for (const [field, bytes] of memorySizes(spec)) {
+    if (bytes <= capacity.memoryBytes) continue;
+    return {
+      code: "InvalidRequest",
+      message: `The device has ${formatWholeMegabytes(capacity.memoryBytes)} MB of memory; ${field} is ${formatWholeMegabytes(bytes)} MB.`,
+      details: { [field]: bytes, memory_bytes: capacity.memoryBytes },
+    };
+  }
+  if (spec.gpus === undefined || gpus !== false) return undefined;
+  return {
+    code: "InvalidRequest",
+    message:
+      "The container engine of the device offers no GPUs. For Docker, install NVIDIA's Container Toolkit on the device " +
+      "and run `nvidia-ctk runtime configure`; Podman gives none to apps. Or leave `gpus` out.",
+    details: { gpus: spec.gpus },
+  };
+}
+
+/** Sizes of what the app keeps in memory beside its processes. */
+function memorySizes({ shm_size = 0, tmpfs = [] }: AppSpec): [field: string, bytes: number][] {
+  return [
+    ["shm_size", shm_size],
+    ...tmpfs.map(({ size_bytes = 0 }, index): [string, number] => [`tmpfs[${index}].size_bytes`, size_bytes]),
+  ];
+}
+
+/** Reports options that change nothing, since a privileged app has every capability. */
+export function optionNotes({ privileged, cap_add = [], cap_drop = [] }: AppSpec): EventContent[] {
+  if (!privileged || cap_add.length + cap_drop.length === 0) return [];
+  const message =
+    "A privileged app has every capability: cap_add changes nothing, and with Docker neither does cap_drop.";
+  return [runningEvent("checking", message)];
+}

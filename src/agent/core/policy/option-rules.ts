@@ -1,0 +1,87 @@
+import type { AppSpec } from "../../../protocol/app-spec.ts";
+import { ALL_CAPABILITIES, canonicalCapability, USUAL_CAPABILITIES } from "../../../protocol/capabilities.ts";
+import { canonicalOptions } from "../../../protocol/canonical-options.ts";
+import type { ULIMITS } from "../../../protocol/container-options.ts";
+import type { Policy, PolicyViolation } from "./device-policy.ts";
+
+/** Limits that apps may set unless the policy says otherwise: all but those that give an app precedence over others. */
+const USUAL_ULIMITS: readonly (typeof ULIMITS)[number][] = [
+  "as",
+  "core",
+  "cpu",
+  "data",
+  "fsize",
+  "locks",
+  "msgqueue",
+  "nofile",
+  "nproc",
+  "rss",
+  "sigpending",
+  "stack",
+];
+
+/** Default for the most bytes an app's log may keep. */
+export const MAX_LOG_BYTES = 104_857_600;
+
+/** Returns the first rule of the policy that an option of the app's container violates. */
+export function findOptionViolation(spec: AppSpec, policy: Policy): PolicyViolation | undefined {
+  return (
+    findCapabilityViolation(spec, policy) ??
+    findUlimitViolation(spec, policy) ??
+    findSysctlViolation(spec, policy) ??
+    findLogViolation(spec, policy) ??
+    findGpuViolation(spec, policy)
+  );
+}
+
+function findCapabilityViolation(spec: AppSpec, { capabilities }: Policy): PolicyViolation | undefined {
+  const allowed = new Set((capabilities?.allow ?? []).map(canonicalCapability));
+  const isAllowed = (name: string): boolean =>
+    allowed.has(ALL_CAPABILITIES) || allowed.has(name) || USUAL_CAPABILITIES.includes(name);
+  const denied = canonicalOptions(spec).cap_add?.find((name) => !isAllowed(name));
+  if (denied === undefined) return undefined;
+  const what = denied === ALL_CAPABILITIES ? "every capability" : `the capability ${denied}`;
+  return {
+    rule: "policy.capabilities.allow",
+    message:
+      `This device does not allow apps ${what}. To allow it, list ${denied} in \`policy.capabilities.allow\` of the ` +
+      "device's configuration; `policy.privileged` does not include it.",
+  };
+}
+
+function findUlimitViolation({ ulimits = [] }: AppSpec, policy: Policy): PolicyViolation | undefined {
+  const allowed: readonly string[] = policy.ulimits?.allow ?? USUAL_ULIMITS;
+  const denied = ulimits.find(({ name }) => !allowed.includes(name));
+  return denied && notAllowed("policy.ulimits.allow", `apps to set the limit ${denied.name}`, denied.name);
+}
+
+function findSysctlViolation({ sysctls = {} }: AppSpec, policy: Policy): PolicyViolation | undefined {
+  const allowed = policy.sysctls?.allow;
+  if (!allowed) return undefined;
+  const denied = Object.keys(sysctls).find((name) => !allowed.some((prefix) => name.startsWith(prefix)));
+  return denied === undefined
+    ? undefined
+    : notAllowed("policy.sysctls.allow", `apps to set the kernel parameter ${denied}`, denied);
+}
+
+function notAllowed(rule: string, what: string, entry: string): PolicyViolation {
+  const message = `This device does not allow ${what}. To allow it, list ${entry} in \`${rule}\` of the device's configuration.`;
+  return { rule, message };
+}
+
+function findLogViolation({ log }: AppSpec, { max_log_bytes = MAX_LOG_BYTES }: Policy): PolicyViolation | undefined {
+  if (!log || log.max_bytes * log.max_files <= max_log_bytes) return undefined;
+  return {
+    rule: "policy.max_log_bytes",
+    message:
+      `This device keeps at most ${max_log_bytes} bytes of an app's log; \`log\` asks for ${log.max_files} ` +
+      `${log.max_files === 1 ? "file" : "files"} of ${log.max_bytes}.`,
+  };
+}
+
+/** GPUs are device files: where the policy lists those, it has to allow GPUs too. */
+function findGpuViolation({ gpus }: AppSpec, policy: Policy): PolicyViolation | undefined {
+  const isAllowed = policy.gpus ?? (policy.privileged && policy.devices === undefined);
+  if (gpus === undefined || isAllowed) return undefined;
+  return { rule: "policy.gpus", message: "This device does not allow apps to use its GPUs." };
+}

@@ -1,0 +1,52 @@
+import type { ContainerCreateOptions, HostConfig } from "dockerode";
+import type { ContainerOptions } from "../../../protocol/container-options.ts";
+import type { ContainerRequest } from "../engine.ts";
+
+type Options = ContainerRequest["options"];
+
+/** Returns the options that the body of the engine's create call has at the top. */
+export function containerFields(options: Options = {}): Partial<ContainerCreateOptions> {
+  const { entrypoint, user, working_dir, hostname, stop_signal, stop_grace_s } = options;
+  return {
+    ...(entrypoint && { Entrypoint: [...entrypoint] }),
+    ...(user !== undefined && { User: user }),
+    ...(working_dir !== undefined && { WorkingDir: working_dir }),
+    ...(hostname !== undefined && { Hostname: hostname }),
+    ...(stop_signal !== undefined && { StopSignal: stop_signal }),
+    // The engine's own, for when it stops the container itself, as at a reboot.
+    ...(stop_grace_s !== undefined && { StopTimeout: stop_grace_s }),
+  };
+}
+
+/** Returns the options that belong to the `HostConfig` of the engine's create call. */
+export function hostFields(options: Options = {}): Partial<HostConfig> {
+  const { cap_add, cap_drop, read_only, tmpfs, shm_size, ulimits, sysctls, extra_hosts, dns, init, gpus } = options;
+  return {
+    ...(cap_add && { CapAdd: [...cap_add] }),
+    ...(cap_drop && { CapDrop: [...cap_drop] }),
+    ...(read_only === true && { ReadonlyRootfs: true }),
+    ...(tmpfs && { Tmpfs: Object.fromEntries(tmpfs.map((mount) => [mount.target, mountOptions(mount)])) }),
+    ...(shm_size !== undefined && { ShmSize: shm_size }),
+    ...(ulimits && { Ulimits: ulimits.map(({ name, soft, hard = soft }) => ({ Name: name, Soft: soft, Hard: hard })) }),
+    ...(sysctls && { Sysctls: { ...sysctls } }),
+    ...(extra_hosts && { ExtraHosts: extra_hosts.map(({ name, address }) => `${name}:${address}`) }),
+    ...(dns && { Dns: [...dns] }),
+    ...(init === true && { Init: true }),
+    ...(gpus !== undefined && { DeviceRequests: [deviceRequest(gpus)] }),
+  };
+}
+
+function mountOptions({ size_bytes, mode }: NonNullable<ContainerOptions["tmpfs"]>[number]): string {
+  const entries = [
+    ...(size_bytes === undefined ? [] : [`size=${size_bytes}`]),
+    ...(mode === undefined ? [] : [`mode=${mode}`]),
+  ];
+  return entries.join(",");
+}
+
+type Gpus = NonNullable<ContainerOptions["gpus"]>;
+
+function deviceRequest(gpus: Gpus): NonNullable<HostConfig["DeviceRequests"]>[number] {
+  const which = gpus === "all" ? { Count: -1 } : { DeviceIDs: [...gpus.ids] };
+  return { ...which, Capabilities: [["gpu"]] };
+}
