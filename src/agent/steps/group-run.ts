@@ -4,7 +4,7 @@ import { EdgeError, errorEntry } from "../../protocol/errors.ts";
 import type { EventContent } from "../../protocol/deployment-event.ts";
 import { appliedEvent, cancelledWith, failedGroupEvent, groupFailure, planEvent } from "../core/apply/group-events.ts";
 import { type GroupAction, type GroupPhase, nextGroupActions } from "../core/apply/next-group-actions.ts";
-import { planChanges, planText, type ResolvedChild, totalCost } from "../core/apply/plan-changes.ts";
+import { boundPlan, planChanges, planText, type ResolvedChild, totalCost } from "../core/apply/plan-changes.ts";
 import { toRequestFailure } from "../core/deployment/accept.ts";
 import { type DeploymentRecord, type Failure, withoutSpentCredentials } from "../core/deployment/record.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
@@ -186,8 +186,9 @@ export class GroupRun {
   async #accept(): Promise<void> {
     const { options, apply, app: project } = this.#record;
     const resolved = this.#children.map((child) => ({ record: recordOf(child), source: child.run?.source }));
-    const plan = planChanges(resolved);
-    const hash = createHash("sha256").update(planText(plan, resolved)).digest("hex");
+    const whole = planChanges(resolved);
+    const hash = createHash("sha256").update(planText(whole, resolved)).digest("hex");
+    const plan = boundPlan(whole);
     const refusal = await this.#findRefusal(resolved);
     if (this.#record.failure) return;
     if (refusal) return this.fail(refusal);

@@ -55,3 +55,22 @@ export function totalCost(children: readonly ResolvedChild[]): PullCost {
   const layers = [...new Map(missing.map((layer) => [layer.digest, layer])).values()];
   return computePullCost({ layers, diffIds: [] }, []);
 }
+
+/** Maximum size of a plan in an event, as JSON, in characters. */
+const MAX_PLAN_LENGTH = 24_000;
+const MAX_PATH_LENGTH = 100;
+
+/** Shortens the lists of fields until the plan fits into an event; the rest is counted. */
+export function boundPlan(plan: readonly PlannedChange[]): readonly PlannedChange[] {
+  const withFields = (limit: number) => plan.map((planned) => ({ ...planned, fields: shorten(planned.fields, limit) }));
+  const bounded = [100, 20, 5].map(withFields).find((candidate) => JSON.stringify(candidate).length <= MAX_PLAN_LENGTH);
+  return bounded ?? withFields(1);
+}
+
+function shorten(fields: readonly string[], limit: number): string[] {
+  const paths = fields.slice(0, limit).map((path) => {
+    return path.length <= MAX_PATH_LENGTH ? path : `${path.slice(0, MAX_PATH_LENGTH - 1)}…`;
+  });
+  const omitted = fields.length - paths.length;
+  return omitted > 0 ? [...paths, `${omitted} more`] : paths;
+}
