@@ -42,6 +42,7 @@ export const ADDED_FIELDS = {
     stop_grace_s: "containerOptions",
     log: "containerOptions",
     gpus: "containerOptions",
+    project: "apply",
   },
   environments: { secret: "declaredSecrets" },
   ports: { protocol: "extraAppFields" },

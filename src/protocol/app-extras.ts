@@ -103,6 +103,16 @@ const healthTimeout = z
     examples: [300],
   });
 
+const project = z
+  .string()
+  .regex(/^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$/, "must be 1 to 63 letters, digits, '_', '.' or '-'")
+  .meta({
+    description:
+      "Group that the app belongs to, set by `apply`: an `apply` of this project with `prune` removes the app if it does " +
+      "not list it.",
+    examples: ["line-3"],
+  });
+
 export const appExtras = {
   command: command.exactOptional(),
   cpu_limit: cpuLimit.exactOptional(),
@@ -113,6 +123,7 @@ export const appExtras = {
   pull: pull.exactOptional(),
   health_timeout_s: healthTimeout.exactOptional(),
   ...containerOptions,
+  project: project.exactOptional(),
 };
 
 /** The same fields in an update, where `null` removes a field. */
@@ -126,4 +137,5 @@ export const appExtrasUpdate = {
   pull: pull.nullable().exactOptional(),
   health_timeout_s: healthTimeout.nullable().exactOptional(),
   ...containerOptionsUpdate,
+  project: project.nullable().exactOptional(),
 };

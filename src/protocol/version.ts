@@ -9,7 +9,8 @@
  *     `InvalidRequest`, as every unknown query, and the control plane queries its `report` instead.
  * - 3 (2026-11-22): `environments[].secret`, `pull` and `health_timeout_s` of an app. An older device would refuse them as
  *   unknown fields, so it is sent none of these. The frame `report_held`, which an older control plane ignores.
- *   The options of an app's container, `entrypoint` to `gpus`, for the same reason.
+ *   The options of an app's container, `entrypoint` to `gpus`, for the same reason. The frame `apply`, and `project` of an
+ *   app.
  */
 export const PROTOCOL_VERSION = 3;
 

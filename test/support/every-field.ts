@@ -49,6 +49,7 @@ export const FULL: FullSpec = {
   stop_grace_s: 60,
   log: { max_bytes: 65_536, max_files: 2 },
   gpus: { ids: ["0"] },
+  project: "line-3",
 };
 
 /** Another value of each field than in `FULL`, in the entries too. */
@@ -87,6 +88,7 @@ const OTHER: FullSpec = {
   stop_grace_s: 0,
   log: { max_bytes: 131_072, max_files: 4 },
   gpus: "all",
+  project: "line-4",
 };
 
 /** The value that means the same as the field's absence. `undefined`: there is none, or the field is required. */
@@ -125,6 +127,7 @@ export const DEFAULTS: Readonly<Record<AppField, unknown>> = {
   stop_grace_s: undefined,
   log: undefined,
   gpus: undefined,
+  project: undefined,
 };
 
 export const APP_FIELDS = Object.keys(FULL) as AppField[];

@@ -46,6 +46,7 @@ const VALUES = [
   "stop_signal",
   "stop_grace_s",
   "gpus",
+  "project",
 ];
 
 /** Fields that are compared by their own fields. */

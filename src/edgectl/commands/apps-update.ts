@@ -38,6 +38,7 @@ const CLEARED: Readonly<Record<string, readonly [field: string, value: unknown]>
   "healthy-within": ["health_timeout_s", null],
   pull: ["pull", null],
   ...CLEARED_CONTAINER_FIELDS,
+  project: ["project", null],
 };
 
 interface UpdateOptions extends AppOptions, ExecutionOptions, FollowFlags {

@@ -176,6 +176,7 @@ describe("an app", () => {
     stop_grace_s: 90,
     log: { max_bytes: 1_048_576, max_files: 1 },
     gpus: { ids: ["0", "1"] },
+    project: "line-3",
   };
 
   test("is shown with every field of its specification", () => {

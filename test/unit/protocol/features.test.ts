@@ -38,6 +38,7 @@ const INTRODUCED = {
   pullPolicy: 3,
   healthTimeout: 3,
   containerOptions: 3,
+  apply: 3,
 } as const;
 
 test("a peer has the features of its protocol version and of those before", () => {

@@ -71,6 +71,7 @@ export function canonicalSpec(spec: AppSpec): string {
 /** Returns the optional fields that differ from their defaults, in fixed order, for the `extras` label. */
 export function extrasOf(spec: AppSpec): Partial<AppSpec> {
   const { command, cpu_limit, memory_limit, devices = [], healthcheck, restart_policy, pull, health_timeout_s } = spec;
+  const { project } = spec;
   return {
     ...(command && { command }),
     ...(cpu_limit !== undefined && { cpu_limit }),
@@ -81,6 +82,7 @@ export function extrasOf(spec: AppSpec): Partial<AppSpec> {
     ...(pull !== undefined && { pull }),
     ...(health_timeout_s !== undefined && { health_timeout_s }),
     ...canonicalOptions(spec),
+    ...(project !== undefined && { project }),
   };
 }
 
