@@ -3,6 +3,7 @@ import { appName, environmentUpdates } from "./app-fields.ts";
 import { newAppSpecSchema } from "./app-spec.ts";
 import { deployOptionFields } from "./deploy-request.ts";
 import { applyProblems } from "./apply-rules.ts";
+import { checkOptionRules } from "./option-rules.ts";
 
 /*
  * A group of apps that is applied to a device as one deployment, with action `apply`: the device compares it with what is
@@ -31,14 +32,16 @@ const dependency = z
 export type AppDependency = z.output<typeof dependency>;
 
 /** An app of a group. The value of a declared secret may be omitted: it stays as it is on the device. */
-const appliedAppSchema = newAppSpecSchema
-  .extend({
+const appliedAppSchema = z
+  .strictObject({
+    ...newAppSpecSchema.shape,
     environments: environmentUpdates.default([]),
     project: z
       .never("the project of the request applies to each of its apps")
       .optional()
       .meta({ description: "Not allowed: the project of the request applies to each of its apps." }),
   })
+  .superRefine(checkOptionRules)
   .meta({
     id: "AppliedApp",
     description:
