@@ -20,6 +20,10 @@ const INTRODUCED_IN = {
   pullPolicy: 3,
   /** `health_timeout_s`. */
   healthTimeout: 3,
+  /** Query `stats`. */
+  appStats: 3,
+  /** `previous` of the query `logs`. An older device ignores it, and would send the log of the present run. */
+  previousLog: 3,
 } as const;
 
 export type ProtocolFeature = keyof typeof INTRODUCED_IN;
