@@ -31,6 +31,8 @@ const INTRODUCED = {
   declaredSecrets: 3,
   pullPolicy: 3,
   healthTimeout: 3,
+  appStats: 3,
+  previousLog: 3,
 } as const;
 
 test("a peer has the features of its protocol version and of those before", () => {

@@ -25,11 +25,9 @@ const query = z.strictObject({
     .max(64)
     .optional()
     .meta({ description: "One app only; all apps of the device without it.", examples: ["node-red"] }),
-  follow: booleanString()
-    .default(false)
-    .meta({
-      description: "Measures again and again until the client disconnects. Every measurement uses the device's link.",
-    }),
+  follow: booleanString().default(false).meta({
+    description: "Measures again and again until the client disconnects. Every measurement uses the device's link.",
+  }),
   interval_s: integerString(MIN_STATS_INTERVAL_S, MAX_STATS_INTERVAL_S)
     .default(DEFAULT_STATS_INTERVAL_S)
     .meta({ description: "With `follow`: seconds between two measurements." }),

@@ -135,7 +135,10 @@ describe("the log of earlier runs", () => {
   });
 
   it.each([
-    ["the engine cannot give it", (rig: AgentRig) => rig.engine.faults.fail("readLogs", new EngineError("unknown", "no"))],
+    [
+      "the engine cannot give it",
+      (rig: AgentRig) => rig.engine.faults.fail("readLogs", new EngineError("unknown", "no")),
+    ],
     ["the engine hangs", (rig: AgentRig) => rig.engine.faults.hang("readLogs")],
     ["the disk is full", (rig: AgentRig) => (rig.previousLogs.failure = new Error("ENOSPC: no space left on device"))],
   ])("is not kept where %s, and the update succeeds all the same", async (_name, breakIt) => {

@@ -16,7 +16,14 @@ test.each<[string, unknown, unknown]>([
   [
     "control groups 2, on the host's network",
     { cpu_stats, memory_stats: { usage: 9_000, limit: 50_000, stats: { inactive_file: 1_000 } } },
-    { cpuNs: 5e9, memoryBytes: 8_000, memoryLimitBytes: 50_000, receivedBytes: undefined, sentBytes: undefined, ...UNCOUNTED },
+    {
+      cpuNs: 5e9,
+      memoryBytes: 8_000,
+      memoryLimitBytes: 50_000,
+      receivedBytes: undefined,
+      sentBytes: undefined,
+      ...UNCOUNTED,
+    },
   ],
   [
     "disk and processes, of control groups 1",
@@ -36,8 +43,14 @@ test.each<[string, unknown, unknown]>([
       pids_stats: { current: 7 },
     },
     {
-      ...{ cpuNs: 5e9, memoryBytes: 9_000, memoryLimitBytes: 50_000, receivedBytes: 101, sentBytes: 12 },
-      ...{ readBytes: 101, writtenBytes: 22, processes: 7 },
+      cpuNs: 5e9,
+      memoryBytes: 9_000,
+      memoryLimitBytes: 50_000,
+      receivedBytes: 101,
+      sentBytes: 12,
+      readBytes: 101,
+      writtenBytes: 22,
+      processes: 7,
     },
   ],
   [
@@ -55,8 +68,14 @@ test.each<[string, unknown, unknown]>([
       pids_stats: {},
     },
     {
-      ...{ cpuNs: 5e9, memoryBytes: 9_000, memoryLimitBytes: 50_000, receivedBytes: 101, sentBytes: 12 },
-      ...{ readBytes: 5, writtenBytes: 6, processes: undefined },
+      cpuNs: 5e9,
+      memoryBytes: 9_000,
+      memoryLimitBytes: 50_000,
+      receivedBytes: 101,
+      sentBytes: 12,
+      readBytes: 5,
+      writtenBytes: 6,
+      processes: undefined,
     },
   ],
   [
@@ -69,7 +88,11 @@ test.each<[string, unknown, unknown]>([
       pids_stats: { current: 0 },
     },
     {
-      ...{ cpuNs: 5e9, memoryBytes: 9_000, memoryLimitBytes: 50_000, receivedBytes: 101, sentBytes: 12 },
+      cpuNs: 5e9,
+      memoryBytes: 9_000,
+      memoryLimitBytes: 50_000,
+      receivedBytes: 101,
+      sentBytes: 12,
       ...UNCOUNTED,
     },
   ],

@@ -6,8 +6,15 @@ import { FakeClock } from "../../../support/fake-clock.ts";
 const PARAMS = { follow: true, interval_s: 2 };
 
 const usage = (app: string) => ({
-  ...{ app, state: "running", cpu_percent: 1, memory_bytes: 1, memory_limit_bytes: null },
-  ...{ network: null, disk: null, writable_bytes: null, processes: 1 },
+  app,
+  state: "running",
+  cpu_percent: 1,
+  memory_bytes: 1,
+  memory_limit_bytes: null,
+  network: null,
+  disk: null,
+  writable_bytes: null,
+  processes: 1,
 });
 const stats = (at: number, ...apps: string[]) => ({ at, apps: apps.map(usage), omitted_apps: 0 });
 

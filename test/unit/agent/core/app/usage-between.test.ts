@@ -15,7 +15,14 @@ const SAMPLE: UsageSample = {
 };
 
 test("rates are those of the time between two samples, of all processors", () => {
-  const now = { ...SAMPLE, atMs: 3_000, cpuNs: 8_000_000_000, receivedBytes: 1_100, sentBytes: 201, writtenBytes: 4_400 };
+  const now = {
+    ...SAMPLE,
+    atMs: 3_000,
+    cpuNs: 8_000_000_000,
+    receivedBytes: 1_100,
+    sentBytes: 201,
+    writtenBytes: 4_400,
+  };
   expect(usageBetween(SAMPLE, now)).toEqual({
     cpu_percent: 150,
     memory_bytes: 10_000,
