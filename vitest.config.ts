@@ -27,6 +27,7 @@ export default defineConfig({
       project("integration", SYSTEM, 120_000),
       project("e2e", SYSTEM, 180_000),
       project("adversary", SYSTEM, 180_000),
+      project("examples", SYSTEM, 300_000),
       project("device", SYSTEM, 300_000),
       project("chaos", SYSTEM, 300_000),
     ],

@@ -1,5 +1,5 @@
 /** Test projects that run the built executables. */
-const PROJECTS_WITH_EXECUTABLES: ReadonlySet<string> = new Set(["e2e", "adversary", "device", "chaos"]);
+const PROJECTS_WITH_EXECUTABLES: ReadonlySet<string> = new Set(["e2e", "adversary", "examples", "device", "chaos"]);
 
 /** Whether a vitest command line may select tests that run the executables in dist/. */
 export function needsExecutables(args: readonly string[]): boolean {

@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { addAppsLifecycle } from "./commands/apps-lifecycle.ts";
 import { addAppsLogs } from "./commands/apps-logs.ts";
 import { addAppsList, addAppsShow } from "./commands/apps-read.ts";
+import { addAppsStats } from "./commands/apps-stats.ts";
 import { addAppsUpdate } from "./commands/apps-update.ts";
 import { addApply } from "./commands/apply.ts";
 import { addAssetsList, addAssetsShow, addAssetsUpdate } from "./commands/assets.ts";
@@ -65,6 +66,7 @@ export function createProgram(io: Io): Command {
   addAppsUpdate(apps, io);
   addAppsLifecycle(apps, io);
   addAppsLogs(apps, io);
+  addAppsStats(apps, io);
   const deployments = program.command("deployments").description("list, show, watch and cancel deployments");
   addDeploymentsList(deployments, io);
   addDeploymentsShow(deployments, io);

@@ -40,5 +40,7 @@ export const logsParamsSchema = z.object({
   /** Unix seconds; earlier lines are left out. */
   since: z.int().min(0).exactOptional(),
   follow: z.boolean().default(false),
+  /** What the app wrote before its present run. Excludes `follow`. */
+  previous: z.boolean().default(false),
 });
 export type LogsParams = z.output<typeof logsParamsSchema>;

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { appReportSchema, reportDeltaSchema } from "./app-report.ts";
 import { appSpecSchema } from "./app-spec.ts";
 import { appLogChunkSchema, logsParamsSchema } from "./app-log.ts";
+import { appStatsSchema, statsParamsSchema } from "./app-stats.ts";
 import { dataUsageParamsSchema, deviceDataUsageSchema } from "./data-usage.ts";
 import { deploymentOutcomesSchema, deploymentsParamsSchema } from "./deployment-outcome.ts";
 import { deviceStateSchema } from "./device-state.ts";
@@ -24,6 +25,8 @@ export const QUERIES = {
   device: { params: z.object({}), answer: deviceStateSchema, answers: "one" },
   /** Ends with `AppNotFound` where there is no such app. */
   logs: { params: logsParamsSchema, answer: appLogChunkSchema, answers: "many" },
+  /** What the apps use now. Ends with `AppNotFound` where there is no such app. */
+  stats: { params: statsParamsSchema, answer: appStatsSchema, answers: "many" },
   data_usage: { params: dataUsageParamsSchema, answer: deviceDataUsageSchema, answers: "one" },
   /** The device's records of these deployments. Sent since 2026-11-22; older agents end it with `InvalidRequest`. */
   deployments: { params: deploymentsParamsSchema, answer: deploymentOutcomesSchema, answers: "one" },

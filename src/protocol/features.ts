@@ -25,6 +25,10 @@ const INTRODUCED_IN = {
   containerOptions: 3,
   /** Frame `apply`, action `apply`, `app` of events, and `project` of an app. */
   apply: 3,
+  /** Query `stats`. */
+  appStats: 3,
+  /** `previous` of the query `logs`. An older device ignores it, and would send the log of the present run. */
+  previousLog: 3,
 } as const;
 
 export type ProtocolFeature = keyof typeof INTRODUCED_IN;

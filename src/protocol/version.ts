@@ -8,9 +8,10 @@
  *   - since 2026-11-22: the query `deployments` for the outcomes of deployments. An older device ends it with
  *     `InvalidRequest`, as every unknown query, and the control plane queries its `report` instead.
  * - 3 (2026-11-22): `environments[].secret`, `pull` and `health_timeout_s` of an app. An older device would refuse them as
- *   unknown fields, so it is sent none of these. The frame `report_held`, which an older control plane ignores.
- *   The options of an app's container, `entrypoint` to `gpus`, for the same reason. The frame `apply`, and `project` of an
- *   app.
+ *   unknown fields, so it is sent none of these, nor the fields that came with them: the options of an app's container
+ *   (`entrypoint` to `gpus`), `files`, `networks`, `network`, `project`, and `name` and `owner` of a volume. The frame
+ *   `apply`, the queries `stats`, `volumes` and `remove_volume`, and `previous` of the query `logs`, which it would ignore.
+ *   The frame `report_held`, which an older control plane ignores.
  */
 export const PROTOCOL_VERSION = 3;
 

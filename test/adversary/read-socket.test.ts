@@ -20,6 +20,7 @@ const READERS = 64_321;
 /** Expected access for each request. A request missing here fails the test. */
 const EXPECTED: Readonly<Record<string, "allowed" | "refused">> = {
   "GET /status": "allowed",
+  "GET /stats": "allowed",
   "GET /top": "allowed",
   "GET /apps/:name": "allowed",
   "GET /apps/:name/log": "allowed",

@@ -19,6 +19,7 @@ import { FakeClock } from "./fake-clock.ts";
 import { FakeDownloader } from "./fake-downloader.ts";
 import { FakeEngine } from "./fake-engine.ts";
 import { FakeRegistry } from "./fake-registry.ts";
+import { MemoryPreviousLogs } from "./memory-previous-logs.ts";
 
 /** Settings of deployments and image pulls. */
 export type RigConfig = DeployConfig & ImageConfig;
@@ -98,6 +99,7 @@ export class AgentRig implements AsyncDisposable {
   readonly ledger = new CountingLedger();
   /** Its partial downloads survive `restart`, as files on disk do. */
   readonly downloader = new FakeDownloader(this.engine, this.clock);
+  readonly previousLogs = new MemoryPreviousLogs();
   readonly log: string[] = [];
   readonly store: NotifyingStore;
   deployments: Deployments;
@@ -166,7 +168,7 @@ export class AgentRig implements AsyncDisposable {
       gate: OPEN_GATE,
       ledger: this.ledger,
     } satisfies ImageServices;
-    return { ...services, images: createImageProvider(services) };
+    return { ...services, images: createImageProvider(services), previousLogs: this.previousLogs };
   }
 
   #start(): Deployments {

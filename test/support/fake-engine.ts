@@ -1,6 +1,5 @@
 import type { RunEnd } from "../../src/agent/core/app/container-status.ts";
 import { type HostPort, includesPort } from "../../src/agent/core/host/host-port.ts";
-import { nanoseconds } from "../../src/agent/core/logs/time.ts";
 import type {
   ContainerChange,
   ContainerConfig,
@@ -23,7 +22,7 @@ import type {
 } from "../../src/agent/engine/engine.ts";
 import { EngineError } from "../../src/agent/engine/engine-error.ts";
 import type { Clock } from "../../src/lib/clock.ts";
-import { FakeContainer } from "./fake-engine/fake-container.ts";
+import { FakeContainer, isWithin } from "./fake-engine/fake-container.ts";
 import { FakeDeviceFiles } from "./fake-engine/fake-device-files.ts";
 import * as images from "./fake-engine/fake-image.ts";
 import { Faults } from "./fake-engine/faults.ts";
@@ -131,6 +130,10 @@ export class FakeEngine implements Engine {
 
   containerUsage(id: string, signal: AbortSignal): Promise<ContainerUsage | undefined> {
     return this.faults.around("containerUsage", [id], signal, () => this.container(id)?.usage);
+  }
+
+  writableBytes(id: string, signal: AbortSignal): Promise<number | undefined> {
+    return this.faults.around("writableBytes", [id], signal, () => this.container(id)?.writableBytes);
   }
 
   readLastExit(id: string, signal: AbortSignal): Promise<RunEnd | undefined> {
@@ -314,13 +317,13 @@ export class FakeEngine implements Engine {
 
   async *readLogs(id: string, request: LogRequest, signal: AbortSignal): AsyncGenerator<readonly LogLine[], void> {
     const container = await this.faults.around("readLogs", [id, request], signal, () => this.#existing(id));
-    const { tail, since = 0n, follow } = request;
+    const { tail, follow } = request;
     let shown = Math.max(0, container.log.length - tail);
     this.#openLogs++;
     try {
       for (;;) {
         const isOver = container.status !== "running" || !this.#containers.has(container.id);
-        const lines = container.log.slice(shown).filter(({ timestamp }) => (nanoseconds(timestamp) ?? 0n) >= since);
+        const lines = container.log.slice(shown).filter((line) => isWithin(line, request));
         shown = container.log.length;
         if (lines.length > 0) yield lines;
         if (isOver || !follow) return;

@@ -4,11 +4,12 @@ import { EdgeError } from "../../protocol/errors.ts";
 import { declaredSecretsOf } from "../core/app/secrets.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import { LogCursor } from "../core/logs/cursor.ts";
-import { printable } from "../core/logs/text.ts";
 import type { ContainerState, Engine, LogLine, LogRequest } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
-import { maskLogLine } from "../engine/mask-log-lines.ts";
+import type { PreviousLogs } from "../store/previous-logs.ts";
 import { findAppContainer } from "./find-app-container.ts";
+import { readPreviousLog } from "./previous-log.ts";
+import { toReportedLine } from "./reported-line.ts";
 
 /** How often a container that is not running is inspected, in milliseconds. */
 const POLL_INTERVAL_MS = 500;
@@ -23,6 +24,7 @@ export interface AppLogSource {
   readonly engine: Engine;
   readonly store: { apps(): readonly AppRecord[] };
   readonly clock: Clock;
+  readonly previousLogs: Pick<PreviousLogs, "read">;
 }
 
 export interface AppLogRequest {
@@ -31,6 +33,8 @@ export interface AppLogRequest {
   /** Nanoseconds since the Unix epoch. Older lines are left out. */
   readonly since?: bigint | undefined;
   readonly follow: boolean;
+  /** Reads what the app wrote before its present run. Not together with `follow`. */
+  readonly previous?: boolean;
 }
 
 export interface AppLogBatch {
@@ -40,8 +44,8 @@ export interface AppLogBatch {
   readonly isLive: boolean;
 }
 
-/** Why a log ended: all lines were read, the app has no container, or the app was removed. */
-export type AppLogEnd = "read" | "no_container" | "removed";
+/** Why a log ended: all lines were read, the app has no container, nothing is left of earlier runs, or the app was removed. */
+export type AppLogEnd = "read" | "no_container" | "no_previous" | "removed";
 
 /**
  * Reads an app's output, with declared secrets masked and control characters removed. With `follow`, continues across
@@ -54,8 +58,10 @@ export async function* readAppLog(
   source: AppLogSource,
   signal: AbortSignal,
 ): AsyncGenerator<AppLogBatch, AppLogEnd> {
-  if (!findApp(name, source)) throw new EdgeError("AppNotFound", `There is no app named ${name} on this device.`);
+  const app = findApp(name, source);
+  if (!app) throw new EdgeError("AppNotFound", `There is no app named ${name} on this device.`);
   try {
+    if (request.previous === true) return yield* readPreviousLog(app, request, source, signal);
     return yield* new AppLogReader(name, request, source, signal).read();
   } catch (error) {
     signal.throwIfAborted();
@@ -160,9 +166,4 @@ class AppLogReader {
 
 function findApp(name: string, { store }: AppLogSource): AppRecord | undefined {
   return store.apps().find((app) => app.name === name);
-}
-
-function toReportedLine(line: LogLine, masker: SecretMasker, isFirst: boolean): LogLine {
-  const { stream, timestamp, truncated } = line;
-  return { stream, timestamp, text: printable(maskLogLine(line, masker, isFirst)), truncated };
 }

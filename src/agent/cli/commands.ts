@@ -10,6 +10,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command, registe
   status: async () => (await import("./status.ts")).addStatus,
   apps: async () => (await import("./apps.ts")).addApps,
   top: async () => (await import("./top.ts")).addTop,
+  stats: async () => (await import("./stats.ts")).addStats,
   app: async () => (await import("./app.ts")).addApp,
   logs: async () => (await import("./logs.ts")).addLogs,
   events: async () => (await import("./events.ts")).addEvents,

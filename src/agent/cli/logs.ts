@@ -5,7 +5,7 @@ import { logFilePath } from "../config/log-file.ts";
 import { DaemonUnavailableError } from "../local/client.ts";
 import type { Register } from "./register.ts";
 import { type Context, withCommonOptions } from "./context.ts";
-import { EXIT } from "./exit-code.ts";
+import { CommandError, EXIT } from "./exit-code.ts";
 import { parseCount } from "./parse-count.ts";
 import { readJournal } from "./service-manager.ts";
 
@@ -15,6 +15,7 @@ else the journal. Declared secrets of an app are masked in its log.
 
 Examples:
   edge-agent logs node-red -f
+  edge-agent logs node-red --previous
   edge-agent logs --tail 20`;
 
 /** As of `edgectl apps logs`. */
@@ -26,6 +27,7 @@ export function addLogs(program: Command, register: Register): void {
     .description("show the output of an app, or the agent's own log")
     .option("-f, --follow", "continue with new lines, until Ctrl-C")
     .addOption(new Option("-n, --tail <number>", "number of past lines").argParser(parseCount).default(DEFAULT_TAIL))
+    .option("-p, --previous", "what the app wrote before its present run: earlier runs, and the version before")
     .addOption(new Option("--lines <number>", "the same as --tail").argParser(parseCount).hideHelp());
   register(withCommonOptions(command).addHelpText("after", HELP), async (context, app, options) => {
     const { client, printer, io } = context;
@@ -35,7 +37,14 @@ export function addLogs(program: Command, register: Register): void {
     };
     const lines = Number(options["lines"] ?? options["tail"]);
     const follow = options["follow"] === true;
-    const query = new URLSearchParams({ lines: String(lines), ...(follow && { follow: "" }) });
+    const previous = options["previous"] === true;
+    if (previous && app === undefined) throw new CommandError(EXIT.usage, "--previous needs the name of an app.");
+    if (previous && follow) throw new CommandError(EXIT.usage, "--previous and --follow cannot be combined.");
+    const query = new URLSearchParams({
+      lines: String(lines),
+      ...(follow && { follow: "" }),
+      ...(previous && { previous: "" }),
+    });
     const path = app === undefined ? "/log" : `/apps/${encodeURIComponent(app)}/log`;
     try {
       const stream = client.stream("GET", `${path}?${query.toString()}`, "logLine", { signal: io.interrupted });

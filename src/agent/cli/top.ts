@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { sanitizeOutput } from "../../lib/terminal/sanitize.ts";
+import { LiveScreen, untilQuit } from "../../lib/terminal/live-screen.ts";
 import { isTerminal } from "../../lib/terminal/theme.ts";
 import type { Top } from "../local/api.ts";
 import type { Register } from "./register.ts";
@@ -20,13 +20,6 @@ Examples:
 const REFRESH_INTERVAL_MS = 2_000;
 /** Between the two samples of `--once`. */
 const SAMPLE_INTERVAL_MS = 1_000;
-
-// Switches to the terminal's alternate screen, which restores its content at the end, and hides the cursor.
-const ENTER = "\u001B[?1049h\u001B[?25l";
-const LEAVE = "\u001B[?25h\u001B[?1049l";
-const HOME = "\u001B[H";
-const REST_OF_LINE = "\u001B[K";
-const REST_OF_SCREEN = "\u001B[J";
 
 export function addTop(program: Command, register: Register): void {
   const command = program
@@ -74,27 +67,18 @@ async function showLive(context: Context): Promise<void> {
   let before: Top | undefined;
   // Fetched before switching screens, so that an immediate error stays visible.
   let now = await fetchTop(context, signal);
-  io.stdout.write(ENTER);
+  using screen = new LiveScreen(io.stdout, printer.theme.hasColour);
   try {
     for (;;) {
       const view = renderTop(now, readHostUsage(), ratesBetween(before, now), printer.theme, printer.width);
-      const rows = `${view}\n\n${printer.theme.dim("q to quit")}`.split("\n").slice(0, rowsOfTerminal());
-      const safe = rows.map((row) => sanitizeOutput(row, printer.theme.hasColour));
-      io.stdout.write(`${HOME}${safe.map((row) => row + REST_OF_LINE).join("\r\n")}${REST_OF_SCREEN}`);
+      screen.draw(`${view}\n\n${printer.theme.dim("q to quit")}`);
       await pause(context, before ? REFRESH_INTERVAL_MS : SAMPLE_INTERVAL_MS, signal);
       before = now;
       now = await fetchTop(context, signal);
     }
   } catch (error) {
     if (!keys.signal.aborted) throw error;
-  } finally {
-    io.stdout.write(LEAVE);
   }
-}
-
-/** Some terminals report 0 rows. */
-function rowsOfTerminal(): number {
-  return process.stdout.rows || 24;
 }
 
 function document(before: Top, now: Top) {
@@ -109,30 +93,4 @@ async function pause({ io }: Context, ms: number, signal: AbortSignal): Promise<
   } finally {
     clearInterval(keepAlive);
   }
-}
-
-// In raw mode, Ctrl-C is a character.
-const QUIT = ["q", "Q", "\u0003"];
-
-/** Returns a signal that aborts when q or Ctrl-C is typed, until disposed. Puts a terminal into raw mode. */
-function untilQuit(input: NodeJS.ReadStream): { readonly signal: AbortSignal } & Disposable {
-  const controller = new AbortController();
-  const take = (key: Buffer): void => {
-    if (QUIT.some((one) => key.includes(one))) controller.abort(new DOMException("asked to end", "AbortError"));
-  };
-  const isTerminal = input.isTTY;
-  if (isTerminal) {
-    input.setRawMode(true);
-    input.on("data", take);
-    input.resume();
-  }
-  return {
-    signal: controller.signal,
-    [Symbol.dispose]() {
-      if (!isTerminal) return;
-      input.off("data", take);
-      input.setRawMode(false);
-      input.pause();
-    },
-  };
 }

@@ -36,6 +36,12 @@ export function agentFiles(config: Pick<ConfigFile, "state_dir" | "deploy" | "lo
       isManaged: (name) => DOWNLOAD_FILE.test(name),
     },
     {
+      directory: realPath(join(stateDir, "previous-logs")),
+      directoryMode: PRIVATE_DIRECTORY_MODE,
+      fileMode: PRIVATE_FILE_MODE,
+      isManaged: () => true,
+    },
+    {
       directory: realPath(dirname(log)),
       directoryMode: UNRESTRICTED_MODE,
       fileMode: LOG_FILE_MODE,

@@ -55,9 +55,11 @@ import { Deployments } from "../steps/deployments.ts";
 import { AppReconciler } from "../steps/app-reconciler.ts";
 import { NotifyingStore } from "../store/notifying-store.ts";
 import { openStore } from "../store/open-store.ts";
+import { createPreviousLogs } from "../store/previous-logs.ts";
 import { createDownloads } from "./downloads.ts";
 import { openLog } from "./open-log.ts";
 import { secureAgentFiles } from "./secure-agent-files.ts";
+import { removePreviousLogs } from "./remove-previous-logs.ts";
 import { reportUndeclaredSecrets } from "./report-undeclared-secrets.ts";
 import { reportUnresolvedDenyRules } from "./report-unresolved-deny-rules.ts";
 import { StoreScrubber } from "./store-scrubber.ts";
@@ -138,7 +140,8 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     ledger,
   } satisfies ImageServices;
   const images = createImageProvider(imageServices);
-  const services = { ...imageServices, config: toDeployConfig(config), images } satisfies DeployServices;
+  const previousLogs = createPreviousLogs(config.state_dir);
+  const services = { ...imageServices, config: toDeployConfig(config), images, previousLogs } satisfies DeployServices;
   await using deployments = new Deployments(services, () => opened.rebuild.isSet);
   const reconciler = new AppReconciler({
     ...services,
@@ -155,6 +158,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   const scrubber = new StoreScrubber({ store, removeExpiredQuarantine: opened.removeExpiredQuarantine, clock, logger });
   using idleGc = createIdleGc({ clock, collect: globalThis.gc });
   using _changes = store.onChange(idleGc.onWork);
+  using _removals = removePreviousLogs({ previousLogs, store, isRebuilding: opened.rebuild.isSet, logger });
   const reporting = createReporting({
     ...services,
     stateDir: config.state_dir,

@@ -28,6 +28,11 @@ export interface Engine {
   readLastExit(id: string, signal: AbortSignal): Promise<RunEnd | undefined>;
   /** Measures what a container uses now; `undefined` if it does not run. */
   containerUsage(id: string, signal: AbortSignal): Promise<ContainerUsage | undefined>;
+  /**
+   * Returns the disk space of what a container changed in its own file system, running or not; `undefined` if there is no
+   * such container or the engine does not know. Engines read the whole directory tree for it.
+   */
+  writableBytes(id: string, signal: AbortSignal): Promise<number | undefined>;
   /** Returns `undefined` if the image is not on the machine. */
   inspectImage(reference: string, signal: AbortSignal): Promise<ImageFacts | undefined>;
   /** Returns the layers of every image on the machine. */
@@ -108,6 +113,11 @@ export interface ContainerUsage {
   /** `undefined` if it uses the host's network. */
   readonly receivedBytes: number | undefined;
   readonly sentBytes: number | undefined;
+  /** Read from and written to block devices; `undefined` if the kernel does not count it. */
+  readonly readBytes: number | undefined;
+  readonly writtenBytes: number | undefined;
+  /** Number of processes and threads; `undefined` if the kernel does not count them. */
+  readonly processes: number | undefined;
 }
 
 export interface EngineInfo {

@@ -10,10 +10,12 @@ export interface LogLine {
 }
 
 export interface LogRequest {
-  /** Number of earlier lines to begin with. */
+  /** Number of earlier lines to begin with; `Infinity` for all. */
   readonly tail: number;
   /** Time of the oldest line, in nanoseconds since the Unix epoch. */
   readonly since?: bigint | undefined;
+  /** Lines of this time and later ones are left out. Counted by `tail` all the same. */
+  readonly until?: bigint | undefined;
   /** Continues with new lines until the container stops. */
   readonly follow: boolean;
 }

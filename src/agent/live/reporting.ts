@@ -10,9 +10,11 @@ import { EngineError } from "../engine/engine-error.ts";
 import type { Host } from "../host/host.ts";
 import type { DeviceReporting } from "../link/ports.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
+import type { PreviousLogs } from "../store/previous-logs.ts";
 import type { Readings } from "../telemetry/readings.ts";
 import { withSecretsMasked } from "./app-report.ts";
 import { sendAppLog } from "./send-app-log.ts";
+import { sendAppStats } from "./send-app-stats.ts";
 import { readDeploymentOutcomes } from "./deployment-outcomes.ts";
 import { readDeviceState } from "./device-state.ts";
 import { type QueryHandlers, DeviceQueries, type CountResponseTraffic } from "./queries.ts";
@@ -26,6 +28,7 @@ export interface ReportingOptions {
   readonly engine: Engine;
   readonly host: Host;
   readonly store: NotifyingStore;
+  readonly previousLogs: PreviousLogs;
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;
@@ -73,6 +76,7 @@ function createQueryHandlers(options: ReportingOptions, builder: ReportBuilder):
       return undefined;
     },
     logs: ({ params, send, signal }) => sendAppLog(params, options, send, signal),
+    stats: ({ params, send, signal }) => sendAppStats(params, options, send, signal),
     async data_usage({ params, send }) {
       await send(options.dataUsage(params));
       return undefined;

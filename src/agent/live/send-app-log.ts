@@ -1,4 +1,5 @@
 import type { AppLogChunk, LogsParams } from "../../protocol/app-log.ts";
+import { EdgeError } from "../../protocol/errors.ts";
 import type { LogLimits } from "../core/logs/budget.ts";
 import { type AppLogEnd, type AppLogSource, readAppLog } from "../apps/app-log.ts";
 import { LogChunks } from "./log-chunks.ts";
@@ -8,6 +9,7 @@ const NANOSECONDS = 1_000_000_000n;
 const END_MESSAGES: Readonly<Record<AppLogEnd, string | undefined>> = {
   read: undefined,
   no_container: "The app has no container right now, and so no log.",
+  no_previous: "Nothing is left of what the app wrote before its present run.",
   removed: "The app was removed.",
 };
 
@@ -16,7 +18,7 @@ const END_MESSAGES: Readonly<Record<AppLogEnd, string | undefined>> = {
  * Resolves with a message if the log ended for another reason than its end. Errors: `EdgeError` as from `readAppLog`.
  */
 export async function sendAppLog(
-  { app, tail, since, follow }: LogsParams,
+  { app, tail, since, follow, previous }: LogsParams,
   source: AppLogSource & { readonly limits: LogLimits },
   send: (chunk: AppLogChunk) => Promise<unknown>,
   signal: AbortSignal,
@@ -24,7 +26,8 @@ export async function sendAppLog(
   const { limits, clock } = source;
   using chunks = new LogChunks({ limits, clock, send, signal });
   const from = since === undefined ? undefined : BigInt(since) * NANOSECONDS;
-  const log = readAppLog(app, { tail, since: from, follow }, source, signal);
+  if (previous && follow) throw new EdgeError("InvalidRequest", "The log of earlier runs cannot be followed.");
+  const log = readAppLog(app, { tail, since: from, follow, previous }, source, signal);
   try {
     for (;;) {
       const next = await log.next();

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { deviceDataUsageSchema, trafficPurposeSchema } from "../../protocol/data-usage.ts";
 import "../config/uncompiled-schemas.ts";
+import { appStatsSchema } from "../../protocol/app-stats.ts";
 import { historyEntrySchema } from "../store/history.ts";
 
 /*
@@ -207,6 +208,7 @@ export type CleanupResponse = z.output<typeof cleanupSchema>;
 /** The schema of each kind of response. */
 export const responseSchemas = {
   app: appFactsSchema,
+  appStats: appStatsSchema,
   cleanup: cleanupSchema,
   activity: activitySchema,
   logLine: logLineSchema,

@@ -10,6 +10,7 @@ import { readUsage } from "./read-usage.ts";
 import { aborted } from "./aborted.ts";
 import { gatherAppFacts } from "./app-facts.ts";
 import { followAppLog } from "./app-log.ts";
+import { followAppStats } from "./app-stats.ts";
 import { type DeviceStatusSources, readDeviceStatus } from "./device-status.ts";
 import { toActivities, changeActivities } from "./activities.ts";
 import { localDeployments, unknownApp } from "./local-deployments.ts";
@@ -75,6 +76,11 @@ export function localRoutes(agent: LocalAgent): Routes {
         ...(await readUsage(sources, signal)),
       }),
     },
+    "GET /stats": {
+      kind: "stream",
+      access: "read",
+      run: ({ query, signal }, write) => followAppStats(query, services, write, signal),
+    },
     "GET /apps/:name": {
       kind: "response",
       access: "read",
@@ -89,7 +95,11 @@ export function localRoutes(agent: LocalAgent): Routes {
       kind: "stream",
       access: "read",
       run: ({ params, query, signal }, write) => {
-        const options = { lines: countFrom(query, "lines", 100, MAX_LINES), follow: query.has("follow") };
+        const options = {
+          lines: countFrom(query, "lines", 100, MAX_LINES),
+          follow: query.has("follow"),
+          previous: query.has("previous"),
+        };
         return followAppLog(params["name"] ?? "", options, services, (line) => write({ line }), signal);
       },
     },

@@ -2,16 +2,19 @@ import { containerName } from "../core/app/container.ts";
 import type { Step } from "../core/deployment/step.ts";
 import type { ContainerStepContext, StepResult } from "./context.ts";
 import { stopGraceMs } from "./stop-grace.ts";
+import { keepLog } from "./keep-log.ts";
 import { withContainer } from "./observe.ts";
 
 /**
- * Removes containers with their anonymous volumes; it is no error if one is gone. Precondition: each carries the label
- * of this deployment or its app. Images stay: a new pull may cost money.
+ * Removes containers with their anonymous volumes; it is no error if one is gone. Keeps the end of their log. Precondition:
+ * each carries the label of this deployment or its app. Images stay: a new pull may cost money.
  */
 export async function runClean(
-  { engine, signal }: Pick<ContainerStepContext, "engine" | "signal">,
+  context: ContainerStepContext,
   { containerIds }: Extract<Step, { kind: "clean" }>,
 ): Promise<StepResult> {
+  const { engine, signal } = context;
+  await keepLog(context, containerIds);
   for (const id of containerIds) await engine.removeContainer(id, signal);
   return {};
 }

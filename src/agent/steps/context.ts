@@ -9,6 +9,7 @@ import type { Policy } from "../core/policy/policy.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
 import type { ImageProvider } from "../images/ports.ts";
+import type { PreviousLogs } from "../store/previous-logs.ts";
 import type { AgentStore } from "../store/store.ts";
 
 /** Settings of the deployment steps. Durations in milliseconds, sizes in bytes. */
@@ -46,12 +47,13 @@ export interface DeployServices {
   /** Directory in which the engine keeps images. May be cached, since the query is slow. */
   readonly dataRoot: (signal: AbortSignal) => Promise<string>;
   readonly images: ImageProvider;
+  readonly previousLogs: PreviousLogs;
 }
 
 /** Context of a step that works on an app's containers, in a deployment or in a repair. */
 export interface ContainerStepContext extends Pick<
   DeployServices,
-  "engine" | "host" | "store" | "config" | "dataRoot"
+  "engine" | "host" | "store" | "config" | "dataRoot" | "previousLogs" | "clock" | "logger"
 > {
   /** The deployment the step is part of, or that installed the app under repair. */
   readonly deploymentId: string;

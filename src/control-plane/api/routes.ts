@@ -18,6 +18,7 @@ import { listDeployments } from "./deployments/list-deployments.ts";
 import { streamEvents } from "./deployments/stream-events.ts";
 import { getDataUsage } from "./device/get-data-usage.ts";
 import { getDevice } from "./device/get-device.ts";
+import { getStats } from "./device/get-stats.ts";
 import { legacyUpdateSim } from "./legacy/legacy-update-sim.ts";
 import { legacyUsage } from "./legacy/legacy-usage.ts";
 import { getUsage } from "./usage/get-usage.ts";
@@ -43,6 +44,7 @@ export const ROUTES: readonly Route[] = [
   cancelDeployment,
   getDevice,
   getDataUsage,
+  getStats,
   getUsage,
   legacyUpdateSim,
   legacyUsage,

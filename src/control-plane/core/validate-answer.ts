@@ -18,12 +18,20 @@ export function validateAnswer<K extends QueryKind>(
         answer as QueryAnswer<"deployments">,
         params as QueryParams<"deployments">,
       ) as QueryAnswer<K>;
+    case "stats":
+      return isAboutApp(answer as QueryAnswer<"stats">, params as QueryParams<"stats">) ? answer : undefined;
     case "device":
     case "logs":
     case "report":
       return answer;
   }
   return undefined;
+}
+
+/** Whether an answer for one app is about no other app, and none is about an app twice. */
+function isAboutApp({ apps }: QueryAnswer<"stats">, { app: wanted }: QueryParams<"stats">): boolean {
+  const isOther = wanted !== undefined && apps.some(({ app }) => app !== wanted);
+  return !isOther && new Set(apps.map(({ app }) => app)).size === apps.length;
 }
 
 function nameOf({ app, spec }: QueryAnswer<"app">): string | undefined {

@@ -1,12 +1,16 @@
 import type { Clock } from "../../lib/clock.ts";
 import { type QueryAnswer, type QueryParams, QUERIES, type SingleQuery } from "../../protocol/device-query.ts";
 import type { LogsParams } from "../../protocol/app-log.ts";
+import type { StatsParams } from "../../protocol/app-stats.ts";
+import type { ProtocolFeature } from "../../protocol/features.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { Asset } from "../core/asset.ts";
+import { tooOldMessage } from "../core/command.ts";
 import { validateAnswer } from "../core/validate-answer.ts";
 import type { DeviceDirectory, DeviceSession } from "../devices/session.ts";
 import { onAbort } from "../../lib/on-abort.ts";
 import { LogFeed } from "./log-feed.ts";
+import { StatsFeed } from "./stats-feed.ts";
 import { invalidAnswer, toQueryError } from "./query-error.ts";
 import { ConcurrencyLimiter } from "../../lib/concurrency-limiter.ts";
 
@@ -62,6 +66,7 @@ export class DeviceQueries {
   /** Opens the log of an app. Dispose of the feed to end the query. Errors as in `query`, from here or from the feed. */
   openLogs(asset: Asset, params: LogsParams): LogFeed {
     const session = this.#session(asset);
+    if (params.previous) requireFeature(session, "previousLog", "previous");
     const { follow: isFollowing, tail: maxLines } = params;
     return new LogFeed({
       clock: this.#clock,
@@ -72,6 +77,24 @@ export class DeviceQueries {
         using resources = new DisposableStack();
         resources.use(this.#acquireSlots(asset));
         resources.use(session.query("logs", params, sink));
+        return resources.move();
+      },
+      onSilence: () => session.checkLiveness(),
+    });
+  }
+
+  /** Opens a measurement of what the apps use. Dispose of the feed to end the query. Errors as in `openLogs`. */
+  openStats(asset: Asset, params: StatsParams): StatsFeed {
+    const session = this.#session(asset);
+    requireFeature(session, "appStats", "stats");
+    return new StatsFeed({
+      clock: this.#clock,
+      params,
+      firstAnswerTimeoutMs: FIRST_ANSWER_TIMEOUT_MS,
+      openQuery: (sink) => {
+        using resources = new DisposableStack();
+        resources.use(this.#acquireSlots(asset));
+        resources.use(session.query("stats", params, sink));
         return resources.move();
       },
       onSilence: () => session.checkLiveness(),
@@ -91,4 +114,9 @@ export class DeviceQueries {
     if (!session.supports("queries")) throw new EdgeError("DeviceTooOld");
     return session;
   }
+}
+
+/** @param usedBy what needs the feature, as a client knows it */
+function requireFeature(session: DeviceSession, feature: ProtocolFeature, usedBy: string): void {
+  if (!session.supports(feature)) throw new EdgeError("DeviceTooOld", tooOldMessage([{ feature, usedBy }]));
 }

@@ -25,6 +25,8 @@ export interface LogsQuery {
   /** Unix seconds. */
   readonly since?: number | undefined;
   readonly follow: boolean;
+  /** What the app wrote before its present run. */
+  readonly previous?: boolean;
 }
 
 /**
@@ -40,7 +42,12 @@ export async function* readAppLogs(
 ): AsyncGenerator<LogEntry> {
   const request = {
     path: appsPath(asset, app, "logs"),
-    query: { tail: query.tail, since: query.since, follow: query.follow ? "true" : undefined },
+    query: {
+      tail: query.tail,
+      since: query.since,
+      follow: query.follow ? "true" : undefined,
+      previous: query.previous === true ? "true" : undefined,
+    },
     headers: { Accept: CONTENT_TYPE },
   };
   using stream = await openLines(client, request, { clock, signal, contentType: CONTENT_TYPE });

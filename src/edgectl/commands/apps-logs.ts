@@ -12,6 +12,7 @@ interface LogsOptions {
   readonly lines?: number;
   readonly since?: number;
   readonly follow?: boolean;
+  readonly previous?: boolean;
   readonly timestamps?: boolean;
 }
 
@@ -26,17 +27,25 @@ export function addAppsLogs(apps: Command, io: Io): void {
     .addOption(new Option("--lines <n>", "the same as --tail").argParser(wholeNumber(0, MAX_LOG_TAIL_LINES)).hideHelp())
     .option("--since <time>", "only what was written since then", time)
     .option("-f, --follow", "go on until Ctrl-C")
+    .addOption(
+      new Option("-p, --previous", "what it wrote before its present run: earlier runs, the version before").conflicts(
+        "follow",
+      ),
+    )
     .option("-t, --timestamps", "when each line was written, by the device's clock")
     .addHelpText("after", HELP)
     .action(async (asset: string, name: string, options: LogsOptions, command: Command) => {
       const context = createContext(io, command);
       const { printer } = context;
       const client = await connect(context);
-      const { lines, tail = lines, since, follow = false } = options;
+      const { lines, tail = lines, since, follow = false, previous = false } = options;
+      let isEmpty = true;
       const signals = { clock: io.clock, signal: io.interrupted };
-      for await (const entry of readAppLogs(client, asset, name, { tail, since, follow }, signals)) {
+      for await (const entry of readAppLogs(client, asset, name, { tail, since, follow, previous }, signals)) {
+        isEmpty = false;
         show(entry, printer, io, options.timestamps === true);
       }
+      if (previous && isEmpty) printer.note(`Nothing is left of what ${name} wrote before its present run.`);
     });
 }
 
@@ -57,4 +66,5 @@ much for the device's link is left out, and counted.
 Examples:
   edgectl apps logs GW-0001 web --tail 50
   edgectl apps logs GW-0001 web --since 10m --timestamps
-  edgectl apps logs GW-0001 web -f`;
+  edgectl apps logs GW-0001 web -f
+  edgectl apps logs GW-0001 web --previous`;

@@ -45,6 +45,15 @@ export function containerContract(harness: () => EngineHarness): void {
       expect(await engine.containerUsage(uniqueName("nobody"), unaborted)).toBeUndefined();
     });
 
+    test("the size of what a container changed is measured, running or not", async () => {
+      const { engine, images } = harness();
+      const { id: stopped } = await create(harness(), images.sleeper);
+      const { id } = await run(harness(), images.sleeper);
+      expect(await engine.writableBytes(id, unaborted)).toBeGreaterThanOrEqual(0);
+      expect(await engine.writableBytes(stopped, unaborted)).toBeGreaterThanOrEqual(0);
+      expect(await engine.writableBytes(uniqueName("nobody"), unaborted)).toBeUndefined();
+    });
+
     test("a missing container is undefined to inspect, not_found to start, and no error to remove", async () => {
       const { engine } = harness();
       const name = uniqueName("nobody");

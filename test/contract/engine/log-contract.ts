@@ -23,6 +23,19 @@ export function logContract(harness: () => EngineHarness): void {
       expect(await collect(engine.readLogs(id, { tail: 10, since: since + 1n, follow: false }, unaborted))).toEqual([]);
     });
 
+    test("all output before a time is read, however much follows", async () => {
+      const { engine, images } = harness();
+      const { id } = await run(harness(), images.crasher);
+      await waitForState(harness(), id, "a second end", ({ restartCount }) => restartCount >= 2);
+      const all = await collect(engine.readLogs(id, { tail: Infinity, follow: false }, unaborted));
+      const times = all.map(({ timestamp }) => nanoseconds(timestamp)!);
+      const until = times.toSorted((one, other) => Number(one - other))[3]!;
+      const before = await collect(engine.readLogs(id, { tail: Infinity, until, follow: false }, unaborted));
+      expect(before).toEqual(all.filter(({ timestamp }) => nanoseconds(timestamp)! < until).slice(0, before.length));
+      expect(before.map(({ text }) => text)).toContain("starting");
+      expect(await collect(engine.readLogs(id, { tail: Infinity, until: 1n, follow: false }, unaborted))).toEqual([]);
+    });
+
     test("output is followed until the container stops", async () => {
       const { engine, images } = harness();
       const { id } = await run(harness(), images.crasher);

@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LocalAgent } from "../../support/agent-local/local-agent.ts";
+import type { AppStats } from "../../../src/protocol/app-stats.ts";
 import { freeHostPort } from "../../support/free-port.ts";
 import { crasherImage, engineRequest, loadImage, webImage } from "../../support/images.ts";
 import { PrivateEngine, privateEngineUnavailableReason } from "../../support/private-engine.ts";
@@ -90,6 +91,26 @@ describe.skipIf(missing !== undefined)(
       expect(await following.exited).toBe(130);
     });
 
+    it("stats shows what it uses, once and live", async () => {
+      const { code, stdout } = await device.command("stats");
+      expect([code, stdout]).toEqual([0, expect.stringMatching(/^APP +STATE +CPU %.*\nweb +running /)]);
+      const one = await device.json<AppStats>("stats web");
+      expect(one.apps).toMatchObject([{ app: "web", state: "running", writable_bytes: expect.any(Number) as number }]);
+      expect(await device.command("stats", "nobody")).toMatchObject({ code: 4 });
+      const live = device.follow("stats", "web", "--live", "--interval", "1", "--json");
+      await live.waitForOutput("web");
+      live.kill("SIGINT");
+      expect(await live.exited).toBe(130);
+      expect((await device.command("stats", "--interval", "0")).code).toBe(2);
+    });
+
+    it("logs --previous shows nothing in the first run, and cannot be followed", async () => {
+      const nothing = await device.command("logs", "web", "--previous");
+      expect([nothing.code, nothing.stderr]).toEqual([1, expect.stringContaining("Nothing is left of what web wrote")]);
+      expect((await device.command("logs", "web", "-p", "-f")).code).toBe(2);
+      expect((await device.command("logs", "--previous")).code).toBe(2);
+    });
+
     it("restart starts another run of the same container", async () => {
       const startedAt = async (): Promise<string> =>
         (await device.json<{ apps: { started_at: string }[] }>("apps")).apps[0]?.started_at ?? "";
@@ -98,6 +119,13 @@ describe.skipIf(missing !== undefined)(
       expect([code, stdout]).toEqual([0, expect.stringContaining("App web was restarted and is running.")]);
       expect(await startedAt()).not.toBe(before);
       expect((await device.command("events")).stdout).toContain("App web was restarted and is running.");
+    });
+
+    it("logs --previous shows what it wrote before the restart", async () => {
+      const { code, stdout } = await device.command("logs", "web", "--previous");
+      expect([code, stdout.match(/serving on port/g)]).toEqual([0, ["serving on port"]]);
+      const all = (await device.command("logs", "web")).stdout.match(/serving on port/g);
+      expect(all).toHaveLength(2);
     });
 
     it("stop keeps it stopped, and all commands show it; start starts it again", async () => {
@@ -121,6 +149,7 @@ describe.skipIf(missing !== undefined)(
         stdout: expect.stringContaining("App web is updated and running."),
       });
       expect((await device.command("app", "web")).stdout).not.toContain("GREETING");
+      expect((await device.command("logs", "web", "--previous")).stdout).toContain("serving on port");
       expect(await device.command("update", "web", "-f", file)).toMatchObject({
         code: 0,
         stdout: expect.stringContaining("was not restarted"),

@@ -62,6 +62,7 @@ test("has every endpoint of the specification and the decisions", () => {
     "GET /v1/assets/{asset_id}/edge/deployments/{deployment_id}",
     "GET /v1/assets/{asset_id}/edge/deployments/{deployment_id}/events",
     "GET /v1/assets/{asset_id}/edge/device",
+    "GET /v1/assets/{asset_id}/edge/stats",
     "GET /v1/assets/{asset_id}/sim/usages",
     "GET /v1/assets/{asset_id}/sims/{sim_type}/usages",
     "PATCH /assets/{asset_id}/sim",

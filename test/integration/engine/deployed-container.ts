@@ -187,6 +187,31 @@ export function deployedContainerSuite(name: string, setUp: () => Promise<Engine
       await expect(serve({ devices })).rejects.toMatchObject({ kind: "invalid" });
     });
 
+    test("what an app wrote before its present run is read apart from what it writes now", async () => {
+      const directory = await tempDir();
+      onTestFinished(() => directory[Symbol.asyncDispose]());
+      await writeFile(join(directory.path, "n"), "0");
+      const count =
+        'n=$(cat /d/n); echo "line $n"; echo "other $n" >&2; echo $((n + 1)) > /d/n; [ "$n" = 2 ] && exec sleep 1000; exit 1';
+      const { id } = await serve({
+        volumes: [{ local: directory.path, target: "/d", readonly: false }],
+        command: ["/bin/sh", "-c", count],
+      });
+      const spec = { environments: [] } as unknown as AppRecord["spec"];
+      const app = { name: "app", deploymentId: "d1", spec, imageId: "", containerId: id } as AppRecord;
+      const source = { engine, store: { apps: () => [app] }, clock: systemClock, previousLogs: { read: () => [] } };
+      const read = async (previous: boolean): Promise<string[]> => {
+        const texts: string[] = [];
+        const request = { tail: 100, follow: false, previous };
+        for await (const { lines } of readAppLog("app", request, source, new AbortController().signal)) {
+          texts.push(...lines.map(({ stream, text }) => `${stream} ${text}`));
+        }
+        return texts.toSorted();
+      };
+      await waitFor("the third run", async () => (await read(false)).includes("stderr other 2"));
+      expect(await read(true)).toEqual(["stderr other 0", "stderr other 1", "stdout line 0", "stdout line 1"]);
+    });
+
     test("the log of an app that keeps ending is followed without losing or repeating a line", async () => {
       const directory = await tempDir();
       onTestFinished(() => directory[Symbol.asyncDispose]());
@@ -200,7 +225,7 @@ export function deployedContainerSuite(name: string, setUp: () => Promise<Engine
       const app = { name: "app", deploymentId: "d1", spec, imageId: "", containerId: id } as AppRecord;
       const stop = new AbortController();
       const texts: string[] = [];
-      const source = { engine, store: { apps: () => [app] }, clock: systemClock };
+      const source = { engine, store: { apps: () => [app] }, clock: systemClock, previousLogs: { read: () => [] } };
       for await (const { lines } of readAppLog("app", { tail: 100, follow: true }, source, stop.signal)) {
         texts.push(...lines.map(({ stream, text }) => `${stream} ${text}`));
         if (texts.includes("stdout line 5")) break;

@@ -6,7 +6,9 @@ import type {
   ContainerSummary,
   ContainerUsage,
   LogLine,
+  LogRequest,
 } from "../../../src/agent/engine/engine.ts";
+import { nanoseconds } from "../../../src/agent/core/logs/time.ts";
 import type { Clock } from "../../../src/lib/clock.ts";
 import type { FakeBehaviour } from "./fake-image.ts";
 
@@ -166,7 +168,15 @@ export class FakeContainer {
       memoryLimitBytes: 1_000_000_000,
       receivedBytes: isOnHost ? undefined : 2_000,
       sentBytes: isOnHost ? undefined : 1_000,
+      readBytes: 4_000,
+      writtenBytes: 3_000,
+      processes: 2,
     };
+  }
+
+  /** Bytes of what it changed in its own file system. */
+  get writableBytes(): number {
+    return 5_000;
   }
 
   get state(): ContainerState {
@@ -206,4 +216,10 @@ export class FakeContainer {
   #after(ms: number, callback: () => void): void {
     this.#timers.push(this.#clock.timer(ms, callback));
   }
+}
+
+/** Whether a line's time is in the requested range. */
+export function isWithin({ timestamp }: LogLine, { since = 0n, until }: Pick<LogRequest, "since" | "until">): boolean {
+  const at = nanoseconds(timestamp) ?? 0n;
+  return at >= since && (until === undefined || at < until);
 }

@@ -1,10 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { busyboxLayer } from "./busybox.ts";
 import type { FileEntry, Image, ImageConfig, Layer } from "./image.ts";
 import { buildImage, fileLayer } from "./image.ts";
 
-/** Statically linked; from Debian's package busybox-static. */
-const BUSYBOX = "/bin/busybox";
 const APPLETS = ["sh", "httpd", "sleep", "env", "cat", "echo", "test", "date", "touch", "mkdir", "printf"];
 const ENVIRONMENT = ["PATH=/bin"];
 const SECOND_NS = 1_000_000_000;
@@ -143,12 +141,7 @@ async function scriptParts(
   script: string,
   { files = [], config = {} }: ScriptOptions = {},
 ): Promise<{ layers: Layer[]; config: ImageConfig }> {
-  const base = await fileLayer([
-    { path: "bin/", directory: true },
-    { path: "tmp/", directory: true, mode: 0o1777 },
-    { path: "bin/busybox", content: await readFile(BUSYBOX), mode: 0o755 },
-    ...APPLETS.map((applet) => ({ path: `bin/${applet}`, linkTo: "busybox" })),
-  ]);
+  const base = await busyboxLayer(APPLETS);
   // A shell that is process 1 ignores SIGTERM; SIGKILL keeps the tests fast.
   const own = await fileLayer([{ path: "main.sh", content: `#!/bin/sh\n${script}\n`, mode: 0o755 }, ...files]);
   const merged = { Cmd: ["/bin/sh", "/main.sh"], StopSignal: "SIGKILL", ...config };

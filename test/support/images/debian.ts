@@ -14,12 +14,15 @@ const LEFT_OUT =
 /**
  * Returns the files of Debian packages as one layer; install scripts do not run. Packages are downloaded once and
  * cached; without access to Debian they must be in the cache.
+ *
+ * @param leftOut further files to leave out, by path
  */
-export async function debianLayer(packages: readonly string[]): Promise<Layer> {
+export async function debianLayer(packages: readonly string[], leftOut?: RegExp): Promise<Layer> {
   const root = await tempDir();
   await using _root = root;
   for (const name of packages) await succeed("dpkg-deb", ["-x", await downloaded(name), root.path]);
-  return fileLayer(await entriesBelow(root.path));
+  const isWanted = (path: string): boolean => !LEFT_OUT.test(path) && leftOut?.test(path) !== true;
+  return fileLayer(await entriesBelow(root.path, isWanted));
 }
 
 /** Returns the path of the package's file. */
@@ -40,18 +43,23 @@ async function downloaded(name: string): Promise<string> {
   return target;
 }
 
-async function entriesBelow(root: string, folder: string = ""): Promise<FileEntry[]> {
+/** Returns everything below a directory. Directories that are not wanted are left out with what they contain. */
+export async function entriesBelow(
+  root: string,
+  isWanted: (path: string) => boolean = () => true,
+  folder: string = "",
+): Promise<FileEntry[]> {
   const entries: FileEntry[] = [];
   for (const name of (await readdir(join(root, folder))).toSorted()) {
     const path = folder === "" ? name : `${folder}/${name}`;
-    if (LEFT_OUT.test(path)) continue;
+    if (!isWanted(path)) continue;
     const full = join(root, path);
     const facts = await lstat(full);
     const mode = facts.mode & 0o7777;
     if (facts.isSymbolicLink()) entries.push({ path, linkTo: await readlink(full) });
     else if (facts.isFile()) entries.push({ path, content: await readFile(full), mode });
     else if (facts.isDirectory()) {
-      entries.push({ path: `${path}/`, directory: true, mode }, ...(await entriesBelow(root, path)));
+      entries.push({ path: `${path}/`, directory: true, mode }, ...(await entriesBelow(root, isWanted, path)));
     }
   }
   return entries;

@@ -18,7 +18,7 @@ const AGENT: Readonly<Record<string, readonly string[]>> = {
   registry: ["net"],
   store: [],
   ledger: ["host"],
-  apps: ["engine"],
+  apps: ["engine", "store"],
   download: ["engine", "registry"],
   cleanup: ["engine", "host", "registry", "store"],
   images: ["cleanup", "download", "engine", "host", "ledger", "registry", "store"],

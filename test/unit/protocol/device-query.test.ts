@@ -25,7 +25,8 @@ describe("queries to a device", () => {
   });
 
   it("have parameters with sensible defaults", () => {
-    expect(QUERIES.logs.params.parse({ app: "a" })).toEqual({ app: "a", tail: 200, follow: false });
+    expect(QUERIES.logs.params.parse({ app: "a" })).toEqual({ app: "a", tail: 200, follow: false, previous: false });
+    expect(QUERIES.stats.params.parse({})).toEqual({ follow: false, interval_s: 2 });
     expect(QUERIES.app.params.parse({ app: "a" })).toEqual({ app: "a", reveal: false });
     expect(QUERIES.data_usage.params.safeParse({ from: "2026-11-1", to: "2026-11-02" }).success).toBe(false);
   });

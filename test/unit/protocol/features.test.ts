@@ -39,6 +39,8 @@ const INTRODUCED = {
   healthTimeout: 3,
   containerOptions: 3,
   apply: 3,
+  appStats: 3,
+  previousLog: 3,
 } as const;
 
 test("a peer has the features of its protocol version and of those before", () => {

@@ -16,6 +16,11 @@ const statsSchema = z.object({
     })
     .optional(),
   networks: z.record(z.string(), z.object({ rx_bytes: count, tx_bytes: count })).nullish(),
+  blkio_stats: z
+    .object({ io_service_bytes_recursive: z.array(z.object({ op: z.string(), value: count })).nullish() })
+    .optional()
+    .catch(undefined),
+  pids_stats: z.object({ current: z.number().optional() }).optional().catch(undefined),
 });
 
 /** Measures what a container uses now; `undefined` if it does not run. */
@@ -31,6 +36,7 @@ export async function containerUsage(
   // For a container that does not run, the engine returns no memory usage.
   if (!stats?.memory_stats?.usage) return undefined;
   const { cpu_stats: cpu, memory_stats: memory, networks } = stats;
+  const transfers = stats.blkio_stats?.io_service_bytes_recursive ?? undefined;
   // Reclaimable memory does not count, as in `docker stats`.
   const reclaimable = memory.stats?.total_inactive_file ?? memory.stats?.inactive_file ?? 0;
   const counters = Object.values(networks ?? {});
@@ -42,7 +48,28 @@ export async function containerUsage(
     memoryLimitBytes: memory.limit,
     receivedBytes: counters.length > 0 ? sum(({ rx_bytes }) => rx_bytes) : undefined,
     sentBytes: counters.length > 0 ? sum(({ tx_bytes }) => tx_bytes) : undefined,
+    readBytes: transferred(transfers, "read"),
+    writtenBytes: transferred(transfers, "write"),
+    // Without the controller, engines return 0 although at least one process runs.
+    processes: stats.pids_stats?.current || undefined,
   };
+}
+
+/** Sums one direction over the block devices. Engines write `Read` or `read`, by version of the control groups. */
+function transferred(
+  transfers: readonly { readonly op: string; readonly value: number }[] | undefined,
+  direction: string,
+): number | undefined {
+  const found = transfers?.filter(({ op }) => op.toLowerCase() === direction) ?? [];
+  return found.length > 0 ? found.reduce((total, { value }) => total + value, 0) : undefined;
+}
+
+/** Asks the engine for the size of a container's own layer; `undefined` if there is no such container. */
+export async function writableBytes(docker: Docker, id: string, abortSignal: AbortSignal): Promise<number | undefined> {
+  const path = `/containers/${encodeURIComponent(id)}/json`;
+  const body = await unlessStatus(404, getJson<{ SizeRw?: unknown }>(docker, path, abortSignal, { size: true }));
+  const size = body?.SizeRw;
+  return typeof size === "number" && size >= 0 ? size : undefined;
 }
 
 /** Docker 29 fails if containerd has no metrics on this machine; earlier versions return nothing, or zeros. */

@@ -26,7 +26,7 @@ import { EngineError } from "../engine-error.ts";
 import { call } from "./call.ts";
 import type { Connect } from "./connection.ts";
 import { createConnector } from "./connection.ts";
-import { containerUsage } from "./container-usage.ts";
+import { containerUsage, writableBytes } from "./container-usage.ts";
 import { configuredPorts, toState, toSummary } from "./container-mapping.ts";
 import { createOptions } from "./create-options.ts";
 import { makeDirectory, readImagePaths, requireMountSources } from "./device-files.ts";
@@ -66,8 +66,9 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
   return new DockerEngine(options);
 }
 
-function isSince({ timestamp }: LogLine, since: bigint | undefined): boolean {
-  return since === undefined || (nanoseconds(timestamp) ?? since) >= since;
+function isWithin({ timestamp }: LogLine, { since, until }: LogRequest): boolean {
+  const at = since === undefined && until === undefined ? undefined : nanoseconds(timestamp);
+  return at === undefined || ((since === undefined || at >= since) && (until === undefined || at < until));
 }
 
 class DockerEngine implements Engine {
@@ -129,6 +130,10 @@ class DockerEngine implements Engine {
 
   containerUsage(id: string, signal: AbortSignal): Promise<ContainerUsage | undefined> {
     return this.#query(signal, (abortSignal) => containerUsage(this.#connect(), id, abortSignal));
+  }
+
+  writableBytes(id: string, signal: AbortSignal): Promise<number | undefined> {
+    return this.#query(signal, (abortSignal) => writableBytes(this.#connect(), id, abortSignal));
   }
 
   readContainerConfig(idOrName: string, signal: AbortSignal): Promise<ContainerConfig | undefined> {
@@ -276,7 +281,7 @@ class DockerEngine implements Engine {
     // The timeout applies until the response begins, not to the stream.
     const { stream, raw } = await this.#query(signal, () => openLog(this.#connect(), id, request, signal));
     try {
-      for await (const lines of logLines(stream, raw)) yield lines.filter((line) => isSince(line, request.since));
+      for await (const lines of logLines(stream, raw)) yield lines.filter((line) => isWithin(line, request));
     } catch (error) {
       signal.throwIfAborted();
       throw toEngineError(error);

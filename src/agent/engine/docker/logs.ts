@@ -15,11 +15,14 @@ interface LogStream {
   readonly raw: boolean;
 }
 
-/** Opens a container's output, with a timestamp before each line. May begin with lines slightly older than `since`. */
+/**
+ * Opens a container's output, with a timestamp before each line. May begin with lines slightly older than `since`, and end
+ * with lines slightly newer than `until`.
+ */
 export async function openLog(
   docker: Docker,
   id: string,
-  { tail, since, follow }: LogRequest,
+  { tail, since, until, follow }: LogRequest,
   signal: AbortSignal,
 ): Promise<LogStream> {
   const { Id, Config } = await requireContainer(docker, id, signal);
@@ -28,16 +31,16 @@ export async function openLog(
     stderr: true,
     timestamps: true,
     follow,
-    tail,
-    ...(since && { since: sinceText(since) }),
+    tail: Number.isFinite(tail) ? tail : "all",
+    ...(since && { since: timeText(since > MARGIN ? since - MARGIN : 0n) }),
+    ...(until && { until: timeText(until + MARGIN) }),
   };
   return { stream: await getStream(docker, `/containers/${Id}/logs`, query, signal), raw: Config.Tty };
 }
 
 /** Formats seconds with nine decimals. */
-function sinceText(nanoseconds: bigint): string {
-  const from = nanoseconds > MARGIN ? nanoseconds - MARGIN : 0n;
-  return `${from / SECOND}.${String(from % SECOND).padStart(9, "0")}`;
+function timeText(nanoseconds: bigint): string {
+  return `${nanoseconds / SECOND}.${String(nanoseconds % SECOND).padStart(9, "0")}`;
 }
 
 const STDERR = 2;

@@ -24,6 +24,13 @@ const query = z.strictObject({
   follow: booleanString()
     .default(false)
     .meta({ description: "Continues with new lines until the client disconnects." }),
+  previous: booleanString()
+    .default(false)
+    .meta({
+      description:
+        "What the app wrote before its present run: earlier runs of its container, and the end of the log of the container " +
+        "that an update, a rollback or a repair replaced. Empty if nothing is left of it. Not together with `follow`.",
+    }),
 });
 
 const entrySchema = z
@@ -97,6 +104,12 @@ export function getAppLogs(api: Api, context: ApiContext): void {
       const { asset_id, name } = request.params;
       const asset = await findAsset(context.store, request, asset_id);
       const { since, ...range } = request.query;
+      if (range.previous && range.follow) {
+        throw new EdgeError(
+          "InvalidRequest",
+          "The log of earlier runs cannot be followed: leave out previous or follow.",
+        );
+      }
       const feed = context.queries.openLogs(asset, { app: name, ...range, ...(since !== undefined && { since }) });
       const stopping = onAbort(context.stopping, () => feed.end(restartingError()));
       onAbort(streamSignal(request, reply, context), () => {

@@ -17,7 +17,7 @@ async function deployed(): Promise<AgentRig> {
 function sendLog(rig: AgentRig, params: { tail?: number; follow?: boolean }, limits = LIMITS) {
   const chunks: AppLogChunk[] = [];
   const stop = new AbortController();
-  const request = { app: "app", tail: 1_000, follow: false, ...params };
+  const request = { app: "app", tail: 1_000, follow: false, previous: false, ...params };
   const send = async (chunk: AppLogChunk) => chunks.push(chunk);
   const ended = sendAppLog(request, { ...rig.services, limits }, send, stop.signal);
   ended.catch(() => undefined);
@@ -103,7 +103,7 @@ describe("sending an app's log", () => {
     const released = Promise.withResolvers<void>();
     const stop = new AbortController();
     let sent = 0;
-    const request = { app: "app", tail: 10_000, follow: false };
+    const request = { app: "app", tail: 10_000, follow: false, previous: false };
     const source = { ...rig.services, limits: { bytesPerSecond: 10_000_000, totalBytes: 10_000_000 } };
     const slow = async (chunk: AppLogChunk) => {
       sent += chunk.lines.length;
