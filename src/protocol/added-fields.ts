@@ -23,6 +23,8 @@ export const ADDED_FIELDS = {
     restart_policy: "extraAppFields",
     pull: "pullPolicy",
     health_timeout_s: "healthTimeout",
+    networks: "networks",
+    network: "networks",
   },
   environments: { secret: "declaredSecrets" },
   ports: { protocol: "extraAppFields" },

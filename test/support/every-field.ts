@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { appExtras } from "../../src/protocol/app-extras.ts";
 import type { AppSpec } from "../../src/protocol/app-spec.ts";
 
@@ -30,6 +31,8 @@ export const FULL: FullSpec = {
   restart_policy: "on-failure",
   pull: "changed",
   health_timeout_s: 300,
+  networks: ["frontend", "backend"],
+  network: "none",
 };
 
 /** Another value of each field than in `FULL`, in the entries too. */
@@ -49,6 +52,9 @@ const OTHER: FullSpec = {
   restart_policy: "always",
   pull: "always",
   health_timeout_s: 600,
+  networks: ["backend"],
+  // It has no other value.
+  network: "none",
 };
 
 /** The value that means the same as the field's absence. `undefined`: there is none, or the field is required. */
@@ -68,6 +74,8 @@ export const DEFAULTS: Readonly<Record<AppField, unknown>> = {
   restart_policy: "unless-stopped",
   pull: undefined,
   health_timeout_s: undefined,
+  networks: undefined,
+  network: undefined,
 };
 
 export const APP_FIELDS = Object.keys(FULL) as AppField[];
@@ -84,7 +92,8 @@ export interface ChangedSpec {
 
 /** Returns `FULL` once for each field with its other value, and once for each field inside lists and objects. */
 export function everyChange(): ChangedSpec[] {
-  const whole = APP_FIELDS.map((field) => ({ field, path: field, spec: { ...FULL, [field]: OTHER[field] } }));
+  const changing = APP_FIELDS.filter((field) => !isDeepStrictEqual(FULL[field], OTHER[field]));
+  const whole = changing.map((field) => ({ field, path: field, spec: { ...FULL, [field]: OTHER[field] } }));
   return [...whole, ...APP_FIELDS.flatMap(changesInside)];
 }
 

@@ -5,6 +5,7 @@ import { run, start } from "./command.ts";
 import { engineRequest } from "./images/load-image.ts";
 import { createBridge } from "./private-engine/bridge.ts";
 import { isAlive, killProcessesOf, unmountBelow } from "./private-engine/leftovers.ts";
+import { uniqueNetwork } from "./private-engine/unique-network.ts";
 import { wrapperRuntime } from "./runtime/wrapper-runtime.ts";
 import { tempDir } from "./temp-dir.ts";
 import { waitFor } from "./wait-for.ts";
@@ -162,6 +163,7 @@ async function daemonConfig(directory: string, dataRoot: string, bridge: string)
     "exec-root": join(directory, "exec"),
     "data-root": dataRoot,
     bridge,
+    "default-address-pools": [{ base: uniqueNetwork().pool, size: 24 }],
     iptables: false,
     ip6tables: false,
     "ip-masq": false,

@@ -60,6 +60,7 @@ export function toDeployConfig(config: Config): DeployConfig {
     stopGraceMs: deploy.stop_grace_s * 1000,
     diskReserveBytes: deploy.disk_reserve_bytes,
     stateDir: config.state_dir,
+    networkSubnets: config.networks.subnets,
     containerLog: { maxBytes: logs.max_bytes, maxFiles: logs.max_files },
     policy: config.policy,
     protectedPaths: listProtectedPaths(config),

@@ -1,6 +1,7 @@
 import { containerName } from "../core/app/container.ts";
 import type { Step } from "../core/deployment/step.ts";
-import type { ContainerStepContext, StepResult } from "./context.ts";
+import type { ContainerStepContext, StepContext, StepResult } from "./context.ts";
+import { releaseNetworks } from "./networks.ts";
 import { withContainer } from "./observe.ts";
 
 /**
@@ -13,6 +14,17 @@ export async function runClean(
 ): Promise<StepResult> {
   for (const id of containerIds) await engine.removeContainer(id, signal);
   return {};
+}
+
+/** The same in a deployment, which may have ended the use of a network. */
+export async function runCleanAndRelease(
+  context: Pick<StepContext, "engine" | "store" | "config" | "record" | "deploymentId" | "signal">,
+  step: Extract<Step, { kind: "clean" }>,
+): Promise<StepResult> {
+  const result = await runClean(context, step);
+  const { action, app } = context.record;
+  await releaseNetworks(context, action === "remove" ? app : undefined);
+  return result;
 }
 
 /** Gives a container its app's name back. Precondition: no other container has that name. */
