@@ -33,6 +33,8 @@ const VALUES = [
   "restart_policy",
   "pull",
   "health_timeout_s",
+  "networks",
+  "network",
 ];
 
 /** Fields that are compared by their own fields. */
