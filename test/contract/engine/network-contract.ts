@@ -8,6 +8,8 @@ import type { EngineHarness } from "./harness.ts";
 const LABELS = { "io.edge-agent.state-dir": `/nowhere/${uniqueName("networks")}`, "io.edge-agent.network": "" };
 const LABEL = `io.edge-agent.state-dir=${LABELS["io.edge-agent.state-dir"]}`;
 
+const on = (name: string, alias: string) => ({ network: { name, aliases: [alias] } });
+
 export function networkContract(harness: () => EngineHarness): void {
   async function network(label = "network"): Promise<string> {
     const name = uniqueName(label);
@@ -16,8 +18,6 @@ export function networkContract(harness: () => EngineHarness): void {
     await networks.create({ name, labels: LABELS }, unaborted);
     return name;
   }
-
-  const on = (name: string, alias: string) => ({ network: { name, aliases: [alias] } });
 
   async function networksOf(id: string): Promise<readonly string[] | undefined> {
     const listed = await harness().engine.listContainers(unaborted);

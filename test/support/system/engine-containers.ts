@@ -30,29 +30,30 @@ export async function listContainers(socketPath: string): Promise<ListedContaine
 }
 
 /**
- * Removes the containers whose app or name has the prefix, and the networks of their agents. Does nothing if no engine
- * responds.
+ * Removes the containers whose app or name has the prefix, and the networks of agents. Does nothing if no engine responds.
+ *
+ * @param directory holds the state directory of the agent
  */
-export async function removeContainers(socketPath: string, prefix: string): Promise<void> {
+export async function removeContainers(socketPath: string, prefix: string, directory: string): Promise<void> {
   const containers = await listContainers(socketPath).catch(() => []);
   const ours = containers.filter(({ Names, Labels }) => {
     return Labels?.[LABELS.app]?.startsWith(prefix) || Names.some((name) => name.startsWith(`/${prefix}`));
   });
   for (const { Id } of ours) await engineRequest(socketPath, "DELETE", `/containers/${Id}?force=1&v=1`);
-  await removeNetworks(socketPath, new Set(ours.map(({ Labels }) => Labels?.[LABELS.stateDir])));
+  await removeNetworks(socketPath, directory).catch(() => {});
 }
 
 /**
- * Removes the networks of these agents, and what killed tests left: engines have room for about thirty. One that is in
- * use stays.
+ * Removes the networks of agents in the directory, and what killed tests left: engines have room for about thirty. One
+ * that is in use stays.
  */
-async function removeNetworks(socketPath: string, stateDirs: ReadonlySet<string | undefined>): Promise<void> {
+async function removeNetworks(socketPath: string, directory: string): Promise<void> {
   const filters = encodeURIComponent(JSON.stringify({ label: [NETWORK_LABEL] }));
   const { status, body } = await engineRequest(socketPath, "GET", `/networks?filters=${filters}`);
   if (status !== 200) return;
   for (const { Name, Labels } of JSON.parse(body) as Pick<ListedContainer, "Labels">[] & { Name: string }[]) {
     const stateDir = Labels[LABELS.stateDir] ?? "";
     const isLeft = stateDir.startsWith(`${tmpdir()}/`) && !existsSync(stateDir);
-    if (isLeft || stateDirs.has(stateDir)) await engineRequest(socketPath, "DELETE", `/networks/${Name}`);
+    if (isLeft || stateDir.startsWith(`${directory}/`)) await engineRequest(socketPath, "DELETE", `/networks/${Name}`);
   }
 }

@@ -52,7 +52,7 @@ async function fromBefore(rig: AgentRig, name: string): Promise<string> {
   const { network: _none, ...before } = request;
   const id = await rig.engine.createContainer(before, signal);
   await rig.engine.startContainer(id, signal);
-  const [app] = rig.store.apps().filter((candidate) => candidate.name === name);
+  const app = rig.store.apps().find((candidate) => candidate.name === name);
   rig.store.save({ app: { ...app!, containerId: id } });
   return id;
 }

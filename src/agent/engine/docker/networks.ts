@@ -73,8 +73,11 @@ export class DockerNetworks implements EngineNetworks {
 
   create({ name, labels, subnet }: NetworkRequest, signal: AbortSignal): Promise<void> {
     return this.#options.change(signal, async (abortSignal) => {
+      const isPodman = (await this.#options.kind(abortSignal)) === "podman";
       await this.#docker().createNetwork({
         Name: name,
+        // Docker keeps networks apart by itself.
+        ...(isPodman && { Options: { isolate: "true" } }),
         Driver: "bridge",
         CheckDuplicate: true,
         Labels: { ...labels },
