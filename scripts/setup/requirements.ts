@@ -19,6 +19,12 @@ const program = (name: string, purpose: string, packages: readonly string[] = [n
   packages,
 });
 
+/** A program that Podman starts, which is not on the search path. */
+function podmanHelper(name: string, purpose: string): Requirement {
+  const directories = ["/usr/libexec/podman", "/usr/lib/podman"];
+  return { name, purpose, isPresent: () => directories.some((dir) => existsSync(`${dir}/${name}`)), packages: [name] };
+}
+
 const STATIC_BUSYBOX: Requirement = {
   name: "a static busybox",
   purpose: "what the app images are built from",
@@ -76,6 +82,8 @@ const TESTS = [
   program("docker", "the engine's command, to compare with", ["docker-cli", "docker.io"]),
   program("docker-registry", "the registry that tests pull from"),
   program("podman", "the second engine"),
+  podmanHelper("netavark", "gives Podman's containers their networks"),
+  podmanHelper("aardvark-dns", "lets Podman's containers find each other by name"),
   program("openssl", "certificates for TLS tests"),
   FAKE_TIME,
   ...PACKAGING,

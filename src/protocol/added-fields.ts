@@ -43,6 +43,8 @@ export const ADDED_FIELDS = {
     log: "containerOptions",
     gpus: "containerOptions",
     project: "apply",
+    networks: "networks",
+    network: "networks",
   },
   environments: { secret: "declaredSecrets" },
   ports: { protocol: "extraAppFields" },

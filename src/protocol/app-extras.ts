@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { absolutePath } from "./app-fields.ts";
 import { containerOptions, containerOptionsUpdate } from "./container-options.ts";
+import { network, networks } from "./app-network.ts";
 
 /*
  * Fields of an app's specification added after protocol version 1. They are optional and absent by default. Each is listed
@@ -124,6 +125,8 @@ export const appExtras = {
   health_timeout_s: healthTimeout.exactOptional(),
   ...containerOptions,
   project: project.exactOptional(),
+  networks: networks.exactOptional(),
+  network: network.exactOptional(),
 };
 
 /** The same fields in an update, where `null` removes a field. */
@@ -138,4 +141,6 @@ export const appExtrasUpdate = {
   health_timeout_s: healthTimeout.nullable().exactOptional(),
   ...containerOptionsUpdate,
   project: project.nullable().exactOptional(),
+  networks: networks.nullable().exactOptional(),
+  network: network.nullable().exactOptional(),
 };

@@ -11,8 +11,9 @@ import {
 } from "./app-fields.ts";
 import { appExtras } from "./app-extras.ts";
 import type { EdgeError } from "./errors.ts";
+import { networkIssues } from "./app-network.ts";
 import { checkOptionRules } from "./option-rules.ts";
-import { toDeployRequestError } from "./request-error.ts";
+import { invalidRequest, toDeployRequestError } from "./request-error.ts";
 
 /** The specification of an app, with defaults filled in. Fields that have no default stay absent. */
 export const appSpecSchema = z
@@ -61,7 +62,10 @@ export function parseAppSpec(input: unknown): ParsedAppSpec {
 
 /** Validates the specification of a new app. Errors: as `parseAppSpec`. */
 export function parseNewAppSpec(input: unknown): ParsedAppSpec {
-  return parse(newAppSpecSchema, input);
+  const parsed = parse(newAppSpecSchema, input);
+  // Not part of the schema: what is stored or adopted stays readable.
+  const issues = parsed.ok ? networkIssues(parsed.spec) : [];
+  return issues.length > 0 ? { ok: false, error: invalidRequest(issues) } : parsed;
 }
 
 function parse(schema: typeof appSpecSchema, input: unknown): ParsedAppSpec {

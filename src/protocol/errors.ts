@@ -135,6 +135,14 @@ export const ERRORS = {
     retryable: true,
     hint: "Free space on the device; details say how much there is and how much is needed.",
   },
+  NetworkUnavailable: {
+    message: "The device cannot provide the app's network.",
+    endsDeployment: true,
+    retryable: true,
+    hint:
+      "Where the engine has no range of addresses left, or those it takes are in use in the device's own network, set " +
+      "networks.subnets in the agent's configuration.",
+  },
   DataBudgetExceeded: {
     message: "The download is larger than allowed.",
     endsDeployment: true,

@@ -29,6 +29,8 @@ const INTRODUCED_IN = {
   appStats: 3,
   /** `previous` of the query `logs`. An older device ignores it, and would send the log of the present run. */
   previousLog: 3,
+  /** `networks` and `network` of an app. */
+  networks: 3,
 } as const;
 
 export type ProtocolFeature = keyof typeof INTRODUCED_IN;

@@ -34,6 +34,7 @@ const DEPLOY_CONFIG: Omit<RigConfig, "maxImageBytes"> = {
   maxDownloadBytes: undefined,
   diskReserveBytes: 1_000,
   stateDir: "/var/lib/edge-agent",
+  networkSubnets: [],
   containerLog: { maxBytes: 1_000_000, maxFiles: 2 },
   policy: { privileged: true, host_network: true, mounts: { allow: [], deny: [] }, registries: { allow: [] } },
   protectedPaths: [],

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { appExtras } from "../../src/protocol/app-extras.ts";
 import type { AppSpec } from "../../src/protocol/app-spec.ts";
 
@@ -50,6 +51,8 @@ export const FULL: FullSpec = {
   log: { max_bytes: 65_536, max_files: 2 },
   gpus: { ids: ["0"] },
   project: "line-3",
+  networks: ["frontend", "backend"],
+  network: "none",
 };
 
 /** Another value of each field than in `FULL`, in the entries too. */
@@ -89,6 +92,9 @@ const OTHER: FullSpec = {
   log: { max_bytes: 131_072, max_files: 4 },
   gpus: "all",
   project: "line-4",
+  networks: ["backend"],
+  // It has no other value.
+  network: "none",
 };
 
 /** The value that means the same as the field's absence. `undefined`: there is none, or the field is required. */
@@ -128,6 +134,8 @@ export const DEFAULTS: Readonly<Record<AppField, unknown>> = {
   log: undefined,
   gpus: undefined,
   project: undefined,
+  networks: undefined,
+  network: undefined,
 };
 
 export const APP_FIELDS = Object.keys(FULL) as AppField[];
@@ -144,7 +152,8 @@ export interface ChangedSpec {
 
 /** Returns `FULL` once for each field with its other value, and once for each field inside lists and objects. */
 export function everyChange(): ChangedSpec[] {
-  const whole = APP_FIELDS.map((field) => ({ field, path: field, spec: { ...FULL, [field]: OTHER[field] } }));
+  const changing = APP_FIELDS.filter((field) => !isDeepStrictEqual(FULL[field], OTHER[field]));
+  const whole = changing.map((field) => ({ field, path: field, spec: { ...FULL, [field]: OTHER[field] } }));
   return [...whole, ...APP_FIELDS.flatMap(changesInside)];
 }
 

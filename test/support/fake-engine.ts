@@ -26,6 +26,7 @@ import { FakeContainer, isWithin } from "./fake-engine/fake-container.ts";
 import { FakeDeviceFiles } from "./fake-engine/fake-device-files.ts";
 import * as images from "./fake-engine/fake-image.ts";
 import { Faults } from "./fake-engine/faults.ts";
+import { FakeNetworks } from "./fake-engine/networks.ts";
 import { watch } from "./fake-engine/watch.ts";
 
 const PULL_STEPS = 10;
@@ -39,6 +40,7 @@ export class FakeEngine implements Engine {
   readonly engineInfo: EngineInfo;
   /** Files of the device. */
   readonly files = new FakeDeviceFiles();
+  readonly networks = new FakeNetworks(this.faults, () => this.containers);
   readonly #clock: Clock;
   readonly #images = new Map<string, images.FakeImage>();
   readonly #registry = new Map<string, images.FakeImage | EngineError>();
@@ -251,7 +253,9 @@ export class FakeEngine implements Engine {
       }
       const id = images.sha256Hex(`container ${++this.#created}`);
       const labelled = { ...request, labels: { ...image.labels, ...request.labels } };
-      this.#containers.set(id, new FakeContainer(id, labelled, image.behaviour ?? {}, this.#clock));
+      const container = new FakeContainer(id, labelled, image.behaviour ?? {}, this.#clock);
+      this.networks.attachNew(container);
+      this.#containers.set(id, container);
       return id;
     });
   }
@@ -261,6 +265,7 @@ export class FakeEngine implements Engine {
       const container = this.#existing(id);
       if (container.status === "running") return;
       this.files.requireAll(container.request.volumes.map(({ local }) => local));
+      this.networks.requireAll(container);
       const port = container.ports.find((candidate) => this.#isTaken(candidate, container))?.port;
       if (port !== undefined) {
         throw new EngineError("port_in_use", `Bind for 0.0.0.0:${port} failed: port is already allocated`, { port });

@@ -164,6 +164,8 @@ function applyStep(simulation: PlanSimulation, step: Step, round: number): Parti
     case "clean":
       simulation.containers = simulation.containers.filter(({ id }) => !step.containerIds.includes(id));
       return {};
+    // Only a repair connects.
+    case "connect":
     case "resolve":
     case "verify":
     case "report_cost":

@@ -4,28 +4,52 @@ import { join } from "node:path";
 import { run, start } from "./command.ts";
 import { engineRequest } from "./images/load-image.ts";
 import { wrapperRuntime } from "./runtime/wrapper-runtime.ts";
+import { uniqueNetwork } from "./private-engine/unique-network.ts";
 import { tempDir } from "./temp-dir.ts";
 
 /** A separate Podman for one test. Disposing it removes everything it made. */
 export interface PodmanService extends AsyncDisposable {
   readonly socketPath: string;
+  /** Holds a file NAME.json for each network. */
+  readonly networkDirectory: string;
 }
 
 // Podman must be told that loopback registries have no TLS. Its default limits of open files and processes are above
 // what a container gets without CAP_SYS_RESOURCE.
 const REGISTRIES = '[[registry]]\nlocation = "127.0.0.1"\ninsecure = true\n';
-const containersConf = (runtime: string): string => `
+const containersConf = (runtime: string, directory: string): string => `
 [containers]
 default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
 [engine]
 runtime = "${runtime}"
+${networkConf(directory)}`;
+
+/**
+ * Networks with a name service. Every Podman of the machine shares the name service and the record of addresses, by the
+ * name of the network: the default network needs a name of its own, and its own addresses.
+ */
+function networkConf(directory: string): string {
+  const { name, subnet, pool } = uniqueNetwork();
+  return `
+[network]
+network_backend = "netavark"
+network_config_dir = "${join(directory, "networks")}"
+default_network = "${name}"
+default_subnet = "${subnet}"
+default_subnet_pools = [{"base" = "${pool}", "size" = 24}]
 `;
+}
+
+/** Where Podman looks for it. */
+const HELPERS = ["/usr/libexec/podman", "/usr/lib/podman", "/usr/local/lib/podman", "/usr/local/libexec/podman"];
 
 /** Returns why Podman cannot be started here; `undefined` if it can. */
 export async function podmanUnavailableReason(): Promise<string | undefined> {
   if (process.getuid?.() !== 0) return "a separate Podman needs root";
   const version = await run("podman", ["--version"]).catch(() => undefined);
-  return version?.code === 0 ? undefined : "podman is not installed";
+  if (version?.code !== 0) return "podman is not installed";
+  const isServed = HELPERS.some((directory) => existsSync(join(directory, "netavark")));
+  return isServed ? undefined : "netavark, which gives Podman's containers their networks, is not installed";
 }
 
 /** Starts `podman system service` with its own storage, settings and socket. Needs root and Debian's package podman. */
@@ -33,7 +57,7 @@ export async function startPodman(): Promise<PodmanService> {
   const directory = await tempDir();
   const at = (name: string): string => join(directory.path, name);
   await writeFile(at("registries.conf"), REGISTRIES);
-  await writeFile(at("containers.conf"), containersConf(await wrapperRuntime(directory.path)));
+  await writeFile(at("containers.conf"), containersConf(await wrapperRuntime(directory.path), directory.path));
   await mkdir(at("downloads"));
   const env = {
     TMPDIR: at("downloads"),
@@ -47,6 +71,7 @@ export async function startPodman(): Promise<PodmanService> {
   const service = start("podman", [...storage, "system", "service", "--time=0", `unix://${socketPath}`], { env });
   const dispose = async (): Promise<void> => {
     await run("podman", [...storage, "rm", "--all", "--force", "--time=0"], { env });
+    await run("podman", [...storage, "network", "prune", "--force"], { env });
     await service[Symbol.asyncDispose]();
     await directory[Symbol.asyncDispose]();
   };
@@ -58,5 +83,5 @@ export async function startPodman(): Promise<PodmanService> {
     await dispose();
     throw error;
   }
-  return { socketPath, [Symbol.asyncDispose]: dispose };
+  return { socketPath, networkDirectory: at("networks"), [Symbol.asyncDispose]: dispose };
 }

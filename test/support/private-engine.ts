@@ -3,8 +3,9 @@ import { join } from "node:path";
 import type { RunningCommand } from "./command.ts";
 import { run, start } from "./command.ts";
 import { engineRequest } from "./images/load-image.ts";
-import { createBridge } from "./private-engine/bridge.ts";
+import { createBridge, removeBridgesIn } from "./private-engine/bridge.ts";
 import { isAlive, killProcessesOf, unmountBelow } from "./private-engine/leftovers.ts";
+import { uniqueNetwork } from "./private-engine/unique-network.ts";
 import { wrapperRuntime } from "./runtime/wrapper-runtime.ts";
 import { tempDir } from "./temp-dir.ts";
 import { waitFor } from "./wait-for.ts";
@@ -43,6 +44,7 @@ export class PrivateEngine implements AsyncDisposable {
   readonly hostAddress: string;
   readonly #directory: string;
   readonly #programs: readonly string[];
+  readonly #pool: string;
   #dataRoot: string;
   readonly #owned: AsyncDisposableStack;
   #process: RunningCommand | undefined;
@@ -52,6 +54,7 @@ export class PrivateEngine implements AsyncDisposable {
     this.socketPath = join(parts.directory, "docker.sock");
     this.#directory = parts.directory;
     this.#programs = parts.programs;
+    this.#pool = parts.pool;
     this.#dataRoot = parts.dataRoot;
     this.#owned = owned;
   }
@@ -62,10 +65,11 @@ export class PrivateEngine implements AsyncDisposable {
     const { path: directory } = undo.use(await tempDir());
     const { dataRoot = join(directory, "data"), programs = [], imageStore } = options;
     const bridge = undo.use(await createBridge());
+    const { pool } = uniqueNetwork();
     const features = imageStore && { features: { "containerd-snapshotter": imageStore === "containerd" } };
-    const config = { ...(await daemonConfig(directory, dataRoot, bridge.name)), ...features };
+    const config = { ...(await daemonConfig(directory, dataRoot, { bridge: bridge.name, pool })), ...features };
     await writeFile(join(directory, "daemon.json"), JSON.stringify(config));
-    const engine = new PrivateEngine({ directory, dataRoot, programs, hostAddress: bridge.address }, undo.move());
+    const engine = new PrivateEngine({ directory, dataRoot, programs, hostAddress: bridge.address, pool }, undo.move());
     try {
       await engine.start();
     } catch (error) {
@@ -136,6 +140,7 @@ export class PrivateEngine implements AsyncDisposable {
     await unmountBelow(this.#directory, this.#dataRoot);
     await rm(this.#execRoot, { recursive: true, force: true });
     await rm(join(this.#directory, "docker.pid"), { force: true });
+    await removeBridgesIn(this.#pool);
   }
 
   get #execRoot(): string {
@@ -153,15 +158,22 @@ interface PrivateEngineParts {
   readonly dataRoot: string;
   readonly programs: readonly string[];
   readonly hostAddress: string;
+  /** Addresses of networks it creates. */
+  readonly pool: string;
 }
 
-async function daemonConfig(directory: string, dataRoot: string, bridge: string): Promise<Record<string, unknown>> {
+async function daemonConfig(
+  directory: string,
+  dataRoot: string,
+  { bridge, pool }: { readonly bridge: string; readonly pool: string },
+): Promise<Record<string, unknown>> {
   return {
     hosts: [`unix://${join(directory, "docker.sock")}`],
     pidfile: join(directory, "docker.pid"),
     "exec-root": join(directory, "exec"),
     "data-root": dataRoot,
     bridge,
+    "default-address-pools": [{ base: pool, size: 24 }],
     iptables: false,
     ip6tables: false,
     "ip-masq": false,

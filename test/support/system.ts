@@ -94,7 +94,7 @@ export class System implements AsyncDisposable {
     const account = await control.createAccount(prefix);
     const asset = await control.addAsset(account.accountId, `${prefix}gw`);
     const link = owned.use(await TcpRelay.to(control.port));
-    owned.defer(() => removeContainers(engineSocket, prefix));
+    owned.defer(() => removeContainers(engineSocket, prefix, directory));
     const agent = owned.use(
       new AgentProcess({
         directory,

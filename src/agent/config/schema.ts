@@ -98,6 +98,19 @@ const logFile = z.strictObject({
   max_files: z.int().min(1).max(100).default(5).meta({ description: "Log files kept, including the newest." }),
 });
 
+const networks = z.strictObject({
+  subnets: z
+    .array(z.cidrv4())
+    .max(16)
+    .default([])
+    .meta({
+      description:
+        "IPv4 ranges for the networks of apps, used in this order, one for each network. Default: the engine chooses. For " +
+        "sites whose own network is in a range that the engine would take.",
+      examples: [["10.90.0.0/24", "10.90.1.0/24"]],
+    }),
+});
+
 const containerLogs = z.strictObject({
   max_bytes: z.int().min(4096).default(10_485_760).meta({ description: "Size of one log file of an app." }),
   max_files: z.int().min(1).max(100).default(3).meta({ description: "Log files kept per app." }),
@@ -270,6 +283,7 @@ export const configSchema = z
     cleanup: cleanup.prefault({}),
     data: data.prefault({}),
     container_logs: containerLogs.prefault({}),
+    networks: networks.prefault({}),
     policy: policy.prefault({}),
     registries: registries.meta({ description: "Registries that need credentials or trust settings." }),
     docker_config_file: z

@@ -24,6 +24,10 @@ export type EngineErrorKind =
   | "port_in_use"
   /** A path of the device that the container is to mount does not exist. */
   | "mount_missing"
+  /** A network that the container is to join does not exist, or is not the one it was created on. */
+  | "network_missing"
+  /** No range of addresses is left for a network, or the one that was asked for is in use. */
+  | "no_addresses"
   /** The name is taken, or the object is in a state that does not allow the call. */
   | "conflict"
   | "not_found"

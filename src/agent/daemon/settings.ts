@@ -61,6 +61,7 @@ export function toDeployConfig(config: Config): DeployConfig {
     diskReserveBytes: deploy.disk_reserve_bytes,
     maxDownloadBytes: deploy.max_download_bytes,
     stateDir: config.state_dir,
+    networkSubnets: config.networks.subnets,
     containerLog: { maxBytes: logs.max_bytes, maxFiles: logs.max_files },
     policy: config.policy,
     protectedPaths: listProtectedPaths(config),

@@ -9,6 +9,7 @@ import { probeEngine } from "./probes/engine.ts";
 import { probeFiles } from "./probes/files.ts";
 import { probeInterface } from "./probes/interface.ts";
 import { probeModem } from "./probes/modem.ts";
+import { probeNames } from "./probes/names.ts";
 import { probePermissions } from "./probes/permissions.ts";
 import { probePorts } from "./probes/ports.ts";
 import { probeProxy } from "./probes/proxy.ts";
@@ -32,6 +33,7 @@ export const PROBES: Readonly<Record<CheckId, Probe>> = {
   tls: probeTls,
   token: probeToken,
   engine: probeEngine,
+  names: probeNames,
   registry: probeRegistry,
   disk: probeDisk,
   files: probeFiles,

@@ -5,12 +5,15 @@ import type { RegistryAuth } from "../core/image/registry-auth.ts";
 import type { ContainerOptions } from "../../protocol/container-options.ts";
 import type { DirectoryRequest, ImagePath, ImagePathsRequest } from "./image-path.ts";
 import type { LogLine, LogRequest } from "./log.ts";
+import type { EngineNetworks } from "./networks.ts";
 
 export type { DirectoryRequest, ImagePath, ImagePathsRequest, Owner } from "./image-path.ts";
 export type { LogLine, LogRequest } from "./log.ts";
+export type { ConnectRequest, EngineNetworks, NetworkFacts, NetworkRequest, NetworkState } from "./networks.ts";
 
 /** The container engine: Docker, Podman, or a fake for tests. */
 export interface Engine {
+  readonly networks: EngineNetworks;
   /** Returns version and properties of the engine. */
   info(signal: AbortSignal): Promise<EngineInfo>;
   /** Returns kind and version. Cheap, whereas `info` makes the engine run programs. */
@@ -68,12 +71,13 @@ export interface Engine {
   makeDirectory(request: DirectoryRequest, signal: AbortSignal): Promise<void>;
   /**
    * Creates a container without starting it, and returns its id. Error `conflict` if the name is taken; `mount_missing`,
-   * with the path, if a volume does not exist on the device: then nothing is made there.
+   * with the path, if a volume does not exist on the device: then nothing is made there. A network that does not exist may
+   * also be an error of the start.
    */
   createContainer(request: ContainerRequest, signal: AbortSignal): Promise<string>;
   /**
    * Starts a container; no error if it runs already. Error `port_in_use` if a port cannot be bound, `mount_missing` if a
-   * volume has gone since it was created.
+   * volume has gone since it was created; `network_missing` if a network has, also if there is another of its name.
    */
   startContainer(id: string, signal: AbortSignal): Promise<void>;
   /** Removes a container, running or not, with its anonymous volumes. No error if it does not exist. */
@@ -144,6 +148,11 @@ export interface ContainerSummary {
   readonly labels: Readonly<Record<string, string>>;
   /** Host ports it holds now. */
   readonly hostPorts: readonly HostPort[];
+  /**
+   * Names of the networks it is on. Absent where it can join none: it uses the host's network, has none, or the engine
+   * connects it in another way.
+   */
+  readonly networks?: readonly string[] | undefined;
 }
 
 /** A container has changed; inspect it for its current state. */
@@ -259,6 +268,8 @@ export interface ContainerRequest {
   readonly ports: readonly PortRequest[];
   readonly volumes: readonly { readonly local: string; readonly target: string; readonly readonly: boolean }[];
   readonly hostNetwork: boolean;
+  /** The network it is on, under which names, or none at all. Default: the engine's own. */
+  readonly network?: { readonly name: string; readonly aliases: readonly string[] } | "none";
   readonly privileged: boolean;
   readonly restartPolicy: RestartPolicy;
   /** Replaces the image's command. */

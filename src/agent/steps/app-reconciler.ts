@@ -3,6 +3,7 @@ import { type Clock, unixNow } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";
 import { hasAgentGivenName, LABELS } from "../core/app/container.ts";
 import { helperApp } from "../core/app/helper.ts";
+import { type AppNetwork, networksOf } from "../core/app/networks.ts";
 import { environmentValuesOf } from "../core/app/secrets.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import { type AppContainer, nextRepair, type Repair, repairDelay } from "../core/app/repair.ts";
@@ -12,6 +13,7 @@ import { updateAppRecord } from "../store/update-app-record.ts";
 import { adoptApps } from "./adopt-apps.ts";
 import type { DeployServices } from "./context.ts";
 import { isImageGone } from "./create.ts";
+import { enginePrefix } from "./engine-names.ts";
 import { ImageFetcher } from "./image-fetcher.ts";
 import { NO_CONTAINERS } from "./observe.ts";
 import { PolicyEnforcer } from "./policy-enforcer.ts";
@@ -138,7 +140,7 @@ export class AppReconciler {
     const failures = this.#attempts.get(seen.name)?.failures ?? 0;
     if (last && now - last.lastTryAt < repairDelay(failures)) return;
     if (this.#images.isFetching(seen)) return;
-    if (!nextRepair(seen, await this.#appContainers(seen, all, signal))) return;
+    if (!nextRepair(seen, await this.#appContainers(seen, all, signal), this.#networks(seen))) return;
     using appLease = this.#options.lease(seen.name);
     if (!appLease) return;
     // A command may have been carried out since: the decision is made again under the lease.
@@ -223,8 +225,12 @@ export class AppReconciler {
     const containerId = containers[0]?.id ?? app.containerId;
     if (containerId !== app.containerId) this.#recordContainer(app, containerId);
     const current = this.#findInstalled(seen);
-    const repair = current && nextRepair(current, containers);
+    const repair = current && nextRepair(current, containers, this.#networks(current));
     return repair && { app: current, repair };
+  }
+
+  #networks({ spec }: AppRecord): readonly AppNetwork[] {
+    return networksOf(spec, enginePrefix(this.#options.config.stateDir));
   }
 
   #recordContainer(app: AppRecord, containerId: string): void {

@@ -1,8 +1,9 @@
 import { containerName } from "../core/app/container.ts";
 import type { Step } from "../core/deployment/step.ts";
-import type { ContainerStepContext, StepResult } from "./context.ts";
+import type { ContainerStepContext, StepContext, StepResult } from "./context.ts";
 import { stopGraceMs } from "./stop-grace.ts";
 import { keepLog } from "./keep-log.ts";
+import { releaseNetworks } from "./networks.ts";
 import { withContainer } from "./observe.ts";
 
 /**
@@ -17,6 +18,17 @@ export async function runClean(
   await keepLog(context, containerIds);
   for (const id of containerIds) await engine.removeContainer(id, signal);
   return {};
+}
+
+/** The same in a deployment, which may have ended the use of a network. */
+export async function runCleanAndRelease(
+  context: StepContext,
+  step: Extract<Step, { kind: "clean" }>,
+): Promise<StepResult> {
+  const result = await runClean(context, step);
+  const { action, app } = context.record;
+  await releaseNetworks(context, action === "remove" ? app : undefined);
+  return result;
 }
 
 /** Gives a container its app's name back. Precondition: no other container has that name. */

@@ -28,6 +28,8 @@ export interface DeployConfig {
   readonly maxDownloadBytes: number | undefined;
   /** The agent's state directory, which distinguishes its containers from another agent's. */
   readonly stateDir: string;
+  /** Address ranges for the networks of apps, in order; empty for the engine's choice. */
+  readonly networkSubnets: readonly string[];
   readonly containerLog: { readonly maxBytes: number; readonly maxFiles: number };
   readonly policy: Policy;
   /** Paths apps may not mount unless the policy allows exactly them: engine sockets, the agent's own state. */

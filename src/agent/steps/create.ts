@@ -10,6 +10,7 @@ import type { ContainerRequest, DeviceRequest, HealthcheckRequest } from "../eng
 import type { ContainerStepContext, StepResult } from "./context.ts";
 import { NOTHING_CREATED } from "./observe.ts";
 import { type MountOutcome, withMissingMounts } from "./missing-mounts.ts";
+import { joinFurtherNetworks, prepareNetworks, releaseNetworks } from "./networks.ts";
 import { findStartRefusal } from "./policy-check.ts";
 
 /**
@@ -17,9 +18,22 @@ import { findStartRefusal } from "./policy-check.ts";
  * that a crash left behind is observed before, and used instead.
  */
 export async function runCreate(context: ContainerStepContext, step: CreateStep): Promise<StepResult> {
+  let result: StepResult | undefined;
+  try {
+    result = await createContainer(context, step);
+    return result;
+  } finally {
+    // Without a container there is nothing to clean up later, except the networks that were made for it.
+    if (!result || result.failure) await releaseNetworks(context);
+  }
+}
+
+async function createContainer(context: ContainerStepContext, step: CreateStep): Promise<StepResult> {
   const refusal = await findStartRefusal(context, step.spec, "creating");
   if (refusal) return { failure: refusal };
-  const request = toRequest(context, step);
+  const networks = await prepareNetworks(context, step.spec, "creating");
+  if (networks.failure) return { failure: networks.failure };
+  const request = { ...toRequest(context, step), ...networks.request };
   const target = { spec: step.spec, image: async () => step.image, step: "creating" } as const;
   let created: MountOutcome<string>;
   try {
@@ -29,12 +43,13 @@ export async function runCreate(context: ContainerStepContext, step: CreateStep)
     throw error;
   }
   const { value: id, failure, made } = created;
-  const events = made.map(({ message }) => runningEvent("creating", message));
+  const events = [...networks.events, ...made.map(({ message }) => runningEvent("creating", message))];
   const result: StepResult = {
     events,
     ...(made.length > 0 && { record: { madeDirectories: made.map(({ path }) => path) } }),
   };
   if (id === undefined) return { ...result, ...(failure && { failure }) };
+  await joinFurtherNetworks(context, step.spec, id);
   const { deploymentId } = step;
   // A rollback creates a container of the previous deployment; then the engine is asked again.
   if (deploymentId !== context.deploymentId) return result;

@@ -1,11 +1,13 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { type PortConflict, portInUseRefusal, toRefusalFailure } from "../core/deployment/check.ts";
 import { hostPortsOf, includesPort } from "../core/host/host-port.ts";
+import type { Failure } from "../core/deployment/record.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { Step } from "../core/deployment/step.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { ContainerStepContext, StepResult } from "./context.ts";
 import { withMissingMounts } from "./missing-mounts.ts";
+import { joinFurtherNetworks, rejoinNetworks } from "./networks.ts";
 import { findStartRefusal } from "./policy-check.ts";
 import { withContainer } from "./observe.ts";
 
@@ -37,15 +39,40 @@ export async function startContainer(
   try {
     // A directory below /run is gone after a reboot.
     const { failure, made } = await withMissingMounts(context, { spec, image, step: "starting" }, () =>
-      context.engine.startContainer(containerId, context.signal),
+      startOnNetworks(context, spec, containerId),
     );
     return { events: made.map(({ message }) => runningEvent("starting", message)), ...(failure && { failure }) };
   } catch (error) {
+    if (error instanceof ForeignNetwork) return { failure: error.failure };
     if (!(error instanceof EngineError) || error.kind !== "port_in_use") throw error;
     // Taken since the check. The details name the port, for the person who has to choose another one.
     const refused = portInUseRefusal(await identifyPortConflict(context, spec, error));
     return { failure: toRefusalFailure(refused, "starting") };
   }
+}
+
+/** Why a container cannot be put on its networks again. */
+class ForeignNetwork extends Error {
+  readonly failure: Failure;
+
+  constructor(failure: Failure) {
+    super(failure.message);
+    this.failure = failure;
+  }
+}
+
+/** Starts a container on all its networks. A crash may have come before it joined them, or they were removed behind it. */
+async function startOnNetworks(context: ContainerStepContext, spec: AppSpec, containerId: string): Promise<void> {
+  const { engine, signal } = context;
+  try {
+    await joinFurtherNetworks(context, spec, containerId);
+    return await engine.startContainer(containerId, signal);
+  } catch (error) {
+    if (!(error instanceof EngineError) || error.kind !== "network_missing") throw error;
+  }
+  const failure = await rejoinNetworks(context, spec, containerId);
+  if (failure) throw new ForeignNetwork(failure);
+  await engine.startContainer(containerId, signal);
 }
 
 async function identifyPortConflict(

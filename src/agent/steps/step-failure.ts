@@ -16,6 +16,7 @@ const STEP_NAMES: Readonly<Record<Step["kind"], DeploymentStep>> = {
   create: "creating",
   switch: "starting",
   rename: "starting",
+  connect: "starting",
   stop: "stopping",
   start: "starting",
   verify: "verifying",

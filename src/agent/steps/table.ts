@@ -3,10 +3,11 @@ import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
 import type { Step, RecordStep } from "../core/deployment/step.ts";
 import type { StoreChange } from "../store/store.ts";
 import { runCheck } from "./check.ts";
-import { runClean, runRename, runStop } from "./containers.ts";
+import { runClean, runCleanAndRelease, runRename, runStop } from "./containers.ts";
 import type { ContainerStepContext, StepContext, StepResult } from "./context.ts";
 import { runCreate } from "./create.ts";
 import { runPull, runResolve } from "./images.ts";
+import { runConnect } from "./networks.ts";
 import { runStart } from "./start.ts";
 import { runSwitch } from "./switch.ts";
 import { runVerify } from "./verify.ts";
@@ -24,11 +25,13 @@ const REPAIR_EXECUTORS: Executors<Repair["step"], ContainerStepContext> = {
   stop: runStop,
   start: runStart,
   clean: runClean,
+  connect: runConnect,
 };
 
 /** Every step has its executor: one that is missing does not compile. */
 const EXECUTORS: Executors<EffectStep, StepContext> = {
   ...REPAIR_EXECUTORS,
+  clean: runCleanAndRelease,
   check: runCheck,
   resolve: runResolve,
   pull: runPull,

@@ -47,6 +47,8 @@ const VALUES = [
   "stop_grace_s",
   "gpus",
   "project",
+  "networks",
+  "network",
 ];
 
 /** Fields that are compared by their own fields. */

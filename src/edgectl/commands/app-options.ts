@@ -23,6 +23,11 @@ export function addAppOptions(command: Command): Command {
     )
     .option("-v, --volume <local:target[:ro]>", "mount a path of the device (repeatable)", collect(parseVolume))
     .option("--device <local[:target[:rwm]]>", "give the app a device file (repeatable)", collect(parseDevice))
+    .option(
+      "--network <name>",
+      "a network of the device in place of the one apps share; none for no network at all (repeatable)",
+      collect(String),
+    )
     .option("--host-network", "use the device's network directly")
     .option("--no-host-network", "do not, whatever was said before")
     .option("--privileged", "give the app all rights on the device")

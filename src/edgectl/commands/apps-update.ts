@@ -39,6 +39,8 @@ const CLEARED: Readonly<Record<string, readonly [field: string, value: unknown]>
   pull: ["pull", null],
   ...CLEARED_CONTAINER_FIELDS,
   project: ["project", null],
+  networks: ["networks", null],
+  network: ["network", null],
 };
 
 interface UpdateOptions extends AppOptions, ExecutionOptions, FollowFlags {
@@ -65,7 +67,7 @@ export function addAppsUpdate(apps: Command, io: Io): void {
         const context = createContext(io, command);
         const file = options.file === undefined ? {} : await readAppFile(options.file, io);
         const flags = await readAppFlags(options, args, io);
-        const base = { ...file, ...cleared(options.clear ?? []) };
+        const base = { ...file, ...cleared(options.clear ?? []), ...replacedNetworks(flags) };
         const execution = await readExecutionOptions(options, io);
         const client = await connect(context);
         const missing = listsToExtend(flags, base);
@@ -114,6 +116,11 @@ function noteKept({ printer }: Context, fileName: string, kept: ReturnType<typeo
 
 function isGiven(name: string, { environments }: AppFlags): boolean {
   return environments.some(({ key }) => key === name);
+}
+
+/** What is given takes the place of what the app has: it cannot be on networks and on none. */
+function replacedNetworks({ scalars: { networks, network } }: AppFlags): AppRequest {
+  return { ...(networks !== undefined && { network: null }), ...(network !== undefined && { networks: null }) };
 }
 
 function cleared(names: readonly string[]): AppRequest {

@@ -17,6 +17,7 @@ export interface AppOptions extends ContainerFlags {
   readonly envFile?: readonly string[];
   readonly secretEnv?: readonly string[];
   readonly volume?: readonly Volume[];
+  readonly network?: readonly string[];
   readonly hostNetwork?: boolean;
   readonly privileged?: boolean;
   readonly device?: readonly DeviceMapping[];
@@ -48,6 +49,7 @@ export async function readAppFlags(options: AppOptions, command: readonly string
       health_timeout_s: options.healthyWithin,
       pull: options.pull,
       ...containerScalars(options),
+      ...networkFields(options.network),
     },
     ports: options.port ?? [],
     environments: await readEnvironments(options, io),
@@ -72,6 +74,17 @@ async function readEnvironments(options: AppOptions, io: Io): Promise<Environmen
   for (const text of options.secretEnv ?? []) set(parseSecretEnv(text, io.env));
   return [...environments.values()];
 }
+
+/** `none` is no network, and takes no other beside it. */
+function networkFields(names: AppOptions["network"]): AppFlags["scalars"] {
+  if (!names) return {};
+  if (!names.includes(NO_NETWORK)) return { networks: names };
+  if (names.length > 1)
+    throw usageFailure("--network none cannot be combined with a network.", "Give one or the other.");
+  return { network: NO_NETWORK };
+}
+
+const NO_NETWORK = "none";
 
 function healthcheckOf(options: AppOptions): Record<string, unknown> | undefined {
   const { healthCmd, healthInterval, healthTimeout, healthRetries, healthStartPeriod } = options;

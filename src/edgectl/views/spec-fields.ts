@@ -21,6 +21,8 @@ export function specFields(spec: Spec): Row[] {
     ["Project", typeof spec["project"] === "string" ? text(spec["project"]) : ""],
     ["Pull", typeof spec["pull"] === "string" ? text(spec["pull"]) : ""],
     ["Restart", typeof spec["restart_policy"] === "string" ? text(spec["restart_policy"]) : ""],
+    ["Networks", Array.isArray(spec["networks"]) ? spec["networks"].map(text).join(", ") : ""],
+    ["Network", typeof spec["network"] === "string" ? text(spec["network"]) : ""],
     ["Host network", spec["host_network"] === true ? "yes" : ""],
     ["Privileged", spec["privileged"] === true ? "yes" : ""],
     ...containerFields(spec),

@@ -8,6 +8,7 @@ import { healthContract } from "./health-contract.ts";
 import { deviceFileContract } from "./device-file-contract.ts";
 import { imageNameContract } from "./image-name-contract.ts";
 import { logContract } from "./log-contract.ts";
+import { networkContract } from "./network-contract.ts";
 import { pullContract } from "./pull-contract.ts";
 import { watchContract } from "./watch-contract.ts";
 
@@ -64,6 +65,12 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
           engine.stopContainer(name, 1_000, signal),
           engine.renameContainer(name, uniqueName("app"), signal),
           engine.listImages(signal),
+          engine.networks.list("label", signal),
+          engine.networks.inspect(name, signal),
+          engine.networks.create({ name, labels: {} }, signal),
+          engine.networks.connect(name, { containerId: name, aliases: [] }, signal),
+          engine.networks.disconnect(name, name, signal),
+          engine.networks.remove(name, signal),
           engine.watchContainers("label", signal).next(),
           engine.readLogs(name, { tail: 1, follow: true }, signal).next(),
         ];
@@ -76,6 +83,7 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
       healthContract(harness);
       logContract(harness);
       imageNameContract(harness);
+      networkContract(harness);
       pullContract(harness);
       watchContract(harness);
     },

@@ -66,6 +66,9 @@ engineContract("fake", async () => {
       engine.addImage("committed:1", { labels: engine.container(container)?.request.labels ?? {} });
       return "committed:1";
     },
+    finds: async (id, name) => engine.networks.resolve(engine.container(id)!, name).length === 1,
+    removeNetwork: async (name) => engine.networks.delete(name),
+    freeSubnet: async () => "10.0.0.0/24",
     async occupyPort(port) {
       const held = engine.occupyPort(port);
       return { [Symbol.asyncDispose]: async () => held[Symbol.dispose]() };

@@ -43,6 +43,12 @@ export interface EngineHarness extends AsyncDisposable {
   };
   /** Makes an image of a container, as `docker commit` does. Answers its reference; it goes with the harness. */
   commit(container: string): Promise<string>;
+  /** Whether a running container finds another one by this name. */
+  readonly finds: (id: string, name: string) => Promise<boolean>;
+  /** Removes a network by another way than the engine's interface, whatever containers are on it. None runs. */
+  readonly removeNetwork: (name: string) => Promise<void>;
+  /** An address range that no network uses. */
+  freeSubnet(): Promise<string>;
   /** A process that is no container takes a TCP port. */
   occupyPort(port: number): Promise<AsyncDisposable>;
   /** Whether the engine counts on this machine what containers use: on some kernels it gives zeros for everything. */

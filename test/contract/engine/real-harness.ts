@@ -7,6 +7,7 @@ import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engi
 import { systemClock } from "../../../src/lib/clock.ts";
 import { freePort } from "../../support/free-port.ts";
 import type { Image } from "../../support/images.ts";
+import { findsHost } from "../../support/images/exec.ts";
 import {
   bigImage,
   crasherImage,
@@ -20,6 +21,7 @@ import {
   sleeperImage,
   uniqueName,
 } from "../../support/images.ts";
+import { uniqueNetwork } from "../../support/private-engine/unique-network.ts";
 import { Registry } from "../../support/registry.ts";
 import { SlowLink } from "../../support/slow-link.ts";
 import { tempDir } from "../../support/temp-dir.ts";
@@ -29,6 +31,8 @@ interface RealEngine {
   readonly kind: EngineHarness["kind"];
   readonly socketPath: string;
   readonly checkHealth: EngineHarness["checkHealth"];
+  /** Default: through the engine. */
+  readonly removeNetwork?: EngineHarness["removeNetwork"];
 }
 
 /** The same around an engine that was started for it: that ends with the harness, also where there comes to be none. */
@@ -44,7 +48,12 @@ export async function owningHarness(
 }
 
 /** A harness around an engine that runs, with real images and registries. Leaves the engine as it was. */
-export async function realHarness({ kind, socketPath, checkHealth }: RealEngine): Promise<EngineHarness> {
+export async function realHarness({
+  kind,
+  socketPath,
+  checkHealth,
+  removeNetwork,
+}: RealEngine): Promise<EngineHarness> {
   await using undo = new AsyncDisposableStack();
   const load = async (image: Image, label: string): Promise<string> => {
     return undo.use(await loadImage(socketPath, image, label)).reference;
@@ -102,11 +111,19 @@ export async function realHarness({ kind, socketPath, checkHealth }: RealEngine)
       owned.defer(() => removeImage(socketPath, `${repository}:1`));
       return `${repository}:1`;
     },
+    finds: (id, name) => findsHost(socketPath, id, name),
+    removeNetwork: removeNetwork ?? ((name) => deleteNetwork(socketPath, name)),
+    freeSubnet: async () => uniqueNetwork().subnet,
     occupyPort,
     countsUse: (id) => countsUse(socketPath, id),
     checkHealth,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+async function deleteNetwork(socketPath: string, name: string): Promise<void> {
+  const { status, body } = await engineRequest(socketPath, "DELETE", `/networks/${name}`);
+  if (status >= 300) throw new Error(`the engine did not remove ${name}: ${status} ${body}`);
 }
 
 /** As the engine's API says itself. */

@@ -41,7 +41,8 @@ test("the documented agent container deploys apps on the machine, and its health
   const asset = await control.addAsset(account.accountId, "container-gw");
 
   const prefix = uniqueName("");
-  owned.defer(() => removeContainers(socket, prefix));
+  // Of the state directory in the container.
+  owned.defer(() => removeContainers(socket, prefix, "/var/lib"));
   const image = owned.use(await agentImage(socket));
   const folders = { "/etc/edge-agent": join(path, "etc"), "/var/lib/edge-agent": join(path, "state") };
   for (const folder of Object.values(folders)) await mkdir(folder);

@@ -31,9 +31,10 @@ describe("doctor: one layer broken at a time, for real", () => {
 
   beforeEach(async () => {
     owned.current = new AsyncDisposableStack();
+    podman = undefined;
     device = owned.current.use(await LocalAgent.create());
     const engine = await startScriptedEngine((request, response) => {
-      const answer = request.url?.includes("/version") ? VERSION : { DockerRootDir: device.directory };
+      const answer = answerTo(request.url ?? "");
       response.setHeader("Content-Type", "application/json").end(JSON.stringify(answer));
     });
     owned.current.use(engine);
@@ -42,6 +43,26 @@ describe("doctor: one layer broken at a time, for real", () => {
   afterEach(() => owned.current.disposeAsync());
 
   let settings: Record<string, unknown>;
+  /** Networks of apps in a Podman, and whether it has a name service. */
+  let podman: { readonly dns_enabled: boolean } | undefined;
+
+  const answerTo = (url: string): unknown => {
+    if (url.includes("/libpod/networks/")) return podman;
+    if (url.includes("/networks")) return podman ? [{ Name: "edge-agent" }] : [];
+    if (!url.includes("/version")) return { DockerRootDir: device.directory };
+    return podman ? { ...VERSION, Components: [{ Name: "Podman Engine" }] } : VERSION;
+  };
+
+  it.each([
+    [true, "good"],
+    [false, "warning"],
+  ])("a Podman with a name service: %s", async (dns_enabled, verdict) => {
+    podman = { dns_enabled };
+    await using peer = await ControlPeer.start();
+    const diagnosis = await diagnose(`ws://127.0.0.1:${peer.port}/v1/agent`);
+    expect(find(diagnosis, "names")).toMatchObject({ verdict });
+    expect(diagnosis.broken).toEqual([]);
+  });
 
   const authority = (name = "ca") => CertificateAuthority.create(device.directory, name);
   const trust = async (ca: CertificateAuthority): Promise<{ extra_ca_file: string }> => {

@@ -66,7 +66,7 @@ export class ChaosSystem implements AsyncDisposable {
     await using owned = new AsyncDisposableStack();
     const { path: directory } = owned.use(await tempDir());
     const prefix = uniqueName("");
-    owned.defer(() => removeContainers(engineSocket, prefix));
+    owned.defer(() => removeContainers(engineSocket, prefix, directory));
     const flags = ["--ack-timeout-s", `${ACK_TIMEOUT_S}`, "--deployment-timeout-s", `${DEPLOYMENT_TIMEOUT_S}`];
     const control = owned.use(new ControlProcess(join(directory, "control"), flags));
     await control.start();

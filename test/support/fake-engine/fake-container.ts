@@ -26,6 +26,8 @@ export class FakeContainer {
   readonly request: ContainerRequest;
   /** Name of the creation request, until renamed. */
   name: string;
+  /** The networks it is on, by name. */
+  readonly networks = new Map<string, { readonly id: number | undefined; readonly aliases: readonly string[] }>();
   readonly #clock: Clock;
   readonly #behaviour: FakeBehaviour;
   #status: ContainerStatus = "created";
@@ -150,7 +152,21 @@ export class FakeContainer {
   get summary(): ContainerSummary {
     const { id, name, request, status } = this;
     const hostPorts = request.hostNetwork ? [] : this.heldPorts;
-    return { id, name, image: request.image, status, labels: request.labels, hostPorts };
+    return {
+      id,
+      name,
+      image: request.image,
+      status,
+      labels: request.labels,
+      hostPorts,
+      networks: this.joinable,
+    };
+  }
+
+  /** Names of the networks it is on; `undefined` if it can join none. */
+  get joinable(): readonly string[] | undefined {
+    const { hostNetwork, network } = this.request;
+    return hostNetwork || network === "none" ? undefined : [...this.networks.keys()];
   }
 
   /** How its last run that is over ended, also while the next one is running. */

@@ -1,7 +1,7 @@
-import type { Engine } from "../../../src/agent/engine/engine.ts";
+import type { Engine, EngineNetworks } from "../../../src/agent/engine/engine.ts";
 import type { EngineError } from "../../../src/agent/engine/engine-error.ts";
 
-export type EngineMethod = keyof Engine;
+export type EngineMethod = keyof Engine | `networks.${keyof EngineNetworks}`;
 
 /** A call to the fake engine, before or after its work is done. */
 export interface EngineCall {

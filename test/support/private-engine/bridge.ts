@@ -22,6 +22,18 @@ export async function createBridge(): Promise<Bridge> {
   return { name, address, [Symbol.asyncDispose]: remove };
 }
 
+/** Removes the bridges of an engine that was killed. @param pool its address range, of 20 bits */
+export async function removeBridgesIn(pool: string): Promise<void> {
+  const [second, first = 0] = pool.split(".").slice(1, 3).map(Number);
+  const listed = await succeed("ip", ["-brief", "-4", "address"]);
+  for (const line of listed.split("\n")) {
+    const [, name, ...address] = /^(br-\S+)\s+\S+\s+10\.(\d+)\.(\d+)\./.exec(line) ?? [];
+    const [at, third = 0] = address.map(Number);
+    if (name !== undefined && at === second && third >= first && third < first + 16)
+      await succeed("ip", ["link", "delete", name]);
+  }
+}
+
 function random(below: number): number {
   return Math.floor(Math.random() * below);
 }

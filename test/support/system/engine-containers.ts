@@ -1,3 +1,6 @@
+import { existsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { NETWORK_LABEL } from "../../../src/agent/core/app/networks.ts";
 import { LABELS } from "../../../src/agent/core/app/container.ts";
 import { engineRequest } from "../images.ts";
 
@@ -26,11 +29,31 @@ export async function listContainers(socketPath: string): Promise<ListedContaine
   return JSON.parse(body) as ListedContainer[];
 }
 
-/** Removes the containers whose app or name has the prefix. Does nothing if no engine responds. */
-export async function removeContainers(socketPath: string, prefix: string): Promise<void> {
+/**
+ * Removes the containers whose app or name has the prefix, and the networks of agents. Does nothing if no engine responds.
+ *
+ * @param directory holds the state directory of the agent
+ */
+export async function removeContainers(socketPath: string, prefix: string, directory: string): Promise<void> {
   const containers = await listContainers(socketPath).catch(() => []);
   const ours = containers.filter(({ Names, Labels }) => {
     return Labels?.[LABELS.app]?.startsWith(prefix) || Names.some((name) => name.startsWith(`/${prefix}`));
   });
   for (const { Id } of ours) await engineRequest(socketPath, "DELETE", `/containers/${Id}?force=1&v=1`);
+  await removeNetworks(socketPath, directory).catch(() => {});
+}
+
+/**
+ * Removes the networks of agents in the directory, and what killed tests left: engines have room for about thirty. One
+ * that is in use stays.
+ */
+async function removeNetworks(socketPath: string, directory: string): Promise<void> {
+  const filters = encodeURIComponent(JSON.stringify({ label: [NETWORK_LABEL] }));
+  const { status, body } = await engineRequest(socketPath, "GET", `/networks?filters=${filters}`);
+  if (status !== 200) return;
+  for (const { Name, Labels } of JSON.parse(body) as Pick<ListedContainer, "Labels">[] & { Name: string }[]) {
+    const stateDir = Labels[LABELS.stateDir] ?? "";
+    const isLeft = stateDir.startsWith(`${tmpdir()}/`) && !existsSync(stateDir);
+    if (isLeft || stateDir.startsWith(`${directory}/`)) await engineRequest(socketPath, "DELETE", `/networks/${Name}`);
+  }
 }

@@ -107,6 +107,7 @@ describe("a deployment that cannot go on", () => {
     await untilQuiet(rig);
     expect(trouble.calls).toBeLessThan(10);
     await rig.clock.advance(900_000);
-    expect(trouble.calls).toBeLessThan(400);
+    // The containers, the removal, and the networks that may not be needed any more, about 110 times.
+    expect(trouble.calls).toBeLessThan(600);
   });
 });

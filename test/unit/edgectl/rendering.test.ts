@@ -156,6 +156,8 @@ describe("an app", () => {
     host_network: true,
     privileged: true,
     pull: "always",
+    networks: ["front", "back"],
+    network: "none",
     health_timeout_s: 300,
     entrypoint: ["/entry", "a b"],
     user: "1000:1000",

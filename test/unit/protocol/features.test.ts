@@ -41,6 +41,7 @@ const INTRODUCED = {
   apply: 3,
   appStats: 3,
   previousLog: 3,
+  networks: 3,
 } as const;
 
 test("a peer has the features of its protocol version and of those before", () => {

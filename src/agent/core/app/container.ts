@@ -71,7 +71,7 @@ export function canonicalSpec(spec: AppSpec): string {
 /** Returns the optional fields that differ from their defaults, in fixed order, for the `extras` label. */
 export function extrasOf(spec: AppSpec): Partial<AppSpec> {
   const { command, cpu_limit, memory_limit, devices = [], healthcheck, restart_policy, pull, health_timeout_s } = spec;
-  const { project } = spec;
+  const { networks, network, project } = spec;
   return {
     ...(command && { command }),
     ...(cpu_limit !== undefined && { cpu_limit }),
@@ -83,6 +83,8 @@ export function extrasOf(spec: AppSpec): Partial<AppSpec> {
     ...(health_timeout_s !== undefined && { health_timeout_s }),
     ...canonicalOptions(spec),
     ...(project !== undefined && { project }),
+    ...(networks && { networks }),
+    ...(network && { network }),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { AppRecord } from "../deployment/record.ts";
 import { hasTemporaryName } from "./container.ts";
+import { type AppNetwork, missingNetworks } from "./networks.ts";
 import { type ContainerStatus, isUp } from "./container-status.ts";
 import { recreateStep } from "../deployment/plan-lifecycle.ts";
 import { staysExited } from "./restart-policy.ts";
@@ -12,11 +13,13 @@ export interface AppContainer {
   readonly status: ContainerStatus;
   /** Exit code of the last run; only read if the restart policy depends on it. */
   readonly exitCode?: number | undefined;
+  /** Names of the networks it is on; absent if it can join none. */
+  readonly networks?: readonly string[] | undefined;
 }
 
 /** One correction of an app, with its reason for log and history. */
 export interface Repair {
-  readonly step: Extract<Step, { kind: "create" | "start" | "stop" | "rename" | "clean" }>;
+  readonly step: Extract<Step, { kind: "create" | "start" | "stop" | "rename" | "clean" | "connect" }>;
   readonly reason: string;
 }
 
@@ -24,8 +27,14 @@ export interface Repair {
  * Returns the next repair of an app, or `undefined` if it is as desired. A crashing app needs none: the engine restarts
  * it by its restart policy. A paused one was paused by a person on purpose. An app that was stopped through the agent
  * stays stopped, and one whose restart policy lets it end is left alone after it has ended.
+ *
+ * @param networks those its container is to be on: earlier releases had none, and one can be taken away by hand
  */
-export function nextRepair(app: AppRecord, containers: readonly AppContainer[]): Repair | undefined {
+export function nextRepair(
+  app: AppRecord,
+  containers: readonly AppContainer[],
+  networks: readonly AppNetwork[] = [],
+): Repair | undefined {
   const { spec, desired } = app;
   const [container, ...surplus] = containers;
   // It may have ended, and its container may have been removed since.
@@ -62,10 +71,21 @@ export function nextRepair(app: AppRecord, containers: readonly AppContainer[]):
     case "running":
     case "restarting":
     case "paused":
+      return connectRepair(app, container, networks);
     case "removing":
     case "unknown":
       return undefined;
   }
+}
+
+function connectRepair(
+  { spec }: AppRecord,
+  { id: containerId, networks: attached }: AppContainer,
+  wanted: readonly AppNetwork[],
+): Repair | undefined {
+  const networks = missingNetworks(wanted, attached);
+  if (networks.length === 0) return undefined;
+  return { step: { kind: "connect", spec, containerId, networks }, reason: "it was not on the network of its apps" };
 }
 
 const MIN_DELAY_MS = 15_000;

@@ -1,3 +1,4 @@
+import { networkIssues } from "../../../protocol/app-network.ts";
 import type { AppSpec } from "../../../protocol/app-spec.ts";
 import type { DeploymentStep } from "../../../protocol/deployment-event.ts";
 import { type ErrorCode, type ErrorDetails, errorEntry } from "../../../protocol/errors.ts";
@@ -80,6 +81,7 @@ export function findRefusal(spec: AppSpec, hostState: HostState): Refusal | unde
   return (
     findPortOutOfRange(spec) ??
     findDuplicatePort(spec) ??
+    findNetworkContradiction(spec) ??
     findNameConflict(spec, hostState) ??
     findPolicyDenial(hostState) ??
     findExceededLimit(spec, hostState) ??
@@ -98,6 +100,14 @@ function findDuplicatePort(spec: AppSpec): Refusal | undefined {
   const ports = spec.ports.map(toHostPort);
   const twice = ports.find((port, index) => includesPort(ports.slice(0, index), port));
   return twice && portInUseRefusal({ port: twice, holder: { kind: "request" } });
+}
+
+/** A contradiction that an update brings about; of a new app it is an error of the request. */
+function findNetworkContradiction(spec: AppSpec): Refusal | undefined {
+  const issues = networkIssues(spec);
+  const [first] = issues;
+  if (!first) return undefined;
+  return { code: "InvalidRequest", message: `${first.path}: ${first.reason}.`, details: { issues } };
 }
 
 function findNameConflict(spec: AppSpec, hostState: HostState): Refusal | undefined {

@@ -63,6 +63,9 @@ export function failureOf(error: PullOrEngineError, step: DeploymentStep, image:
       return failure("ErrorPortInUse", errorEntry("ErrorPortInUse").message);
     case "conflict":
       return failure("ErrorNameExists", `The container engine already uses this name: ${message}`);
+    case "network_missing":
+    case "no_addresses":
+      return failure("NetworkUnavailable", `The container engine cannot provide the app's network: ${message}`);
     case "mount_missing":
       return failure("InvalidRequest", `A path that the app mounts does not exist on the device: ${message}`);
     case "invalid":

@@ -83,6 +83,7 @@ const CHANGES_APP: Readonly<Record<Step["kind"], boolean>> = {
   rename: true,
   stop: true,
   start: true,
+  connect: true,
   verify: false,
   clean: true,
   report_cost: false,

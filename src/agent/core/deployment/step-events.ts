@@ -47,6 +47,7 @@ export function stepEvents(step: Step, record: DeploymentRecord): EventContent[]
     case "clean":
       return record.action === "remove" ? [runningEvent("removing", "Removing the app's container.")] : [];
     case "rename":
+    case "connect":
     case "commit":
     case "revert":
       return [];

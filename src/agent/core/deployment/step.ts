@@ -21,6 +21,13 @@ export type Step =
   | { readonly kind: "rename"; readonly app: string; readonly containerId: string }
   | { readonly kind: "stop"; readonly containerIds: readonly string[] }
   | { readonly kind: "start"; readonly spec: AppSpec; readonly containerId: string }
+  /** `networks`: of the engine, that the container is to join. */
+  | {
+      readonly kind: "connect";
+      readonly spec: AppSpec;
+      readonly containerId: string;
+      readonly networks: readonly string[];
+    }
   | { readonly kind: "verify"; readonly spec: AppSpec; readonly containerId: string }
   | { readonly kind: "clean"; readonly containerIds: readonly string[] }
   | RecordStep;

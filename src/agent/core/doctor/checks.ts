@@ -12,6 +12,7 @@ export const CHECKS = [
   { id: "tls", title: "TLS", needs: ["proxy", "clock"] },
   { id: "token", title: "Device token", needs: ["tls"] },
   { id: "engine", title: "Container engine", needs: ["config"] },
+  { id: "names", title: "Names of apps", needs: ["config", "engine"] },
   { id: "registry", title: "Registries", needs: ["config", "clock", "interface"] },
   { id: "disk", title: "Disk space", needs: ["config"] },
   { id: "files", title: "File descriptors", needs: [] },

@@ -42,7 +42,20 @@ export function toSummary(entry: ContainerInfo): ContainerSummary {
     status,
     labels: info.Labels ?? {},
     hostPorts: distinctPorts(ports),
+    networks: joinableNetworks(info),
   };
+}
+
+/** Networks of the engine that take no container from another mode. */
+const MODES = new Set(["host", "none"]);
+
+/** Docker lists such modes as networks; Podman lists no network then. */
+function joinableNetworks({ NetworkSettings, HostConfig }: ContainerInfo): readonly string[] | undefined {
+  const names = Object.keys(NetworkSettings?.Networks ?? {});
+  // Podman names no mode. Where it connects a container by a process of the user, there is no network to join.
+  const mode = (HostConfig as Partial<ContainerInfo["HostConfig"]> | undefined)?.NetworkMode;
+  const isJoinable = mode === undefined ? names.length > 0 : !MODES.has(mode) && !mode.startsWith("container:");
+  return isJoinable && !names.some((name) => MODES.has(name)) ? names : undefined;
 }
 
 /** Returns the host ports in a container's configuration, whether it holds them or not. */

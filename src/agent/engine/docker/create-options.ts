@@ -22,10 +22,22 @@ export function createOptions(request: ContainerRequest, kind: EngineInfo["kind"
       LogConfig: logConfig(request.logLimit, kind),
       Privileged: request.privileged,
       ...limits(request),
-      ...(request.hostNetwork ? { NetworkMode: "host" } : {}),
+      ...networkMode(request),
       ...hostFields(request.options),
     },
+    ...endpoint(request),
   };
+}
+
+function networkMode({ hostNetwork, network }: ContainerRequest): Pick<HostConfig, "NetworkMode"> {
+  if (hostNetwork) return { NetworkMode: "host" };
+  return network ? { NetworkMode: network === "none" ? "none" : network.name } : {};
+}
+
+/** One at most: Docker before API 1.44 takes no more at the creation. */
+function endpoint({ hostNetwork, network }: ContainerRequest): Pick<ContainerCreateOptions, "NetworkingConfig"> {
+  if (hostNetwork || !network || network === "none") return {};
+  return { NetworkingConfig: { EndpointsConfig: { [network.name]: { Aliases: [...network.aliases] } } } };
 }
 
 /** Without a host address, the engine publishes a port on all IPv4 and IPv6 addresses. */

@@ -37,6 +37,7 @@ import { findContainer, requireContainer } from "./find-container.ts";
 import { findLocalName, inspectImage, layerChain, listImageIds, listImages, tagImage, untagImage } from "./images.ts";
 import { readLastExit } from "./last-exit.ts";
 import { logLines, openLog } from "./logs.ts";
+import { DockerNetworks } from "./networks.ts";
 import { pull } from "./pull.ts";
 import { identify, readInfo } from "./read-info.ts";
 import { requireList, requireFields } from "./shape.ts";
@@ -72,6 +73,7 @@ function isWithin({ timestamp }: LogLine, { since, until }: LogRequest): boolean
 }
 
 class DockerEngine implements Engine {
+  readonly networks: DockerNetworks;
   readonly #connect: Connect;
   readonly #clock: Clock;
   readonly #kind: (signal: AbortSignal) => Promise<EngineInfo["kind"]>;
@@ -88,6 +90,12 @@ class DockerEngine implements Engine {
     this.#queryMs = options.queryTimeoutMs ?? 10_000;
     this.#changeMs = options.changeTimeoutMs ?? 60_000;
     this.#pullStallMs = options.pullStallMs ?? 120_000;
+    this.networks = new DockerNetworks({
+      connect: this.#connect,
+      kind: this.#kind,
+      query: (signal, run) => this.#query(signal, run),
+      change: (signal, run) => this.#change(signal, run),
+    });
   }
 
   info(signal: AbortSignal): Promise<EngineInfo> {

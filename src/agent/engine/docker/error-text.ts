@@ -50,6 +50,12 @@ const CONTAINER_RULES: readonly Rule[] = [
   ["port_in_use", /port is already allocated|address already in use|ports are not available|port .*already in use/i],
   ["image_not_found", /no such image|image not known|unable to find .*image/i],
   ["wrong_platform", /exec format error/i],
+  ["network_missing", /\bnetwork (?:with name or ID )?\S+ not found|\bno such network\b|network not found/i],
+  ["network_missing", /could not find a network matching/i],
+  ["no_addresses", /non-overlapping IPv4 address pool|address pools have been fully subnetted/i],
+  ["no_addresses", /pool overlaps with other one|subnet \S+ is already used|could not find free subnet/i],
+  ["conflict", /network (?:with )?name \S+ already (?:exists|used)|network is being used|has active endpoints/i],
+  ["invalid", /is not supported: invalid network mode|cannot be connected to (?:multiple|any other) network/i],
   // Before the texts that Podman adds to it.
   ["mount_missing", /bind source path does not exist|\bstatfs \/.*: no such file or directory/i],
   ["mount_missing", /error mounting .* to rootfs at .*: (?:stat|lstat|open) .*: no such file or directory/i],

@@ -1,0 +1,39 @@
+import type { AppSpec } from "../../../protocol/app-spec.ts";
+
+/** Name of a network in a specification; empty for the one that apps share. */
+export const NETWORK_LABEL = "io.edge-agent.network";
+
+const SHARED = "";
+
+/** A network of the engine that the agent keeps for its apps. */
+export interface AppNetwork {
+  /** As in a specification; empty for the one that apps share. */
+  readonly network: string;
+  /** Of the engine's object. */
+  readonly name: string;
+}
+
+/**
+ * Returns the networks an app is to be on; none where it uses the host's network, or none at all. The first one gives the
+ * container its published ports.
+ *
+ * @param prefix distinguishes the networks of this agent: see `enginePrefix`
+ */
+export function networksOf(
+  { host_network, networks, network }: Pick<AppSpec, "host_network" | "networks" | "network">,
+  prefix: string,
+): readonly AppNetwork[] {
+  if (host_network || network === "none") return [];
+  if (!networks) return [{ network: SHARED, name: prefix }];
+  return networks.map((own) => ({ network: own, name: `${prefix}.${own}` }));
+}
+
+/**
+ * Returns the names of networks that a container lacks.
+ *
+ * @param attached names of those it is on; `undefined` if it cannot join any, such as one on the host's network
+ */
+export function missingNetworks(wanted: readonly AppNetwork[], attached: readonly string[] | undefined): string[] {
+  if (!attached) return [];
+  return wanted.map(({ name }) => name).filter((name) => !attached.includes(name));
+}

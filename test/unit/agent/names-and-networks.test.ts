@@ -1,0 +1,280 @@
+import { describe, expect, it } from "vitest";
+import { LABELS } from "../../../src/agent/core/app/container.ts";
+import { EngineError } from "../../../src/agent/engine/engine-error.ts";
+import { enginePrefix } from "../../../src/agent/steps/engine-names.ts";
+import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
+import type { AppAction } from "../../../src/protocol/deployment-action.ts";
+import { AgentRig, type RigConfig } from "../../support/agent-rig.ts";
+
+const IMAGE = "example/app:1";
+const BROKEN = "example/app:2";
+const SHARED = "edge-agent";
+const signal = new AbortController().signal;
+
+function rigWith(config: Partial<RigConfig> = {}): AgentRig {
+  const rig = new AgentRig(config);
+  rig.engine.addImage(IMAGE);
+  rig.engine.addImage(BROKEN, { behaviour: { exit: { code: 1, afterMs: 10 } } });
+  return rig;
+}
+
+async function deploy(rig: AgentRig, name: string, fields: object = {}) {
+  rig.deployments.deploy(`d-${name}`, { name, image: IMAGE, ...fields });
+  return await rig.untilEnd(`d-${name}`);
+}
+
+let count = 0;
+function change(rig: AgentRig, app: string, action: AppAction, spec?: unknown) {
+  const id = `c${++count}`;
+  rig.deployments.change(id, { action, app, spec });
+  return rig.untilEnd(id);
+}
+
+async function reconcile(rig: AgentRig): Promise<void> {
+  const rebuild = { isSet: false, clear: () => {} };
+  await new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) }).reconcile(signal);
+}
+
+/** The images of the running containers that an app finds under a name. */
+function found(rig: AgentRig, from: string, name: string): string[] {
+  return rig.engine.networks
+    .resolve(rig.engine.container(from)!, name)
+    .map(({ request }) => request.labels[LABELS.image]!);
+}
+
+const networksOf = (rig: AgentRig, app: string) => [...(rig.engine.container(app)?.networks.keys() ?? [])];
+
+/** A container as releases without networks made it. */
+async function fromBefore(rig: AgentRig, name: string): Promise<string> {
+  await deploy(rig, name);
+  const { request } = rig.engine.container(name)!;
+  await rig.engine.removeContainer(name, signal);
+  const { network: _none, ...before } = request;
+  const id = await rig.engine.createContainer(before, signal);
+  await rig.engine.startContainer(id, signal);
+  const app = rig.store.apps().find((candidate) => candidate.name === name);
+  rig.store.save({ app: { ...app!, containerId: id } });
+  return id;
+}
+
+describe("apps of a device", () => {
+  it("find each other by name, also names of one character, and not themselves' neighbours on the host", async () => {
+    await using rig = rigWith();
+    await deploy(rig, "mosquitto");
+    await deploy(rig, "a");
+    await deploy(rig, "hosted", { host_network: true });
+    expect(found(rig, "mosquitto", "a")).toEqual([IMAGE]);
+    expect(found(rig, "a-app", "mosquitto")).toEqual([IMAGE]);
+    expect(found(rig, "mosquitto", "hosted")).toEqual([]);
+    expect(rig.engine.networks.names).toEqual([SHARED]);
+  });
+
+  it("are led to the version in force by an update, and back by one that fails", async () => {
+    await using rig = rigWith();
+    await deploy(rig, "asks");
+    await deploy(rig, "app");
+    rig.engine.addImage("example/app:3");
+    expect(await change(rig, "app", "update", { image: "example/app:3" })).toMatchObject({ status: "Success" });
+    expect(found(rig, "asks", "app")).toEqual(["example/app:3"]);
+    expect(await change(rig, "app", "update", { image: BROKEN })).toMatchObject({ status: "Fail" });
+    expect(found(rig, "asks", "app")).toEqual(["example/app:3"]);
+    await change(rig, "app", "stop");
+    expect(found(rig, "asks", "app")).toEqual([]);
+    await change(rig, "app", "start");
+    expect(found(rig, "asks", "app")).toEqual(["example/app:3"]);
+  });
+
+  it("are never led to two versions during an update", async () => {
+    await using rig = rigWith();
+    await deploy(rig, "asks");
+    await deploy(rig, "app");
+    rig.engine.addImage("example/app:3");
+    const seen: number[] = [];
+    using _hook = rig.engine.faults.onCall(() => void seen.push(found(rig, "asks", "app").length));
+    await change(rig, "app", "update", { image: "example/app:3" });
+    expect(seen).toContain(0);
+    expect(Math.max(...seen)).toBe(1);
+  });
+
+  it("find each other only on a common network", async () => {
+    await using rig = rigWith();
+    await deploy(rig, "web", { networks: ["front"] });
+    await deploy(rig, "api", { networks: ["front", "back"] });
+    await deploy(rig, "db", { networks: ["back"] });
+    await deploy(rig, "alone", { network: "none" });
+    expect([found(rig, "web", "api"), found(rig, "web", "db")]).toEqual([[IMAGE], []]);
+    expect([found(rig, "db", "api"), found(rig, "api", "db")]).toEqual([[IMAGE], [IMAGE]]);
+    expect(networksOf(rig, "alone")).toEqual([]);
+    expect(rig.engine.networks.names).toEqual([`${SHARED}.front`, `${SHARED}.back`]);
+  });
+
+  it("of two agents have networks of their own", async () => {
+    await using rig = rigWith({ stateDir: "/srv/other" });
+    await deploy(rig, "app");
+    expect(rig.engine.networks.names).toEqual([expect.stringMatching(/^edge-agent-[0-9a-f]{8}$/)]);
+    expect(enginePrefix("/srv/other")).toBe(rig.engine.networks.names[0]);
+    expect(enginePrefix("/srv/another")).not.toBe(enginePrefix("/srv/other"));
+  });
+
+  it("change networks by an update, and get theirs back where it fails", async () => {
+    await using rig = rigWith();
+    await deploy(rig, "app", { networks: ["a", "b"] });
+    await deploy(rig, "other", { networks: ["a"] });
+    expect(await change(rig, "app", "update", { networks: ["c"], image: BROKEN })).toMatchObject({ status: "Fail" });
+    expect(networksOf(rig, "app")).toEqual(["edge-agent.a", "edge-agent.b"]);
+    expect(rig.engine.networks.names).toEqual(["edge-agent.a", "edge-agent.b"]);
+    expect(await change(rig, "app", "update", { networks: null })).toMatchObject({ status: "Success" });
+    expect(networksOf(rig, "app")).toEqual([SHARED]);
+    expect(rig.engine.networks.names).toEqual(["edge-agent.a", SHARED]);
+  });
+
+  it("leave no network behind", async () => {
+    await using rig = rigWith();
+    await deploy(rig, "app", { networks: ["a", "b"] });
+    await deploy(rig, "other");
+    expect(await deploy(rig, "broken", { image: BROKEN, networks: ["c"] })).toMatchObject({ status: "Fail" });
+    expect(rig.engine.networks.names).toEqual(["edge-agent.a", "edge-agent.b", SHARED]);
+    await change(rig, "app", "remove");
+    expect(rig.engine.networks.names).toEqual([SHARED]);
+    await change(rig, "other", "remove");
+    expect(rig.engine.networks.names).toEqual([]);
+  });
+
+  it("keep the network of a stopped app", async () => {
+    await using rig = rigWith();
+    await deploy(rig, "app", { networks: ["a"] });
+    await change(rig, "app", "stop");
+    await deploy(rig, "other");
+    await change(rig, "other", "remove");
+    expect(rig.engine.networks.names).toEqual(["edge-agent.a"]);
+    expect(await change(rig, "app", "start")).toMatchObject({ status: "Success" });
+  });
+
+  it("whose update contradicts itself are refused before anything changes", async () => {
+    await using rig = rigWith();
+    await deploy(rig, "app", { networks: ["a"] });
+    expect(await change(rig, "app", "update", { network: "none" })).toMatchObject({
+      status: "Fail",
+      code: "InvalidRequest",
+      details: { issues: [{ path: "networks" }] },
+    });
+    expect(await deploy(rig, "new", { networks: ["a"], host_network: true })).toMatchObject({
+      code: "InvalidRequest",
+      details: { issues: [{ path: "networks" }] },
+    });
+  });
+});
+
+describe("an app from before", () => {
+  it("joins the network that apps share while it runs, without a restart", async () => {
+    await using rig = rigWith();
+    const id = await fromBefore(rig, "old");
+    await deploy(rig, "fresh");
+    const { startedAt } = rig.engine.container(id)!.state;
+    expect(networksOf(rig, "old")).toEqual(["bridge"]);
+    await rig.clock.advance(20_000);
+    await reconcile(rig);
+    expect(networksOf(rig, "old")).toEqual(["bridge", SHARED]);
+    expect(found(rig, "fresh", "old")).toEqual([IMAGE]);
+    expect(rig.engine.container(id)?.state.startedAt).toBe(startedAt);
+    expect(rig.engine.containers).toHaveLength(2);
+  });
+
+  it("costs nothing once it is on it", async () => {
+    await using rig = rigWith();
+    await fromBefore(rig, "old");
+    await reconcile(rig);
+    const calls: string[] = [];
+    using _hook = rig.engine.faults.onCall(({ method, phase }) => void (phase === "before" && calls.push(method)));
+    await rig.clock.advance(30_000);
+    await reconcile(rig);
+    expect(calls).toEqual(["listContainers", "identify"]);
+  });
+
+  it("on the host's network stays there", async () => {
+    await using rig = rigWith();
+    await deploy(rig, "hosted", { host_network: true });
+    await reconcile(rig);
+    expect(networksOf(rig, "hosted")).toEqual([]);
+    expect(rig.engine.networks.names).toEqual([]);
+  });
+});
+
+describe("a network", () => {
+  it("that was removed while its app was down is made again, and the app is found there", async () => {
+    await using rig = rigWith();
+    await deploy(rig, "asks", { networks: ["a"] });
+    await deploy(rig, "app", { networks: ["a", "b"] });
+    for (const name of ["asks", "app"]) rig.engine.container(name)!.stop();
+    for (const name of rig.engine.networks.names) rig.engine.networks.delete(name);
+    await rig.clock.advance(20_000);
+    await reconcile(rig);
+    expect(found(rig, "asks", "app")).toEqual([IMAGE]);
+    expect(networksOf(rig, "app")).toEqual(["edge-agent.a", "edge-agent.b"]);
+  });
+
+  it("that an app was taken off by hand is joined again", async () => {
+    await using rig = rigWith();
+    await deploy(rig, "app", { networks: ["a", "b"] });
+    await rig.engine.networks.disconnect("edge-agent.b", rig.engine.container("app")!.id, signal);
+    await reconcile(rig);
+    expect(networksOf(rig, "app")).toEqual(["edge-agent.a", "edge-agent.b"]);
+  });
+
+  it("of ours by its name only is not used", async () => {
+    await using rig = rigWith();
+    await rig.engine.networks.create({ name: SHARED, labels: {} }, signal);
+    expect(await deploy(rig, "app")).toMatchObject({
+      status: "Fail",
+      code: "ErrorNameExists",
+      message: "The container engine has a network named edge-agent that edge-agent did not make.",
+      details: { network: SHARED },
+    });
+    expect(rig.engine.containers).toEqual([]);
+    expect(rig.engine.networks.names).toEqual([SHARED]);
+  });
+
+  it("takes the first subnet of the configuration that is free", async () => {
+    await using rig = rigWith({ networkSubnets: ["10.90.0.0/24", "10.90.1.0/24"] });
+    const subnets: unknown[] = [];
+    using _hook = rig.engine.faults.onCall(({ method, phase, args }) => {
+      if (method === "networks.create" && phase === "after") subnets.push((args[0] as { subnet: string }).subnet);
+    });
+    await deploy(rig, "app", { networks: ["a", "b"] });
+    expect(subnets).toEqual(["10.90.0.0/24", "10.90.1.0/24"]);
+    expect(await deploy(rig, "third", { networks: ["c"] })).toMatchObject({ code: "NetworkUnavailable" });
+  });
+
+  it("for which no addresses are left fails the deployment, and leaves nothing", async () => {
+    await using rig = rigWith();
+    rig.engine.networks.capacity = 1;
+    expect(await deploy(rig, "app", { networks: ["a", "b"] })).toMatchObject({
+      status: "Fail",
+      code: "NetworkUnavailable",
+      step: "creating",
+    });
+    expect(rig.engine.containers).toEqual([]);
+    await deploy(rig, "next");
+    await change(rig, "next", "remove");
+    expect(rig.engine.networks.names).toEqual([]);
+  });
+
+  it("without a name service is said in an event", async () => {
+    await using rig = rigWith();
+    rig.engine.networks.resolvesNames = false;
+    expect(await deploy(rig, "app")).toMatchObject({ status: "Success" });
+    expect(rig.events("d-app").map(({ message }) => message)).toContainEqual(
+      expect.stringContaining("has no name service"),
+    );
+  });
+
+  it("is joined after a crash between the creation and the further networks", async () => {
+    await using rig = rigWith();
+    const error = new EngineError("unavailable", "cut");
+    using _fault = rig.engine.faults.fail("networks.connect", error);
+    rig.deployments.deploy("d-app", { name: "app", image: IMAGE, networks: ["a", "b"] });
+    expect(await rig.untilEnd("d-app")).toMatchObject({ status: "Success" });
+    expect(networksOf(rig, "app")).toEqual(["edge-agent.a", "edge-agent.b"]);
+    expect(rig.engine.containers).toHaveLength(1);
+  });
+});
