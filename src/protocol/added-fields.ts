@@ -26,7 +26,7 @@ export const ADDED_FIELDS = {
   },
   environments: { secret: "declaredSecrets" },
   ports: { protocol: "extraAppFields" },
-  volumes: {},
+  volumes: { name: "namedVolumes", owner: "volumeOwners" },
   devices: {},
   healthcheck: {},
 } as const satisfies FieldsByPlace;

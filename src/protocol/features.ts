@@ -20,6 +20,12 @@ const INTRODUCED_IN = {
   pullPolicy: 3,
   /** `health_timeout_s`. */
   healthTimeout: 3,
+  /** `volumes[].name`. */
+  namedVolumes: 3,
+  /** `volumes[].owner`. */
+  volumeOwners: 3,
+  /** Queries `volumes` and `remove_volume`. */
+  volumeQueries: 3,
 } as const;
 
 export type ProtocolFeature = keyof typeof INTRODUCED_IN;

@@ -9,6 +9,7 @@
  *     `InvalidRequest`, as every unknown query, and the control plane queries its `report` instead.
  * - 3 (2026-11-22): `environments[].secret`, `pull` and `health_timeout_s` of an app. An older device would refuse them as
  *   unknown fields, so it is sent none of these.
+ *   - `volumes[].name` and `volumes[].owner`, and the queries `volumes` and `remove_volume`.
  */
 export const PROTOCOL_VERSION = 3;
 

@@ -27,6 +27,7 @@ import { FakeContainer } from "./fake-engine/fake-container.ts";
 import { FakeDeviceFiles } from "./fake-engine/fake-device-files.ts";
 import * as images from "./fake-engine/fake-image.ts";
 import { Faults } from "./fake-engine/faults.ts";
+import { FakeVolumes } from "./fake-engine/fake-volumes.ts";
 import { watch } from "./fake-engine/watch.ts";
 
 const PULL_STEPS = 10;
@@ -40,6 +41,10 @@ export class FakeEngine implements Engine {
   readonly engineInfo: EngineInfo;
   /** Files of the device. */
   readonly files = new FakeDeviceFiles();
+  readonly volumes = new FakeVolumes(this.faults, {
+    containers: () => this.containers,
+    image: (name) => this.#existingImage(name),
+  });
   readonly #clock: Clock;
   readonly #images = new Map<string, images.FakeImage>();
   readonly #registry = new Map<string, images.FakeImage | EngineError>();
@@ -248,6 +253,7 @@ export class FakeEngine implements Engine {
       }
       const id = images.sha256Hex(`container ${++this.#created}`);
       const labelled = { ...request, labels: { ...image.labels, ...request.labels } };
+      this.volumes.mount(request);
       this.#containers.set(id, new FakeContainer(id, labelled, image.behaviour ?? {}, this.#clock));
       return id;
     });

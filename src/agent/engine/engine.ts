@@ -4,9 +4,11 @@ import type { HostPort } from "../core/host/host-port.ts";
 import type { RegistryAuth } from "../core/image/registry-auth.ts";
 import type { DirectoryRequest, ImagePath, ImagePathsRequest } from "./image-path.ts";
 import type { LogLine, LogRequest } from "./log.ts";
+import type { EngineVolumes, VolumeMount } from "./volumes.ts";
 
 export type { DirectoryRequest, ImagePath, ImagePathsRequest, Owner } from "./image-path.ts";
 export type { LogLine, LogRequest } from "./log.ts";
+export type { EngineVolumes, VolumeMount, VolumeRequest, VolumeSummary } from "./volumes.ts";
 
 /** The container engine: Docker, Podman, or a fake for tests. */
 export interface Engine {
@@ -95,6 +97,7 @@ export interface Engine {
    * log, or with `follow` when the container stops. Leaving the loop closes the engine's stream.
    */
   readLogs(id: string, request: LogRequest, signal: AbortSignal): AsyncGenerator<readonly LogLine[], void>;
+  readonly volumes: EngineVolumes;
 }
 
 /** What a container uses. Counters start with the container. */
@@ -244,7 +247,10 @@ export interface ContainerRequest {
   /** `KEY=value`, in order. */
   readonly environment: readonly string[];
   readonly ports: readonly PortRequest[];
+  /** Paths of the device. */
   readonly volumes: readonly { readonly local: string; readonly target: string; readonly readonly: boolean }[];
+  /** Volumes of the engine, which must exist. */
+  readonly namedVolumes?: readonly VolumeMount[];
   readonly hostNetwork: boolean;
   readonly privileged: boolean;
   readonly restartPolicy: RestartPolicy;

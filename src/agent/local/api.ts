@@ -144,7 +144,15 @@ const appFactsSchema = z.object({
       /** `null` if the app has none of its own. Older agents leave it out. */
       restart_policy: z.string().nullable().default(null),
       ports: z.array(portSchema),
-      volumes: z.array(z.object({ local: z.string(), target: z.string(), readonly: z.boolean() })),
+      volumes: z.array(
+        z.object({
+          /** A path of the device, or the name of a volume that the agent manages. */
+          local: z.string().exactOptional(),
+          name: z.string().exactOptional(),
+          target: z.string(),
+          readonly: z.boolean(),
+        }),
+      ),
       /** Names only. */
       variables: z.array(z.string()),
     })

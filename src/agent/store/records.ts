@@ -52,6 +52,7 @@ export const deploymentRecordSchema: z.ZodType<DeploymentRecord> = z
     failure: optional(failureSchema),
     rollbackFailure: optional(failureSchema),
     madeDirectories: z.array(z.string()).exactOptional(),
+    madeVolumes: z.array(z.string()).exactOptional(),
   })
   .transform((record) => ({
     ...record,

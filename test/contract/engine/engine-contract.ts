@@ -9,6 +9,7 @@ import { deviceFileContract } from "./device-file-contract.ts";
 import { imageNameContract } from "./image-name-contract.ts";
 import { logContract } from "./log-contract.ts";
 import { pullContract } from "./pull-contract.ts";
+import { volumeContract } from "./volume-contract.ts";
 import { watchContract } from "./watch-contract.ts";
 
 const MADE = { labels: {}, path: "/never-made", owner: { uid: 0, gid: 0 }, mode: 0o755 };
@@ -64,6 +65,11 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
           engine.stopContainer(name, 1_000, signal),
           engine.renameContainer(name, uniqueName("app"), signal),
           engine.listImages(signal),
+          engine.volumes.find(name, signal),
+          engine.volumes.list({ key: "label", value: name }, signal),
+          engine.volumes.create({ name, labels: {}, container: { image: name, labels: {}, target: "/a" } }, signal),
+          engine.volumes.remove(name, signal),
+          engine.volumes.measure(signal),
           engine.watchContainers("label", signal).next(),
           engine.readLogs(name, { tail: 1, follow: true }, signal).next(),
         ];
@@ -77,6 +83,7 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
       logContract(harness);
       imageNameContract(harness);
       pullContract(harness);
+      volumeContract(harness);
       watchContract(harness);
     },
   );

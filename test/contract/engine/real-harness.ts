@@ -86,10 +86,11 @@ export async function realHarness({ kind, socketPath, checkHealth }: RealEngine)
       },
       brokenLink: (path) => symlink("nowhere", path),
       remove: (path) => rm(path, { recursive: true }),
-      async look(path) {
-        const found = await lstat(path).catch(() => undefined);
-        return found && { owner: { uid: found.uid, gid: found.gid }, mode: found.mode & 0o7777 };
-      },
+      look,
+    },
+    async lookInVolume(name) {
+      const { body } = await engineRequest(socketPath, "GET", `/volumes/${name}`);
+      return await look((JSON.parse(body) as { readonly Mountpoint: string }).Mountpoint);
     },
     commit: async (container) => {
       const repository = `localhost/${uniqueName("committed")}`;
@@ -107,6 +108,11 @@ export async function realHarness({ kind, socketPath, checkHealth }: RealEngine)
     checkHealth,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+async function look(path: string): ReturnType<EngineHarness["files"]["look"]> {
+  const found = await lstat(path).catch(() => undefined);
+  return found && { owner: { uid: found.uid, gid: found.gid }, mode: found.mode & 0o7777 };
 }
 
 /** As the engine's API says itself. */

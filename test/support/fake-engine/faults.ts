@@ -1,7 +1,7 @@
-import type { Engine } from "../../../src/agent/engine/engine.ts";
+import type { Engine, EngineVolumes } from "../../../src/agent/engine/engine.ts";
 import type { EngineError } from "../../../src/agent/engine/engine-error.ts";
 
-export type EngineMethod = keyof Engine;
+export type EngineMethod = Exclude<keyof Engine, "volumes"> | `volumes.${keyof EngineVolumes}`;
 
 /** A call to the fake engine, before or after its work is done. */
 export interface EngineCall {

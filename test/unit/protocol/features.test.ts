@@ -31,6 +31,9 @@ const INTRODUCED = {
   declaredSecrets: 3,
   pullPolicy: 3,
   healthTimeout: 3,
+  namedVolumes: 3,
+  volumeOwners: 3,
+  volumeQueries: 3,
 } as const;
 
 test("a peer has the features of its protocol version and of those before", () => {

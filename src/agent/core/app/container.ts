@@ -1,6 +1,8 @@
 import { normalizePath } from "../../../protocol/normalize-path.ts";
 import { VERSION_SUFFIXES } from "../../../protocol/app-fields.ts";
 import type { AppSpec } from "../../../protocol/app-spec.ts";
+import { bindsOf } from "../../../protocol/volume-fields.ts";
+import { volumeExtras } from "./volume-extras.ts";
 
 /**
  * Labels by which the agent recognizes its containers. A container inherits its image's labels, so each label is set at
@@ -61,7 +63,7 @@ export function canonicalSpec(spec: AppSpec): string {
       target_port,
       ...(protocol === "udp" ? [protocol] : []),
     ]),
-    spec.volumes.map(({ local, target, readonly }) => [normalizePath(local), normalizePath(target), readonly]),
+    bindsOf(spec).map(({ local, target, readonly }) => [normalizePath(local), normalizePath(target), readonly]),
     // Left out if empty, so that the text stays the same as in releases without extras.
     ...(hasExtras(spec) ? [extrasOf(spec)] : []),
   ]);
@@ -79,6 +81,7 @@ export function extrasOf(spec: AppSpec): Partial<AppSpec> {
     ...(restart_policy !== undefined && restart_policy !== "unless-stopped" && { restart_policy }),
     ...(pull !== undefined && { pull }),
     ...(health_timeout_s !== undefined && { health_timeout_s }),
+    ...volumeExtras(spec),
   };
 }
 

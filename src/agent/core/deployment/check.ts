@@ -5,6 +5,7 @@ import { MAX_HOST_PORT, MIN_HOST_PORT } from "../../../protocol/limits.ts";
 import { oldVersionName, newVersionName, containerName } from "../app/container.ts";
 import { type HostPort, hostPortsOf, includesPort, toHostPort } from "../host/host-port.ts";
 import type { PolicyViolation } from "../policy/policy.ts";
+import { findVolumeConflict, type VolumeState } from "./check-volumes.ts";
 import type { Failure } from "./record.ts";
 import { formatWholeMegabytes } from "../text.ts";
 
@@ -52,6 +53,7 @@ export interface HostState {
   /** Paths of the request that are missing or no device files. */
   readonly missingDevices: readonly string[];
   readonly policyViolation: PolicyViolation | undefined;
+  readonly volumes: VolumeState;
   /** An update needs more container names than a deployment. */
   readonly action: "deploy" | "update";
 }
@@ -80,6 +82,7 @@ export function findRefusal(spec: AppSpec, hostState: HostState): Refusal | unde
     findNameConflict(spec, hostState) ??
     findPolicyDenial(hostState) ??
     findExceededLimit(spec, hostState) ??
+    findVolumeConflict(spec, hostState.volumes) ??
     findPortConflict(spec, hostState) ??
     findDiskShortage(hostState)
   );

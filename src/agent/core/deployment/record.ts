@@ -55,6 +55,8 @@ export interface DeploymentRecord {
   readonly rollbackFailure: Failure | undefined;
   /** Directories it made on the device for volumes. They stay, also after a failure: the app may have written there. */
   readonly madeDirectories?: readonly string[];
+  /** Names of the volumes it made, which stay in the same way. */
+  readonly madeVolumes?: readonly string[];
 }
 
 /** A container of the agent as the engine lists it. */

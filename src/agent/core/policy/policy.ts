@@ -25,7 +25,7 @@ export function findPolicyViolation(
   }
   return preferResolved([
     phase === "request" ? findRegistryViolation(spec, policy) : undefined,
-    findMountViolation(spec, policy, input, phase),
+    findMountViolation(policy, input, phase),
     findDeviceViolation(spec, policy, input),
   ]);
 }
