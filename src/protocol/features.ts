@@ -1,6 +1,7 @@
 import { addedFieldsIn } from "./added-fields.ts";
 import type { DeployOptions } from "./deploy-request.ts";
 import type { DeploymentAction } from "./deployment-action.ts";
+import type { QueryKind } from "./device-query.ts";
 
 /** The protocol version that introduced each feature. */
 const INTRODUCED_IN = {
@@ -27,6 +28,12 @@ const INTRODUCED_IN = {
   /** Queries `volumes` and `remove_volume`. */
   volumeQueries: 3,
 } as const;
+
+/** The features of the queries that were added after the others. */
+export const QUERY_FEATURES: Partial<Record<QueryKind, ProtocolFeature>> = {
+  volumes: "volumeQueries",
+  remove_volume: "volumeQueries",
+};
 
 export type ProtocolFeature = keyof typeof INTRODUCED_IN;
 

@@ -212,10 +212,27 @@ const cleanupSchema = z.object({
 });
 export type CleanupResponse = z.output<typeof cleanupSchema>;
 
+/** The volumes that the agent manages. */
+const volumesSchema = z.object({
+  volumes: z.array(
+    z.object({
+      name: z.string(),
+      apps: z.array(z.object({ app: z.string(), readonly: z.boolean() })),
+      apps_left_out: z.int(),
+      /** `null` if they were not measured. */
+      size_bytes: z.number().nullable(),
+      created_at: z.int().nullable(),
+    }),
+  ),
+  left_out: z.int(),
+});
+export type VolumesResponse = z.output<typeof volumesSchema>;
+
 /** The schema of each kind of response. */
 export const responseSchemas = {
   app: appFactsSchema,
   cleanup: cleanupSchema,
+  volumes: volumesSchema,
   activity: activitySchema,
   logLine: logLineSchema,
   status: statusSchema,

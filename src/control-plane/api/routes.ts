@@ -19,6 +19,8 @@ import { getDataUsage } from "./device/get-data-usage.ts";
 import { getDevice } from "./device/get-device.ts";
 import { legacyUpdateSim } from "./legacy/legacy-update-sim.ts";
 import { legacyUsage } from "./legacy/legacy-usage.ts";
+import { listVolumes } from "./device/list-volumes.ts";
+import { removeVolume } from "./device/remove-volume.ts";
 import { getUsage } from "./usage/get-usage.ts";
 
 /** The endpoints that require an API key. */
@@ -41,6 +43,8 @@ export const ROUTES: readonly Route[] = [
   cancelDeployment,
   getDevice,
   getDataUsage,
+  listVolumes,
+  removeVolume,
   getUsage,
   legacyUpdateSim,
   legacyUsage,

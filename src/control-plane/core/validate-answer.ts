@@ -18,9 +18,14 @@ export function validateAnswer<K extends QueryKind>(
         answer as QueryAnswer<"deployments">,
         params as QueryParams<"deployments">,
       ) as QueryAnswer<K>;
+    case "remove_volume": {
+      const { name } = params as QueryParams<"remove_volume">;
+      return (answer as QueryAnswer<"remove_volume">).name === name ? answer : undefined;
+    }
     case "device":
     case "logs":
     case "report":
+    case "volumes":
       return answer;
   }
   return undefined;

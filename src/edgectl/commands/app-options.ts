@@ -20,7 +20,11 @@ export function addAppOptions(command: Command): Command {
       "as --env, for a secret: masked everywhere, also in the app's log (repeatable)",
       collect(String),
     )
-    .option("-v, --volume <local:target[:ro]>", "mount a path of the device (repeatable)", collect(parseVolume))
+    .option(
+      "-v, --volume <source:target[:ro][:owner=uid:gid]>",
+      "mount a path of the device, or by name a volume that its agent manages (repeatable)",
+      collect(parseVolume),
+    )
     .option("--device <local[:target[:rwm]]>", "give the app a device file (repeatable)", collect(parseDevice))
     .option("--host-network", "use the device's network directly")
     .option("--no-host-network", "do not, whatever was said before")
