@@ -1,7 +1,8 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { engineRequest, sleeperImage } from "../support/images.ts";
+import { CertificateAuthority } from "../support/link/certificates.ts";
 import { expectFailure } from "../support/system/expect-failure.ts";
 import { listVolumes } from "../support/system/engine-containers.ts";
 import { sharedSystem } from "../support/system/test-system.ts";
@@ -18,9 +19,9 @@ let image: string;
 
 beforeAll(async () => {
   allowed = join(system().directory, "allowed");
-  ca = join(system().directory, "ca.pem");
+  await CertificateAuthority.create(system().directory, "ca");
+  ca = join(system().directory, "ca.crt");
   mkdirSync(allowed);
-  writeFileSync(ca, "");
   image = await system().load(await sleeperImage());
   await system().agent.restart({
     extra_ca_file: ca,

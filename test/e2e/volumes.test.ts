@@ -83,12 +83,16 @@ function volumesByName(setUp: (owned: AsyncDisposableStack) => Promise<SystemOpt
     const volumes = [
       { name: volume, target: "/data", owner: "1234:1235" },
       { local, target: "/made", owner: "1236" },
-    ];
-    expect((await system().deploy({ ...app, volumes })).final).toMatchObject({ status: "Success" });
+    ] as const;
+    expect((await system().deploy({ ...app, volumes: [...volumes] })).final).toMatchObject({ status: "Success" });
     const directory = await directoryOf(system(), volume);
     expect(statSync(directory)).toMatchObject({ uid: 1234, gid: 1235 });
     expect(statSync(local)).toMatchObject({ uid: 1236, gid: 0 });
-    const others = volumes.map((each) => ({ ...each, owner: "99:99" }));
+    const [owner, [first, second]] = ["99:99", volumes] as const;
+    const others = [
+      { ...first, owner },
+      { ...second, owner },
+    ];
     const update = await system().change("PATCH", app.name, undefined, { volumes: others });
     expect((await system().finish(update)).final).toMatchObject({ status: "Success" });
     expect(statSync(directory)).toMatchObject({ uid: 1234, gid: 1235 });

@@ -8,6 +8,8 @@ const ID = uniqueName("agent");
 const CONTAINER = { "io.edge-agent.app": ID, "io.edge-agent.state-dir": `/nowhere/${ID}` };
 const LABEL = { key: "io.edge-agent.state-dir", value: `/nowhere/${ID}` };
 
+const mounted = (name: string, target: string) => ({ namedVolumes: [{ name, target, readonly: false }] });
+
 export function volumeContract(harness: () => EngineHarness): void {
   /** Makes a volume that goes with the test. */
   async function make(image: string, target: string, owner?: Owner): Promise<string> {
@@ -18,8 +20,6 @@ export function volumeContract(harness: () => EngineHarness): void {
     await volumes.create({ name, labels, owner, container: { image, labels: CONTAINER, target } }, unaborted);
     return name;
   }
-
-  const mounted = (name: string, target: string) => ({ namedVolumes: [{ name, target, readonly: false }] });
 
   describe("volumes of the engine", () => {
     test("a volume is found by its name and its label, and is gone once removed", async () => {

@@ -89,20 +89,21 @@ function volumes(
   const mounts = all.filter((mount) => !isBind(mount));
   return {
     Binds: binds.map(({ source, target, readonly }) => `${source}:${target}${readonly ? ":ro" : ""}`),
-    Mounts: mounts.map(({ type, source, target, readonly }) => ({
-      Type: type,
-      Source: source,
-      Target: target,
-      ReadOnly: readonly,
-      ...(type === "bind" && { BindOptions: { Propagation: "rprivate" as const } }),
-      // Filled when it was made. Docker would fill an empty one with each new container, and change its owner.
-      ...(type === "volume" && kind === "docker" && { VolumeOptions: NO_COPY }),
-    })),
+    Mounts: mounts.map((mount) => toMount(mount, kind)),
   };
 }
 
+type EngineMount = NonNullable<HostConfig["Mounts"]>[number];
+
+function toMount({ type, source, target, readonly }: Mount, kind: EngineInfo["kind"]): EngineMount {
+  const mount = { Type: type, Source: source, Target: target, ReadOnly: readonly };
+  if (type === "bind") return { ...mount, BindOptions: { Propagation: "rprivate" } };
+  // Filled when it was made. Docker would fill an empty one with each new container, and change its owner.
+  return kind === "docker" ? { ...mount, VolumeOptions: NO_COPY } : mount;
+}
+
 /** The library's type asks for fields that engines take as optional. */
-const NO_COPY = { NoCopy: true } as NonNullable<NonNullable<HostConfig["Mounts"]>[number]["VolumeOptions"]>;
+const NO_COPY = { NoCopy: true } as NonNullable<EngineMount["VolumeOptions"]>;
 
 interface Mount {
   readonly type: "bind" | "volume";
