@@ -21,8 +21,8 @@ export function addAppOptions(command: Command): Command {
       collect(String),
     )
     .option(
-      "-v, --volume <source:target[:ro][:owner=uid:gid]>",
-      "mount a path of the device, or by name a volume that its agent manages (repeatable)",
+      "-v, --volume <source:target[:ro]>",
+      "mount a path of the device, or by name a volume that its agent manages; :owner=UID:GID at the end for what is made (repeatable)",
       collect(parseVolume),
     )
     .option("--device <local[:target[:rwm]]>", "give the app a device file (repeatable)", collect(parseDevice))
