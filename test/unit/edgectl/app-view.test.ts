@@ -16,9 +16,10 @@ test("a volume is shown as the options of the command line write it, with its na
   expect(rows.get("Volumes")).toBe("/var/lib/full:/data:ro:owner=1000:1000\nfull-cache:/cache:ro:owner=1000:1000");
 });
 
+const spec = (...volumes: object[]) => ({ name: "app", image: "app:1", volumes });
+const diff = (one: object, other: object) => diffApp(spec(one), spec(other), { showValues: false });
+
 test("a changed owner or name of a volume is a difference, and one written differently is not", () => {
-  const spec = (...volumes: object[]) => ({ name: "app", image: "app:1", volumes });
-  const diff = (one: object, other: object) => diffApp(spec(one), spec(other), { showValues: false });
   const volume = { name: "data", target: "/data", owner: "1000" };
   expect(diff(volume, { ...volume, target: "/data/", readonly: false })).toEqual([]);
   expect(diff(volume, { ...volume, owner: "1001" })).toMatchObject([{ field: "volumes./data", change: "change" }]);
